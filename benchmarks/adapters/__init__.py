@@ -1,0 +1,62 @@
+"""One thin adapter per framework, so that a workload is written once."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FRAMEWORKS = ("lamella", "torch", "paddle")
+
+
+class Trainer(NamedTuple):
+    """A model with its loss and optimizer."""
+
+    model: Callable[[Any], Any]
+    #: Weights as [in, out], on the parameters' own memory where the framework keeps them otherwise, and biases.
+    weights: list[Any]
+    loss: Callable[[Any, Any], Any]
+    clear: Callable[[], object]
+    step: Callable[[], object]
+
+
+class Adapter(Protocol):
+    """What a workload asks of a framework. Tensors are float32 (labels int64) and live on the CPU."""
+
+    #: The elementary functions, under the names that the workloads use.
+    relu: Callable[[Any], Any]
+    tanh: Callable[[Any], Any]
+    reshape: Callable[[Any, tuple[int, ...]], Any]
+    #: Custom layers, each a class with `apply`. `Identity` returns its input, or the next best thing; `Tanh` is written with the framework's
+    #: ops, saves its output, and has `dy * (1 - square(y))` as its gradient.
+    Identity: Any
+    Tanh: Any
+
+    def version(self) -> str:
+        """The framework's version."""
+
+    def set_threads(self, count: int) -> None:
+        """Limits the framework's own threads."""
+
+    def tensor(self, array: np.ndarray, wants_grad: bool = False) -> Any:
+        """A leaf tensor with a copy of `array`."""
+
+    def numpy(self, tensor: Any) -> np.ndarray:
+        """The tensor's values."""
+
+    def clear_grad(self, variable: str) -> str:
+        """The statement that drops the gradient of a leaf, in the cheapest way that the framework has."""
+
+    def mlp(self, layers: Sequence[tuple[np.ndarray, np.ndarray]], rate: float) -> Trainer:
+        """Linear layers (weights of shape [in, out], and biases) with relu between them, cross entropy, plain SGD."""
+
+
+def load(framework: str) -> Adapter:
+    """Imports the framework and returns its adapter."""
+    if framework not in FRAMEWORKS:
+        raise ValueError(f"unknown framework {framework!r}: expected one of {', '.join(FRAMEWORKS)}")
+    adapter: Adapter = importlib.import_module(f"benchmarks.adapters.adapter_{framework}").ADAPTER
+    return adapter

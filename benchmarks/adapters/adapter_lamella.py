@@ -1,0 +1,79 @@
+"""Lamella."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import lamella as lm
+import numpy as np
+
+from benchmarks.adapters import Trainer
+
+
+class Identity(lm.PyLayer):
+    """Returns its input."""
+
+    @staticmethod
+    def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, dy: lm.Tensor) -> lm.Tensor:
+        return dy
+
+
+class Tanh(lm.PyLayer):
+    """tanh, written with ops."""
+
+    @staticmethod
+    def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
+        y = lm.tanh(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, dy: lm.Tensor) -> lm.Tensor:
+        (y,) = ctx.saved_tensor()
+        return dy * (1 - lm.square(y))
+
+
+class LamellaAdapter:
+    """See benchmarks.adapters.Adapter."""
+
+    relu = staticmethod(lm.relu)
+    tanh = staticmethod(lm.tanh)
+    reshape = staticmethod(lm.reshape)
+    Identity = Identity
+    Tanh = Tanh
+
+    def version(self) -> str:
+        return lm.__version__
+
+    def set_threads(self, count: int) -> None:
+        """Lamella takes the environment's OMP_NUM_THREADS, which the driver sets."""
+
+    def tensor(self, array: np.ndarray, wants_grad: bool = False) -> lm.Tensor:
+        return lm.tensor(array, stop_gradient=not wants_grad)
+
+    def numpy(self, tensor: lm.Tensor) -> np.ndarray:
+        return tensor.detach().numpy()
+
+    def clear_grad(self, variable: str) -> str:
+        return f"{variable}.grad = None"
+
+    def mlp(self, layers: Sequence[tuple[np.ndarray, np.ndarray]], rate: float) -> Trainer:
+        modules: list[lm.nn.Module] = []
+        for weight, bias in layers:
+            linear = lm.nn.Linear(*weight.shape)
+            with lm.no_grad():
+                linear.weight.copy_(lm.tensor(weight.T))
+                linear.bias.copy_(lm.tensor(bias))
+            modules += [linear, lm.nn.ReLU()]
+        model = lm.nn.Sequential(*modules[:-1])
+        optimizer = lm.optim.SGD(model.parameters(), lr=rate)
+        weights = [p.detach().T if p.ndim == 2 else p for p in model.parameters()]
+        return Trainer(model, weights, lm.cross_entropy, optimizer.zero_grad, optimizer.step)
+
+
+ADAPTER = LamellaAdapter()

@@ -1,0 +1,80 @@
+"""PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.adapters import Trainer
+
+
+class Identity(torch.autograd.Function):
+    """Returns its input."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, dy: torch.Tensor) -> torch.Tensor:
+        return dy
+
+
+class Tanh(torch.autograd.Function):
+    """tanh, written with ops."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        y = torch.tanh(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, dy: torch.Tensor) -> torch.Tensor:
+        (y,) = ctx.saved_tensors
+        return dy * (1 - torch.square(y))
+
+
+class TorchAdapter:
+    """See benchmarks.adapters.Adapter."""
+
+    relu = staticmethod(torch.relu)
+    tanh = staticmethod(torch.tanh)
+    reshape = staticmethod(torch.reshape)
+    Identity = Identity
+    Tanh = Tanh
+
+    def version(self) -> str:
+        return torch.__version__
+
+    def set_threads(self, count: int) -> None:
+        torch.set_num_threads(count)
+
+    def tensor(self, array: np.ndarray, wants_grad: bool = False) -> torch.Tensor:
+        return torch.tensor(array, requires_grad=wants_grad)
+
+    def numpy(self, tensor: torch.Tensor) -> np.ndarray:
+        return tensor.detach().numpy()
+
+    def clear_grad(self, variable: str) -> str:
+        return f"{variable}.grad = None"
+
+    def mlp(self, layers: Sequence[tuple[np.ndarray, np.ndarray]], rate: float) -> Trainer:
+        modules: list[torch.nn.Module] = []
+        for weight, bias in layers:
+            linear = torch.nn.Linear(*weight.shape)
+            with torch.no_grad():
+                linear.weight.copy_(torch.tensor(weight.T))
+                linear.bias.copy_(torch.tensor(bias))
+            modules += [linear, torch.nn.ReLU()]
+        model = torch.nn.Sequential(*modules[:-1])
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        loss = torch.nn.functional.cross_entropy
+        weights = [p.detach().T if p.ndim == 2 else p for p in model.parameters()]
+        return Trainer(model, weights, loss, optimizer.zero_grad, optimizer.step)
+
+
+ADAPTER = TorchAdapter()

@@ -1,0 +1,37 @@
+"""Runs a workload's statement in a loop and times it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import repeat
+
+from benchmarks.workloads import Work
+
+#: Takes the number of repetitions.
+Loop = Callable[[int], None]
+
+
+def compile_loop(work: Work) -> Loop:
+    """The statement in a loop, its variables being local ones: what is not the framework's costs a few ns at most."""
+    body = work.statement.replace("\n", "\n        ")
+    source = f"def loop(_times, {', '.join(work.variables)}):\n    for _ in _times:\n        {body}\n"
+    namespace: dict[str, Callable[..., None]] = {}
+    exec(compile(source, "<workload>", "exec"), namespace)
+    loop = namespace["loop"]
+    return lambda count: loop(repeat(None, count), **work.variables)
+
+
+def time_loop(loop: Loop, count: int) -> float:
+    """Seconds that `count` repetitions take."""
+    start = time.perf_counter_ns()
+    loop(count)
+    return (time.perf_counter_ns() - start) * 1e-9
+
+
+def calibrate(loop: Loop, seconds: float) -> int:
+    """How many repetitions take about `seconds`; warms up on the way."""
+    count = 1
+    while (taken := time_loop(loop, count)) < seconds / 2:
+        count = max(count * 2, min(count * 10, int(count * seconds / 2 / max(taken, 1e-9))))
+    return max(1, round(count * seconds / taken))

@@ -1,0 +1,200 @@
+"""What is measured: each workload once, over the adapters, so that every framework does the same work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from benchmarks.adapters import Adapter
+
+
+@dataclass(frozen=True)
+class Work:
+    """A workload made ready in one framework."""
+
+    #: What is timed: it is compiled into a loop, with the names of `variables` as its local variables.
+    statement: str
+    variables: dict[str, Any]
+    #: Expressions whose values, after one run of the statement, must agree between the frameworks.
+    results: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One row of the table."""
+
+    name: str
+    title: str
+    #: Makes it ready. None: the driver itself times this one, in fresh processes.
+    prepare: Callable[[Adapter], Work] | None
+    #: The number of ops in one run of the statement, where times are told per op.
+    ops: int = 1
+    #: The ratio to PyTorch's time that Lamella aims at.
+    goal: float | None = None
+
+
+#: All workloads by name, in the order of the table.
+WORKLOADS: dict[str, Workload] = {}
+
+
+def _workload(
+    name: str, title: str, *, goal: float | None = None, ops: int = 1
+) -> Callable[[Callable[[Adapter], Work]], Callable[[Adapter], Work]]:
+    def register(prepare: Callable[[Adapter], Work]) -> Callable[[Adapter], Work]:
+        assert name not in WORKLOADS, f"two workloads are named {name}"
+        WORKLOADS[name] = Workload(name, title, prepare, ops, goal)
+        return prepare
+
+    return register
+
+
+def _normal(*shape: int, seed: int = 0) -> np.ndarray:
+    import numpy as np  # here, as the driver reads this table without numpy
+
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+# Small ops: what a call costs. Inputs want no gradient unless the title says "recorded"; gradient mode is on.
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@_workload("add", "a + b, 2x3", goal=0.15)
+def _add(fw: Adapter) -> Work:
+    variables = {"a": fw.tensor(_normal(2, 3)), "b": fw.tensor(_normal(2, 3, seed=1))}
+    return Work("a + b", variables, ("a + b",))
+
+
+@_workload("add_recorded", "a + b, 2x3, recorded", goal=0.15)
+def _add_recorded(fw: Adapter) -> Work:
+    variables = {"a": fw.tensor(_normal(2, 3), wants_grad=True), "b": fw.tensor(_normal(2, 3, seed=1), wants_grad=True)}
+    return Work("a + b", variables, ("a + b",))
+
+
+@_workload("relu", "relu(x), 2x3", goal=0.2)
+def _relu(fw: Adapter) -> Work:
+    return Work("relu(x)", {"x": fw.tensor(_normal(2, 3)), "relu": fw.relu}, ("relu(x)",))
+
+
+@_workload("reshape", "reshape(x, (3, 2)), 2x3", goal=0.2)
+def _reshape(fw: Adapter) -> Work:
+    return Work("reshape(x, (3, 2))", {"x": fw.tensor(_normal(2, 3)), "reshape": fw.reshape}, ("reshape(x, (3, 2))",))
+
+
+@_workload("index", "x[0], 2x3", goal=0.2)
+def _index(fw: Adapter) -> Work:
+    return Work("x[0]", {"x": fw.tensor(_normal(2, 3))}, ("x[0]",))
+
+
+@_workload("sum", "x.sum(), 2x3", goal=0.2)
+def _sum(fw: Adapter) -> Work:
+    return Work("x.sum()", {"x": fw.tensor(_normal(2, 3))}, ("x.sum()",))
+
+
+@_workload("matmul8", "a @ b, 8x8", goal=0.2)
+def _matmul8(fw: Adapter) -> Work:
+    return Work("a @ b", {"a": fw.tensor(_normal(8, 8)), "b": fw.tensor(_normal(8, 8, seed=1))}, ("a @ b",))
+
+
+# The tape
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _chain(fw: Adapter, shared: bool) -> Work:
+    variables = {
+        "x": fw.tensor(_normal(2, 3), wants_grad=True),
+        "b": fw.tensor(_normal(2, 3, seed=1), wants_grad=shared),
+        "dy": fw.tensor(_normal(2, 3, seed=2)),
+        "hundred": range(100),
+    }
+    clear = [fw.clear_grad("x")] + ([fw.clear_grad("b")] if shared else [])
+    lines = [*clear, "y = x", "for _ in hundred: y = y + b", "y.backward(dy)"]
+    return Work("\n".join(lines), variables, ("y", "x.grad", *(["b.grad"] if shared else [])))
+
+
+@_workload("chain", "100 times y = y + b, forward and backward, per op", goal=0.12, ops=100)
+def _chain_constant(fw: Adapter) -> Work:
+    return _chain(fw, shared=False)
+
+
+@_workload("chain_shared", "the same, b wants a gradient too, per op", goal=0.12, ops=100)
+def _chain_shared(fw: Adapter) -> Work:
+    return _chain(fw, shared=True)
+
+
+def _layer(fw: Adapter, layer: Any) -> Work:
+    variables = {"x": fw.tensor(_normal(2, 3), wants_grad=True), "dy": fw.tensor(_normal(2, 3, seed=1)), "Layer": layer}
+    return Work(f"{fw.clear_grad('x')}\ny = Layer.apply(x)\ny.backward(dy)", variables, ("y", "x.grad"))
+
+
+@_workload("pylayer_identity", "identity PyLayer, 2x3, forward and backward", goal=0.15)
+def _pylayer_identity(fw: Adapter) -> Work:
+    return _layer(fw, fw.Identity)
+
+
+@_workload("pylayer_tanh", "tanh PyLayer written with ops, 2x3, forward and backward", goal=0.15)
+def _pylayer_tanh(fw: Adapter) -> Work:
+    return _layer(fw, fw.Tanh)
+
+
+# Training and large tensors
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _mlp(fw: Adapter, batch: int) -> Work:
+    import numpy as np
+
+    sizes = (784, 256, 256, 10)
+    layers = []
+    for i, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        weight = _normal(inputs, outputs, seed=i) / np.float32(np.sqrt(inputs))
+        layers.append((weight, np.zeros(outputs, np.float32)))
+    trainer = fw.mlp(layers, rate=0.01)
+    variables = {
+        **trainer._asdict(),
+        "x": fw.tensor(_normal(batch, sizes[0], seed=10)),
+        "labels": fw.tensor(np.random.default_rng(11).integers(0, sizes[-1], batch)),
+    }
+    statement = "clear()\ncost = loss(model(x), labels)\ncost.backward()\nstep()"
+    return Work(statement, variables, ("cost", *(f"weights[{i}]" for i in range(2 * len(layers)))))
+
+
+@_workload("mlp1", "MLP 784-256-256-10, SGD step, batch 1", goal=0.2)
+def _mlp1(fw: Adapter) -> Work:
+    return _mlp(fw, 1)
+
+
+@_workload("mlp64", "MLP 784-256-256-10, SGD step, batch 64", goal=0.5)
+def _mlp64(fw: Adapter) -> Work:
+    return _mlp(fw, 64)
+
+
+@_workload("mlp1024", "MLP 784-256-256-10, SGD step, batch 1024", goal=0.75)
+def _mlp1024(fw: Adapter) -> Work:
+    return _mlp(fw, 1024)
+
+
+def _large(fw: Adapter, function: Callable[[Any], Any]) -> Work:
+    elements = 4_000_000
+    variables = {
+        "x": fw.tensor(_normal(elements), wants_grad=True),
+        "dy": fw.tensor(_normal(elements, seed=1)),
+        "f": function,
+    }
+    return Work(f"{fw.clear_grad('x')}\ny = f(x)\ny.backward(dy)", variables, ("y", "x.grad"))
+
+
+@_workload("relu4m", "relu over 4 million elements, forward and backward", goal=0.5)
+def _relu4m(fw: Adapter) -> Work:
+    return _large(fw, fw.relu)
+
+
+@_workload("tanh4m", "tanh over 4 million elements, forward and backward", goal=0.5)
+def _tanh4m(fw: Adapter) -> Work:
+    return _large(fw, fw.tanh)
+
+
+WORKLOADS["import"] = Workload("import", "import, in a fresh process", None, goal=0.1)

@@ -1,0 +1,24 @@
+# The Python module lamella._C.
+
+if(LAMELLA_BINDINGS)
+  find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+  if(NOT pybind11_DIR)
+    execute_process(
+      COMMAND ${Python_EXECUTABLE} -m pybind11 --cmakedir
+      OUTPUT_VARIABLE pybind11_cmakedir OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(pybind11_cmakedir)
+      set(pybind11_DIR "${pybind11_cmakedir}" CACHE PATH "pybind11's CMake package")
+    endif()
+  endif()
+  set(PYBIND11_FINDPYTHON ON)
+  find_package(pybind11 3 REQUIRED CONFIG)
+
+  file(GLOB_RECURSE binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/bindings/*.cc)
+  pybind11_add_module(_C MODULE NO_EXTRAS ${binding_sources})
+  target_link_libraries(_C PRIVATE lamella lamella_settings)
+  lamella_target(_C <pybind11/pybind11.h>)
+  lamella_output(_C)
+endif()
+
+# Everything that `import lamella` needs on this machine.
+add_custom_target(python_package DEPENDS lamella kernels_native $<TARGET_NAME_IF_EXISTS:_C>)

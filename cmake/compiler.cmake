@@ -1,0 +1,62 @@
+# Flags that all of Lamella's targets share.
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(LAMELLA_RPATH "$ORIGIN")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+# Line numbers in backtraces are worth their compile time, variables are not.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG" CACHE STRING "Flags of a development build")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "Flags of a release build (kernels add -O3)")
+
+find_program(LAMELLA_CCACHE ccache DOC "Compiler cache; used when found")
+if(LAMELLA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Precompiled headers are cached only under these settings.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      ${LAMELLA_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${LAMELLA_CCACHE})
+endif()
+
+set(LAMELLA_STANDARD_HEADERS
+    <algorithm> <array> <atomic> <bit> <cmath> <complex> <concepts> <cstddef> <cstdint> <cstring> <functional> <limits>
+    <map> <memory> <mutex> <numeric> <optional> <span> <sstream> <stdexcept> <string> <string_view> <tuple> <type_traits>
+    <unordered_map> <utility> <variant> <vector>)
+
+string(REPLACE "," ";" sanitizers "${LAMELLA_SANITIZE}")
+foreach(sanitizer IN LISTS sanitizers)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${sanitizer}>)
+  add_link_options(-fsanitize=${sanitizer})
+endforeach()
+if(sanitizers)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+endif()
+
+# Warnings and link options of a target of ours.
+function(lamella_warnings target)
+  target_compile_options(
+    ${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;$<$<BOOL:${LAMELLA_WERROR}>:-Werror>>")
+  target_link_options(${target} PRIVATE LINKER:--as-needed)
+endfunction()
+
+# Everything a C++ target of the library needs; further arguments are headers worth precompiling.
+function(lamella_target target)
+  lamella_warnings(${target})
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+  if(LAMELLA_PCH)
+    set(headers ${LAMELLA_STANDARD_HEADERS} ${ARGN})
+    list(TRANSFORM headers REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:\\0>")
+    target_precompile_headers(${target} PRIVATE ${headers})
+    # Lets ccache see through a precompiled header.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+  endif()
+endfunction()
+
+# A shared library or module goes beside the others, and finds them there, in the build tree as when installed.
+function(lamella_output target)
+  set_target_properties(
+    ${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${LAMELLA_OUTPUT_DIR}" BUILD_WITH_INSTALL_RPATH ON
+                         INSTALL_RPATH "${LAMELLA_RPATH}")
+endfunction()

@@ -1,0 +1,52 @@
+# Decides whether the CUDA parts are built (LAMELLA_CUDA) and how.
+
+set(LAMELLA_CUDA OFF)
+if(LAMELLA_WITH_CUDA)  # AUTO is neither true nor false to if(): compare it by name
+  set(cuda_wanted ON)
+endif()
+if(LAMELLA_WITH_CUDA STREQUAL "AUTO" OR cuda_wanted)
+  find_program(LAMELLA_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  if(LAMELLA_NVCC)
+    set(LAMELLA_CUDA ON)
+  elseif(cuda_wanted)
+    message(FATAL_ERROR "LAMELLA_WITH_CUDA is ON, but nvcc was not found")
+  else()
+    message(STATUS "nvcc was not found: the CUDA parts are left out")
+  endif()
+endif()
+
+if(LAMELLA_CUDA)
+  set(CMAKE_CUDA_COMPILER "${LAMELLA_NVCC}" CACHE FILEPATH "CUDA compiler")
+  set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}" CACHE FILEPATH "Host compiler of nvcc")
+  set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90-real CACHE STRING "CUDA architectures")
+  # CMake 3.25 does not know how nvcc spells C++20.
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O2 -DNDEBUG" CACHE STRING "nvcc's flags of a development build")
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+
+  add_library(lamella_cuda_libraries INTERFACE)
+  target_link_libraries(lamella_cuda_libraries INTERFACE CUDA::cudart CUDA::cublas CUDA::cublasLt)
+  find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
+  if(CUDNN_INCLUDE_DIR AND CUDNN_LIBRARY)
+    target_include_directories(lamella_cuda_libraries SYSTEM INTERFACE ${CUDNN_INCLUDE_DIR})
+    target_link_libraries(lamella_cuda_libraries INTERFACE ${CUDNN_LIBRARY})
+    target_compile_definitions(lamella_cuda_libraries INTERFACE LAMELLA_WITH_CUDNN=1)
+  else()
+    message(STATUS "cuDNN was not found: built without it")
+  endif()
+  list(APPEND LAMELLA_RPATH "${CUDAToolkit_LIBRARY_DIR}")
+endif()
+
+function(lamella_cuda_target target)
+  if(LAMELLA_CUDA)
+    set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Shared)
+    target_compile_options(
+      ${target}
+      PRIVATE
+        "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--extended-lambda;-Xcompiler=-Wall;-Xcompiler=-Wextra>"
+        "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${LAMELLA_WERROR}>>:-Werror=all-warnings;-Xcompiler=-Werror>")
+  endif()
+endfunction()

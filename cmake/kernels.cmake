@@ -1,0 +1,79 @@
+# The CPU kernels: ops/cpu/*.cc compiled once per instruction set, each into a module of its own, of which the library
+# loads one. A module exports nothing but its table: were weak symbols compiled for AVX-512 visible, the dynamic linker
+# could hand them to an older machine. It links nothing of Lamella's either.
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(known_isas x86-64-v2 x86-64-v3 x86-64-v4)
+  set(single_isa x86-64-v3)
+  set(vector_math mvec)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(known_isas aarch64)
+  set(single_isa aarch64)
+  set(vector_math "")
+else()
+  message(FATAL_ERROR "Lamella has no CPU kernels for ${CMAKE_SYSTEM_PROCESSOR} (known: x86-64, aarch64)")
+endif()
+
+# The best of the known instruction sets that this machine runs.
+function(lamella_native_isa result)
+  set(isa ${single_isa})
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=native -dM -E -x c++ /dev/null OUTPUT_VARIABLE macros)
+    set(isa x86-64-v2)
+    if(macros MATCHES "__AVX2__" AND macros MATCHES "__FMA__" AND macros MATCHES "__BMI2__")
+      set(isa x86-64-v3)
+      if(macros MATCHES "__AVX512VL__" AND macros MATCHES "__AVX512BW__" AND macros MATCHES "__AVX512DQ__")
+        set(isa x86-64-v4)
+      endif()
+    endif()
+  endif()
+  set(${result} ${isa} PARENT_SCOPE)
+endfunction()
+
+lamella_native_isa(native_isa)
+if(LAMELLA_CPU_ISAS STREQUAL "all")
+  set(LAMELLA_ISAS ${known_isas})
+elseif(LAMELLA_CPU_ISAS STREQUAL "single")
+  set(LAMELLA_ISAS ${single_isa})
+elseif(LAMELLA_CPU_ISAS STREQUAL "native")
+  set(LAMELLA_ISAS ${native_isa})
+else()
+  set(LAMELLA_ISAS ${LAMELLA_CPU_ISAS})
+endif()
+
+file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ops/cpu/*.cc)
+foreach(isa IN LISTS LAMELLA_ISAS)
+  if(NOT isa IN_LIST known_isas)
+    message(FATAL_ERROR "LAMELLA_CPU_ISAS names '${isa}' (known here: ${known_isas})")
+  endif()
+  set(module lamella_cpu_${isa})
+  list(APPEND LAMELLA_KERNEL_MODULES ${module})
+  add_library(${module} MODULE ${kernel_sources})
+  target_include_directories(${module} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_features(${module} PRIVATE cxx_std_20)
+  target_compile_definitions(${module} PRIVATE LAMELLA_ISA="${isa}")
+  target_compile_options(
+    ${module}
+    PRIVATE -O3
+            -fwrapv  # integer overflow wraps around, as in numpy
+            -fno-math-errno
+            -fno-trapping-math
+            -ffp-contract=off  # else the bits of a result depend on where a loop was cut
+            -fvisibility=hidden
+            $<IF:$<STREQUAL:${isa},aarch64>,-march=armv8-a,-march=${isa}>
+            # g++ 12 warns of its own AVX-512 headers, and left alone prefers 256 bits.
+            "$<$<STREQUAL:${isa},x86-64-v4>:-mprefer-vector-width=512;-Wno-maybe-uninitialized>")
+  target_link_libraries(${module} PRIVATE Eigen3::Eigen ${vector_math} m)
+  target_link_options(${module} PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/kernels.map)
+  set_target_properties(${module} PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/kernels.map)
+  lamella_warnings(${module})
+  lamella_output(${module})
+endforeach()
+
+add_custom_target(kernels DEPENDS ${LAMELLA_KERNEL_MODULES})
+# What this machine needs, for those in a hurry.
+if(native_isa IN_LIST LAMELLA_ISAS)
+  add_custom_target(kernels_native DEPENDS lamella_cpu_${native_isa})
+else()
+  add_custom_target(kernels_native DEPENDS ${LAMELLA_KERNEL_MODULES})
+endif()

@@ -1,0 +1,90 @@
+#include "engine/autograd/accumulate.h"
+
+#include <limits>
+#include <mutex>
+
+#include "engine/autograd/meta.h"
+#include "engine/autograd/modes.h"
+#include "engine/autograd/primitives.h"
+#include "engine/core/error.h"
+
+namespace lamella::autograd {
+namespace {
+
+/// Nobody else can see this gradient's memory, and it is laid out as a fresh tensor.
+bool is_stealable(const Tensor& g) {
+  return g->use_count() == 1 && g->storage->unique() && g.is_contiguous() && !get_meta(g) && !g.is_wrapped_number() &&
+         !g->storage->deleter;
+}
+
+}  // namespace
+
+AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
+  // Leaves come first: their gradients free the memory that produced them.
+  set_sequence(std::numeric_limits<std::uint64_t>::max());
+}
+
+std::shared_ptr<HookList> AccumulateGrad::tensor_hooks() const { return get_meta(leaf_)->hooks; }
+
+Tensor add_gradients(Tensor a, Tensor b) {
+  if (!is_grad_enabled()) {
+    const bool alike = a.dtype() == b.dtype() && a.shape() == b.shape();
+    if (alike && is_stealable(a)) {
+      primitives().add_in_place(a, b);
+      return a;
+    }
+    if (alike && is_stealable(b)) {
+      primitives().add_in_place(b, a);
+      return b;
+    }
+  }
+  return primitives().add(a, b);
+}
+
+TensorList AccumulateGrad::run(TensorList grads) {
+  Tensor incoming = std::move(grads[0]);
+  AutogradMeta& meta = *get_meta(leaf_);
+  if (!meta.requires_grad) return {};
+  // Hooks may have changed the gradient; what `grad` holds always matches its tensor.
+  if (incoming.shape() != leaf_.shape()) {
+    fail<RuntimeError>("[backward] a gradient of shape ", incoming.shape(), " arrived at a leaf of shape ", leaf_.shape());
+  }
+  if (incoming.dtype() != leaf_.dtype()) incoming = primitives().cast(incoming, leaf_.dtype());
+  // Passes on several threads may arrive here at once. Whoever finds a gradient takes it out, adds, and tries again: nothing is
+  // computed under the lock, and nothing is lost.
+  while (true) {
+    Tensor held;
+    {
+      const std::lock_guard lock(meta.lock);
+      if (meta.grad.defined()) {
+        held = std::move(meta.grad);
+      } else if (is_grad_enabled() || is_stealable(incoming)) {
+        meta.grad = std::move(incoming);
+        return {};
+      }
+    }
+    if (!held.defined()) {
+      incoming = primitives().clone(incoming);
+    } else if (!is_grad_enabled() && !get_meta(held) && held.dtype() == incoming.dtype()) {
+      // In place also where the user holds x.grad: it stays the same object from step to step.
+      primitives().add_in_place(held, incoming);
+      const std::lock_guard lock(meta.lock);
+      if (!meta.grad.defined()) {
+        meta.grad = std::move(held);
+        return {};
+      }
+      incoming = std::move(held);
+    } else {
+      incoming = primitives().add(held, incoming);
+    }
+  }
+}
+
+TensorList DetachedIntermediate::run(TensorList) {
+  fail<RuntimeError>(
+      "[backward] a second derivative reached a value that a custom layer computed in forward, where nothing is recorded: its own "
+      "dependence on the inputs is unknown, and the result would be wrong. Save inputs or outputs of the layer instead, and compute "
+      "the value again in backward; or mark backward with once_differentiable");
+}
+
+}  // namespace lamella::autograd

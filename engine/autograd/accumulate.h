@@ -1,0 +1,31 @@
+#pragma once
+
+#include "engine/autograd/node.h"
+
+namespace lamella::autograd {
+
+/// The end of every path: adds what arrives to the leaf's `grad`.
+class AccumulateGrad final : public Node {
+ public:
+  explicit AccumulateGrad(Tensor leaf);
+  std::string name() const override { return "AccumulateGrad"; }
+  TensorList run(TensorList grads) override;
+  /// A leaf's hooks belong to the tensor: this node comes and goes with the graphs that use it.
+  std::shared_ptr<HookList> tensor_hooks() const override;
+  const Tensor& leaf() const noexcept { return leaf_; }
+
+ private:
+  Tensor leaf_;
+};
+
+/// Stands for a value that a layer's forward computed off the tape; see Note [Intermediates] in recorder.cc. Running it is an error.
+class DetachedIntermediate final : public Node {
+ public:
+  std::string name() const override { return "DetachedIntermediate"; }
+  TensorList run(TensorList grads) override;
+};
+
+/// a + b as gradients: reuses the buffer of one that nobody else holds, unless the sum itself is to be recorded.
+Tensor add_gradients(Tensor a, Tensor b);
+
+}  // namespace lamella::autograd

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "engine/autograd/node.h"
+#include "engine/core/tensor.h"
+
+namespace lamella::autograd {
+
+/// Options of grad().
+struct GradOptions {
+  /// Keep what was saved, for another pass through the same graph. The default is `create_graph`.
+  bool retain_graph = false;
+  /// Record the pass itself, for higher derivatives.
+  bool create_graph = false;
+  /// Inputs that the outputs do not depend on give an undefined gradient instead of a RuntimeError.
+  bool allow_unused = false;
+};
+
+/// Computes the gradients of `tensors` and adds them to the `grad` of the leaves that want one.
+///
+/// `grad_tensors` are the gradients to begin with, one for each tensor; an empty list, or an undefined entry, stands for ones, which
+/// only a tensor with one element may leave out. RuntimeError where a tensor is off the tape or the graph was freed; ValueError for a
+/// shape that does not fit. Nodes run on the calling thread, newest first.
+void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors = {}, bool retain_graph = false,
+              bool create_graph = false);
+inline void backward(std::initializer_list<Tensor> tensors, bool retain_graph = false, bool create_graph = false) {
+  backward(std::span(tensors.begin(), tensors.size()), {}, retain_graph, create_graph);
+}
+inline void backward(const Tensor& tensor, const Tensor& grad = {}, bool retain_graph = false, bool create_graph = false) {
+  backward(std::span(&tensor, 1), std::span(&grad, grad.defined() ? 1 : 0), retain_graph, create_graph);
+}
+
+/// Computes and returns the gradients of `outputs` with respect to `inputs`; no `grad` is touched.
+std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs, std::span<const Tensor> grad_outputs = {},
+                         const GradOptions& options = {});
+inline std::vector<Tensor> grad(std::initializer_list<Tensor> outputs, std::initializer_list<Tensor> inputs,
+                                const GradOptions& options = {}) {
+  return grad(std::span(outputs.begin(), outputs.size()), std::span(inputs.begin(), inputs.size()), {}, options);
+}
+
+/// Whether the pass that runs on this thread wants a gradient along `edge`; outside a pass, whether there is one.
+bool is_needed(const Edge& edge) noexcept;
+
+}  // namespace lamella::autograd

@@ -1,0 +1,60 @@
+#include "engine/autograd/context.h"
+
+#include "engine/autograd/backward.h"
+#include "engine/autograd/meta.h"
+#include "engine/core/error.h"
+
+namespace lamella {
+
+void Context::begin_save() {
+  const std::string who = node_ ? node_->name() : std::string("save_for_backward");
+  if (!in_forward_) fail<RuntimeError>("[", who, "] save_for_backward can only be called in forward");
+  if (save_called_) {
+    fail<RuntimeError>("[", who, "] save_for_backward can be called once only: pass all tensors in one call");
+  }
+  save_called_ = true;
+}
+
+void Context::check_saved(std::size_t expected) const {
+  if (freed_) {
+    fail<RuntimeError>("[", node_->name(),
+                       "] the saved tensors were freed by an earlier backward pass through this graph; pass retain_graph=True to "
+                       "it if the graph is needed again");
+  }
+  if (saved_.size() != expected) {
+    fail<RuntimeError>("[", node_ ? node_->name() : "saved_tensors", "] ", saved_.size(), " tensors were saved, not ", expected);
+  }
+}
+
+TensorList Context::saved_tensors() const {
+  const std::lock_guard lock(lock_);
+  check_saved(saved_.size());
+  TensorList tensors;
+  tensors.reserve(saved_.size());
+  for (std::size_t i = 0; i < saved_.size(); ++i) tensors.push_back(saved_[i].unpack(*node_, i, created_at));
+  return tensors;
+}
+
+bool Context::needs_input_grad(std::size_t i) const {
+  if (i >= arguments.size()) {
+    fail<IndexError>("[needs_input_grad] argument ", i, " of a layer that was called with ", arguments.size());
+  }
+  if (!node_) return false;
+  const ArgumentInfo& argument = arguments[i];
+  for (std::uint32_t k = argument.first; k < argument.first + argument.count; ++k) {
+    if (autograd::is_needed(node_->edges()[k])) return true;
+  }
+  return false;
+}
+
+void Context::release_saved() noexcept {
+  SmallVector<autograd::SavedTensor, 2> freed;
+  {
+    const std::lock_guard lock(lock_);
+    if (save_called_) freed_ = true;
+    freed = std::move(saved_);
+    saved_.clear();
+  }
+}
+
+}  // namespace lamella

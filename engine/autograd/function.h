@@ -1,0 +1,288 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "engine/autograd/context.h"
+#include "engine/autograd/recorder.h"
+#include "engine/autograd/tensors_in.h"
+
+namespace lamella {
+
+template <class Layer>
+class Function;
+
+namespace autograd::detail {
+
+/// The name of a type as the compiler prints it, without its namespaces.
+template <class T>
+std::string type_name() {
+  const std::string text = __PRETTY_FUNCTION__;  // "... type_name() [with T = ns::Layer; ...]"
+  std::size_t begin = text.find("T = ");
+  if (begin == std::string::npos) return "Function";
+  begin += 4;
+  std::size_t end = text.find_first_of(";]", begin);
+  std::string full = text.substr(begin, end - begin);
+  const std::size_t angle = full.find('<');
+  const std::size_t colon = full.rfind("::", angle);
+  return colon == std::string::npos ? full : full.substr(colon + 2);
+}
+
+template <class Layer>
+std::string layer_name() {
+  if constexpr (requires { { Layer::name } -> std::convertible_to<std::string_view>; }) {
+    return std::string(std::string_view(Layer::name));
+  } else {
+    return type_name<Layer>();
+  }
+}
+
+/// Layers that return exactly the right gradients, of the right shapes and dtypes, may say so and save the checks.
+template <class Layer>
+constexpr bool checks_gradients() {
+  if constexpr (requires { Layer::kChecksGradients; }) {
+    return Layer::kChecksGradients;
+  } else {
+    return true;
+  }
+}
+
+/// An argument that a layer's backward can be called with in place of any number of gradients.
+template <class Layer, class... Gradients>
+concept TakesGradients = requires(Context& ctx, Gradients... grads) { Layer::backward(ctx, grads...); };
+
+template <class Layer, std::size_t... I>
+constexpr bool takes_n(std::index_sequence<I...>) {
+  return TakesGradients<Layer, decltype((static_cast<void>(I), std::declval<const Tensor&>()))...>;
+}
+
+/// Calls backward with the gradients as separate arguments, or, where it is declared so, as one list.
+template <class Layer, std::size_t N = 1>
+auto call_backward(Context& ctx, const TensorList& grads) {
+  constexpr std::size_t kMaxOutputs = 8;
+  if constexpr (TakesGradients<Layer, const TensorList&>) {
+    return Layer::backward(ctx, grads);
+  } else if constexpr (TakesGradients<Layer, std::vector<Tensor>>) {
+    return Layer::backward(ctx, std::vector<Tensor>(grads.begin(), grads.end()));
+  } else {
+    static_assert(N <= kMaxOutputs,
+                  "backward must be `static R backward(Context&, const Tensor&...)` with one gradient for each output of forward (at "
+                  "most 8), or take them all as `const TensorList&` or `std::vector<Tensor>`");
+    if constexpr (N > kMaxOutputs) {
+      return Tensor();
+    } else if constexpr (takes_n<Layer>(std::make_index_sequence<N>{})) {
+      if (grads.size() != N) {
+        fail<ValueError>("[", layer_name<Layer>(), "] backward takes ", N, " gradients, forward returned ", grads.size(), " tensors");
+      }
+      return [&]<std::size_t... I>(std::index_sequence<I...>) { return Layer::backward(ctx, grads[I]...); }(std::make_index_sequence<N>{});
+    } else {
+      return call_backward<Layer, N + 1>(ctx, grads);
+    }
+  }
+}
+
+template <class T>
+GradientEntry to_entry(T&& value) {
+  using D = std::decay_t<T>;
+  GradientEntry entry;
+  if constexpr (std::is_same_v<D, std::nullopt_t> || std::is_same_v<D, std::nullptr_t>) {
+    return entry;
+  } else {
+    static_assert(kHoldsTensors<D>, "backward returns tensors, containers of tensors, or std::nullopt for \"no gradient\"");
+    entry.container = !std::is_same_v<D, Tensor>;
+    for_each_tensor(value, [&](Tensor& g) { entry.tensors.push_back(std::move(g)); });
+    return entry;
+  }
+}
+
+/// What backward returned, one entry for each gradient.
+template <class R>
+std::vector<GradientEntry> to_entries(R&& result, const Context& ctx) {
+  using D = std::decay_t<R>;
+  std::vector<GradientEntry> entries;
+  if constexpr (std::is_same_v<D, Tensor>) {
+    entries.push_back(to_entry(std::forward<R>(result)));
+  } else if constexpr (kIsTuple<D>) {
+    std::apply([&](auto&... parts) { (entries.push_back(to_entry(parts)), ...); }, result);
+  } else {
+    static_assert(kIsTensorSequence<D>,
+                  "backward must return a Tensor, a std::tuple, std::pair or std::array of gradients, std::vector<Tensor> or TensorList");
+    // A flat list: its tensors fill the arguments in order, so a container takes as many as it has.
+    std::size_t flat = 0;
+    bool any_container = false;
+    for (const ArgumentInfo& argument : ctx.arguments) {
+      flat += argument.count;
+      any_container |= argument.container;
+    }
+    if (any_container && result.size() == flat) {
+      std::size_t at = 0;
+      for (const ArgumentInfo& argument : ctx.arguments) {
+        if (!argument.has_tensors) continue;
+        GradientEntry entry;
+        entry.container = argument.container;
+        for (std::uint32_t k = 0; k < argument.count; ++k) entry.tensors.push_back(std::move(result[at++]));
+        entries.push_back(std::move(entry));
+      }
+    } else {
+      for (Tensor& g : result) entries.push_back(to_entry(g));
+    }
+  }
+  return entries;
+}
+
+/// The node of a C++ layer.
+template <class Layer>
+class FunctionNode final : public Node {
+ public:
+  FunctionNode() : ctx(this) {}
+  std::string name() const override {
+    if constexpr (requires { Layer::name_of(ctx); }) {
+      return Layer::name_of(ctx);
+    } else {
+      return layer_name<Layer>();
+    }
+  }
+  TensorList run(TensorList grads) override {
+    if constexpr (checks_gradients<Layer>()) {
+      prepare_gradients(ctx, grads);
+      RecordedBackward scope;
+      return assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx));
+    } else {
+      auto result = call_backward<Layer>(ctx, grads);
+      if constexpr (std::is_same_v<decltype(result), TensorList>) {
+        return result;
+      } else {
+        TensorList list;
+        for_each_tensor(result, [&](Tensor& g) { list.push_back(std::move(g)); });
+        return list;
+      }
+    }
+  }
+  void release_saved() noexcept override { ctx.release_saved(); }
+
+  Context ctx;
+
+ private:
+  /// In a recorded backward of a checked layer, intermediates of its forward are looked out for.
+  struct RecordedBackward {
+    bool before = modes().in_recorded_backward;
+    RecordedBackward() noexcept { modes().in_recorded_backward = is_grad_enabled(); }
+    ~RecordedBackward() { modes().in_recorded_backward = before; }
+  };
+};
+
+}  // namespace autograd::detail
+
+/// Base of a differentiable operation with a gradient of its own.
+///
+///     struct Tanh : lamella::Function<Tanh> {
+///       static Tensor forward(Context& ctx, const Tensor& x) { auto y = lamella::tanh(x); ctx.save_for_backward(y); return y; }
+///       static Tensor backward(Context& ctx, const Tensor& dy) { auto [y] = ctx.saved_tensors<1>(); return dy - dy * y * y; }
+///     };
+///     Tensor y = Tanh::apply(x);
+///
+/// `forward` takes the context and any arguments; tensors in vectors, arrays, tuples, pairs, optionals and plain structs are seen. It
+/// runs with recording off and returns a Tensor, a tuple, array, pair or vector of tensors beside anything else, or a plain struct.
+/// `backward` takes the context and the gradients of the outputs in order (or one TensorList or std::vector<Tensor>), and returns one
+/// gradient for each tensor argument, or for each argument. Wrong counts and shapes are a ValueError when it runs.
+template <class Layer>
+class Function {
+ public:
+  /// Runs forward on `args` and records the call where an input wants a gradient.
+  template <class... Args>
+  static auto apply(Args&&... args) {
+    static_assert(requires(Context & ctx) { Layer::forward(ctx, std::forward<Args>(args)...); },
+                  "the layer needs `static R forward(Context&, ...)` that can be called with the arguments given to apply");
+    using Result = std::decay_t<decltype(Layer::forward(std::declval<Context&>(), std::forward<Args>(args)...))>;
+    static_assert(autograd::kHoldsTensors<Result>,
+                  "forward must return at least one tensor: a Tensor, or a tuple, array, vector or plain struct that holds one");
+    constexpr bool kChecked = autograd::detail::checks_gradients<Layer>();
+
+    SmallVector<const Tensor*, 4> inputs;
+    (autograd::for_each_tensor(args, [&](const Tensor& x) { inputs.push_back(&x); }), ...);
+    for (const Tensor* x : inputs) {
+      if (!x->defined()) fail<ValueError>("[", autograd::detail::layer_name<Layer>(), "] got an undefined tensor");
+    }
+
+    if (!autograd::should_record(inputs)) {
+      Context ctx;
+      if constexpr (kChecked) describe_arguments(ctx, args...);
+      Result result = run_forward(ctx, false, std::forward<Args>(args)...);
+      if constexpr (kChecked) {
+        SmallVector<Tensor*, 4> outputs = outputs_of(result);
+        autograd::finish_unrecorded(ctx, inputs, outputs);
+      } else {
+        autograd::for_each_tensor(result, [&](Tensor& y) { autograd::note_derived(inputs, y); });
+      }
+      return result;
+    }
+
+    auto* raw = new autograd::detail::FunctionNode<Layer>;
+    const Ref<Node> node = Ref<Node>::adopt(raw);
+    // Edges first: needs_input_grad is answered in forward, and the inputs may change in place there.
+    autograd::connect_inputs(*node, inputs);
+    if constexpr (kChecked) {
+      describe_arguments(raw->ctx, args...);
+      raw->ctx.created_at = current_source_line();
+      for (const Tensor* x : inputs) raw->ctx.input_metas.emplace_back(*x);
+    }
+    // Forward may move its arguments away, so the inputs stay alive here for the comparison with the outputs.
+    TensorList held;
+    if constexpr (kChecked) {
+      for (const Tensor*& x : inputs) held.push_back(*x);
+      for (std::size_t i = 0; i < held.size(); ++i) inputs[i] = &held[i];
+    }
+    Result result = run_forward(raw->ctx, true, std::forward<Args>(args)...);
+    SmallVector<Tensor*, 4> outputs = outputs_of(result);
+    if constexpr (kChecked) {
+      if (outputs.empty()) fail<ValueError>("[", node->name(), "] forward returned no tensor");
+      for (const Tensor* y : outputs) raw->ctx.output_metas.emplace_back(*y);
+    }
+    autograd::connect_outputs(node, raw->ctx, inputs, outputs);
+    return result;
+  }
+
+ private:
+  template <class... Args>
+  static auto run_forward(Context& ctx, bool recording, Args&&... args) {
+    if constexpr (autograd::detail::checks_gradients<Layer>()) {
+      const autograd::ForwardScope scope(recording);
+      return Layer::forward(ctx, std::forward<Args>(args)...);
+    } else {
+      const autograd::NoGrad scope;
+      return Layer::forward(ctx, std::forward<Args>(args)...);
+    }
+  }
+
+  template <class Result>
+  static SmallVector<Tensor*, 4> outputs_of(Result& result) {
+    SmallVector<Tensor*, 4> outputs;
+    autograd::for_each_tensor(result, [&](Tensor& y) {
+      if (y.defined()) outputs.push_back(&y);
+    });
+    return outputs;
+  }
+
+  template <class... Args>
+  static void describe_arguments(Context& ctx, const Args&... args) {
+    std::uint32_t first = 0;
+    const auto describe = [&](const auto& arg) {
+      ArgumentInfo info;
+      info.container = !std::is_same_v<std::decay_t<decltype(arg)>, Tensor>;
+      info.first = first;
+      autograd::for_each_tensor(arg, [&](const Tensor&) { ++info.count; });
+      info.has_tensors = info.count > 0;
+      first += info.count;
+      ctx.arguments.push_back(info);
+    };
+    (describe(args), ...);
+  }
+};
+
+}  // namespace lamella

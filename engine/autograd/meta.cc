@@ -1,0 +1,96 @@
+#include "engine/autograd/meta.h"
+
+#include <mutex>
+
+#include "engine/autograd/accumulate.h"
+#include "engine/autograd/modes.h"
+#include "engine/core/error.h"
+
+namespace lamella {
+
+using autograd::AutogradMeta;
+using autograd::get_meta;
+
+bool Tensor::requires_grad() const noexcept {
+  const AutogradMeta* meta = get_meta(*this);
+  return meta && (meta->requires_grad || meta->grad_fn);
+}
+
+const Tensor& Tensor::set_requires_grad(bool value) const {
+  AutogradMeta* meta = get_meta(*this);
+  if (meta && meta->grad_fn) {
+    if (value) return *this;
+    fail<RuntimeError>(
+        "[stop_gradient] only a leaf's can be set to True: this tensor is the result of a recorded operation; use detach()");
+  }
+  if (value && !is_differentiable(dtype())) {
+    fail<RuntimeError>("[stop_gradient] only floating and complex tensors can want a gradient, this one is ", dtype());
+  }
+  if (value || meta) autograd::make_meta(*this).requires_grad = value;
+  return *this;
+}
+
+bool Tensor::is_leaf() const noexcept {
+  const AutogradMeta* meta = get_meta(*this);
+  return !meta || !meta->grad_fn;
+}
+
+Tensor Tensor::grad() const {
+  AutogradMeta* meta = get_meta(*this);
+  if (!meta) return {};
+  const std::lock_guard lock(meta->lock);
+  return meta->grad;
+}
+
+void Tensor::set_grad(Tensor grad) const {
+  if (!grad.defined() && !get_meta(*this)) return;
+  if (grad.defined()) {
+    if (grad.same(*this)) fail<ValueError>("[grad] a tensor cannot be its own gradient");
+    if (grad.shape() != shape() || grad.dtype() != dtype() || grad.device() != device()) {
+      fail<ValueError>("[grad] expected a gradient like the tensor, ", describe(*this), ", got ", describe(grad));
+    }
+  }
+  AutogradMeta& meta = autograd::make_meta(*this);
+  const std::lock_guard lock(meta.lock);
+  std::swap(meta.grad, grad);  // the old one is freed after the lock
+}
+
+Ref<Node> Tensor::grad_fn() const {
+  const AutogradMeta* meta = get_meta(*this);
+  return meta ? meta->grad_fn : Ref<Node>();
+}
+
+Tensor Tensor::detach() const {
+  Tensor result = make_alias(*this);
+  result->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);  // asked for: a constant from here on
+  return result;
+}
+
+namespace autograd {
+
+AutogradMeta& make_meta(const Tensor& x) {
+  if (AutogradMeta* meta = get_meta(x)) return *meta;
+  auto fresh = std::make_unique<AutogradMeta>();
+  AutogradMeta* expected = nullptr;
+  if (x->meta.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
+  return *expected;
+}
+
+Edge gradient_edge(const Tensor& x) {
+  AutogradMeta* meta = get_meta(x);
+  if (!meta) {
+    if ((x->flags & TensorImpl::kDerived) != 0 && modes().in_recorded_backward) return {Ref<Node>::adopt(new DetachedIntermediate), 0};
+    return {};
+  }
+  if (meta->grad_fn) return {meta->grad_fn, meta->output_nr};
+  if (meta->kept_output) return {meta->weak_node.lock(), meta->output_nr};
+  if (!meta->requires_grad) return {};
+  const std::lock_guard lock(meta->lock);
+  if (auto node = meta->weak_node.lock()) return {std::move(node), 0};
+  auto node = Ref<Node>::adopt(new AccumulateGrad(x));
+  meta->weak_node = WeakNode(node);
+  return {std::move(node), 0};
+}
+
+}  // namespace autograd
+}  // namespace lamella

@@ -1,0 +1,266 @@
+#include "engine/autograd/recorder.h"
+
+#include <algorithm>
+
+#include "engine/autograd/primitives.h"
+#include "engine/core/error.h"
+
+// Note [Kept outputs]
+// A layer's forward may keep its output: in the context, in a list, in a closure. If that very handle went on the tape, it would
+// hold its node, the node its context, and the context the handle: a cycle that only the host language could find, if anybody. So
+// an output that somebody else still holds leaves the call as a new handle on the same memory. The kept one gets a weak edge to the
+// node: used in a recorded op later (in a recorded backward, say) it stands for the output, and it keeps nothing alive.
+//
+// Note [Intermediates]
+// What forward computes on the way is off the tape. A second derivative that passes through such a value would miss its dependence
+// on the inputs, in silence. So ops inside a forward mark their results as derived, where an input wants a gradient or is derived
+// itself; results that cannot carry a gradient (masks, indices) and random numbers are not. A derived tensor that is neither input
+// nor output gets, in a recorded backward, an edge to DetachedIntermediate, which raises once a gradient really arrives there. A
+// derived tensor handed to the host language (numpy) makes everything that comes back from there in the same forward derived.
+
+namespace lamella::autograd {
+namespace {
+
+bool contains(const TensorList& list, const Tensor& x) {
+  return std::ranges::any_of(list, [&](const Tensor& y) { return y.same(x); });
+}
+
+bool is_input(std::span<const Tensor* const> inputs, const Tensor& x) {
+  return std::ranges::any_of(inputs, [&](const Tensor* y) { return y->same(x); });
+}
+
+void put_on_tape(const Tensor& x, const Ref<Node>& node, std::size_t output_nr) {
+  AutogradMeta& meta = make_meta(x);
+  meta.grad_fn = node;
+  meta.output_nr = static_cast<std::uint32_t>(output_nr);
+}
+
+void refuse_in_place(const Node* node, const Tensor& x) {
+  const AutogradMeta* meta = get_meta(x);
+  const std::string who = node ? node->name() : "mark_dirty";
+  if (meta && meta->requires_grad && !meta->grad_fn) {
+    fail<RuntimeError>("[", who, "] a leaf tensor that wants a gradient cannot be changed in place by a recorded layer");
+  }
+  if ((x->flags & TensorImpl::kView) || x->storage->viewed.load(std::memory_order_relaxed)) {
+    fail<RuntimeError>("[", who,
+                       "] an in-place change of a tensor that shares its memory with a view cannot be recorded; work on a copy "
+                       "(clone()) instead");
+  }
+}
+
+bool is_in_place(const Context& ctx, const Tensor& x, bool input, const Dialect& dialect) {
+  const Context::Extras* extras = ctx.peek_extras();
+  if (extras && contains(extras->dirty, x)) return true;
+  return input && dialect.returned_input_is_in_place && !(extras && contains(extras->not_inplace, x));
+}
+
+void check_dirty(const Context& ctx, std::span<const Tensor* const> inputs) {
+  const Context::Extras* extras = ctx.peek_extras();
+  if (!extras) return;
+  for (const Tensor& x : extras->dirty) {
+    if (!is_input(inputs, x)) {
+      fail<RuntimeError>("[", ctx.node() ? ctx.node()->name() : "mark_dirty", "] mark_dirty got a tensor that is not an input");
+    }
+  }
+}
+
+}  // namespace
+
+void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
+                     const Dialect& dialect) {
+  ctx.end_forward();
+  node->set_output_count(static_cast<std::uint32_t>(outputs.size()));
+  const Context::Extras* extras = ctx.peek_extras();
+  if (extras) {
+    check_dirty(ctx, inputs);
+    for (const Tensor& x : extras->dirty) refuse_in_place(node.get(), x);
+  }
+
+  // What was saved: outputs without their graph, intermediates marked as such.
+  for (SavedTensor& saved : ctx.saved()) {
+    const Tensor& x = saved.tensor();
+    if (!x.defined()) continue;
+    const bool dirty = extras && contains(extras->dirty, x);
+    if (is_input(inputs, x) && !dirty) continue;
+    const auto output = std::ranges::find_if(outputs, [&](const Tensor* y) { return y->same(x); });
+    if (output != outputs.end()) {
+      if (dirty) saved.refresh_version();
+      saved.become_output(static_cast<std::uint32_t>(output - outputs.begin()));
+    } else if (x->flags & TensorImpl::kDerived) {
+      saved.become_intermediate();
+    }
+  }
+
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    Tensor& y = *outputs[i];
+    const bool input = is_input(inputs, y);
+    const bool differentiable = (is_differentiable(y.dtype()) || dialect.integer_outputs) &&
+                                !(extras && contains(extras->non_differentiable, y));
+    y->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
+    if (is_in_place(ctx, y, input, dialect)) {
+      if (!extras || !contains(extras->dirty, y)) {
+        const AutogradMeta* meta = get_meta(y);
+        if (meta && meta->requires_grad && !meta->grad_fn) {
+          fail<ValueError>("[", node->name(),
+                           "] returned a leaf tensor that wants a gradient: it would be changed in place; use mark_not_inplace or "
+                           "return a copy");
+        }
+      }
+      if (differentiable) put_on_tape(y, node, i);
+      continue;
+    }
+    // A fresh result that nobody else holds goes on the tape as it is.
+    const bool fresh = !input && !get_meta(y) && y->use_count() == 1;
+    if (!differentiable) {
+      if (!fresh) y = make_alias(y);
+      continue;
+    }
+    if (fresh) {
+      put_on_tape(y, node, i);
+      continue;
+    }
+    Tensor handle = make_alias(y);
+    if (!input && !get_meta(y)) {
+      AutogradMeta& kept = make_meta(y);  // Note [Kept outputs]
+      kept.kept_output = true;
+      kept.output_nr = static_cast<std::uint32_t>(i);
+      kept.weak_node = WeakNode(node);
+    }
+    if (input) y->storage->viewed.store(true, std::memory_order_relaxed);
+    put_on_tape(handle, node, i);
+    y = std::move(handle);
+  }
+}
+
+void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
+                       const Dialect& dialect) {
+  ctx.end_forward();
+  check_dirty(ctx, inputs);
+  for (Tensor* y : outputs) {
+    const bool input = is_input(inputs, *y);
+    if (input && !is_in_place(ctx, *y, input, dialect)) *y = make_alias(*y);
+  }
+}
+
+namespace {
+
+std::string argument_name(std::size_t i, std::span<const std::string> names) {
+  return i < names.size() ? names[i] : "argument " + std::to_string(i);
+}
+
+std::string tensor_arguments(const Context& ctx, std::span<const std::string> names) {
+  std::string text;
+  for (std::size_t i = 0; i < ctx.arguments.size(); ++i) {
+    if (ctx.arguments[i].has_tensors) text += (text.empty() ? "" : ", ") + argument_name(i, names);
+  }
+  return text;
+}
+
+bool argument_wants(const Node& node, const ArgumentInfo& argument) {
+  for (std::uint32_t k = argument.first; k < argument.first + argument.count; ++k) {
+    if (node.edges()[k]) return true;
+  }
+  return false;
+}
+
+bool is_given(const GradientEntry& entry) {
+  return std::ranges::any_of(entry.tensors, [](const Tensor& g) { return g.defined(); });
+}
+
+}  // namespace
+
+TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<GradientEntry> entries, const Dialect& dialect,
+                            std::span<const std::string> names) {
+  const auto& arguments = ctx.arguments;
+  std::vector<std::size_t> tensor_arguments_at;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].has_tensors) tensor_arguments_at.push_back(i);
+  }
+  const std::size_t by_tensor = tensor_arguments_at.size();
+  const std::size_t by_argument = arguments.size();
+
+  const auto wrong_count = [&] {
+    fail<ValueError>("[", node.name(), "] backward returned ", entries.size(), entries.size() == 1 ? " gradient" : " gradients",
+                     ", expected ", by_tensor, ", one for each tensor argument (", tensor_arguments(ctx, names), ")",
+                     by_argument != by_tensor ? str(", or ", by_argument, ", one for each argument") : std::string());
+  };
+
+  // Which argument entry i belongs to.
+  std::vector<std::size_t> target;
+  if (entries.size() == by_tensor) {
+    target = tensor_arguments_at;
+  } else if (entries.size() == by_argument) {
+    for (std::size_t i = 0; i < by_argument; ++i) target.push_back(i);
+  } else if (entries.size() < by_tensor) {
+    target.assign(tensor_arguments_at.begin(), tensor_arguments_at.begin() + static_cast<std::ptrdiff_t>(entries.size()));
+    for (std::size_t i = entries.size(); i < by_tensor; ++i) {
+      if (argument_wants(node, arguments[tensor_arguments_at[i]])) wrong_count();
+    }
+  } else {
+    wrong_count();
+  }
+
+  TensorList grads(node.edges().size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const ArgumentInfo& argument = arguments[target[i]];
+    GradientEntry& entry = entries[i];
+    if (!is_given(entry)) continue;
+    const std::string name = argument_name(target[i], names);
+    if (!argument.has_tensors) {
+      fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name, ", which is not a tensor");
+    }
+    if (!argument_wants(node, argument)) {
+      if (dialect.strict_stop_gradient) {
+        fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name, ", which has stop_gradient=True; return None");
+      }
+      if (by_tensor != by_argument) {
+        fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name,
+                         ", which wants none. With ", by_tensor, " tensor arguments of ", by_argument,
+                         " in all this is taken for a miscount, which would leave another input without its gradient: return None there");
+      }
+      continue;
+    }
+    if (entry.container != argument.container || entry.tensors.size() != argument.count) {
+      fail<ValueError>("[", node.name(), "] backward must return, for ", name, ", ",
+                       argument.container ? str("a gradient of the argument's form, with ", argument.count, " tensors")
+                                          : std::string("one tensor"),
+                       ", got ", entry.container ? str("a container with ", entry.tensors.size(), " tensors") : std::string("one tensor"));
+    }
+    for (std::uint32_t k = 0; k < argument.count; ++k) {
+      const std::size_t at = argument.first + k;
+      if (entry.tensors[k].defined() && node.edges()[at]) {
+        grads[at] = conform_gradient(node, ctx, at, std::move(entry.tensors[k]));
+      }
+    }
+  }
+  return grads;
+}
+
+Tensor conform_gradient(const Node& node, const Context& ctx, std::size_t k, Tensor grad) {
+  const TensorMeta& input = ctx.input_metas[k];
+  if (grad.device() != input.device && !(grad.ndim() == 0 && grad.device().is_cpu())) {
+    fail<RuntimeError>("[", node.name(), "] backward returned a gradient on ", grad.device(), " for an input on ", input.device);
+  }
+  if (grad.shape() != input.shape) {
+    if (!broadcasts_to(input.shape, grad.shape())) {
+      fail<ValueError>("[", node.name(), "] backward returned a gradient of shape ", grad.shape(), " for an input of shape ",
+                       input.shape);
+    }
+    grad = primitives().sum_to(grad, input.shape);
+  }
+  if (grad.dtype() != input.dtype && is_differentiable(input.dtype)) grad = primitives().cast(grad, input.dtype);
+  return grad;
+}
+
+void prepare_gradients(const Context& ctx, TensorList& grads) {
+  for (std::size_t i = 0; i < ctx.output_metas.size(); ++i) {
+    const TensorMeta& output = ctx.output_metas[i];
+    if (!grads[i].defined()) {
+      if (ctx.materialize_grads()) grads[i] = primitives().full(output.shape, output.dtype, output.device, 0.0);
+    } else if (ctx.grad_in_dtype_consistent() && grads[i].dtype() != output.dtype && is_differentiable(output.dtype)) {
+      grads[i] = primitives().cast(grads[i], output.dtype);
+    }
+  }
+}
+
+}  // namespace lamella::autograd

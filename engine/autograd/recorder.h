@@ -1,0 +1,93 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "engine/autograd/context.h"
+#include "engine/autograd/meta.h"
+#include "engine/autograd/modes.h"
+#include "engine/autograd/node.h"
+
+namespace lamella::autograd {
+
+/// How a layer behaves where the systems that users come from differ.
+struct Dialect {
+  /// An unmarked input returned as an output was written in place (Paddle); otherwise it becomes a new tensor (PyTorch).
+  bool returned_input_is_in_place = false;
+  /// A gradient for an input that wants none is an error (Paddle); otherwise it is ignored.
+  bool strict_stop_gradient = false;
+  /// Integer outputs are differentiable (Paddle).
+  bool integer_outputs = false;
+};
+
+/// Whether a call with these inputs is to be recorded.
+template <class Inputs>
+bool should_record(const Inputs& inputs) noexcept {
+  if (!is_grad_enabled()) return false;
+  for (const Tensor* x : inputs) {
+    if (wants_gradient(*x)) return true;
+  }
+  return false;
+}
+
+/// Suspends recording while a layer's forward runs, and follows what its results depend on; see Note [Intermediates].
+class ForwardScope {
+ public:
+  explicit ForwardScope(bool recording) noexcept : before_(modes()) {
+    modes().grad_enabled = false;
+    modes().in_forward = recording || before_.in_forward;
+    modes().escaped = before_.in_forward && before_.escaped;
+    modes().in_recorded_backward = false;
+  }
+  ~ForwardScope() { modes() = before_; }
+  ForwardScope(const ForwardScope&) = delete;
+  ForwardScope& operator=(const ForwardScope&) = delete;
+
+ private:
+  Modes before_;
+};
+
+/// Notes, on results of an unrecorded op, that they derive from inputs that want a gradient.
+template <class Inputs>
+void note_derived(const Inputs& inputs, const Tensor& output) noexcept {
+  if (!modes().in_forward || !is_differentiable(output.dtype())) return;
+  for (const Tensor* x : inputs) {
+    if ((*x)->flags & TensorImpl::kDerived || get_meta(*x)) {
+      output->flags |= TensorImpl::kDerived;
+      return;
+    }
+  }
+}
+
+/// Adds one edge per input to a new node.
+template <class Inputs>
+void connect_inputs(Node& node, const Inputs& inputs) {
+  for (const Tensor* x : inputs) node.add_edge(gradient_edge(*x));
+}
+
+/// Puts the results of a recorded call on the tape as outputs of `node`: replaces, in `outputs`, the handles that must be new ones,
+/// and settles what the context saved. `inputs` are the call's tensors.
+void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
+                     const Dialect& dialect = {});
+/// The same for a call that is not recorded: inputs returned as outputs become new handles, marks are checked.
+void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
+                       const Dialect& dialect = {});
+
+/// The gradient that a layer returned for one argument: nothing, a tensor, or (for a container) a list.
+struct GradientEntry {
+  TensorList tensors;
+  bool container = false;
+};
+
+/// Sorts what backward returned to the tensors of the call, by the rules of docs/custom-layers.md: ValueError where the count or the
+/// form is wrong. `names` may hold the arguments' names.
+TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<GradientEntry> entries, const Dialect& dialect = {},
+                            std::span<const std::string> names = {});
+
+/// Makes a returned gradient fit input `k`: sums over broadcast axes, casts. ValueError, RuntimeError for another shape or device.
+Tensor conform_gradient(const Node& node, const Context& ctx, std::size_t k, Tensor grad);
+
+/// Gradients of the outputs as backward wants them: zeros where there are none (unless switched off), in the outputs' dtypes.
+void prepare_gradients(const Context& ctx, TensorList& grads);
+
+}  // namespace lamella::autograd

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+
+#include "engine/autograd/node.h"
+#include "engine/core/tensor.h"
+
+namespace lamella::autograd {
+
+/// A tensor kept from forward to backward, with the version it had: a later write in place is found out.
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  explicit SavedTensor(const Tensor& x);
+
+  const Tensor& tensor() const noexcept { return tensor_; }
+  /// Called once the outputs are known: holds output `output_nr` of the node without its graph, which would be a cycle.
+  void become_output(std::uint32_t output_nr);
+  /// Called where neither an input nor an output of the layer was saved.
+  void become_intermediate() noexcept { kind_ = Kind::Intermediate; }
+  /// Takes the version of now: the layer itself wrote to the tensor and said so.
+  void refresh_version() noexcept;
+
+  /// The tensor. `owner` is the node that saved it; position and saved_at go into the message where it was overwritten (RuntimeError).
+  Tensor unpack(Node& owner, std::size_t position, SourceLine saved_at) const;
+
+ private:
+  enum class Kind : std::uint8_t { Input, Output, Intermediate };
+
+  Tensor tensor_;
+  std::uint32_t version_ = 0;
+  std::uint32_t output_nr_ = 0;
+  Kind kind_ = Kind::Input;
+};
+
+}  // namespace lamella::autograd

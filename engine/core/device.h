@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+namespace lamella {
+
+/// Kinds of device. Meta tensors have a shape and no data. PrivateUse1 is the slot for a device that an extension brings.
+enum class DeviceType : std::uint8_t { CPU, CUDA, Meta, PrivateUse1 };
+
+inline constexpr std::size_t kDeviceTypeCount = 4;
+
+/// A device: its kind and, where there can be several, its index.
+struct Device {
+  DeviceType type = DeviceType::CPU;
+  std::int8_t index = 0;
+
+  constexpr Device() = default;
+  constexpr Device(DeviceType type, int index = 0) : type(type), index(static_cast<std::int8_t>(index)) {}
+  /// Reads "cpu", "meta", "cuda", "cuda:1"; raises ValueError for anything else.
+  static Device parse(std::string_view text);
+  std::string str() const;
+
+  constexpr bool is_cpu() const { return type == DeviceType::CPU; }
+  constexpr bool is_cuda() const { return type == DeviceType::CUDA; }
+  constexpr bool is_meta() const { return type == DeviceType::Meta; }
+  friend constexpr bool operator==(Device a, Device b) = default;
+};
+
+inline constexpr Device kCPU{DeviceType::CPU};
+inline constexpr Device kMeta{DeviceType::Meta};
+
+std::ostream& operator<<(std::ostream& out, Device device);
+
+}  // namespace lamella

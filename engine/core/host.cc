@@ -1,0 +1,7 @@
+#include "engine/core/host.h"
+
+namespace lamella::detail {
+
+constinit HostHooks host_hooks;
+
+}  // namespace lamella::detail

@@ -1,0 +1,93 @@
+#include "engine/core/shape.h"
+
+#include <ostream>
+#include <sstream>
+
+#include "engine/core/error.h"
+
+namespace lamella {
+
+std::string to_string(DimsView dims) {
+  std::ostringstream out;
+  out << '[';
+  for (std::size_t i = 0; i < dims.size(); ++i) out << (i ? ", " : "") << dims[i];
+  out << ']';
+  return std::move(out).str();
+}
+
+std::ostream& operator<<(std::ostream& out, const Dims& dims) { return out << to_string(dims); }
+
+std::int64_t count_elements(DimsView shape) {
+  std::int64_t count = 1;
+  bool has_zero = false;
+  for (const std::int64_t size : shape) {
+    if (size < 0) fail<ValueError>("a shape cannot have a negative size, got ", to_string(shape));
+    has_zero |= size == 0;
+  }
+  if (has_zero) return 0;
+  for (const std::int64_t size : shape) {
+    if (__builtin_mul_overflow(count, size, &count)) {
+      fail<ValueError>("the number of elements of shape ", to_string(shape), " does not fit into 63 bits");
+    }
+  }
+  return count;
+}
+
+Dims contiguous_strides(DimsView shape) {
+  Dims strides(shape.size());
+  std::int64_t stride = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= shape[i] > 0 ? shape[i] : 1;
+  }
+  return strides;
+}
+
+bool is_contiguous(DimsView shape, DimsView strides) {
+  std::int64_t expected = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 0) return true;
+    if (shape[i] == 1) continue;
+    if (strides[i] != expected) {
+      for (const std::int64_t size : shape) {
+        if (size == 0) return true;
+      }
+      return false;
+    }
+    expected *= shape[i];
+  }
+  return true;
+}
+
+Dims broadcast_shapes(DimsView a, DimsView b, std::string_view what) {
+  const std::size_t ndim = std::max(a.size(), b.size());
+  Dims result(ndim);
+  for (std::size_t i = 0; i < ndim; ++i) {
+    const std::int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const std::int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (x != y && x != 1 && y != 1) {
+      fail<ValueError>("[", what, "] shapes ", to_string(a), " and ", to_string(b), " do not broadcast");
+    }
+    result[ndim - 1 - i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+bool broadcasts_to(DimsView from, DimsView to) {
+  if (from.size() > to.size()) return false;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const std::int64_t x = from[from.size() - 1 - i];
+    if (x != 1 && x != to[to.size() - 1 - i]) return false;
+  }
+  return true;
+}
+
+std::int64_t normalize_axis(std::int64_t axis, std::size_t ndim, std::string_view what) {
+  const auto n = static_cast<std::int64_t>(ndim);
+  if (axis < -n || axis >= n) {
+    fail<IndexError>("[", what, "] axis ", axis, " is out of range for a tensor with ", n, n == 1 ? " axis" : " axes");
+  }
+  return axis < 0 ? axis + n : axis;
+}
+
+}  // namespace lamella

@@ -1,0 +1,199 @@
+#include "engine/core/small_blocks.h"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define LAMELLA_PLAIN_BLOCKS 1
+#endif
+
+namespace lamella::detail {
+namespace {
+
+constexpr std::size_t kGranule = 64;
+constexpr std::size_t kClasses = kMaxSmallBlock / kGranule;
+constexpr std::size_t kSlabBytes = 64 * 1024;
+constexpr std::uint32_t kBatch = 64;
+
+constexpr std::size_t class_of(std::size_t bytes) { return (bytes + kGranule - 1) / kGranule - 1; }
+constexpr std::size_t class_bytes(std::size_t index) { return (index + 1) * kGranule; }
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+struct FreeList {
+  FreeBlock* head = nullptr;
+  std::uint32_t count = 0;
+
+  void push(void* memory) noexcept {
+    auto* block = new (memory) FreeBlock{head};
+    head = block;
+    ++count;
+  }
+  void* pop() noexcept {
+    FreeBlock* block = head;
+    head = block->next;
+    --count;
+    return block;
+  }
+};
+
+struct ThreadCache;
+
+/// What the threads share: spare blocks, the list of live caches, and the balance of threads that ended.
+struct Central {
+  std::mutex mutex;
+  std::array<FreeList, kClasses> spare;
+  std::vector<ThreadCache*> caches;
+  std::int64_t retired_bytes = 0;
+
+  // Never destroyed: tensors held by static objects are freed after every destructor of this file has run.
+  static Central& instance() {
+    static Central* central = new Central;
+    return *central;
+  }
+  void refill(std::size_t index, FreeList& list);
+};
+
+struct ThreadCache {
+  std::array<FreeList, kClasses> lists;
+  // Written by the owning thread alone, read by small_block_bytes().
+  std::atomic<std::int64_t> bytes{0};
+
+  void add(std::int64_t delta) noexcept {
+    bytes.store(bytes.load(std::memory_order_relaxed) + delta, std::memory_order_relaxed);
+  }
+};
+
+void Central::refill(std::size_t index, FreeList& list) {
+  const std::lock_guard lock(mutex);
+  FreeList& source = spare[index];
+  if (source.head) {
+    for (std::uint32_t i = 0; i < kBatch && source.head; ++i) list.push(source.pop());
+    return;
+  }
+  const std::size_t size = class_bytes(index);
+  const std::size_t count = kSlabBytes / size;
+  // Slabs are kept for the life of the process: their blocks are spread over the free lists of all threads.
+  auto* slab = static_cast<std::byte*>(::operator new(count * size, std::align_val_t{kGranule}));
+  for (std::size_t i = count; i-- > 0;) list.push(slab + i * size);
+}
+
+// A plain pointer with the initial-exec model is one load; the owner object below gives the cache back when its thread ends.
+[[gnu::tls_model("initial-exec")]] thread_local ThreadCache* current_cache = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local bool thread_is_ending = false;
+
+struct CacheOwner {
+  ThreadCache cache;
+  CacheOwner() {
+    Central& central = Central::instance();
+    const std::lock_guard lock(central.mutex);
+    central.caches.push_back(&cache);
+    current_cache = &cache;
+  }
+  ~CacheOwner() {
+    current_cache = nullptr;
+    thread_is_ending = true;
+    Central& central = Central::instance();
+    const std::lock_guard lock(central.mutex);
+    for (std::size_t i = 0; i < kClasses; ++i) {
+      while (cache.lists[i].head) central.spare[i].push(cache.lists[i].pop());
+    }
+    central.retired_bytes += cache.bytes.load(std::memory_order_relaxed);
+    std::erase(central.caches, &cache);
+  }
+};
+
+ThreadCache* make_cache() {
+  static thread_local CacheOwner owner;
+  return &owner.cache;
+}
+
+/// The calling thread's cache, or null in its last moments, when other thread_local objects still free tensors.
+ThreadCache* thread_cache() {
+  if (current_cache) [[likely]]
+    return current_cache;
+  return thread_is_ending ? nullptr : make_cache();
+}
+
+[[gnu::noinline]] void give_back(std::size_t index, FreeList& list) {
+  Central& central = Central::instance();
+  const std::lock_guard lock(central.mutex);
+  for (std::uint32_t i = 0; i < kBatch; ++i) central.spare[index].push(list.pop());
+}
+
+[[gnu::noinline]] void* allocate_from_central(std::size_t index) {
+  FreeList list;
+  Central& central = Central::instance();
+  central.refill(index, list);
+  void* block = list.pop();
+  const std::lock_guard lock(central.mutex);
+  while (list.head) central.spare[index].push(list.pop());
+  central.retired_bytes += static_cast<std::int64_t>(class_bytes(index));
+  return block;
+}
+
+[[gnu::noinline]] void free_to_central(void* block, std::size_t index) noexcept {
+  Central& central = Central::instance();
+  const std::lock_guard lock(central.mutex);
+  central.spare[index].push(block);
+  central.retired_bytes -= static_cast<std::int64_t>(class_bytes(index));
+}
+
+#ifdef LAMELLA_PLAIN_BLOCKS
+constexpr bool kPlainBlocks = true;  // AddressSanitizer sees each block's life only if nothing recycles it
+#else
+constexpr bool kPlainBlocks = false;
+#endif
+
+std::atomic<std::int64_t> plain_bytes{0};
+
+}  // namespace
+
+void* allocate_block(std::size_t bytes) {
+  if (kPlainBlocks || bytes > kMaxSmallBlock) {
+    plain_bytes.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    return ::operator new(bytes, std::align_val_t{kGranule});
+  }
+  const std::size_t index = class_of(bytes);
+  ThreadCache* cache = thread_cache();
+  if (!cache) [[unlikely]]
+    return allocate_from_central(index);
+  FreeList& list = cache->lists[index];
+  if (!list.head) [[unlikely]]
+    Central::instance().refill(index, list);
+  cache->add(static_cast<std::int64_t>(class_bytes(index)));
+  return list.pop();
+}
+
+void free_block(void* block, std::size_t bytes) noexcept {
+  if (kPlainBlocks || bytes > kMaxSmallBlock) {
+    plain_bytes.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    ::operator delete(block, std::align_val_t{kGranule});
+    return;
+  }
+  const std::size_t index = class_of(bytes);
+  ThreadCache* cache = thread_cache();
+  if (!cache) [[unlikely]]
+    return free_to_central(block, index);
+  FreeList& list = cache->lists[index];
+  list.push(block);
+  cache->add(-static_cast<std::int64_t>(class_bytes(index)));
+  // Up to four slabs' worth may wait here, so that a large graph built and freed in turns stays on its thread.
+  if (list.count > 4 * kSlabBytes / kGranule) [[unlikely]]
+    give_back(index, list);
+}
+
+std::int64_t small_block_bytes() noexcept {
+  Central& central = Central::instance();
+  const std::lock_guard lock(central.mutex);
+  std::int64_t total = central.retired_bytes + plain_bytes.load(std::memory_order_relaxed);
+  for (const ThreadCache* cache : central.caches) total += cache->bytes.load(std::memory_order_relaxed);
+  return total;
+}
+
+}  // namespace lamella::detail

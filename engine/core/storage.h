@@ -1,0 +1,64 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/core/device.h"
+#include "engine/core/host.h"
+
+namespace lamella {
+
+/// Who wrote last into a storage in place, for the message about an overwritten saved tensor.
+struct WriteRecord {
+  const char* op = nullptr;
+  SourceLine line;
+};
+
+/// The bytes that a tensor and its views share.
+///
+/// It lies in the same block as the tensor object that made it and is counted separately: a view keeps the bytes alive, and not
+/// the first tensor's graph.
+class Storage {
+ public:
+  using Deleter = void (*)(void* context);
+
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  /// The stream that was current when the memory was taken; null on the CPU.
+  void* stream = nullptr;
+  /// Set for memory that somebody else owns: called with `deleter_context` when the last user is gone.
+  Deleter deleter = nullptr;
+  void* deleter_context = nullptr;
+  WriteRecord last_write;
+  std::uint32_t block_bytes = 0;
+  Device device;
+  /// The data lies in this block, behind the storage.
+  bool embedded = false;
+  /// A view of this storage was recorded on a tape, or may be; in-place writes then need the view's history too.
+  std::atomic<bool> viewed{false};
+  /// Memory that must not be written to (a read-only numpy array).
+  bool read_only = false;
+
+  std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  /// Counts a write in place.
+  void bump_version(const char* op, SourceLine line) noexcept {
+    last_write = {op, line};
+    version_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    // A sole owner needs no read-modify-write: nobody else can gain a reference meanwhile.
+    if (refs_.load(std::memory_order_acquire) == 1 || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+  }
+  bool unique() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
+
+ private:
+  void destroy() noexcept;
+
+  std::atomic<std::uint32_t> refs_{1};
+  std::atomic<std::uint32_t> version_{0};
+};
+
+}  // namespace lamella

@@ -1,0 +1,144 @@
+#include "engine/core/tensor.h"
+
+#include <array>
+#include <new>
+
+#include "engine/autograd/meta.h"
+#include "engine/core/allocator.h"
+#include "engine/core/error.h"
+#include "engine/core/small_blocks.h"
+
+namespace lamella {
+namespace {
+
+// A tensor object and the storage it makes lie in one block: [TensorImpl][Storage][data of a small tensor].
+constexpr std::size_t kStorageOffset = (sizeof(TensorImpl) + alignof(Storage) - 1) / alignof(Storage) * alignof(Storage);
+constexpr std::size_t kDataOffset = (kStorageOffset + sizeof(Storage) + 63) / 64 * 64;
+constexpr std::size_t kMaxEmbedded = 1024;
+
+std::array<CurrentStream, kDeviceTypeCount> current_stream_of{};
+
+struct OwnedBlock {
+  TensorImpl* impl;
+  Storage* storage;
+};
+
+OwnedBlock make_owner(std::size_t embedded_bytes) {
+  const std::size_t block_bytes = kDataOffset + embedded_bytes;
+  char* block = static_cast<char*>(detail::allocate_block(block_bytes));
+  auto* impl = new (block) TensorImpl;
+  auto* storage = new (block + kStorageOffset) Storage;
+  storage->block_bytes = static_cast<std::uint32_t>(block_bytes);
+  impl->storage = storage;
+  return {impl, storage};
+}
+
+std::size_t bytes_of(std::int64_t elements, DType dtype, DimsView shape) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<std::size_t>(elements), item_size(dtype), &bytes) || bytes > SIZE_MAX / 4) {
+    fail<ValueError>("a ", dtype, " tensor of shape ", to_string(shape), " does not fit into the address space");
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void Storage::destroy() noexcept {
+  if (deleter) {
+    deleter(deleter_context);
+  } else if (!embedded && data) {
+    allocator(device).deallocate(data, bytes, stream);
+  }
+  char* block = reinterpret_cast<char*>(this) - kStorageOffset;
+  const std::size_t size = block_bytes;
+  this->~Storage();
+  detail::free_block(block, size);
+}
+
+void TensorImpl::destroy() noexcept {
+  delete meta.load(std::memory_order_relaxed);
+  Storage* shared = storage;
+  const bool owner = (flags & kView) == 0;
+  this->~TensorImpl();
+  if (!owner) detail::free_block(this, sizeof(TensorImpl));
+  shared->release();
+}
+
+Tensor empty(DimsView shape, DType dtype, Device device) {
+  const std::int64_t elements = count_elements(shape);
+  const std::size_t bytes = bytes_of(elements, dtype, shape);
+  const bool embedded = device.is_cpu() && bytes <= kMaxEmbedded;
+  const auto [impl, storage] = make_owner(embedded ? bytes : 0);
+  Tensor result(Ref<TensorImpl>::adopt(impl));
+  impl->elements = elements;
+  impl->dtype = dtype;
+  impl->device = device;
+  storage->device = device;
+  storage->bytes = bytes;
+  impl->shape = Dims(shape);
+  impl->strides = contiguous_strides(shape);
+  if (embedded) {
+    storage->embedded = true;
+    storage->data = reinterpret_cast<char*>(impl) + kDataOffset;
+  } else if (!device.is_meta()) {
+    if (const CurrentStream stream = current_stream_of[static_cast<std::size_t>(device.type)]) storage->stream = stream(device);
+    storage->data = allocator(device).allocate(bytes, storage->stream);
+  }
+  impl->data = static_cast<char*>(storage->data);
+  return result;
+}
+
+Tensor from_memory(void* data, DimsView shape, DimsView strides, DType dtype, Device device, Storage::Deleter deleter,
+                   void* context) {
+  const std::int64_t elements = count_elements(shape);
+  const std::size_t bytes = bytes_of(elements, dtype, shape);
+  const auto [impl, storage] = make_owner(0);
+  Tensor result(Ref<TensorImpl>::adopt(impl));
+  impl->elements = elements;
+  impl->dtype = dtype;
+  impl->device = device;
+  impl->shape = Dims(shape);
+  impl->strides = Dims(strides);
+  impl->contiguous = is_contiguous(shape, strides);
+  impl->data = static_cast<char*>(data);
+  storage->device = device;
+  storage->bytes = bytes;
+  storage->data = data;
+  storage->deleter = deleter;
+  storage->deleter_context = context;
+  return result;
+}
+
+Tensor make_view(const Tensor& x, DimsView shape, DimsView strides, std::int64_t offset) {
+  auto* impl = new (detail::allocate_block(sizeof(TensorImpl))) TensorImpl;
+  impl->storage = x->storage;
+  impl->storage->retain();
+  Tensor result(Ref<TensorImpl>::adopt(impl));
+  impl->elements = count_elements(shape);
+  impl->dtype = x.dtype();
+  impl->device = x.device();
+  impl->flags = static_cast<std::uint8_t>(TensorImpl::kView | (x->flags & TensorImpl::kDerived));
+  impl->shape = Dims(shape);
+  impl->strides = Dims(strides);
+  impl->contiguous = is_contiguous(shape, strides);
+  impl->data = x->data ? x->data + offset * static_cast<std::int64_t>(item_size(x.dtype())) : nullptr;
+  return result;
+}
+
+Tensor make_alias(const Tensor& x) { return make_view(x, x.shape(), x.strides()); }
+
+void mark_written(const Tensor& x, const char* op) { x->storage->bump_version(op, current_source_line()); }
+
+void register_current_stream(DeviceType type, CurrentStream function) {
+  current_stream_of[static_cast<std::size_t>(type)] = function;
+}
+
+std::string describe(const Tensor& x) {
+  return x.defined() ? str(x.dtype(), x.shape(), " on ", x.device()) : std::string("an undefined tensor");
+}
+
+void Tensor::wrong_data_type(DType asked) const {
+  fail<TypeError>("[data] the tensor is ", describe(*this), ", not ", asked);
+}
+
+}  // namespace lamella

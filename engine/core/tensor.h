@@ -1,0 +1,179 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+
+#include "engine/core/dtype.h"
+#include "engine/core/device.h"
+#include "engine/core/ref.h"
+#include "engine/core/shape.h"
+#include "engine/core/storage.h"
+
+namespace lamella {
+
+class Node;
+class Tensor;
+
+namespace autograd {
+struct AutogradMeta;
+}
+
+/// A scalar argument of an operator: what a Python bool, int or float is in C++.
+class Scalar {
+ public:
+  enum class Kind : std::uint8_t { Bool, Int, Float };
+
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  constexpr Scalar(T value)
+      : kind_(std::is_same_v<T, bool> ? Kind::Bool : std::is_integral_v<T> ? Kind::Int : Kind::Float) {
+    if constexpr (std::is_integral_v<T>) {
+      integer_ = static_cast<std::int64_t>(value);
+    } else {
+      floating_ = static_cast<double>(value);
+    }
+  }
+  constexpr Kind kind() const { return kind_; }
+  /// The value rounded to T.
+  template <class T>
+  constexpr T to() const {
+    return kind_ == Kind::Float ? static_cast<T>(floating_) : static_cast<T>(integer_);
+  }
+
+ private:
+  union {
+    std::int64_t integer_;
+    double floating_;
+  };
+  Kind kind_;
+};
+
+/// What a Tensor points to. The engine's own; users hold a Tensor.
+class TensorImpl {
+ public:
+  enum Flag : std::uint8_t {
+    /// Made from a Python or C++ number: it takes part in promotion by kind only.
+    kWrappedNumber = 1,
+    /// Shares the storage of another tensor object.
+    kView = 2,
+    /// Computed, while a custom layer's forward suspended recording, from tensors that want a gradient. See Note [Intermediates].
+    kDerived = 4,
+  };
+
+  char* data = nullptr;
+  Storage* storage = nullptr;
+  std::int64_t elements = 0;
+  DType dtype = DType::Float32;
+  Device device;
+  std::uint8_t flags = 0;
+  bool contiguous = true;
+  Dims shape;
+  Dims strides;
+  /// Null unless the tensor is, or was, on a tape.
+  std::atomic<autograd::AutogradMeta*> meta{nullptr};
+  /// The host language's object for this tensor, which owns a reference to it while it lives. Not owned.
+  std::atomic<void*> host_object{nullptr};
+
+  void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (refs_.load(std::memory_order_acquire) == 1 || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+  }
+  std::uint32_t use_count() const noexcept { return refs_.load(std::memory_order_acquire); }
+
+ private:
+  void destroy() noexcept;
+
+  std::atomic<std::uint32_t> refs_{1};
+};
+
+/// An n-dimensional array on a device: a counted handle, cheap to copy; a default-made one is "undefined" and holds nothing.
+///
+/// Operators are free functions (`lamella::sum(x)`, `a + b`); the class knows data, shape and its place on the tape.
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(Ref<TensorImpl> impl) noexcept : impl_(std::move(impl)) {}
+
+  bool defined() const noexcept { return static_cast<bool>(impl_); }
+  explicit operator bool() const noexcept { return defined(); }
+  TensorImpl* impl() const noexcept { return impl_.get(); }
+  TensorImpl* operator->() const noexcept { return impl_.get(); }
+  /// Gives the handle's reference away.
+  TensorImpl* detach_impl() noexcept { return impl_.detach(); }
+
+  const Dims& shape() const noexcept { return impl_->shape; }
+  /// Strides in elements.
+  const Dims& strides() const noexcept { return impl_->strides; }
+  std::size_t ndim() const noexcept { return impl_->shape.size(); }
+  /// Size along `axis`, which may count from the end; IndexError where there is no such axis.
+  std::int64_t size(std::int64_t axis) const { return impl_->shape[normalize_axis(axis, ndim(), "size")]; }
+  /// Number of elements.
+  std::int64_t numel() const noexcept { return impl_->elements; }
+  std::size_t nbytes() const noexcept { return static_cast<std::size_t>(numel()) * item_size(dtype()); }
+  DType dtype() const noexcept { return impl_->dtype; }
+  Device device() const noexcept { return impl_->device; }
+  bool is_contiguous() const noexcept { return impl_->contiguous; }
+  bool is_wrapped_number() const noexcept { return (impl_->flags & TensorImpl::kWrappedNumber) != 0; }
+  std::uint32_t version() const noexcept { return impl_->storage ? impl_->storage->version() : 0; }
+
+  /// First element; null for meta tensors.
+  void* raw_data() const noexcept { return impl_->data; }
+  /// First element as T; TypeError where the dtype is another.
+  template <class T>
+  T* data() const {
+    if (dtype_of<std::remove_const_t<T>> != dtype()) wrong_data_type(dtype_of<std::remove_const_t<T>>);
+    return reinterpret_cast<T*>(impl_->data);
+  }
+
+  /// Whether the tensor wants a gradient, or was computed from one that does.
+  bool requires_grad() const noexcept;
+  /// Sets whether a leaf wants a gradient. RuntimeError for a result of a recorded op when turning it off, or a dtype that has no gradient.
+  const Tensor& set_requires_grad(bool value) const;
+  /// The negation of requires_grad().
+  bool stop_gradient() const noexcept { return !requires_grad(); }
+  const Tensor& set_stop_gradient(bool value) const { return set_requires_grad(!value); }
+  /// Whether the tensor was not computed by a recorded op.
+  bool is_leaf() const noexcept;
+  /// The accumulated gradient; undefined where there is none.
+  Tensor grad() const;
+  /// Replaces the gradient (undefined clears it); ValueError where shape, dtype or device differ from the tensor's.
+  void set_grad(Tensor grad) const;
+  /// The node that computed this tensor; null for a leaf.
+  Ref<Node> grad_fn() const;
+  /// The same data without a place on the tape.
+  Tensor detach() const;
+
+  bool same(const Tensor& other) const noexcept { return impl_ == other.impl_; }
+
+ private:
+  [[noreturn]] void wrong_data_type(DType asked) const;
+
+  Ref<TensorImpl> impl_;
+};
+
+/// A new tensor with undefined contents; OutOfMemoryError, ValueError for a negative size.
+Tensor empty(DimsView shape, DType dtype = DType::Float32, Device device = kCPU);
+inline Tensor empty(std::initializer_list<std::int64_t> shape, DType dtype = DType::Float32, Device device = kCPU) {
+  return empty(DimsView(shape.begin(), shape.size()), dtype, device);
+}
+/// A new, contiguous tensor like `x`, with undefined contents.
+inline Tensor empty_like(const Tensor& x) { return empty(x.shape(), x.dtype(), x.device()); }
+/// A tensor on memory that somebody else owns; `deleter(context)` is called when it is no longer needed. Strides in elements.
+Tensor from_memory(void* data, DimsView shape, DimsView strides, DType dtype, Device device, Storage::Deleter deleter, void* context);
+/// Another tensor on the same storage, off the tape; `offset` in elements from x's first element. The caller has checked the bounds.
+Tensor make_view(const Tensor& x, DimsView shape, DimsView strides, std::int64_t offset = 0);
+/// Another tensor with x's data, shape and strides, off the tape.
+Tensor make_alias(const Tensor& x);
+/// Counts a write into x's memory in place by `op`; the source line of the host language is recorded.
+void mark_written(const Tensor& x, const char* op);
+
+/// Runs once per device type whose memory the engine cannot name a stream for: the current stream of `device`, null on the CPU.
+using CurrentStream = void* (*)(Device);
+void register_current_stream(DeviceType type, CurrentStream function);
+
+/// "float32[2, 3] on cpu", for messages.
+std::string describe(const Tensor& x);
+
+}  // namespace lamella

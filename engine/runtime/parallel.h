@@ -1,0 +1,34 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace lamella {
+
+namespace detail {
+using RangeBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
+void parallel_ranges(std::int64_t begin, std::int64_t end, std::int64_t grain, RangeBody body, void* context);
+}  // namespace detail
+
+/// Threads that parallel_for() may use; at first, the number of processors.
+int thread_count();
+/// Sets it; ValueError below 1.
+void set_thread_count(int count);
+
+/// Calls body(first, last) for consecutive ranges that cover [begin, end), each but the last `grain` long or a multiple of it, on
+/// several threads where there is more than one grain of work. The cuts are multiples of `grain` from `begin` whatever the number of
+/// threads. An exception of body's is rethrown here. Inside a parallel_for, and in a child after fork(), everything runs on the caller.
+template <class Body>
+void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, Body&& body) {
+  if (end <= begin) return;
+  if (end - begin <= grain) {
+    body(begin, end);
+    return;
+  }
+  detail::parallel_ranges(
+      begin, end, grain,
+      [](void* context, std::int64_t first, std::int64_t last) { (*static_cast<std::remove_reference_t<Body>*>(context))(first, last); },
+      const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+}  // namespace lamella

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "engine/core/dtype.h"
+
+namespace lamella {
+
+/// What is known of an operator besides its code: the bindings, the docs, the checks against numpy and the gradient checks are made
+/// from this.
+struct OpInfo {
+  /// The name in C++ and in Python.
+  const char* name;
+  /// One or more sentences for the docs.
+  const char* doc;
+  /// Python parameters, as in a `def`: "x, /, *, axis=None, keepdims=False". Elementwise ops may leave it out.
+  const char* parameters = nullptr;
+  /// A Python expression over `lm` names that is run as a test.
+  const char* example = nullptr;
+  /// The same value computed by numpy (`np`) or scipy.special (`sp`) from the arguments; null where there is no such expression.
+  const char* reference = nullptr;
+  /// The dtypes it takes, after promotion.
+  DTypeSet dtypes = AnyDType;
+  /// Where the tests take their samples from, for real arguments.
+  double sample_low = -3.0;
+  double sample_high = 3.0;
+  /// Points without a derivative, up to four, terminated by NaN: the tests keep away from them.
+  double kinks[4] = {__builtin_nan(""), __builtin_nan(""), __builtin_nan(""), __builtin_nan("")};
+  /// Also a method of Tensor in Python (where the first parameter is a tensor).
+  bool method = true;
+};
+
+/// A list of operators.
+template <class... Ops>
+struct OpList {
+  static constexpr int size = sizeof...(Ops);
+  /// Calls f.operator()<Op>() for each.
+  template <class F>
+  static constexpr void for_each(F&& f) {
+    (f.template operator()<Ops>(), ...);
+  }
+  /// The position of Op.
+  template <class Op>
+  static constexpr int index_of() {
+    int index = -1;
+    int at = 0;
+    ((std::is_same_v<Op, Ops> ? void(index = at) : void(), ++at), ...);
+    return index;
+  }
+};
+
+template <class A, class B>
+struct ConcatLists;
+template <class... A, class... B>
+struct ConcatLists<OpList<A...>, OpList<B...>> {
+  using type = OpList<A..., B...>;
+};
+
+}  // namespace lamella

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "ops/simd/hd.h"
+#include "ops/simd/isa.h"
+
+/// The functions that are formulas over the operators and the basic functions of an operand type `X` themselves,
+/// written once for `Vec<T>` and `Lane<T>`. They are friends of a base class of `X`, so that argument-dependent look-up
+/// finds them and a literal converts in any argument: `maximum(x, 0)`.
+namespace lamella::simd::inline LM_SIMD_ISA {
+
+/// What every number type has.
+template <class X, class M>
+struct Formulas {
+  friend LM_HD X negative(X a) { return -a; }
+  friend LM_HD X square(X a) { return a * a; }
+};
+
+/// Of `float` and `double`; `M` is the mask of `X`.
+template <class X, class M, class T>
+struct FloatFormulas : Formulas<X, M> {
+  friend LM_HD M isnan(X a) { return a != a; }
+  friend LM_HD M isinf(X a) { return abs(a) == std::numeric_limits<T>::infinity(); }
+  friend LM_HD M isfinite(X a) { return abs(a) <= std::numeric_limits<T>::max(); }
+
+  friend LM_HD X reciprocal(X a) { return 1 / a; }
+
+  /// -1, 0 or 1; 0 for -0 and NaN for NaN, as numpy.
+  friend LM_HD X sign(X a) { return where(a > 0, 1, where(a < 0, -1, where(a == 0, 0, a))); }
+
+  /// The larger operand, NaN if one of them is.
+  friend LM_HD X maximum(X a, X b) { return where(isnan(a), a, where(a > b, a, b)); }
+
+  /// The smaller operand, NaN if one of them is.
+  friend LM_HD X minimum(X a, X b) { return where(isnan(a), a, where(a < b, a, b)); }
+
+  /// 1 / (1 + exp(-a)). The exponential is of -|a| and never overflows, so the left tail keeps its precision.
+  friend LM_HD X sigmoid(X a) {
+    const X z = exp(-abs(a));
+    return where(a < 0, z, 1) / (1 + z);
+  }
+
+  /// What is left after `floor_divide`, with the sign of the divisor, as Python's `%` and numpy.
+  friend LM_HD X remainder(X a, X b) {
+    const X rest = fmod(a, b);
+    const X moved = where((rest < 0) ^ (b < 0), rest + b, rest);
+    return where(rest == 0, copysign(0, b), moved);
+  }
+
+  /// The quotient rounded down, as Python's `//` and numpy: exact in that `a == b * floor_divide(a, b) + remainder(a,
+  /// b)` up to rounding, which `floor(a / b)` is not; infinite or NaN for a divisor of 0.
+  friend LM_HD X floor_divide(X a, X b) {
+    const X rest = fmod(a, b);
+    const X quotient = (a - rest) / b - where((rest != 0) & ((rest < 0) ^ (b < 0)), 1, 0);
+    const X down = floor(quotient);
+    const X nearest = where(quotient - down > 0.5, down + 1, down);
+    return where(b == 0, a / b, where(quotient == 0, copysign(0, a / b), nearest));
+  }
+};
+
+/// Of the integers.
+template <class X, class M, class T>
+struct IntegerFormulas : Formulas<X, M> {
+  friend LM_HD M isnan(X) { return M(false); }
+  friend LM_HD M isinf(X) { return M(false); }
+  friend LM_HD M isfinite(X) { return M(true); }
+
+  friend LM_HD X abs(X a) {
+    if constexpr (std::is_signed_v<T>) {
+      return where(a < 0, -a, a);
+    } else {
+      return a;
+    }
+  }
+  friend LM_HD X sign(X a) {
+    if constexpr (std::is_signed_v<T>) {
+      return where(a > 0, 1, where(a < 0, -1, 0));
+    } else {
+      return where(a > 0, 1, 0);
+    }
+  }
+  friend LM_HD X maximum(X a, X b) { return where(a > b, a, b); }
+  friend LM_HD X minimum(X a, X b) { return where(a < b, a, b); }
+
+  friend LM_HD X floor(X a) { return a; }
+  friend LM_HD X ceil(X a) { return a; }
+  friend LM_HD X trunc(X a) { return a; }
+  friend LM_HD X round(X a) { return a; }
+};
+
+/// Of `bool`, where `+` is or and `*` is and, as in numpy.
+template <class X, class M>
+struct BoolFormulas {
+  friend LM_HD X operator+(X a, X b) { return a | b; }
+  friend LM_HD X operator*(X a, X b) { return a & b; }
+  friend LM_HD X maximum(X a, X b) { return a | b; }
+  friend LM_HD X minimum(X a, X b) { return a & b; }
+  friend LM_HD X abs(X a) { return a; }
+  friend LM_HD X square(X a) { return a; }
+  friend LM_HD M isnan(X) { return M(false); }
+  friend LM_HD M isinf(X) { return M(false); }
+  friend LM_HD M isfinite(X) { return M(true); }
+};
+
+}  // namespace lamella::simd::inline LM_SIMD_ISA

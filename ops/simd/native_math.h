@@ -1,0 +1,187 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/simd/native.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+#if __GLIBC_PREREQ(2, 35)
+#define LM_SIMD_LIBMVEC
+#endif
+#endif
+
+/// The mathematical functions on the compiler's vectors; docs/decisions/vector-math.md says what each one is and why.
+namespace lamella::simd::inline LM_SIMD_ISA::native_math {
+
+using F32 = Native<float>;
+using F64 = Native<double>;
+
+template <class V>
+V abs(V a) {
+  using Bits = decltype(a < a);
+  using Element = std::remove_cvref_t<decltype(a[0])>;
+  const Bits sign = reinterpret_cast<Bits>(splat<V>(-Element{0}));
+  return reinterpret_cast<V>(reinterpret_cast<Bits>(a) & ~sign);
+}
+
+template <class V>
+V copysign(V a, V b) {
+  using Bits = decltype(a < a);
+  using Element = std::remove_cvref_t<decltype(a[0])>;
+  const Bits sign = reinterpret_cast<Bits>(splat<V>(-Element{0}));
+  return reinterpret_cast<V>((reinterpret_cast<Bits>(a) & ~sign) | (reinterpret_cast<Bits>(b) & sign));
+}
+
+#if defined(__AVX512F__) && LM_SIMD_BYTES == 64
+// The forms with a mask of all lanes: the plain ones read an undefined register in g++ 12, which then warns about it.
+inline F32 sqrt(F32 a) { return _mm512_maskz_sqrt_ps(0xffff, a); }
+inline F64 sqrt(F64 a) { return _mm512_maskz_sqrt_pd(0xff, a); }
+template <int kMode>
+F32 round_to(F32 a) {
+  return _mm512_maskz_roundscale_ps(0xffff, a, kMode);
+}
+template <int kMode>
+F64 round_to(F64 a) {
+  return _mm512_maskz_roundscale_pd(0xff, a, kMode);
+}
+#elif defined(__AVX2__)
+inline F32 sqrt(F32 a) { return _mm256_sqrt_ps(a); }
+inline F64 sqrt(F64 a) { return _mm256_sqrt_pd(a); }
+template <int kMode>
+F32 round_to(F32 a) {
+  return _mm256_round_ps(a, kMode);
+}
+template <int kMode>
+F64 round_to(F64 a) {
+  return _mm256_round_pd(a, kMode);
+}
+#elif defined(__SSE4_1__)
+inline F32 sqrt(F32 a) { return _mm_sqrt_ps(a); }
+inline F64 sqrt(F64 a) { return _mm_sqrt_pd(a); }
+template <int kMode>
+F32 round_to(F32 a) {
+  return _mm_round_ps(a, kMode);
+}
+template <int kMode>
+F64 round_to(F64 a) {
+  return _mm_round_pd(a, kMode);
+}
+#else
+inline F32 sqrt(F32 a) {
+  return map_lanes(a, [](float x) { return __builtin_sqrtf(x); });
+}
+inline F64 sqrt(F64 a) {
+  return map_lanes(a, [](double x) { return __builtin_sqrt(x); });
+}
+#define LM_SIMD_ROUND_BY_LANE
+#endif
+
+#ifndef LM_SIMD_ROUND_BY_LANE
+template <class V>
+V floor(V a) {
+  return round_to<_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC>(a);
+}
+template <class V>
+V ceil(V a) {
+  return round_to<_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC>(a);
+}
+template <class V>
+V trunc(V a) {
+  return round_to<_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC>(a);
+}
+template <class V>
+V round(V a) {
+  return round_to<_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC>(a);
+}
+#endif
+
+// LM_SIMD_BY_LANE(name, builtin): the C function for each lane.
+// LM_SIMD_UNARY(name), LM_SIMD_BINARY(name): glibc's vector function where there is one, else by lane. A vector
+// function is named _ZGV<set>N<lanes>v_<name>; it is declared here because glibc's headers offer it to loops under
+// -ffast-math only.
+#define LM_SIMD_BY_LANE(name, builtin)                                                          \
+  inline F32 name(F32 a) {                                                                      \
+    return map_lanes(a, [](float x) { return static_cast<float>(__builtin_##builtin##f(x)); }); \
+  }                                                                                             \
+  inline F64 name(F64 a) {                                                                      \
+    return map_lanes(a, [](double x) { return static_cast<double>(__builtin_##builtin(x)); });  \
+  }
+#define LM_SIMD_BY_LANE_2(name)                                                         \
+  inline F32 name(F32 a, F32 b) {                                                       \
+    return map_lanes(a, b, [](float x, float y) { return __builtin_##name##f(x, y); }); \
+  }                                                                                     \
+  inline F64 name(F64 a, F64 b) {                                                       \
+    return map_lanes(a, b, [](double x, double y) { return __builtin_##name(x, y); });  \
+  }
+
+#ifdef LM_SIMD_LIBMVEC
+#if LM_SIMD_BYTES == 64
+#define LM_SIMD_MVEC_F32(kinds, name) _ZGVeN16##kinds##_##name##f
+#define LM_SIMD_MVEC_F64(kinds, name) _ZGVeN8##kinds##_##name
+#elif LM_SIMD_BYTES == 32
+#define LM_SIMD_MVEC_F32(kinds, name) _ZGVdN8##kinds##_##name##f
+#define LM_SIMD_MVEC_F64(kinds, name) _ZGVdN4##kinds##_##name
+#else
+#define LM_SIMD_MVEC_F32(kinds, name) _ZGVbN4##kinds##_##name##f
+#define LM_SIMD_MVEC_F64(kinds, name) _ZGVbN2##kinds##_##name
+#endif
+#define LM_SIMD_UNARY(name)                                       \
+  extern "C" F32 LM_SIMD_MVEC_F32(v, name)(F32);                  \
+  extern "C" F64 LM_SIMD_MVEC_F64(v, name)(F64);                  \
+  inline F32 name(F32 a) { return LM_SIMD_MVEC_F32(v, name)(a); } \
+  inline F64 name(F64 a) { return LM_SIMD_MVEC_F64(v, name)(a); }
+#define LM_SIMD_BINARY(name)                                                 \
+  extern "C" F32 LM_SIMD_MVEC_F32(vv, name)(F32, F32);                       \
+  extern "C" F64 LM_SIMD_MVEC_F64(vv, name)(F64, F64);                       \
+  inline F32 name(F32 a, F32 b) { return LM_SIMD_MVEC_F32(vv, name)(a, b); } \
+  inline F64 name(F64 a, F64 b) { return LM_SIMD_MVEC_F64(vv, name)(a, b); }
+#else
+#define LM_SIMD_UNARY(name) LM_SIMD_BY_LANE(name, name)
+#define LM_SIMD_BINARY(name) LM_SIMD_BY_LANE_2(name)
+#endif
+
+#ifdef LM_SIMD_ROUND_BY_LANE
+LM_SIMD_BY_LANE(floor, floor)
+LM_SIMD_BY_LANE(ceil, ceil)
+LM_SIMD_BY_LANE(trunc, trunc)
+LM_SIMD_BY_LANE(round, rint)
+#endif
+LM_SIMD_BY_LANE_2(fmod)
+
+LM_SIMD_UNARY(exp)
+LM_SIMD_UNARY(exp2)
+LM_SIMD_UNARY(expm1)
+LM_SIMD_UNARY(log)
+LM_SIMD_UNARY(log1p)
+LM_SIMD_UNARY(log2)
+LM_SIMD_UNARY(log10)
+LM_SIMD_UNARY(sin)
+LM_SIMD_UNARY(cos)
+LM_SIMD_UNARY(tan)
+LM_SIMD_UNARY(asin)
+LM_SIMD_UNARY(acos)
+LM_SIMD_UNARY(atan)
+LM_SIMD_UNARY(sinh)
+LM_SIMD_UNARY(cosh)
+LM_SIMD_UNARY(tanh)
+LM_SIMD_UNARY(asinh)
+LM_SIMD_UNARY(acosh)
+LM_SIMD_UNARY(atanh)
+LM_SIMD_UNARY(erf)
+LM_SIMD_UNARY(erfc)
+LM_SIMD_BINARY(pow)
+LM_SIMD_BINARY(atan2)
+LM_SIMD_BINARY(hypot)
+
+#undef LM_SIMD_UNARY
+#undef LM_SIMD_BINARY
+#undef LM_SIMD_BY_LANE
+#undef LM_SIMD_BY_LANE_2
+#undef LM_SIMD_MVEC_F32
+#undef LM_SIMD_MVEC_F64
+
+}  // namespace lamella::simd::inline LM_SIMD_ISA::native_math

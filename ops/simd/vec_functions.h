@@ -1,0 +1,62 @@
+#pragma once
+
+#include "ops/simd/formulas.h"
+#include "ops/simd/integer.h"
+#include "ops/simd/mask.h"
+#include "ops/simd/native.h"
+#include "ops/simd/native_math.h"
+
+/// The functions of `Vec<T>`, by the kind of `T`.
+namespace lamella::simd::inline LM_SIMD_ISA {
+
+template <class T>
+struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
+  using V = Vec<T>;
+
+  friend V abs(V a) { return V(native_math::abs(a.native())); }
+  friend V copysign(V a, V sign) { return V(native_math::copysign(a.native(), sign.native())); }
+  friend V sqrt(V a) { return V(native_math::sqrt(a.native())); }
+  friend V floor(V a) { return V(native_math::floor(a.native())); }
+  friend V ceil(V a) { return V(native_math::ceil(a.native())); }
+  friend V trunc(V a) { return V(native_math::trunc(a.native())); }
+  /// To the nearest integer, a half to the even one.
+  friend V round(V a) { return V(native_math::round(a.native())); }
+  /// The remainder of the truncated quotient, with the sign of `a`.
+  friend V fmod(V a, V b) { return V(native_math::fmod(a.native(), b.native())); }
+
+  friend V exp(V a) { return V(native_math::exp(a.native())); }
+  friend V exp2(V a) { return V(native_math::exp2(a.native())); }
+  friend V expm1(V a) { return V(native_math::expm1(a.native())); }
+  friend V log(V a) { return V(native_math::log(a.native())); }
+  friend V log1p(V a) { return V(native_math::log1p(a.native())); }
+  friend V log2(V a) { return V(native_math::log2(a.native())); }
+  friend V log10(V a) { return V(native_math::log10(a.native())); }
+  friend V sin(V a) { return V(native_math::sin(a.native())); }
+  friend V cos(V a) { return V(native_math::cos(a.native())); }
+  friend V tan(V a) { return V(native_math::tan(a.native())); }
+  friend V asin(V a) { return V(native_math::asin(a.native())); }
+  friend V acos(V a) { return V(native_math::acos(a.native())); }
+  friend V atan(V a) { return V(native_math::atan(a.native())); }
+  friend V sinh(V a) { return V(native_math::sinh(a.native())); }
+  friend V cosh(V a) { return V(native_math::cosh(a.native())); }
+  friend V tanh(V a) { return V(native_math::tanh(a.native())); }
+  friend V asinh(V a) { return V(native_math::asinh(a.native())); }
+  friend V acosh(V a) { return V(native_math::acosh(a.native())); }
+  friend V atanh(V a) { return V(native_math::atanh(a.native())); }
+  friend V erf(V a) { return V(native_math::erf(a.native())); }
+  friend V erfc(V a) { return V(native_math::erfc(a.native())); }
+  friend V pow(V a, V b) { return V(native_math::pow(a.native(), b.native())); }
+  friend V atan2(V a, V b) { return V(native_math::atan2(a.native(), b.native())); }
+  friend V hypot(V a, V b) { return V(native_math::hypot(a.native(), b.native())); }
+};
+
+template <class T>
+struct VecIntegerFunctions : IntegerFormulas<Vec<T>, Mask<T>, T> {
+  using V = Vec<T>;
+
+  friend V floor_divide(V a, V b) { return V(map_lanes(a.native(), b.native(), simd::floor_divide<T>)); }
+  friend V remainder(V a, V b) { return V(map_lanes(a.native(), b.native(), floor_remainder<T>)); }
+  friend V pow(V a, V b) { return V(map_lanes(a.native(), b.native(), integer_power<T>)); }
+};
+
+}  // namespace lamella::simd::inline LM_SIMD_ISA

@@ -1,0 +1,77 @@
+"""Runs programs written for other frameworks on Lamella.
+
+``python -m lamella.compat script.py`` starts Python with a folder in front of its path in which ``import paddle`` finds
+a front over Lamella. Nothing is installed under that name: the folder is on the path of that process and of the
+processes that it starts, and of no other.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+PATH = Path(__file__).parent / "path"
+
+USAGE = """\
+usage: python -m lamella.compat script.py [argument ...]
+       python -m lamella.compat -m module [argument ...]
+       python -m lamella.compat -c code [argument ...]
+       python -m lamella.compat command [argument ...]     (such as make: the Python it starts finds the fronts)
+
+Runs a program with `import paddle` resolved to Lamella's front, in its process and in those it starts."""
+
+
+def environment(base: dict[str, str] | None = None) -> dict[str, str]:
+    """A copy of ``base`` (by default of this process's environment) in which Python finds the fronts."""
+    env = dict(os.environ if base is None else base)
+    first = [str(PATH)]
+    package_home = Path(__file__).parents[2]
+    if package_home.name not in ("site-packages", "dist-packages"):
+        # A source tree, perhaps found through the current folder only: the program may run in another.
+        first.append(str(package_home))
+    rest = [entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry and entry not in first]
+    env["PYTHONPATH"] = os.pathsep.join(first + rest)
+    return env
+
+
+def command(arguments: list[str], interpreter_options: list[str]) -> list[str]:
+    """The command line that runs ``arguments``: what stands behind ``python -m lamella.compat``.
+
+    Raises:
+        FileNotFoundError: the first argument is neither a file nor a command.
+    """
+    import shutil
+
+    first = arguments[0]
+    is_program = os.path.isfile(first) and os.access(first, os.X_OK) and not first.endswith(".py")
+    if first.startswith("-") or (os.path.exists(first) and not is_program):
+        return [sys.executable, *interpreter_options, *arguments]
+    found = shutil.which(first)
+    if found is None:
+        raise FileNotFoundError(f"there is no script or command '{first}'")
+    return [found, *arguments[1:]]
+
+
+def main() -> None:
+    """Replaces this process by the program named on its command line."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        sys.exit(0 if arguments else 2)
+    # What stands before `-m lamella.compat` (-W error, -X dev, -u) is meant for the program as well.
+    options = sys.orig_argv[1 : len(sys.orig_argv) - len(arguments)]
+    try:
+        line = command(arguments, _without_module(options))
+    except FileNotFoundError as error:
+        sys.exit(f"lamella.compat: {error}")
+    sys.stdout.flush()
+    os.execve(line[0], line, environment())
+
+
+def _without_module(options: list[str]) -> list[str]:
+    """Drops ``-m lamella.compat``, in one word or two, perhaps behind other letters (``-um``), from the end."""
+    module = __name__
+    word = options[-2] if options[-1] == module else options[-1].removesuffix(module)
+    kept = options[: -2 if options[-1] == module else -1]
+    return kept if word == "-m" else [*kept, word.removesuffix("m")]

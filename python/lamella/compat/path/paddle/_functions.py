@@ -1,0 +1,366 @@
+"""Paddle's functions on Lamella's: other argument names and defaults, the same values."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which also takes (and ignores) Paddle's ``name``."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _unary(function: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+    @functools.wraps(function, updated=())
+    def call(x: Tensor, name: str | None = None) -> Tensor:
+        return function(x)
+
+    return call
+
+
+def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    @functools.wraps(function, updated=())
+    def call(x: Tensor, y: Any, name: str | None = None) -> Tensor:
+        return function(x, y)
+
+    return call
+
+
+def _reduction(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    @functools.wraps(function, updated=())
+    def call(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+        if isinstance(axis, list):
+            axis = tuple(axis) or None
+        return function(x, axis=axis, keepdims=keepdim)
+
+    return call
+
+
+abs = _unary(lm.abs)
+cos = _unary(lm.cos)
+exp = _unary(lm.exp)
+isfinite = _unary(lm.isfinite)
+isinf = _unary(lm.isinf)
+isnan = _unary(lm.isnan)
+log = _unary(lm.log)
+logical_not = _unary(lm.logical_not)
+neg = _unary(lm.negative)
+sin = _unary(lm.sin)
+sqrt = _unary(lm.sqrt)
+square = _unary(lm.square)
+tanh = _unary(lm.tanh)
+
+add = _binary(lm.add)
+divide = _binary(lm.divide)
+equal = _binary(lm.equal)
+floor_divide = _binary(lm.floor_divide)
+greater_equal = _binary(lm.greater_equal)
+greater_than = _binary(lm.greater)
+less_equal = _binary(lm.less_equal)
+less_than = _binary(lm.less)
+logical_and = _binary(lm.logical_and)
+logical_or = _binary(lm.logical_or)
+maximum = _binary(lm.maximum)
+minimum = _binary(lm.minimum)
+multiply = _binary(lm.multiply)
+not_equal = _binary(lm.not_equal)
+pow = _binary(lm.pow)
+remainder = mod = _binary(lm.remainder)
+subtract = _binary(lm.subtract)
+
+all = _reduction(lm.all)
+any = _reduction(lm.any)
+argmax = _reduction(lm.argmax)
+argmin = _reduction(lm.argmin)
+max = _reduction(lm.max)
+mean = _reduction(lm.mean)
+min = _reduction(lm.min)
+prod = _reduction(lm.prod)
+
+bernoulli = _named(lm.bernoulli)
+empty_like = _named(lm.empty_like)
+full_like = _named(lm.full_like)
+ones_like = _named(lm.ones_like)
+zeros_like = _named(lm.zeros_like)
+
+
+def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The sum over ``axis`` (all axes by default), of ``x`` cast to ``dtype``."""
+    if isinstance(axis, list):
+        axis = tuple(axis) or None
+    return lm.sum(x if dtype is None else lm.cast(x, dtype), axis=axis, keepdims=keepdim)
+
+
+def matmul(
+    x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
+) -> Tensor:
+    """The matrix product, of transposes where asked for (a vector's transpose is itself)."""
+    if transpose_x and x.ndim > 1:
+        x = x.mT
+    if transpose_y and y.ndim > 1:
+        y = y.mT
+    return lm.matmul(x, y)
+
+
+def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
+    """A new tensor that holds a copy of ``data``."""
+    tensor = lm.tensor(data, dtype=dtype)
+    if place is not None:
+        tensor = tensor.to(str(place))
+    tensor.stop_gradient = stop_gradient
+    return tensor
+
+
+def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """A tensor of zeros."""
+    return lm.zeros(_shape(shape), dtype=dtype)
+
+
+def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """A tensor of ones."""
+    return lm.ones(_shape(shape), dtype=dtype)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """A tensor of ``fill_value``; float32 by default, as everywhere in Paddle but for bool and complex values."""
+    if dtype is None and isinstance(fill_value, (int, float)) and not isinstance(fill_value, bool):
+        dtype = lm.float32
+    return lm.full(_shape(shape), fill_value, dtype=dtype)
+
+
+def empty(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """A tensor whose values are not set."""
+    return lm.empty(_shape(shape), dtype=dtype)
+
+
+def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Values from ``start`` to before ``end``."""
+    if end is None:
+        start, end = 0, start
+    return lm.arange(start, end, step, dtype=dtype)
+
+
+def linspace(start: Any, stop: Any, num: int, dtype: Any = None, name: str | None = None) -> Tensor:
+    """``num`` values from ``start`` to ``stop``, both included."""
+    return lm.linspace(start, stop, num, dtype=dtype)
+
+
+def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Ones on the diagonal."""
+    return lm.eye(num_rows, num_rows if num_columns is None else num_columns, dtype=dtype)
+
+
+def rand(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Uniform in ``[0, 1)``."""
+    return _cast(lm.rand(_shape(shape)), dtype)
+
+
+def randn(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Normal with mean 0 and standard deviation 1."""
+    return _cast(lm.randn(_shape(shape)), dtype)
+
+
+def uniform(
+    shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
+) -> Tensor:
+    """Uniform in ``[min, max)``."""
+    if seed:
+        raise NotImplementedError("[uniform] Lamella's paddle front takes no seed here; call paddle.seed")
+    return _cast(lm.uniform(_shape(shape), min, max), dtype)
+
+
+def normal(mean: float = 0.0, std: float = 1.0, shape: Any = (), name: str | None = None) -> Tensor:
+    """Normal with the given mean and standard deviation."""
+    return lm.normal(_shape(shape), mean, std)
+
+
+def randint(low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any = None, name: Any = None) -> Tensor:
+    """Integers from ``low`` to before ``high`` (from 0 to before ``low`` where there is no ``high``)."""
+    if high is None:
+        low, high = 0, low
+    return _cast(lm.randint(low, high, _shape(shape)), dtype)
+
+
+def randperm(n: int, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The numbers from 0 to before ``n`` in random order."""
+    return _cast(lm.randperm(n), dtype)
+
+
+def cast(x: Tensor, dtype: Any) -> Tensor:
+    """``x`` in another dtype."""
+    return lm.cast(x, dtype)
+
+
+def assign(x: Any, output: Tensor | None = None) -> Tensor:
+    """A copy of ``x``, in ``output`` where that is given."""
+    copied = x.clone() if isinstance(x, Tensor) else lm.tensor(x)
+    return copied if output is None else output.copy_(copied)
+
+
+def clone(x: Tensor, name: str | None = None) -> Tensor:
+    """A copy through which gradients flow."""
+    return x.clone()
+
+
+def clip(x: Tensor, min: Any = None, max: Any = None, name: str | None = None) -> Tensor:
+    """``x`` limited to ``[min, max]``."""
+    return lm.clip(x, min, max)
+
+
+def where(condition: Tensor, x: Any, y: Any, name: str | None = None) -> Tensor:
+    """``x`` where ``condition`` holds, ``y`` elsewhere."""
+    return lm.where(condition, x, y)
+
+
+def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
+    """``x`` in another shape; -1 is what is left, 0 the size that ``x`` has there."""
+    old = tuple(x.shape)
+    new = _shape(shape)
+    return lm.reshape(x, tuple(old[i] if n == 0 and i < len(old) else n for i, n in enumerate(new)))
+
+
+def transpose(x: Tensor, perm: Sequence[int], name: str | None = None) -> Tensor:
+    """``x`` with its axes in the order ``perm``."""
+    return lm.permute_dims(x, tuple(perm))
+
+
+def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Tensor:
+    """``x`` with the axes ``start_axis`` to ``stop_axis`` joined."""
+    return lm.flatten(x, start_axis, stop_axis)
+
+
+def squeeze(x: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
+    """``x`` without its axes of size 1, or without those of ``axis`` that have it."""
+    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    sizes = tuple(x.shape)
+    return lm.squeeze(x, tuple(a for a in axes if sizes[a] == 1))
+
+
+def unsqueeze(x: Tensor, axis: Any, name: str | None = None) -> Tensor:
+    """``x`` with axes of size 1 put in, one after the other."""
+    for a in [axis] if isinstance(axis, int) else axis:
+        x = lm.expand_dims(x, a)
+    return x
+
+
+def broadcast_to(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
+    """``x`` repeated to ``shape``; -1 keeps a size."""
+    sizes = tuple(x.shape)
+    new = _shape(shape)
+    shift = len(new) - len(sizes)
+    return lm.broadcast_to(x, tuple(sizes[i - shift] if n == -1 and i >= shift else n for i, n in enumerate(new)))
+
+
+expand = broadcast_to
+
+
+def concat(x: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tensor:
+    """The tensors one behind the other."""
+    return lm.concat(list(x), axis=int(axis))
+
+
+def stack(x: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tensor:
+    """The tensors along a new axis."""
+    return lm.stack(list(x), axis=axis)
+
+
+def split(x: Tensor, num_or_sections: Any, axis: int = 0, name: str | None = None) -> list[Tensor]:
+    """``x`` in equal parts, or in parts of the sizes given, of which one may be -1."""
+    if isinstance(num_or_sections, (list, tuple)):
+        sizes = [int(n) for n in num_or_sections]
+        if sizes.count(-1) == 1:
+            sizes[sizes.index(-1)] = tuple(x.shape)[axis] - (_total(sizes) + 1)
+        num_or_sections = sizes
+    return list(lm.split(x, num_or_sections, axis=int(axis)))
+
+
+def allclose(
+    x: Tensor, y: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: Any = None
+) -> Tensor:
+    """Whether all elements are close, as a tensor."""
+    import numpy as np
+
+    return lm.tensor(np.allclose(x.numpy(), y.numpy(), rtol, atol, equal_nan))
+
+
+def numel(x: Tensor, name: str | None = None) -> Tensor:
+    """The number of elements, as a tensor."""
+    return lm.tensor(x.size)
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether ``x`` is a tensor."""
+    return isinstance(x, Tensor)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool = False,
+    no_grad_vars: Any = None,
+) -> list[Tensor | None]:
+    """The gradients of ``outputs`` with respect to ``inputs``, as a list."""
+    if not only_inputs or no_grad_vars:
+        raise NotImplementedError("[grad] Lamella's paddle front takes neither only_inputs=False nor no_grad_vars")
+    found = lm.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
+    return [found] if isinstance(found, Tensor) or found is None else list(found)
+
+
+def enable_static() -> None:
+    """Raises: static graphs are not supported yet."""
+    raise NotImplementedError("[enable_static] Lamella's paddle front has no static graphs and no py_func yet")
+
+
+def disable_static(place: Any = None) -> None:
+    """Does nothing: every graph is dynamic."""
+
+
+def in_dynamic_mode() -> bool:
+    """Always True."""
+    return True
+
+
+def get_default_dtype() -> str:
+    """The dtype of new floating-point tensors."""
+    return "float32"
+
+
+def get_device() -> str:
+    """Where new tensors are."""
+    return "cpu"
+
+
+def is_compiled_with_cuda() -> bool:
+    """Whether a CUDA device can be used."""
+    return bool(lm.cuda.is_available())
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    if isinstance(shape, int):
+        return (shape,)
+    return tuple(int(size) for size in shape)
+
+
+def _cast(x: Tensor, dtype: Any) -> Tensor:
+    return x if dtype is None else lm.cast(x, dtype)
+
+
+def _total(sizes: Sequence[int]) -> int:
+    total = 0
+    for size in sizes:
+        total += size
+    return total

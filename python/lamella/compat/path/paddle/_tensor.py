@@ -1,0 +1,72 @@
+"""What a Paddle program expects of a tensor and Lamella's does otherwise: a list for a shape, ``keepdim``, old names.
+
+Every function gives Lamella's own Tensor, so the type itself learns the dialect: in this process, once the front has
+been imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+from . import _functions as F  # noqa: N812
+
+_native_shape: Any = Tensor.__dict__["shape"]
+
+
+def _shape(self: Tensor) -> list[int]:
+    return list(_native_shape.__get__(self))
+
+
+def _reduction(name: str) -> Callable[..., Tensor]:
+    native = getattr(lm, name)
+
+    def method(self: Tensor, axis: Any = None, keepdim: bool = False, name: Any = None, **kwargs: Any) -> Tensor:
+        if isinstance(axis, list):
+            axis = tuple(axis) or None
+        return native(self, axis=axis, keepdims=kwargs.pop("keepdims", keepdim), **kwargs)
+
+    return method
+
+
+def _gradient(self: Tensor) -> Any:
+    """The gradient as a numpy array, or None."""
+    return None if self.grad is None else self.grad.numpy()
+
+
+def _clear_gradient(self: Tensor, set_to_zero: bool = True) -> None:
+    if set_to_zero and self.grad is not None:
+        self.grad = lm.zeros_like(self.grad)
+    else:
+        self.grad = None
+
+
+def _item(name: str, value: Any) -> None:
+    setattr(Tensor, name, value)
+
+
+_item("shape", property(_shape, doc="The sizes of the axes, as a list."))
+for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod"):
+    _item(_name, _reduction(_name))
+for _name in (
+    "sum",
+    "clip",
+    "concat",
+    "flatten",
+    "neg",
+    "numel",
+    "reshape",
+    "split",
+    "squeeze",
+    "transpose",
+    "unsqueeze",
+):
+    _item(_name, getattr(F, _name))
+_item("gradient", _gradient)
+_item("clear_gradient", _clear_gradient)
+_item("dim", lambda self: self.ndim)
+_item("place", property(lambda self: self.device, doc="Where the tensor is."))
+_item("t", lambda self, name=None: self.T if self.ndim > 1 else self)

@@ -1,0 +1,27 @@
+"""Paddle's custom layers: PyLayer in Paddle's dialect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+from lamella.autograd import PyLayerContext  # noqa: F401
+from lamella.compat.front import close_module
+
+
+class PyLayer(lm.PyLayer):
+    """A layer whose forward and backward are static methods; see :class:`lamella.PyLayer`.
+
+    Paddle's dialect differs in that an input returned as an output counts as changed in place, that a gradient for an
+    input with ``stop_gradient=True`` is an error, and that integer outputs pass gradients on through casts.
+    """
+
+    _dialect = "paddle"
+
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False) -> None:
+    """Computes the gradients of all leaves that ``tensors`` depend on."""
+    lm.autograd.backward(tensors, grad_tensors, retain_graph)
+
+
+__getattr__ = close_module(__name__)

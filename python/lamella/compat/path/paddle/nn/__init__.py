@@ -1,0 +1,189 @@
+"""Paddle's layers that map directly to Lamella's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import lamella as lm
+from lamella.compat.front import close_module
+from lamella.nn import Module, Parameter
+
+from . import functional
+
+
+class Layer(Module):
+    """The base of layers and networks, with Paddle's method names."""
+
+    def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
+        super().__init__()
+
+    def parameters(self, include_sublayers: bool = True) -> list[Parameter]:  # type: ignore[override]
+        """The parameters as a list."""
+        return list(super().parameters(recurse=include_sublayers))
+
+    def sublayers(self, include_self: bool = False) -> list[Module]:
+        """All layers below this one."""
+        return [module for module in self.modules() if include_self or module is not self]
+
+    def named_sublayers(self, prefix: str = "", include_self: bool = False) -> Iterator[tuple[str, Module]]:
+        """All layers below this one with their names."""
+        return ((n, m) for n, m in self.named_modules(prefix) if include_self or m is not self)
+
+    def add_sublayer(self, name: str, sublayer: Module) -> Module:
+        """Registers a sublayer."""
+        self.add_module(name, sublayer)
+        return sublayer
+
+    def add_parameter(self, name: str, parameter: Parameter) -> Parameter:
+        """Registers a parameter."""
+        self.register_parameter(name, parameter)
+        return parameter
+
+    def create_parameter(
+        self, shape: Any, attr: Any = None, dtype: Any = None, is_bias: bool = False, default_initializer: Any = None
+    ) -> Parameter:
+        """A new parameter: zeros for a bias, else Xavier-uniform, as Paddle draws it."""
+        if attr is not None or default_initializer is not None:
+            raise NotImplementedError(
+                "[create_parameter] Lamella's paddle front takes neither attr nor default_initializer"
+            )
+        parameter = Parameter(lm.zeros(tuple(shape), dtype=dtype))
+        if not is_bias:
+            fan_in, fan_out = (shape[0], shape[1]) if len(shape) == 2 else (shape[0], shape[0])
+            bound = (6.0 / (fan_in + fan_out)) ** 0.5
+            lm.nn.init.uniform_(parameter, -bound, bound)
+        return parameter
+
+    def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
+        """Loads a state; entries may be missing or unexpected and are returned."""
+        return self.load_state_dict(state_dict, strict=False)
+
+    def clear_gradients(self, set_to_zero: bool = True) -> None:
+        """Drops the gradients of all parameters."""
+        self.zero_grad()
+
+
+class Linear(Layer):
+    """``x @ weight + bias`` with a weight of shape ``(in_features, out_features)``."""
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.weight = self.create_parameter([in_features, out_features], weight_attr)
+        self.bias = None
+        if bias_attr is not False:
+            self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Maps ``(..., in_features)`` to ``(..., out_features)``."""
+        return functional.linear(x, self.weight, self.bias)
+
+
+class Sequential(Layer, lm.nn.Sequential):
+    """Runs its layers one after the other."""
+
+    def __init__(self, *layers: Any) -> None:
+        Layer.__init__(self)
+        for index, layer in enumerate(layers):
+            name, layer = layer if isinstance(layer, (tuple, list)) else (str(index), layer)
+            self.add_module(name, layer)
+
+
+class LayerList(Layer, lm.nn.ModuleList):
+    """A list of layers."""
+
+    def __init__(self, sublayers: Any = None) -> None:
+        Layer.__init__(self)
+        for layer in sublayers or ():
+            self.append(layer)
+
+
+class ReLU(Layer, lm.nn.ReLU):
+    """``max(x, 0)``."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__()
+
+
+class Tanh(Layer, lm.nn.Tanh):
+    """The hyperbolic tangent."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__()
+
+
+class Sigmoid(Layer, lm.nn.Sigmoid):
+    """``1 / (1 + exp(-x))``."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__()
+
+
+class GELU(Layer):
+    """The Gaussian error linear unit."""
+
+    def __init__(self, approximate: bool = False, name: str | None = None) -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Applies it to each element."""
+        return functional.gelu(x, self.approximate)
+
+
+class Softmax(Layer):
+    """The softmax along ``axis``."""
+
+    def __init__(self, axis: int = -1, name: str | None = None) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``."""
+        return functional.softmax(x, self.axis)
+
+
+class Flatten(Layer):
+    """Joins the axes ``start_axis`` to ``stop_axis``."""
+
+    def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
+        super().__init__()
+        self.axes = (start_axis, stop_axis)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns ``x`` with the axes joined."""
+        return lm.flatten(x, *self.axes)
+
+
+class MSELoss(Layer):
+    """The squared difference of two tensors."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input: lm.Tensor, label: lm.Tensor) -> lm.Tensor:
+        """Returns the loss."""
+        return functional.mse_loss(input, label, self.reduction)
+
+
+class CrossEntropyLoss(Layer):
+    """The negative log likelihood of the right class, given unnormalized scores and integer classes."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input: lm.Tensor, label: lm.Tensor) -> lm.Tensor:
+        """Returns the loss."""
+        return functional.cross_entropy(input, label, reduction=self.reduction)
+
+
+__getattr__ = close_module(__name__)

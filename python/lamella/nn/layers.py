@@ -1,0 +1,220 @@
+"""Layers with and without parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lamella as lm
+
+from . import functional, init
+from .module import Module
+from .parameter import Parameter
+
+
+class Linear(Module):
+    """``y = x @ weight.T + bias``.
+
+    Args:
+        in_features: size of the last axis of ``x``.
+        out_features: size of the last axis of ``y``.
+        bias: False leaves the bias out.
+        dtype: of the parameters.
+
+    Attributes:
+        weight: shape ``(out_features, in_features)``.
+        bias: shape ``(out_features,)``, or None.
+
+    Both start uniform in ``±1 / sqrt(in_features)`` (for the weight this is Kaiming-uniform with ``a = sqrt(5)``).
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None) -> None:
+        super().__init__()
+        for name, size in (("in_features", in_features), ("out_features", out_features)):
+            if not isinstance(size, int) or isinstance(size, bool):
+                raise TypeError(f"[Linear] {name} is an int, not {type(size).__name__}")
+            if size < 0:
+                raise ValueError(f"[Linear] {name} is negative: {size}")
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(lm.zeros((out_features, in_features), dtype=dtype))
+        self.bias = None
+        if bias:
+            self.bias = Parameter(lm.zeros((out_features,), dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws new starting values."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5.0))
+        if self.bias is not None:
+            bound = 1.0 / math.sqrt(max(self.in_features, 1))
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Maps ``x`` of shape ``(..., in_features)`` to ``(..., out_features)``."""
+        return functional.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Identity(Module):
+    """Gives back what it gets."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns ``x`` itself, whatever it is."""
+        return x
+
+
+class Flatten(Module):
+    """Joins the axes ``start_axis`` to ``stop_axis`` into one; the first, the batch, stays by default."""
+
+    def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
+        super().__init__()
+        self.start_axis = start_axis
+        self.stop_axis = stop_axis
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns ``x`` with the axes joined, as a view where possible."""
+        return lm.flatten(x, self.start_axis, self.stop_axis)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"start_axis={self.start_axis}, stop_axis={self.stop_axis}"
+
+
+class Dropout(Module):
+    """Zeroes each element with probability ``p`` while training, see :func:`lamella.nn.functional.dropout`."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        if not 0.0 <= p <= 1.0:
+            raise ValueError(f"[Dropout] p is a probability, not {p}")
+        self.p = p
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns ``x`` with elements dropped, or in evaluation mode ``x`` itself."""
+        return functional.dropout(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"p={self.p}"
+
+
+class ReLU(Module):
+    """``max(x, 0)``."""
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Applies the function to each element of ``x``."""
+        return lm.relu(x)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Applies the function to each element of ``x``."""
+        return lm.tanh(x)
+
+
+class Sigmoid(Module):
+    """``1 / (1 + exp(-x))``."""
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Applies the function to each element of ``x``."""
+        return lm.sigmoid(x)
+
+
+class GELU(Module):
+    """``x`` times the normal distribution's cumulative function at ``x``.
+
+    Source: Hendrycks & Gimpel 2016, "Gaussian error linear units".
+
+    Args:
+        approximate: "none", or "tanh" for the paper's approximation.
+    """
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        if approximate not in ("none", "tanh"):
+            raise ValueError(f"[GELU] approximate is 'none' or 'tanh', not {approximate!r}")
+        self.approximate = approximate
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Applies the function to each element of ``x``."""
+        return lm.gelu(x, approximate=self.approximate)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"approximate={self.approximate!r}"
+
+
+class Softmax(Module):
+    """``exp(x) / sum(exp(x))`` along ``axis``."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``."""
+        return lm.softmax(x, axis=self.axis)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"axis={self.axis}"
+
+
+class LogSoftmax(Module):
+    """The logarithm of the softmax along ``axis``, computed without overflow."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``."""
+        return lm.log_softmax(x, axis=self.axis)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"axis={self.axis}"
+
+
+class _Loss(Module):
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        if reduction not in ("mean", "sum", "none"):
+            raise ValueError(f"[{type(self).__name__}] reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+        self.reduction = reduction
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"reduction={self.reduction!r}"
+
+
+class CrossEntropyLoss(_Loss):
+    """The negative log likelihood of the right class, given unnormalized scores.
+
+    ``loss(input, target)`` takes scores of shape ``(n, classes)`` and classes of shape ``(n,)``, integers in
+    ``[0, classes)``.
+
+    Args:
+        reduction: "mean" or "sum" over the batch, or "none" for one loss each.
+    """
+
+    def forward(self, input: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
+        """Returns the loss: 0-d, or of shape ``(n,)`` where the reduction is "none"."""
+        return lm.cross_entropy(input, target, reduction=self.reduction)
+
+
+class MSELoss(_Loss):
+    """The squared difference of two tensors of one shape, see :func:`lamella.nn.functional.mse_loss`."""
+
+    def forward(self, input: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
+        """Returns the loss: 0-d, or of the shape of ``input`` where the reduction is "none"."""
+        return functional.mse_loss(input, target, self.reduction)

@@ -1,0 +1,41 @@
+"""The tensor that a module trains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+
+
+class Parameter(lm.Tensor):
+    """A leaf tensor that wants a gradient; a :class:`Module` registers it when it is set as an attribute.
+
+    Args:
+        data: a tensor or anything :func:`lamella.asarray` takes. Its values are copied, its graph is not kept.
+        dtype: the parameter's dtype; the data's own by default.
+        stop_gradient: True makes a frozen parameter, which is saved with the module and not trained.
+
+    Raises:
+        ValueError: the dtype is neither floating-point nor complex, and a gradient is wanted.
+    """
+
+    def __new__(cls, data: Any, dtype: Any = None, *, stop_gradient: bool = False) -> Parameter:
+        """Makes a parameter with the values of ``data``."""
+        if isinstance(data, lm.Tensor):
+            data = data.detach().clone()
+        return super().__new__(cls, data, dtype=dtype, stop_gradient=stop_gradient)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        copied = type(self)(self, stop_gradient=self.stop_gradient)
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.detach().cpu().numpy(), str(self.device), self.stop_gradient)
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+
+def _rebuild(cls: type[Parameter], values: Any, device: str, stop_gradient: bool) -> Parameter:
+    return cls(lm.asarray(values, device=device), stop_gradient=stop_gradient)

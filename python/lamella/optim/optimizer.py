@@ -1,0 +1,185 @@
+"""What all optimizers share: parameter groups, state, and its saving."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import lamella as lm
+
+Group = dict[str, Any]
+
+
+class Optimizer:
+    """The base of the optimizers.
+
+    Args:
+        params: the tensors to train, or groups: dictionaries that hold them under ``"params"`` and, beside it,
+            options that differ from the defaults.
+        defaults: the options of a group that does not set its own.
+
+    Attributes:
+        param_groups: the groups; an option (``group["lr"] = 0.01``) may be changed between steps.
+        state: what the optimizer remembers of each tensor, by ``id(tensor)``.
+
+    A subclass defines ``check(group)``, which raises on options that make no sense, and
+    ``update(parameter, gradient, state, group)``, called with recording off for each tensor with a gradient.
+    """
+
+    def __init__(self, params: Iterable[lm.Tensor] | Iterable[Group], defaults: Group) -> None:
+        self.defaults = defaults
+        self.param_groups: list[Group] = []
+        self.state: dict[int, dict[str, Any]] = {}
+        if isinstance(params, (lm.Tensor, Mapping)):
+            kind = type(params).__name__
+            raise TypeError(f"[{type(self).__name__}] params is an iterable of tensors or of groups, not one {kind}")
+        listed = list(params)
+        if not listed:
+            raise ValueError(f"[{type(self).__name__}] there are no parameters to train")
+        groups = listed if isinstance(listed[0], Mapping) else [{"params": listed}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Adds a group: ``{"params": tensors, option: value, ...}``.
+
+        Raises:
+            TypeError: ``group`` is not a mapping, or holds something that is not a tensor.
+            ValueError: a tensor is not a leaf, or is in a group already; an option is unknown or makes no sense.
+        """
+        name = type(self).__name__
+        if not isinstance(group, Mapping):
+            raise TypeError(f"[{name}] a parameter group is a mapping, not {type(group).__name__}")
+        if "params" not in group:
+            raise ValueError(f"[{name}] a parameter group holds its tensors under 'params'")
+        unknown = set(group) - set(self.defaults) - {"params"}
+        if unknown:
+            raise ValueError(f"[{name}] unknown options: {', '.join(sorted(map(str, unknown)))}")
+        params = [group["params"]] if isinstance(group["params"], lm.Tensor) else list(group["params"])
+        seen = {id(p) for g in self.param_groups for p in g["params"]}
+        for index, parameter in enumerate(params):
+            if not isinstance(parameter, lm.Tensor):
+                raise TypeError(f"[{name}] parameter {index} is {type(parameter).__name__}, not a Tensor")
+            if not parameter.is_leaf:
+                raise ValueError(f"[{name}] parameter {index} is the result of an operation, not a leaf")
+            if id(parameter) in seen:
+                raise ValueError(f"[{name}] parameter {index} is in the optimizer already")
+            seen.add(id(parameter))
+        new = {**self.defaults, **group, "params": params}
+        self.check(new)
+        self.param_groups.append(new)
+
+    def check(self, group: Group) -> None:
+        """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
+
+    def update(self, parameter: lm.Tensor, gradient: lm.Tensor, state: dict[str, Any], group: Group) -> None:
+        """Moves one tensor. A subclass defines it."""
+        raise NotImplementedError(f"[{type(self).__name__}] the optimizer defines no update")
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Moves every tensor that has a gradient.
+
+        Args:
+            closure: computes the loss and its gradients again and returns the loss; called first, with recording on.
+
+        Returns:
+            What ``closure`` returned, or None.
+        """
+        loss = None
+        if closure is not None:
+            with lm.enable_grad():
+                loss = closure()
+        with lm.no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    gradient = parameter.grad
+                    if gradient is not None:
+                        state = self.state.setdefault(id(parameter), {})
+                        self.update(parameter, gradient, state, group)
+        return loss
+
+    def zero_grad(self) -> None:
+        """Drops the gradients of all tensors."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.grad = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state as plain data: tensors are named by their position, counted through the groups.
+
+        ``{"state": {position: {...}}, "param_groups": [{option: value, ..., "params": [positions]}]}``; what
+        :func:`lamella.io.save` takes. The state's tensors are the optimizer's own, not copies.
+        """
+        position = {id(p): i for i, p in enumerate(self._parameters())}
+        groups = [{**g, "params": [position[id(p)] for p in g["params"]]} for g in self.param_groups]
+        return {"state": {position[key]: dict(value) for key, value in self.state.items()}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Takes over a state that :meth:`state_dict` gave; everything is checked before anything changes.
+
+        Raises:
+            ValueError: the groups, their sizes, their options or a tensor's shape differ from this optimizer's.
+        """
+        name = type(self).__name__
+        if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= set(state_dict):
+            raise ValueError(f"[{name}] the state is a mapping that holds 'state' and 'param_groups'")
+        saved = list(state_dict["param_groups"])
+        if len(saved) != len(self.param_groups):
+            raise ValueError(
+                f"[{name}] the state has {len(saved)} parameter groups, the optimizer {len(self.param_groups)}"
+            )
+        groups = []
+        parameters: dict[Any, lm.Tensor] = {}
+        for index, (theirs, ours) in enumerate(zip(saved, self.param_groups, strict=True)):
+            if len(theirs["params"]) != len(ours["params"]):
+                raise ValueError(
+                    f"[{name}] group {index} has {len(theirs['params'])} tensors in the state, "
+                    f"{len(ours['params'])} in the optimizer"
+                )
+            if set(theirs) != set(ours):
+                odd = ", ".join(sorted(set(theirs) ^ set(ours)))
+                raise ValueError(f"[{name}] group {index} has other options in the state: {odd}")
+            parameters.update(zip(theirs["params"], ours["params"], strict=True))
+            groups.append({**theirs, "params": ours["params"]})
+            self.check(groups[-1])
+        state = {}
+        for position, values in state_dict["state"].items():
+            if position not in parameters:
+                raise ValueError(f"[{name}] the state holds values for tensor {position}, which is in no group")
+            parameter = parameters[position]
+            state[id(parameter)] = {key: self._fitted(value, parameter, key) for key, value in values.items()}
+        self.param_groups, self.state = groups, state
+
+    def _fitted(self, value: Any, parameter: lm.Tensor, key: str) -> Any:
+        """A copy of one remembered value, in the dtype and on the device of its parameter."""
+        if not isinstance(value, lm.Tensor):
+            return value
+        if tuple(value.shape) != tuple(parameter.shape):
+            raise ValueError(
+                f"[{type(self).__name__}] '{key}' has shape {list(value.shape)} in the state, "
+                f"its parameter {list(parameter.shape)}"
+            )
+        with lm.no_grad():
+            return value.detach().astype(parameter.dtype).to(parameter.device).clone()
+
+    def _parameters(self) -> list[lm.Tensor]:
+        return [parameter for group in self.param_groups for parameter in group["params"]]
+
+    def __repr__(self) -> str:
+        groups = []
+        for index, group in enumerate(self.param_groups):
+            options = ", ".join(f"{key}={value}" for key, value in group.items() if key != "params")
+            groups.append(f"\n  group {index}: {len(group['params'])} tensors, {options}")
+        return f"{type(self).__name__}({''.join(groups)}\n)"
+
+
+def check_number(
+    name: str, option: str, value: Any, low: float = 0.0, below: float = math.inf, *, open_low: bool = False
+) -> None:
+    """Raises unless ``value`` is a number in ``[low, below)`` (``open_low``: in ``(low, below)``)."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"[{name}] {option} is a number, not {type(value).__name__}")
+    if not (low < value if open_low else low <= value) or not value < below:
+        left = "(" if open_low else "["
+        raise ValueError(f"[{name}] {option} is in {left}{low:g}, {below:g}), not {value}")

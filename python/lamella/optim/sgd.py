@@ -1,0 +1,78 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import lamella as lm
+
+from .optimizer import Group, Optimizer, check_number
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent with momentum.
+
+    With gradient ``g`` (negated where ``maximize``), parameter ``p`` and velocity ``v``::
+
+        g = g + weight_decay * p
+        v = momentum * v + (1 - dampening) * g        (v = g in the first step)
+        g = g + momentum * v  if nesterov  else  v
+        p = p - lr * g
+
+    Source: Sutskever et al. 2013, "On the importance of initialization and momentum in deep learning"; the
+    velocity here is theirs divided by the learning rate, as in PyTorch, so that a new rate acts at once.
+
+    Args:
+        params: tensors or groups, see :class:`Optimizer`.
+        lr: the learning rate.
+        momentum: how much of the velocity remains at each step.
+        dampening: how much of a new gradient is kept out of the velocity.
+        weight_decay: the factor of the L2 penalty.
+        nesterov: looks ahead along the velocity; needs a momentum and no dampening.
+        maximize: climbs instead.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[lm.Tensor] | Iterable[Group],
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        maximize: bool = False,
+    ) -> None:
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def check(self, group: Group) -> None:
+        """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
+        for option in ("lr", "momentum", "weight_decay"):
+            check_number("SGD", option, group[option])
+        check_number("SGD", "dampening", group["dampening"], low=float("-inf"))
+        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
+            raise ValueError("[SGD] nesterov needs a momentum above 0 and a dampening of 0")
+
+    def update(self, parameter: lm.Tensor, gradient: lm.Tensor, state: dict[str, Any], group: Group) -> None:
+        """Moves one tensor by the formula above."""
+        momentum = group["momentum"]
+        if group["maximize"]:
+            gradient = -gradient
+        if group["weight_decay"] != 0:
+            gradient = gradient + parameter * group["weight_decay"]
+        if momentum != 0:
+            velocity = state.get("momentum_buffer")
+            if velocity is None:
+                velocity = state["momentum_buffer"] = gradient.clone()
+            else:
+                velocity.mul_(momentum).add_(gradient * (1.0 - group["dampening"]))
+            gradient = gradient + velocity * momentum if group["nesterov"] else velocity
+        parameter.sub_(gradient * group["lr"])

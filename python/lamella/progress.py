@@ -1,0 +1,190 @@
+"""A progress bar for loops that take a while."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Generic, Self, TextIO, TypeVar
+
+T = TypeVar("T")
+
+
+class Progress(Generic[T]):
+    """Shows how far a loop is; see :func:`progress`."""
+
+    def __init__(
+        self,
+        iterable: Iterable[T] | None,
+        total: int | None,
+        description: str,
+        unit: str,
+        file: TextIO | None,
+        interval: float | None,
+        disable: bool,
+    ) -> None:
+        if total is None and iterable is not None and hasattr(iterable, "__len__"):
+            total = len(iterable)
+        if total is not None and total < 0:
+            raise ValueError(f"[progress] total is negative: {total}")
+        self.iterable = iterable
+        self.total = total
+        self.description = description
+        self.unit = unit
+        self.file = file if file is not None else sys.stderr
+        self.disable = disable or self.file is None
+        self.count = 0
+        self._terminal = not self.disable and self.file.isatty()
+        # On a terminal a line is redrawn in place; elsewhere every line stays, so there are few.
+        self._interval = interval if interval is not None else (0.1 if self._terminal else 10.0)
+        self._figures: dict[str, str] = {}
+        self._start = self._shown = time.monotonic()
+        self._drawn = 0
+        self._stale = True
+        self._closed = False
+
+    def __iter__(self) -> Iterator[T]:
+        if self.iterable is None:
+            raise TypeError("[progress] nothing to iterate over: it was made without an iterable")
+        try:
+            for item in self.iterable:
+                yield item
+                self.update()
+        finally:
+            self.close()
+
+    def __len__(self) -> int:
+        if self.total is None:
+            raise TypeError("[progress] the length is not known")
+        return self.total
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def update(self, steps: int = 1) -> None:
+        """Counts ``steps`` more; only needed without an iterable."""
+        self.count += steps
+        self._stale = True
+        if not self.disable and time.monotonic() - self._shown >= self._interval:
+            self._show()
+
+    def set(self, **figures: Any) -> None:
+        """Sets figures to show behind the bar: ``bar.set(loss=0.25, accuracy="97.5 %")``."""
+        self._stale = True
+        for name, value in figures.items():
+            number = isinstance(value, float) or hasattr(value, "item")
+            self._figures[name] = f"{float(value):.4g}" if number else str(value)
+
+    def write(self, line: str) -> None:
+        """Prints a line that stays, above the bar."""
+        if self.disable:
+            return
+        self._erase()
+        self.file.write(line + "\n")
+        if self._terminal:
+            self._show()
+
+    def close(self) -> None:
+        """Shows the last state and ends the line. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        if not self.disable:
+            if self._stale:
+                self._show()
+            if self._terminal:
+                self.file.write("\n")
+            self.file.flush()
+
+    def __str__(self) -> str:
+        return self._line(0)
+
+    def _show(self) -> None:
+        self._shown = time.monotonic()
+        self._stale = False
+        if self._terminal:
+            width = shutil.get_terminal_size().columns - 1
+            line = self._line(width)[:width]
+            self.file.write("\r" + line + " " * (self._drawn - len(line)))
+            self._drawn = len(line)
+        else:
+            self.file.write(self._line(0) + "\n")
+        self.file.flush()
+
+    def _erase(self) -> None:
+        if self._terminal and self._drawn:
+            self.file.write("\r" + " " * self._drawn + "\r")
+            self._drawn = 0
+
+    def _line(self, width: int) -> str:
+        """The line; with a bar that fills what ``width`` leaves, where it leaves enough for one."""
+        elapsed = max(time.monotonic() - self._start, 1e-9)
+        rate = self.count / elapsed
+        head = f"{self.description}: " if self.description else ""
+        parts = [f"{rate:.3g} {self.unit}/s"] if self.count else []
+        if self.total:
+            done = min(self.count / self.total, 1.0)
+            middle = f"{done:4.0%} {self.count}/{self.total}"
+            if self.count < self.total and rate > 0:
+                parts.append(f"{_clock((self.total - self.count) / rate)} left")
+            else:
+                parts.append(_clock(elapsed))
+        else:
+            done = None
+            middle = f"{self.count} {self.unit}"
+            parts.append(_clock(elapsed))
+        parts += [f"{name} {value}" for name, value in self._figures.items()]
+        tail = f"{middle}  " + "  ".join(parts)
+        room = min(width - len(head) - len(tail) - 3, 40)
+        if done is None or room < 8:
+            return head + tail
+        full = math.floor(done * room)
+        return f"{head}[{'=' * full}{' ' * (room - full)}] {tail}"
+
+
+def progress(
+    iterable: Iterable[T] | None = None,
+    *,
+    total: int | None = None,
+    description: str = "",
+    unit: str = "it",
+    file: TextIO | None = None,
+    interval: float | None = None,
+    disable: bool = False,
+) -> Progress[T]:
+    """Shows the progress of a loop on standard error: a bar, the rate, the time left, and figures of your own.
+
+    On a terminal one line is redrawn in place; elsewhere (a log file, CI) a plain line is printed now and then.
+
+    Args:
+        iterable: what to loop over; without it call ``update()`` yourself.
+        total: the number of steps, where ``len(iterable)`` does not tell.
+        description: stands at the start of the line.
+        unit: the name of one step.
+        file: where to print instead of standard error.
+        interval: seconds between two prints: 0.1 on a terminal and 10 elsewhere by default.
+        disable: prints nothing.
+
+    Example::
+
+        bar = progress(range(100), description="training")
+        for epoch in bar:
+            bar.set(loss=train_one_epoch())
+    """
+    return Progress(iterable, total, description, unit, file, interval, disable)
+
+
+def _clock(seconds: float) -> str:
+    if not math.isfinite(seconds):
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
