@@ -1,4 +1,4 @@
-"""Where each framework's Python comes from: Lamella from the source tree, its peers from environments made on demand."""
+"""Where each framework's Python comes from: the source tree, or for the peers environments made on demand."""
 
 from __future__ import annotations
 

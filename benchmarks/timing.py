@@ -31,7 +31,8 @@ def time_loop(loop: Loop, count: int) -> float:
 
 def calibrate(loop: Loop, seconds: float) -> int:
     """How many repetitions take about `seconds`; warms up on the way."""
+    loop(3)  # what a framework does once only
     count = 1
-    while (taken := time_loop(loop, count)) < seconds / 2:
-        count = max(count * 2, min(count * 10, int(count * seconds / 2 / max(taken, 1e-9))))
+    while (taken := min(time_loop(loop, count), time_loop(loop, count))) < seconds / 4:
+        count *= 2
     return max(1, round(count * seconds / taken))

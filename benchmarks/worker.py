@@ -5,7 +5,8 @@
     {"do": "calibrate", "workload": "add", "seconds": 0.1}      {"count": 120000}
     {"do": "time", "workload": "add", "count": 120000}          {"seconds": 0.0993}
 
-A request that fails is answered with {"error": "ValueError: ...", "traceback": "..."}; the end of input ends the process.
+A request that fails is answered with {"error": "ValueError: ...", "traceback": "..."}. The end of the requests is the
+end of the process.
 """
 
 from __future__ import annotations

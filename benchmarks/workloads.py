@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -108,10 +109,10 @@ def _chain(fw: Adapter, shared: bool) -> Work:
         "x": fw.tensor(_normal(2, 3), wants_grad=True),
         "b": fw.tensor(_normal(2, 3, seed=1), wants_grad=shared),
         "dy": fw.tensor(_normal(2, 3, seed=2)),
-        "hundred": range(100),
+        "times": range(100),
     }
     clear = [fw.clear_grad("x")] + ([fw.clear_grad("b")] if shared else [])
-    lines = [*clear, "y = x", "for _ in hundred: y = y + b", "y.backward(dy)"]
+    lines = [*clear, "y = x", "for _ in times: y = y + b", "y.backward(dy)"]
     return Work("\n".join(lines), variables, ("y", "x.grad", *(["b.grad"] if shared else [])))
 
 
@@ -125,19 +126,37 @@ def _chain_shared(fw: Adapter) -> Work:
     return _chain(fw, shared=True)
 
 
-def _layer(fw: Adapter, layer: Any) -> Work:
-    variables = {"x": fw.tensor(_normal(2, 3), wants_grad=True), "dy": fw.tensor(_normal(2, 3, seed=1)), "Layer": layer}
-    return Work(f"{fw.clear_grad('x')}\ny = Layer.apply(x)\ny.backward(dy)", variables, ("y", "x.grad"))
+def _layers(fw: Adapter, layer: Any, count: int) -> Work:
+    variables = {
+        "x": fw.tensor(_normal(2, 3), wants_grad=True),
+        "dy": fw.tensor(_normal(2, 3, seed=1)),
+        "Layer": layer,
+        "times": range(count),
+    }
+    apply = "y = Layer.apply(x)" if count == 1 else "y = x\nfor _ in times: y = Layer.apply(y)"
+    return Work(f"{fw.clear_grad('x')}\n{apply}\ny.backward(dy)", variables, ("y", "x.grad"))
 
 
-@_workload("pylayer_identity", "identity PyLayer, 2x3, forward and backward", goal=0.15)
+@_workload("pylayer_identity", "100 identity PyLayers, 2x3, forward and backward, per layer", goal=0.15, ops=100)
 def _pylayer_identity(fw: Adapter) -> Work:
-    return _layer(fw, fw.Identity)
+    return _layers(fw, fw.Identity, 100)
 
 
-@_workload("pylayer_tanh", "tanh PyLayer written with ops, 2x3, forward and backward", goal=0.15)
+@_workload(
+    "pylayer_tanh", "100 tanh PyLayers written with ops, 2x3, forward and backward, per layer", goal=0.15, ops=100
+)
 def _pylayer_tanh(fw: Adapter) -> Work:
-    return _layer(fw, fw.Tanh)
+    return _layers(fw, fw.Tanh, 100)
+
+
+@_workload("pylayer_identity_one", "one identity PyLayer and backward()")
+def _pylayer_identity_one(fw: Adapter) -> Work:
+    return _layers(fw, fw.Identity, 1)
+
+
+@_workload("pylayer_tanh_one", "one tanh PyLayer and backward()")
+def _pylayer_tanh_one(fw: Adapter) -> Work:
+    return _layers(fw, fw.Tanh, 1)
 
 
 # Training and large tensors
@@ -149,7 +168,7 @@ def _mlp(fw: Adapter, batch: int) -> Work:
 
     sizes = (784, 256, 256, 10)
     layers = []
-    for i, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for i, (inputs, outputs) in enumerate(pairwise(sizes)):
         weight = _normal(inputs, outputs, seed=i) / np.float32(np.sqrt(inputs))
         layers.append((weight, np.zeros(outputs, np.float32)))
     trainer = fw.mlp(layers, rate=0.01)

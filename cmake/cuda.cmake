@@ -1,17 +1,14 @@
 # Decides whether the CUDA parts are built (LAMELLA_CUDA) and how.
 
 set(LAMELLA_CUDA OFF)
-if(LAMELLA_WITH_CUDA)  # AUTO is neither true nor false to if(): compare it by name
-  set(cuda_wanted ON)
-endif()
-if(LAMELLA_WITH_CUDA STREQUAL "AUTO" OR cuda_wanted)
+if(LAMELLA_WITH_CUDA)  # AUTO or ON
   find_program(LAMELLA_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
   if(LAMELLA_NVCC)
     set(LAMELLA_CUDA ON)
-  elseif(cuda_wanted)
-    message(FATAL_ERROR "LAMELLA_WITH_CUDA is ON, but nvcc was not found")
-  else()
+  elseif(LAMELLA_WITH_CUDA STREQUAL "AUTO")
     message(STATUS "nvcc was not found: the CUDA parts are left out")
+  else()
+    message(FATAL_ERROR "LAMELLA_WITH_CUDA is ${LAMELLA_WITH_CUDA}, but nvcc was not found")
   endif()
 endif()
 

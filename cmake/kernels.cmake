@@ -41,6 +41,25 @@ else()
   set(LAMELLA_ISAS ${LAMELLA_CPU_ISAS})
 endif()
 
+# Compiles a target as the kernels for an instruction set are compiled.
+function(lamella_kernel_target target isa)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  target_compile_definitions(${target} PRIVATE LAMELLA_ISA="${isa}")
+  target_compile_options(
+    ${target}
+    PRIVATE -O3
+            -fwrapv  # integer overflow wraps around, as in numpy
+            -fno-math-errno
+            -fno-trapping-math
+            -ffp-contract=off  # else the bits of a result depend on where a loop was cut
+            $<IF:$<STREQUAL:${isa},aarch64>,-march=armv8-a,-march=${isa}>
+            # g++ 12 warns of its own AVX-512 headers, and left alone prefers 256 bits.
+            "$<$<STREQUAL:${isa},x86-64-v4>:-mprefer-vector-width=512;-Wno-maybe-uninitialized>")
+  target_link_libraries(${target} PRIVATE Eigen3::Eigen ${vector_math} m)
+  lamella_warnings(${target})
+endfunction()
+
 file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ops/cpu/*.cc)
 foreach(isa IN LISTS LAMELLA_ISAS)
   if(NOT isa IN_LIST known_isas)
@@ -49,24 +68,11 @@ foreach(isa IN LISTS LAMELLA_ISAS)
   set(module lamella_cpu_${isa})
   list(APPEND LAMELLA_KERNEL_MODULES ${module})
   add_library(${module} MODULE ${kernel_sources})
-  target_include_directories(${module} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_features(${module} PRIVATE cxx_std_20)
-  target_compile_definitions(${module} PRIVATE LAMELLA_ISA="${isa}")
-  target_compile_options(
-    ${module}
-    PRIVATE -O3
-            -fwrapv  # integer overflow wraps around, as in numpy
-            -fno-math-errno
-            -fno-trapping-math
-            -ffp-contract=off  # else the bits of a result depend on where a loop was cut
-            -fvisibility=hidden
-            $<IF:$<STREQUAL:${isa},aarch64>,-march=armv8-a,-march=${isa}>
-            # g++ 12 warns of its own AVX-512 headers, and left alone prefers 256 bits.
-            "$<$<STREQUAL:${isa},x86-64-v4>:-mprefer-vector-width=512;-Wno-maybe-uninitialized>")
-  target_link_libraries(${module} PRIVATE Eigen3::Eigen ${vector_math} m)
-  target_link_options(${module} PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/kernels.map)
-  set_target_properties(${module} PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/kernels.map)
-  lamella_warnings(${module})
+  lamella_kernel_target(${module} ${isa})
+  set_target_properties(${module} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  set(exports ${PROJECT_SOURCE_DIR}/cmake/kernels.map)
+  target_link_options(${module} PRIVATE LINKER:--version-script=${exports})
+  set_target_properties(${module} PROPERTIES LINK_DEPENDS ${exports})
   lamella_output(${module})
 endforeach()
 

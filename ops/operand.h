@@ -4,22 +4,27 @@
 
 namespace lamella {
 
-/// An argument that is a tensor or a number. A number becomes a 0-d tensor that takes part in promotion by its kind only.
+/// An argument that is a tensor or a number. A number takes part in type promotion by its kind only: 2 + x has x's dtype.
 class Operand {
  public:
   Operand(const Tensor& x) noexcept : tensor_(&x) {}
-  Operand(Scalar value);
+  Operand(Scalar value) noexcept : number_(value) {}
   template <class T>
     requires std::is_arithmetic_v<T>
-  Operand(T value) : Operand(Scalar(value)) {}
-  Operand(const Operand&) = delete;
-  Operand& operator=(const Operand&) = delete;
+  Operand(T value) noexcept : number_(value) {}
 
-  const Tensor& tensor() const noexcept { return tensor_ ? *tensor_ : number_; }
+  bool is_number() const noexcept { return tensor_ == nullptr; }
+  /// The tensor; only where this is not a number.
+  const Tensor& tensor() const noexcept { return *tensor_; }
+  /// The number; only where this is one.
+  Scalar number() const noexcept { return number_; }
 
  private:
   const Tensor* tensor_ = nullptr;
-  Tensor number_;
+  Scalar number_ = 0;
 };
+
+/// A 0-d tensor on the CPU that holds `value` rounded to `dtype`.
+Tensor number_tensor(Scalar value, DType dtype);
 
 }  // namespace lamella

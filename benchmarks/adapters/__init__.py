@@ -30,8 +30,8 @@ class Adapter(Protocol):
     relu: Callable[[Any], Any]
     tanh: Callable[[Any], Any]
     reshape: Callable[[Any, tuple[int, ...]], Any]
-    #: Custom layers, each a class with `apply`. `Identity` returns its input, or the next best thing; `Tanh` is written with the framework's
-    #: ops, saves its output, and has `dy * (1 - square(y))` as its gradient.
+    #: Custom layers, each a class with `apply`. `Identity` returns its input, or the next best thing; `Tanh` is written
+    #: with the framework's ops, saves its output, and has `dy * (1 - square(y))` as its gradient.
     Identity: Any
     Tanh: Any
 

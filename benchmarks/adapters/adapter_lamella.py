@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import lamella as lm
 import numpy as np
 
+import lamella as lm
 from benchmarks.adapters import Trainer
 
 

@@ -14,8 +14,8 @@ from benchmarks.adapters import Trainer
 class Identity(paddle.autograd.PyLayer):
     """Returns a copy of its input.
 
-    Paddle 3.3 takes an input returned as it is for an in-place change, which a leaf does not allow; with mark_not_inplace
-    the layer runs, but no gradient reaches its input.
+    Paddle 3.3 takes an input returned as it is for an in-place change, which a leaf does not allow; with
+    mark_not_inplace the layer runs, but no gradient reaches its input.
     """
 
     @staticmethod

@@ -13,8 +13,7 @@ namespace {
 
 /// Nobody else can see this gradient's memory, and it is laid out as a fresh tensor.
 bool is_stealable(const Tensor& g) {
-  return g->use_count() == 1 && g->storage->unique() && g.is_contiguous() && !get_meta(g) && !g.is_wrapped_number() &&
-         !g->storage->deleter;
+  return g->use_count() == 1 && g->storage->unique() && g.is_contiguous() && !get_meta(g) && !g->storage->deleter;
 }
 
 }  // namespace

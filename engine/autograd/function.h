@@ -171,9 +171,9 @@ class FunctionNode final : public Node {
  private:
   /// In a recorded backward of a checked layer, intermediates of its forward are looked out for.
   struct RecordedBackward {
-    bool before = modes().in_recorded_backward;
-    RecordedBackward() noexcept { modes().in_recorded_backward = is_grad_enabled(); }
-    ~RecordedBackward() { modes().in_recorded_backward = before; }
+    bool before = autograd::modes().in_recorded_backward;
+    RecordedBackward() noexcept { autograd::modes().in_recorded_backward = is_grad_enabled(); }
+    ~RecordedBackward() { autograd::modes().in_recorded_backward = before; }
   };
 };
 

@@ -54,12 +54,10 @@ class Scalar {
 class TensorImpl {
  public:
   enum Flag : std::uint8_t {
-    /// Made from a Python or C++ number: it takes part in promotion by kind only.
-    kWrappedNumber = 1,
     /// Shares the storage of another tensor object.
-    kView = 2,
+    kView = 1,
     /// Computed, while a custom layer's forward suspended recording, from tensors that want a gradient. See Note [Intermediates].
-    kDerived = 4,
+    kDerived = 2,
   };
 
   char* data = nullptr;
@@ -115,7 +113,6 @@ class Tensor {
   DType dtype() const noexcept { return impl_->dtype; }
   Device device() const noexcept { return impl_->device; }
   bool is_contiguous() const noexcept { return impl_->contiguous; }
-  bool is_wrapped_number() const noexcept { return (impl_->flags & TensorImpl::kWrappedNumber) != 0; }
   std::uint32_t version() const noexcept { return impl_->storage ? impl_->storage->version() : 0; }
 
   /// First element; null for meta tensors.

@@ -13,7 +13,7 @@
 namespace lamella::simd::inline LM_SIMD_ISA {
 
 /// What every number type has.
-template <class X, class M>
+template <class X>
 struct Formulas {
   friend LM_HD X negative(X a) { return -a; }
   friend LM_HD X square(X a) { return a * a; }
@@ -21,10 +21,13 @@ struct Formulas {
 
 /// Of `float` and `double`; `M` is the mask of `X`.
 template <class X, class M, class T>
-struct FloatFormulas : Formulas<X, M> {
+struct FloatFormulas : Formulas<X> {
+  /// A constant, since a CUDA thread cannot call `std::numeric_limits`.
+  static constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
   friend LM_HD M isnan(X a) { return a != a; }
-  friend LM_HD M isinf(X a) { return abs(a) == std::numeric_limits<T>::infinity(); }
-  friend LM_HD M isfinite(X a) { return abs(a) <= std::numeric_limits<T>::max(); }
+  friend LM_HD M isinf(X a) { return abs(a) == kInfinity; }
+  friend LM_HD M isfinite(X a) { return abs(a) < kInfinity; }
 
   friend LM_HD X reciprocal(X a) { return 1 / a; }
 
@@ -50,8 +53,8 @@ struct FloatFormulas : Formulas<X, M> {
     return where(rest == 0, copysign(0, b), moved);
   }
 
-  /// The quotient rounded down, as Python's `//` and numpy: exact in that `a == b * floor_divide(a, b) + remainder(a,
-  /// b)` up to rounding, which `floor(a / b)` is not; infinite or NaN for a divisor of 0.
+  /// The quotient rounded down, as Python's `//` and numpy; infinite or NaN for a divisor of 0. Not `floor(a / b)`,
+  /// where the rounding of the quotient can reach the next integer: 5 // 0.1 is 49.
   friend LM_HD X floor_divide(X a, X b) {
     const X rest = fmod(a, b);
     const X quotient = (a - rest) / b - where((rest != 0) & ((rest < 0) ^ (b < 0)), 1, 0);
@@ -63,7 +66,7 @@ struct FloatFormulas : Formulas<X, M> {
 
 /// Of the integers.
 template <class X, class M, class T>
-struct IntegerFormulas : Formulas<X, M> {
+struct IntegerFormulas : Formulas<X> {
   friend LM_HD M isnan(X) { return M(false); }
   friend LM_HD M isinf(X) { return M(false); }
   friend LM_HD M isfinite(X) { return M(true); }

@@ -129,7 +129,9 @@ class Progress(Generic[T]):
         elapsed = max(time.monotonic() - self._start, 1e-9)
         rate = self.count / elapsed
         head = f"{self.description}: " if self.description else ""
-        parts = [f"{rate:.3g} {self.unit}/s"] if self.count else []
+        parts = []
+        if self.count:
+            parts.append(f"{rate:,.0f} {self.unit}/s" if rate >= 1000 else f"{rate:.3g} {self.unit}/s")
         if self.total:
             done = min(self.count / self.total, 1.0)
             middle = f"{done:4.0%} {self.count}/{self.total}"

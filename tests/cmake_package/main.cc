@@ -17,12 +17,13 @@ struct Cube : lamella::Function<Cube> {
   }
 };
 
-// outside [instruction set]: runs a layer of its own and some operators forward and backward, and says which kernels ran.
+// outside [instruction set]: runs a layer of its own and some operators, forward and backward, and names the kernels.
 int main(int argc, char** argv) {
   Tensor x = lamella::full({4, 40}, 0.5);
   x.set_requires_grad(true);
-  Tensor loss = lamella::sum(Cube::apply(x)) + lamella::sum(lamella::tanh(lamella::matmul(x, lamella::permute_dims(x, {1, 0}))));
-  lamella::backward(loss);
+  Tensor loss =
+      lamella::sum(Cube::apply(x)) + lamella::sum(lamella::tanh(lamella::matmul(x, lamella::permute_dims(x, {1, 0}))));
+  lamella::autograd::backward(loss);
 
   // d/dx of sum(x^3) is 3 x^2; each x meets 4 rows of 40 halves twice in tanh(x x'), whose argument is 10.
   const double expected = 3 * 0.25 + 2 * 4 * 0.5 * (1 - std::tanh(10.0) * std::tanh(10.0));

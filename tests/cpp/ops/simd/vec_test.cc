@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -191,7 +192,7 @@ TYPED_TEST(VecFloat, SignFollowsNumpy) {
   EXPECT_TRUE(std::isnan(sign(V(std::numeric_limits<TypeParam>::quiet_NaN()))[0]));
 }
 
-/// As numpy 2.2 gives it.
+/// As numpy gives it.
 TYPED_TEST(VecFloat, FloorDivideAndRemainderFollowNumpy) {
   using V = Vec<TypeParam>;
   constexpr double kInf = std::numeric_limits<double>::infinity();

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import lamella as lm
 from lamella.autograd import PyLayerContext  # noqa: F401
+
+import lamella as lm
 from lamella.compat.front import close_module
 
 

@@ -1,0 +1,31 @@
+"""Whether the frameworks did the same work: their results are compared before anything is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+#: Of single values, relative to the largest of them, and of sums, relative to the sum of absolute values. Each
+#: framework sums in an order of its own and has its own tanh.
+TOLERANCE = 1e-4
+
+Results = Sequence[Mapping[str, Any]]
+
+
+def difference(ours: Results, theirs: Results) -> str | None:
+    """The first difference between the results of two frameworks, in words; None where they agree."""
+    if len(ours) != len(theirs):
+        return f"{len(ours)} results against {len(theirs)}"
+    for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        for key in ("shape", "dtype"):
+            if a[key] != b[key]:
+                return f"result {number}: {key} {a[key]} against {b[key]}"
+        scale = max(a["absolute_sum"], b["absolute_sum"])
+        for key in ("sum", "absolute_sum"):
+            if not abs(a[key] - b[key]) <= TOLERANCE * scale:
+                return f"result {number}: {key.replace('_', ' ')} {a[key]:.9g} against {b[key]:.9g}"
+        largest = max((abs(x) for x in (*a["first"], *b["first"])), default=0.0)
+        for place, (x, y) in enumerate(zip(a["first"], b["first"], strict=True)):
+            if not abs(x - y) <= TOLERANCE * largest:
+                return f"result {number}: value {place} is {x:.9g} against {y:.9g}"
+    return None

@@ -1,0 +1,251 @@
+"""Chooses, checks, times in turns, and reports."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import fnmatch
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks import machine, report
+from benchmarks.adapters import FRAMEWORKS
+from benchmarks.agreement import difference
+from benchmarks.environments import PACKAGES, ROOT, Environment, SetupError, environment
+from benchmarks.process import WorkerError, WorkerProcess, import_seconds
+from benchmarks.workloads import WORKLOADS, Workload
+
+RESULTS = ROOT / "benchmarks" / "results"
+#: Where results go that are not for keeping.
+SCRATCH = ROOT / "build" / "benchmarks"
+#: A share of the machine's time; above it, results are not for keeping.
+BUSY = 0.03
+#: Imports take long and vary little.
+IMPORT_ROUNDS = 7
+
+
+def say(text: str) -> None:
+    """Tells what is going on, apart from the table on standard output."""
+    print(text, file=sys.stderr, flush=True)
+
+
+@dataclass
+class Run:
+    """One run of the benchmarks."""
+
+    environments: dict[str, Environment]
+    workloads: list[Workload]
+    rounds: int
+    batch_seconds: float
+    threads: int
+    verbose: bool = False
+    about: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: Seconds for one run of the statement, one figure per round.
+    seconds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    load: machine.Load = field(default_factory=lambda: machine.Load(0.0, 0.0))
+
+    def check(self) -> None:
+        """Starts the workers, and runs each workload once everywhere to compare the results. Keeps what agrees."""
+        with contextlib.ExitStack() as stack:
+            workers = self._start(stack)
+            for workload in self.workloads:
+                if workload.prepare is not None:
+                    self._compare(workload, workers)
+
+    def time(self) -> None:
+        """Times all workloads, the frameworks taking turns."""
+        with contextlib.ExitStack() as stack:
+            workers = self._start(stack)
+            meter = machine.LoadMeter([worker.pid for worker in workers.values()])
+            for workload in self.workloads:
+                if workload.prepare is None:
+                    self._time_imports(workload)
+                else:
+                    self._time(workload, workers)
+            self.load = meter.load()
+
+    def record(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "machine": machine.describe(),
+            "load": {"others": self.load.others, "stolen": self.load.stolen},
+            "frameworks": self.about,
+            "threads": self.threads,
+            "rounds": self.rounds,
+            "batch_seconds": self.batch_seconds,
+            "ops_per_run": {workload.name: workload.ops for workload in self.workloads if workload.ops != 1},
+            "seconds": self.seconds,
+            "failures": self.failures,
+        }
+
+    def _start(self, stack: contextlib.ExitStack) -> dict[str, WorkerProcess]:
+        workers = {}
+        for name, where in self.environments.items():
+            worker = stack.enter_context(WorkerProcess(where, self.threads, quiet=not self.verbose))
+            self._start_one(worker)
+            workers[name] = worker
+        return workers
+
+    def _start_one(self, worker: WorkerProcess) -> None:
+        name = worker.environment.framework
+        try:
+            self.about[name] = worker.start()
+        except WorkerError as error:
+            raise SetupError(f"{name} does not start: {error}\n{error.details}(--verbose shows its messages)") from None
+
+    def _fail(self, framework: str, workload: Workload, error: WorkerError) -> None:
+        self.failures.append(f"{framework}, {workload.name}: {error}")
+        say(f"  {self.failures[-1]}")
+        if self.verbose and error.details:
+            say(error.details)
+
+    def _ask(self, worker: WorkerProcess, workload: Workload, what: str, **arguments: Any) -> dict[str, Any] | None:
+        """The answer, or None after noting the failure; a worker that died is started anew for the next workloads."""
+        try:
+            return worker.ask(what, workload=workload.name, **arguments)
+        except WorkerError as error:
+            self._fail(worker.environment.framework, workload, error)
+            if error.died:
+                self._start_one(worker)
+            return None
+
+    def _compare(self, workload: Workload, workers: dict[str, WorkerProcess]) -> None:
+        answers = {name: self._ask(worker, workload, "check") for name, worker in workers.items()}
+        results = {name: answer["results"] for name, answer in answers.items() if answer is not None}
+        if len(results) < 2:
+            return
+        reference = "torch" if "torch" in results else next(iter(results))
+        for name, result in results.items():
+            found = difference(result, results[reference])
+            if found is not None:
+                error = WorkerError(f"other results than {reference}: {found}", died=False)
+                self._fail(name, workload, error)
+
+    def _time(self, workload: Workload, workers: dict[str, WorkerProcess]) -> None:
+        counts: dict[str, int] = {}
+        for name, worker in workers.items():
+            answer = self._ask(worker, workload, "calibrate", seconds=self.batch_seconds)
+            if answer is not None:
+                counts[name] = answer["count"]
+        times: dict[str, list[float]] = {name: [] for name in counts}
+        for number in range(self.rounds):
+            for name in _in_turn(list(counts), number):
+                answer = self._ask(workers[name], workload, "time", count=counts[name])
+                if answer is None:
+                    del counts[name], times[name]
+                else:
+                    times[name].append(answer["seconds"] / counts[name])
+        self._note(workload, times)
+
+    def _time_imports(self, workload: Workload) -> None:
+        times: dict[str, list[float]] = {name: [] for name in self.environments}
+        for number in range(min(self.rounds, IMPORT_ROUNDS) + 1):
+            for name in _in_turn(list(times), number):
+                try:
+                    times[name].append(import_seconds(self.environments[name], self.threads))
+                except WorkerError as error:
+                    self._fail(name, workload, error)
+                    del times[name]
+        # The first of each brings the files into memory.
+        self._note(workload, {name: figures[1:] for name, figures in times.items()})
+
+    def _note(self, workload: Workload, times: dict[str, list[float]]) -> None:
+        self.seconds[workload.name] = {name: times[name] for name in self.environments if name in times}
+        medians = {name: sorted(figures)[len(figures) // 2] / workload.ops for name, figures in times.items()}
+        say(f"  {workload.name}: " + ", ".join(f"{name} {report.format_seconds(x)}" for name, x in medians.items()))
+
+
+def _in_turn(names: list[str], number: int) -> list[str]:
+    """Another one goes first in every round."""
+    start = number % max(len(names), 1)
+    return names[start:] + names[:start]
+
+
+def choose(patterns: Sequence[str]) -> list[Workload]:
+    """The workloads that match any pattern (all, without patterns)."""
+    for pattern in patterns:
+        if not fnmatch.filter(WORKLOADS, pattern):
+            raise SetupError(f"no workload matches {pattern!r}: --list shows them")
+    names = [name for name in WORKLOADS if not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns)]
+    return [WORKLOADS[name] for name in names]
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks/run", description="Times Lamella beside PyTorch and Paddle.")
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="names or patterns such as 'mlp*' (all)")
+    parser.add_argument("-f", "--frameworks", default=",".join(FRAMEWORKS), help="in the table's order (%(default)s)")
+    parser.add_argument("-r", "--rounds", type=int, default=20, help="batches for each framework (%(default)s)")
+    parser.add_argument("-b", "--batch", type=float, default=0.1, metavar="SECONDS", help="one batch (%(default)s)")
+    parser.add_argument("-t", "--threads", type=int, default=machine.usable_cores(), help="for each (%(default)s)")
+    parser.add_argument("-q", "--quick", action="store_true", help="3 rounds of 0.02 s: to see that it works")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks and what the frameworks print")
+    parser.add_argument("-o", "--output", type=Path, help="folder for the JSON and Markdown files (see below)")
+    parser.add_argument("--check", action="store_true", help="only compare the frameworks' results")
+    parser.add_argument("--list", action="store_true", help="show the workloads")
+    parser.add_argument("--python", type=Path, help="the Python that has Lamella's requirements (.venv/bin/python)")
+    parser.add_argument("--renew", action="store_true", help="install the peers' newest versions")
+    parser.epilog = (
+        "Results go to benchmarks/results, or to build/benchmarks where they are not for keeping: those of a quick or "
+        "partial run, of one with failures, or of one on a busy machine."
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Returns its exit status."""
+    options = _arguments(arguments)
+    if options.list:
+        for workload in WORKLOADS.values():
+            print(f"{workload.name:18} {workload.title}")
+        return 0
+    try:
+        return _run(options)
+    except SetupError as error:
+        say(str(error))
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(options: argparse.Namespace) -> int:
+    frameworks = options.frameworks.split(",")
+    if unknown := [name for name in frameworks if name not in FRAMEWORKS]:
+        raise SetupError(f"unknown framework {unknown[0]!r}: expected {', '.join(FRAMEWORKS)}")
+    workloads = choose(options.workloads)
+    environments = {
+        name: environment(name, lamella_python=options.python, renew=options.renew and name in PACKAGES, say=say)
+        for name in frameworks
+    }
+    rounds, batch = (3, 0.02) if options.quick else (options.rounds, options.batch)
+    run = Run(environments, workloads, rounds, batch, options.threads, options.verbose)
+    before = machine.load_over(1.0)
+    if before.others > BUSY:
+        say(f"the machine is busy: other processes take {before.others:.0%} of its cores")
+    say(f"comparing the results of {', '.join(frameworks)}")
+    run.check()
+    if not options.check:
+        say(f"timing, {rounds} rounds of {batch:g} s each")
+        run.time()
+        print(report.text_table(report.rows(run.seconds, frameworks)))
+        busy = max(before.others, run.load.others) > BUSY
+        partial = options.quick or len(workloads) < len(WORKLOADS) or len(frameworks) < len(FRAMEWORKS)
+        folder = options.output or (SCRATCH if partial or busy or run.failures else RESULTS)
+        say(f"{'a busy machine: ' if busy else ''}written to {_write(run.record(), folder)}.json and .md")
+    for failure in run.failures:
+        say(f"failed: {failure}")
+    return 1 if run.failures else 0
+
+
+def _write(record: dict[str, Any], folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / report.file_stem(record["date"], record["machine"]["cpu"])
+    Path(f"{path}.json").write_text(json.dumps(record, indent=1) + "\n")
+    Path(f"{path}.md").write_text(report.markdown_page(record))
+    return path

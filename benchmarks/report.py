@@ -1,0 +1,108 @@
+"""The table, for people (text and Markdown), and the record, for programs (JSON)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.figures import Spread, ratios, spread
+from benchmarks.workloads import WORKLOADS, Workload
+
+#: Seconds of each round, by workload and framework; in both tables, only what succeeded.
+Times = Mapping[str, Mapping[str, Sequence[float]]]
+
+
+def format_seconds(seconds: float) -> str:
+    """Three digits and a unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{_three_digits(seconds / size)} {unit}"
+    return f"{_three_digits(seconds / 1e-9)} ns"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
+def _time_cell(seconds: Sequence[float], ops: int) -> str:
+    lower, median, upper = (x / ops for x in spread(seconds))
+    return f"{format_seconds(median)} [{_bounds(lower, median, upper)}]"
+
+
+def _bounds(lower: float, median: float, upper: float) -> str:
+    """The quartiles as percentages of the median, which compare across rows."""
+    return f"{(lower / median - 1) * 100:+.0f}% {(upper / median - 1) * 100:+.0f}%"
+
+
+def _ratio_cell(ratio: Spread) -> str:
+    return f"{ratio.median:.3f} [{ratio.lower:.3f} {ratio.upper:.3f}]"
+
+
+def rows(times: Times, frameworks: Sequence[str]) -> list[list[str]]:
+    """The cells, header first: medians with quartiles, and ratios of the first framework to the others."""
+    first, *others = frameworks
+    with_goals = first == "lamella" and "torch" in others
+    header = ["work", *frameworks, *(f"{first} / {other}" for other in others), *(["goal"] if with_goals else [])]
+    table = [header]
+    for name, by_framework in times.items():
+        workload = WORKLOADS[name]
+        row = [workload.title]
+        for framework in frameworks:
+            row.append(_time_cell(by_framework[framework], workload.ops) if framework in by_framework else "failed")
+        for other in others:
+            both = first in by_framework and other in by_framework
+            row.append(_ratio_cell(spread(ratios(by_framework[first], by_framework[other]))) if both else "")
+        if with_goals:
+            row.append(_goal_cell(workload))
+        table.append(row)
+    return table
+
+
+def _goal_cell(workload: Workload) -> str:
+    return "" if workload.goal is None else f"{workload.goal:g}"
+
+
+def text_table(table: Sequence[Sequence[str]]) -> str:
+    """Columns padded to one width, names to the left and figures to the right."""
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    lines = []
+    for row in table:
+        figures = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join([row[0].ljust(widths[0]), *figures]).rstrip())
+    lines.insert(1, "-" * max(len(line) for line in lines))
+    return "\n".join(lines)
+
+
+def markdown_table(table: Sequence[Sequence[str]]) -> str:
+    """The same for Markdown."""
+    lines = ["| " + " | ".join(row) + " |" for row in table]
+    lines.insert(1, "|" + "|".join("---" if i == 0 else "---:" for i in range(len(table[0]))) + "|")
+    return "\n".join(lines)
+
+
+def markdown_page(record: Mapping[str, Any]) -> str:
+    """A page with the machine, the versions and the table of a record."""
+    machine = record["machine"]
+    frameworks = record["frameworks"]
+    versions = ", ".join(f"{name} {about['version']} (Python {about['python']})" for name, about in frameworks.items())
+    caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items())
+    load = record["load"]
+    parts = [
+        f"# {record['date']}, {machine['cpu']}",
+        f"{machine['cores']} cores{' of a virtual machine' if machine['virtual'] else ''}, {caches}, "
+        f"{machine['memory_gib']} GiB; {' '.join(machine['flags'])}; {machine['system']}, Linux {machine['kernel']}.",
+        f"{versions}; {record['threads']} threads each; {record['rounds']} rounds of {record['batch_seconds']:g} s. "
+        f"Other processes took {load['others']:.1%} of the cores meanwhile, other machines {load['stolen']:.1%}.",
+        "Medians, with the quartiles in brackets; ratios are taken round by round.",
+        markdown_table(rows(record["seconds"], list(frameworks))),
+    ]
+    if record["failures"]:
+        parts.append("Failed:\n\n" + "\n".join(f"- {line}" for line in record["failures"]))
+    return "\n\n".join(parts) + "\n"
+
+
+def file_stem(date: str, cpu: str) -> str:
+    """`2025-03-01-amd-epyc-9354`: letters, digits and dashes."""
+    name = re.sub(r"\((r|tm)\)|\bcpu\b|@.*|\b\d+-core processor\b|\bprocessor\b", " ", cpu.lower())
+    return f"{date}-{re.sub(r'[^a-z0-9]+', '-', name).strip('-')}"

@@ -1,0 +1,133 @@
+#include "engine/runtime/parallel.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/core/error.h"
+
+#ifdef LAMELLA_OPENMP
+#include <omp.h>
+#endif
+
+// Note [Fork]
+// A child of fork() has one thread. A library that kept worker threads (libgomp here and in oneDNN) waits for ever for those of the
+// parent, so the child starts with one thread; where it asks for more, loops run on threads made for the purpose, and OpenMP stays
+// serial.
+
+namespace lamella {
+namespace {
+
+int processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+std::atomic<int> threads{0};  // 0: not set yet
+std::atomic<bool> forked{false};
+thread_local bool inside_loop = false;
+
+void after_fork() {
+  threads.store(1, std::memory_order_relaxed);
+  forked.store(true, std::memory_order_relaxed);
+#ifdef LAMELLA_OPENMP
+  omp_set_num_threads(1);
+#endif
+}
+
+/// Registered when the library is loaded, before anybody can fork.
+[[maybe_unused]] const int fork_handler = pthread_atfork(nullptr, nullptr, after_fork);
+
+/// The part of a loop that one thread runs, and the first exception of any part.
+class Team {
+ public:
+  Team(std::int64_t begin, std::int64_t end, std::int64_t grain, int members, detail::RangeBody body, void* context)
+      : begin_(begin), end_(end), body_(body), context_(context) {
+    const std::int64_t grains = (end - begin + grain - 1) / grain;
+    part_ = (grains + members - 1) / members * grain;
+  }
+
+  void run(int member) noexcept {
+    const std::int64_t first = begin_ + member * part_;
+    if (first >= end_) return;
+    const bool before = std::exchange(inside_loop, true);
+    try {
+      body_(context_, first, std::min(end_, first + part_));
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+    inside_loop = before;
+  }
+  void rethrow() {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::int64_t begin_;
+  std::int64_t end_;
+  std::int64_t part_;
+  detail::RangeBody body_;
+  void* context_;
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+void run_on_own_threads(Team& team, int members) {
+  std::vector<std::thread> others;
+  int started = 1;
+  try {
+    for (; started < members; ++started) others.emplace_back([&team, started] { team.run(started); });
+  } catch (const std::system_error&) {
+    // No more threads to be had: the caller does the rest.
+  }
+  team.run(0);
+  for (int member = started; member < members; ++member) team.run(member);
+  for (std::thread& thread : others) thread.join();
+}
+
+}  // namespace
+
+int thread_count() {
+  const int count = threads.load(std::memory_order_relaxed);
+  return count > 0 ? count : processors();
+}
+
+void set_thread_count(int count) {
+  if (count < 1) fail<ValueError>("[set_thread_count] expected at least 1, got ", count);
+  threads.store(count, std::memory_order_relaxed);
+}
+
+namespace detail {
+
+void share_thread_count() {
+#ifdef LAMELLA_OPENMP
+  const int count = forked.load(std::memory_order_relaxed) || inside_loop ? 1 : thread_count();
+  if (omp_get_max_threads() != count) omp_set_num_threads(count);
+#endif
+}
+
+void parallel_ranges(std::int64_t begin, std::int64_t end, std::int64_t grain, RangeBody body, void* context) {
+  const std::int64_t grains = (end - begin + grain - 1) / grain;
+  const int members = static_cast<int>(std::min<std::int64_t>(grains, thread_count()));
+  if (members <= 1 || inside_loop) {
+    body(context, begin, end);
+    return;
+  }
+  Team team(begin, end, grain, members, body, context);
+#ifdef LAMELLA_OPENMP
+  if (!forked.load(std::memory_order_relaxed)) {
+#pragma omp parallel num_threads(members)
+    // The runtime may give fewer threads than asked for.
+    for (int member = omp_get_thread_num(); member < members; member += omp_get_num_threads()) team.run(member);
+    team.rethrow();
+    return;
+  }
+#endif
+  run_on_own_threads(team, members);
+  team.rethrow();
+}
+
+}  // namespace detail
+}  // namespace lamella

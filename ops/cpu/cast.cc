@@ -1,0 +1,114 @@
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "engine/core/half.h"
+#include "ops/cpu/movement_table.h"
+
+// Conversions between the dtypes with kernels are loops of their own. All others go, a block at a time, through one of four types that
+// hold every value of their kind, so that 15 readers and 60 writers do for 225 pairs.
+
+namespace lamella::cpu {
+namespace {
+
+template <class T>
+inline constexpr bool kIsComplex = false;
+template <class T>
+inline constexpr bool kIsComplex<std::complex<T>> = true;
+template <class T>
+inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+/// `from` as a To: to bool by comparing with 0, from floating to integer by truncation.
+template <class To, class From>
+To convert(From from) {
+  if constexpr (kIsHalf<From>) {
+    return convert<To>(static_cast<float>(from));
+  } else if constexpr (kIsHalf<To>) {
+    return To(convert<float>(from));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return from != From{};
+  } else if constexpr (kIsComplex<From> && kIsComplex<To>) {
+    return To(from);
+  } else if constexpr (kIsComplex<From>) {
+    return convert<To>(from.real());
+  } else if constexpr (kIsComplex<To>) {
+    return To(static_cast<typename To::value_type>(from));
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // The bounds are powers of two, or 0: exact in From. Comparisons with NaN are false.
+    constexpr From kLow = static_cast<From>(std::numeric_limits<To>::min());
+    constexpr From kHigh = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+    if (!(from > kLow)) return from <= kLow ? std::numeric_limits<To>::min() : To{0};
+    if (from >= kHigh) return std::numeric_limits<To>::max();
+    return static_cast<To>(from);
+  } else {
+    return static_cast<To>(from);
+  }
+}
+
+template <class T>
+using Middle = std::conditional_t<
+    kIsComplex<T>, std::complex<double>,
+    std::conditional_t<std::is_floating_point_v<T> || kIsHalf<T>, double,
+                       std::conditional_t<std::is_same_v<T, std::uint64_t>, std::uint64_t, std::int64_t>>>;
+
+// Not inlined: each is compiled once, for all pairs that use it.
+template <class To, class From>
+[[gnu::noinline]] void convert_row(char* to, std::int64_t to_step, const char* from, std::int64_t from_step, std::int64_t n) {
+  if (to_step == sizeof(To) && from_step == sizeof(From)) {
+    To* out = reinterpret_cast<To*>(to);
+    const From* in = reinterpret_cast<const From*>(from);
+    for (std::int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    From value;
+    std::memcpy(&value, from + i * from_step, sizeof value);
+    const To converted = convert<To>(value);
+    std::memcpy(to + i * to_step, &converted, sizeof converted);
+  }
+}
+
+template <class To, class From>
+void cast(const Copy2d& c) {
+  for (std::int64_t i = 0; i < c.outer; ++i) {
+    convert_row<To, From>(c.to + i * c.to_outer, c.to_inner, c.from + i * c.from_outer, c.from_inner, c.inner);
+  }
+}
+
+template <std::size_t kTo, std::size_t kFrom>
+void cast_in_two_steps(const Copy2d& c) {
+  using To = cpp_type<static_cast<DType>(kTo)>;
+  using From = cpp_type<static_cast<DType>(kFrom)>;
+  using M = Middle<From>;
+  constexpr std::int64_t kBlock = 256;
+  alignas(M) char block[kBlock * sizeof(M)];
+  for (std::int64_t i = 0; i < c.outer; ++i) {
+    for (std::int64_t j = 0; j < c.inner; j += kBlock) {
+      const std::int64_t n = c.inner - j < kBlock ? c.inner - j : kBlock;
+      convert_row<M, From>(block, sizeof(M), c.from + i * c.from_outer + j * c.from_inner, c.from_inner, n);
+      convert_row<To, M>(c.to + i * c.to_outer + j * c.to_inner, c.to_inner, block, sizeof(M), n);
+    }
+  }
+}
+
+template <std::size_t kTo, std::size_t kFrom>
+void fill_cast(MovementKernels& kernels) {
+  constexpr bool kDirect = KernelDTypes.contains(static_cast<DType>(kTo)) && KernelDTypes.contains(static_cast<DType>(kFrom));
+  if constexpr (kDirect) {
+    kernels.cast[kTo][kFrom] = cast<cpp_type<static_cast<DType>(kTo)>, cpp_type<static_cast<DType>(kFrom)>>;
+  } else {
+    kernels.cast[kTo][kFrom] = cast_in_two_steps<kTo, kFrom>;
+  }
+}
+
+}  // namespace
+
+void fill_casts(MovementKernels& kernels) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (fill_cast<I / kDTypeCount, I % kDTypeCount>(kernels), ...);
+  }(std::make_index_sequence<kDTypeCount * kDTypeCount>{});
+}
+
+}  // namespace lamella::cpu

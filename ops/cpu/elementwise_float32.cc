@@ -1,0 +1,7 @@
+#include "ops/cpu/elementwise.h"
+
+namespace lamella::cpu {
+
+void fill_elementwise_float32(ElementwiseTable& table) { fill_elementwise<float>(table); }
+
+}  // namespace lamella::cpu

@@ -1,0 +1,7 @@
+#include "ops/cpu/elementwise.h"
+
+namespace lamella::cpu {
+
+void fill_elementwise_float64(ElementwiseTable& table) { fill_elementwise<double>(table); }
+
+}  // namespace lamella::cpu

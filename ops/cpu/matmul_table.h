@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/dtype.h"
+
+namespace lamella::cpu {
+
+/// c = a @ b for one pair of matrices; strides in elements. c has unit column stride.
+struct MatmulArgs {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
+  std::int64_t m = 0;
+  std::int64_t k = 0;
+  std::int64_t n = 0;
+  std::int64_t a_row = 0;
+  std::int64_t a_column = 0;
+  std::int64_t b_row = 0;
+  std::int64_t b_column = 0;
+  std::int64_t c_row = 0;
+};
+
+struct MatmulKernels {
+  /// Any strides; meant for small matrices, and the only one for integers.
+  void (*small[kDTypeCount])(const MatmulArgs&) = {};
+  /// Eigen's product, for float32 and float64; in each of a and b one stride must be 1.
+  void (*large[kDTypeCount])(const MatmulArgs&) = {};
+};
+
+void fill_matmul(MatmulKernels& kernels);
+void fill_matmul_eigen(MatmulKernels& kernels);
+
+}  // namespace lamella::cpu

@@ -1,0 +1,23 @@
+#include "ops/cpu/table.h"
+
+namespace lamella::cpu {
+namespace {
+
+KernelTable make_table() {
+  KernelTable table{};
+  table.isa = LAMELLA_ISA;
+  fill_elementwise_float32(table.elementwise);
+  fill_elementwise_float64(table.elementwise);
+  fill_elementwise_int32(table.elementwise);
+  fill_elementwise_int64(table.elementwise);
+  fill_elementwise_bool(table.elementwise);
+  return table;
+}
+
+}  // namespace
+}  // namespace lamella::cpu
+
+const lamella::cpu::KernelTable* lamella_cpu_kernels() {
+  static const lamella::cpu::KernelTable table = lamella::cpu::make_table();
+  return &table;
+}

@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <type_traits>
+
+#include "ops/cpu/reduce_table.h"
+#include "ops/simd/vec.h"
+
+namespace lamella::cpu {
+namespace {
+
+/// Whether x comes before the best so far: the first NaN wins, then the first extreme value.
+template <bool kMax, class T>
+bool is_better(T x, T best) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (best != best) return false;
+    if (x != x) return true;
+  }
+  return kMax ? x > best : x < best;
+}
+
+/// The extreme value of a contiguous row, NaN if there is one.
+template <bool kMax, class T>
+T extreme(const T* x, std::int64_t n) {
+  using V = simd::Vec<T>;
+  T best = x[0];
+  std::int64_t i = 0;
+  if (n >= V::size) {
+    V lanes = V::load(x);
+    for (i = V::size; i + V::size <= n; i += V::size) {
+      const V next = V::load(x + i);
+      lanes = kMax ? maximum(lanes, next) : minimum(lanes, next);
+    }
+    best = lanes[0];
+    for (int k = 1; k < V::size; ++k) {
+      if (is_better<kMax>(lanes[k], best)) best = lanes[k];
+    }
+  }
+  for (; i < n; ++i) {
+    if (is_better<kMax>(x[i], best)) best = x[i];
+  }
+  return best;
+}
+
+template <bool kMax, class T>
+void position_in_row(const void* data, std::int64_t step, std::int64_t n, void* out) {
+  const T* x = static_cast<const T*>(data);
+  std::int64_t at = 0;
+  if (step == 1) {
+    const T best = extreme<kMax>(x, n);
+    if (best != best) {
+      while (x[at] == x[at]) ++at;
+    } else {
+      while (x[at] != best) ++at;
+    }
+  } else {
+    T best = x[0];
+    for (std::int64_t i = 1; i < n; ++i) {
+      if (is_better<kMax>(x[i * step], best)) {
+        best = x[i * step];
+        at = i;
+      }
+    }
+  }
+  *static_cast<std::int64_t*>(out) = at;
+}
+
+template <bool kMax, class T>
+void position_in_columns(const void* data, std::int64_t step, std::int64_t n, std::int64_t columns, void* out) {
+  constexpr std::int64_t kBlock = 512;
+  const T* x = static_cast<const T*>(data);
+  auto* at = static_cast<std::int64_t*>(out);
+  T best[kBlock];
+  for (std::int64_t c = 0; c < columns; c += kBlock) {
+    const std::int64_t width = std::min(kBlock, columns - c);
+    std::copy_n(x + c, width, best);
+    std::fill_n(at + c, width, 0);
+    for (std::int64_t r = 1; r < n; ++r) {
+      const T* row = x + r * step + c;
+      for (std::int64_t k = 0; k < width; ++k) {
+        const bool better = is_better<kMax>(row[k], best[k]);
+        best[k] = better ? row[k] : best[k];
+        at[c + k] = better ? r : at[c + k];
+      }
+    }
+  }
+}
+
+template <class... T>
+void fill(ReduceKernels& kernels) {
+  constexpr auto kArgMax = static_cast<std::size_t>(Reduction::ArgMax);
+  constexpr auto kArgMin = static_cast<std::size_t>(Reduction::ArgMin);
+  ((kernels.row[kArgMax][static_cast<std::size_t>(dtype_of<T>)] = position_in_row<true, T>,
+    kernels.row[kArgMin][static_cast<std::size_t>(dtype_of<T>)] = position_in_row<false, T>,
+    kernels.columns[kArgMax][static_cast<std::size_t>(dtype_of<T>)] = position_in_columns<true, T>,
+    kernels.columns[kArgMin][static_cast<std::size_t>(dtype_of<T>)] = position_in_columns<false, T>),
+   ...);
+}
+
+}  // namespace
+
+void fill_reduce_positions(ReduceKernels& kernels) { fill<std::int32_t, std::int64_t, float, double>(kernels); }
+
+}  // namespace lamella::cpu

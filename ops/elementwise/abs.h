@@ -1,0 +1,44 @@
+#pragma once
+
+#include "ops/elementwise/elementwise.h"
+
+namespace lamella {
+
+struct Sign : Unary<Sign> {
+  static constexpr OpInfo info{.name = "sign",
+                               .doc = "-1, 0 or 1; NaN for NaN. Its gradient is 0.",
+                               .example = "sign(full([2], 0.5))",
+                               .reference = "np.sign(x)",
+                               .dtypes = Real,
+                               .kinks = {0.0, __builtin_nan("")}};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return sign(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X&, const X&, const X& dy) {
+    return 0 * dy;
+  }
+};
+
+struct Abs : Unary<Abs> {
+  static constexpr OpInfo info{.name = "abs",
+                               .doc = "The absolute value. The subgradient at 0 is 0.",
+                               .example = "abs(full([2], 0.5))",
+                               .reference = "np.abs(x)",
+                               .dtypes = Real,
+                               .kinks = {0.0, __builtin_nan("")}};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return abs(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    return dy * sign(x);
+  }
+};
+
+inline Tensor sign(const Tensor& x) { return Sign::call(x); }
+inline Tensor abs(const Tensor& x) { return Abs::call(x); }
+
+}  // namespace lamella

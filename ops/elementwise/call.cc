@@ -1,0 +1,188 @@
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
+#include "engine/autograd/primitives.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/launch.h"
+
+// From a call with operands to a kernel, and the one layer that records all elementwise operators.
+
+namespace lamella {
+namespace {
+
+constexpr DType kDefaultFloat = DType::Float32;
+
+/// How a number changes the dtype of the tensors beside it: by its kind only.
+DType with_number(DType dtype, Scalar::Kind kind) {
+  switch (kind) {
+    case Scalar::Kind::Bool:
+      return dtype;
+    case Scalar::Kind::Int:
+      return dtype == DType::Bool ? DType::Int64 : dtype;
+    case Scalar::Kind::Float:
+      return is_differentiable(dtype) ? dtype : kDefaultFloat;
+  }
+  return dtype;
+}
+
+DType compute_dtype(const ElementwiseOp& op, std::span<const Operand* const> operands) {
+  bool any_tensor = false;
+  DType dtype = DType::Bool;
+  for (std::size_t i = op.mask_input ? 1 : 0; i < operands.size(); ++i) {
+    if (operands[i]->is_number()) continue;
+    const DType d = operands[i]->tensor().dtype();
+    dtype = any_tensor ? promote_types(dtype, d) : d;
+    any_tensor = true;
+  }
+  for (std::size_t i = op.mask_input ? 1 : 0; i < operands.size(); ++i) {
+    if (operands[i]->is_number()) dtype = with_number(dtype, operands[i]->number().kind());
+  }
+  if (op.info->dtypes.contains(dtype)) return dtype;
+  if (!is_differentiable(dtype) && op.info->dtypes.contains(kDefaultFloat) && (op.info->dtypes & Integral).empty()) return kDefaultFloat;
+  fail<TypeError>("[", op.info->name, "] does not take dtype ", dtype);
+}
+
+Device common_device(const ElementwiseOp& op, std::span<const Operand* const> operands) {
+  // A 0-d tensor on the CPU goes along with any device, as a number does.
+  const Tensor* decisive = nullptr;
+  for (const Operand* operand : operands) {
+    if (operand->is_number()) continue;
+    const Tensor& x = operand->tensor();
+    const bool follows = x.device().is_cpu() && x.ndim() == 0;
+    if (!decisive || (decisive->device().is_cpu() && decisive->ndim() == 0 && !follows)) {
+      decisive = &x;
+    } else if (!follows && x.device() != decisive->device()) {
+      fail<RuntimeError>("[", op.info->name, "] got tensors on ", decisive->device(), " and ", x.device());
+    }
+  }
+  return decisive ? decisive->device() : kCPU;
+}
+
+unsigned saved_operands(const ElementwiseOp& op, const Node& node) {
+  unsigned bits = 0;
+  for (int i = 0; i < op.inputs; ++i) {
+    if (node.edges()[static_cast<std::size_t>(i)]) bits |= op.reads[static_cast<std::size_t>(i)];
+  }
+  return bits & ~(1u << (op.inputs + 1));
+}
+
+Tensor compute(const ElementwiseOp& op, std::span<const Tensor> operands) {
+  const Tensor& first = operands[op.mask_input ? 1 : 0];
+  Dims shape = operands[0].shape();
+  Device device = operands[0].device();
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    if (operands[i].shape() != shape) shape = broadcast_shapes(shape, operands[i].shape(), op.info->name);
+    if (!operands[i].device().is_cpu()) device = operands[i].device();
+  }
+  Tensor out = empty(shape, op.mask_output ? DType::Bool : first.dtype(), device);
+  launch_elementwise(op, -1, operands, out, first.dtype());
+  return out;
+}
+
+/// The layer behind every elementwise operator: what its gradient formulas read is what it saves.
+struct Elementwise : Function<Elementwise> {
+  static constexpr bool kChecksGradients = false;
+  static std::string name_of(const Context& ctx) { return static_cast<const ElementwiseOp*>(ctx.tag)->info->name; }
+
+  template <class... Inputs>
+  static Tensor forward(Context& ctx, const ElementwiseOp* op, const Inputs&... inputs) {
+    const std::array<Tensor, sizeof...(Inputs)> operands{inputs...};
+    Tensor out = compute(*op, operands);
+    if (!ctx.recording()) return out;
+    ctx.tag = op;
+    const unsigned bits = saved_operands(*op, *ctx.node());
+    SmallVector<Tensor, 4> saved;
+    bool broadcast = false;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (bits >> i & 1) saved.push_back(operands[i]);
+      broadcast |= operands[i].shape() != out.shape() || operands[i].device() != out.device();
+    }
+    if (bits >> operands.size() & 1) saved.push_back(out);
+    if (!saved.empty()) ctx.save_for_backward(std::span<const Tensor>(saved));
+    if (broadcast) {
+      for (const Tensor& x : operands) ctx.input_metas.emplace_back(x);
+    }
+    return out;
+  }
+
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const ElementwiseOp& op = *static_cast<const ElementwiseOp*>(ctx.tag);
+    const auto inputs = static_cast<std::size_t>(op.inputs);
+    std::array<Tensor, StridedLoop::kMaxOperands> operands;
+    if (const unsigned bits = saved_operands(op, *ctx.node())) {
+      TensorList saved = ctx.saved_tensors();
+      std::size_t next = 0;
+      for (std::size_t i = 0; i <= inputs; ++i) {
+        if (bits >> i & 1) operands[i] = std::move(saved[next++]);
+      }
+    }
+    operands[inputs + 1] = dy;
+    TensorList grads(inputs);
+    for (std::size_t i = 0; i < inputs; ++i) {
+      if (!autograd::is_needed(ctx.node()->edges()[i])) continue;
+      grads[i] = autograd::is_grad_enabled() || !has_fused_backward(op, static_cast<int>(i)) ? op.formulas[i](operands.data())
+                                                                                            : fused_gradient(op, i, operands, dy);
+      if (!ctx.input_metas.empty() && grads[i].shape() != ctx.input_metas[i].shape) {
+        grads[i] = autograd::primitives().sum_to(grads[i], ctx.input_metas[i].shape);
+      }
+    }
+    return grads;
+  }
+
+ private:
+  static Tensor fused_gradient(const ElementwiseOp& op, std::size_t i, const std::array<Tensor, StridedLoop::kMaxOperands>& operands,
+                               const Tensor& dy) {
+    std::array<Tensor, StridedLoop::kMaxOperands> read;
+    const auto count = static_cast<std::size_t>(op.inputs) + 2;
+    for (std::size_t k = 0; k < count; ++k) {
+      if (op.reads[i] >> k & 1) read[k] = operands[k];
+    }
+    Tensor grad = empty(dy.shape(), dy.dtype(), dy.device());
+    launch_elementwise(op, static_cast<int>(i), std::span(read.data(), count), grad, dy.dtype());
+    return grad;
+  }
+};
+
+Tensor convert(const ElementwiseOp& op, const Operand& operand, DType dtype, bool mask) {
+  if (operand.is_number()) return number_tensor(operand.number(), mask ? DType::Bool : dtype);
+  const Tensor& x = operand.tensor();
+  if (!x.defined()) fail<ValueError>("[", op.info->name, "] got an undefined tensor");
+  if (mask) {
+    if (x.dtype() != DType::Bool) fail<TypeError>("[", op.info->name, "] condition must be bool, got ", x.dtype());
+    return x;
+  }
+  return x.dtype() == dtype ? x : autograd::primitives().cast(x, dtype);
+}
+
+/// Operators without a gradient are never recorded, so their results are constants even where an input is on the tape.
+template <class... Inputs>
+Tensor apply(const ElementwiseOp& op, const Inputs&... inputs) {
+  if (op.differentiable() && is_differentiable((op.mask_input ? std::get<1>(std::tie(inputs..., inputs...)) : std::get<0>(std::tie(inputs...))).dtype())) {
+    return Elementwise::apply(&op, inputs...);
+  }
+  const std::array<Tensor, sizeof...(Inputs)> operands{inputs...};
+  return compute(op, operands);
+}
+
+}  // namespace
+
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a) {
+  const Operand* const operands[] = {&a};
+  const DType dtype = compute_dtype(op, operands);
+  return apply(op, convert(op, a, dtype, op.mask_input));
+}
+
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b) {
+  const Operand* const operands[] = {&a, &b};
+  const DType dtype = compute_dtype(op, operands);
+  common_device(op, operands);
+  return apply(op, convert(op, a, dtype, op.mask_input), convert(op, b, dtype, false));
+}
+
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b, const Operand& c) {
+  const Operand* const operands[] = {&a, &b, &c};
+  const DType dtype = compute_dtype(op, operands);
+  common_device(op, operands);
+  return apply(op, convert(op, a, dtype, op.mask_input), convert(op, b, dtype, false), convert(op, c, dtype, false));
+}
+
+}  // namespace lamella

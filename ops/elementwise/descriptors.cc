@@ -1,0 +1,66 @@
+#include <tuple>
+
+#include "ops/elementwise/formula.h"
+#include "ops/elementwise/list.h"
+#include "ops/simd/lane.h"
+
+// The run-time description of every operator in ElementwiseOps, and with it each gradient formula on tensors.
+
+namespace lamella {
+namespace {
+
+struct TensorSource {
+  const Tensor* operands;
+  template <int I>
+  const Tensor& at() const {
+    return operands[I];
+  }
+};
+
+template <class Op, int I>
+constexpr ElementwiseOp::Formula formula_of() {
+  if constexpr (kHasBackward<Op, I>) {
+    return [](const Tensor* operands) -> Tensor { return apply_backward<Op, I>(TensorSource{operands}); };
+  } else {
+    return nullptr;
+  }
+}
+
+template <class Op>
+constexpr bool gives_mask() {
+  using X = simd::Lane<std::conditional_t<Op::info.dtypes.contains(DType::Float32), float, std::int32_t>>;
+  return std::is_same_v<ForwardResult<Op, X>, typename X::mask_type>;
+}
+
+template <class Op>
+constexpr ElementwiseOp describe_op() {
+  return {.info = &Op::info,
+          .index = ElementwiseOps::index_of<Op>(),
+          .inputs = Op::kInputs,
+          .mask_output = gives_mask<Op>(),
+          .mask_input = Op::kMaskInput,
+          .reads = {kReads<Op, 0>, kReads<Op, 1>, kReads<Op, 2>},
+          .formulas = {formula_of<Op, 0>(), formula_of<Op, 1>(), formula_of<Op, 2>()}};
+}
+
+template <class Op>
+constexpr ElementwiseOp kDescription = describe_op<Op>();
+
+}  // namespace
+
+template <class Op>
+const ElementwiseOp& elementwise_op() {
+  return kDescription<Op>;
+}
+
+namespace {
+
+template <class... Ops>
+[[maybe_unused]] auto instantiate(OpList<Ops...>) {
+  return std::tuple{&elementwise_op<Ops>...};
+}
+// Odr-uses every elementwise_op<Op>(), so that each is emitted here and linked to from everywhere.
+[[gnu::used]] const auto kInstantiated = instantiate(ElementwiseOps{});
+
+}  // namespace
+}  // namespace lamella

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <array>
+
+#include "engine/core/tensor.h"
+#include "ops/op_info.h"
+#include "ops/operand.h"
+#include "ops/simd/hd.h"
+
+namespace lamella {
+
+/// Tells a gradient formula which operand it is for.
+template <int I>
+struct Wrt {};
+
+/// What is known at run time of one elementwise operator; made from its struct at compile time.
+///
+/// Operands of a gradient formula are numbered: the inputs, then the output, then the output's gradient.
+struct ElementwiseOp {
+  static constexpr int kMaxInputs = 3;
+  using Formula = Tensor (*)(const Tensor* operands);
+
+  const OpInfo* info;
+  int index;   ///< position in ElementwiseOps: the row of the kernel tables
+  int inputs;  ///< 1 to 3
+  bool mask_output;
+  bool mask_input;
+  /// For each input, which operands its gradient formula reads, as bits; 0 where there is no gradient.
+  std::array<unsigned, kMaxInputs> reads;
+  /// For each input, its gradient formula on tensors; null where there is none.
+  std::array<Formula, kMaxInputs> formulas;
+
+  bool differentiable() const { return reads[0] | reads[1] | reads[2]; }
+};
+
+/// The description of Op, which must be in ElementwiseOps.
+template <class Op>
+const ElementwiseOp& elementwise_op();
+
+/// Promotes and broadcasts the operands, computes, and records the call where a gradient is wanted.
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a);
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b);
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b, const Operand& c);
+
+/// An elementwise operator of one tensor: `forward(x)` and, where it is differentiable, `backward(x, y, dy)`.
+///
+/// Formulas are templates over the operand type: a vector register in a CPU loop, a lane of a CUDA thread, a Tensor in a second
+/// derivative. What backward does not name is not saved.
+template <class Op>
+struct Unary {
+  static constexpr int kInputs = 1;
+  static constexpr bool kMaskInput = false;
+  static constexpr const char* kParameters = "x, /";
+  static Tensor call(const Tensor& x) { return call_elementwise(elementwise_op<Op>(), x); }
+};
+
+/// Of two tensors or numbers: `forward(a, b)`, `backward(Wrt<0>, a, b, y, dy)` and `backward(Wrt<1>, ...)`.
+template <class Op>
+struct Binary {
+  static constexpr int kInputs = 2;
+  static constexpr bool kMaskInput = false;
+  static constexpr const char* kParameters = "a, b, /";
+  static Tensor call(const Operand& a, const Operand& b) { return call_elementwise(elementwise_op<Op>(), a, b); }
+};
+
+/// Of three tensors or numbers.
+template <class Op>
+struct Ternary {
+  static constexpr int kInputs = 3;
+  static constexpr bool kMaskInput = false;
+  static constexpr const char* kParameters = "a, b, c, /";
+  static Tensor call(const Operand& a, const Operand& b, const Operand& c) {
+    return call_elementwise(elementwise_op<Op>(), a, b, c);
+  }
+};
+
+}  // namespace lamella

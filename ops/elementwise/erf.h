@@ -1,0 +1,26 @@
+#pragma once
+
+#include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/exp.h"
+
+namespace lamella {
+
+struct Erf : Unary<Erf> {
+  static constexpr OpInfo info{.name = "erf",
+                               .doc = "The error function.",
+                               .example = "erf(full([2], 0.5))",
+                               .reference = "sp.erf(x)",
+                               .dtypes = Floating};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return erf(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    return 1.12837916709551257390 * dy * exp(-x * x);
+  }
+};
+
+inline Tensor erf(const Tensor& x) { return Erf::call(x); }
+
+}  // namespace lamella

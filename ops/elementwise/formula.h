@@ -1,0 +1,106 @@
+#pragma once
+
+#include <bit>
+#include <type_traits>
+#include <utility>
+
+#include "ops/elementwise/elementwise.h"
+#include "ops/simd/probe.h"
+
+// How a kernel and the description of an operator look at its formulas.
+
+namespace lamella {
+
+/// What a comparison of X gives: the type of a mask operand. For a Tensor that is a Tensor.
+template <class X>
+struct MaskOf {
+  using type = typename X::mask_type;
+};
+template <>
+struct MaskOf<Tensor> {
+  using type = Tensor;
+};
+
+/// Calls Op::forward with `operand.template at<I>()` for each input.
+template <class Op, class Source>
+LM_HD constexpr auto apply_forward(const Source& operand) {
+  if constexpr (Op::kInputs == 1) {
+    return Op::forward(operand.template at<0>());
+  } else if constexpr (Op::kInputs == 2) {
+    return Op::forward(operand.template at<0>(), operand.template at<1>());
+  } else {
+    return Op::forward(operand.template at<0>(), operand.template at<1>(), operand.template at<2>());
+  }
+}
+
+/// Calls the gradient formula of input I with the inputs, the output and its gradient.
+template <class Op, int I, class Source>
+LM_HD constexpr auto apply_backward(const Source& operand) {
+  if constexpr (Op::kInputs == 1) {
+    return Op::backward(operand.template at<0>(), operand.template at<1>(), operand.template at<2>());
+  } else if constexpr (Op::kInputs == 2) {
+    return Op::backward(Wrt<I>{}, operand.template at<0>(), operand.template at<1>(), operand.template at<2>(),
+                        operand.template at<3>());
+  } else {
+    return Op::backward(Wrt<I>{}, operand.template at<0>(), operand.template at<1>(), operand.template at<2>(),
+                        operand.template at<3>(), operand.template at<4>());
+  }
+}
+
+namespace detail {
+
+struct ProbeSource {
+  template <int I>
+  LM_HD constexpr simd::Probe at() const {
+    return simd::Probe{1u << I};
+  }
+};
+
+}  // namespace detail
+
+/// Whether Op has a gradient for input I.
+template <class Op, int I>
+inline constexpr bool kHasBackward = [] {
+  if constexpr (I >= Op::kInputs) {
+    return false;
+  } else if constexpr (Op::kInputs == 1) {
+    return requires(simd::Probe p) { Op::backward(p, p, p); };
+  } else if constexpr (Op::kInputs == 2) {
+    return requires(simd::Probe p) { Op::backward(Wrt<I>{}, p, p, p, p); };
+  } else {
+    return requires(simd::Probe p) { Op::backward(Wrt<I>{}, p, p, p, p, p); };
+  }
+}();
+
+/// The operands that the gradient formula of input I reads, as bits: found by running it on probes.
+template <class Op, int I>
+inline constexpr unsigned kReads = [] {
+  if constexpr (kHasBackward<Op, I>) {
+    return apply_backward<Op, I>(detail::ProbeSource{}).bits;
+  } else {
+    return 0u;
+  }
+}();
+
+namespace detail {
+
+template <class X, bool kMaskInput>
+struct TypeSource {
+  template <int I>
+  std::conditional_t<kMaskInput && I == 0, typename MaskOf<X>::type, X> at() const;
+};
+
+}  // namespace detail
+
+/// What Op::forward gives for operands of type X.
+template <class Op, class X>
+using ForwardResult = decltype(apply_forward<Op>(std::declval<detail::TypeSource<X, Op::kMaskInput>>()));
+
+/// The operands of kernel `W`: all inputs for the forward one (-1), what the formula reads for the gradient of input W.
+template <class Op, int W>
+inline constexpr unsigned kKernelOperands = W < 0 ? (1u << Op::kInputs) - 1 : kReads<Op, W < 0 ? 0 : W>;
+
+/// The position of operand I among those in `mask`.
+constexpr int operand_slot(unsigned mask, int i) { return std::popcount(mask & ((1u << i) - 1)); }
+
+}  // namespace lamella

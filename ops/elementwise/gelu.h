@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string_view>
+
+#include "ops/elementwise/erf.h"
+#include "ops/elementwise/tanh.h"
+
+namespace lamella {
+
+/// x times the normal distribution function of x (Hendrycks and Gimpel, 2016, "Gaussian Error Linear Units").
+struct GeluErf : Unary<GeluErf> {
+  static constexpr OpInfo info{.name = "gelu_erf",
+                               .doc = "x * Phi(x), with the distribution function Phi of the standard normal distribution.",
+                               .example = "gelu_erf(full([2], 0.5))",
+                               .reference = "0.5 * x * (1 + sp.erf(x / np.sqrt(2)))",
+                               .dtypes = Floating,
+                               .method = false};
+  template <class X>
+  LM_HD static constexpr X forward(const X& x) {
+    return 0.5 * x * (1 + erf(0.70710678118654752440 * x));
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    return dy * (0.5 * (1 + erf(0.70710678118654752440 * x)) + 0.39894228040143267794 * x * exp(-0.5 * x * x));
+  }
+};
+
+/// The approximation by tanh that the same paper gives.
+struct GeluTanh : Unary<GeluTanh> {
+  static constexpr OpInfo info{.name = "gelu_tanh",
+                               .doc = "The approximation of gelu by tanh: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).",
+                               .example = "gelu_tanh(full([2], 0.5))",
+                               .reference = "0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))",
+                               .dtypes = Floating,
+                               .method = false};
+  template <class X>
+  LM_HD static constexpr X forward(const X& x) {
+    return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    const X t = tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x));
+    const X slope = 0.79788456080286535588 * (1 + 0.134145 * x * x);
+    return 0.5 * dy * (1 + t + x * (1 - t * t) * slope);
+  }
+};
+
+struct Gelu {
+  static constexpr OpInfo info{.name = "gelu",
+                               .doc = "The Gaussian error linear unit, exact or with approximate='tanh'.",
+                               .parameters = "x, /, approximate='none'",
+                               .example = "gelu(full([2], 0.5), approximate='tanh')",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x, std::string_view approximate = "none");
+};
+
+inline Tensor gelu(const Tensor& x, std::string_view approximate = "none") { return Gelu::call(x, approximate); }
+
+}  // namespace lamella

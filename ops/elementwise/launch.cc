@@ -1,0 +1,182 @@
+#include "ops/elementwise/launch.h"
+
+#include <array>
+#include <bit>
+
+#include "engine/core/error.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+
+namespace lamella {
+namespace {
+
+constexpr std::int64_t kGrain = 32768;  // elements that one thread takes at a time
+
+std::array<ElementwiseLauncher, kDeviceTypeCount> launchers{};
+
+/// Adds the axes of the broadcast operands to the loop, innermost last, merging as it goes.
+StridedLoop make_loop(std::span<const Tensor> operands, const Tensor& out) {
+  StridedLoop loop;
+  loop.elements = out.numel();
+  loop.out = static_cast<char*>(out.raw_data());
+  bool flat = out.is_contiguous();
+  for (const Tensor& x : operands) {
+    if (!x.defined()) continue;
+    loop.in[loop.operands++] = static_cast<const char*>(x.raw_data());
+    flat &= x.is_contiguous() && x.numel() == loop.elements;
+  }
+  if (flat) {
+    loop.axes = 1;
+    loop.sizes[0] = loop.elements;
+    loop.out_strides[0] = 1;
+    for (int k = 0; k < loop.operands; ++k) loop.in_strides[k][0] = 1;
+    return loop;
+  }
+
+  const Dims& shape = out.shape();
+  const auto stride_of = [&](const Tensor& x, std::size_t axis) -> std::int64_t {
+    const std::size_t missing = shape.size() - x.ndim();
+    if (axis < missing || x.shape()[axis - missing] == 1) return 0;
+    return x.strides()[axis - missing];
+  };
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] == 1) continue;
+    std::int64_t strides[StridedLoop::kMaxOperands];
+    int k = 0;
+    for (const Tensor& x : operands) {
+      if (x.defined()) strides[k++] = stride_of(x, axis);
+    }
+    const int last = loop.axes - 1;
+    bool merge = last >= 0 && loop.out_strides[last] == out.strides()[axis] * shape[axis];
+    for (int i = 0; merge && i < loop.operands; ++i) merge = loop.in_strides[i][last] == strides[i] * shape[axis];
+    if (merge) {
+      loop.sizes[last] *= shape[axis];
+    } else if (loop.axes == StridedLoop::kMaxAxes) {
+      fail<NotImplementedError>("[elementwise] more than ", StridedLoop::kMaxAxes, " axes that cannot be merged");
+    } else {
+      loop.sizes[loop.axes++] = shape[axis];
+    }
+    const int at = loop.axes - 1;
+    loop.out_strides[at] = out.strides()[axis];
+    for (int i = 0; i < loop.operands; ++i) loop.in_strides[i][at] = strides[i];
+  }
+  if (loop.axes == 0) {
+    loop.axes = 1;
+    loop.sizes[0] = 1;
+    loop.out_strides[0] = 1;
+    for (int k = 0; k < loop.operands; ++k) loop.in_strides[k][0] = 0;
+  }
+  return loop;
+}
+
+struct ElementSizes {
+  std::int64_t out;
+  std::int64_t in[StridedLoop::kMaxOperands];
+};
+
+/// The innermost two axes of a loop as one kernel call.
+Loop inner_loop(const StridedLoop& all) {
+  Loop loop;
+  const int last = all.axes - 1;
+  loop.inner = all.sizes[last];
+  loop.outer = last > 0 ? all.sizes[last - 1] : 1;
+  loop.out = all.out;
+  loop.out_inner = all.out_strides[last];
+  loop.out_outer = last > 0 ? all.out_strides[last - 1] : 0;
+  for (int k = 0; k < all.operands; ++k) {
+    loop.in[k] = all.in[k];
+    loop.in_inner[k] = all.in_strides[k][last];
+    loop.in_outer[k] = last > 0 ? all.in_strides[k][last - 1] : 0;
+  }
+  return loop;
+}
+
+void run_flat(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes) {
+  parallel_for(0, whole.inner, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    Loop part = whole;
+    part.inner = end - begin;
+    part.out += begin * whole.out_inner * sizes.out;
+    for (int k = 0; k < all.operands; ++k) part.in[k] += begin * whole.in_inner[k] * sizes.in[k];
+    kernel(part);
+  });
+}
+
+/// Rows are the combinations of all axes but the last. A part covers whole runs of rows along the second last axis where it can.
+void run_rows(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes) {
+  const int outer_axes = all.axes - 2;
+  std::int64_t blocks = 1;
+  for (int axis = 0; axis < outer_axes; ++axis) blocks *= all.sizes[axis];
+  const std::int64_t rows = blocks * whole.outer;
+  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, whole.inner));
+  parallel_for(0, rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      std::int64_t block = begin / whole.outer;
+      const std::int64_t first = begin % whole.outer;
+      Loop part = whole;
+      part.outer = std::min(whole.outer - first, end - begin);
+      std::int64_t out_offset = first * whole.out_outer;
+      std::int64_t in_offset[StridedLoop::kMaxOperands];
+      for (int k = 0; k < all.operands; ++k) in_offset[k] = first * whole.in_outer[k];
+      for (int axis = outer_axes - 1; axis >= 0; --axis) {
+        const std::int64_t index = block % all.sizes[axis];
+        block /= all.sizes[axis];
+        out_offset += index * all.out_strides[axis];
+        for (int k = 0; k < all.operands; ++k) in_offset[k] += index * all.in_strides[k][axis];
+      }
+      part.out += out_offset * sizes.out;
+      for (int k = 0; k < all.operands; ++k) part.in[k] += in_offset[k] * sizes.in[k];
+      kernel(part);
+      begin += part.outer;
+    }
+  });
+}
+
+LoopKernel cpu_kernel(const ElementwiseOp& op, int wrt, DType dtype) {
+  const cpu::ElementwiseTable& table = cpu_kernels().elementwise;
+  const auto column = static_cast<std::size_t>(dtype);
+  const LoopKernel kernel = wrt < 0 ? table.forward[op.index][column] : table.backward[op.index][wrt][column];
+  if (!kernel) fail<NotImplementedError>("[", op.info->name, "] has no kernel for dtype ", dtype, " on the CPU");
+  return kernel;
+}
+
+}  // namespace
+
+void register_elementwise_launcher(DeviceType type, ElementwiseLauncher launcher) {
+  launchers[static_cast<std::size_t>(type)] = launcher;
+}
+
+bool has_fused_backward(const ElementwiseOp& op, int wrt) {
+  return op.reads[static_cast<std::size_t>(wrt)] != 1u << (op.inputs + 1);
+}
+
+void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor> operands, const Tensor& out, DType dtype) {
+  if (out.device().is_meta() || out.numel() == 0) return;
+  const StridedLoop loop = make_loop(operands, out);
+  if (!out.device().is_cpu()) {
+    const ElementwiseLauncher launcher = launchers[static_cast<std::size_t>(out.device().type)];
+    if (!launcher) fail<NotImplementedError>("[", op.info->name, "] has no kernel for device ", out.device());
+    launcher(op, wrt, dtype, loop, out.device());
+    return;
+  }
+  const LoopKernel kernel = cpu_kernel(op, wrt, dtype);
+  const Loop inner = inner_loop(loop);
+  const HostRelease release(loop.elements);
+  if (loop.axes <= 2 && loop.elements <= kGrain) {
+    kernel(inner);
+    return;
+  }
+  ElementSizes sizes;
+  sizes.out = static_cast<std::int64_t>(item_size(out.dtype()));
+  int k = 0;
+  for (const Tensor& x : operands) {
+    if (x.defined()) sizes.in[k++] = static_cast<std::int64_t>(item_size(x.dtype()));
+  }
+  if (loop.axes == 1) {
+    run_flat(kernel, inner, loop, sizes);
+  } else {
+    run_rows(kernel, inner, loop, sizes);
+  }
+}
+
+}  // namespace lamella

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <span>
+
+#include "ops/elementwise/elementwise.h"
+
+namespace lamella {
+
+/// An elementwise loop over up to kMaxAxes axes, with neighboring axes merged where all strides allow. Strides in elements; axis 0 is
+/// the outermost.
+struct StridedLoop {
+  static constexpr int kMaxAxes = 16;
+  static constexpr int kMaxOperands = 5;
+
+  int axes = 0;
+  int operands = 0;
+  std::int64_t elements = 0;
+  std::int64_t sizes[kMaxAxes];
+  char* out = nullptr;
+  std::int64_t out_strides[kMaxAxes];
+  const char* in[kMaxOperands];
+  std::int64_t in_strides[kMaxOperands][kMaxAxes];
+};
+
+/// Runs kernel `wrt` of an operator (-1: forward) on a device other than the CPU. `dtype` is that of the inputs.
+using ElementwiseLauncher = void (*)(const ElementwiseOp& op, int wrt, DType dtype, const StridedLoop& loop, Device device);
+
+/// A device's runtime registers its launcher when the library loads.
+void register_elementwise_launcher(DeviceType type, ElementwiseLauncher launcher);
+
+/// Computes `out = kernel(operands)`: each operand broadcasts to out's shape. Undefined operands are those that the kernel does not
+/// read. NotImplementedError where the device or dtype has no kernel.
+void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor> operands, const Tensor& out, DType dtype);
+/// Whether there is a kernel for the gradient of input `wrt`; otherwise the formula is run on tensors.
+bool has_fused_backward(const ElementwiseOp& op, int wrt);
+
+}  // namespace lamella

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "ops/elementwise/abs.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/clip.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/erf.h"
+#include "ops/elementwise/exp.h"
+#include "ops/elementwise/extrema.h"
+#include "ops/elementwise/gelu.h"
+#include "ops/elementwise/log.h"
+#include "ops/elementwise/logical.h"
+#include "ops/elementwise/pow.h"
+#include "ops/elementwise/predicates.h"
+#include "ops/elementwise/relu.h"
+#include "ops/elementwise/rounding.h"
+#include "ops/elementwise/sigmoid.h"
+#include "ops/elementwise/sqrt.h"
+#include "ops/elementwise/square.h"
+#include "ops/elementwise/tanh.h"
+#include "ops/elementwise/trigonometry.h"
+#include "ops/elementwise/where.h"
+
+namespace lamella {
+
+/// All elementwise operators: kernels on every device, bindings, docs and tests are made for each of them.
+using ElementwiseOps = OpList<  //
+    Add, Subtract, Multiply, Divide, Negative, FloorDivide, Remainder, Pow,                      // arithmetic
+    Abs, Sign, Square, Reciprocal, Sqrt, Exp, Expm1, Log, Log1p, Log2, Log10, Erf, Sin, Cos,     // functions
+    Relu, Tanh, Sigmoid, GeluErf, GeluTanh,                                                      // activations
+    Floor, Ceil, Trunc, Round, Maximum, Minimum, ClipBetween, Where,                             // rounding and choice
+    Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, IsNan, IsInf, IsFinite,             // comparison
+    LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot // logic
+    >;
+
+}  // namespace lamella

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "ops/elementwise/elementwise.h"
+
+namespace lamella {
+
+struct Pow : Binary<Pow> {
+  static constexpr OpInfo info{.name = "pow",
+                               .doc = "a to the power b. Negative integer powers of integers give 0 (except of 1 and -1). d/db is 0 where a is 0 and b is not negative.",
+                               .example = "pow(full([2], 1), full([2], 2))",
+                               .reference = "np.power(a, b)",
+                               .dtypes = Numeric,
+                               .sample_low = 0.2,
+                               .sample_high = 2.5};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& a, const X& b) {
+    return pow(a, b);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<0>, const X& a, const X& b, const X&, const X& dy) {
+    return dy * where(b == 0, 0, b * pow(a, b - 1));
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X& y, const X& dy) {
+    return dy * where((a == 0) & (b >= 0), 0, y * log(a));
+  }
+};
+
+inline Tensor pow(const Operand& a, const Operand& b) { return Pow::call(a, b); }
+
+}  // namespace lamella

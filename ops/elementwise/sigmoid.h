@@ -1,0 +1,25 @@
+#pragma once
+
+#include "ops/elementwise/elementwise.h"
+
+namespace lamella {
+
+struct Sigmoid : Unary<Sigmoid> {
+  static constexpr OpInfo info{.name = "sigmoid",
+                               .doc = "The logistic function 1 / (1 + exp(-x)).",
+                               .example = "sigmoid(full([2], 0.5))",
+                               .reference = "sp.expit(x)",
+                               .dtypes = Floating};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return sigmoid(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X&, const X& y, const X& dy) {
+    return dy * y * (1 - y);
+  }
+};
+
+inline Tensor sigmoid(const Tensor& x) { return Sigmoid::call(x); }
+
+}  // namespace lamella

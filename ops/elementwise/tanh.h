@@ -1,0 +1,25 @@
+#pragma once
+
+#include "ops/elementwise/elementwise.h"
+
+namespace lamella {
+
+struct Tanh : Unary<Tanh> {
+  static constexpr OpInfo info{.name = "tanh",
+                               .doc = "The hyperbolic tangent.",
+                               .example = "tanh(full([2], 0.5))",
+                               .reference = "np.tanh(x)",
+                               .dtypes = Floating | Complex};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return tanh(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X&, const X& y, const X& dy) {
+    return dy - dy * y * y;
+  }
+};
+
+inline Tensor tanh(const Tensor& x) { return Tanh::call(x); }
+
+}  // namespace lamella

@@ -1,0 +1,233 @@
+"""The benchmarks' own machinery, and that Lamella computes the right thing in each. Nothing here looks at a time."""
+
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import agreement, driver, figures, memory, report, timing  # noqa: E402
+from benchmarks.environments import SetupError, environment  # noqa: E402
+from benchmarks.process import WorkerError, WorkerProcess, import_seconds  # noqa: E402
+from benchmarks.worker import describe_result  # noqa: E402
+from benchmarks.workloads import WORKLOADS, Work  # noqa: E402
+
+PYTHON = Path(sys.executable)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def expected_mlp(batch):
+    """One step of plain SGD in float64: the cost, then weights and biases in turn."""
+    sizes = (784, 256, 256, 10)
+    weights = [normal(a, b, seed=i) / np.sqrt(a) for i, (a, b) in enumerate(pairwise(sizes))]
+    x, labels = normal(batch, 784, seed=10).astype(np.float64), np.random.default_rng(11).integers(0, 10, batch)
+    inputs = [x]
+    for w in weights[:-1]:
+        inputs.append(np.maximum(inputs[-1] @ w, 0))
+    logits = inputs[-1] @ weights[-1]
+    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    cost = -np.log(p[np.arange(batch), labels]).mean()
+    d = (p - np.eye(10)[labels]) / batch
+    steps = []
+    for w, given in zip(reversed(weights), reversed(inputs), strict=True):
+        steps[:0] = [w - 0.01 * given.T @ d, -0.01 * d.sum(0)]
+        d = (d @ w.T) * (given > 0)
+    return [cost, *steps]
+
+
+def expected_large(function, derivative):
+    x, dy = normal(4_000_000), normal(4_000_000, seed=1)
+    return [function(x), dy * derivative(x)]
+
+
+def sech_squared(x):
+    return 1 - np.tanh(x) ** 2
+
+
+def expected_tanh_layers(count):
+    y, derivative = SMALL[0].astype(np.float64), 1.0
+    for _ in range(count):
+        derivative = derivative * sech_squared(y)
+        y = np.tanh(y)
+    return [y, SMALL[1] * derivative]
+
+
+SMALL = normal(2, 3), normal(2, 3, seed=1), normal(2, 3, seed=2)
+EXPECTED = {
+    "add": lambda: [SMALL[0] + SMALL[1]],
+    "add_recorded": lambda: [SMALL[0] + SMALL[1]],
+    "relu": lambda: [np.maximum(SMALL[0], 0)],
+    "reshape": lambda: [SMALL[0].reshape(3, 2)],
+    "index": lambda: [SMALL[0][0]],
+    "sum": lambda: [SMALL[0].sum()],
+    "matmul8": lambda: [normal(8, 8) @ normal(8, 8, seed=1)],
+    "chain": lambda: [SMALL[0] + 100 * SMALL[1], SMALL[2]],
+    "chain_shared": lambda: [SMALL[0] + 100 * SMALL[1], SMALL[2], 100 * SMALL[2]],
+    "pylayer_identity": lambda: [SMALL[0], SMALL[1]],
+    "pylayer_tanh": lambda: expected_tanh_layers(100),
+    "pylayer_identity_one": lambda: [SMALL[0], SMALL[1]],
+    "pylayer_tanh_one": lambda: expected_tanh_layers(1),
+    "mlp1": lambda: expected_mlp(1),
+    "mlp64": lambda: expected_mlp(64),
+    "mlp1024": lambda: expected_mlp(1024),
+    "relu4m": lambda: expected_large(lambda x: np.maximum(x, 0), lambda x: x > 0),
+    "tanh4m": lambda: expected_large(np.tanh, sech_squared),
+}
+
+
+@pytest.fixture(scope="module")
+def worker():
+    where = environment("lamella", lamella_python=PYTHON, renew=False, say=print)
+    with WorkerProcess(where, 1) as process:
+        process.start()
+        yield process
+
+
+@pytest.mark.parametrize("name", [name for name, workload in WORKLOADS.items() if workload.prepare])
+def test_lamella_does_the_work(worker, name):
+    expected = [describe_result(np.asarray(value, np.float32)) for value in EXPECTED[name]()]
+    assert agreement.difference(worker.ask("check", workload=name)["results"], expected) is None
+
+
+def test_every_op_is_counted_and_repeated(worker):
+    count = worker.ask("calibrate", workload="add", seconds=0.001)["count"]
+    assert count >= 1
+    assert worker.ask("time", workload="add", count=count)["seconds"] > 0
+
+
+def test_failed_request_is_told_and_survived(worker):
+    with pytest.raises(WorkerError, match="KeyError: 'nothing'") as caught:
+        worker.ask("check", workload="nothing")
+    assert not caught.value.died
+    assert "Traceback" in caught.value.details
+    assert worker.ask("hello")["version"]
+
+
+def test_worker_that_dies_is_told_and_started_again():
+    where = environment("lamella", lamella_python=PYTHON, renew=False, say=print)
+    with WorkerProcess(where, 1) as process:
+        process.start()
+        process._process.kill()
+        with pytest.raises(WorkerError, match="ended by SIGKILL") as caught:
+            process.ask("hello")
+        assert caught.value.died
+        assert process.start()["version"]
+
+
+def test_import_of_a_module_that_is_missing(tmp_path):
+    where = environment("lamella", lamella_python=PYTHON, renew=False, say=print)
+    assert import_seconds(where, 1) > 0
+    with pytest.raises(WorkerError, match="No module named 'lamella_that_is_not'"):
+        import_seconds(type(where)("lamella_that_is_not", where.python, where.path), 1)
+    with pytest.raises(SetupError, match="no Python at"):
+        environment("lamella", lamella_python=tmp_path / "python", renew=False, say=print)
+
+
+def test_loop_repeats_the_statement():
+    seen = []
+    timing.compile_loop(Work("n = len(seen)\nif n < 5: seen.append(n)", {"seen": seen}, ()))(8)
+    assert seen == [0, 1, 2, 3, 4]
+
+
+def test_calibration_fills_the_time(monkeypatch):
+    clock = [0]
+    monkeypatch.setattr(timing.time, "perf_counter_ns", lambda: clock[0])
+
+    def loop(count):
+        clock[0] += 1000 * count
+
+    assert timing.calibrate(loop, 0.1) == 100_000
+    assert timing.calibrate(loop, 1e-9) == 1
+
+
+def test_quartiles_and_ratios():
+    assert figures.spread([4, 1, 3, 2, 5]) == (2, 3, 4)
+    assert figures.spread([7]) == (7, 7, 7)
+    with pytest.raises(ValueError, match="no figures"):
+        figures.spread([])
+    assert figures.ratios([1, 2], [2, 8]) == [0.5, 0.25]
+    with pytest.raises(ValueError):
+        figures.ratios([1], [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ([], "1 results against 0"),
+        ([np.ones((3, 2), np.float32)], "shape"),
+        ([np.ones((2, 3))], "dtype"),
+        ([np.full((2, 3), 1.01, np.float32)], "sum"),
+        ([np.float32([[1, 1, 1], [1, 1.5, 0.5]])], "value 4"),
+        ([np.full((2, 3), np.nan, np.float32)], "nan"),
+    ],
+)
+def test_other_results_are_noticed(other, words):
+    ours = [describe_result(np.ones((2, 3), np.float32))]
+    assert agreement.difference(ours, ours) is None
+    assert words in agreement.difference(ours, [describe_result(x) for x in other])
+    assert words.split(" ")[0] in agreement.difference([describe_result(x) for x in other], ours) or not other
+
+
+def test_figures_are_readable():
+    assert [report.format_seconds(x) for x in (1.5, 0.0152, 3.456e-6, 9.9e-8, 9.996e-4)] == [
+        "1.50 s",
+        "15.2 ms",
+        "3.46 µs",
+        "99.0 ns",
+        "1000 µs",
+    ]
+    stem = report.file_stem("2025-03-01", "Intel(R) Xeon(R) Gold 6430 CPU @ 2.10GHz")
+    assert stem == "2025-03-01-intel-xeon-gold-6430"
+    assert report.file_stem("2025-03-01", "AMD EPYC 9354 32-Core Processor") == "2025-03-01-amd-epyc-9354"
+
+
+def test_table_tells_medians_ratios_and_failures():
+    times = {
+        "add": {"lamella": [1e-7, 2e-7, 3e-7], "torch": [1e-6, 1e-6, 1e-6]},
+        "chain": {"torch": [1e-4], "paddle": [2e-4]},
+    }
+    header, add, chain = report.rows(times, ["lamella", "torch", "paddle"])
+    assert header == ["work", "lamella", "torch", "paddle", "lamella / torch", "lamella / paddle", "goal"]
+    assert add[1:] == ["200 ns [-25% +25%]", "1.00 µs [+0% +0%]", "failed", "0.200 [0.150 0.250]", "", "0.15"]
+    assert chain[1:] == ["failed", "1.00 µs [+0% +0%]", "2.00 µs [+0% +0%]", "", "", "0.12"]
+    assert report.markdown_table([header, add]).count("\n") == 2
+
+
+def test_workloads_are_chosen_by_pattern():
+    assert [workload.name for workload in driver.choose(["mlp*", "add"])] == ["add", "mlp1", "mlp64", "mlp1024"]
+    assert len(driver.choose([])) == len(WORKLOADS)
+    with pytest.raises(SetupError, match="no workload matches 'x'"):
+        driver.choose(["x"])
+
+
+def test_command_writes_its_record(tmp_path, capsys):
+    arguments = ["add", "import", "-q", "-f", "lamella", "--python", str(PYTHON), "-o", str(tmp_path)]
+    assert driver.main(arguments) == 0
+    assert "a + b, 2x3" in capsys.readouterr().out
+    (path,) = tmp_path.glob("*.json")
+    record = json.loads(path.read_text())
+    assert len(record["seconds"]["add"]["lamella"]) == record["rounds"] == 3
+    assert record["seconds"]["import"]["lamella"]
+    assert record["machine"]["cores"] >= 1
+    assert "a + b, 2x3" in path.with_suffix(".md").read_text()
+
+
+@pytest.mark.parametrize("arguments", [["-f", "jax"], ["nothing"]])
+def test_command_refuses_what_it_does_not_know(arguments, capsys):
+    assert driver.main(arguments) == 2
+    assert ("unknown framework 'jax'" if "jax" in arguments else "no workload matches") in capsys.readouterr().err
+
+
+def test_memory_that_grows_is_noticed():
+    few = memory.Memory(1000, 50_000_000)
+    assert memory.within_tolerance(few, memory.Memory(1000, 50_500_000))
+    assert not memory.within_tolerance(few, memory.Memory(1004, 50_000_000))
+    assert not memory.within_tolerance(few, memory.Memory(1000, 52_000_000))
