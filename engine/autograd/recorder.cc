@@ -35,17 +35,20 @@ void put_on_tape(const Tensor& x, const Ref<Node>& node, std::size_t output_nr) 
   meta.output_nr = static_cast<std::uint32_t>(output_nr);
 }
 
-void refuse_in_place(const Node* node, const Tensor& x) {
+[[noreturn]] void refuse_shared(std::string_view who) {
+  fail<RuntimeError>("[", who,
+                     "] an in-place change of a tensor that shares its memory with a view cannot be recorded; work on a copy (clone()) "
+                     "instead");
+}
+
+void refuse_in_place(std::string_view who, const Tensor& x) {
   const AutogradMeta* meta = get_meta(x);
-  const std::string who = node ? node->name() : "mark_dirty";
   if (meta && meta->requires_grad && !meta->grad_fn) {
-    fail<RuntimeError>("[", who, "] a leaf tensor that wants a gradient cannot be changed in place by a recorded layer");
-  }
-  if ((x->flags & TensorImpl::kView) || x->storage->viewed.load(std::memory_order_relaxed)) {
     fail<RuntimeError>("[", who,
-                       "] an in-place change of a tensor that shares its memory with a view cannot be recorded; work on a copy "
-                       "(clone()) instead");
+                       "] a leaf tensor that wants a gradient cannot be changed in place while gradients are recorded; use no_grad() or "
+                       "work on a copy");
   }
+  if ((x->flags & TensorImpl::kView) || x->storage->viewed.load(std::memory_order_relaxed)) refuse_shared(who);
 }
 
 bool is_in_place(const Context& ctx, const Tensor& x, bool input, const Dialect& dialect) {
@@ -73,7 +76,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
   const Context::Extras* extras = ctx.peek_extras();
   if (extras) {
     check_dirty(ctx, inputs);
-    for (const Tensor& x : extras->dirty) refuse_in_place(node.get(), x);
+    for (const Tensor& x : extras->dirty) refuse_in_place(node->name(), x);
   }
 
   // What was saved: outputs without their graph, intermediates marked as such.
@@ -140,6 +143,25 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
     const bool input = is_input(inputs, *y);
     if (input && !is_in_place(ctx, *y, input, dialect)) *y = make_alias(*y);
   }
+}
+
+bool records_in_place(const char* op, const Tensor& x, const Tensor& other) {
+  if (!is_grad_enabled()) return false;
+  const bool wanted = wants_gradient(x);
+  if (!wanted && !(other.defined() && wants_gradient(other) && is_differentiable(x.dtype()))) return false;
+  refuse_in_place(op, x);
+  // Another handle without a history would keep its values and not their new origin.
+  if (!wanted && !x->storage->unique()) refuse_shared(op);
+  return true;
+}
+
+void take_place(const Tensor& x, const Tensor& result) {
+  AutogradMeta* const from = get_meta(result);
+  if (!from && !get_meta(x)) return;
+  AutogradMeta& meta = make_meta(x);
+  meta.kept_output = false;
+  meta.grad_fn = from ? from->grad_fn : Ref<Node>();
+  meta.output_nr = from ? from->output_nr : 0;
 }
 
 namespace {

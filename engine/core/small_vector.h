@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <span>
@@ -67,7 +68,15 @@ class SmallVector {
   template <class It>
   void assign(It first, It last) {
     clear();
-    for (; first != last; ++first) emplace_back(*first);
+    if constexpr (std::contiguous_iterator<It> && std::is_trivially_copyable_v<T> &&
+                  std::is_same_v<std::iter_value_t<It>, T>) {
+      const auto count = static_cast<std::size_t>(last - first);
+      reserve(count);
+      for (std::size_t i = 0; i < count; ++i) data_[i] = first[static_cast<std::ptrdiff_t>(i)];
+      size_ = static_cast<std::uint32_t>(count);
+    } else {
+      for (; first != last; ++first) emplace_back(*first);
+    }
   }
   void reserve(std::size_t count) {
     if (count > capacity_) grow(count);

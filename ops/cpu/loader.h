@@ -1,7 +1,6 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include <string_view>
 
 #include "ops/cpu/table.h"
 
@@ -19,4 +18,10 @@ inline const cpu::KernelTable& cpu_kernels() {
   return table ? *table : *detail::load_cpu_kernels();
 }
 
+namespace cpu {
+
+/// The instruction set of the kernels in use, for example "x86-64-v3".
+inline std::string_view instruction_set() { return cpu_kernels().isa; }
+
+}  // namespace cpu
 }  // namespace lamella

@@ -1,7 +1,7 @@
+#include <cstdint>
 #include <cstring>
 
 #include "ops/cpu/movement_table.h"
-#include "ops/simd/vec.h"
 
 namespace lamella::cpu {
 namespace {
@@ -70,51 +70,6 @@ void fill(const Copy2d& c) {
   }
 }
 
-template <class T, Update kUpdate>
-simd::Vec<T> updated(simd::Vec<T> x, simd::Vec<T> y) {
-  if constexpr (kUpdate == Update::Add) {
-    return x + y;
-  } else if constexpr (kUpdate == Update::Subtract) {
-    return x - y;
-  } else if constexpr (kUpdate == Update::Multiply) {
-    return x * y;
-  } else {
-    return x / y;
-  }
-}
-
-template <class T, Update kUpdate>
-void update(void* x_data, const void* y_data, std::int64_t y_step, std::int64_t n) {
-  using V = simd::Vec<T>;
-  T* x = static_cast<T*>(x_data);
-  const T* y = static_cast<const T*>(y_data);
-  std::int64_t i = 0;
-  if (y_step == 0) {
-    const V value(*y);
-    for (; i + V::size <= n; i += V::size) updated<T, kUpdate>(V::load(x + i), value).store(x + i);
-    if (i < n) {
-      const int rest = static_cast<int>(n - i);
-      updated<T, kUpdate>(V::load_partial(x + i, rest, T{1}), value).store_partial(x + i, rest);
-    }
-  } else {
-    for (; i + V::size <= n; i += V::size) updated<T, kUpdate>(V::load(x + i), V::load(y + i)).store(x + i);
-    if (i < n) {
-      const int rest = static_cast<int>(n - i);
-      updated<T, kUpdate>(V::load_partial(x + i, rest, T{1}), V::load_partial(y + i, rest, T{1})).store_partial(x + i, rest);
-    }
-  }
-}
-
-template <class T>
-void fill_updates(MovementKernels& kernels) {
-  constexpr auto kColumn = static_cast<std::size_t>(dtype_of<T>);
-  kernels.update[static_cast<int>(Update::Add)][kColumn] = update<T, Update::Add>;
-  kernels.update[static_cast<int>(Update::Subtract)][kColumn] = update<T, Update::Subtract>;
-  kernels.update[static_cast<int>(Update::Multiply)][kColumn] = update<T, Update::Multiply>;
-  // True division has no integer result.
-  if constexpr (std::is_floating_point_v<T>) kernels.update[static_cast<int>(Update::Divide)][kColumn] = update<T, Update::Divide>;
-}
-
 }  // namespace
 
 void fill_movement(MovementKernels& kernels) {
@@ -128,10 +83,6 @@ void fill_movement(MovementKernels& kernels) {
   kernels.fill[2] = fill<std::uint32_t>;
   kernels.fill[3] = fill<std::uint64_t>;
   kernels.fill[4] = fill<Wide>;
-  fill_updates<float>(kernels);
-  fill_updates<double>(kernels);
-  fill_updates<std::int32_t>(kernels);
-  fill_updates<std::int64_t>(kernels);
   fill_casts(kernels);
 }
 

@@ -18,9 +18,6 @@ struct Copy2d {
   std::int64_t from_inner = 0;
 };
 
-/// What `add_`, `sub_`, `mul_` and `div_` do to an element.
-enum class Update : std::uint8_t { Add, Subtract, Multiply, Divide };
-inline constexpr int kUpdateCount = 4;
 /// 1, 2, 4, 8 and 16 bytes.
 inline constexpr int kItemSizeCount = 5;
 
@@ -31,8 +28,6 @@ struct MovementKernels {
   void (*fill[kItemSizeCount])(const Copy2d&) = {};
   /// Converts, [to][from]. A float that an integer cannot hold gives its nearest value, NaN gives 0.
   void (*cast[kDTypeCount][kDTypeCount])(const Copy2d&) = {};
-  /// x[i] = x[i] op y[i], with y advancing by 1 or, for one value, by 0; [op][dtype], null where there is none.
-  void (*update[kUpdateCount][kDTypeCount])(void* x, const void* y, std::int64_t y_step, std::int64_t n) = {};
 };
 
 void fill_movement(MovementKernels& kernels);

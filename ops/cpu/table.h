@@ -2,6 +2,9 @@
 
 #include "engine/core/dtype.h"
 #include "ops/cpu/elementwise_table.h"
+#include "ops/cpu/matmul_table.h"
+#include "ops/cpu/movement_table.h"
+#include "ops/cpu/reduce_table.h"
 
 namespace lamella::cpu {
 
@@ -9,6 +12,9 @@ namespace lamella::cpu {
 struct KernelTable {
   const char* isa;
   ElementwiseTable elementwise;
+  MovementKernels movement;
+  ReduceKernels reduce;
+  MatmulKernels matmul;
 };
 
 }  // namespace lamella::cpu

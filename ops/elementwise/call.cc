@@ -41,20 +41,18 @@ DType compute_dtype(const ElementwiseOp& op, std::span<const Operand* const> ope
   fail<TypeError>("[", op.info->name, "] does not take dtype ", dtype);
 }
 
-Device common_device(const ElementwiseOp& op, std::span<const Operand* const> operands) {
-  // A 0-d tensor on the CPU goes along with any device, as a number does.
+void check_devices(const ElementwiseOp& op, std::span<const Operand* const> operands) {
   const Tensor* decisive = nullptr;
   for (const Operand* operand : operands) {
-    if (operand->is_number()) continue;
+    // A 0-d tensor on the CPU goes along with any device, as a number does.
+    if (operand->is_number() || (operand->tensor().device().is_cpu() && operand->tensor().ndim() == 0)) continue;
     const Tensor& x = operand->tensor();
-    const bool follows = x.device().is_cpu() && x.ndim() == 0;
-    if (!decisive || (decisive->device().is_cpu() && decisive->ndim() == 0 && !follows)) {
+    if (!decisive) {
       decisive = &x;
-    } else if (!follows && x.device() != decisive->device()) {
+    } else if (x.device() != decisive->device()) {
       fail<RuntimeError>("[", op.info->name, "] got tensors on ", decisive->device(), " and ", x.device());
     }
   }
-  return decisive ? decisive->device() : kCPU;
 }
 
 unsigned saved_operands(const ElementwiseOp& op, const Node& node) {
@@ -65,15 +63,23 @@ unsigned saved_operands(const ElementwiseOp& op, const Node& node) {
   return bits & ~(1u << (op.inputs + 1));
 }
 
-Tensor compute(const ElementwiseOp& op, std::span<const Tensor> operands) {
-  const Tensor& first = operands[op.mask_input ? 1 : 0];
-  Dims shape = operands[0].shape();
-  Device device = operands[0].device();
+Tensor compute(const ElementwiseOp& op, std::span<const Tensor* const> operands) {
+  const Tensor& first = *operands[op.mask_input ? 1 : 0];
+  const DType dtype = op.mask_output ? DType::Bool : first.dtype();
+  bool alike = true;
+  Device device = operands[0]->device();
   for (std::size_t i = 1; i < operands.size(); ++i) {
-    if (operands[i].shape() != shape) shape = broadcast_shapes(shape, operands[i].shape(), op.info->name);
-    if (!operands[i].device().is_cpu()) device = operands[i].device();
+    alike &= operands[i]->shape() == operands[0]->shape();
+    if (!operands[i]->device().is_cpu()) device = operands[i]->device();
   }
-  Tensor out = empty(shape, op.mask_output ? DType::Bool : first.dtype(), device);
+  Tensor out;
+  if (alike) {
+    out = empty(operands[0]->shape(), dtype, device);
+  } else {
+    Dims shape = operands[0]->shape();
+    for (std::size_t i = 1; i < operands.size(); ++i) shape = broadcast_shapes(shape, operands[i]->shape(), op.info->name);
+    out = empty(shape, dtype, device);
+  }
   launch_elementwise(op, -1, operands, out, first.dtype());
   return out;
 }
@@ -85,21 +91,20 @@ struct Elementwise : Function<Elementwise> {
 
   template <class... Inputs>
   static Tensor forward(Context& ctx, const ElementwiseOp* op, const Inputs&... inputs) {
-    const std::array<Tensor, sizeof...(Inputs)> operands{inputs...};
+    const std::array<const Tensor*, sizeof...(Inputs)> operands{&inputs...};
     Tensor out = compute(*op, operands);
-    if (!ctx.recording()) return out;
     ctx.tag = op;
     const unsigned bits = saved_operands(*op, *ctx.node());
     SmallVector<Tensor, 4> saved;
     bool broadcast = false;
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (bits >> i & 1) saved.push_back(operands[i]);
-      broadcast |= operands[i].shape() != out.shape() || operands[i].device() != out.device();
+      if (bits >> i & 1) saved.push_back(*operands[i]);
+      broadcast |= operands[i]->shape() != out.shape() || operands[i]->device() != out.device();
     }
     if (bits >> operands.size() & 1) saved.push_back(out);
     if (!saved.empty()) ctx.save_for_backward(std::span<const Tensor>(saved));
     if (broadcast) {
-      for (const Tensor& x : operands) ctx.input_metas.emplace_back(x);
+      for (const Tensor* x : operands) ctx.input_metas.emplace_back(*x);
     }
     return out;
   }
@@ -131,10 +136,10 @@ struct Elementwise : Function<Elementwise> {
  private:
   static Tensor fused_gradient(const ElementwiseOp& op, std::size_t i, const std::array<Tensor, StridedLoop::kMaxOperands>& operands,
                                const Tensor& dy) {
-    std::array<Tensor, StridedLoop::kMaxOperands> read;
-    const auto count = static_cast<std::size_t>(op.inputs) + 2;
-    for (std::size_t k = 0; k < count; ++k) {
-      if (op.reads[i] >> k & 1) read[k] = operands[k];
+    std::array<const Tensor*, StridedLoop::kMaxOperands> read;
+    std::size_t count = 0;
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      if (op.reads[i] >> k & 1) read[count++] = &operands[k];
     }
     Tensor grad = empty(dy.shape(), dy.dtype(), dy.device());
     launch_elementwise(op, static_cast<int>(i), std::span(read.data(), count), grad, dy.dtype());
@@ -142,47 +147,57 @@ struct Elementwise : Function<Elementwise> {
   }
 };
 
-Tensor convert(const ElementwiseOp& op, const Operand& operand, DType dtype, bool mask) {
-  if (operand.is_number()) return number_tensor(operand.number(), mask ? DType::Bool : dtype);
-  const Tensor& x = operand.tensor();
-  if (!x.defined()) fail<ValueError>("[", op.info->name, "] got an undefined tensor");
-  if (mask) {
-    if (x.dtype() != DType::Bool) fail<TypeError>("[", op.info->name, "] condition must be bool, got ", x.dtype());
-    return x;
+/// An operand in the dtype of the computation; holds the tensor only where it is a new one.
+class Converted {
+ public:
+  Converted(const ElementwiseOp& op, const Operand& operand, DType dtype, bool mask) {
+    if (operand.is_number()) {
+      own_ = number_tensor(operand.number(), mask ? DType::Bool : dtype);
+      return;
+    }
+    const Tensor& x = operand.tensor();
+    if (mask && x.dtype() != DType::Bool) fail<TypeError>("[", op.info->name, "] condition must be bool, got ", x.dtype());
+    if (mask || x.dtype() == dtype) {
+      given_ = &x;
+    } else {
+      own_ = autograd::primitives().cast(x, dtype);
+    }
   }
-  return x.dtype() == dtype ? x : autograd::primitives().cast(x, dtype);
-}
+  const Tensor& tensor() const noexcept { return given_ ? *given_ : own_; }
+
+ private:
+  const Tensor* given_ = nullptr;
+  Tensor own_;
+};
 
 /// Operators without a gradient are never recorded, so their results are constants even where an input is on the tape.
 template <class... Inputs>
 Tensor apply(const ElementwiseOp& op, const Inputs&... inputs) {
-  if (op.differentiable() && is_differentiable((op.mask_input ? std::get<1>(std::tie(inputs..., inputs...)) : std::get<0>(std::tie(inputs...))).dtype())) {
-    return Elementwise::apply(&op, inputs...);
+  const std::array<const Tensor*, sizeof...(Inputs)> operands{&inputs...};
+  const bool differentiable = op.differentiable() && is_differentiable(operands[op.mask_input ? 1 : 0]->dtype());
+  if (differentiable && autograd::should_record(operands)) return Elementwise::apply(&op, inputs...);
+  Tensor out = compute(op, operands);
+  if (differentiable) autograd::note_derived(operands, out);
+  return out;
+}
+
+template <class... Operands>
+Tensor call(const ElementwiseOp& op, const Operands&... operands) {
+  const std::array<const Operand*, sizeof...(Operands)> list{&operands...};
+  for (const Operand* operand : list) {
+    if (!operand->is_number() && !operand->tensor().defined()) fail<ValueError>("[", op.info->name, "] got an undefined tensor");
   }
-  const std::array<Tensor, sizeof...(Inputs)> operands{inputs...};
-  return compute(op, operands);
+  const DType dtype = compute_dtype(op, list);
+  check_devices(op, list);
+  bool mask = op.mask_input;
+  return std::apply([&](const auto&... converted) { return apply(op, converted.tensor()...); },
+                    std::tuple{Converted(op, operands, dtype, std::exchange(mask, false))...});
 }
 
 }  // namespace
 
-Tensor call_elementwise(const ElementwiseOp& op, const Operand& a) {
-  const Operand* const operands[] = {&a};
-  const DType dtype = compute_dtype(op, operands);
-  return apply(op, convert(op, a, dtype, op.mask_input));
-}
-
-Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b) {
-  const Operand* const operands[] = {&a, &b};
-  const DType dtype = compute_dtype(op, operands);
-  common_device(op, operands);
-  return apply(op, convert(op, a, dtype, op.mask_input), convert(op, b, dtype, false));
-}
-
-Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b, const Operand& c) {
-  const Operand* const operands[] = {&a, &b, &c};
-  const DType dtype = compute_dtype(op, operands);
-  common_device(op, operands);
-  return apply(op, convert(op, a, dtype, op.mask_input), convert(op, b, dtype, false), convert(op, c, dtype, false));
-}
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a) { return call(op, a); }
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b) { return call(op, a, b); }
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b, const Operand& c) { return call(op, a, b, c); }
 
 }  // namespace lamella

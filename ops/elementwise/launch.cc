@@ -16,15 +16,14 @@ constexpr std::int64_t kGrain = 32768;  // elements that one thread takes at a t
 std::array<ElementwiseLauncher, kDeviceTypeCount> launchers{};
 
 /// Adds the axes of the broadcast operands to the loop, innermost last, merging as it goes.
-StridedLoop make_loop(std::span<const Tensor> operands, const Tensor& out) {
+StridedLoop make_loop(std::span<const Tensor* const> operands, const Tensor& out) {
   StridedLoop loop;
   loop.elements = out.numel();
   loop.out = static_cast<char*>(out.raw_data());
   bool flat = out.is_contiguous();
-  for (const Tensor& x : operands) {
-    if (!x.defined()) continue;
-    loop.in[loop.operands++] = static_cast<const char*>(x.raw_data());
-    flat &= x.is_contiguous() && x.numel() == loop.elements;
+  for (const Tensor* x : operands) {
+    loop.in[loop.operands++] = static_cast<const char*>(x->raw_data());
+    flat &= x->is_contiguous() && x->numel() == loop.elements;
   }
   if (flat) {
     loop.axes = 1;
@@ -43,10 +42,7 @@ StridedLoop make_loop(std::span<const Tensor> operands, const Tensor& out) {
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (shape[axis] == 1) continue;
     std::int64_t strides[StridedLoop::kMaxOperands];
-    int k = 0;
-    for (const Tensor& x : operands) {
-      if (x.defined()) strides[k++] = stride_of(x, axis);
-    }
+    for (int i = 0; i < loop.operands; ++i) strides[i] = stride_of(*operands[static_cast<std::size_t>(i)], axis);
     const int last = loop.axes - 1;
     bool merge = last >= 0 && loop.out_strides[last] == out.strides()[axis] * shape[axis];
     for (int i = 0; merge && i < loop.operands; ++i) merge = loop.in_strides[i][last] == strides[i] * shape[axis];
@@ -150,7 +146,7 @@ bool has_fused_backward(const ElementwiseOp& op, int wrt) {
   return op.reads[static_cast<std::size_t>(wrt)] != 1u << (op.inputs + 1);
 }
 
-void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor> operands, const Tensor& out, DType dtype) {
+void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType dtype) {
   if (out.device().is_meta() || out.numel() == 0) return;
   const StridedLoop loop = make_loop(operands, out);
   if (!out.device().is_cpu()) {
@@ -168,10 +164,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   }
   ElementSizes sizes;
   sizes.out = static_cast<std::int64_t>(item_size(out.dtype()));
-  int k = 0;
-  for (const Tensor& x : operands) {
-    if (x.defined()) sizes.in[k++] = static_cast<std::int64_t>(item_size(x.dtype()));
-  }
+  for (std::size_t k = 0; k < operands.size(); ++k) sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));
   if (loop.axes == 1) {
     run_flat(kernel, inner, loop, sizes);
   } else {

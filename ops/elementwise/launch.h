@@ -28,9 +28,9 @@ using ElementwiseLauncher = void (*)(const ElementwiseOp& op, int wrt, DType dty
 /// A device's runtime registers its launcher when the library loads.
 void register_elementwise_launcher(DeviceType type, ElementwiseLauncher launcher);
 
-/// Computes `out = kernel(operands)`: each operand broadcasts to out's shape. Undefined operands are those that the kernel does not
-/// read. NotImplementedError where the device or dtype has no kernel.
-void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor> operands, const Tensor& out, DType dtype);
+/// Computes `out = kernel(operands)`: each operand broadcasts to out's shape. `operands` are those that the kernel reads, in order.
+/// NotImplementedError where the device or dtype has no kernel.
+void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType dtype);
 /// Whether there is a kernel for the gradient of input `wrt`; otherwise the formula is run on tensors.
 bool has_fused_backward(const ElementwiseOp& op, int wrt);
 

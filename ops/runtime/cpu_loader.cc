@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/core/error.h"
 #include "ops/cpu/loader.h"

@@ -53,10 +53,11 @@ class Vec : public FunctionsOf<T> {
   }
   /// Reads every `stride`-th value, `size` in all. `Vec(*from)` is the faster way for a stride of 0.
   static Vec load_strided(const T* from, std::int64_t stride) {
-    return [&]<int... kLane>(std::integer_sequence<int, kLane...>) {
-      return Vec(native_type{static_cast<Element>(from[kLane * stride])...});
+    if constexpr (size <= 16) {
+      return gather(from, stride, std::make_integer_sequence<int, size>());
+    } else {  // inserting each of that many lanes is too much code
+      return load_strided_partial(from, stride, size, T{});
     }
-    (std::make_integer_sequence<int, size>());
   }
   /// Reads `n` values, at most `size`; the other lanes are `pad`.
   static Vec load_partial(const T* from, int n, T pad) { return load_strided_partial(from, 1, n, pad); }
@@ -122,6 +123,11 @@ class Vec : public FunctionsOf<T> {
 
  private:
   using Element = std::remove_cvref_t<decltype(std::declval<native_type>()[0])>;
+
+  template <int... kLane>
+  static Vec gather(const T* from, std::int64_t stride, std::integer_sequence<int, kLane...>) {
+    return Vec(native_type{static_cast<Element>(from[kLane * stride])...});
+  }
 
   /// The lanes to compute on: integers as unsigned ones, so that overflow wraps.
   auto computing() const {

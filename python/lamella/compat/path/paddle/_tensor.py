@@ -1,4 +1,4 @@
-"""What a Paddle program expects of a tensor and Lamella's does otherwise: a list for a shape, ``keepdim``, old names.
+"""What a Paddle program expects of a tensor and Lamella's does otherwise: a list for a shape, ``keepdim``, other names.
 
 Every function gives Lamella's own Tensor, so the type itself learns the dialect: in this process, once the front has
 been imported.
@@ -15,6 +15,7 @@ from lamella import Tensor
 from . import _functions as F  # noqa: N812
 
 _native_shape: Any = Tensor.__dict__["shape"]
+_native_backward: Any = Tensor.backward
 
 
 def _shape(self: Tensor) -> list[int]:
@@ -30,6 +31,12 @@ def _reduction(name: str) -> Callable[..., Tensor]:
         return native(self, axis=axis, keepdims=kwargs.pop("keepdims", keepdim), **kwargs)
 
     return method
+
+
+def _backward(self: Tensor, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
+    """Computes the gradients of all leaves; where nothing wants one there is nothing to do, and no error."""
+    if not self.stop_gradient:
+        _native_backward(self, grad_tensor, retain_graph)
 
 
 def _gradient(self: Tensor) -> Any:
@@ -65,6 +72,7 @@ for _name in (
     "unsqueeze",
 ):
     _item(_name, getattr(F, _name))
+_item("backward", _backward)
 _item("gradient", _gradient)
 _item("clear_gradient", _clear_gradient)
 _item("dim", lambda self: self.ndim)

@@ -21,8 +21,15 @@ class PyLayer(lm.PyLayer):
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False) -> None:
-    """Computes the gradients of all leaves that ``tensors`` depend on."""
-    lm.autograd.backward(tensors, grad_tensors, retain_graph)
+    """Computes the gradients of all leaves that ``tensors`` depend on; those that want none are passed over."""
+    tensors = [tensors] if isinstance(tensors, lm.Tensor) else list(tensors)
+    given = [grad_tensors] if isinstance(grad_tensors, lm.Tensor) else grad_tensors
+    if given is not None and len(given) != len(tensors):
+        raise ValueError(f"[backward] {len(tensors)} tensors, {len(given)} gradients")
+    wanted = [i for i, tensor in enumerate(tensors) if not tensor.stop_gradient]
+    if wanted:
+        begin = None if given is None else [given[i] for i in wanted]
+        lm.autograd.backward([tensors[i] for i in wanted], begin, retain_graph)
 
 
 __getattr__ = close_module(__name__)

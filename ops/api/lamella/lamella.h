@@ -1,0 +1,13 @@
+#pragma once
+
+// Lamella's C++ interface in one header: tensors, the tape, Function<T> and every operator.
+
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
+#include "engine/autograd/modes.h"
+#include "engine/core/allocator.h"
+#include "engine/core/tensor.h"
+#include "engine/runtime/generator.h"
+#include "engine/runtime/parallel.h"
+#include "ops/all_ops.h"
+#include "ops/cpu/loader.h"

@@ -1,0 +1,115 @@
+"""python -m lamella.compat: what it runs, and that the fronts reach child processes and nothing else."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lamella import compat
+
+
+def run(*arguments, options=(), env=None, cwd=None):
+    command = [sys.executable, *options, "-m", "lamella.compat", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=env, cwd=cwd)
+
+
+def output(*arguments, **kwargs):
+    done = run(*arguments, **kwargs)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+WHERE = "import sys, paddle; print(paddle.__file__); print(sys.argv[1:])"
+
+
+def assert_front(text, arguments):
+    first, second = text.splitlines()
+    assert first.startswith(str(compat.PATH)) and second == str(arguments)
+
+
+def test_code_module_and_script(tmp_path):
+    assert_front(output("-c", WHERE, "a", "-m"), ["a", "-m"])
+    (tmp_path / "probe.py").write_text(WHERE)
+    assert_front(output("-m", "probe", "--flag", cwd=tmp_path), ["--flag"])
+    assert_front(output(tmp_path / "probe.py", "x y"), ["x y"])
+    assert_front(output("probe.py", cwd=tmp_path), [])
+    (tmp_path / "neighbour.py").write_text("value = 5")
+    (tmp_path / "uses.py").write_text("import neighbour; print(neighbour.value, __name__)")
+    assert output(tmp_path / "uses.py") == "5 __main__"
+
+
+def test_a_package_folder_runs(tmp_path):
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__main__.py").write_text(WHERE)
+    assert_front(output(tmp_path / "app", "1"), ["1"])
+
+
+def test_commands_and_child_processes(tmp_path):
+    assert_front(output("sh", "-c", f"{sys.executable} -c '{WHERE}' 1"), ["1"])
+    child = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
+    assert_front(output("-c", child, WHERE), [])
+    tool = tmp_path / "tool"
+    tool.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{WHERE}' \"$@\"\n")
+    tool.chmod(0o755)
+    assert_front(output(tool, "2"), ["2"])
+
+
+def test_interpreter_options_are_passed_on():
+    code = "import sys; print(sys.warnoptions, sys.flags.utf8_mode, sys.flags.dont_write_bytecode)"
+    assert output("-c", code, options=("-W", "error", "-X", "utf8", "-B")) == "['error'] 1 1"
+    joined = [sys.executable, "-Bm", "lamella.compat", "-c", code]
+    assert subprocess.run(joined, capture_output=True, text=True).stdout.strip() == "[] 0 1"
+
+
+def test_exit_status_and_mistakes(tmp_path):
+    assert run("-c", "import sys; sys.exit(7)").returncode == 7
+    missing = run(tmp_path / "none.py")
+    assert missing.returncode == 1 and "there is no script or command" in missing.stderr
+    assert "Traceback" not in missing.stderr
+    assert run().returncode == 2 and "usage:" in run().stdout
+    assert run("--help").returncode == 0
+
+
+def test_other_processes_do_not_see_the_fronts():
+    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('paddle') is not None)"
+    assert subprocess.run([sys.executable, "-c", "import lamella.compat\n" + code]).returncode == 0
+
+
+def test_environment_keeps_what_was_there():
+    env = compat.environment({"PYTHONPATH": "/a:/b", "HOME": "/h"})
+    entries = env["PYTHONPATH"].split(os.pathsep)
+    assert entries[0] == str(compat.PATH) and entries[-2:] == ["/a", "/b"] and env["HOME"] == "/h"
+    assert compat.environment(env) == env
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "name"),
+    [
+        ("import paddle; paddle.nosuch", "AttributeError", "paddle.nosuch"),
+        ("import paddle.nosuch", "ImportError", "paddle.nosuch"),
+        ("from paddle import nosuch", "ImportError", "paddle.nosuch"),
+        ("from paddle.autograd import nosuch", "ImportError", "paddle.autograd.nosuch"),
+        ("from paddle.nn import Conv9D", "ImportError", "paddle.nn.Conv9D"),
+        ("import paddle.nn.functional as F; F.nosuch", "AttributeError", "paddle.nn.functional.nosuch"),
+        ("import paddle; paddle.optimizer.Nosuch", "AttributeError", "paddle.optimizer.Nosuch"),
+        ("import paddle; paddle.static.data", "AttributeError", "paddle.static"),
+        ("import paddle.static", "ImportError", "paddle.static"),
+        ("from paddle.static import InputSpec", "ImportError", "paddle.static"),
+    ],
+)
+def test_what_the_front_lacks_says_so(statement, kind, name):
+    code = f"""
+try:
+    {statement.replace("; ", chr(10) + "    ")}
+except {kind} as error:
+    print(error)
+"""
+    text = output("-c", code)
+    assert text.startswith(f"Lamella's paddle front does not have '{name}'")
+    assert ("static graphs and py_func are not supported yet" in text) == ("static" in statement)
+
+
+def test_other_missing_modules_are_not_the_fronts_business():
+    code = "import paddle\ntry:\n    import paddling\nexcept ModuleNotFoundError as error:\n    print(error)"
+    assert output("-c", code) == "No module named 'paddling'"
