@@ -23,7 +23,18 @@ AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
   set_sequence(std::numeric_limits<std::uint64_t>::max());
 }
 
-std::shared_ptr<HookList> AccumulateGrad::tensor_hooks() const { return get_meta(leaf_)->hooks; }
+std::shared_ptr<HookList> AccumulateGrad::tensor_hooks() const {
+  AutogradMeta& meta = *get_meta(leaf_);
+  const std::lock_guard lock(meta.lock);
+  return meta.hooks;
+}
+
+std::shared_ptr<HookList> AccumulateGrad::make_tensor_hooks() {
+  AutogradMeta& meta = *get_meta(leaf_);
+  const std::lock_guard lock(meta.lock);
+  if (!meta.hooks) meta.hooks = std::make_shared<HookList>();
+  return meta.hooks;
+}
 
 Tensor add_gradients(Tensor a, Tensor b) {
   if (!is_grad_enabled()) {

@@ -12,6 +12,7 @@ class AccumulateGrad final : public Node {
   TensorList run(TensorList grads) override;
   /// A leaf's hooks belong to the tensor: this node comes and goes with the graphs that use it.
   std::shared_ptr<HookList> tensor_hooks() const override;
+  std::shared_ptr<HookList> make_tensor_hooks() override;
   const Tensor& leaf() const noexcept { return leaf_; }
 
  private:

@@ -177,10 +177,10 @@ class Pass {
     return node;
   }
 
-  static void run_hooks(const std::shared_ptr<HookList> hooks, TensorList& grads) {
-    // A hook may remove itself or add others: those that were there run.
-    const std::vector<HookList::Entry> entries = hooks->entries;
-    for (const HookList::Entry& entry : entries) {
+  static void run_hooks(const HookList& hooks, TensorList& grads) {
+    const auto entries = hooks.entries();
+    if (!entries) return;
+    for (const HookList::Entry& entry : *entries) {
       Tensor& grad = grads[entry.output_nr];
       if (!grad.defined()) continue;
       if (Tensor changed = entry.hook(grad); changed.defined()) {
@@ -216,7 +216,7 @@ class Pass {
 
     TensorList results;
     if (any) {
-      if (const auto hooks = node->tensor_hooks()) run_hooks(hooks, grads);
+      if (const auto hooks = node->tensor_hooks()) run_hooks(*hooks, grads);
       if (captured) keep_captured(node, grads);
     }
     // A node that was only captured, and leads nowhere else that is needed, does not run.

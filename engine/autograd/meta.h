@@ -12,7 +12,7 @@ namespace lamella::autograd {
 
 /// A tensor's place on the tape. Only tensors that are, or were, on one have it.
 struct AutogradMeta {
-  SpinLock lock;  // guards grad and weak_node, which backward passes on other threads touch
+  SpinLock lock;  // guards grad, weak_node and hooks, which backward passes on other threads touch
   /// A leaf that wants a gradient.
   bool requires_grad = false;
   /// weak_node is the op that this tensor left; see Note [Kept outputs] in recorder.cc.

@@ -1,7 +1,8 @@
 #include "engine/autograd/node.h"
 
-#include <algorithm>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #include "engine/autograd/meta.h"
 #include "engine/core/error.h"
@@ -23,12 +24,16 @@ Node::Node() : sequence_(next_sequence++) {}
 
 Node::~Node() = default;
 
-autograd::NodeHooks& Node::make_hooks() {
-  if (!hooks_) hooks_ = std::make_unique<autograd::NodeHooks>();
-  return *hooks_;
+std::shared_ptr<autograd::HookList> Node::tensor_hooks() const {
+  const std::lock_guard lock(hooks_lock_);
+  return hooks_;
 }
 
-std::shared_ptr<autograd::HookList> Node::tensor_hooks() const { return hooks_ ? hooks_->tensor_hooks : nullptr; }
+std::shared_ptr<autograd::HookList> Node::make_tensor_hooks() {
+  const std::lock_guard lock(hooks_lock_);
+  if (!hooks_) hooks_ = std::make_shared<autograd::HookList>();
+  return hooks_;
+}
 
 void* Node::operator new(std::size_t bytes) {
   const std::size_t total = sizeof(NodeHeader) + bytes;
@@ -77,28 +82,47 @@ Ref<Node> WeakNode::lock() const noexcept {
 
 namespace autograd {
 
-void HookHandle::remove() {
-  if (const auto list = list_.lock()) {
-    std::erase_if(list->entries, [&](const HookList::Entry& entry) { return entry.id == id_; });
+template <class Change>
+void HookList::change(Change&& apply) {
+  while (true) {
+    const std::shared_ptr<const Entries> before = entries();
+    auto after = std::make_shared<Entries>(before ? *before : Entries());
+    apply(*after);
+    std::shared_ptr<const Entries> replacement = after->empty() ? nullptr : std::move(after);
+    const std::lock_guard lock(lock_);
+    if (entries_ == before) {
+      entries_.swap(replacement);
+      return;
+    }
   }
+}
+
+std::uint64_t HookList::add(std::uint32_t output_nr, TensorHook hook) {
+  const std::uint64_t id = next_id_.fetch_add(1, std::memory_order_relaxed);
+  change([&](Entries& entries) { entries.push_back({id, output_nr, hook}); });
+  return id;
+}
+
+void HookList::remove(std::uint64_t id) {
+  change([&](Entries& entries) { std::erase_if(entries, [&](const Entry& entry) { return entry.id == id; }); });
+}
+
+std::shared_ptr<const HookList::Entries> HookList::entries() const {
+  const std::lock_guard lock(lock_);
+  return entries_;
+}
+
+void HookHandle::remove() {
+  if (const auto list = list_.lock()) list->remove(id_);
 }
 
 HookHandle register_hook(const Tensor& x, TensorHook hook) {
   if (!x.requires_grad()) {
     fail<RuntimeError>("[register_hook] the tensor has stop_gradient=True: no gradient will ever reach it");
   }
-  std::shared_ptr<HookList> list;
-  std::uint32_t output_nr = 0;
-  if (const Edge edge = gradient_edge(x); x.is_leaf()) {
-    AutogradMeta& meta = *x->meta.load();
-    if (!meta.hooks) meta.hooks = std::make_shared<HookList>();
-    list = meta.hooks;
-  } else {
-    list = edge.node->make_hooks().tensor_hooks;
-    output_nr = edge.input_nr;
-  }
-  const std::uint64_t id = list->next_id++;
-  list->entries.push_back({id, output_nr, std::move(hook)});
+  const Edge edge = gradient_edge(x);
+  const std::shared_ptr<HookList> list = edge.node->make_tensor_hooks();
+  const std::uint64_t id = list->add(edge.input_nr, std::move(hook));
   return {list, id};
 }
 

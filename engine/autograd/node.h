@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/autograd/spin_lock.h"
 #include "engine/core/ref.h"
 #include "engine/core/small_vector.h"
 #include "engine/core/tensor.h"
@@ -36,8 +37,7 @@ struct Scratch {
   SmallVector<Tensor, 1> pending;
 };
 
-struct HookList;
-struct NodeHooks;
+class HookList;
 
 namespace detail {
 
@@ -78,11 +78,10 @@ class Node {
   void add_edge(Edge edge) { edges_.push_back(std::move(edge)); }
   void set_output_count(std::uint32_t count) noexcept { output_count_ = count; }
 
-  /// The hooks, made on first use; null while there are none.
-  autograd::NodeHooks* hooks() const noexcept { return hooks_.get(); }
-  autograd::NodeHooks& make_hooks();
   /// The hooks on the gradients that arrive here; null while there are none.
   virtual std::shared_ptr<autograd::HookList> tensor_hooks() const;
+  /// The same, made on first use.
+  virtual std::shared_ptr<autograd::HookList> make_tensor_hooks();
 
   void retain() noexcept { header()->strong.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
@@ -111,7 +110,8 @@ class Node {
   SmallVector<Edge, 2> edges_;
   std::uint64_t sequence_;
   std::uint32_t output_count_ = 1;
-  std::unique_ptr<autograd::NodeHooks> hooks_;
+  mutable autograd::SpinLock hooks_lock_;
+  std::shared_ptr<autograd::HookList> hooks_;
 };
 
 /// A reference that does not keep its node alive.
@@ -144,20 +144,29 @@ namespace autograd {
 /// A tensor hook: gets the gradient; a defined result takes its place.
 using TensorHook = std::function<Tensor(const Tensor&)>;
 
-/// A list of hooks that handles can take entries out of.
-struct HookList {
+/// A list of hooks that handles can take entries out of. A pass runs those that were there when it arrived.
+class HookList {
+ public:
   struct Entry {
     std::uint64_t id;
     std::uint32_t output_nr;
     TensorHook hook;
   };
-  std::vector<Entry> entries;
-  std::uint64_t next_id = 0;
-};
+  using Entries = std::vector<Entry>;
 
-/// Hooks of a node's outputs.
-struct NodeHooks {
-  std::shared_ptr<HookList> tensor_hooks = std::make_shared<HookList>();
+  std::uint64_t add(std::uint32_t output_nr, TensorHook hook);
+  void remove(std::uint64_t id);
+  /// The hooks of now; null while there are none.
+  std::shared_ptr<const Entries> entries() const;
+
+ private:
+  /// Puts a changed copy of the entries in place: nobody's hook is copied or freed under the lock.
+  template <class Change>
+  void change(Change&& apply);
+
+  mutable SpinLock lock_;
+  std::shared_ptr<const Entries> entries_;
+  std::atomic<std::uint64_t> next_id_{0};
 };
 
 /// Takes a hook away again.

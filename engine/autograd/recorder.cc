@@ -99,7 +99,8 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
     const bool input = is_input(inputs, y);
     const bool differentiable = (is_differentiable(y.dtype()) || dialect.integer_outputs) &&
                                 !(extras && contains(extras->non_differentiable, y));
-    y->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
+    // Only where set: a tensor that other threads read too must not be written to.
+    if (y->flags & TensorImpl::kDerived) y->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
     if (is_in_place(ctx, y, input, dialect)) {
       if (!extras || !contains(extras->dirty, y)) {
         const AutogradMeta* meta = get_meta(y);
@@ -139,6 +140,9 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
                        const Dialect& dialect) {
   ctx.end_forward();
   check_dirty(ctx, inputs);
+  if (const Context::Extras* extras = ctx.peek_extras()) {
+    for (const Tensor& x : extras->dirty) mark_written(x, "mark_dirty");
+  }
   for (Tensor* y : outputs) {
     const bool input = is_input(inputs, *y);
     if (input && !is_in_place(ctx, *y, input, dialect)) *y = make_alias(*y);
@@ -156,7 +160,7 @@ bool records_in_place(const char* op, const Tensor& x, const Tensor& other) {
 }
 
 void take_place(const Tensor& x, const Tensor& result) {
-  AutogradMeta* const from = get_meta(result);
+  AutogradMeta* const from = result.defined() ? get_meta(result) : nullptr;
   if (!from && !get_meta(x)) return;
   AutogradMeta& meta = make_meta(x);
   meta.kept_output = false;

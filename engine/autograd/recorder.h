@@ -76,7 +76,7 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
 /// Whether `op`, which writes into x in place, is to be recorded: recording is on, and x or `other` (may be undefined) wants a gradient.
 /// RuntimeError where it is and cannot be: x is a leaf that wants a gradient, or shares its memory.
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other);
-/// Gives x, whose memory now holds the values of `result`, result's place on the tape.
+/// Gives x, whose memory now holds the values of `result`, result's place on the tape; an undefined one stands for a constant.
 void take_place(const Tensor& x, const Tensor& result);
 
 /// The gradient that a layer returned for one argument: nothing, a tensor, or (for a container) a list.
