@@ -16,6 +16,15 @@ bool is_stealable(const Tensor& g) {
   return g->use_count() == 1 && g->storage->unique() && g.is_contiguous() && !get_meta(g) && !g->storage->deleter;
 }
 
+/// Whether adding into this gradient in place is possible: the user may have set a broadcast or read-only one.
+bool is_writable(const Tensor& g) {
+  if (g->storage->read_only) return false;
+  for (std::size_t i = 0; i < g.ndim(); ++i) {
+    if (g.strides()[i] == 0 && g.shape()[i] > 1) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
@@ -75,19 +84,33 @@ TensorList AccumulateGrad::run(TensorList grads) {
     }
     if (!held.defined()) {
       incoming = primitives().clone(incoming);
-    } else if (!is_grad_enabled() && !get_meta(held) && held.dtype() == incoming.dtype()) {
-      // In place also where the user holds x.grad: it stays the same object from step to step.
-      primitives().add_in_place(held, incoming);
-      const std::lock_guard lock(meta.lock);
-      if (!meta.grad.defined()) {
-        meta.grad = std::move(held);
-        return {};
-      }
-      incoming = std::move(held);
-    } else {
-      incoming = primitives().add(held, incoming);
+      continue;
     }
+    // In place also where the user holds x.grad: it stays the same object from step to step.
+    const bool in_place = !is_grad_enabled() && !get_meta(held) && held.dtype() == incoming.dtype() && is_writable(held);
+    try {
+      if (in_place) {
+        primitives().add_in_place(held, incoming);
+      } else {
+        incoming = primitives().add(held, incoming);
+      }
+    } catch (...) {
+      const std::lock_guard lock(meta.lock);
+      if (!meta.grad.defined()) meta.grad = std::move(held);
+      throw;
+    }
+    if (!in_place) continue;
+    const std::lock_guard lock(meta.lock);
+    if (!meta.grad.defined()) {
+      meta.grad = std::move(held);
+      return {};
+    }
+    std::swap(incoming, held);  // nothing is freed under the lock
   }
+}
+
+DetachedIntermediate::DetachedIntermediate(const Node& layer) {
+  for (const Edge& edge : layer.edges()) add_edge(edge);
 }
 
 TensorList DetachedIntermediate::run(TensorList) {

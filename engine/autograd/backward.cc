@@ -98,12 +98,15 @@ class Pass {
 
   /// Begins notes on a node; false where this pass has some already.
   bool enter(Node* node) {
+    // Notes in the table stay there, also after the other pass has let go of the node.
+    if (holds(node)) return false;
     std::uint64_t holder = 0;
     if (node->claimed_by.compare_exchange_strong(holder, id_, std::memory_order_acquire)) {
       claimed_.push_back(node);
-      return true;
+    } else {
+      overflow_.try_emplace(node);
     }
-    return holder != id_ && overflow_.try_emplace(node).second;
+    return true;
   }
 
   /// Counts dependencies and finds the nodes on a path to a capture, depth first without recursion.

@@ -87,6 +87,13 @@ auto call_backward(Context& ctx, const TensorList& grads) {
   }
 }
 
+/// Puts gradients into a list, undefined ones for empty optionals.
+struct Collect {
+  TensorList& list;
+  void operator()(Tensor& grad) const { list.push_back(std::move(grad)); }
+  void operator()(std::nullopt_t) const { list.emplace_back(); }
+};
+
 template <class T>
 GradientEntry to_entry(T&& value) {
   using D = std::decay_t<T>;
@@ -95,10 +102,30 @@ GradientEntry to_entry(T&& value) {
     return entry;
   } else {
     static_assert(kHoldsTensors<D>, "backward returns tensors, containers of tensors, or std::nullopt for \"no gradient\"");
-    entry.container = !std::is_same_v<D, Tensor>;
-    for_each_tensor(value, [&](Tensor& g) { entry.tensors.push_back(std::move(g)); });
+    entry.container = !kIsTensor<D>;
+    for_each_tensor(value, Collect{entry.tensors});
     return entry;
   }
+}
+
+/// Where one container is the only argument with tensors, its gradient need not be wrapped: a tuple with a gradient for each of its
+/// tensors is meant for it.
+inline void wrap_sole_container(std::vector<GradientEntry>& entries, const Context& ctx) {
+  const ArgumentInfo* sole = nullptr;
+  for (const ArgumentInfo& argument : ctx.arguments) {
+    if (!argument.has_tensors) continue;
+    if (sole) return;
+    sole = &argument;
+  }
+  if (!sole || !sole->container || entries.size() != sole->count) return;
+  GradientEntry whole;
+  whole.container = true;
+  for (GradientEntry& entry : entries) {
+    if (entry.container) return;
+    whole.tensors.push_back(entry.tensors.empty() ? Tensor() : entry.tensors[0]);
+  }
+  entries.clear();
+  entries.push_back(std::move(whole));
 }
 
 /// What backward returned, one entry for each gradient.
@@ -106,13 +133,15 @@ template <class R>
 std::vector<GradientEntry> to_entries(R&& result, const Context& ctx) {
   using D = std::decay_t<R>;
   std::vector<GradientEntry> entries;
-  if constexpr (std::is_same_v<D, Tensor>) {
-    entries.push_back(to_entry(std::forward<R>(result)));
-  } else if constexpr (kIsTuple<D>) {
+  if constexpr (kIsTuple<D>) {
     std::apply([&](auto&... parts) { (entries.push_back(to_entry(parts)), ...); }, result);
+    wrap_sole_container(entries, ctx);
+  } else if constexpr (!kIsTensorSequence<D>) {
+    static_assert(kIsTensor<D> || std::is_same_v<D, std::nullopt_t> || kIsPlainStruct<D>,
+                  "backward must return a Tensor, a std::tuple, std::pair or std::array of gradients, a struct, std::vector<Tensor> or "
+                  "TensorList");
+    entries.push_back(to_entry(result));
   } else {
-    static_assert(kIsTensorSequence<D>,
-                  "backward must return a Tensor, a std::tuple, std::pair or std::array of gradients, std::vector<Tensor> or TensorList");
     // A flat list: its tensors fill the arguments in order, so a container takes as many as it has.
     std::size_t flat = 0;
     bool any_container = false;
@@ -151,7 +180,7 @@ class FunctionNode final : public Node {
   TensorList run(TensorList grads) override {
     if constexpr (checks_gradients<Layer>()) {
       prepare_gradients(ctx, grads);
-      RecordedBackward scope;
+      const RecordedBackward scope(*this);
       return assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx));
     } else {
       auto result = call_backward<Layer>(ctx, grads);
@@ -159,7 +188,7 @@ class FunctionNode final : public Node {
         return result;
       } else {
         TensorList list;
-        for_each_tensor(result, [&](Tensor& g) { list.push_back(std::move(g)); });
+        for_each_tensor(result, Collect{list});
         return list;
       }
     }
@@ -167,14 +196,6 @@ class FunctionNode final : public Node {
   void release_saved() noexcept override { ctx.release_saved(); }
 
   Context ctx;
-
- private:
-  /// In a recorded backward of a checked layer, intermediates of its forward are looked out for.
-  struct RecordedBackward {
-    bool before = autograd::modes().in_recorded_backward;
-    RecordedBackward() noexcept { autograd::modes().in_recorded_backward = is_grad_enabled(); }
-    ~RecordedBackward() { autograd::modes().in_recorded_backward = before; }
-  };
 };
 
 }  // namespace autograd::detail
@@ -210,12 +231,24 @@ class Function {
       if (!x->defined()) fail<ValueError>("[", autograd::detail::layer_name<Layer>(), "] got an undefined tensor");
     }
 
-    if (!autograd::should_record(inputs)) {
+    // Forward may move its arguments away: where it can, or where it may change them, the inputs stay alive here for the comparison
+    // with the outputs.
+    TensorList held;
+    const auto hold_inputs = [&] {
+      for (const Tensor* x : inputs) held.push_back(*x);
+      for (std::size_t i = 0; i < held.size(); ++i) inputs[i] = &held[i];
+    };
+    constexpr bool kMoves = ((autograd::kHoldsTensors<Args> && !std::is_lvalue_reference_v<Args>) || ...);
+    const bool recording = autograd::should_record(inputs);
+    if (kMoves || (kChecked && recording)) hold_inputs();
+
+    if (!recording) {
       Context ctx;
       if constexpr (kChecked) describe_arguments(ctx, args...);
       Result result = run_forward(ctx, false, std::forward<Args>(args)...);
       if constexpr (kChecked) {
         SmallVector<Tensor*, 4> outputs = outputs_of(result);
+        check_outputs(outputs);
         autograd::finish_unrecorded(ctx, inputs, outputs);
       } else {
         autograd::for_each_tensor(result, [&](Tensor& y) { autograd::note_derived(inputs, y); });
@@ -232,16 +265,10 @@ class Function {
       raw->ctx.created_at = current_source_line();
       for (const Tensor* x : inputs) raw->ctx.input_metas.emplace_back(*x);
     }
-    // Forward may move its arguments away, so the inputs stay alive here for the comparison with the outputs.
-    TensorList held;
-    if constexpr (kChecked) {
-      for (const Tensor*& x : inputs) held.push_back(*x);
-      for (std::size_t i = 0; i < held.size(); ++i) inputs[i] = &held[i];
-    }
     Result result = run_forward(raw->ctx, true, std::forward<Args>(args)...);
     SmallVector<Tensor*, 4> outputs = outputs_of(result);
     if constexpr (kChecked) {
-      if (outputs.empty()) fail<ValueError>("[", node->name(), "] forward returned no tensor");
+      check_outputs(outputs);
       for (const Tensor* y : outputs) raw->ctx.output_metas.emplace_back(*y);
     }
     autograd::connect_outputs(node, raw->ctx, inputs, outputs);
@@ -249,6 +276,10 @@ class Function {
   }
 
  private:
+  static void check_outputs(const SmallVector<Tensor*, 4>& outputs) {
+    if (outputs.empty()) fail<ValueError>("[", autograd::detail::layer_name<Layer>(), "] forward returned no tensor");
+  }
+
   template <class... Args>
   static auto run_forward(Context& ctx, bool recording, Args&&... args) {
     if constexpr (autograd::detail::checks_gradients<Layer>()) {
@@ -274,7 +305,7 @@ class Function {
     std::uint32_t first = 0;
     const auto describe = [&](const auto& arg) {
       ArgumentInfo info;
-      info.container = !std::is_same_v<std::decay_t<decltype(arg)>, Tensor>;
+      info.container = !autograd::kIsTensor<std::decay_t<decltype(arg)>>;
       info.first = first;
       autograd::for_each_tensor(arg, [&](const Tensor&) { ++info.count; });
       info.has_tensors = info.count > 0;

@@ -26,7 +26,16 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
   if (value && !is_differentiable(dtype())) {
     fail<RuntimeError>("[stop_gradient] only floating and complex tensors can want a gradient, this one is ", dtype());
   }
-  if (value || meta) autograd::make_meta(*this).requires_grad = value;
+  if (!value && !meta) return *this;
+  AutogradMeta& own = autograd::make_meta(*this);
+  if (value && own.kept_output) {
+    // Asked for by name: a leaf from here on, and no longer a layer's output.
+    const std::lock_guard lock(own.lock);
+    own.kept_output = false;
+    own.output_nr = 0;
+    own.weak_node = WeakNode();
+  }
+  own.requires_grad = value;
   return *this;
 }
 
@@ -79,8 +88,9 @@ AutogradMeta& make_meta(const Tensor& x) {
 Edge gradient_edge(const Tensor& x) {
   AutogradMeta* meta = get_meta(x);
   if (!meta) {
-    if ((x->flags & TensorImpl::kDerived) != 0 && modes().in_recorded_backward) return {Ref<Node>::adopt(new DetachedIntermediate), 0};
-    return {};
+    const Node* const layer = modes().recorded_backward;
+    if (!layer || (x->flags & TensorImpl::kDerived) == 0) return {};
+    return {Ref<Node>::adopt(new DetachedIntermediate(*layer)), 0};
   }
   if (meta->grad_fn) return {meta->grad_fn, meta->output_nr};
   if (meta->kept_output) return {meta->weak_node.lock(), meta->output_nr};

@@ -40,7 +40,7 @@ Edge gradient_edge(const Tensor& x);
 inline bool wants_gradient(const Tensor& x) noexcept {
   const AutogradMeta* meta = get_meta(x);
   if (meta) return meta->requires_grad || meta->grad_fn || (meta->kept_output && !meta->weak_node.expired());
-  return (x->flags & TensorImpl::kDerived) != 0 && modes().in_recorded_backward;
+  return (x->flags & TensorImpl::kDerived) != 0 && modes().recorded_backward;
 }
 
 }  // namespace lamella::autograd

@@ -1,6 +1,10 @@
 #pragma once
 
-namespace lamella::autograd {
+namespace lamella {
+
+class Node;
+
+namespace autograd {
 
 /// Per-thread switches of the tape.
 struct Modes {
@@ -10,8 +14,8 @@ struct Modes {
   bool in_forward = false;
   /// A tensor that wants a gradient left the tape for the host language (numpy) inside this forward.
   bool escaped = false;
-  /// Inside the backward of a custom layer, while it is recorded.
-  bool in_recorded_backward = false;
+  /// The custom layer whose backward runs and is recorded; null outside.
+  const Node* recorded_backward = nullptr;
 };
 
 namespace detail {
@@ -46,4 +50,5 @@ struct EnableGrad : GradMode {
   EnableGrad() noexcept : GradMode(true) {}
 };
 
-}  // namespace lamella::autograd
+}  // namespace autograd
+}  // namespace lamella

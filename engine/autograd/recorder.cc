@@ -1,7 +1,11 @@
 #include "engine/autograd/recorder.h"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
+#include <string>
 
+#include "engine/autograd/backward.h"
 #include "engine/autograd/primitives.h"
 #include "engine/core/error.h"
 
@@ -57,14 +61,27 @@ bool is_in_place(const Context& ctx, const Tensor& x, bool input, const Dialect&
   return input && dialect.returned_input_is_in_place && !(extras && contains(extras->not_inplace, x));
 }
 
-void check_dirty(const Context& ctx, std::span<const Tensor* const> inputs) {
+/// A name for WriteRecord::op, which is never freed. Layers that write in place are few, so the set stays small.
+const char* interned(const std::string& name) {
+  static std::mutex mutex;
+  static auto* const names = new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  return names->insert(name).first->c_str();
+}
+
+/// Checks what mark_dirty was told, and counts the writes.
+void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
   const Context::Extras* extras = ctx.peek_extras();
-  if (!extras) return;
+  if (!extras || extras->dirty.empty()) return;
+  const std::string who = ctx.node() ? ctx.node()->name() : "mark_dirty";
   for (const Tensor& x : extras->dirty) {
-    if (!is_input(inputs, x)) {
-      fail<RuntimeError>("[", ctx.node() ? ctx.node()->name() : "mark_dirty", "] mark_dirty got a tensor that is not an input");
+    if (!is_input(inputs, x)) fail<RuntimeError>("[", who, "] mark_dirty got a tensor that is not an input");
+    if (std::ranges::none_of(outputs, [&](const Tensor* y) { return y->same(x); })) {
+      fail<RuntimeError>("[", who, "] an input that was marked dirty must be returned: its gradient flows through the layer from there");
     }
+    if (ctx.node()) refuse_in_place(who, x);
   }
+  for (const Tensor& x : extras->dirty) mark_written(x, interned(who));
 }
 
 }  // namespace
@@ -74,21 +91,31 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
   ctx.end_forward();
   node->set_output_count(static_cast<std::uint32_t>(outputs.size()));
   const Context::Extras* extras = ctx.peek_extras();
-  if (extras) {
-    check_dirty(ctx, inputs);
-    for (const Tensor& x : extras->dirty) refuse_in_place(node->name(), x);
-  }
+  settle_dirty(ctx, inputs, outputs);
+  const auto is_differentiable_output = [&](const Tensor& y) {
+    return (is_differentiable(y.dtype()) || dialect.integer_outputs) && !(extras && contains(extras->non_differentiable, y));
+  };
 
   // What was saved: outputs without their graph, intermediates marked as such.
   for (SavedTensor& saved : ctx.saved()) {
     const Tensor& x = saved.tensor();
     if (!x.defined()) continue;
     const bool dirty = extras && contains(extras->dirty, x);
-    if (is_input(inputs, x) && !dirty) continue;
+    if (is_input(inputs, x) && !dirty) {
+      // What an earlier layer's forward computed (a running mean, say) is a constant to this one.
+      if (!modes().in_forward && !modes().recorded_backward && (x->flags & TensorImpl::kDerived) && !get_meta(x)) {
+        saved.become_constant();
+      }
+      continue;
+    }
     const auto output = std::ranges::find_if(outputs, [&](const Tensor* y) { return y->same(x); });
     if (output != outputs.end()) {
       if (dirty) saved.refresh_version();
-      saved.become_output(static_cast<std::uint32_t>(output - outputs.begin()));
+      if (is_differentiable_output(x)) {
+        saved.become_output(static_cast<std::uint32_t>(output - outputs.begin()));
+      } else {
+        saved.become_constant();
+      }
     } else if (x->flags & TensorImpl::kDerived) {
       saved.become_intermediate();
     }
@@ -97,8 +124,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Tensor& y = *outputs[i];
     const bool input = is_input(inputs, y);
-    const bool differentiable = (is_differentiable(y.dtype()) || dialect.integer_outputs) &&
-                                !(extras && contains(extras->non_differentiable, y));
+    const bool differentiable = is_differentiable_output(y);
     // Only where set: a tensor that other threads read too must not be written to.
     if (y->flags & TensorImpl::kDerived) y->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
     if (is_in_place(ctx, y, input, dialect)) {
@@ -139,13 +165,14 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
 void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
                        const Dialect& dialect) {
   ctx.end_forward();
-  check_dirty(ctx, inputs);
-  if (const Context::Extras* extras = ctx.peek_extras()) {
-    for (const Tensor& x : extras->dirty) mark_written(x, "mark_dirty");
-  }
+  settle_dirty(ctx, inputs, outputs);
+  const Context::Extras* extras = ctx.peek_extras();
   for (Tensor* y : outputs) {
+    const bool constant = extras && contains(extras->non_differentiable, *y);
     const bool input = is_input(inputs, *y);
     if (input && !is_in_place(ctx, *y, input, dialect)) *y = make_alias(*y);
+    // The forward may have computed with raw memory, which leaves no note.
+    if (!constant) note_derived(inputs, *y);
   }
 }
 
@@ -189,6 +216,14 @@ bool argument_wants(const Node& node, const ArgumentInfo& argument) {
   return false;
 }
 
+/// The same for the pass that runs: grad() may ask for some of the inputs only.
+bool pass_wants(const Node& node, const ArgumentInfo& argument) {
+  for (std::uint32_t k = argument.first; k < argument.first + argument.count; ++k) {
+    if (is_needed(node.edges()[k])) return true;
+  }
+  return false;
+}
+
 bool is_given(const GradientEntry& entry) {
   return std::ranges::any_of(entry.tensors, [](const Tensor& g) { return g.defined(); });
 }
@@ -220,7 +255,7 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
   } else if (entries.size() < by_tensor) {
     target.assign(tensor_arguments_at.begin(), tensor_arguments_at.begin() + static_cast<std::ptrdiff_t>(entries.size()));
     for (std::size_t i = entries.size(); i < by_tensor; ++i) {
-      if (argument_wants(node, arguments[tensor_arguments_at[i]])) wrong_count();
+      if (pass_wants(node, arguments[tensor_arguments_at[i]])) wrong_count();
     }
   } else {
     wrong_count();
@@ -246,6 +281,14 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
       }
       continue;
     }
+    if (entry.container && entry.tensors.size() != argument.count) {
+      // Empty optionals of the gradient may stand for those of the argument, which have no tensor.
+      TensorList given;
+      for (Tensor& g : entry.tensors) {
+        if (g.defined()) given.push_back(std::move(g));
+      }
+      entry.tensors = std::move(given);
+    }
     if (entry.container != argument.container || entry.tensors.size() != argument.count) {
       fail<ValueError>("[", node.name(), "] backward must return, for ", name, ", ",
                        argument.container ? str("a gradient of the argument's form, with ", argument.count, " tensors")
@@ -264,7 +307,7 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
 
 Tensor conform_gradient(const Node& node, const Context& ctx, std::size_t k, Tensor grad) {
   const TensorMeta& input = ctx.input_metas[k];
-  if (grad.device() != input.device && !(grad.ndim() == 0 && grad.device().is_cpu())) {
+  if (grad.device() != input.device) {
     fail<RuntimeError>("[", node.name(), "] backward returned a gradient on ", grad.device(), " for an input on ", input.device);
   }
   if (grad.shape() != input.shape) {

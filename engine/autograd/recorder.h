@@ -37,9 +37,14 @@ class ForwardScope {
     modes().grad_enabled = false;
     modes().in_forward = recording || before_.in_forward;
     modes().escaped = before_.in_forward && before_.escaped;
-    modes().in_recorded_backward = false;
+    modes().recorded_backward = nullptr;
   }
-  ~ForwardScope() { modes() = before_; }
+  ~ForwardScope() {
+    // What escaped from a layer called in another's forward may come back there.
+    const bool escaped = before_.in_forward && modes().escaped;
+    modes() = before_;
+    modes().escaped |= escaped;
+  }
   ForwardScope(const ForwardScope&) = delete;
   ForwardScope& operator=(const ForwardScope&) = delete;
 
@@ -47,12 +52,26 @@ class ForwardScope {
   Modes before_;
 };
 
+/// The backward of a custom layer. While it is recorded, intermediates of its forward are looked out for.
+class RecordedBackward {
+ public:
+  explicit RecordedBackward(const Node& layer) noexcept : before_(modes().recorded_backward) {
+    modes().recorded_backward = is_grad_enabled() ? &layer : nullptr;
+  }
+  ~RecordedBackward() { modes().recorded_backward = before_; }
+  RecordedBackward(const RecordedBackward&) = delete;
+  RecordedBackward& operator=(const RecordedBackward&) = delete;
+
+ private:
+  const Node* before_;
+};
+
 /// Notes, on results of an unrecorded op, that they derive from inputs that want a gradient.
 template <class Inputs>
 void note_derived(const Inputs& inputs, const Tensor& output) noexcept {
   if (!modes().in_forward || !is_differentiable(output.dtype())) return;
   for (const Tensor* x : inputs) {
-    if ((*x)->flags & TensorImpl::kDerived || get_meta(*x)) {
+    if ((*x)->flags & TensorImpl::kDerived || wants_gradient(*x)) {
       output->flags |= TensorImpl::kDerived;
       return;
     }

@@ -42,7 +42,7 @@ Tensor SavedTensor::unpack(Node& owner, std::size_t position, SourceLine saved_a
   if (kind_ == Kind::Intermediate) {
     Tensor value = make_alias(tensor_);
     AutogradMeta& meta = make_meta(value);
-    meta.grad_fn = Ref<Node>::adopt(new DetachedIntermediate);
+    meta.grad_fn = Ref<Node>::adopt(new DetachedIntermediate(owner));
     return value;
   }
   return tensor_;

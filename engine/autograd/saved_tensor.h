@@ -16,6 +16,8 @@ class SavedTensor {
   const Tensor& tensor() const noexcept { return tensor_; }
   /// Called once the outputs are known: holds output `output_nr` of the node without its graph, which would be a cycle.
   void become_output(std::uint32_t output_nr);
+  /// Called where the tensor is a constant to this layer, whatever it was computed from.
+  void become_constant() { tensor_ = tensor_.detach(); }
   /// Called where neither an input nor an output of the layer was saved.
   void become_intermediate() noexcept { kind_ = Kind::Intermediate; }
   /// Takes the version of now: the layer itself wrote to the tensor and said so.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -23,16 +24,9 @@ struct IsTuple<std::pair<A, B>> : std::true_type {};
 template <class T, std::size_t N>
 struct IsTuple<std::array<T, N>> : std::true_type {};
 
+/// Vectors, maps and other ranges; not those that are ranges of themselves (a path).
 template <class T>
-struct IsSequence : std::false_type {};
-template <class T, class A>
-struct IsSequence<std::vector<T, A>> : std::true_type {
-  using element = T;
-};
-template <class T, std::size_t N>
-struct IsSequence<SmallVector<T, N>> : std::true_type {
-  using element = T;
-};
+concept Range = std::ranges::input_range<T> && !std::is_same_v<std::ranges::range_value_t<T>, T>;
 
 template <class T>
 struct IsOptional : std::false_type {};
@@ -45,12 +39,24 @@ struct AnyField {
   operator T() const;
 };
 
-template <class T, class... Fields>
+template <class T>
+consteval bool holds_tensors();
+
+/// The same, but for types that hold tensors.
+struct TensorlessField {
+  template <class T>
+    requires(!holds_tensors<T>())
+  operator T() const;
+  template <class T>
+    requires(holds_tensors<T>())
+  operator T() const = delete;
+};
+
+/// How many fields of T, from the first, can be initialized from a Field each; counts up to 64.
+template <class T, class Field, class... Fields>
 consteval std::size_t count_fields() {
-  if constexpr (sizeof...(Fields) > 8) {
-    return 0;
-  } else if constexpr (requires { T{Fields{}..., AnyField{}}; }) {
-    return count_fields<T, Fields..., AnyField>();
+  if constexpr (sizeof...(Fields) < 64 && requires { T{Fields{}..., Field{}}; }) {
+    return count_fields<T, Field, Fields..., Field>();
   } else {
     return sizeof...(Fields);
   }
@@ -64,7 +70,8 @@ inline constexpr bool kIsPlainStruct = std::is_class_v<T> && std::is_aggregate_v
 /// The fields of a plain struct with at most 8 of them, as a tuple of references.
 template <class T>
 auto fields_of(T& value) {
-  constexpr std::size_t n = count_fields<std::remove_const_t<T>>();
+  constexpr std::size_t n = count_fields<std::remove_const_t<T>, AnyField>();
+  static_assert(n > 0 && n <= 8, "a struct that holds tensors, in the arguments or results of a layer, has at most 8 fields");
   if constexpr (n == 1) {
     auto& [a] = value;
     return std::tie(a);
@@ -86,16 +93,11 @@ auto fields_of(T& value) {
   } else if constexpr (n == 7) {
     auto& [a, b, c, d, e, f, g] = value;
     return std::tie(a, b, c, d, e, f, g);
-  } else if constexpr (n == 8) {
+  } else {
     auto& [a, b, c, d, e, f, g, h] = value;
     return std::tie(a, b, c, d, e, f, g, h);
-  } else {
-    return std::tuple<>();
   }
 }
-
-template <class T>
-consteval bool holds_tensors();
 
 template <class Tuple>
 struct AnyHolds;
@@ -110,12 +112,12 @@ consteval bool holds_tensors() {
     return true;
   } else if constexpr (IsTuple<T>::value) {
     return AnyHolds<T>::value;
-  } else if constexpr (IsSequence<T>::value) {
-    return holds_tensors<typename IsSequence<T>::element>();
+  } else if constexpr (Range<T>) {
+    return holds_tensors<std::remove_const_t<std::ranges::range_value_t<T>>>();
   } else if constexpr (IsOptional<T>::value) {
     return holds_tensors<typename T::value_type>();
   } else if constexpr (kIsPlainStruct<T>) {
-    return AnyHolds<decltype(fields_of(std::declval<T&>()))>::value;
+    return count_fields<T, AnyField>() != count_fields<T, TensorlessField>();
   } else {
     return false;
   }
@@ -128,17 +130,20 @@ inline constexpr bool kIsTuple = detail::IsTuple<T>::value;
 /// std::vector<Tensor>, TensorList.
 template <class T>
 inline constexpr bool kIsTensorSequence = [] {
-  if constexpr (detail::IsSequence<T>::value) {
-    return std::is_same_v<typename detail::IsSequence<T>::element, Tensor>;
+  if constexpr (std::ranges::random_access_range<T>) {
+    return std::is_same_v<std::ranges::range_value_t<T>, Tensor>;
   } else {
     return false;
   }
 }();
-/// Whether a value of this type is, or can hold, tensors: in vectors, arrays, tuples, pairs, optionals and plain structs, nested.
+/// One tensor, or none: no container.
+template <class T>
+inline constexpr bool kIsTensor = std::is_same_v<T, Tensor> || std::is_same_v<T, std::optional<Tensor>>;
+/// Whether a value of this type is, or can hold, tensors: in vectors, maps, arrays, tuples, pairs, optionals and plain structs, nested.
 template <class T>
 inline constexpr bool kHoldsTensors = detail::holds_tensors<std::decay_t<T>>();
 
-/// Calls f with each tensor in `value`, in order, empty optionals skipped.
+/// Calls f with each tensor in `value`, in order. Empty optionals are skipped, unless f takes std::nullopt.
 template <class T, class F>
 void for_each_tensor(T& value, F&& f) {
   using D = std::remove_const_t<T>;
@@ -148,10 +153,14 @@ void for_each_tensor(T& value, F&& f) {
     return;
   } else if constexpr (kIsTuple<D>) {
     std::apply([&](auto&... parts) { (for_each_tensor(parts, f), ...); }, value);
-  } else if constexpr (detail::IsSequence<D>::value) {
+  } else if constexpr (detail::Range<D>) {
     for (auto& part : value) for_each_tensor(part, f);
   } else if constexpr (detail::IsOptional<D>::value) {
-    if (value) for_each_tensor(*value, f);
+    if (value) {
+      for_each_tensor(*value, f);
+    } else if constexpr (std::is_invocable_v<F&, std::nullopt_t>) {
+      f(std::nullopt);
+    }
   } else {
     std::apply([&](auto&... parts) { (for_each_tensor(parts, f), ...); }, detail::fields_of(value));
   }

@@ -23,7 +23,7 @@ DType promote_integers(DType a, DType b) {
     case DType::UInt32:
       return DType::Int64;
     default:
-      fail<TypeError>("no dtype holds the values of both ", a, " and ", b);
+      fail<TypeError>("[promote_types] no dtype holds the values of both ", a, " and ", b);
   }
 }
 

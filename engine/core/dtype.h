@@ -72,11 +72,9 @@ inline constexpr DTypeSet Differentiable = Floating | Complex;
 /// The dtypes that arithmetic kernels are compiled for.
 inline constexpr DTypeSet KernelDTypes{DType::Bool, DType::Int32, DType::Int64, DType::Float32, DType::Float64};
 
-/// C++ type of a dtype, and back.
+/// C++ type of a dtype.
 template <DType>
 struct CppTypeOf;
-template <class T>
-struct DTypeOf;
 
 namespace detail {
 template <DType D, class T>

@@ -11,7 +11,7 @@ struct Half {
 
   Half() = default;
   /// Rounds to nearest, ties to even; overflow gives infinity, NaN stays NaN.
-  explicit Half(float value) noexcept {
+  explicit constexpr Half(float value) noexcept {
     const std::uint32_t f = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t sign = (f >> 16) & 0x8000u;
     const std::uint32_t magnitude = f & 0x7fffffffu;
@@ -28,7 +28,7 @@ struct Half {
       bits = static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
     }
   }
-  explicit operator float() const noexcept {
+  explicit constexpr operator float() const noexcept {
     const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
     const std::uint32_t magnitude = bits & 0x7fffu;
     if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
@@ -46,7 +46,7 @@ struct BFloat16 {
 
   BFloat16() = default;
   /// Rounds to nearest, ties to even; NaN stays NaN.
-  explicit BFloat16(float value) noexcept {
+  explicit constexpr BFloat16(float value) noexcept {
     const std::uint32_t f = std::bit_cast<std::uint32_t>(value);
     if ((f & 0x7fffffffu) > 0x7f800000u) {
       bits = static_cast<std::uint16_t>((f >> 16) | 0x40u);
@@ -54,7 +54,7 @@ struct BFloat16 {
       bits = static_cast<std::uint16_t>((f + 0x7fffu + ((f >> 16) & 1u)) >> 16);
     }
   }
-  explicit operator float() const noexcept {
+  explicit constexpr operator float() const noexcept {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
   }
 };

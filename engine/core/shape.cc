@@ -1,5 +1,6 @@
 #include "engine/core/shape.h"
 
+#include <algorithm>
 #include <ostream>
 #include <sstream>
 
@@ -38,23 +39,18 @@ Dims contiguous_strides(DimsView shape) {
   std::int64_t stride = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {
     strides[i] = stride;
-    stride *= shape[i] > 0 ? shape[i] : 1;
+    // Only beside a size of 0, where strides do not matter, can this overflow.
+    if (shape[i] > 0 && __builtin_mul_overflow(stride, shape[i], &stride)) stride = 1;
   }
   return strides;
 }
 
 bool is_contiguous(DimsView shape, DimsView strides) {
+  const auto has_zero = [&] { return std::ranges::find(shape, 0) != shape.end(); };
   std::int64_t expected = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] == 0) return true;
     if (shape[i] == 1) continue;
-    if (strides[i] != expected) {
-      for (const std::int64_t size : shape) {
-        if (size == 0) return true;
-      }
-      return false;
-    }
-    expected *= shape[i];
+    if (strides[i] != expected || __builtin_mul_overflow(expected, shape[i], &expected)) return has_zero();
   }
   return true;
 }

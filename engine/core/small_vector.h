@@ -16,6 +16,8 @@ namespace lamella {
 /// A vector whose first N elements need no allocation. The subset of std::vector that the engine uses.
 template <class T, std::size_t N>
 class SmallVector {
+  static_assert(N > 0);
+
  public:
   using value_type = T;
   using iterator = T*;
@@ -87,13 +89,21 @@ class SmallVector {
     while (size_ < count) new (data_ + size_++) T();
   }
   void resize(std::size_t count, const T& value) {
-    reserve(count);
+    if (count > capacity_) {
+      const T copy(value);  // it may be an element of this vector
+      grow(count);
+      return resize(count, copy);
+    }
     while (size_ > count) pop_back();
     while (size_ < count) new (data_ + size_++) T(value);
   }
   template <class... Args>
   T& emplace_back(Args&&... args) {
-    if (size_ == capacity_) grow(std::size_t{capacity_} * 2);
+    if (size_ == capacity_) {
+      T made(std::forward<Args>(args)...);  // the arguments may be elements of this vector
+      grow(std::size_t{capacity_} * 2);
+      return *new (data_ + size_++) T(std::move(made));
+    }
     return *new (data_ + size_++) T(std::forward<Args>(args)...);
   }
   void push_back(T value) { emplace_back(std::move(value)); }

@@ -104,7 +104,7 @@ Tensor from_memory(void* data, DimsView shape, DimsView strides, DType dtype, De
   storage->device = device;
   storage->bytes = bytes;
   storage->data = data;
-  storage->deleter = deleter;
+  storage->deleter = deleter ? deleter : [](void*) {};
   storage->deleter_context = context;
   return result;
 }

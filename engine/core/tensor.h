@@ -157,7 +157,8 @@ inline Tensor empty(std::initializer_list<std::int64_t> shape, DType dtype = DTy
 }
 /// A new, contiguous tensor like `x`, with undefined contents.
 inline Tensor empty_like(const Tensor& x) { return empty(x.shape(), x.dtype(), x.device()); }
-/// A tensor on memory that somebody else owns; `deleter(context)` is called when it is no longer needed. Strides in elements.
+/// A tensor on memory that somebody else owns; `deleter(context)`, which may be
+/// null, is called when it is no longer needed. Strides in elements.
 Tensor from_memory(void* data, DimsView shape, DimsView strides, DType dtype, Device device, Storage::Deleter deleter, void* context);
 /// Another tensor on the same storage, off the tape; `offset` in elements from x's first element. The caller has checked the bounds.
 Tensor make_view(const Tensor& x, DimsView shape, DimsView strides, std::int64_t offset = 0);

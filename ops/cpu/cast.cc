@@ -1,57 +1,14 @@
-#include <complex>
 #include <cstring>
-#include <limits>
-#include <type_traits>
 #include <utility>
 
-#include "engine/core/half.h"
 #include "ops/cpu/movement_table.h"
+#include "ops/movement/convert.h"
 
 // Conversions between the dtypes with kernels are loops of their own. All others go, a block at a time, through one of four types that
 // hold every value of their kind, so that 15 readers and 60 writers do for 225 pairs.
 
 namespace lamella::cpu {
 namespace {
-
-template <class T>
-inline constexpr bool kIsComplex = false;
-template <class T>
-inline constexpr bool kIsComplex<std::complex<T>> = true;
-template <class T>
-inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-
-/// `from` as a To: to bool by comparing with 0, from floating to integer by truncation.
-template <class To, class From>
-To convert(From from) {
-  if constexpr (kIsHalf<From>) {
-    return convert<To>(static_cast<float>(from));
-  } else if constexpr (kIsHalf<To>) {
-    return To(convert<float>(from));
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return from != From{};
-  } else if constexpr (kIsComplex<From> && kIsComplex<To>) {
-    return To(from);
-  } else if constexpr (kIsComplex<From>) {
-    return convert<To>(from.real());
-  } else if constexpr (kIsComplex<To>) {
-    return To(static_cast<typename To::value_type>(from));
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    // The bounds are powers of two, or 0: exact in From. Comparisons with NaN are false.
-    constexpr From kLow = static_cast<From>(std::numeric_limits<To>::min());
-    constexpr From kHigh = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
-    if (!(from > kLow)) return from <= kLow ? std::numeric_limits<To>::min() : To{0};
-    if (from >= kHigh) return std::numeric_limits<To>::max();
-    return static_cast<To>(from);
-  } else {
-    return static_cast<To>(from);
-  }
-}
-
-template <class T>
-using Middle = std::conditional_t<
-    kIsComplex<T>, std::complex<double>,
-    std::conditional_t<std::is_floating_point_v<T> || kIsHalf<T>, double,
-                       std::conditional_t<std::is_same_v<T, std::uint64_t>, std::uint64_t, std::int64_t>>>;
 
 // Not inlined: each is compiled once, for all pairs that use it.
 template <class To, class From>

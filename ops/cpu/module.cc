@@ -14,6 +14,7 @@ KernelTable make_table() {
   fill_movement(table.movement);
   fill_reduce(table.reduce);
   fill_matmul(table.matmul);
+  fill_softmax(table.softmax);
   return table;
 }
 

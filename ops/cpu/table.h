@@ -5,6 +5,7 @@
 #include "ops/cpu/matmul_table.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/reduce_table.h"
+#include "ops/cpu/softmax_table.h"
 
 namespace lamella::cpu {
 
@@ -15,6 +16,7 @@ struct KernelTable {
   MovementKernels movement;
   ReduceKernels reduce;
   MatmulKernels matmul;
+  SoftmaxTable softmax;
 };
 
 }  // namespace lamella::cpu

@@ -3,13 +3,13 @@
 #include "engine/autograd/primitives.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/launch.h"
+#include "ops/support/checks.h"
+#include "ops/movement/cast.h"
 
 // From a call with operands to a kernel, and the one layer that records all elementwise operators.
 
 namespace lamella {
 namespace {
-
-constexpr DType kDefaultFloat = DType::Float32;
 
 /// How a number changes the dtype of the tensors beside it: by its kind only.
 DType with_number(DType dtype, Scalar::Kind kind) {
@@ -126,9 +126,9 @@ struct Elementwise : Function<Elementwise> {
       if (!autograd::is_needed(ctx.node()->edges()[i])) continue;
       grads[i] = autograd::is_grad_enabled() || !has_fused_backward(op, static_cast<int>(i)) ? op.formulas[i](operands.data())
                                                                                             : fused_gradient(op, i, operands, dy);
-      if (!ctx.input_metas.empty() && grads[i].shape() != ctx.input_metas[i].shape) {
-        grads[i] = autograd::primitives().sum_to(grads[i], ctx.input_metas[i].shape);
-      }
+      if (ctx.input_metas.empty()) continue;
+      if (grads[i].shape() != ctx.input_metas[i].shape) grads[i] = autograd::primitives().sum_to(grads[i], ctx.input_metas[i].shape);
+      grads[i] = to_device(grads[i], ctx.input_metas[i].device);
     }
     return grads;
   }

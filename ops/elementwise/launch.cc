@@ -15,57 +15,6 @@ constexpr std::int64_t kGrain = 32768;  // elements that one thread takes at a t
 
 std::array<ElementwiseLauncher, kDeviceTypeCount> launchers{};
 
-/// Adds the axes of the broadcast operands to the loop, innermost last, merging as it goes.
-StridedLoop make_loop(std::span<const Tensor* const> operands, const Tensor& out) {
-  StridedLoop loop;
-  loop.elements = out.numel();
-  loop.out = static_cast<char*>(out.raw_data());
-  bool flat = out.is_contiguous();
-  for (const Tensor* x : operands) {
-    loop.in[loop.operands++] = static_cast<const char*>(x->raw_data());
-    flat &= x->is_contiguous() && x->numel() == loop.elements;
-  }
-  if (flat) {
-    loop.axes = 1;
-    loop.sizes[0] = loop.elements;
-    loop.out_strides[0] = 1;
-    for (int k = 0; k < loop.operands; ++k) loop.in_strides[k][0] = 1;
-    return loop;
-  }
-
-  const Dims& shape = out.shape();
-  const auto stride_of = [&](const Tensor& x, std::size_t axis) -> std::int64_t {
-    const std::size_t missing = shape.size() - x.ndim();
-    if (axis < missing || x.shape()[axis - missing] == 1) return 0;
-    return x.strides()[axis - missing];
-  };
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    if (shape[axis] == 1) continue;
-    std::int64_t strides[StridedLoop::kMaxOperands];
-    for (int i = 0; i < loop.operands; ++i) strides[i] = stride_of(*operands[static_cast<std::size_t>(i)], axis);
-    const int last = loop.axes - 1;
-    bool merge = last >= 0 && loop.out_strides[last] == out.strides()[axis] * shape[axis];
-    for (int i = 0; merge && i < loop.operands; ++i) merge = loop.in_strides[i][last] == strides[i] * shape[axis];
-    if (merge) {
-      loop.sizes[last] *= shape[axis];
-    } else if (loop.axes == StridedLoop::kMaxAxes) {
-      fail<NotImplementedError>("[elementwise] more than ", StridedLoop::kMaxAxes, " axes that cannot be merged");
-    } else {
-      loop.sizes[loop.axes++] = shape[axis];
-    }
-    const int at = loop.axes - 1;
-    loop.out_strides[at] = out.strides()[axis];
-    for (int i = 0; i < loop.operands; ++i) loop.in_strides[i][at] = strides[i];
-  }
-  if (loop.axes == 0) {
-    loop.axes = 1;
-    loop.sizes[0] = 1;
-    loop.out_strides[0] = 1;
-    for (int k = 0; k < loop.operands; ++k) loop.in_strides[k][0] = 0;
-  }
-  return loop;
-}
-
 struct ElementSizes {
   std::int64_t out;
   std::int64_t in[StridedLoop::kMaxOperands];
@@ -138,6 +87,58 @@ LoopKernel cpu_kernel(const ElementwiseOp& op, int wrt, DType dtype) {
 
 }  // namespace
 
+StridedLoop make_strided_loop(std::span<const Tensor* const> operands, const Tensor& out) {
+  StridedLoop loop;
+  loop.elements = out.numel();
+  loop.out = static_cast<char*>(out.raw_data());
+  bool flat = out.is_contiguous();
+  for (const Tensor* x : operands) {
+    if (x->device().is_cpu() && !out.device().is_cpu()) loop.on_host |= 1u << loop.operands;
+    loop.in[loop.operands++] = static_cast<const char*>(x->raw_data());
+    flat &= x->is_contiguous() && x->numel() == loop.elements;
+  }
+  if (flat) {
+    loop.axes = 1;
+    loop.sizes[0] = loop.elements;
+    loop.out_strides[0] = 1;
+    for (int k = 0; k < loop.operands; ++k) loop.in_strides[k][0] = 1;
+    return loop;
+  }
+
+  // The axes, innermost last, merged on the way.
+  const Dims& shape = out.shape();
+  const auto stride_of = [&](const Tensor& x, std::size_t axis) -> std::int64_t {
+    const std::size_t missing = shape.size() - x.ndim();
+    if (axis < missing || x.shape()[axis - missing] == 1) return 0;
+    return x.strides()[axis - missing];
+  };
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] == 1) continue;
+    std::int64_t strides[StridedLoop::kMaxOperands];
+    for (int i = 0; i < loop.operands; ++i) strides[i] = stride_of(*operands[static_cast<std::size_t>(i)], axis);
+    const int last = loop.axes - 1;
+    bool merge = last >= 0 && loop.out_strides[last] == out.strides()[axis] * shape[axis];
+    for (int i = 0; merge && i < loop.operands; ++i) merge = loop.in_strides[i][last] == strides[i] * shape[axis];
+    if (merge) {
+      loop.sizes[last] *= shape[axis];
+    } else if (loop.axes == StridedLoop::kMaxAxes) {
+      fail<NotImplementedError>("[elementwise] more than ", StridedLoop::kMaxAxes, " axes that cannot be merged");
+    } else {
+      loop.sizes[loop.axes++] = shape[axis];
+    }
+    const int at = loop.axes - 1;
+    loop.out_strides[at] = out.strides()[axis];
+    for (int i = 0; i < loop.operands; ++i) loop.in_strides[i][at] = strides[i];
+  }
+  if (loop.axes == 0) {
+    loop.axes = 1;
+    loop.sizes[0] = 1;
+    loop.out_strides[0] = 1;
+    for (int k = 0; k < loop.operands; ++k) loop.in_strides[k][0] = 0;
+  }
+  return loop;
+}
+
 void register_elementwise_launcher(DeviceType type, ElementwiseLauncher launcher) {
   launchers[static_cast<std::size_t>(type)] = launcher;
 }
@@ -148,7 +149,7 @@ bool has_fused_backward(const ElementwiseOp& op, int wrt) {
 
 void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType dtype) {
   if (out.device().is_meta() || out.numel() == 0) return;
-  const StridedLoop loop = make_loop(operands, out);
+  const StridedLoop loop = make_strided_loop(operands, out);
   if (!out.device().is_cpu()) {
     const ElementwiseLauncher launcher = launchers[static_cast<std::size_t>(out.device().type)];
     if (!launcher) fail<NotImplementedError>("[", op.info->name, "] has no kernel for device ", out.device());

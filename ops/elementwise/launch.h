@@ -20,7 +20,12 @@ struct StridedLoop {
   std::int64_t out_strides[kMaxAxes];
   const char* in[kMaxOperands];
   std::int64_t in_strides[kMaxOperands][kMaxAxes];
+  /// For a loop on another device: the operands that are single values in host memory, as bits.
+  unsigned on_host = 0;
 };
+
+/// The loop in which each operand broadcasts to out's shape.
+StridedLoop make_strided_loop(std::span<const Tensor* const> operands, const Tensor& out);
 
 /// Runs kernel `wrt` of an operator (-1: forward) on a device other than the CPU. `dtype` is that of the inputs.
 using ElementwiseLauncher = void (*)(const ElementwiseOp& op, int wrt, DType dtype, const StridedLoop& loop, Device device);

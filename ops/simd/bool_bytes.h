@@ -13,7 +13,8 @@
 /// Between an array of `bool` and a mask of -1 and 0 as wide as the elements. The compiler's own conversion between
 /// such vectors goes through general registers, one lane at a time, where the array is narrower than a register (g++
 /// 12).
-namespace lamella::simd::inline LM_SIMD_ISA {
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
 
 /// Reads one byte for each lane of `M`, a vector of signed integers.
 template <class M>
@@ -71,4 +72,5 @@ void mask_to_bytes(M mask, bool* to) {
   std::memcpy(to, &bytes, kLanes);
 }
 
-}  // namespace lamella::simd::inline LM_SIMD_ISA
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

@@ -10,7 +10,8 @@
 /// The functions that are formulas over the operators and the basic functions of an operand type `X` themselves,
 /// written once for `Vec<T>` and `Lane<T>`. They are friends of a base class of `X`, so that argument-dependent look-up
 /// finds them and a literal converts in any argument: `maximum(x, 0)`.
-namespace lamella::simd::inline LM_SIMD_ISA {
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
 
 /// What every number type has.
 template <class X>
@@ -108,4 +109,5 @@ struct BoolFormulas {
   friend LM_HD M isfinite(X) { return M(true); }
 };
 
-}  // namespace lamella::simd::inline LM_SIMD_ISA
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

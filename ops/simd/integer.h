@@ -7,7 +7,8 @@
 #include "ops/simd/isa.h"
 
 /// Integer arithmetic that is defined for every input: it wraps on overflow and never traps.
-namespace lamella::simd::inline LM_SIMD_ISA {
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
 
 /// The element types that have arithmetic, and the integers among them.
 template <class T>
@@ -94,4 +95,5 @@ LM_HD constexpr T shift_right(T a, T bits) {
   return static_cast<T>(a >> bits);
 }
 
-}  // namespace lamella::simd::inline LM_SIMD_ISA
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

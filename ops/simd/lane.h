@@ -14,7 +14,8 @@
 ///
 /// One value of `T`, with the operators and functions of `Vec<T>`. It is a class, and not the bare number, so that a
 /// literal rounds to `T`: with a bare `float`, `0.5 * x` would be double arithmetic.
-namespace lamella::simd::inline LM_SIMD_ISA {
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
 
 template <class T>
 class Lane;
@@ -230,4 +231,5 @@ class Lane : public LaneFunctionsOf<T> {
   T value_;
 };
 
-}  // namespace lamella::simd::inline LM_SIMD_ISA
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

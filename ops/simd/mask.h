@@ -6,7 +6,8 @@
 #include "ops/simd/bool_bytes.h"
 #include "ops/simd/native.h"
 
-namespace lamella::simd::inline LM_SIMD_ISA {
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
 
 template <class T>
 class Vec;
@@ -71,4 +72,5 @@ class Mask {
   native_type native_;
 };
 
-}  // namespace lamella::simd::inline LM_SIMD_ISA
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

@@ -6,8 +6,13 @@
 
 #include "ops/simd/isa.h"
 
+#ifndef LM_SIMD_BYTES
+#error "Vec<T> is for CPU kernels; a CUDA source uses Lane<T>"
+#endif
+
 /// The compiler's vector types, as wide as the registers of the instruction set.
-namespace lamella::simd::inline LM_SIMD_ISA {
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
 
 /// Bytes in a vector.
 inline constexpr int kVectorBytes = LM_SIMD_BYTES;
@@ -64,4 +69,5 @@ V map_lanes(V a, V b, F f) {
   return a;
 }
 
-}  // namespace lamella::simd::inline LM_SIMD_ISA
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

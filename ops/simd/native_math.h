@@ -15,7 +15,9 @@
 #endif
 
 /// The mathematical functions on the compiler's vectors; docs/decisions/vector-math.md says what each one is and why.
-namespace lamella::simd::inline LM_SIMD_ISA::native_math {
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
+namespace native_math {
 
 using F32 = Native<float>;
 using F64 = Native<double>;
@@ -184,4 +186,6 @@ LM_SIMD_BINARY(hypot)
 #undef LM_SIMD_MVEC_F32
 #undef LM_SIMD_MVEC_F64
 
-}  // namespace lamella::simd::inline LM_SIMD_ISA::native_math
+}  // namespace native_math
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

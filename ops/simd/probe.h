@@ -6,7 +6,8 @@
 #include "ops/simd/hd.h"
 #include "ops/simd/isa.h"
 
-namespace lamella::simd::inline LM_SIMD_ISA {
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
 
 /// The operand type that finds out which operands a formula reads.
 ///
@@ -106,4 +107,5 @@ struct Probe {
   LM_HD static constexpr Probe both(Probe a, Probe b) { return Probe{a.bits | b.bits}; }
 };
 
-}  // namespace lamella::simd::inline LM_SIMD_ISA
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

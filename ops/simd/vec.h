@@ -20,7 +20,8 @@
 /// none.
 ///
 /// A tail goes through the same code as the body: `load_partial`, the formula, `store_partial`.
-namespace lamella::simd::inline LM_SIMD_ISA {
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
 
 template <class T>
 using FunctionsOf =
@@ -149,4 +150,5 @@ class Vec : public FunctionsOf<T> {
   native_type native_;
 };
 
-}  // namespace lamella::simd::inline LM_SIMD_ISA
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

@@ -7,7 +7,8 @@
 #include "ops/simd/native_math.h"
 
 /// The functions of `Vec<T>`, by the kind of `T`.
-namespace lamella::simd::inline LM_SIMD_ISA {
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
 
 template <class T>
 struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
@@ -59,4 +60,5 @@ struct VecIntegerFunctions : IntegerFormulas<Vec<T>, Mask<T>, T> {
   friend V pow(V a, V b) { return V(map_lanes(a.native(), b.native(), integer_power<T>)); }
 };
 
-}  // namespace lamella::simd::inline LM_SIMD_ISA
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

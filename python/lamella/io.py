@@ -12,8 +12,6 @@ import ctypes
 import json
 import math
 import os
-import secrets
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -106,7 +104,7 @@ def _kind(op: str, path: Path) -> str:
 @contextlib.contextmanager
 def _replacing(target: Path) -> Iterator[BinaryIO]:
     """A file that takes the place of ``target`` once it is complete and on the disk."""
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    draft = target.with_name(f".{target.name}.{os.urandom(6).hex()}.part")
     try:
         with draft.open("xb") as file:
             yield file
@@ -350,6 +348,8 @@ def _memory(tensor: lm.Tensor) -> memoryview:
 
 
 def _npz_writer(tensors: dict[str, lm.Tensor], tree: Any) -> Callable[[BinaryIO], None]:
+    import zipfile
+
     import numpy as np
 
     arrays = {}

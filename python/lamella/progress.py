@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -111,6 +110,8 @@ class Progress(Generic[T]):
         self._shown = time.monotonic()
         self._stale = False
         if self._terminal:
+            import shutil
+
             width = shutil.get_terminal_size().columns - 1
             line = self._line(width)[:width]
             self.file.write("\r" + line + " " * (self._drawn - len(line)))

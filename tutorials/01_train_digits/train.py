@@ -86,6 +86,7 @@ def draw_curves(history: dict[str, list[float]], path: Path) -> None:
         axis.plot(epochs, history[name], label="training")
         axis.plot(epochs, history[f"held-out {name}"], label="held out")
         axis.set(xlabel="epoch", title=name)
+        axis.xaxis.get_major_locator().set_params(integer=True)
         axis.grid(alpha=0.3)
         axis.legend()
     figure.savefig(path, dpi=120)
@@ -114,7 +115,7 @@ def main() -> int:
 
     history: dict[str, list[float]] = {}
     began = time.perf_counter()
-    bar = progress(range(1, options.epochs + 1), description="training", unit="epoch")
+    bar = progress(range(1, options.epochs + 1), description="training", unit="epoch", file=sys.stdout)
     for epoch in bar:
         order = rng.permutation(len(images))
         seen = shifted(images, rng)

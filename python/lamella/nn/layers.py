@@ -88,7 +88,11 @@ class Flatten(Module):
 
 
 class Dropout(Module):
-    """Zeroes each element with probability ``p`` while training, see :func:`lamella.nn.functional.dropout`."""
+    """Zeroes each element with probability ``p`` and scales the others by ``1 / (1 - p)``, in training only.
+
+    Source: Srivastava et al. 2014, "Dropout: a simple way to prevent neural networks from overfitting" (scaled while
+    training, so that evaluation is the identity).
+    """
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
@@ -98,7 +102,7 @@ class Dropout(Module):
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns ``x`` with elements dropped, or in evaluation mode ``x`` itself."""
-        return functional.dropout(x, self.p, self.training)
+        return lm.dropout(x, self.p, self.training)
 
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""
@@ -213,8 +217,8 @@ class CrossEntropyLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """The squared difference of two tensors of one shape, see :func:`lamella.nn.functional.mse_loss`."""
+    """The squared difference of two tensors of one shape, see :func:`lamella.mse_loss`."""
 
     def forward(self, input: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
         """Returns the loss: 0-d, or of the shape of ``input`` where the reduction is "none"."""
-        return functional.mse_loss(input, target, self.reduction)
+        return lm.mse_loss(input, target, reduction=self.reduction)

@@ -318,9 +318,9 @@ class Module:
         fitting = []
         for name, target in own.items():
             if name in state:
-                value = state[name] if isinstance(state[name], lm.Tensor) else lm.asarray(state[name])
+                value = state[name].detach() if isinstance(state[name], lm.Tensor) else lm.asarray(state[name])
                 if tuple(value.shape) == tuple(target.shape):
-                    fitting.append((target, value))
+                    fitting.append((target, value.astype(target.dtype)))
                 else:
                     problems.append(
                         f"{name}: shape {list(value.shape)} in the state, {list(target.shape)} in the module"
@@ -330,7 +330,7 @@ class Module:
             raise StateDictError(f"[load_state_dict] the state does not fit {type(self).__name__}:\n  {listed}")
         with lm.no_grad():
             for target, value in fitting:
-                target.copy_(value.detach().astype(target.dtype))
+                target.copy_(value)
         return missing, unexpected
 
     # ---- printing

@@ -47,7 +47,7 @@ def log_softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None =
 
 def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
     """The squared difference of two tensors."""
-    return lm.nn.functional.mse_loss(input, label, reduction)
+    return lm.mse_loss(input, label, reduction=reduction)
 
 
 def cross_entropy(input: Tensor, label: Tensor, *, reduction: str = "mean", name: str | None = None) -> Tensor:

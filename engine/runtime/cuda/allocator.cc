@@ -1,0 +1,55 @@
+#include "engine/core/allocator.h"
+
+#include "engine/runtime/cuda/check.h"
+#include "engine/runtime/cuda/device_guard.h"
+
+namespace lamella::cuda {
+namespace {
+
+class CudaAllocator final : public CachingAllocator {
+ public:
+  explicit CudaAllocator(Device device) : CachingAllocator(device), device_(device) {}
+
+ protected:
+  void* system_allocate(std::size_t bytes) override {
+    const DeviceGuard guard(device_);
+    void* pointer = nullptr;
+    const cudaError_t status = cudaMalloc(&pointer, bytes);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      return nullptr;
+    }
+    check(status, "allocate");
+    return pointer;
+  }
+
+  // Errors have nowhere to go here: while the process ends, the driver may be gone before the last tensor.
+  void system_free(void* pointer) noexcept override {
+    on_device([&] { static_cast<void>(cudaFree(pointer)); });
+  }
+  void synchronize() noexcept override {
+    on_device([] { static_cast<void>(cudaDeviceSynchronize()); });
+  }
+
+ private:
+  template <class F>
+  void on_device(F&& call) noexcept {
+    int previous = 0;
+    if (cudaGetDevice(&previous) != cudaSuccess || cudaSetDevice(device_.index) != cudaSuccess) return;
+    call();
+    static_cast<void>(cudaSetDevice(previous));
+  }
+
+  Device device_;
+};
+
+[[maybe_unused]] const bool kRegistered = [] {
+  register_allocator(DeviceType::CUDA, [](Device device) -> CachingAllocator* {
+    check_device(device);
+    return new CudaAllocator(device);
+  });
+  return true;
+}();
+
+}  // namespace
+}  // namespace lamella::cuda

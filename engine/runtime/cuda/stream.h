@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "engine/core/device.h"
+
+namespace lamella::cuda {
+
+/// The stream that this thread's work on `device` goes to; at first the default stream.
+cudaStream_t current_stream(Device device) noexcept;
+
+/// A stream of its own, which does not wait for the default stream.
+class Stream {
+ public:
+  explicit Stream(Device device);
+  /// Waits for the stream's work.
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device device() const { return device_; }
+  cudaStream_t get() const { return stream_; }
+  void synchronize() const;
+
+ private:
+  Device device_;
+  cudaStream_t stream_ = nullptr;
+};
+
+/// Sends this thread's work on a device to `stream` while it lives.
+///
+/// Memory belongs to the stream that was current when it was taken: a tensor used on another stream must live until that stream is done.
+class StreamGuard {
+ public:
+  explicit StreamGuard(const Stream& stream);
+  ~StreamGuard();
+  StreamGuard(const StreamGuard&) = delete;
+  StreamGuard& operator=(const StreamGuard&) = delete;
+
+ private:
+  Device device_;
+  cudaStream_t previous_;
+};
+
+}  // namespace lamella::cuda

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lamella::cpu {
+
+/// Softmax of contiguous rows; `log` chooses its logarithm. In and out may be the same.
+template <class T>
+struct SoftmaxKernels {
+  void (*forward)(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log) = nullptr;
+  /// From the result and its gradient.
+  void (*backward)(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t width, bool log) = nullptr;
+};
+
+struct SoftmaxTable {
+  SoftmaxKernels<float> float32;
+  SoftmaxKernels<double> float64;
+};
+
+void fill_softmax(SoftmaxTable& table);
+
+}  // namespace lamella::cpu

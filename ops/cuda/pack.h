@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace lamella::cuda {
+
+/// The unsigned integer, or vector of them, that is moved by one instruction.
+template <int kBytes>
+using Word = std::conditional_t<
+    kBytes == 1, std::uint8_t,
+    std::conditional_t<kBytes == 2, std::uint16_t,
+                       std::conditional_t<kBytes == 4, std::uint32_t, std::conditional_t<kBytes == 8, uint2, uint4>>>>;
+
+/// `n` neighboring elements, read or written as one; the address is a multiple of their size.
+template <class E, int n>
+__device__ void load_pack(const E* from, E* to) {
+  using W = Word<static_cast<int>(sizeof(E)) * n>;
+  const W word = *reinterpret_cast<const W*>(from);
+  __builtin_memcpy(to, &word, sizeof(W));
+}
+template <class E, int n>
+__device__ void store_pack(const E* from, E* to) {
+  using W = Word<static_cast<int>(sizeof(E)) * n>;
+  W word;
+  __builtin_memcpy(&word, from, sizeof(W));
+  *reinterpret_cast<W*>(to) = word;
+}
+
+}  // namespace lamella::cuda

@@ -1,0 +1,59 @@
+#include "ops/index/picks.h"
+
+#include "engine/autograd/modes.h"
+#include "ops/elementwise/list.h"
+#include "ops/movement/cast.h"
+#include "ops/reduce/extremum.h"
+#include "ops/shape/reshape.h"
+
+namespace lamella {
+namespace {
+
+[[noreturn]] void out_of_range(const char* op, std::int64_t index, std::int64_t axis, std::int64_t size) {
+  fail<IndexError>("[", op, "] index ", index, " is out of range for axis ", axis, " of size ", size);
+}
+
+/// Adds index * stride to `rows`, in one pass with the check.
+void add_picks(const Tensor& index, std::int64_t size, std::int64_t axis, std::int64_t stride, const Tensor& rows, const char* op,
+               std::int64_t lowest) {
+  const auto* from = index.data<std::int64_t>();
+  auto* to = rows.data<std::int64_t>();
+  for (std::int64_t i = 0; i < rows.numel(); ++i) {
+    std::int64_t k = from[i];
+    if (k < lowest || k >= size) out_of_range(op, k, axis, size);
+    if (k < 0) k += size;
+    to[i] += k * stride;
+  }
+}
+
+}  // namespace
+
+Tensor as_index(const Tensor& index, const char* op) {
+  if (!is_integral(index.dtype())) fail<TypeError>("[", op, "] indices must be integers, got ", index.dtype());
+  return cast(index, DType::Int64);
+}
+
+Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes, const char* op, NegativeIndex negative) {
+  const autograd::NoGrad no_grad;
+  const Device device = indices[0].device();
+  const Dims shape = indices[0].shape();
+  if (device.is_meta()) return empty({count_elements(shape)}, DType::Int64, device);
+  Tensor rows = contiguous(reshape(indices[0] * 0, Dims{-1}));
+  std::int64_t stride = 1;
+  for (std::size_t k = indices.size(); k-- > 0;) {
+    const Tensor flat = contiguous(reshape(indices[k], Dims{-1}));
+    const std::int64_t lowest = negative == NegativeIndex::FromEnd ? -sizes[k] : 0;
+    if (device.is_cpu()) {
+      add_picks(flat, sizes[k], axes[k], stride, rows, op, lowest);
+    } else {
+      // Elsewhere as a composition: the check costs one transfer, so it looks at the extremes only.
+      const Tensor bad = to_device(any((flat < lowest) | (flat >= sizes[k])), kCPU);
+      if (*bad.data<bool>()) fail<IndexError>("[", op, "] an index is out of range for axis ", axes[k], " of size ", sizes[k]);
+      rows = rows + where(flat < 0, flat + sizes[k], flat) * stride;
+    }
+    stride *= sizes[k];
+  }
+  return rows;
+}
+
+}  // namespace lamella

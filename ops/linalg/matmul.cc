@@ -1,0 +1,72 @@
+#include "ops/linalg/matmul.h"
+
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
+#include "ops/linalg/product.h"
+#include "ops/movement/cast.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+/// Both have at least two axes, one dtype, and fitting inner sizes.
+struct MatmulLayer : Function<MatmulLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "matmul";
+
+  static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b) {
+    Dims shape = a.shape();
+    if (a.ndim() > 2 || b.ndim() > 2) {
+      const auto leading = [](const Tensor& x) { return DimsView(x.shape().data(), x.ndim() - 2); };
+      shape = broadcast_shapes(leading(a), leading(b), "matmul");
+      shape.push_back(a.size(-2));
+      shape.push_back(0);
+    }
+    shape.back() = b.shape().back();
+    Tensor out = empty(shape, a.dtype(), a.device());
+    write_product(a, b, Tensor(), out, "matmul");
+    if (ctx.recording()) ctx.save_for_backward(a, b);
+    return out;
+  }
+  static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dy) {
+    const auto [a, b] = ctx.saved_tensors<2>();
+    const auto& edges = ctx.node()->edges();
+    std::array<Tensor, 2> grads;
+    if (autograd::is_needed(edges[0])) grads[0] = sum_to(apply(dy, matrix_transpose(b)), a.shape());
+    if (autograd::is_needed(edges[1])) grads[1] = sum_to(apply(matrix_transpose(a), dy), b.shape());
+    return grads;
+  }
+};
+
+}  // namespace
+
+Tensor Matmul::call(const Tensor& a, const Tensor& b) {
+  check_defined(a, info.name);
+  check_defined(b, info.name);
+  check_dtype(a, Numeric, info.name);
+  check_dtype(b, Numeric, info.name);
+  check_same_device(a, b, info.name);
+  if (a.ndim() == 0 || b.ndim() == 0) {
+    fail<ValueError>("[matmul] needs at least one axis on each side (a: ", a.shape(), ", b: ", b.shape(), ")");
+  }
+  const std::int64_t inner = b.shape()[b.ndim() == 1 ? 0 : b.ndim() - 2];
+  if (a.shape().back() != inner) {
+    fail<ValueError>("[matmul] inner sizes ", a.shape().back(), " and ", inner, " differ (a: ", a.shape(), ", b: ", b.shape(), ")");
+  }
+  const DType dtype = promote_types(a.dtype(), b.dtype());
+  if (a.dtype() != dtype || b.dtype() != dtype) return call(cast(a, dtype), cast(b, dtype));
+  if (a.ndim() == 1) return squeeze(call(expand_dims(a, 0), b), b.ndim() == 1 ? 0 : -2);
+  if (b.ndim() == 1) return squeeze(call(a, expand_dims(b, 1)), -1);
+  if (a.ndim() > 2 && b.ndim() == 2 && a.numel() > 0) {
+    // One product with all rows; its gradient for b is one product, too.
+    Dims shape = a.shape();
+    shape.back() = b.shape()[1];
+    return reshape(MatmulLayer::apply(reshape(a, {-1, inner}), b), shape);
+  }
+  return MatmulLayer::apply(a, b);
+}
+
+}  // namespace lamella

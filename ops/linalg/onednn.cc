@@ -1,0 +1,135 @@
+#ifdef LAMELLA_WITH_ONEDNN
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+
+#include "engine/core/error.h"
+#include "engine/runtime/parallel.h"
+#include "ops/linalg/product.h"
+
+namespace lamella::detail {
+namespace {
+
+/// What a primitive was made for.
+struct Key {
+  std::int64_t m, k, n, batches;
+  std::int64_t a_row, a_column, a_batch;
+  std::int64_t b_row, b_column, b_batch;
+  std::int64_t threads;
+  std::int64_t bias;
+
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+struct KeyHash {
+  std::size_t operator()(const Key& key) const noexcept {
+    const std::int64_t values[] = {key.m,      key.k,     key.n,        key.batches, key.a_row,   key.a_column,
+                                   key.a_batch, key.b_row, key.b_column, key.b_batch, key.threads, key.bias};
+    std::size_t hash = 0;
+    for (const std::int64_t value : values) hash = (hash ^ static_cast<std::size_t>(value)) * 0x9E3779B97F4A7C15u + (hash >> 29);
+    return hash;
+  }
+};
+
+dnnl::engine& engine() {
+  static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+/// A product for one set of shapes, with the memory objects that say where its operands are.
+class Product {
+ public:
+  Product(const MatrixView& a, const MatrixView& b, bool bias, std::int64_t batches)
+      : Product(describe(a, batches), describe(b, batches),
+                batches == 1 ? dense({a.rows, b.columns}) : dense({batches, a.rows, b.columns}),
+                bias ? dense(batches == 1 ? dnnl::memory::dims{1, b.columns} : dnnl::memory::dims{1, 1, b.columns}) : dnnl::memory::desc()) {}
+
+  void run(const MatrixView& a, const MatrixView& b, const float* bias, float* c, dnnl::stream& stream) {
+    a_.set_data_handle(const_cast<void*>(a.data));
+    b_.set_data_handle(const_cast<void*>(b.data));
+    c_.set_data_handle(c);
+    if (bias) bias_.set_data_handle(const_cast<float*>(bias));
+    primitive_.execute(stream, arguments_);
+    stream.wait();
+  }
+
+ private:
+  using Desc = dnnl::memory::desc;
+
+  Product(const Desc& a, const Desc& b, const Desc& c, const Desc& bias) {
+    dnnl::primitive_attr attributes;
+    // The library's own scratchpad would be shared between threads.
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const bool with_bias = bias.dims().size() != 0;
+    const auto product = with_bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
+    const dnnl::matmul::primitive_desc chosen(product, attributes, engine());
+    primitive_ = dnnl::matmul(chosen);
+    a_ = dnnl::memory(a, engine(), DNNL_MEMORY_NONE);
+    b_ = dnnl::memory(b, engine(), DNNL_MEMORY_NONE);
+    c_ = dnnl::memory(c, engine(), DNNL_MEMORY_NONE);
+    arguments_ = {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}};
+    if (with_bias) {
+      bias_ = dnnl::memory(bias, engine(), DNNL_MEMORY_NONE);
+      arguments_.emplace(DNNL_ARG_BIAS, bias_);
+    }
+    arguments_.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(chosen.scratchpad_desc(), engine()));
+  }
+
+  static Desc describe(const MatrixView& x, std::int64_t batches) {
+    constexpr auto kFloat = dnnl::memory::data_type::f32;
+    if (batches == 1) return Desc({x.rows, x.columns}, kFloat, {x.row, x.column});
+    // A matrix for all of the batch is a batch of one, which broadcasts.
+    const std::int64_t own = x.batch == 0 ? 1 : batches;
+    return Desc({own, x.rows, x.columns}, kFloat, {x.batch == 0 ? x.rows * x.columns : x.batch, x.row, x.column});
+  }
+  static Desc dense(const dnnl::memory::dims& shape) {
+    dnnl::memory::dims strides(shape.size());
+    std::int64_t step = 1;
+    for (std::size_t i = shape.size(); i-- > 0;) {
+      strides[i] = step;
+      step *= shape[i];
+    }
+    return Desc(shape, dnnl::memory::data_type::f32, strides);
+  }
+
+  dnnl::matmul primitive_;
+  dnnl::memory a_;
+  dnnl::memory b_;
+  dnnl::memory c_;
+  dnnl::memory bias_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+/// The primitives that one thread has used: making one takes as long as a product of 500 x 500 matrices.
+class Cache {
+ public:
+  Product& get(const Key& key, const MatrixView& a, const MatrixView& b, bool bias, std::int64_t batches) {
+    const auto found = products_.find(key);
+    if (found != products_.end()) return found->second;
+    if (products_.size() >= kCapacity) products_.clear();
+    return products_.try_emplace(key, a, b, bias, batches).first->second;
+  }
+  dnnl::stream stream{engine()};
+
+ private:
+  static constexpr std::size_t kCapacity = 512;
+  std::unordered_map<Key, Product, KeyHash> products_;
+};
+
+}  // namespace
+
+void onednn_product(const MatrixView& a, const MatrixView& b, const float* bias, float* c, std::int64_t batches) {
+  thread_local Cache cache;
+  share_thread_count();
+  const Key key{a.rows,   a.columns, b.columns, batches,      a.row,        a.column, a.batch, b.row,
+                b.column, b.batch,   thread_count(), bias ? 1 : 0};
+  try {
+    cache.get(key, a, b, bias != nullptr, batches).run(a, b, bias, c, cache.stream);
+  } catch (const dnnl::error& error) {
+    fail<RuntimeError>("[matmul] oneDNN failed: ", error.what());
+  }
+}
+
+}  // namespace lamella::detail
+
+#endif

@@ -1,0 +1,204 @@
+#include "ops/linalg/product.h"
+
+#include <algorithm>
+
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/launch.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/strided.h"
+#include "ops/support/device_kernels.h"
+
+namespace lamella {
+namespace {
+
+using detail::MatrixView;
+
+/// Multiplications up to which our own loop is faster than a call of a library.
+constexpr std::int64_t kSmallProduct = 16 * 16 * 16;
+constexpr std::int64_t kGrain = 32768;     // multiplications that one thread takes at a time, in our own loop
+constexpr std::int64_t kRowBlock = 128;    // rows that one thread takes at a time, in Eigen
+
+/// A matrix whose rows or whose columns lie one after the other without overlap.
+bool is_readable(const Tensor& x) {
+  const std::int64_t rows = x.size(-2);
+  const std::int64_t columns = x.size(-1);
+  const std::int64_t row = x.strides()[x.ndim() - 2];
+  const std::int64_t column = x.strides()[x.ndim() - 1];
+  return ((columns == 1 || column == 1) && (rows == 1 || row >= columns)) || ((rows == 1 || row == 1) && (columns == 1 || column >= rows));
+}
+
+/// The matrix at the front of x; strides of axes of size 1 are made up.
+MatrixView view_of_matrix(const Tensor& x) {
+  MatrixView view;
+  view.data = x.raw_data();
+  view.rows = x.size(-2);
+  view.columns = x.size(-1);
+  view.row = x.strides()[x.ndim() - 2];
+  view.column = x.strides()[x.ndim() - 1];
+  if ((view.columns == 1 || view.column == 1) && (view.rows == 1 || view.row >= view.columns)) {
+    view.column = 1;
+    if (view.rows == 1) view.row = view.columns;
+  } else {
+    view.row = 1;
+    if (view.columns == 1) view.column = view.rows;
+  }
+  return view;
+}
+
+/// Byte offsets of the matrices of x, which broadcast to `batch`.
+std::int64_t batch_offset(const Tensor& x, DimsView batch, std::int64_t i) {
+  std::int64_t offset = 0;
+  const std::size_t missing = batch.size() - (x.ndim() - 2);
+  for (std::size_t axis = batch.size(); axis-- > missing;) {
+    const std::size_t own = axis - missing;
+    if (x.shape()[own] != 1) offset += i % batch[axis] * x.strides()[own];
+    i /= batch[axis];
+  }
+  return offset * static_cast<std::int64_t>(item_size(x.dtype()));
+}
+
+/// The step from one matrix of x to the next where it is always the same: one batch axis, or several that lie like one.
+std::optional<std::int64_t> batch_step(const Tensor& x, DimsView batch) {
+  std::optional<std::int64_t> step;
+  std::int64_t run = 1;
+  const std::size_t missing = batch.size() - (x.ndim() - 2);
+  for (std::size_t axis = batch.size(); axis-- > 0;) {
+    if (batch[axis] == 1) continue;
+    const bool own = axis >= missing && x.shape()[axis - missing] != 1;
+    const std::int64_t stride = own ? x.strides()[axis - missing] : 0;
+    if (!step) {
+      step = stride;
+    } else if (stride != *step * run) {
+      return std::nullopt;
+    }
+    run *= batch[axis];
+  }
+  return step.value_or(0);
+}
+
+cpu::MatmulArgs arguments(const MatrixView& a, const MatrixView& b, void* c) {
+  return {.a = a.data,
+          .b = b.data,
+          .c = c,
+          .m = a.rows,
+          .k = a.columns,
+          .n = b.columns,
+          .a_row = a.row,
+          .a_column = a.column,
+          .b_row = b.row,
+          .b_column = b.column,
+          .c_row = b.columns};
+}
+
+/// The rows [begin, end) of a product.
+cpu::MatmulArgs part_of(const cpu::MatmulArgs& all, std::int64_t begin, std::int64_t end, std::int64_t item) {
+  cpu::MatmulArgs part = all;
+  part.a = static_cast<const char*>(all.a) + begin * all.a_row * item;
+  part.c = static_cast<char*>(all.c) + begin * all.c_row * item;
+  part.m = end - begin;
+  return part;
+}
+
+void product_on_cpu(Tensor a, Tensor b, const Tensor& bias, const Tensor& out, const char* op) {
+  const auto column = static_cast<std::size_t>(out.dtype());
+  const cpu::MatmulKernels& kernels = cpu_kernels().matmul;
+  const auto item = static_cast<std::int64_t>(item_size(out.dtype()));
+  const std::int64_t work = a.size(-2) * a.size(-1) * b.size(-1);
+  const DimsView batch(out.shape().data(), out.ndim() - 2);
+  const std::int64_t batches = count_elements(batch);
+  const HostRelease release(work * batches);
+
+  const auto for_each_matrix = [&](std::int64_t begin, std::int64_t end, auto&& multiply) {
+    MatrixView av = view_of_matrix(a);
+    MatrixView bv = view_of_matrix(b);
+    const auto* a_data = static_cast<const char*>(av.data);
+    const auto* b_data = static_cast<const char*>(bv.data);
+    for (std::int64_t i = begin; i < end; ++i) {
+      av.data = a_data + batch_offset(a, batch, i);
+      bv.data = b_data + batch_offset(b, batch, i);
+      multiply(arguments(av, bv, out->data + i * av.rows * bv.columns * item));
+    }
+  };
+
+  if (work <= kSmallProduct || is_integral(out.dtype())) {
+    if (!is_readable(a)) a = contiguous(a);
+    if (!is_readable(b)) b = contiguous(b);
+    const auto kernel = require_kernel(kernels.small[column], op, out.dtype());
+    if (batches == 1) {
+      for_each_matrix(0, 1, [&](const cpu::MatmulArgs& all) {
+        parallel_for(0, all.m, std::max<std::int64_t>(1, kGrain / (all.k * all.n)),
+                     [&](std::int64_t first, std::int64_t last) { kernel(part_of(all, first, last, item)); });
+      });
+    } else {
+      parallel_for(0, batches, std::max<std::int64_t>(1, kGrain / work),
+                   [&](std::int64_t begin, std::int64_t end) { for_each_matrix(begin, end, kernel); });
+    }
+    return;
+  }
+  if (!is_readable(a)) a = contiguous(a);
+  if (!is_readable(b)) b = contiguous(b);
+#ifdef LAMELLA_WITH_ONEDNN
+  if (out.dtype() == DType::Float32) {
+    MatrixView av = view_of_matrix(a);
+    MatrixView bv = view_of_matrix(b);
+    const float* const added = bias.defined() ? bias.data<float>() : nullptr;
+    const auto a_step = batch_step(a, batch);
+    const auto b_step = batch_step(b, batch);
+    if (a_step && b_step) {
+      av.batch = *a_step;
+      bv.batch = *b_step;
+      detail::onednn_product(av, bv, added, out.data<float>(), batches);
+    } else {
+      for_each_matrix(0, batches, [&](const cpu::MatmulArgs& one) {
+        av.data = one.a;
+        bv.data = one.b;
+        detail::onednn_product(av, bv, added, static_cast<float*>(one.c), 1);
+      });
+    }
+    return;
+  }
+#endif
+  const auto kernel = require_kernel(kernels.large[column], op, out.dtype());
+  for_each_matrix(0, batches, [&](const cpu::MatmulArgs& all) {
+    parallel_for(0, all.m, kRowBlock, [&](std::int64_t first, std::int64_t last) {
+      // Blocks of a fixed size, so that the bits do not depend on how many threads share them.
+      for (std::int64_t row = first; row < last; row += kRowBlock) kernel(part_of(all, row, std::min(row + kRowBlock, last), item));
+    });
+  });
+}
+
+/// Whether product_on_cpu() adds the bias itself.
+bool adds_bias(const Tensor& a, const Tensor& b, const Tensor& out) {
+#ifdef LAMELLA_WITH_ONEDNN
+  return out.device().is_cpu() && out.dtype() == DType::Float32 && a.size(-2) * a.size(-1) * b.size(-1) > kSmallProduct;
+#else
+  static_cast<void>(a);
+  static_cast<void>(b);
+  static_cast<void>(out);
+  return false;
+#endif
+}
+
+}  // namespace
+
+void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op) {
+  if (out.device().is_meta() || out.numel() == 0) return;
+  bool bias_added = false;
+  if (a.size(-1) == 0) {
+    write_value(out, 0, op);
+  } else if (out.device().is_cpu()) {
+    product_on_cpu(a, b, bias, out, op);
+    bias_added = adds_bias(a, b, out);
+  } else {
+    device_kernel<&DeviceKernels::matmul>(out.device(), op)(a, b, out);
+  }
+  if (bias.defined() && !bias_added) {
+    const Tensor operands[] = {out, bias};
+    launch_elementwise(elementwise_op<Add>(), -1, operands, out, out.dtype());
+  }
+}
+
+}  // namespace lamella

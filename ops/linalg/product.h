@@ -1,0 +1,35 @@
+#pragma once
+
+#include "engine/core/tensor.h"
+
+namespace lamella {
+
+/// Whether matrix products of this dtype have a kernel on the CPU: float32, float64, int32 and int64.
+inline constexpr DTypeSet kProductDTypes{DType::Int32, DType::Int64, DType::Float32, DType::Float64};
+
+/// out = a @ b + bias, for batches of matrices [.., m, k] and [.., k, n] whose leading axes broadcast to those of `out`, which is
+/// contiguous; `bias` has the shape [n], or is undefined. Not recorded; nothing happens on meta.
+///
+/// On the CPU small products and those of integers are ours, float32 goes to oneDNN where the library was built with it, everything
+/// else to Eigen. Transposed matrices are read in place.
+void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
+
+namespace detail {
+
+/// One matrix, or a batch of them at equal steps (0: always the same one). Strides in elements; one of row and column is 1.
+struct MatrixView {
+  const void* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+  std::int64_t batch = 0;
+};
+
+#ifdef LAMELLA_WITH_ONEDNN
+/// c = a @ b + bias (null for none), in float32; c lies row after row, matrix after matrix.
+void onednn_product(const MatrixView& a, const MatrixView& b, const float* bias, float* c, std::int64_t batches);
+#endif
+
+}  // namespace detail
+}  // namespace lamella

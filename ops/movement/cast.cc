@@ -1,0 +1,77 @@
+#include "ops/movement/cast.h"
+
+#include "engine/autograd/function.h"
+#include "ops/movement/strided.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+/// A contiguous copy in `dtype`; the gradient is cast back.
+struct CastLayer : Function<CastLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "cast";
+
+  static Tensor forward(Context& ctx, const Tensor& x, DType dtype) {
+    if (ctx.recording()) ctx.input_metas.emplace_back(x);
+    Tensor out = empty(x.shape(), dtype, x.device());
+    write_values(out, x, "cast");
+    return out;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) { return cast(dy, ctx.input_metas[0].dtype); }
+};
+
+struct CloneLayer : Function<CloneLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "clone";
+
+  static Tensor forward(Context&, const Tensor& x) {
+    Tensor out = empty_like(x);
+    write_values(out, x, "clone");
+    return out;
+  }
+  static Tensor backward(Context&, const Tensor& dy) { return dy; }
+};
+
+struct ToDeviceLayer : Function<ToDeviceLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "to_device";
+
+  static Tensor forward(Context& ctx, const Tensor& x, Device device) {
+    if (ctx.recording()) ctx.input_metas.emplace_back(x);
+    Tensor out = empty(x.shape(), x.dtype(), device);
+    write_values(out, x, "to_device");
+    return out;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) { return to_device(dy, ctx.input_metas[0].device); }
+};
+
+}  // namespace
+
+Tensor Cast::call(const Tensor& x, DType dtype) {
+  check_defined(x, "cast");
+  return x.dtype() == dtype ? x : CastLayer::apply(x, dtype);
+}
+
+Tensor AsType::call(const Tensor& x, DType dtype, bool copy) {
+  check_defined(x, "astype");
+  if (x.dtype() == dtype) return copy ? clone(x) : x;
+  return CastLayer::apply(x, dtype);
+}
+
+Tensor Clone::call(const Tensor& x) {
+  check_defined(x, "clone");
+  return CloneLayer::apply(x);
+}
+
+Tensor Contiguous::call(const Tensor& x) {
+  check_defined(x, "contiguous");
+  return x.is_contiguous() ? x : CloneLayer::apply(x);
+}
+
+Tensor ToDevice::call(const Tensor& x, std::optional<Device> device) {
+  check_defined(x, "to_device");
+  return !device || x.device() == *device ? x : ToDeviceLayer::apply(x, *device);
+}
+
+}  // namespace lamella

@@ -1,0 +1,132 @@
+#include "ops/movement/cuda/kernels.h"
+
+#include <bit>
+#include <cstring>
+
+#include "engine/runtime/cuda/check.h"
+#include "ops/cuda/pack.h"
+#include "ops/cuda/strided.h"
+#include "ops/movement/convert.h"
+
+namespace lamella::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kPerThread = 4;
+
+struct MoveArgs {
+  std::uint32_t elements;
+  char* out;
+  const char* in;
+  StridedIndex<2> index;
+};
+
+MoveArgs make_args(const StridedLoop& loop) {
+  return {static_cast<std::uint32_t>(loop.elements), loop.out, loop.operands > 0 ? loop.in[0] : nullptr, make_index<2>(loop)};
+}
+
+std::uint32_t block_count(std::uint32_t elements) { return (elements + kThreads * kPerThread - 1) / (kThreads * kPerThread); }
+
+/// Calls f(i) for this thread's elements; neighboring threads have neighboring ones.
+template <class F>
+__device__ void for_each_element(std::uint32_t elements, F&& f) {
+  const std::uint32_t first = blockIdx.x * (kThreads * kPerThread) + threadIdx.x;
+#pragma unroll
+  for (int k = 0; k < kPerThread; ++k) {
+    const std::uint32_t i = first + k * kThreads;
+    if (i < elements) f(i);
+  }
+}
+
+template <class W>
+__global__ void __launch_bounds__(kThreads) copy_kernel(const __grid_constant__ MoveArgs args) {
+  for_each_element(args.elements, [&](std::uint32_t i) {
+    std::int64_t offsets[2];
+    args.index.locate(i, offsets);
+    reinterpret_cast<W*>(args.out)[offsets[0]] = reinterpret_cast<const W*>(args.in)[offsets[1]];
+  });
+}
+
+template <class W>
+__global__ void __launch_bounds__(kThreads) fill_kernel(const __grid_constant__ MoveArgs args, const W value) {
+  for_each_element(args.elements, [&](std::uint32_t i) {
+    std::int64_t offsets[1];
+    args.index.locate(i, offsets);
+    reinterpret_cast<W*>(args.out)[offsets[0]] = value;
+  });
+}
+
+/// Calls f with the element at `from`, as the Middle of its dtype. One kernel for all dtypes: the choice is the same for all threads.
+template <std::size_t I = 0, class F>
+__device__ void read_middle(DType dtype, const char* from, std::int64_t offset, F&& f) {
+  if constexpr (I < kDTypeCount) {
+    if (dtype == static_cast<DType>(I)) {
+      using From = cpp_type<static_cast<DType>(I)>;
+      f(convert<Middle<From>>(reinterpret_cast<const From*>(from)[offset]));
+    } else {
+      read_middle<I + 1>(dtype, from, offset, f);
+    }
+  }
+}
+
+template <class To>
+__global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ MoveArgs args, const DType from) {
+  for_each_element(args.elements, [&](std::uint32_t i) {
+    std::int64_t offsets[2];
+    args.index.locate(i, offsets);
+    read_middle(from, args.in, offsets[1],
+                [&](auto value) { reinterpret_cast<To*>(args.out)[offsets[0]] = convert<To>(value); });
+  });
+}
+
+/// Calls f.operator()<W>() with the word of `bytes` bytes.
+template <class F>
+void visit_word(int bytes, F&& f) {
+  switch (bytes) {
+    case 1:
+      return f.template operator()<Word<1>>();
+    case 2:
+      return f.template operator()<Word<2>>();
+    case 4:
+      return f.template operator()<Word<4>>();
+    case 8:
+      return f.template operator()<Word<8>>();
+    default:
+      return f.template operator()<Word<16>>();
+  }
+}
+
+}  // namespace
+
+void launch_copy(const StridedLoop& loop, int item_bytes, cudaStream_t stream) {
+  for_each_part(loop, item_bytes, &item_bytes, [&](const StridedLoop& part) {
+    const MoveArgs args = make_args(part);
+    visit_word(item_bytes, [&]<class W>() { copy_kernel<W><<<block_count(args.elements), kThreads, 0, stream>>>(args); });
+    check_launch("copy");
+  });
+}
+
+void launch_cast(const StridedLoop& loop, DType to, DType from, cudaStream_t stream) {
+  const int to_bytes = static_cast<int>(item_size(to));
+  const int from_bytes = static_cast<int>(item_size(from));
+  for_each_part(loop, to_bytes, &from_bytes, [&](const StridedLoop& part) {
+    const MoveArgs args = make_args(part);
+    visit<AnyDType>(to, "cast",
+                    [&]<class To>() { cast_kernel<To><<<block_count(args.elements), kThreads, 0, stream>>>(args, from); });
+    check_launch("cast");
+  });
+}
+
+void launch_fill(const StridedLoop& loop, int item_bytes, const void* value, cudaStream_t stream) {
+  for_each_part(loop, item_bytes, nullptr, [&](const StridedLoop& part) {
+    const MoveArgs args = make_args(part);
+    visit_word(item_bytes, [&]<class W>() {
+      W word;
+      std::memcpy(&word, value, sizeof word);
+      fill_kernel<W><<<block_count(args.elements), kThreads, 0, stream>>>(args, word);
+    });
+    check_launch("fill");
+  });
+}
+
+}  // namespace lamella::cuda

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "engine/core/dtype.h"
+#include "ops/elementwise/launch.h"
+
+namespace lamella::cuda {
+
+// Kernels over a loop without operands on the host. The loops' pointers are on the current device.
+
+/// Copies operand 0's elements, of `item_bytes` each (1, 2, 4, 8 or 16), to the output.
+void launch_copy(const StridedLoop& loop, int item_bytes, cudaStream_t stream);
+/// The same with conversion.
+void launch_cast(const StridedLoop& loop, DType to, DType from, cudaStream_t stream);
+/// Sets every element of the output to the one at `value`, in host memory.
+void launch_fill(const StridedLoop& loop, int item_bytes, const void* value, cudaStream_t stream);
+
+}  // namespace lamella::cuda

@@ -1,0 +1,128 @@
+#include "ops/movement/in_place.h"
+
+#include "engine/autograd/recorder.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/formula.h"
+#include "ops/elementwise/launch.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/strided.h"
+#include "ops/shape/broadcast.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+/// Bool, integers, floating, complex: in-place results may not rise in this order.
+int kind_of(DType dtype) { return dtype == DType::Bool ? 0 : is_integral(dtype) ? 1 : is_floating(dtype) ? 2 : 3; }
+
+void check_result(const Tensor& x, DType result, const char* op) {
+  if (kind_of(result) > kind_of(x.dtype())) {
+    fail<TypeError>("[", op, "] a result of dtype ", result, " cannot be written into a tensor of dtype ", x.dtype());
+  }
+}
+
+void check_shape(const Tensor& x, DimsView other, const char* op) {
+  if (!broadcasts_to(other, x.shape())) {
+    fail<ValueError>("[", op, "] shape ", to_string(other), " does not broadcast to the tensor's, ", x.shape());
+  }
+}
+
+/// One of add_, sub_, mul_, div_.
+template <class Op>
+Tensor update(const Tensor& x, const Operand& other, const char* op) {
+  check_defined(x, op);
+  check_writable(x, op);
+  const Tensor* tensor = other.is_number() ? nullptr : &other.tensor();
+  if (tensor) {
+    check_defined(*tensor, op);
+    check_shape(x, tensor->shape(), op);
+  }
+  if (autograd::records_in_place(op, x, tensor ? *tensor : Tensor())) {
+    // What the gradient reads must not be what is overwritten.
+    constexpr bool kReadsOperands = kReads<Op, 0> != kReads<Add, 0>;
+    const Tensor before = kReadsOperands ? clone(x) : x;
+    const Tensor result = tensor && tensor->same(x) ? Op::call(before, before) : Op::call(before, other);
+    check_result(x, result.dtype(), op);
+    const Tensor kept = cast(result, x.dtype());
+    write_values(x, kept, op);
+    mark_written(x, op);
+    autograd::take_place(x, kept);
+    return x;
+  }
+  const autograd::NoGrad no_grad;
+  const bool direct = Op::info.dtypes.contains(x.dtype()) &&
+                      (tensor ? tensor->dtype() == x.dtype() && tensor->device() == x.device()
+                              : other.number().kind() != Scalar::Kind::Float || is_differentiable(x.dtype())) &&
+                      (tensor || x.dtype() != DType::Bool);
+  if (direct) {
+    Tensor y = tensor ? *tensor : number_tensor(other.number(), x.dtype());
+    if (tensor && !(y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides()) && may_overlap(x, y)) y = clone(y);
+    const Tensor operands[] = {x, y};
+    launch_elementwise(elementwise_op<Op>(), -1, operands, x, x.dtype());
+  } else {
+    const Tensor result = Op::call(x, other);
+    check_result(x, result.dtype(), op);
+    write_values(x, result, op);
+  }
+  mark_written(x, op);
+  if (tensor) {
+    const Tensor* const inputs[] = {tensor};
+    autograd::note_derived(inputs, x);
+  }
+  return x;
+}
+
+}  // namespace
+
+void check_writable(const Tensor& x, const char* op) {
+  if (x->storage->read_only) fail<RuntimeError>("[", op, "] the tensor's memory is read-only");
+  if (has_repeated_elements(x)) {
+    fail<RuntimeError>("[", op, "] cannot write into a broadcast tensor, whose elements share memory; work on a copy (clone())");
+  }
+}
+
+Tensor AddInPlace::call(const Tensor& x, const Operand& other) { return update<Add>(x, other, "add_"); }
+Tensor SubtractInPlace::call(const Tensor& x, const Operand& other) { return update<Subtract>(x, other, "sub_"); }
+Tensor MultiplyInPlace::call(const Tensor& x, const Operand& other) { return update<Multiply>(x, other, "mul_"); }
+Tensor DivideInPlace::call(const Tensor& x, const Operand& other) { return update<Divide>(x, other, "div_"); }
+
+Tensor CopyInPlace::call(const Tensor& x, const Operand& source) {
+  constexpr const char* kOp = "copy_";
+  check_defined(x, kOp);
+  if (source.is_number()) return fill_(x, source.number());
+  const Tensor& from = source.tensor();
+  check_defined(from, kOp);
+  check_writable(x, kOp);
+  check_shape(x, from.shape(), kOp);
+  if (from.same(x)) return x;
+  if (autograd::records_in_place(kOp, x, from)) {
+    Tensor result = broadcast_to(to_device(cast(from, x.dtype()), x.device()), x.shape());
+    if (may_overlap(x, result)) result = clone(result);
+    write_values(x, result, kOp);
+    mark_written(x, kOp);
+    autograd::take_place(x, result);
+    return x;
+  }
+  const autograd::NoGrad no_grad;
+  const Tensor values = broadcast_to(from, x.shape());
+  write_values(x, may_overlap(x, values) ? clone(values) : values, kOp);
+  mark_written(x, kOp);
+  const Tensor* const inputs[] = {&from};
+  autograd::note_derived(inputs, x);
+  return x;
+}
+
+Tensor FillInPlace::call(const Tensor& x, Scalar value) {
+  constexpr const char* kOp = "fill_";
+  check_defined(x, kOp);
+  check_writable(x, kOp);
+  const bool recorded = autograd::records_in_place(kOp, x, Tensor());
+  write_value(x, value, kOp);
+  mark_written(x, kOp);
+  if (recorded) autograd::take_place(x, Tensor());
+  return x;
+}
+
+Tensor ZeroInPlace::call(const Tensor& x) { return fill_(x, 0); }
+
+}  // namespace lamella

@@ -1,0 +1,175 @@
+#include "ops/movement/strided.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+#include "ops/operand.h"
+#include "ops/support/device_kernels.h"
+
+namespace lamella {
+namespace {
+
+constexpr std::int64_t kGrain = 32768;  // elements that one thread takes at a time
+
+struct Axis {
+  std::int64_t size;
+  std::int64_t to;
+  std::int64_t from;
+};
+
+/// The axes ordered by where they lead in `to`, largest step first, neighbors merged where both sides allow.
+SmallVector<Axis, 5> merged_axes(DimsView shape, DimsView to, DimsView from) {
+  SmallVector<Axis, 5> axes;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != 1) axes.push_back({shape[i], to[i], from[i]});
+  }
+  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return std::abs(a.to) > std::abs(b.to); });
+  SmallVector<Axis, 5> merged;
+  for (const Axis& axis : axes) {
+    Axis* const last = merged.empty() ? nullptr : &merged.back();
+    if (last && last->to == axis.to * axis.size && last->from == axis.from * axis.size) {
+      *last = {last->size * axis.size, axis.to, axis.from};
+    } else {
+      merged.push_back(axis);
+    }
+  }
+  return merged;
+}
+
+Dims byte_strides(const Tensor& x) {
+  Dims strides = x.strides();
+  for (std::int64_t& stride : strides) stride *= static_cast<std::int64_t>(item_size(x.dtype()));
+  return strides;
+}
+
+/// The first and the one past the last byte that x's elements occupy.
+std::pair<const char*, const char*> extent(const Tensor& x) {
+  const char* low = x->data;
+  const char* high = x->data;
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    const std::int64_t reach = (x.shape()[i] - 1) * x.strides()[i] * static_cast<std::int64_t>(item_size(x.dtype()));
+    (reach < 0 ? low : high) += reach;
+  }
+  return {low, high + item_size(x.dtype())};
+}
+
+}  // namespace
+
+void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, DimsView to_strides, const char* from,
+                 DimsView from_strides) {
+  auto axes = merged_axes(shape, to_strides, from_strides);
+  cpu::Copy2d all{.to = to, .from = from};
+  if (!axes.empty()) {
+    all.inner = axes.back().size;
+    all.to_inner = axes.back().to;
+    all.from_inner = axes.back().from;
+    axes.pop_back();
+  }
+  if (axes.empty()) {
+    parallel_for(0, all.inner, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      cpu::Copy2d part = all;
+      part.to += begin * all.to_inner;
+      part.from += begin * all.from_inner;
+      part.inner = end - begin;
+      kernel(part);
+    });
+    return;
+  }
+  // The second axis of a kernel call is the one along which `from` is densest: a transposition then sees both dense axes.
+  const auto densest = std::min_element(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
+    return std::abs(a.from) < std::abs(b.from);
+  });
+  const bool transposed = std::abs(densest->from) < std::abs(all.from_inner);
+  const Axis second = transposed ? *densest : axes.back();
+  axes.erase(transposed ? densest : axes.end() - 1);
+  all.to_outer = second.to;
+  all.from_outer = second.from;
+  std::int64_t blocks = 1;
+  for (const Axis& axis : axes) blocks *= axis.size;
+  // Rows are the combinations of all axes but the innermost; a part is a run of them.
+  const std::int64_t rows = blocks * second.size;
+  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, all.inner));
+  parallel_for(0, rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      const std::int64_t first = begin % second.size;
+      cpu::Copy2d part = all;
+      part.outer = std::min(second.size - first, end - begin);
+      std::int64_t to_offset = first * second.to;
+      std::int64_t from_offset = first * second.from;
+      std::int64_t block = begin / second.size;
+      for (std::size_t i = axes.size(); i-- > 0;) {
+        to_offset += block % axes[i].size * axes[i].to;
+        from_offset += block % axes[i].size * axes[i].from;
+        block /= axes[i].size;
+      }
+      part.to += to_offset;
+      part.from += from_offset;
+      kernel(part);
+      begin += part.outer;
+    }
+  });
+}
+
+void write_values(const Tensor& to, const Tensor& from, const char* op) {
+  if (to.device().is_meta() || to.numel() == 0) return;
+  if (from.device().is_meta()) fail<RuntimeError>("[", op, "] a meta tensor has no data to copy to ", to.device());
+  if (!to.device().is_cpu() || !from.device().is_cpu()) {
+    const Device device = to.device().is_cpu() ? from.device() : to.device();
+    device_kernel<&DeviceKernels::copy>(device, op)(to, from);
+    return;
+  }
+  const HostRelease release(to.numel());
+  const cpu::MovementKernels& kernels = cpu_kernels().movement;
+  const auto to_item = static_cast<std::int64_t>(item_size(to.dtype()));
+  const auto from_item = static_cast<std::int64_t>(item_size(from.dtype()));
+  const auto kernel = to.dtype() == from.dtype() ? kernels.copy[std::countr_zero(item_size(to.dtype()))]
+                                                 : kernels.cast[static_cast<std::size_t>(to.dtype())][static_cast<std::size_t>(from.dtype())];
+  if (to.is_contiguous() && from.is_contiguous()) {
+    const std::int64_t sizes[] = {to.numel()};
+    const std::int64_t to_strides[] = {to_item};
+    const std::int64_t from_strides[] = {from_item};
+    run_strided(kernel, sizes, to->data, to_strides, from->data, from_strides);
+  } else {
+    run_strided(kernel, to.shape(), to->data, byte_strides(to), from->data, byte_strides(from));
+  }
+}
+
+void write_value(const Tensor& to, Scalar value, const char* op) {
+  if (to.device().is_meta() || to.numel() == 0) return;
+  const Tensor number = number_tensor(value, to.dtype());
+  if (!to.device().is_cpu()) {
+    device_kernel<&DeviceKernels::fill>(to.device(), op)(to, number.raw_data());
+    return;
+  }
+  const HostRelease release(to.numel());
+  const auto kernel = cpu_kernels().movement.fill[std::countr_zero(item_size(to.dtype()))];
+  const Dims still(to.ndim(), 0);
+  if (to.is_contiguous()) {
+    const std::int64_t sizes[] = {to.numel()};
+    const std::int64_t to_strides[] = {static_cast<std::int64_t>(item_size(to.dtype()))};
+    const std::int64_t none[] = {0};
+    run_strided(kernel, sizes, to->data, to_strides, number->data, none);
+  } else {
+    run_strided(kernel, to.shape(), to->data, byte_strides(to), number->data, still);
+  }
+}
+
+bool may_overlap(const Tensor& a, const Tensor& b) {
+  if (!a->data || !b->data || a.numel() == 0 || b.numel() == 0) return false;
+  const auto [a_low, a_high] = extent(a);
+  const auto [b_low, b_high] = extent(b);
+  return a_low < b_high && b_low < a_high;
+}
+
+bool has_repeated_elements(const Tensor& x) {
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    if (x.shape()[i] > 1 && x.strides()[i] == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace lamella

@@ -1,0 +1,69 @@
+#include "ops/nn/linear.h"
+
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
+#include "ops/linalg/matmul.h"
+#include "ops/linalg/product.h"
+#include "ops/movement/cast.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+/// Rows of x; the bias may be absent.
+struct LinearLayer : Function<LinearLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linear";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+    Tensor out = empty({x.size(0), weight.size(0)}, x.dtype(), x.device());
+    write_product(x, make_view(weight, DimsView{{weight.size(1), weight.size(0)}}, DimsView{{weight.strides()[1], weight.strides()[0]}}),
+                  bias.value_or(Tensor()), out, "linear");
+    if (ctx.recording()) ctx.save_for_backward(x, weight);
+    return out;
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const auto [x, weight] = ctx.saved_tensors<2>();
+    const auto& edges = ctx.node()->edges();
+    TensorList grads(edges.size());
+    if (autograd::is_needed(edges[0])) grads[0] = matmul(dy, weight);
+    if (autograd::is_needed(edges[1])) grads[1] = matmul(matrix_transpose(dy), x);
+    if (edges.size() > 2 && autograd::is_needed(edges[2])) grads[2] = sum(dy, 0);
+    return grads;
+  }
+};
+
+}  // namespace
+
+Tensor Linear::call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+  check_defined(x, info.name);
+  check_defined(weight, info.name);
+  if (bias) check_defined(*bias, info.name);
+  if (weight.ndim() != 2) fail<ValueError>("[linear] weight must have the shape [out, in], got ", weight.shape());
+  if (x.ndim() == 0 || x.shape().back() != weight.size(1)) {
+    fail<ValueError>("[linear] the last size of x and weight's differ (x: ", x.shape(), ", weight: ", weight.shape(), ")");
+  }
+  if (bias && (bias->ndim() != 1 || bias->size(0) != weight.size(0))) {
+    fail<ValueError>("[linear] bias must have the shape [", weight.size(0), "], got ", bias->shape());
+  }
+  check_same_device(x, weight, info.name);
+  if (bias) check_same_device(x, *bias, info.name);
+  DType dtype = promote_types(x.dtype(), weight.dtype());
+  if (bias) dtype = promote_types(dtype, bias->dtype());
+  if (!is_floating(dtype)) fail<TypeError>("[linear] does not take dtype ", dtype);
+  const Tensor values = cast(x, dtype);
+  const Tensor matrix = cast(weight, dtype);
+  std::optional<Tensor> added;
+  if (bias) added = contiguous(cast(*bias, dtype));
+  if (x.ndim() == 2) return LinearLayer::apply(values, matrix, added);
+  Dims shape = x.shape();
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i + 1 < shape.size(); ++i) rows *= shape[i];
+  shape.back() = weight.size(0);
+  return reshape(LinearLayer::apply(reshape(values, {rows, weight.size(1)}), matrix, added), shape);
+}
+
+}  // namespace lamella

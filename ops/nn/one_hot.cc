@@ -1,0 +1,19 @@
+#include "ops/nn/one_hot.h"
+
+#include "ops/creation/creation.h"
+#include "ops/elementwise/list.h"
+#include "ops/index/picks.h"
+#include "ops/movement/cast.h"
+#include "ops/shape/reshape.h"
+
+namespace lamella {
+
+Tensor OneHot::call(const Tensor& x, std::int64_t num_classes) {
+  if (num_classes < 0) fail<ValueError>("[one_hot] num_classes cannot be negative, got ", num_classes);
+  const Tensor classes = as_index(x, "one_hot");
+  const Tensor checked[] = {classes};
+  pick_rows(checked, Dims{num_classes}, Dims{0}, "one_hot", NegativeIndex::Refuse);
+  return cast(expand_dims(classes, -1) == arange(0, Scalar(num_classes), 1, DType::Int64, x.device()), DType::Int64);
+}
+
+}  // namespace lamella

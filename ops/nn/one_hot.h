@@ -1,0 +1,21 @@
+#pragma once
+
+#include "engine/core/tensor.h"
+#include "ops/op_info.h"
+
+namespace lamella {
+
+struct OneHot {
+  static constexpr OpInfo info{.name = "one_hot",
+                               .doc = "A new last axis of length num_classes that holds 1 at the element's value and 0 elsewhere, as int64. "
+                                      "IndexError for a value outside [0, num_classes).",
+                               .parameters = "x, /, num_classes",
+                               .example = "one_hot(asarray([0, 2]), 3)",
+                               .reference = "np.eye(num_classes, dtype='int64')[x]",
+                               .dtypes = Integral};
+  static Tensor call(const Tensor& x, std::int64_t num_classes);
+};
+
+inline Tensor one_hot(const Tensor& x, std::int64_t num_classes) { return OneHot::call(x, num_classes); }
+
+}  // namespace lamella

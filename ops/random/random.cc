@@ -1,0 +1,184 @@
+#include "ops/random/random.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/autograd/modes.h"
+#include "engine/core/host.h"
+#include "engine/runtime/generator.h"
+#include "engine/runtime/parallel.h"
+#include "ops/elementwise/list.h"
+#include "ops/movement/cast.h"
+#include "ops/random/launch.h"
+
+namespace lamella {
+namespace {
+
+using random::Fill;
+
+constexpr std::int64_t kGrainBlocks = 4096;
+
+std::array<FillLauncher, kDeviceTypeCount> launchers{};
+
+/// A value in [low, high): rounding must not reach the upper bound.
+template <class T>
+T scale_uniform(T unit, double low, double high) {
+  const T value = static_cast<T>(low) + unit * static_cast<T>(high - low);
+  return value < static_cast<T>(high) || low == high ? value : std::nextafter(static_cast<T>(high), static_cast<T>(low));
+}
+
+/// Two normal numbers from two uniform ones; 1 - u lies in (0, 1], where the logarithm is finite.
+template <class T>
+std::array<T, 2> box_muller(T u, T v) {
+  const T radius = std::sqrt(-2 * std::log(1 - u));
+  const T angle = 2 * std::numbers::pi_v<T> * v;
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+template <class T>
+std::array<T, 16 / sizeof(T)> floats_of(const Philox::Block& w, const Fill& fill) {
+  std::array<T, 16 / sizeof(T)> values;
+  if constexpr (sizeof(T) == 4) {
+    for (std::size_t i = 0; i < 4; ++i) values[i] = random::unit_float(w[i]);
+  } else {
+    for (std::size_t i = 0; i < 2; ++i) values[i] = random::unit_double(w[2 * i], w[2 * i + 1]);
+  }
+  if (fill.kind == Fill::Kind::Uniform) {
+    for (T& value : values) value = scale_uniform(value, fill.low, fill.high);
+    return values;
+  }
+  for (std::size_t i = 0; i < values.size(); i += 2) {
+    const auto pair = box_muller(values[i], values[i + 1]);
+    for (std::size_t k = 0; k < 2; ++k) values[i + k] = static_cast<T>(fill.low) + static_cast<T>(fill.high) * pair[k];
+  }
+  return values;
+}
+
+template <class T>
+auto values_of(const Philox::Block& w, const Fill& fill) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return floats_of<T>(w, fill);
+  } else {
+    std::array<T, random::kIntegersPerBlock> values;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::uint64_t pick = random::below(w[2 * i], w[2 * i + 1], fill.range);
+      values[i] = static_cast<T>(static_cast<std::uint64_t>(fill.first) + pick);
+    }
+    return values;
+  }
+}
+
+template <class T>
+void fill_cpu(T* out, std::int64_t count, const Fill& fill) {
+  constexpr auto kPerBlock = static_cast<std::int64_t>(std::tuple_size_v<decltype(values_of<T>({}, {}))>);
+  const HostRelease release(count);
+  parallel_for(0, (count + kPerBlock - 1) / kPerBlock, kGrainBlocks, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      const auto values = values_of<T>(Philox::at(fill.seed, fill.offset + static_cast<std::uint64_t>(block)), fill);
+      const std::int64_t at = block * kPerBlock;
+      std::copy_n(values.begin(), std::min(kPerBlock, count - at), out + at);
+    }
+  });
+}
+
+/// Fills a new tensor. Every element has its own part of the stream, whatever else is drawn at the same time.
+Tensor make(const Dims& shape, DType dtype, Device device, Fill fill, const char* op) {
+  const Tensor out = empty(shape, dtype, device);
+  if (device.is_meta() || out.numel() == 0) return out;
+  const std::int64_t per_block = fill.kind == Fill::Kind::Integer ? random::kIntegersPerBlock
+                                 : dtype == DType::Float64        ? random::kDoublesPerBlock
+                                                                  : random::kFloatsPerBlock;
+  const GeneratorState state = default_generator().reserve(static_cast<std::uint64_t>((out.numel() + per_block - 1) / per_block));
+  fill.seed = state.seed;
+  fill.offset = state.offset;
+  if (!device.is_cpu()) {
+    const FillLauncher launcher = launchers[static_cast<std::size_t>(device.type)];
+    if (!launcher) fail<NotImplementedError>("[", op, "] has no kernel for device ", device);
+    launcher(device, dtype, fill, out.raw_data(), out.numel());
+    return out;
+  }
+  visit<Integral | DTypeSet{DType::Float32, DType::Float64}>(dtype, op, [&]<class T> { fill_cpu(out.data<T>(), out.numel(), fill); });
+  return out;
+}
+
+Tensor make_floats(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Fill fill, const char* op) {
+  const DType wanted = dtype.value_or(DType::Float32);
+  if (!is_floating(wanted)) fail<TypeError>("[", op, "] dtype must be floating, got ", wanted);
+  if (!KernelDTypes.contains(wanted)) return cast(make(shape, DType::Float32, device.value_or(kCPU), fill, op), wanted);
+  return make(shape, wanted, device.value_or(kCPU), fill, op);
+}
+
+}  // namespace
+
+void register_fill_launcher(DeviceType type, FillLauncher launcher) { launchers[static_cast<std::size_t>(type)] = launcher; }
+
+void seed(std::uint64_t seed) { default_generator().seed(seed); }
+
+Tensor Rand::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
+  return make_floats(shape, dtype, device, {.kind = Fill::Kind::Uniform, .seed = 0, .offset = 0}, "rand");
+}
+
+Tensor Randn::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
+  return make_floats(shape, dtype, device, {.kind = Fill::Kind::Normal, .seed = 0, .offset = 0}, "randn");
+}
+
+Tensor Uniform::call(const Dims& shape, double low, double high, std::optional<DType> dtype, std::optional<Device> device) {
+  if (!(low <= high)) fail<ValueError>("[uniform] low must not exceed high, got ", low, " and ", high);
+  return make_floats(shape, dtype, device, {.kind = Fill::Kind::Uniform, .seed = 0, .offset = 0, .low = low, .high = high}, "uniform");
+}
+
+Tensor Normal::call(const Dims& shape, double mean, double std, std::optional<DType> dtype, std::optional<Device> device) {
+  if (!(std >= 0)) fail<ValueError>("[normal] std cannot be negative, got ", std);
+  return make_floats(shape, dtype, device, {.kind = Fill::Kind::Normal, .seed = 0, .offset = 0, .low = mean, .high = std}, "normal");
+}
+
+Tensor RandInt::call(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
+  if (low >= high) fail<ValueError>("[randint] low must be below high, got ", low, " and ", high);
+  const DType wanted = dtype.value_or(DType::Int64);
+  if (!is_integral(wanted)) fail<TypeError>("[randint] dtype must be an integer dtype, got ", wanted);
+  visit<Integral>(wanted, "randint", [&]<class T> {
+    if (!std::in_range<T>(low) || !std::in_range<T>(high - 1)) {
+      fail<ValueError>("[randint] ", wanted, " does not hold all of [", low, ", ", high, ")");
+    }
+  });
+  const Fill fill{.kind = Fill::Kind::Integer,
+                  .seed = 0,
+                  .offset = 0,
+                  .first = low,
+                  .range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)};
+  return make(shape, wanted, device.value_or(kCPU), fill, "randint");
+}
+
+Tensor RandPerm::call(std::int64_t n, std::optional<DType> dtype, std::optional<Device> device) {
+  if (n < 0) fail<ValueError>("[randperm] n cannot be negative, got ", n);
+  const DType wanted = dtype.value_or(DType::Int64);
+  if (!is_integral(wanted)) fail<TypeError>("[randperm] dtype must be an integer dtype, got ", wanted);
+  const Tensor order = empty({n}, DType::Int64, device && device->is_meta() ? kMeta : kCPU);
+  if (!order.device().is_meta() && n > 0) {
+    auto* data = order.data<std::int64_t>();
+    const GeneratorState state = default_generator().reserve(static_cast<std::uint64_t>((n + 1) / 2));
+    for (std::int64_t i = 0; i < n; ++i) data[i] = i;
+    for (std::int64_t i = n - 1; i > 0; --i) {
+      const Philox::Block w = Philox::at(state.seed, state.offset + static_cast<std::uint64_t>(i / 2));
+      const std::size_t half = i % 2 == 0 ? 0 : 2;
+      std::swap(data[i], data[random::below(w[half], w[half + 1], static_cast<std::uint64_t>(i) + 1)]);
+    }
+  }
+  return to_device(cast(order, wanted), device.value_or(kCPU));
+}
+
+Tensor Bernoulli::call(const Tensor& x) {
+  if (!info.dtypes.contains(x.dtype())) fail<TypeError>("[bernoulli] does not take dtype ", x.dtype());
+  const autograd::NoGrad no_grad;
+  if (x.device().is_cpu() && x.numel() > 0) {
+    const Tensor valid = contiguous(bitwise_and(x >= 0, x <= 1));
+    const bool* data = valid.data<bool>();
+    if (!std::all_of(data, data + valid.numel(), [](bool ok) { return ok; })) {
+      fail<ValueError>("[bernoulli] probabilities must lie in [0, 1]");
+    }
+  }
+  return cast(rand(x.shape(), x.dtype(), x.device()) < x, x.dtype());
+}
+
+}  // namespace lamella

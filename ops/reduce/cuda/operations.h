@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "engine/core/dtype.h"
+#include "ops/cpu/reduce_table.h"
+#include "ops/simd/integer.h"
+
+// What reductions do with two partial results. Each takes elements `In`, keeps partial results `Partial` and gives `Out`.
+
+namespace lamella::cuda {
+
+/// The lowest and the highest value of T, infinities included.
+template <class T>
+inline constexpr T kBottom = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+template <class T>
+inline constexpr T kTop = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+
+template <class T>
+struct SumOf {
+  using In = T;
+  using Partial = cpp_type<cpu::reduce_result(cpu::Reduction::Sum, dtype_of<T>)>;
+  using Out = Partial;
+  static constexpr Partial kIdentity = 0;
+  __device__ static Partial lift(T x, std::int64_t) { return static_cast<Partial>(x); }
+  __device__ static Partial combine(Partial a, Partial b) {
+    if constexpr (std::is_integral_v<Partial>) {
+      return simd::wrapping_add(a, b);
+    } else {
+      return a + b;
+    }
+  }
+  __device__ static Out finish(Partial x) { return x; }
+};
+
+template <class T>
+struct ProdOf {
+  using In = T;
+  using Partial = cpp_type<cpu::reduce_result(cpu::Reduction::Prod, dtype_of<T>)>;
+  using Out = Partial;
+  static constexpr Partial kIdentity = 1;
+  __device__ static Partial lift(T x, std::int64_t) { return static_cast<Partial>(x); }
+  __device__ static Partial combine(Partial a, Partial b) {
+    if constexpr (std::is_integral_v<Partial>) {
+      return simd::wrapping_multiply(a, b);
+    } else {
+      return a * b;
+    }
+  }
+  __device__ static Out finish(Partial x) { return x; }
+};
+
+/// NaN if one of the elements is.
+template <class T, bool kMax>
+struct ExtremeOf {
+  using In = T;
+  using Partial = T;
+  using Out = T;
+  static constexpr T kIdentity = kMax ? kBottom<T> : kTop<T>;
+  __device__ static T lift(T x, std::int64_t) { return x; }
+  __device__ static T combine(T a, T b) { return a != a || (kMax ? a > b : a < b) ? a : b; }
+  __device__ static T finish(T x) { return x; }
+};
+
+template <class T, bool kAll>
+struct TruthOf {
+  using In = T;
+  using Partial = bool;
+  using Out = bool;
+  static constexpr bool kIdentity = kAll;
+  __device__ static bool lift(T x, std::int64_t) { return x != T{}; }
+  __device__ static bool combine(bool a, bool b) { return kAll ? a && b : a || b; }
+  __device__ static bool finish(bool x) { return x; }
+};
+
+template <class T>
+struct Found {
+  T value;
+  std::int64_t at;
+};
+
+/// The position of the first NaN, or else of the first extreme element.
+template <class T, bool kMax>
+struct PositionOf {
+  using In = T;
+  using Partial = Found<T>;
+  using Out = std::int64_t;
+  // Loses against every element: a NaN comes first, and of equal values the one at the lower position.
+  static constexpr Partial kIdentity{kMax ? kBottom<T> : kTop<T>, std::numeric_limits<std::int64_t>::max()};
+  __device__ static Partial lift(T x, std::int64_t at) { return {x, at}; }
+  __device__ static Partial combine(Partial a, Partial b) { return comes_first(a, b) ? a : b; }
+  __device__ static Out finish(Partial x) { return x.at; }
+
+ private:
+  __device__ static bool comes_first(Partial a, Partial b) {
+    const bool a_nan = a.value != a.value;
+    const bool b_nan = b.value != b.value;
+    if (a_nan != b_nan) return a_nan;
+    if (!a_nan && a.value != b.value) return kMax ? a.value > b.value : a.value < b.value;
+    return a.at < b.at;
+  }
+};
+
+}  // namespace lamella::cuda

@@ -1,0 +1,266 @@
+#include "ops/reduce/cuda/reduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+#include "engine/runtime/cuda/check.h"
+#include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/stream.h"
+#include "ops/cuda/strided.h"
+#include "ops/reduce/cuda/operations.h"
+#include "ops/support/checks.h"
+
+// A block has 256 threads; 1 to 256 of them, the lanes, share one result: each combines every lanes-th element, and then the lanes are
+// combined as a tree. Long reductions are cut into chunks, whose partial results a second kernel combines. All cuts follow from the
+// shape and the strides, so that the bits of a result do not depend on the device or on what else runs.
+
+namespace lamella::cuda {
+namespace {
+
+using cpu::Reduction;
+
+constexpr int kThreads = 256;
+constexpr std::uint32_t kPerLane = 64;      // elements for each lane in a chunk, if that does not give too many chunks
+constexpr std::uint32_t kMaxChunks = 4096;
+
+struct Lanes {
+  std::uint32_t count;  // a power of two
+  /// Neighboring threads are lanes of one result, because the elements to combine are neighbors in memory; otherwise they work on
+  /// neighboring results.
+  bool neighbors;
+};
+
+struct ReduceArgs {
+  const char* in;
+  char* out;
+  /// Where partial results go, [chunks, results]; null where there is one chunk, which gives the result.
+  char* partials;
+  std::uint32_t results;
+  std::uint32_t reduced;
+  std::uint32_t chunk;
+  std::uint32_t chunks;
+  Lanes lanes;
+  StridedIndex<1> kept_index;
+  StridedIndex<1> reduced_index;
+};
+
+/// A thread's place in its block.
+struct Place {
+  std::uint32_t lane;
+  std::uint32_t slot;  // which of the block's results
+
+  __device__ explicit Place(Lanes lanes) {
+    const std::uint32_t slots = kThreads / lanes.count;
+    lane = lanes.neighbors ? threadIdx.x % lanes.count : threadIdx.x / slots;
+    slot = lanes.neighbors ? threadIdx.x / lanes.count : threadIdx.x % slots;
+  }
+  __device__ std::uint32_t item(Lanes lanes) const { return blockIdx.x * (kThreads / lanes.count) + slot; }
+};
+
+/// Combines `mine` over the lanes of each result; lane 0 gets the whole. All threads of the block call it.
+template <class Op>
+__device__ typename Op::Partial combine_lanes(typename Op::Partial mine, Place place, std::uint32_t lanes) {
+  __shared__ typename Op::Partial shared[kThreads];
+  typename Op::Partial* const own = &shared[place.slot * lanes + place.lane];
+  *own = mine;
+  for (std::uint32_t half = lanes / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (place.lane < half) *own = Op::combine(own[0], own[half]);
+  }
+  return *own;
+}
+
+template <class Op>
+__global__ void __launch_bounds__(kThreads) reduce_kernel(const __grid_constant__ ReduceArgs args) {
+  using Partial = typename Op::Partial;
+  const Place place(args.lanes);
+  const std::uint32_t item = place.item(args.lanes);
+  const bool valid = item < args.results * args.chunks;
+  const std::uint32_t result = item % args.results;
+  const std::uint32_t chunk = item / args.results;
+
+  Partial mine = Op::kIdentity;
+  if (valid) {
+    std::int64_t start[1];
+    args.kept_index.locate(result, start);
+    const auto* in = reinterpret_cast<const typename Op::In*>(args.in) + start[0];
+    const std::uint32_t end = min((chunk + 1) * args.chunk, args.reduced);
+    for (std::uint32_t i = chunk * args.chunk + place.lane; i < end; i += args.lanes.count) {
+      std::int64_t offset[1];
+      args.reduced_index.locate(i, offset);
+      mine = Op::combine(mine, Op::lift(in[offset[0]], i));
+    }
+  }
+  const Partial whole = combine_lanes<Op>(mine, place, args.lanes.count);
+  if (!valid || place.lane != 0) return;
+  if (args.partials) {
+    reinterpret_cast<Partial*>(args.partials)[item] = whole;
+  } else {
+    reinterpret_cast<typename Op::Out*>(args.out)[result] = Op::finish(whole);
+  }
+}
+
+struct CombineArgs {
+  const char* partials;
+  char* out;
+  std::uint32_t results;
+  std::uint32_t chunks;
+  Lanes lanes;
+};
+
+template <class Op>
+__global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs args) {
+  using Partial = typename Op::Partial;
+  const Place place(args.lanes);
+  const std::uint32_t result = place.item(args.lanes);
+  const bool valid = result < args.results;
+  Partial mine = Op::kIdentity;
+  if (valid) {
+    const auto* partials = reinterpret_cast<const Partial*>(args.partials) + result;
+    for (std::uint32_t c = place.lane; c < args.chunks; c += args.lanes.count) {
+      mine = Op::combine(mine, partials[std::int64_t{c} * args.results]);
+    }
+  }
+  const Partial whole = combine_lanes<Op>(mine, place, args.lanes.count);
+  if (valid && place.lane == 0) reinterpret_cast<typename Op::Out*>(args.out)[result] = Op::finish(whole);
+}
+
+struct Axis {
+  std::int64_t size;
+  std::int64_t stride;
+};
+
+/// The axes without those of size 1, neighbors merged where the strides allow; outermost first.
+SmallVector<Axis, 5> merge(const SmallVector<Axis, 5>& axes) {
+  SmallVector<Axis, 5> merged;
+  for (const Axis& axis : axes) {
+    if (axis.size == 1) continue;
+    if (!merged.empty() && merged.back().stride == axis.stride * axis.size) {
+      merged.back() = {merged.back().size * axis.size, axis.stride};
+    } else {
+      merged.push_back(axis);
+    }
+  }
+  return merged;
+}
+
+StridedIndex<1> make_axes_index(const SmallVector<Axis, 5>& axes, const char* op) {
+  if (axes.size() > StridedLoop::kMaxAxes) {
+    fail<NotImplementedError>("[", op, "] more than ", StridedLoop::kMaxAxes, " axes that cannot be merged");
+  }
+  StridedIndex<1> index;
+  for (const Axis& axis : axes) {
+    index.sizes[index.axes] = FastDivide(static_cast<std::uint32_t>(axis.size));
+    index.strides[0][index.axes++] = axis.stride;
+  }
+  return index;
+}
+
+/// The smallest step between elements along one of the axes.
+std::int64_t closest(const SmallVector<Axis, 5>& axes) {
+  std::int64_t step = std::numeric_limits<std::int64_t>::max();
+  for (const Axis& axis : axes) step = std::min(step, std::abs(axis.stride));
+  return step;
+}
+
+std::uint32_t lanes_for(std::uint32_t elements, std::uint32_t at_most) {
+  return std::min(at_most, std::bit_ceil((elements + 3) / 4));
+}
+
+/// Threads for each result where `neighbors` says whether these or neighboring results read neighboring memory.
+std::uint32_t most_lanes(bool neighbors, std::uint32_t results) {
+  return neighbors ? kThreads : kThreads / std::min<std::uint32_t>(32, std::bit_ceil(results));
+}
+
+std::uint32_t block_count(std::uint32_t items, Lanes lanes) {
+  const std::uint32_t slots = kThreads / lanes.count;
+  return (items + slots - 1) / slots;
+}
+
+ReduceArgs make_args(const Tensor& x, const Dims& axes, const Tensor& out, const char* op) {
+  SmallVector<Axis, 5> kept;
+  SmallVector<Axis, 5> reduced;
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    const bool gone = std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) != axes.end();
+    (gone ? reduced : kept).push_back({x.shape()[i], x.strides()[i]});
+  }
+  kept = merge(kept);
+  reduced = merge(reduced);
+  const std::int64_t results = out.numel();
+  const std::int64_t elements = x.numel() / results;
+  ReduceArgs args;
+  args.in = x->data;
+  args.out = out->data;
+  args.partials = nullptr;
+  args.lanes.neighbors = results == 1 || closest(reduced) < closest(kept);
+  const std::uint32_t most = most_lanes(args.lanes.neighbors, static_cast<std::uint32_t>(std::min(results, kMaxPart)));
+  const std::int64_t chunk = std::max<std::int64_t>(most * kPerLane, (elements + kMaxChunks - 1) / kMaxChunks);
+  const std::int64_t chunks = (elements + chunk - 1) / chunk;
+  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+  if (elements >= kLimit || results >= kLimit || results * chunks >= kLimit) {
+    fail<NotImplementedError>("[", op, "] on ", x.device(), " takes less than 2**31 elements for each result, and results; the shape is ",
+                              x.shape());
+  }
+  args.results = static_cast<std::uint32_t>(results);
+  args.reduced = static_cast<std::uint32_t>(elements);
+  args.chunk = static_cast<std::uint32_t>(std::min(chunk, elements));
+  args.chunks = static_cast<std::uint32_t>(chunks);
+  args.lanes.count = lanes_for(args.chunk, most);
+  args.kept_index = make_axes_index(kept, op);
+  args.reduced_index = make_axes_index(reduced, op);
+  return args;
+}
+
+template <class Op>
+void launch(ReduceArgs args, Device device, const char* op) {
+  const cudaStream_t stream = current_stream(device);
+  const std::uint32_t items = args.results * args.chunks;
+  Tensor partials;
+  if (args.chunks > 1) {
+    partials = empty({static_cast<std::int64_t>(items * sizeof(typename Op::Partial))}, DType::UInt8, device);
+    args.partials = partials->data;
+  }
+  reduce_kernel<Op><<<block_count(items, args.lanes), kThreads, 0, stream>>>(args);
+  check_launch(op);
+  if (args.chunks == 1) return;
+  // Partial results of neighboring results are neighbors.
+  const bool neighbors = args.results == 1;
+  const Lanes lanes{lanes_for(args.chunks, most_lanes(neighbors, args.results)), neighbors};
+  combine_kernel<Op><<<block_count(args.results, lanes), kThreads, 0, stream>>>({args.partials, args.out, args.results, args.chunks, lanes});
+  check_launch(op);
+}
+
+constexpr DTypeSet kOrdered{DType::Int32, DType::Int64, DType::Float32, DType::Float64};
+constexpr const char* kNames[] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin"};
+
+}  // namespace
+
+void reduce(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor& out) {
+  const char* const op = kNames[static_cast<int>(reduction)];
+  const bool ordered = reduction != Reduction::Sum && reduction != Reduction::Prod && reduction != Reduction::Any && reduction != Reduction::All;
+  if (!(ordered ? kOrdered : KernelDTypes).contains(x.dtype())) no_kernel(op, x.dtype(), x.device());
+  const DeviceGuard guard(x.device());
+  const ReduceArgs args = make_args(x, axes, out, op);
+  const Device device = x.device();
+  switch (reduction) {
+    case Reduction::Sum:
+      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<SumOf<T>>(args, device, op); });
+    case Reduction::Prod:
+      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<ProdOf<T>>(args, device, op); });
+    case Reduction::Max:
+      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch<ExtremeOf<T, true>>(args, device, op); });
+    case Reduction::Min:
+      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch<ExtremeOf<T, false>>(args, device, op); });
+    case Reduction::Any:
+      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<TruthOf<T, false>>(args, device, op); });
+    case Reduction::All:
+      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<TruthOf<T, true>>(args, device, op); });
+    case Reduction::ArgMax:
+      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch<PositionOf<T, true>>(args, device, op); });
+    case Reduction::ArgMin:
+      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch<PositionOf<T, false>>(args, device, op); });
+  }
+}
+
+}  // namespace lamella::cuda

@@ -1,0 +1,79 @@
+#include "ops/reduce/extremum.h"
+
+#include "engine/autograd/function.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/movement/cast.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+using cpu::Reduction;
+
+/// dx = dy / k for each of the k elements that equal the extremum, 0 for the others.
+struct ExtremumLayer : Function<ExtremumLayer> {
+  static constexpr bool kChecksGradients = false;
+  static std::string name_of(const Context& ctx) { return static_cast<const OpInfo*>(ctx.tag)->name; }
+
+  static Tensor forward(Context& ctx, const Tensor& x, const OpInfo* info, Reduction reduction, const Dims& axes, bool keepdims) {
+    Tensor y = reduce(reduction, x, axes, keepdims, info->name);
+    if (ctx.recording()) {
+      ctx.tag = info;
+      ctx.save_for_backward(x, y);
+      remember_axes(ctx, x, axes);
+    }
+    return y;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto [x, y] = ctx.saved_tensors<2>();
+    const Tensor chosen = cast(equal(x, with_reduced_axes(ctx, y)), dy.dtype());
+    Dims axes;
+    for (std::size_t i = 0; i < x.ndim(); ++i) {
+      if (ctx.input_metas[1].shape[i] != x.shape()[i]) axes.push_back(static_cast<std::int64_t>(i));
+    }
+    return multiply(chosen, divide(with_reduced_axes(ctx, dy), sum(chosen, axes, true)));
+  }
+};
+
+Tensor extremum(const OpInfo& info, Reduction reduction, const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  check_defined(x, info.name);
+  check_dtype(x, Real, info.name);
+  return ExtremumLayer::apply(x, &info, reduction, normalize_axes(axis, x.ndim(), info.name), keepdims);
+}
+
+Tensor position(const OpInfo& info, Reduction reduction, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  check_defined(x, info.name);
+  check_dtype(x, Real, info.name);
+  const autograd::NoGrad no_grad;
+  if (axis) return reduce(reduction, x, normalize_axes(Dims{*axis}, x.ndim(), info.name), keepdims, info.name);
+  const Tensor y = reduce(reduction, reshape(x, {-1}), {0}, false, info.name);
+  return keepdims ? reshape(y, Dims(x.ndim(), 1)) : y;
+}
+
+Tensor truth(const OpInfo& info, Reduction reduction, const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  check_defined(x, info.name);
+  return reduce(reduction, x, normalize_axes(axis, x.ndim(), info.name), keepdims, info.name);
+}
+
+}  // namespace
+
+Tensor Max::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  return extremum(info, Reduction::Max, x, axis, keepdims);
+}
+Tensor Min::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  return extremum(info, Reduction::Min, x, axis, keepdims);
+}
+Tensor ArgMax::call(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  return position(info, Reduction::ArgMax, x, axis, keepdims);
+}
+Tensor ArgMin::call(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  return position(info, Reduction::ArgMin, x, axis, keepdims);
+}
+Tensor Any::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) { return truth(info, Reduction::Any, x, axis, keepdims); }
+Tensor All::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) { return truth(info, Reduction::All, x, axis, keepdims); }
+
+}  // namespace lamella

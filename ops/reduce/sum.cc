@@ -1,0 +1,85 @@
+#include "ops/reduce/sum.h"
+
+#include "engine/autograd/function.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/index/basic.h"
+#include "ops/movement/cast.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+/// dx = dy, broadcast.
+struct SumLayer : Function<SumLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "sum";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims) {
+    remember_axes(ctx, x, axes);
+    return reduce(cpu::Reduction::Sum, x, axes, keepdims, "sum");
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) { return spread(ctx, dy); }
+};
+
+/// x in the dtype that is summed or multiplied where the result is to have `dtype`.
+Tensor in_accumulation_dtype(const Tensor& x, std::optional<DType> dtype) {
+  return dtype && is_differentiable(*dtype) ? cast(x, *dtype) : x;
+}
+
+/// The product as a tree of multiplications, which has derivatives of every order also where there are zeros: halves of the axis are
+/// multiplied until one element is left.
+Tensor recorded_product(const Tensor& x, const Dims& axes, bool keepdims) {
+  Dims order;
+  std::int64_t n = 1;
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    if (std::ranges::find(axes, static_cast<std::int64_t>(i)) == axes.end()) order.push_back(static_cast<std::int64_t>(i));
+  }
+  const std::size_t kept = order.size();
+  for (const std::int64_t axis : axes) {
+    order.push_back(axis);
+    n *= x.shape()[static_cast<std::size_t>(axis)];
+  }
+  Tensor y = permute_dims(x, order);
+  Dims shape(y.shape().begin(), y.shape().begin() + kept);
+  shape.push_back(n);
+  y = reshape(y, shape);
+  TensorList left_over;  // the last element of each odd length
+  for (; n > 1; n /= 2) {
+    if (n % 2 == 1) left_over.push_back(narrow(y, -1, n - 1, 1));
+    y = multiply(narrow(y, -1, 0, n / 2), narrow(y, -1, n / 2, n / 2));
+  }
+  for (const Tensor& element : left_over) y = multiply(y, element);
+  return reshape(y, reduced_shape(x, axes, keepdims));
+}
+
+}  // namespace
+
+Tensor Sum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {
+  check_defined(x, "sum");
+  const Tensor y = SumLayer::apply(in_accumulation_dtype(x, dtype), normalize_axes(axis, x.ndim(), "sum"), keepdims);
+  return dtype ? cast(y, *dtype) : y;
+}
+
+Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  const Tensor values = as_floating(x, "mean");
+  const Dims axes = normalize_axes(axis, values.ndim(), "mean");
+  double n = 1;
+  for (const std::int64_t a : axes) n *= static_cast<double>(values.shape()[static_cast<std::size_t>(a)]);
+  return divide(SumLayer::apply(values, axes, keepdims), n);
+}
+
+Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {
+  check_defined(x, "prod");
+  const Dims axes = normalize_axes(axis, x.ndim(), "prod");
+  const Tensor values = in_accumulation_dtype(x, dtype);
+  const Tensor* const inputs[] = {&values};
+  const bool recorded = autograd::should_record(inputs) && values.numel() > 0;
+  const Tensor y = recorded ? recorded_product(values, axes, keepdims) : reduce(cpu::Reduction::Prod, values, axes, keepdims, "prod");
+  if (!recorded) autograd::note_derived(inputs, y);
+  return dtype ? cast(y, *dtype) : y;
+}
+
+}  // namespace lamella

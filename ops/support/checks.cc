@@ -1,0 +1,47 @@
+#include "ops/support/checks.h"
+
+#include <algorithm>
+
+#include "ops/movement/cast.h"
+
+namespace lamella {
+
+Dims normalize_axes(const std::optional<Dims>& axes, std::size_t ndim, std::string_view op) {
+  Dims result;
+  if (!axes) {
+    for (std::size_t i = 0; i < ndim; ++i) result.push_back(static_cast<std::int64_t>(i));
+    return result;
+  }
+  for (const std::int64_t axis : *axes) result.push_back(normalize_axis(axis, ndim, op));
+  std::sort(result.begin(), result.end());
+  if (std::adjacent_find(result.begin(), result.end()) != result.end()) {
+    fail<ValueError>("[", op, "] an axis is named twice in ", *axes);
+  }
+  return result;
+}
+
+void check_defined(const Tensor& x, std::string_view op) {
+  if (!x.defined()) fail<ValueError>("[", op, "] got an undefined tensor");
+}
+
+void check_dtype(const Tensor& x, DTypeSet allowed, std::string_view op) {
+  if (!allowed.contains(x.dtype())) fail<TypeError>("[", op, "] does not take dtype ", x.dtype());
+}
+
+void check_same_device(const Tensor& a, const Tensor& b, std::string_view op) {
+  if (a.device() != b.device()) fail<RuntimeError>("[", op, "] got tensors on ", a.device(), " and ", b.device());
+}
+
+void no_kernel(std::string_view op, Device device) { fail<NotImplementedError>("[", op, "] has no kernel for device ", device); }
+
+void no_kernel(std::string_view op, DType dtype, Device device) {
+  fail<NotImplementedError>("[", op, "] has no kernel for dtype ", dtype, " on ", device);
+}
+
+Tensor as_floating(const Tensor& x, std::string_view op) {
+  check_defined(x, op);
+  check_dtype(x, Floating | Integral | Boolean, op);
+  return is_floating(x.dtype()) ? x : cast(x, kDefaultFloat);
+}
+
+}  // namespace lamella

@@ -1,0 +1,32 @@
+#include "engine/autograd/primitives.h"
+
+#include "engine/autograd/modes.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/in_place.h"
+#include "ops/shape/broadcast.h"
+
+// What the engine itself computes in a backward pass is handed to it when the library loads.
+
+namespace lamella {
+namespace {
+
+[[maybe_unused]] const bool registered = [] {
+  autograd::primitives() = {
+      .add = [](const Tensor& a, const Tensor& b) { return add(a, b); },
+      .add_in_place =
+          [](const Tensor& a, const Tensor& b) {
+            const autograd::NoGrad no_grad;
+            add_(a, b);
+          },
+      .full = [](DimsView shape, DType dtype, Device device, double value) { return full(Dims(shape), value, dtype, device); },
+      .cast = [](const Tensor& x, DType dtype) { return cast(x, dtype); },
+      .sum_to = [](const Tensor& x, DimsView shape) { return sum_to(x, Dims(shape)); },
+      .clone = [](const Tensor& x) { return clone(x); },
+  };
+  return true;
+}();
+
+}  // namespace
+}  // namespace lamella

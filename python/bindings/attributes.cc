@@ -1,0 +1,95 @@
+// Properties of lm.Tensor.
+
+#include "ops/shape/permute.h"
+#include "python/bindings/dtype_type.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/node_type.h"
+#include "python/bindings/tensor_slots.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+PyObject* to_tuple(const Dims& dims) {
+  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(dims.size()))));
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(dims[i])));
+  }
+  return tuple.release();
+}
+
+/// A property from a function of the tensor.
+template <auto Read>
+PyObject* get(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* { return Read(tensor_of(self)); });
+}
+
+bool read_flag(PyObject* value, const char* name) {
+  if (!value) fail<TypeError>("[", name, "] cannot be deleted");
+  if (value == Py_True) return true;
+  if (value == Py_False) return false;
+  fail<TypeError>("[", name, "] expected True or False, got ", type_name(value));
+}
+
+int set_stop_gradient(PyObject* self, PyObject* value, void*) {
+  return guarded([&]() -> int {
+    tensor_of(self).set_stop_gradient(read_flag(value, "stop_gradient"));
+    return 0;
+  });
+}
+
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+  return guarded([&]() -> int {
+    tensor_of(self).set_requires_grad(read_flag(value, "requires_grad"));
+    return 0;
+  });
+}
+
+int set_grad(PyObject* self, PyObject* value, void*) {
+  return guarded([&]() -> int {
+    Tensor grad;
+    if (value && value != Py_None) {
+      if (!is_tensor(value)) fail<TypeError>("[grad] expected a Tensor or None, got ", type_name(value));
+      grad = tensor_of(value);
+    }
+    tensor_of(self).set_grad(std::move(grad));
+    return 0;
+  });
+}
+
+PyObject* number(std::int64_t value) { return checked(PyLong_FromLongLong(value)); }
+
+PyGetSetDef attributes[] = {
+    {"shape", get<[](const Tensor& x) { return to_tuple(x.shape()); }>, nullptr, "The sizes of the axes, a tuple.", nullptr},
+    {"strides", get<[](const Tensor& x) { return to_tuple(x.strides()); }>, nullptr,
+     "For each axis, how many elements lie between one index and the next.", nullptr},
+    {"ndim", get<[](const Tensor& x) { return number(static_cast<std::int64_t>(x.ndim())); }>, nullptr, "The number of axes.", nullptr},
+    {"size", get<[](const Tensor& x) { return number(x.numel()); }>, nullptr, "The number of elements.", nullptr},
+    {"itemsize", get<[](const Tensor& x) { return number(static_cast<std::int64_t>(item_size(x.dtype()))); }>, nullptr,
+     "Bytes of one element.", nullptr},
+    {"nbytes", get<[](const Tensor& x) { return number(static_cast<std::int64_t>(x.nbytes())); }>, nullptr, "Bytes of all elements.",
+     nullptr},
+    {"dtype", get<[](const Tensor& x) { return dtype_object(x.dtype()); }>, nullptr, "The type of the elements.", nullptr},
+    {"device", get<[](const Tensor& x) { return checked(PyUnicode_FromString(x.device().str().c_str())); }>, nullptr,
+     "Where the elements are: 'cpu', 'cuda:0', 'meta'.", nullptr},
+    {"T", get<[](const Tensor& x) { return wrap(reverse_axes(x)); }>, nullptr, "A view with the axes in reverse order.", nullptr},
+    {"mT", get<[](const Tensor& x) { return wrap(matrix_transpose(x)); }>, nullptr, "A view with the last two axes exchanged.", nullptr},
+    {"stop_gradient", get<[](const Tensor& x) { return PyBool_FromLong(x.stop_gradient()); }>, set_stop_gradient,
+     "Whether the tensor wants no gradient: True for a new tensor, False for a parameter and what is computed from one.", nullptr},
+    {"requires_grad", get<[](const Tensor& x) { return PyBool_FromLong(x.requires_grad()); }>, set_requires_grad,
+     "The opposite of stop_gradient.", nullptr},
+    {"is_leaf", get<[](const Tensor& x) { return PyBool_FromLong(x.is_leaf()); }>, nullptr,
+     "Whether the tensor is not the result of a recorded operation.", nullptr},
+    {"grad", get<[](const Tensor& x) { return wrap(x.grad()); }>, set_grad,
+     "The gradient that backward passes have added up; None where there is none. Setting it to None, or deleting it, drops it.", nullptr},
+    {"grad_fn", get<[](const Tensor& x) { return wrap_node(x.grad_fn()); }>, nullptr,
+     "The recorded operation that the tensor is the result of; None for a leaf.", nullptr},
+    {"_version", get<[](const Tensor& x) { return number(x.version()); }>, nullptr, "Counts the writes in place.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+}  // namespace
+
+PyGetSetDef* tensor_attributes() { return attributes; }
+
+}  // namespace lamella::python

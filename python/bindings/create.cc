@@ -1,0 +1,143 @@
+#include "python/bindings/create.h"
+
+#include "engine/autograd/modes.h"
+#include "ops/movement/cast.h"
+#include "python/bindings/convert.h"
+#include "python/bindings/dlpack.h"
+#include "python/bindings/dtype_type.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/numpy.h"
+#include "python/bindings/py_ref.h"
+
+namespace lamella::python {
+namespace {
+
+bool has_attribute(PyObject* object, const char* name) {
+  // Looked up on the type: a class or a module with such an attribute is no array.
+  return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), name) != 0;
+}
+
+/// x in the dtype and on the device that were asked for, with memory of its own where that was asked for.
+Tensor finish(Tensor x, const CreateOptions& options, bool shared) {
+  const DType dtype = options.dtype.value_or(x.dtype());
+  const Device device = options.device.value_or(x.device());
+  const bool converts = dtype != x.dtype() || device != x.device();
+  if (options.copy == Copy::Never && (converts || !shared)) {
+    fail<ValueError>("[", options.op, "] copy=False, but this data cannot be taken without a copy");
+  }
+  if (dtype != x.dtype()) x = cast(x, dtype);
+  if (device != x.device()) x = to_device(x, device);
+  if (options.copy == Copy::Always && shared && !converts) x = clone(x);
+  return x;
+}
+
+Tensor from_array_method(PyObject* object, const CreateOptions& options, bool& shared) {
+  const PyRef asarray = numpy_function("asarray");
+  const PyRef array = PyRef::adopt(checked(PyObject_CallOneArg(asarray.get(), object)));
+  if (!is_numpy_array(array.get())) fail<TypeError>("[", options.op, "] numpy.asarray(", type_name(object), ") gave no array");
+  return tensor_from_buffer(array.get(), options.op, shared);
+}
+
+/// Marks values that came from Python while it holds values of a layer's inputs; see Note [Intermediates].
+Tensor came_from_python(Tensor x) {
+  if (autograd::modes().escaped && is_differentiable(x.dtype())) x->flags |= TensorImpl::kDerived;
+  return x;
+}
+
+PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("asarray", "obj, /, dtype=None, device=None, copy=None");
+    PyObject* values[4];
+    signature.bind(args, count, keywords, values);
+    CreateOptions options{.op = "asarray"};
+    options.read(values[1], values[2]);
+    if (values[3] != Py_None) options.copy = read<bool>(values[3], {signature, 3}) ? Copy::Always : Copy::Never;
+    return wrap(create_tensor(values[0], options));
+  });
+}
+
+PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("tensor", "data, dtype=None, device=None, stop_gradient=True");
+    PyObject* values[4];
+    signature.bind(args, count, keywords, values);
+    CreateOptions options{.op = "tensor", .copy = Copy::Always};
+    options.read(values[1], values[2]);
+    const bool stop_gradient = read<bool>(values[3], {signature, 3});
+    Tensor x;
+    {
+      const autograd::NoGrad scope;
+      x = create_tensor(values[0], options);
+    }
+    if (!stop_gradient) x.set_stop_gradient(false);
+    return wrap(std::move(x));
+  });
+}
+
+PyObject* from_numpy(PyObject*, PyObject* array) {
+  return guarded([&]() -> PyObject* {
+    if (!is_numpy_array(array)) fail<TypeError>("[from_numpy] expected a numpy.ndarray, got ", type_name(array));
+    bool shared = false;
+    return wrap(came_from_python(tensor_from_buffer(array, "from_numpy", shared)));
+  });
+}
+
+PyObject* from_dlpack(PyObject*, PyObject* object) {
+  return guarded([&] { return wrap(came_from_python(tensor_from_dlpack(object, "from_dlpack"))); });
+}
+
+template <class Function>
+PyCFunction as_c_function(Function* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef functions[] = {
+    {"asarray", as_c_function(asarray), METH_FASTCALL | METH_KEYWORDS,
+     "asarray(obj, /, dtype=None, device=None, copy=None)\n--\n\n"
+     "A tensor with the values of `obj`: a number, nested lists or tuples of numbers, a numpy array, a tensor, or an object with the\n"
+     "buffer protocol, `__dlpack__` or `__array__`.\n\n"
+     "The memory of an array is shared where it can be (it is writable, and no dtype or device is asked for that it does not have).\n"
+     "`copy=True` always copies, `copy=False` raises ValueError where a copy would be needed. Python's floats become float32, ints\n"
+     "int64; an array keeps its dtype. A tensor keeps its place on the tape."},
+    {"tensor", as_c_function(tensor), METH_FASTCALL | METH_KEYWORDS,
+     "tensor(data, dtype=None, device=None, stop_gradient=True)\n--\n\n"
+     "A new tensor, off the tape, that holds a copy of `data`: anything that asarray takes."},
+    {"from_numpy", from_numpy, METH_O,
+     "from_numpy(array, /)\n--\n\nA tensor on the memory of a numpy array. Memory that is read-only is copied."},
+    {"from_dlpack", from_dlpack, METH_O,
+     "from_dlpack(x, /)\n--\n\nA tensor on the memory of another library's array that has `__dlpack__`, or of a DLPack capsule."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void CreateOptions::read(PyObject* dtype_object, PyObject* device_object) {
+  static const Signature signature("asarray", "data, dtype=None, device=None");
+  if (dtype_object != Py_None) dtype = read_dtype(dtype_object, {signature, 1});
+  if (device_object != Py_None) device = read_device(device_object, {signature, 2});
+}
+
+Tensor create_tensor(PyObject* data, const CreateOptions& options) {
+  if (is_tensor(data)) return finish(tensor_of(data), options, true);
+  if (std::optional<Tensor> number = tensor_from_number(data, options)) return came_from_python(finish(*number, options, false));
+  if (PyList_Check(data) || PyTuple_Check(data)) return came_from_python(finish(tensor_from_sequence(data, options), options, false));
+  bool shared = true;
+  Tensor x;
+  if (PyUnicode_Check(data)) {
+    fail<TypeError>("[", options.op, "] a str is no array");
+  } else if (PyObject_CheckBuffer(data)) {
+    x = tensor_from_buffer(data, options.op, shared);
+  } else if (has_attribute(data, "__dlpack__")) {
+    x = tensor_from_dlpack(data, options.op);
+  } else if (has_attribute(data, "__array__") || has_attribute(data, "__array_interface__")) {
+    x = from_array_method(data, options, shared);
+  } else {
+    fail<TypeError>("[", options.op, "] cannot make a tensor from ", type_name(data),
+                    ": expected a number, a nested list of numbers, an array or a tensor");
+  }
+  return came_from_python(finish(std::move(x), options, shared));
+}
+
+PyMethodDef* creation_functions() { return functions; }
+
+}  // namespace lamella::python

@@ -1,0 +1,227 @@
+#include "python/bindings/dlpack.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "ops/movement/cast.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/numpy.h"
+#include "python/bindings/py_ref.h"
+#include "python/bindings/signature.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+// The structures of DLPack 1.0, as https://dmlc.github.io/dlpack lays them down.
+namespace dl {
+
+enum DeviceType : std::int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3 };
+enum TypeCode : std::uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
+constexpr std::uint64_t kReadOnly = 1;
+
+struct Device {
+  std::int32_t type;
+  std::int32_t index;
+};
+struct DataType {
+  std::uint8_t code;
+  std::uint8_t bits;
+  std::uint16_t lanes;
+};
+struct Array {
+  void* data;
+  Device device;
+  std::int32_t ndim;
+  DataType dtype;
+  std::int64_t* shape;
+  std::int64_t* strides;
+  std::uint64_t byte_offset;
+};
+struct Managed {
+  Array array;
+  void* context;
+  void (*deleter)(Managed*);
+};
+struct Version {
+  std::uint32_t major;
+  std::uint32_t minor;
+};
+struct ManagedVersioned {
+  Version version;
+  void* context;
+  void (*deleter)(ManagedVersioned*);
+  std::uint64_t flags;
+  Array array;
+};
+
+}  // namespace dl
+
+constexpr const char* kName = "dltensor";
+constexpr const char* kUsedName = "used_dltensor";
+constexpr const char* kVersionedName = "dltensor_versioned";
+constexpr const char* kUsedVersionedName = "used_dltensor_versioned";
+
+dl::DataType type_of(DType dtype) {
+  const auto bits = static_cast<std::uint8_t>(8 * item_size(dtype));
+  if (dtype == DType::Bool) return {dl::kBool, 8, 1};
+  if (dtype == DType::BFloat16) return {dl::kBfloat, bits, 1};
+  if (is_complex(dtype)) return {dl::kComplex, bits, 1};
+  if (is_floating(dtype)) return {dl::kFloat, bits, 1};
+  return {SignedInteger.contains(dtype) ? dl::kInt : dl::kUInt, bits, 1};
+}
+
+DType dtype_of_type(dl::DataType type, const char* op) {
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    const dl::DataType ours = type_of(static_cast<DType>(i));
+    if (ours.code == type.code && ours.bits == type.bits && type.lanes == 1) return static_cast<DType>(i);
+  }
+  fail<TypeError>("[", op, "] there is no dtype of DLPack type ", int{type.code}, " with ", int{type.bits}, " bits and ", type.lanes,
+                  " lanes");
+}
+
+dl::Device device_of(const Tensor& x) {
+  if (x.device().is_cpu()) return {dl::kCpu, 0};
+  if (x.device().is_cuda()) return {dl::kCuda, x.device().index};
+  fail<RuntimeError>("[__dlpack__] DLPack has no device for ", x.device());
+}
+
+/// What an exported array needs while it is in use elsewhere.
+template <class M>
+struct Export {
+  M managed{};
+  Tensor tensor;
+  Dims shape;
+  Dims strides;
+};
+
+template <class M>
+M* export_tensor(const Tensor& x) {
+  auto* made = new Export<M>;
+  made->tensor = x;
+  made->shape = x.shape();
+  made->strides = x.strides();
+  made->managed.array = {x.raw_data(),      device_of(x),           static_cast<std::int32_t>(x.ndim()),
+                         type_of(x.dtype()), made->shape.data(), made->strides.data(), 0};
+  made->managed.context = made;
+  made->managed.deleter = [](M* self) { delete static_cast<Export<M>*>(self->context); };
+  return &made->managed;
+}
+
+/// The destructor of a capsule that nobody took.
+template <class M>
+void drop_capsule(PyObject* capsule, const char* name) {
+  if (!PyCapsule_IsValid(capsule, name)) return;
+  auto* managed = static_cast<M*>(PyCapsule_GetPointer(capsule, name));
+  if (managed->deleter) managed->deleter(managed);
+}
+
+template <class M>
+void free_managed(void* context) {
+  auto* managed = static_cast<M*>(context);
+  if (!managed->deleter || !python_is_alive()) return;
+  const GilHold gil;  // the owner may be a Python object
+  managed->deleter(managed);
+}
+
+template <class M>
+Tensor take(PyObject* capsule, const char* name, const char* used_name, const char* op) {
+  auto* managed = static_cast<M*>(checked(PyCapsule_GetPointer(capsule, name)));
+  const dl::Array& array = managed->array;
+  bool read_only = false;
+  if constexpr (std::is_same_v<M, dl::ManagedVersioned>) {
+    if (managed->version.major > 1) fail<ValueError>("[", op, "] DLPack version ", managed->version.major, " is not known");
+    read_only = (managed->flags & dl::kReadOnly) != 0;
+  }
+  Device device;
+  if (array.device.type == dl::kCuda) {
+    device = Device(DeviceType::CUDA, array.device.index);
+  } else if (array.device.type != dl::kCpu && array.device.type != dl::kCudaHost) {
+    fail<ValueError>("[", op, "] DLPack device type ", array.device.type, " is not known");
+  }
+  const DType dtype = dtype_of_type(array.dtype, op);
+  const Dims shape(array.shape, array.shape + array.ndim);
+  const Dims strides = array.strides ? Dims(array.strides, array.strides + array.ndim) : contiguous_strides(shape);
+  count_elements(shape);  // checks the sizes before anything is taken
+  checked(PyCapsule_SetName(capsule, used_name));
+  Tensor x = from_memory(static_cast<char*>(array.data) + array.byte_offset, shape, strides, dtype, device, free_managed<M>, managed);
+  bool backwards = false;
+  for (const std::int64_t stride : strides) backwards |= stride < 0;
+  x->storage->read_only = read_only;
+  return read_only || backwards ? clone(x) : x;
+}
+
+}  // namespace
+
+PyObject* tensor_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("__dlpack__", "*, stream=None, max_version=None, dl_device=None, copy=None");
+    PyObject* values[4];
+    signature.bind(args, count, keywords, values);
+    Tensor x = tensor_of(self);
+    leave_tape(x, "__dlpack__");
+    if (values[2] != Py_None) {
+      int type = 0, index = 0;
+      if (!PyArg_ParseTuple(values[2], "ii:__dlpack__", &type, &index)) throw_python_error();
+      const dl::Device own = device_of(x);
+      if (type != own.type || index != own.index) {
+        if (type != dl::kCpu) {
+          PyErr_SetString(PyExc_BufferError, "[__dlpack__] a tensor can be copied to the CPU only");
+          throw_python_error();
+        }
+        x = to_device(x, kCPU);
+      }
+    }
+    if (values[3] == Py_True) x = clone(x);
+    bool versioned = false;
+    if (values[1] != Py_None) {
+      int major = 0, minor = 0;
+      if (!PyArg_ParseTuple(values[1], "ii:__dlpack__", &major, &minor)) throw_python_error();
+      versioned = major >= 1;
+    }
+    if (!versioned) {
+      dl::Managed* managed = export_tensor<dl::Managed>(x);
+      return checked(PyCapsule_New(managed, kName, [](PyObject* capsule) { drop_capsule<dl::Managed>(capsule, kName); }));
+    }
+    dl::ManagedVersioned* managed = export_tensor<dl::ManagedVersioned>(x);
+    managed->version = {1, 0};
+    managed->flags = x->storage->read_only ? dl::kReadOnly : 0;
+    return checked(
+        PyCapsule_New(managed, kVersionedName, [](PyObject* capsule) { drop_capsule<dl::ManagedVersioned>(capsule, kVersionedName); }));
+  });
+}
+
+PyObject* tensor_dlpack_device(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const dl::Device device = device_of(tensor_of(self));
+    return Py_BuildValue("(ii)", device.type, device.index);
+  });
+}
+
+Tensor tensor_from_dlpack(PyObject* object, const char* op) {
+  PyRef capsule = PyRef::share(object);
+  if (!PyCapsule_CheckExact(object)) {
+    const PyRef method = PyRef::adopt(PyObject_GetAttrString(object, "__dlpack__"));
+    if (!method) {
+      PyErr_Clear();
+      fail<TypeError>("[", op, "] expected an object with __dlpack__ or a DLPack capsule, got ", type_name(object));
+    }
+    const PyRef none = PyRef::adopt(checked(PyTuple_New(0)));
+    const PyRef options = PyRef::adopt(checked(Py_BuildValue("{s:(ii)}", "max_version", 1, 0)));
+    capsule = PyRef::adopt(PyObject_Call(method.get(), none.get(), options.get()));
+    if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
+      // Written before versions were part of the protocol.
+      PyErr_Clear();
+      capsule = PyRef::adopt(PyObject_CallNoArgs(method.get()));
+    }
+    if (!capsule) throw_python_error();
+  }
+  if (PyCapsule_IsValid(capsule.get(), kVersionedName)) {
+    return take<dl::ManagedVersioned>(capsule.get(), kVersionedName, kUsedVersionedName, op);
+  }
+  if (PyCapsule_IsValid(capsule.get(), kName)) return take<dl::Managed>(capsule.get(), kName, kUsedName, op);
+  fail<ValueError>("[", op, "] the capsule holds no DLPack tensor, or one that was taken already");
+}
+
+}  // namespace lamella::python

@@ -1,0 +1,154 @@
+#include "python/bindings/form.h"
+
+#include <algorithm>
+#include <string>
+
+#include "python/bindings/errors.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+/// Guards against containers that hold themselves.
+class Recursion {
+ public:
+  Recursion() {
+    if (Py_EnterRecursiveCall(" while looking for tensors in a container")) throw_python_error();
+  }
+  ~Recursion() { Py_LeaveRecursiveCall(); }
+  Recursion(const Recursion&) = delete;
+  Recursion& operator=(const Recursion&) = delete;
+};
+
+[[noreturn]] void wrong_form(const std::string& who, const std::string& what, const std::string& expected, PyObject* got) {
+  fail<ValueError>("[", who, "] backward must return, for ", what, ", ", expected, ", got ", type_name(got));
+}
+
+void read_sequence(const Form& form, PyObject* gradient, const std::string& who, const std::string& what, TensorList& tensors) {
+  if (!PyList_Check(gradient) && !PyTuple_Check(gradient)) {
+    wrong_form(who, what, "a list or tuple of gradients like the argument", gradient);
+  }
+  const auto size = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(gradient));
+  const auto holding = static_cast<std::size_t>(std::ranges::count_if(form.parts, &Form::holds_tensors));
+  const bool by_part = size == form.parts.size();
+  if (!by_part && size != holding) {
+    fail<ValueError>("[", who, "] backward must return, for ", what, ", a gradient of the argument's form, with ", form.parts.size(),
+                     " items, got ", size);
+  }
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < form.parts.size(); ++i) {
+    if (!by_part && !form.parts[i].holds_tensors()) continue;
+    const PyRef item = PyRef::share(PySequence_Fast_GET_ITEM(gradient, static_cast<Py_ssize_t>(at++)));
+    read_gradient(form.parts[i], item.get(), who, what + "[" + std::to_string(i) + "]", tensors);
+  }
+}
+
+void read_named(const Form& form, PyObject* gradient, const std::string& who, const std::string& what, TensorList& tensors) {
+  const bool mapping = PyDict_Check(gradient);
+  if (!mapping && !dataclass_fields(gradient)) wrong_form(who, what, "a dict of gradients like the argument", gradient);
+  Py_ssize_t found = 0;
+  for (std::size_t i = 0; i < form.parts.size(); ++i) {
+    PyObject* const key = form.keys[i].get();
+    const PyRef item = mapping ? PyRef::share(PyDict_GetItemWithError(gradient, key)) : PyRef::adopt(PyObject_GetAttr(gradient, key));
+    if (!item && PyErr_Occurred()) {
+      if (mapping) throw_python_error();
+      PyErr_Clear();
+    }
+    if (item) ++found;
+    const PyRef text = PyRef::adopt(checked(PyObject_Repr(key)));
+    const std::string part = what + "[" + checked(PyUnicode_AsUTF8(text.get())) + "]";
+    read_gradient(form.parts[i], item ? item.get() : Py_None, who, part, tensors);
+  }
+  if (mapping && found != PyDict_GET_SIZE(gradient)) {
+    fail<ValueError>("[", who, "] backward returned, for ", what, ", gradients under keys that the argument does not have");
+  }
+}
+
+}  // namespace
+
+bool Form::holds_tensors() const { return kind == Kind::Tensor || std::ranges::any_of(parts, &Form::holds_tensors); }
+
+PyRef dataclass_fields(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return {};
+  static PyObject* name = nullptr;
+  if (!name) name = checked(PyUnicode_InternFromString("__dataclass_fields__"));
+  PyObject* fields = _PyType_Lookup(type, name);
+  return fields && PyDict_Check(fields) ? PyRef::share(fields) : PyRef();
+}
+
+bool is_container(PyObject* object) noexcept {
+  constexpr unsigned long kBuiltin = Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS;
+  PyTypeObject* type = Py_TYPE(object);
+  if (type->tp_flags & kBuiltin) return true;
+  return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && dataclass_fields(object);
+}
+
+void TensorFinder::find(PyObject* value, Form* form) {
+  if (is_tensor(value)) {
+    tensor_of(value);  // must have been initialized
+    objects.push_back(PyRef::share(value));
+    if (form) form->kind = Form::Kind::Tensor;
+  } else if (is_container(value)) {
+    const Recursion guard;
+    find_parts(value, form);
+  }
+}
+
+void TensorFinder::find_parts(PyObject* value, Form* form) {
+  const auto add = [&](PyObject* part, PyObject* key) {
+    Form* below = nullptr;
+    if (form) {
+      below = &form->parts.emplace_back();
+      if (key) form->keys.push_back(PyRef::share(key));
+    }
+    find(part, below);
+  };
+  if (PyList_Check(value) || PyTuple_Check(value)) {
+    if (form) form->kind = Form::Kind::Sequence;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) add(PySequence_Fast_GET_ITEM(value, i), nullptr);
+  } else if (PyDict_Check(value)) {
+    if (form) form->kind = Form::Kind::Mapping;
+    PyObject *key = nullptr, *part = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(value, &at, &key, &part);) add(part, key);
+  } else {
+    if (form) form->kind = Form::Kind::Record;
+    const PyRef fields = dataclass_fields(value);
+    PyObject *key = nullptr, *field = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(fields.get(), &at, &key, &field);) {
+      const PyRef part = PyRef::adopt(PyObject_GenericGetAttr(value, key));
+      if (!part) PyErr_Clear();  // a class variable, or a field that was deleted
+      if (part) add(part.get(), key);
+    }
+  }
+}
+
+void read_gradient(const Form& form, PyObject* gradient, const std::string& who, const std::string& what, TensorList& tensors) {
+  if (is_tensor(gradient)) {
+    if (form.kind == Form::Kind::Other) {
+      fail<ValueError>("[", who, "] backward returned a gradient for ", what, ", which is not a tensor");
+    }
+    if (form.kind != Form::Kind::Tensor) wrong_form(who, what, "a gradient of the argument's form", gradient);
+    tensors.push_back(tensor_of(gradient));
+    return;
+  }
+  if (gradient == Py_None) {
+    if (form.kind == Form::Kind::Tensor) tensors.emplace_back();
+    for (const Form& part : form.parts) read_gradient(part, gradient, who, what, tensors);
+    return;
+  }
+  const Recursion guard;
+  switch (form.kind) {
+    case Form::Kind::Sequence:
+      read_sequence(form, gradient, who, what, tensors);
+      return;
+    case Form::Kind::Mapping:
+    case Form::Kind::Record:
+      read_named(form, gradient, who, what, tensors);
+      return;
+    default:
+      fail<TypeError>("[", who, "] backward returned ", type_name(gradient), " for ", what, ": expected a Tensor or None");
+  }
+}
+
+}  // namespace lamella::python

@@ -1,0 +1,140 @@
+#include "python/bindings/layer_info.h"
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "python/bindings/errors.h"
+#include "python/bindings/py_ref.h"
+
+namespace lamella::python {
+
+PyTypeObject* layer_base = nullptr;
+
+namespace {
+
+constexpr autograd::Dialect kNative{};
+constexpr autograd::Dialect kPaddle{.returned_input_is_in_place = true, .strict_stop_gradient = true, .integer_outputs = true};
+
+struct Names {
+  PyObject* forward = checked(PyUnicode_InternFromString("forward"));
+  PyObject* backward = checked(PyUnicode_InternFromString("backward"));
+  PyObject* setup_context = checked(PyUnicode_InternFromString("setup_context"));
+  PyObject* dialect = checked(PyUnicode_InternFromString("_dialect"));
+  PyObject* once = checked(PyUnicode_InternFromString("_once_differentiable"));
+};
+
+const Names& names() {
+  static const Names made;
+  return made;
+}
+
+/// A function of the class, and whether the class itself keeps it alive (a plain or static function, not one bound on look-up).
+PyRef find_function(PyTypeObject* layer, PyObject* name, bool& kept) {
+  PyObject* raw = _PyType_Lookup(layer, name);
+  if (!raw || raw == _PyType_Lookup(layer_base, name)) return {};
+  PyRef function = PyRef::adopt(checked(PyObject_GetAttr(reinterpret_cast<PyObject*>(layer), name)));
+  if (!(Py_IS_TYPE(raw, &PyStaticMethod_Type) || function.get() == raw)) kept = false;
+  return function;
+}
+
+std::string text_of(PyObject* text) {
+  const char* utf8 = PyUnicode_AsUTF8(text);
+  if (!utf8) PyErr_Clear();
+  return utf8 ? utf8 : "?";
+}
+
+/// The parameters of a function written in Python, read from its code.
+void read_code(LayerInfo& info, PyObject* function, std::size_t skip) {
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  info.code = reinterpret_cast<PyObject*>(code);
+  const PyRef variables = PyRef::adopt(checked(PyCode_GetVarnames(code)));
+  const auto positional = static_cast<std::size_t>(code->co_argcount);
+  const std::size_t all = positional + static_cast<std::size_t>(code->co_kwonlyargcount);
+  const auto variable = [&](std::size_t i) { return text_of(PyTuple_GET_ITEM(variables.get(), static_cast<Py_ssize_t>(i))); };
+  for (std::size_t i = skip; i < all; ++i) info.names.push_back(variable(i));
+  info.positional = positional > skip ? positional - skip : 0;
+  if (code->co_flags & CO_VARARGS) info.rest = variable(all);
+}
+
+/// The same for any callable, through Python's inspect; a callable that does not tell has no names.
+void read_signature(LayerInfo& info, PyObject* function, std::size_t skip) {
+  const PyRef inspect = PyRef::adopt(checked(PyImport_ImportModule("inspect")));
+  const PyRef signature = PyRef::adopt(PyObject_CallMethod(inspect.get(), "signature", "O", function));
+  if (!signature) {
+    if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError)) throw_python_error();
+    PyErr_Clear();
+    return;
+  }
+  const PyRef parameters = PyRef::adopt(checked(PyObject_GetAttrString(signature.get(), "parameters")));
+  const PyRef values = PyRef::adopt(checked(PyMapping_Values(parameters.get())));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values.get()); ++i) {
+    const PyRef name = PyRef::adopt(checked(PyObject_GetAttrString(PyList_GET_ITEM(values.get(), i), "name")));
+    const PyRef kind = PyRef::adopt(checked(PyObject_GetAttrString(PyList_GET_ITEM(values.get(), i), "kind")));
+    const long value = PyLong_AsLong(kind.get());  // inspect.Parameter's: 0, 1 positional, 2 *args, 3 by keyword only, 4 **kwargs
+    if (value <= 1 && skip > 0) {
+      --skip;
+    } else if (value <= 1 || value == 3) {
+      info.names.push_back(text_of(name.get()));
+      if (value <= 1) ++info.positional;
+    } else if (value == 2) {
+      info.rest = text_of(name.get());
+    }
+  }
+}
+
+void look_up(LayerInfo& info, PyTypeObject* layer) {
+  info = LayerInfo();
+  info.layer = layer;
+  bool kept = true;
+  const PyRef forward = find_function(layer, names().forward, kept);
+  if (!forward) fail<NotImplementedError>("[", layer->tp_name, "] the layer defines no forward");
+  const PyRef backward = find_function(layer, names().backward, kept);
+  const PyRef setup_context = find_function(layer, names().setup_context, kept);
+  info.forward = forward.get();
+  info.backward = backward.get();
+  info.setup_context = setup_context.get();
+  if (backward) {
+    const PyRef once = PyRef::adopt(PyObject_GetAttr(backward.get(), names().once));
+    if (!once) PyErr_Clear();
+    info.once_differentiable = once.get() == Py_True;
+  }
+  if (PyObject* dialect = _PyType_Lookup(layer, names().dialect)) {
+    if (PyUnicode_Check(dialect)) info.paddle = text_of(dialect) == "paddle";
+  }
+  info.dialect = info.paddle ? &kPaddle : &kNative;
+  const std::size_t skip = setup_context ? 0 : 1;  // ctx
+  if (PyFunction_Check(info.forward)) {
+    read_code(info, info.forward, skip);
+  } else {
+    read_signature(info, info.forward, skip);
+  }
+  if (!kept) {
+    // Bound anew at each look-up: nobody but this call holds it, so it is kept by the class's entry until the next look-up.
+    static std::array<PyRef, 3> last;
+    last = {forward, backward, setup_context};
+  }
+  info.version = kept ? layer->tp_version_tag : 0;
+}
+
+bool is_current(const LayerInfo& info, PyTypeObject* layer) {
+  return info.layer == layer && info.version != 0 && info.version == layer->tp_version_tag &&
+         (!info.code || info.code == PyFunction_GET_CODE(info.forward));
+}
+
+constexpr std::size_t kEntries = 256;
+
+}  // namespace
+
+const LayerInfo& layer_info(PyTypeObject* layer) {
+  static std::array<std::unique_ptr<LayerInfo>, kEntries>* entries = new std::array<std::unique_ptr<LayerInfo>, kEntries>;
+  auto& entry = (*entries)[(reinterpret_cast<std::uintptr_t>(layer) >> 4) % kEntries];
+  if (entry && is_current(*entry, layer)) [[likely]]
+    return *entry;
+  auto fresh = std::make_unique<LayerInfo>();
+  look_up(*fresh, layer);
+  entry = std::move(fresh);
+  return *entry;
+}
+
+}  // namespace lamella::python

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <Python.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/autograd/context.h"
+#include "engine/autograd/recorder.h"
+#include "python/bindings/form.h"
+#include "python/bindings/py_ref.h"
+
+namespace lamella::python {
+
+// Note [A layer's objects]
+// The node of a PyLayer call owns the C++ context and the Python context object, which points back to the former while the node lives:
+// what `forward` set on `ctx` lasts as long as the graph, and a `ctx` that the user keeps longer is an empty shell. All of these are
+// touched with the GIL held only.
+
+/// The recorded call of a PyLayer.
+class PyLayerNode final : public Node {
+ public:
+  /// Takes a reference to the class; `context` is the call's PyLayerContext object.
+  PyLayerNode(PyTypeObject* layer, PyObject* context, const autograd::Dialect& dialect);
+  ~PyLayerNode() override;
+
+  std::string name() const override;
+  TensorList run(TensorList grads) override;
+  void release_saved() noexcept override { ctx.release_saved(); }
+
+  /// For the garbage collector.
+  int visit(visitproc visit, void* arg) const;
+
+  Context ctx;
+  /// Where arguments are containers of tensors: their forms, one for each argument of the call.
+  std::unique_ptr<std::vector<Form>> forms;
+  /// The keyword arguments' names in the order of forward's signature; null where there are none.
+  PyRef keywords;
+
+ private:
+  TensorList gradients_from(PyObject* result);
+  TensorList sort_gradients(PyObject* result);
+  std::vector<std::string> argument_names() const;
+
+  PyTypeObject* layer_;
+  PyObject* context_;
+  const autograd::Dialect& dialect_;
+};
+
+}  // namespace lamella::python

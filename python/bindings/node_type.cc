@@ -1,0 +1,117 @@
+#include "python/bindings/node_type.h"
+
+#include <new>
+
+#include "python/bindings/errors.h"
+#include "python/bindings/py_ref.h"
+#include "python/bindings/visit.h"
+
+namespace lamella::python {
+namespace {
+
+struct NodeObject {
+  PyObject_HEAD
+  Ref<Node> node;
+};
+
+PyTypeObject* node_type = nullptr;
+
+Ref<Node>& node_of(PyObject* self) { return reinterpret_cast<NodeObject*>(self)->node; }
+
+const Node& alive(PyObject* self) {
+  const Ref<Node>& node = node_of(self);
+  if (!node) fail<RuntimeError>("[Node] this node was never initialized");
+  return *node;
+}
+
+void dealloc(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  node_of(object).~Ref<Node>();
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  return node_of(object) ? visit_node(*node_of(object), visit, arg) : 0;
+}
+
+int clear(PyObject* object) {
+  const Ref<Node> dropped = std::move(node_of(object));
+  return 0;
+}
+
+PyObject* text(const std::string& value) { return checked(PyUnicode_FromStringAndSize(value.data(), static_cast<Py_ssize_t>(value.size()))); }
+
+PyObject* get_name(PyObject* self, void*) {
+  return guarded([&] { return text(alive(self).name()); });
+}
+
+PyObject* get_next_functions(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const auto& edges = alive(self).edges();
+    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(edges.size()))));
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      PyRef node = PyRef::adopt(wrap_node(edges[i].node));
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(Py_BuildValue("(OI)", node.get(), edges[i].input_nr)));
+    }
+    return tuple.release();
+  });
+}
+
+PyObject* repr(PyObject* self) {
+  return guarded([&] { return text("<" + alive(self).name() + " node>"); });
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(b, node_type)) Py_RETURN_NOTIMPLEMENTED;
+  return PyBool_FromLong((node_of(a) == node_of(b)) == (op == Py_EQ));
+}
+
+Py_hash_t hash(PyObject* self) {
+  const auto value = static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(node_of(self).get()) >> 4);
+  return value == -1 ? -2 : value;
+}
+
+PyGetSetDef attributes[] = {
+    {"name", get_name, nullptr, "The name of the operation or of the layer.", nullptr},
+    {"next_functions", get_next_functions, nullptr,
+     "For each input of the operation, the node that its gradient goes to (or None) and which of that node's outputs it was.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+}  // namespace
+
+PyTypeObject* make_node_type() {
+  static PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear)},
+      {Py_tp_repr, reinterpret_cast<void*>(repr)},
+      {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+      {Py_tp_hash, reinterpret_cast<void*>(hash)},
+      {Py_tp_getset, attributes},
+      {Py_tp_doc, const_cast<char*>("A recorded operation, as Tensor.grad_fn shows it.")},
+      {0, nullptr},
+  };
+  static PyType_Spec spec{
+      .name = "lamella.autograd.Node",
+      .basicsize = sizeof(NodeObject),
+      .itemsize = 0,
+      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+      .slots = slots,
+  };
+  node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  return node_type;
+}
+
+PyObject* wrap_node(Ref<Node> node) {
+  if (!node) Py_RETURN_NONE;
+  auto* object = checked(PyObject_GC_New(NodeObject, node_type));
+  new (&object->node) Ref<Node>(std::move(node));
+  PyObject_GC_Track(object);
+  return reinterpret_cast<PyObject*>(object);
+}
+
+}  // namespace lamella::python

@@ -1,0 +1,179 @@
+#include "ops/elementwise/list.h"
+#include "ops/linalg/matmul.h"
+#include "ops/movement/in_place.h"
+#include "python/bindings/convert.h"
+#include "python/bindings/create.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/numpy.h"
+#include "python/bindings/tensor_slots.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+/// One side of an arithmetic expression: a tensor, a number, or a numpy array, which becomes a tensor.
+class Side {
+ public:
+  /// False where Python is to ask the other side.
+  bool read(PyObject* object) {
+    if (is_tensor(object)) [[likely]] {
+      operand_ = Operand(tensor_of(object));
+      return true;
+    }
+    Scalar value = 0;
+    if (as_scalar(object, value)) {
+      operand_ = Operand(value);
+      return true;
+    }
+    if (!is_numpy_array(object)) return false;
+    converted_ = create_tensor(object, {.op = "asarray", .copy = Copy::IfNeeded});
+    operand_ = Operand(converted_);
+    return true;
+  }
+  const Operand& operand() const noexcept { return operand_; }
+  const Tensor& tensor() const noexcept { return operand_.tensor(); }
+  bool is_tensor_side() const noexcept { return !operand_.is_number(); }
+
+ private:
+  Operand operand_ = Operand(Scalar(0));
+  Tensor converted_;
+};
+
+template <class Op>
+PyObject* binary(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    Side left, right;
+    if (!left.read(a) || !right.read(b)) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(Op::call(left.operand(), right.operand()));
+  });
+}
+
+template <class Op>
+PyObject* unary(PyObject* x) {
+  return guarded([&] { return wrap(Op::call(tensor_of(x))); });
+}
+
+template <class Op>
+PyObject* in_place(PyObject* self, PyObject* other) {
+  return guarded([&]() -> PyObject* {
+    Side right;
+    if (!is_tensor(self) || !right.read(other)) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(Op::call(tensor_of(self), right.operand()));
+  });
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary<Pow>(a, b);
+}
+
+PyObject* matmul_slot(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    Side left, right;
+    if (!left.read(a) || !right.read(b) || !left.is_tensor_side() || !right.is_tensor_side()) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(matmul(left.tensor(), right.tensor()));
+  });
+}
+
+PyObject* positive(PyObject* x) {
+  return guarded([&] { return wrap(tensor_of(x)); });
+}
+
+int truth(PyObject* self) {
+  return guarded([&]() -> int {
+    const Tensor& x = tensor_of(self);
+    if (x.numel() != 1) {
+      fail<ValueError>("[bool] the truth of a tensor with ", x.numel(), " elements is ambiguous: use lm.any(x) or lm.all(x)");
+    }
+    const PyRef item = PyRef::adopt(tensor_item(x, "bool"));
+    return checked(PyObject_IsTrue(item.get()));
+  });
+}
+
+/// The single element, as the Python number it is nearest to.
+PyRef element(PyObject* self, const char* what) {
+  const Tensor& x = tensor_of(self);
+  if (x.numel() != 1) fail<ValueError>("[", what, "] only a tensor with one element is a number, this one is ", describe(x));
+  return PyRef::adopt(tensor_item(x, what));
+}
+
+PyObject* as_float(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    const PyRef item = element(self, "float");
+    if (PyComplex_Check(item.get())) fail<TypeError>("[float] a complex tensor is no float");
+    return PyNumber_Float(item.get());
+  });
+}
+
+PyObject* as_int(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    const PyRef item = element(self, "int");
+    if (PyComplex_Check(item.get())) fail<TypeError>("[int] a complex tensor is no int");
+    return PyNumber_Long(item.get());
+  });
+}
+
+PyObject* as_index_number(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& x = tensor_of(self);
+    if (!is_integral(x.dtype()) || x.ndim() != 0) {
+      fail<TypeError>("[index] only a 0-d integer tensor can be used as an index, this one is ", describe(x));
+    }
+    return tensor_item(x, "index");
+  });
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  switch (op) {
+    case Py_EQ:
+      return binary<Equal>(a, b);
+    case Py_NE:
+      return binary<NotEqual>(a, b);
+    case Py_LT:
+      return binary<Less>(a, b);
+    case Py_LE:
+      return binary<LessEqual>(a, b);
+    case Py_GT:
+      return binary<Greater>(a, b);
+    default:
+      return binary<GreaterEqual>(a, b);
+  }
+}
+
+template <class Function>
+PyType_Slot slot(int id, Function* function) {
+  return {id, reinterpret_cast<void*>(function)};
+}
+
+}  // namespace
+
+void add_number_slots(std::vector<PyType_Slot>& slots) {
+  slots.insert(slots.end(), {
+                                slot(Py_nb_add, binary<Add>),
+                                slot(Py_nb_subtract, binary<Subtract>),
+                                slot(Py_nb_multiply, binary<Multiply>),
+                                slot(Py_nb_true_divide, binary<Divide>),
+                                slot(Py_nb_floor_divide, binary<FloorDivide>),
+                                slot(Py_nb_remainder, binary<Remainder>),
+                                slot(Py_nb_power, power),
+                                slot(Py_nb_matrix_multiply, matmul_slot),
+                                slot(Py_nb_and, binary<BitwiseAnd>),
+                                slot(Py_nb_or, binary<BitwiseOr>),
+                                slot(Py_nb_xor, binary<BitwiseXor>),
+                                slot(Py_nb_negative, unary<Negative>),
+                                slot(Py_nb_positive, positive),
+                                slot(Py_nb_absolute, unary<Abs>),
+                                slot(Py_nb_invert, unary<BitwiseNot>),
+                                slot(Py_nb_inplace_add, in_place<AddInPlace>),
+                                slot(Py_nb_inplace_subtract, in_place<SubtractInPlace>),
+                                slot(Py_nb_inplace_multiply, in_place<MultiplyInPlace>),
+                                slot(Py_nb_inplace_true_divide, in_place<DivideInPlace>),
+                                slot(Py_nb_bool, truth),
+                                slot(Py_nb_float, as_float),
+                                slot(Py_nb_int, as_int),
+                                slot(Py_nb_index, as_index_number),
+                                slot(Py_tp_richcompare, compare),
+                            });
+}
+
+}  // namespace lamella::python

@@ -1,0 +1,291 @@
+#include "python/bindings/numpy.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/autograd/meta.h"
+#include "engine/autograd/modes.h"
+#include "ops/movement/cast.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/signature.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+/// Types of numpy's, once it has been imported; borrowed for good.
+struct NumpyTypes {
+  PyTypeObject* array = nullptr;
+  PyTypeObject* scalar = nullptr;
+  PyTypeObject* dtype = nullptr;
+};
+
+PyTypeObject* type_in(PyObject* module, const char* name) {
+  PyObject* type = PyObject_GetAttrString(module, name);
+  if (!type || !PyType_Check(type)) {
+    Py_XDECREF(type);
+    PyErr_Clear();
+    return nullptr;
+  }
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+const NumpyTypes& numpy_types() noexcept {
+  static NumpyTypes types;
+  if (types.array) return types;
+  PyObject* modules = PyImport_GetModuleDict();
+  PyObject* numpy = modules ? PyDict_GetItemString(modules, "numpy") : nullptr;
+  if (!numpy) return types;
+  NumpyTypes found{.array = type_in(numpy, "ndarray"), .scalar = type_in(numpy, "generic"), .dtype = type_in(numpy, "dtype")};
+  // In the middle of numpy's own import they may not all be there.
+  if (found.array && found.scalar && found.dtype) types = found;
+  return types;
+}
+
+/// Only objects of types made outside Python's core can be numpy's: this saves the look-up for numbers, strings, lists.
+bool may_be_numpy(PyObject* object) noexcept {
+  PyTypeObject* type = Py_TYPE(object);
+  return type != &PyFloat_Type && type != &PyLong_Type && type != &PyBool_Type && type != &PyList_Type && type != &PyTuple_Type &&
+         type != &PyUnicode_Type && object != Py_None;
+}
+
+/// Format characters of the buffer protocol, in the order of DType; bfloat16 has none.
+constexpr std::array<const char*, kDTypeCount> kFormats{"?", "b", "h", "i", "l", "B", "H", "I", "L", "e", nullptr, "f", "d", "Zf", "Zd"};
+
+std::optional<DType> dtype_of_format(std::string_view format, std::size_t itemsize) {
+  if (!format.empty() && (format[0] == '@' || format[0] == '=' || format[0] == (std::endian::native == std::endian::little ? '<' : '>'))) {
+    format.remove_prefix(1);
+  }
+  constexpr std::string_view kSigned = "bhilqn", kUnsigned = "BHILQN";
+  if (format.size() == 1) {
+    // Sizes of C's integers differ between platforms and prefixes: the item's size decides.
+    const auto integer = [&](DType smallest) -> std::optional<DType> {
+      if (!std::has_single_bit(itemsize) || itemsize > 8) return std::nullopt;
+      return static_cast<DType>(static_cast<int>(smallest) + std::countr_zero(itemsize));
+    };
+    if (kSigned.find(format[0]) != std::string_view::npos) return integer(DType::Int8);
+    if (kUnsigned.find(format[0]) != std::string_view::npos) return integer(DType::UInt8);
+  }
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    if (kFormats[i] && format == kFormats[i] && itemsize == kItemSizes[i]) return static_cast<DType>(i);
+  }
+  return std::nullopt;
+}
+
+/// What a buffer's owner needs from get_buffer to release_buffer.
+struct Exported {
+  Dims shape;
+  Dims strides;
+};
+
+/// Frees a Py_buffer on whatever thread its last tensor goes.
+void free_view(void* context) {
+  auto* view = static_cast<Py_buffer*>(context);
+  if (!python_is_alive()) return;
+  const GilHold gil;
+  PyBuffer_Release(view);
+  delete view;
+}
+
+struct ViewDeleter {
+  void operator()(Py_buffer* view) const { free_view(view); }
+};
+
+PyObject* element_object(DType dtype, const char* at) {
+  return visit<AnyDType>(dtype, "item", [&]<class T> {
+    T value;
+    std::memcpy(&value, at, sizeof(T));
+    if constexpr (std::is_same_v<T, bool>) {
+      return PyBool_FromLong(value);
+    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      return PyFloat_FromDouble(static_cast<float>(value));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return PyFloat_FromDouble(value);
+    } else if constexpr (std::is_unsigned_v<T>) {
+      return PyLong_FromUnsignedLongLong(value);
+    } else if constexpr (std::is_integral_v<T>) {
+      return PyLong_FromLongLong(value);
+    } else {
+      return PyComplex_FromDoubles(value.real(), value.imag());
+    }
+  });
+}
+
+PyObject* nested_list(const Tensor& x, std::size_t axis, const char* at) {
+  if (axis == x.ndim()) return checked(element_object(x.dtype(), at));
+  const std::int64_t stride = x.strides()[axis] * static_cast<std::int64_t>(item_size(x.dtype()));
+  PyRef list = PyRef::adopt(checked(PyList_New(x.shape()[axis])));
+  for (std::int64_t i = 0; i < x.shape()[axis]; ++i) PyList_SET_ITEM(list.get(), i, nested_list(x, axis + 1, at + i * stride));
+  return list.release();
+}
+
+/// x's values where they can be read: on the CPU.
+Tensor on_cpu(const Tensor& x, const char* op) {
+  if (x.device().is_meta()) fail<RuntimeError>("[", op, "] a meta tensor has no values");
+  if (x.device().is_cpu()) return x;
+  const autograd::NoGrad scope;
+  return to_device(x, kCPU);
+}
+
+/// A numpy array on the memory of a CPU tensor's object.
+PyRef array_of(PyObject* tensor) {
+  static PyObject* asarray = nullptr;  // no initializer that imports: it could wait for a thread that waits for it
+  if (!asarray) asarray = numpy_function("asarray").release();
+  const PyRef view = PyRef::adopt(checked(PyMemoryView_FromObject(tensor)));
+  return PyRef::adopt(checked(PyObject_CallOneArg(asarray, view.get())));
+}
+
+}  // namespace
+
+bool is_numpy_array(PyObject* object) noexcept {
+  if (!may_be_numpy(object)) return false;
+  const NumpyTypes& types = numpy_types();
+  return types.array && PyObject_TypeCheck(object, types.array);
+}
+
+bool is_numpy_scalar(PyObject* object) noexcept {
+  if (!may_be_numpy(object)) return false;
+  const NumpyTypes& types = numpy_types();
+  return types.scalar && PyObject_TypeCheck(object, types.scalar);
+}
+
+PyRef numpy_dtype_name(PyObject* object) {
+  const NumpyTypes& types = numpy_types();
+  if (!types.dtype) return {};
+  const bool scalar_type = PyType_Check(object) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object), types.scalar);
+  if (!scalar_type && !PyObject_TypeCheck(object, types.dtype)) return {};
+  const PyRef dtype = PyRef::adopt(checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(types.dtype), object)));
+  const PyRef native = PyRef::adopt(checked(PyObject_GetAttrString(dtype.get(), "isnative")));
+  if (native.get() != Py_True) return {};
+  return PyRef::adopt(checked(PyObject_GetAttrString(dtype.get(), "name")));
+}
+
+PyRef numpy_function(const char* name) {
+  const PyRef numpy = PyRef::adopt(checked(PyImport_ImportModule("numpy")));
+  return PyRef::adopt(checked(PyObject_GetAttrString(numpy.get(), name)));
+}
+
+void leave_tape(const Tensor& x, const char* op) {
+  if (autograd::is_grad_enabled() && x.requires_grad()) {
+    fail<RuntimeError>("[", op, "] the tensor wants a gradient, which would be lost here: call x.detach().", op, "() instead");
+  }
+  note_escape(x);
+}
+
+void note_escape(const Tensor& x) {
+  if (autograd::modes().in_forward && ((x->flags & TensorImpl::kDerived) || x.requires_grad())) autograd::modes().escaped = true;
+}
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  return guarded([&]() -> int {
+    const Tensor& x = tensor_of(self);
+    if (!x.device().is_cpu()) fail<RuntimeError>("[numpy] the tensor is on ", x.device(), ": call x.cpu() first");
+    const char* format = kFormats[static_cast<std::size_t>(x.dtype())];
+    if (!format) fail<TypeError>("[numpy] numpy has no ", x.dtype(), ": cast to another dtype first, for example x.astype('float32')");
+    if (x->storage->read_only && (flags & PyBUF_WRITABLE)) fail<ValueError>("[numpy] the tensor's memory is read-only");
+    const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+    if (!wants_strides && !x.is_contiguous()) fail<ValueError>("[numpy] the tensor's elements do not lie in order");
+    leave_tape(x, "numpy");
+    auto exported = std::make_unique<Exported>();
+    exported->shape = x.shape();
+    const auto itemsize = static_cast<std::int64_t>(item_size(x.dtype()));
+    for (const std::int64_t stride : x.strides()) exported->strides.push_back(stride * itemsize);
+    view->buf = x.raw_data();
+    view->len = x.numel() * itemsize;
+    view->itemsize = itemsize;
+    view->readonly = x->storage->read_only;
+    view->ndim = static_cast<int>(x.ndim());
+    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+    view->shape = (flags & PyBUF_ND) ? reinterpret_cast<Py_ssize_t*>(exported->shape.data()) : nullptr;
+    view->strides = wants_strides ? reinterpret_cast<Py_ssize_t*>(exported->strides.data()) : nullptr;
+    view->suboffsets = nullptr;
+    view->internal = exported.release();
+    view->obj = Py_NewRef(self);
+    return 0;
+  });
+}
+
+void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Exported*>(view->internal); }
+
+PyObject* tensor_to_numpy(PyObject* self) {
+  const Tensor& x = tensor_of(self);
+  leave_tape(x, "numpy");
+  if (x.device().is_cpu()) return array_of(self).release();
+  return array_of(wrap_ref(on_cpu(x, "numpy")).get()).release();
+}
+
+PyObject* tensor_array(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("__array__", "dtype=None, copy=None");
+    PyObject* values[2];
+    signature.bind(args, count, keywords, values);
+    PyRef array = PyRef::adopt(tensor_to_numpy(self));
+    if (values[0] != Py_None) {
+      const PyRef asarray = numpy_function("asarray");
+      PyRef converted = PyRef::adopt(checked(PyObject_CallFunctionObjArgs(asarray.get(), array.get(), values[0], nullptr)));
+      if (converted.get() != array.get()) {
+        if (values[1] == Py_False) fail<ValueError>("[__array__] the dtype cannot be had without a copy");
+        return converted.release();
+      }
+    }
+    if (values[1] == Py_True) return checked(PyObject_CallMethod(array.get(), "copy", nullptr));
+    return array.release();
+  });
+}
+
+Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
+  shared = false;
+  std::unique_ptr<Py_buffer, ViewDeleter> view(new Py_buffer());
+  if (PyObject_GetBuffer(object, view.get(), PyBUF_FULL_RO) != 0) {
+    // numpy refuses dtypes that the protocol cannot express (dates, for one) by a ValueError.
+    if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_BufferError)) throw_python_error();
+    PyErr_Clear();
+    fail<TypeError>("[", op, "] the elements of this ", type_name(object), " are of no dtype that a tensor can have");
+  }
+  const std::string_view format = view->format ? view->format : "B";
+  const auto itemsize = static_cast<std::size_t>(view->itemsize);
+  const std::optional<DType> dtype = dtype_of_format(format, itemsize);
+  if (!dtype) {
+    const bool swapped = format.size() > 1 && (format[0] == '>' || format[0] == '!' || format[0] == '<');
+    fail<TypeError>("[", op, "] cannot take elements of format '", format, "' from a ", type_name(object),
+                    swapped ? ": their bytes are in another order than this machine's" : "");
+  }
+  if (view->suboffsets) fail<TypeError>("[", op, "] cannot take a buffer with suboffsets");
+
+  Dims shape, strides;
+  bool in_place = !view->readonly && reinterpret_cast<std::uintptr_t>(view->buf) % std::min<std::size_t>(itemsize, 8) == 0;
+  for (int i = 0; i < view->ndim; ++i) {
+    shape.push_back(view->shape[i]);
+    const Py_ssize_t stride = view->strides ? view->strides[i] : 0;
+    if (view->shape[i] > 1 && (stride < 0 || stride % view->itemsize != 0)) in_place = false;
+    strides.push_back(view->shape[i] > 1 ? stride / view->itemsize : 1);
+  }
+  if (!view->strides) strides = contiguous_strides(shape);
+  if (in_place) {
+    shared = true;
+    return from_memory(view->buf, shape, strides, *dtype, kCPU, free_view, view.release());
+  }
+  Tensor copy = empty(shape, *dtype);
+  checked(PyBuffer_ToContiguous(copy.raw_data(), view.get(), view->len, 'C'));
+  return copy;
+}
+
+PyObject* tensor_item(const Tensor& x, const char* op) {
+  if (x.numel() != 1) fail<ValueError>("[", op, "] expected a tensor with one element, this one is ", describe(x));
+  const Tensor readable = on_cpu(x, op);
+  return checked(element_object(x.dtype(), static_cast<const char*>(readable.raw_data())));
+}
+
+PyObject* tensor_to_list(const Tensor& x) {
+  note_escape(x);
+  const Tensor readable = on_cpu(x, "tolist");
+  return nested_list(readable, 0, static_cast<const char*>(readable.raw_data()));
+}
+
+}  // namespace lamella::python

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <Python.h>
+
+#include <utility>
+
+namespace lamella::python {
+
+/// An owned reference to a Python object, or nothing. The GIL is held wherever one is made, copied or dropped.
+class PyRef {
+ public:
+  PyRef() noexcept = default;
+  /// Takes over a reference that the caller already owns (a "new reference"), or null.
+  static PyRef adopt(PyObject* object) noexcept {
+    PyRef ref;
+    ref.object_ = object;
+    return ref;
+  }
+  /// Adds a reference of its own to a borrowed one.
+  static PyRef share(PyObject* object) noexcept {
+    Py_XINCREF(object);
+    return adopt(object);
+  }
+  PyRef(const PyRef& other) noexcept : object_(other.object_) { Py_XINCREF(object_); }
+  PyRef(PyRef&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  PyRef& operator=(PyRef other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~PyRef() { Py_XDECREF(object_); }
+
+  PyObject* get() const noexcept { return object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  /// Gives the reference away.
+  PyObject* release() noexcept { return std::exchange(object_, nullptr); }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+}  // namespace lamella::python

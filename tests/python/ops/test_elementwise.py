@@ -1,0 +1,218 @@
+"""Every elementwise operator in every dtype: values against numpy, derivatives against differences, odd shapes, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.special as sp
+
+import lamella as lm
+
+from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id, cases
+
+SHAPES = {
+    "matrix": [(3, 5)] * 3,
+    "0-d": [()] * 3,
+    "empty": [(0, 4)] * 3,
+    "one": [(1,)] * 3,
+    "long": [(1031,)] * 3,
+    "five axes": [(2, 1, 3, 2, 2)] * 3,
+    "broadcast rows": [(4, 1), (1, 6), (4, 6)],
+    "broadcast scalar": [(2, 3), (), (3,)],
+    "broadcast empty": [(0, 3), (1, 3), (3,)],
+}
+
+
+def reference(op: Operator, arrays: list[np.ndarray]) -> np.ndarray:
+    assert op.reference is not None
+    names = dict(zip(op.argument_names, arrays, strict=True))
+    with np.errstate(all="ignore"):
+        return np.asarray(eval(op.reference, {"np": np, "sp": sp}, names))  # noqa: S307
+
+
+def check_values(op: Operator, dtype: str, got: lm.Tensor, arrays: list[np.ndarray]) -> None:
+    wide = [a.astype("float64") if a.dtype == np.float32 else a for a in arrays]
+    expected = reference(op, wide)
+    assert got.shape == expected.shape
+    tolerance = {"float32": 2e-6, "float64": 1e-14}.get(dtype, 0)
+    np.testing.assert_allclose(got.numpy().astype(expected.dtype), expected, rtol=tolerance * 4, atol=tolerance)
+
+
+@pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize(("op", "dtype"), cases(), ids=case_id)
+def test_values_agree_with_numpy(op: Operator, dtype: str, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> None:
+    arrays = arguments(op, shapes[: op.inputs], dtype, rng)
+    got = op(*[lm.asarray(a) for a in arrays])
+    if dtype in ("float32", "float64") and got.dtype != lm.bool:
+        assert str(got.dtype).endswith(dtype)
+    check_values(op, dtype, got, arrays)
+
+
+@pytest.mark.parametrize(("op", "dtype"), cases(), ids=case_id)
+def test_strided_input(op: Operator, dtype: str, rng: np.random.Generator) -> None:
+    arrays = arguments(op, [(6, 10)] * op.inputs, dtype, rng)
+    tensors = [lm.asarray(a) for a in arrays]
+    check_values(op, dtype, op(*[t.T for t in tensors]), [a.T for a in arrays])
+    check_values(op, dtype, op(*[t[::2, 1::3] for t in tensors]), [a[::2, 1::3] for a in arrays])
+    check_values(op, dtype, op(*[t[::-1, ::-2] for t in tensors]), [a[::-1, ::-2] for a in arrays])
+    expanded = [lm.broadcast_to(t[:1], [6, 10]) for t in tensors]
+    check_values(op, dtype, op(*expanded), [np.broadcast_to(a[:1], (6, 10)) for a in arrays])
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 88.5, -88.5, 710.0, -746.0, 1e30, -1e30]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", [o for o in ELEMENTWISE if o.inputs == 1 and "float32" in o.dtypes], ids=case_id)
+def test_special_values(op: Operator, dtype: str) -> None:
+    x = np.array(SPECIAL, dtype)
+    got = op(lm.asarray(x)).numpy()
+    expected = reference(op, [x])
+    assert np.array_equal(np.isnan(got), np.isnan(expected)) if got.dtype != bool else True
+    if op.name == "log1p" or op.name.startswith("gelu"):
+        finite = np.isfinite(expected)
+        np.testing.assert_allclose(got[finite], expected[finite], rtol=1e-5, atol=1e-30)
+        return
+    if op.name in ("sin", "cos"):
+        small = np.abs(x) < 1e4
+        np.testing.assert_allclose(got[small], expected[small], rtol=1e-5, atol=1e-7)
+        return
+    np.testing.assert_allclose(got, expected, rtol=3e-6, atol=1e-37)
+
+
+def differentiable_inputs(op: Operator) -> list[int]:
+    return [i for i, wanted in enumerate(op.differentiable) if wanted]
+
+
+DIFFERENTIABLE = [op for op in ELEMENTWISE if any(op.differentiable) and "float64" in op.dtypes]
+GRADIENT_SHAPES = {"same": [(2, 3)] * 3, "broadcast": [(2, 1), (3,), (2, 3)], "0-d": [(), (2,), ()]}
+
+
+def numerical_gradient(op: Operator, arrays: list[np.ndarray], i: int, weights: np.ndarray) -> np.ndarray:
+    """Central differences of sum(op(...) * weights) with respect to argument i."""
+    step = 1e-6
+    result = np.zeros_like(arrays[i])
+    for index in np.ndindex(arrays[i].shape):
+        sides = []
+        for sign in (1, -1):
+            moved = [a.copy() for a in arrays]
+            moved[i][index] += sign * step
+            sides.append(float((op(*[lm.asarray(a) for a in moved]).numpy() * weights).sum()))
+        result[index] = (sides[0] - sides[1]) / (2 * step)
+    return result
+
+
+@pytest.mark.parametrize("shapes", GRADIENT_SHAPES.values(), ids=GRADIENT_SHAPES)
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=case_id)
+def test_first_derivative(op: Operator, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> None:
+    arrays = arguments(op, shapes[: op.inputs], "float64", rng)
+    wanted = differentiable_inputs(op)
+    tensors = [lm.tensor(a, stop_gradient=i not in wanted) for i, a in enumerate(arrays)]
+    y = op(*tensors)
+    weights = rng.uniform(0.5, 1.5, y.shape)
+    grads = lm.grad([y], [tensors[i] for i in wanted], grad_outputs=[lm.asarray(weights)], allow_unused=False)
+    for i, grad in zip(wanted, grads, strict=True):
+        assert grad.shape == arrays[i].shape
+        np.testing.assert_allclose(grad.numpy(), numerical_gradient(op, arrays, i, weights), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=case_id)
+def test_second_derivative(op: Operator, rng: np.random.Generator) -> None:
+    """The derivative of sum(gradient * v) against differences of the gradient, which the test above has checked."""
+    arrays = arguments(op, [(2, 2)] * op.inputs, "float64", rng)
+    wanted = differentiable_inputs(op)
+    directions = {i: rng.uniform(0.5, 1.5, arrays[i].shape) for i in wanted}
+    weights = rng.uniform(0.5, 1.5, (2, 2))
+
+    def first(values: list[np.ndarray], create_graph: bool) -> tuple[lm.Tensor, list[lm.Tensor]]:
+        tensors = [lm.tensor(a, stop_gradient=i not in wanted) for i, a in enumerate(values)]
+        grads = lm.grad(
+            [op(*tensors)], [tensors[i] for i in wanted], grad_outputs=[lm.asarray(weights)], create_graph=create_graph
+        )
+        total = lm.asarray(0.0, dtype="float64")
+        for i, grad in zip(wanted, grads, strict=True):
+            total = total + (grad * lm.asarray(directions[i])).sum()
+        return total, tensors
+
+    total, tensors = first(arrays, create_graph=True)
+    inputs = [tensors[i] for i in wanted]
+    second = (
+        [None] * len(inputs) if total.stop_gradient else lm.grad([total], inputs, allow_unused=True)
+    )
+    for i, got in zip(wanted, second, strict=True):
+        expected = np.zeros_like(arrays[i])
+        for index in np.ndindex(arrays[i].shape):
+            sides = []
+            for sign in (1, -1):
+                moved = [a.copy() for a in arrays]
+                moved[i][index] += sign * 1e-6
+                sides.append(first(moved, create_graph=False)[0].item())
+            expected[index] = (sides[0] - sides[1]) / 2e-6
+        values = np.zeros_like(expected) if got is None else got.numpy()
+        np.testing.assert_allclose(values, expected, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=case_id)
+def test_fused_and_recorded_gradients_are_equal(op: Operator, rng: np.random.Generator) -> None:
+    """The kernel of a gradient and its formula on tensors are compiled from the same line."""
+    arrays = arguments(op, [(7, 11)] * op.inputs, "float32", rng)
+    wanted = differentiable_inputs(op)
+    tensors = [lm.tensor(a, stop_gradient=i not in wanted) for i, a in enumerate(arrays)]
+    seed = lm.asarray(rng.uniform(0.5, 1.5, (7, 11)).astype("float32"))
+    y = op(*tensors)
+    fused = lm.grad([y], [tensors[i] for i in wanted], grad_outputs=[seed], retain_graph=True)
+    recorded = lm.grad([y], [tensors[i] for i in wanted], grad_outputs=[seed], create_graph=True)
+    for a, b in zip(fused, recorded, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.detach().numpy())
+
+
+@pytest.mark.parametrize("op", ELEMENTWISE, ids=case_id)
+def test_meta_tensors_have_the_same_shape_and_dtype(op: Operator, rng: np.random.Generator) -> None:
+    dtype = "float32" if "float32" in op.dtypes else "int32"
+    tensors = [lm.asarray(a) for a in arguments(op, SHAPES["broadcast rows"][: op.inputs], dtype, rng)]
+    real = op(*tensors)
+    meta = op(*[t.to("meta") for t in tensors])
+    assert (meta.shape, meta.dtype, str(meta.device)) == (real.shape, real.dtype, "meta")
+
+
+@pytest.mark.parametrize("op", ELEMENTWISE, ids=case_id)
+def test_bad_input_names_the_operator(op: Operator) -> None:
+    good = [lm.ones([2, 3], dtype="bool") if op.mask_input and i == 0 else lm.ones([2, 3]) for i in range(op.inputs)]
+    for bad in ("text", None, [1.0, 2.0], object(), {}):
+        with pytest.raises(TypeError, match=op.name):
+            op(bad, *good[1:])
+    with pytest.raises(TypeError, match=op.name):
+        op(*good, *good)
+    with pytest.raises(TypeError, match=op.name):
+        op()
+    if op.inputs > 1:
+        with pytest.raises(ValueError, match=rf"\[{op.name}\].*broadcast"):
+            op(*good[:-1], lm.ones([5]))
+    if op.mask_input:
+        with pytest.raises(TypeError, match="bool"):
+            op(lm.ones([2, 3]), 1.0, 2.0)
+
+
+@pytest.mark.parametrize(("op", "dtype"), [(o, d) for o in ELEMENTWISE for d in ("bool", "int32") if d not in o.dtypes], ids=case_id)
+def test_other_dtypes_promote_or_raise(op: Operator, dtype: str) -> None:
+    """Functions that give fractions take integers as float32; others refuse what they do not take."""
+    args = [lm.ones([2], dtype="bool") if op.mask_input and i == 0 else lm.ones([2], dtype=dtype) for i in range(op.inputs)]
+    if "int32" not in op.dtypes and "float32" in op.dtypes:
+        assert op(*args).dtype in (lm.float32, lm.bool)
+    else:
+        with pytest.raises(TypeError, match=rf"\[{op.name}\].*{dtype}"):
+            op(*args)
+
+
+@pytest.mark.parametrize("info", [i for i in ALL if i["example"]], ids=lambda i: i["name"])
+def test_examples_run(info: dict[str, str]) -> None:
+    names = {name: getattr(lm, name) for name in dir(lm) if not name.startswith("_")}
+    assert eval(info["example"], names) is not None  # noqa: S307
+
+
+@pytest.mark.parametrize("info", ALL, ids=lambda i: i["name"])
+def test_every_operator_is_documented(info: dict[str, str]) -> None:
+    function = getattr(lm, info["name"])
+    assert info["doc"] and info["doc"] in function.__doc__
+    if info["method"]:
+        assert callable(getattr(lm.Tensor, info["name"]))
