@@ -231,8 +231,7 @@ class Function {
       if (!x->defined()) fail<ValueError>("[", autograd::detail::layer_name<Layer>(), "] got an undefined tensor");
     }
 
-    // Forward may move its arguments away: where it can, or where it may change them, the inputs stay alive here for the comparison
-    // with the outputs.
+    // Forward may move its arguments away, or assign to them: the inputs stay alive here for the comparison with the outputs.
     TensorList held;
     const auto hold_inputs = [&] {
       for (const Tensor* x : inputs) held.push_back(*x);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -144,7 +145,8 @@ DType promote_types(DType a, DType b);
 /// The caller has checked the dtype: one outside the set raises TypeError naming `what`.
 template <DTypeSet Set, class F>
 decltype(auto) visit(DType dtype, std::string_view what, F&& f) {
-  using R = decltype(f.template operator()<float>());
+  constexpr DType kFirst = static_cast<DType>(std::countr_zero(Set.bits));
+  using R = decltype(f.template operator()<cpp_type<kFirst>>());
   R (*selected)(F&) = nullptr;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (

@@ -196,7 +196,7 @@ void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const T
     device_kernel<&DeviceKernels::matmul>(out.device(), op)(a, b, out);
   }
   if (bias.defined() && !bias_added) {
-    const Tensor operands[] = {out, bias};
+    const Tensor* const operands[] = {&out, &bias};
     launch_elementwise(elementwise_op<Add>(), -1, operands, out, out.dtype());
   }
 }

@@ -57,7 +57,7 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
   if (direct) {
     Tensor y = tensor ? *tensor : number_tensor(other.number(), x.dtype());
     if (tensor && !(y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides()) && may_overlap(x, y)) y = clone(y);
-    const Tensor operands[] = {x, y};
+    const Tensor* const operands[] = {&x, &y};
     launch_elementwise(elementwise_op<Op>(), -1, operands, x, x.dtype());
   } else {
     const Tensor result = Op::call(x, other);

@@ -9,17 +9,6 @@
 namespace lamella::python {
 namespace {
 
-/// Guards against containers that hold themselves.
-class Recursion {
- public:
-  Recursion() {
-    if (Py_EnterRecursiveCall(" while looking for tensors in a container")) throw_python_error();
-  }
-  ~Recursion() { Py_LeaveRecursiveCall(); }
-  Recursion(const Recursion&) = delete;
-  Recursion& operator=(const Recursion&) = delete;
-};
-
 [[noreturn]] void wrong_form(const std::string& who, const std::string& what, const std::string& expected, PyObject* got) {
   fail<ValueError>("[", who, "] backward must return, for ", what, ", ", expected, ", got ", type_name(got));
 }
@@ -66,6 +55,10 @@ void read_named(const Form& form, PyObject* gradient, const std::string& who, co
 
 }  // namespace
 
+RecursionGuard::RecursionGuard() {
+  if (Py_EnterRecursiveCall(" while looking for tensors in a container")) throw_python_error();
+}
+
 bool Form::holds_tensors() const { return kind == Kind::Tensor || std::ranges::any_of(parts, &Form::holds_tensors); }
 
 PyRef dataclass_fields(PyObject* object) {
@@ -90,7 +83,7 @@ void TensorFinder::find(PyObject* value, Form* form) {
     objects.push_back(PyRef::share(value));
     if (form) form->kind = Form::Kind::Tensor;
   } else if (is_container(value)) {
-    const Recursion guard;
+    const RecursionGuard guard;
     find_parts(value, form);
   }
 }
@@ -137,7 +130,7 @@ void read_gradient(const Form& form, PyObject* gradient, const std::string& who,
     for (const Form& part : form.parts) read_gradient(part, gradient, who, what, tensors);
     return;
   }
-  const Recursion guard;
+  const RecursionGuard guard;
   switch (form.kind) {
     case Form::Kind::Sequence:
       read_sequence(form, gradient, who, what, tensors);

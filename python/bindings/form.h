@@ -2,6 +2,7 @@
 
 #include <Python.h>
 
+#include <string>
 #include <vector>
 
 #include "engine/autograd/recorder.h"
@@ -9,6 +10,15 @@
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {
+
+/// RecursionError for containers that hold themselves.
+class RecursionGuard {
+ public:
+  RecursionGuard();
+  ~RecursionGuard() { Py_LeaveRecursiveCall(); }
+  RecursionGuard(const RecursionGuard&) = delete;
+  RecursionGuard& operator=(const RecursionGuard&) = delete;
+};
 
 /// How a value is made up of tensors: a tensor, something else, or a list, tuple, dict or dataclass of such.
 struct Form {

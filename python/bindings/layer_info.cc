@@ -111,8 +111,8 @@ void look_up(LayerInfo& info, PyTypeObject* layer) {
   }
   if (!kept) {
     // Bound anew at each look-up: nobody but this call holds it, so it is kept by the class's entry until the next look-up.
-    static std::array<PyRef, 3> last;
-    last = {forward, backward, setup_context};
+    static auto* last = new std::array<PyRef, 3>;
+    *last = {forward, backward, setup_context};
   }
   info.version = kept ? layer->tp_version_tag : 0;
 }

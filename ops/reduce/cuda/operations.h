@@ -23,7 +23,7 @@ struct SumOf {
   using In = T;
   using Partial = cpp_type<cpu::reduce_result(cpu::Reduction::Sum, dtype_of<T>)>;
   using Out = Partial;
-  static constexpr Partial kIdentity = 0;
+  __device__ static Partial identity() { return 0; }
   __device__ static Partial lift(T x, std::int64_t) { return static_cast<Partial>(x); }
   __device__ static Partial combine(Partial a, Partial b) {
     if constexpr (std::is_integral_v<Partial>) {
@@ -40,7 +40,7 @@ struct ProdOf {
   using In = T;
   using Partial = cpp_type<cpu::reduce_result(cpu::Reduction::Prod, dtype_of<T>)>;
   using Out = Partial;
-  static constexpr Partial kIdentity = 1;
+  __device__ static Partial identity() { return 1; }
   __device__ static Partial lift(T x, std::int64_t) { return static_cast<Partial>(x); }
   __device__ static Partial combine(Partial a, Partial b) {
     if constexpr (std::is_integral_v<Partial>) {
@@ -58,7 +58,7 @@ struct ExtremeOf {
   using In = T;
   using Partial = T;
   using Out = T;
-  static constexpr T kIdentity = kMax ? kBottom<T> : kTop<T>;
+  __device__ static T identity() { return kMax ? kBottom<T> : kTop<T>; }
   __device__ static T lift(T x, std::int64_t) { return x; }
   __device__ static T combine(T a, T b) { return a != a || (kMax ? a > b : a < b) ? a : b; }
   __device__ static T finish(T x) { return x; }
@@ -69,7 +69,7 @@ struct TruthOf {
   using In = T;
   using Partial = bool;
   using Out = bool;
-  static constexpr bool kIdentity = kAll;
+  __device__ static bool identity() { return kAll; }
   __device__ static bool lift(T x, std::int64_t) { return x != T{}; }
   __device__ static bool combine(bool a, bool b) { return kAll ? a && b : a || b; }
   __device__ static bool finish(bool x) { return x; }
@@ -88,7 +88,7 @@ struct PositionOf {
   using Partial = Found<T>;
   using Out = std::int64_t;
   // Loses against every element: a NaN comes first, and of equal values the one at the lower position.
-  static constexpr Partial kIdentity{kMax ? kBottom<T> : kTop<T>, std::numeric_limits<std::int64_t>::max()};
+  __device__ static Partial identity() { return {kMax ? kBottom<T> : kTop<T>, std::numeric_limits<std::int64_t>::max()}; }
   __device__ static Partial lift(T x, std::int64_t at) { return {x, at}; }
   __device__ static Partial combine(Partial a, Partial b) { return comes_first(a, b) ? a : b; }
   __device__ static Out finish(Partial x) { return x.at; }

@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(kThreads) reduce_kernel(const __grid_constant_
   const std::uint32_t result = item % args.results;
   const std::uint32_t chunk = item / args.results;
 
-  Partial mine = Op::kIdentity;
+  Partial mine = Op::identity();
   if (valid) {
     std::int64_t start[1];
     args.kept_index.locate(result, start);
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs arg
   const Place place(args.lanes);
   const std::uint32_t result = place.item(args.lanes);
   const bool valid = result < args.results;
-  Partial mine = Op::kIdentity;
+  Partial mine = Op::identity();
   if (valid) {
     const auto* partials = reinterpret_cast<const Partial*>(args.partials) + result;
     for (std::uint32_t c = place.lane; c < args.chunks; c += args.lanes.count) {
@@ -168,7 +168,7 @@ std::uint32_t lanes_for(std::uint32_t elements, std::uint32_t at_most) {
   return std::min(at_most, std::bit_ceil((elements + 3) / 4));
 }
 
-/// Threads for each result where `neighbors` says whether these or neighboring results read neighboring memory.
+/// The most threads that one result gets. Where neighbors work on different results, those read neighboring memory, 32 at a time.
 std::uint32_t most_lanes(bool neighbors, std::uint32_t results) {
   return neighbors ? kThreads : kThreads / std::min<std::uint32_t>(32, std::bit_ceil(results));
 }
@@ -232,14 +232,25 @@ void launch(ReduceArgs args, Device device, const char* op) {
 }
 
 constexpr DTypeSet kOrdered{DType::Int32, DType::Int64, DType::Float32, DType::Float64};
+DTypeSet dtypes_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::Max:
+    case Reduction::Min:
+    case Reduction::ArgMax:
+    case Reduction::ArgMin:
+      return kOrdered;
+    default:
+      return KernelDTypes;
+  }
+}
+
 constexpr const char* kNames[] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin"};
 
 }  // namespace
 
 void reduce(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor& out) {
   const char* const op = kNames[static_cast<int>(reduction)];
-  const bool ordered = reduction != Reduction::Sum && reduction != Reduction::Prod && reduction != Reduction::Any && reduction != Reduction::All;
-  if (!(ordered ? kOrdered : KernelDTypes).contains(x.dtype())) no_kernel(op, x.dtype(), x.device());
+  if (!dtypes_of(reduction).contains(x.dtype())) no_kernel(op, x.dtype(), x.device());
   const DeviceGuard guard(x.device());
   const ReduceArgs args = make_args(x, axes, out, op);
   const Device device = x.device();

@@ -1,0 +1,189 @@
+#include "ops/linalg/cuda/matmul.h"
+
+#include <algorithm>
+#include <complex>
+
+#include "engine/runtime/cuda/check.h"
+#include "engine/runtime/cuda/cublas.h"
+#include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/stream.h"
+#include "ops/movement/cuda/movement.h"
+#include "ops/support/checks.h"
+
+namespace lamella::cuda {
+namespace {
+
+/// A matrix as cuBLAS, which counts by columns, sees it: the transpose of ours, or ours where `operation` says that it is to be
+/// transposed back.
+struct Layout {
+  cublasOperation_t operation;
+  std::int64_t leading;
+};
+
+/// Whether one axis of the matrix is dense and the other far enough apart.
+bool find_layout(const Tensor& x, Layout& layout) {
+  const std::size_t last = x.ndim() - 1;
+  const std::int64_t rows = x.shape()[last - 1];
+  const std::int64_t columns = x.shape()[last];
+  const std::int64_t row = x.strides()[last - 1];
+  const std::int64_t column = x.strides()[last];
+  // The stride of an axis of size 1 says nothing, and may be taken for whatever fits.
+  if ((columns == 1 || column == 1) && (rows == 1 || row >= columns)) {
+    layout = {CUBLAS_OP_N, rows == 1 ? columns : row};
+    return true;
+  }
+  if ((rows == 1 || row == 1) && (columns == 1 || column >= rows)) {
+    layout = {CUBLAS_OP_T, columns == 1 ? rows : column};
+    return true;
+  }
+  return false;
+}
+
+/// The leading axes of `out`, to which those of a and b broadcast, merged where both strides allow. The last one is left to cuBLAS.
+struct BatchAxis {
+  std::int64_t size;
+  std::int64_t a;
+  std::int64_t b;
+};
+SmallVector<BatchAxis, 3> batch_axes(const Tensor& a, const Tensor& b, const Tensor& out) {
+  const auto stride_of = [&](const Tensor& x, std::size_t axis) -> std::int64_t {
+    const std::size_t missing = out.ndim() - x.ndim();
+    return axis < missing || x.shape()[axis - missing] == 1 ? 0 : x.strides()[axis - missing];
+  };
+  SmallVector<BatchAxis, 3> axes;
+  for (std::size_t i = 0; i + 2 < out.ndim(); ++i) {
+    const BatchAxis axis{out.shape()[i], stride_of(a, i), stride_of(b, i)};
+    if (axis.size == 1) continue;
+    BatchAxis* const before = axes.empty() ? nullptr : &axes.back();
+    if (before && before->a == axis.a * axis.size && before->b == axis.b * axis.size) {
+      *before = {before->size * axis.size, axis.a, axis.b};
+    } else {
+      axes.push_back(axis);
+    }
+  }
+  if (axes.empty()) axes.push_back({1, 0, 0});
+  return axes;
+}
+
+/// Calls f(a's offset, b's offset, number) for each combination of all batch axes but the last; offsets in elements.
+template <class F>
+void for_each_batch(const SmallVector<BatchAxis, 3>& axes, F&& f) {
+  std::int64_t count = 1;
+  for (std::size_t i = 0; i + 1 < axes.size(); ++i) count *= axes[i].size;
+  for (std::int64_t number = 0; number < count; ++number) {
+    std::int64_t rest = number;
+    std::int64_t a = 0;
+    std::int64_t b = 0;
+    for (std::size_t i = axes.size() - 1; i-- > 0;) {
+      a += rest % axes[i].size * axes[i].a;
+      b += rest % axes[i].size * axes[i].b;
+      rest /= axes[i].size;
+    }
+    f(a, b, number);
+  }
+}
+
+struct Numbers {
+  cudaDataType_t data;
+  cublasComputeType_t compute;
+};
+
+Numbers numbers_of(DType dtype) {
+  switch (dtype) {
+    case DType::Float16:
+      return {CUDA_R_16F, CUBLAS_COMPUTE_32F};
+    case DType::BFloat16:
+      return {CUDA_R_16BF, CUBLAS_COMPUTE_32F};
+    case DType::Float32:
+      return {CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    case DType::Float64:
+      return {CUDA_R_64F, CUBLAS_COMPUTE_64F};
+    case DType::Complex64:
+      return {CUDA_C_32F, CUBLAS_COMPUTE_32F};
+    default:
+      return {CUDA_C_64F, CUBLAS_COMPUTE_64F};
+  }
+}
+
+/// The factors 1 and 0, in the type in which cuBLAS computes.
+struct Factors {
+  std::complex<float> single[2] = {1, 0};
+  std::complex<double> twice[2] = {1, 0};
+
+  const void* get(DType dtype, int which) const {
+    const bool is_double = dtype == DType::Float64 || dtype == DType::Complex128;
+    return is_double ? static_cast<const void*>(&twice[which]) : &single[which];
+  }
+};
+
+void multiply_floating(const Tensor& a, const Layout& a_layout, const Tensor& b, const Layout& b_layout, const Tensor& out) {
+  const std::int64_t m = a.size(-2);
+  const std::int64_t k = a.size(-1);
+  const std::int64_t n = b.size(-1);
+  const DType dtype = out.dtype();
+  const auto item = static_cast<std::int64_t>(item_size(dtype));
+  const Numbers numbers = numbers_of(dtype);
+  const Factors factors;
+  const auto axes = batch_axes(a, b, out);
+  const BatchAxis inner = axes.back();
+  const cublasHandle_t handle = cublas_handle(out.device());
+  // By columns, our out is its transpose, b^T a^T.
+  for_each_batch(axes, [&](std::int64_t a_offset, std::int64_t b_offset, std::int64_t number) {
+    check(cublasGemmStridedBatchedEx_64(handle, b_layout.operation, a_layout.operation, n, m, k, factors.get(dtype, 0),
+                                        b->data + b_offset * item, numbers.data, b_layout.leading, inner.b, a->data + a_offset * item,
+                                        numbers.data, a_layout.leading, inner.a, factors.get(dtype, 1),
+                                        out->data + number * inner.size * m * n * item, numbers.data, n, m * n, inner.size,
+                                        numbers.compute, CUBLAS_GEMM_DEFAULT),
+          "matmul");
+  });
+}
+
+void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out) {
+  const auto item = static_cast<std::int64_t>(item_size(out.dtype()));
+  const auto axes = batch_axes(a, b, out);
+  const BatchAxis inner = axes.back();
+  IntegerMatmul args{.a = nullptr,
+                     .b = nullptr,
+                     .c = nullptr,
+                     .m = a.size(-2),
+                     .k = a.size(-1),
+                     .n = b.size(-1),
+                     .a_row = a.strides()[a.ndim() - 2],
+                     .a_column = a.strides()[a.ndim() - 1],
+                     .a_batch = inner.a,
+                     .b_row = b.strides()[b.ndim() - 2],
+                     .b_column = b.strides()[b.ndim() - 1],
+                     .b_batch = inner.b,
+                     .batches = inner.size};
+  for_each_batch(axes, [&](std::int64_t a_offset, std::int64_t b_offset, std::int64_t number) {
+    args.a = a->data + a_offset * item;
+    args.b = b->data + b_offset * item;
+    args.c = out->data + number * inner.size * args.m * args.n * item;
+    launch_integer_matmul(args, out.dtype(), current_stream(out.device()));
+  });
+}
+
+}  // namespace
+
+void matmul(const Tensor& a, const Tensor& b, const Tensor& out) {
+  if (out.numel() == 0) return;
+  const DeviceGuard guard(out.device());
+  if (a.size(-1) == 0) {
+    check(cudaMemsetAsync(out.raw_data(), 0, out.nbytes(), current_stream(out.device())), "matmul");
+    return;
+  }
+  if (out.dtype() == DType::Int32 || out.dtype() == DType::Int64) {
+    multiply_integers(a, b, out);
+    return;
+  }
+  if (!is_floating(out.dtype()) && !is_complex(out.dtype())) no_kernel("matmul", out.dtype(), out.device());
+  Layout a_layout;
+  Layout b_layout;
+  const Tensor left = find_layout(a, a_layout) ? a : as_contiguous(a);
+  const Tensor right = find_layout(b, b_layout) ? b : as_contiguous(b);
+  find_layout(left, a_layout);
+  find_layout(right, b_layout);
+  multiply_floating(left, a_layout, right, b_layout, out);
+}
+
+}  // namespace lamella::cuda

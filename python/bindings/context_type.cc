@@ -1,0 +1,239 @@
+#include "python/bindings/context_type.h"
+
+#include <structmember.h>
+
+#include "python/bindings/errors.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+PyTypeObject* context_type = nullptr;
+
+constexpr int kMaxFree = 64;
+#ifndef Py_GIL_DISABLED
+// Freed objects, linked by their field for weak references.
+ContextObject* free_objects = nullptr;
+int free_count = 0;
+#endif
+
+ContextObject* as_context(PyObject* self) { return reinterpret_cast<ContextObject*>(self); }
+
+/// The context of a call that is still there.
+Context& context_of(PyObject* self, const char* what) {
+  Context* context = as_context(self)->context;
+  if (!context) {
+    fail<RuntimeError>("[PyLayerContext] ", what,
+                       ": this context belongs to no call of a layer, or to one whose graph has been freed");
+  }
+  return *context;
+}
+
+const Tensor& tensor_argument(PyObject* object, Py_ssize_t i, const char* what) {
+  if (!is_tensor(object)) fail<TypeError>("[", what, "] argument ", i, " is ", type_name(object), ", expected a Tensor");
+  return tensor_of(object);
+}
+
+PyObject* save_for_backward(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    Context& context = context_of(self, "save_for_backward");
+    TensorList tensors;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      if (args[i] == Py_None) {
+        tensors.emplace_back();
+      } else if (is_tensor(args[i])) {
+        tensors.push_back(tensor_of(args[i]));
+      } else {
+        fail<TypeError>("[save_for_backward] argument ", i, " is ", type_name(args[i]),
+                        ": only tensors and None can be saved; keep other things as attributes of ctx");
+      }
+    }
+    context.save_for_backward(std::span<const Tensor>(tensors));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* saved_tensors(PyObject* self) {
+  const TensorList tensors = context_of(self, "saved_tensors").saved_tensors();
+  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size()))));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(tensors[i])));
+  }
+  return tuple.release();
+}
+
+PyObject* saved_tensor_method(PyObject* self, PyObject*) {
+  return guarded([&] { return saved_tensors(self); });
+}
+
+PyObject* get_saved_tensors(PyObject* self, void*) {
+  return guarded([&] { return saved_tensors(self); });
+}
+
+PyObject* get_needs_input_grad(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const Context& context = context_of(self, "needs_input_grad");
+    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(context.arguments.size()))));
+    for (std::size_t i = 0; i < context.arguments.size(); ++i) {
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyBool_FromLong(context.needs_input_grad(i)));
+    }
+    return tuple.release();
+  });
+}
+
+/// mark_dirty and its like: a method that takes tensors.
+template <auto Mark, const auto& kName>
+PyObject* mark(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    Context& context = context_of(self, kName);
+    for (Py_ssize_t i = 0; i < count; ++i) Mark(context, tensor_argument(args[i], i, kName));
+    Py_RETURN_NONE;
+  });
+}
+
+constexpr char kDirty[] = "mark_dirty";
+constexpr char kNotInplace[] = "mark_not_inplace";
+constexpr char kNonDifferentiable[] = "mark_non_differentiable";
+
+bool flag_argument(PyObject* value, const char* what) {
+  if (value != Py_True && value != Py_False) fail<TypeError>("[", what, "] expected True or False, got ", type_name(value));
+  return value == Py_True;
+}
+
+PyObject* set_materialize_grads(PyObject* self, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    context_of(self, "set_materialize_grads").set_materialize_grads(flag_argument(value, "set_materialize_grads"));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* set_grad_in_dtype_consistent(PyObject* self, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    context_of(self, "set_grad_in_dtype_consistent")
+        .set_grad_in_dtype_consistent(flag_argument(value, "set_grad_in_dtype_consistent"));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* create(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs))) fail<TypeError>("[PyLayerContext] takes no arguments");
+    return new_context(nullptr);
+  });
+}
+
+void dealloc(PyObject* object) {
+  ContextObject* self = as_context(object);
+  PyTypeObject* type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  if (self->weak_references) PyObject_ClearWeakRefs(object);
+  Py_CLEAR(self->attributes);
+#ifndef Py_GIL_DISABLED
+  if (free_count < kMaxFree) {
+    self->weak_references = reinterpret_cast<PyObject*>(free_objects);
+    free_objects = self;
+    ++free_count;
+    Py_DECREF(type);
+    return;
+  }
+#endif
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(as_context(object)->attributes);
+  return 0;
+}
+
+int clear(PyObject* object) {
+  Py_CLEAR(as_context(object)->attributes);
+  return 0;
+}
+
+template <class Function>
+PyCFunction as_c_function(Function* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef methods[] = {
+    {"save_for_backward", as_c_function(save_for_backward), METH_FASTCALL,
+     "save_for_backward($self, /, *tensors)\n--\n\n"
+     "Keeps tensors (or None) for backward. Once, and only in forward or setup_context: RuntimeError otherwise."},
+    {"saved_tensor", saved_tensor_method, METH_NOARGS,
+     "saved_tensor($self, /)\n--\n\n"
+     "The tuple of tensors that forward saved. RuntimeError where the graph was freed, or where one was overwritten since."},
+    {"mark_dirty", as_c_function(mark<[](Context& c, const Tensor& x) { c.mark_dirty(x); }, kDirty>), METH_FASTCALL,
+     "mark_dirty($self, /, *tensors)\n--\n\nDeclares that forward wrote into these inputs in place and returns them."},
+    {"mark_not_inplace", as_c_function(mark<[](Context& c, const Tensor& x) { c.mark_not_inplace(x); }, kNotInplace>), METH_FASTCALL,
+     "mark_not_inplace($self, /, *tensors)\n--\n\nDeclares that these inputs, returned as outputs, become new tensors on the same memory."},
+    {"mark_non_differentiable",
+     as_c_function(mark<[](Context& c, const Tensor& x) { c.mark_non_differentiable(x); }, kNonDifferentiable>), METH_FASTCALL,
+     "mark_non_differentiable($self, /, *tensors)\n--\n\nDeclares that these outputs have no gradient."},
+    {"set_materialize_grads", set_materialize_grads, METH_O,
+     "set_materialize_grads($self, value, /)\n--\n\nFalse: an output that got no gradient gives None to backward, instead of zeros."},
+    {"set_grad_in_dtype_consistent", set_grad_in_dtype_consistent, METH_O,
+     "set_grad_in_dtype_consistent($self, value, /)\n--\n\nFalse: an incoming gradient is not cast to its output's dtype."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef attributes[] = {
+    {"saved_tensors", get_saved_tensors, nullptr, "The tuple of tensors that forward saved: saved_tensor() as an attribute.", nullptr},
+    {"needs_input_grad", get_needs_input_grad, nullptr,
+     "For each argument of the call, whether its gradient is wanted: in backward, by the pass that runs.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ContextObject, weak_references), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(ContextObject, attributes), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+}  // namespace
+
+PyTypeObject* make_context_type() {
+  static PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(create)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear)},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, attributes},
+      {Py_tp_members, members},
+      {Py_tp_doc, const_cast<char*>("What a PyLayer's forward leaves for its backward: saved tensors, attributes of the user's, and marks on\n"
+                                    "inputs and outputs. `apply` makes one for each call.")},
+      {0, nullptr},
+  };
+  static PyType_Spec spec{
+      .name = "lamella.autograd.PyLayerContext",
+      .basicsize = sizeof(ContextObject),
+      .itemsize = 0,
+      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+      .slots = slots,
+  };
+  context_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  return context_type;
+}
+
+PyObject* new_context(Context* context) {
+  ContextObject* self = nullptr;
+#ifndef Py_GIL_DISABLED
+  if (free_objects) {
+    self = free_objects;
+    free_objects = reinterpret_cast<ContextObject*>(self->weak_references);
+    --free_count;
+    PyObject_Init(reinterpret_cast<PyObject*>(self), context_type);
+  }
+#endif
+  if (!self) self = checked(PyObject_GC_New(ContextObject, context_type));
+  self->context = context;
+  self->attributes = nullptr;
+  self->weak_references = nullptr;
+  PyObject_GC_Track(self);
+  return reinterpret_cast<PyObject*>(self);
+}
+
+}  // namespace lamella::python

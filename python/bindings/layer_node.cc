@@ -1,0 +1,232 @@
+#include "python/bindings/layer_node.h"
+
+#include <array>
+
+#include "engine/autograd/accumulate.h"
+#include "engine/autograd/modes.h"
+#include "python/bindings/context_type.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/gil.h"
+#include "python/bindings/layer_info.h"
+#include "python/bindings/once.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+/// NotImplementedError that is also an OSError, as Paddle's programs expect; made in lamella.autograd.
+[[noreturn]] void fail_no_backward(const LayerInfo& info) {
+  const std::string message = str("[", info.layer->tp_name, "] the layer defines no backward");
+  if (info.paddle) {
+    const PyRef module = PyRef::adopt(checked(PyImport_ImportModule("lamella.autograd")));
+    const PyRef type = PyRef::adopt(checked(PyObject_GetAttrString(module.get(), "NoBackwardError")));
+    PyErr_SetString(type.get(), message.c_str());
+    throw_python_error();
+  }
+  throw NotImplementedError(message);
+}
+
+/// In a recorded backward, intermediates of the layer's forward are looked out for.
+class RecordedBackward {
+ public:
+  RecordedBackward() noexcept : before_(autograd::modes().in_recorded_backward) {
+    autograd::modes().in_recorded_backward = autograd::is_grad_enabled();
+  }
+  ~RecordedBackward() { autograd::modes().in_recorded_backward = before_; }
+  RecordedBackward(const RecordedBackward&) = delete;
+  RecordedBackward& operator=(const RecordedBackward&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// The arguments of a call of backward: ctx and the gradients, which it owns.
+class BackwardArguments {
+ public:
+  BackwardArguments(PyObject* context, TensorList& grads) {
+    values_.push_back(nullptr);  // room that a vectorcall may use
+    values_.push_back(context);
+    for (Tensor& grad : grads) values_.push_back(checked(wrap(std::move(grad))));
+  }
+  ~BackwardArguments() {
+    for (std::size_t i = 2; i < values_.size(); ++i) Py_DECREF(values_[i]);
+  }
+  BackwardArguments(const BackwardArguments&) = delete;
+  BackwardArguments& operator=(const BackwardArguments&) = delete;
+
+  PyRef call(PyObject* function) {
+    const std::size_t count = (values_.size() - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET;
+    return PyRef::adopt(checked(PyObject_Vectorcall(function, values_.data() + 1, count, nullptr)));
+  }
+
+ private:
+  SmallVector<PyObject*, 6> values_;
+};
+
+}  // namespace
+
+PyLayerNode::PyLayerNode(PyTypeObject* layer, PyObject* context, const autograd::Dialect& dialect)
+    : ctx(this), layer_(layer), context_(context), dialect_(dialect) {
+  Py_INCREF(layer);
+  Py_INCREF(context);
+}
+
+PyLayerNode::~PyLayerNode() {
+  if (!python_is_alive()) {
+    forms.release();  // holds Python objects
+    keywords.release();
+    return;
+  }
+  const GilHold gil;
+  detach_context(context_);
+  Py_DECREF(context_);
+  Py_DECREF(layer_);
+  forms.reset();
+  keywords = PyRef();
+}
+
+std::string PyLayerNode::name() const { return layer_->tp_name; }
+
+int PyLayerNode::visit(visitproc visit, void* arg) const {
+  Py_VISIT(context_);
+  Py_VISIT(layer_);
+  return 0;
+}
+
+TensorList PyLayerNode::run(TensorList grads) {
+  const GilHold gil;
+  try {
+    const LayerInfo& info = layer_info(layer_);
+    if (!info.backward) fail_no_backward(info);
+    const PyRef backward = PyRef::share(info.backward);
+    const bool once = info.once_differentiable && autograd::is_grad_enabled();
+
+    autograd::prepare_gradients(ctx, grads);
+    const TensorList incoming = once ? grads : TensorList();
+    const RecordedBackward recorded;
+    if (!once) {
+      BackwardArguments arguments(context_, grads);
+      const PyRef result = arguments.call(backward.get());
+      return gradients_from(result.get());
+    }
+    TensorList results;
+    {
+      const autograd::NoGrad scope;
+      for (Tensor& grad : grads) {
+        if (grad.defined()) grad = grad.detach();
+      }
+      BackwardArguments arguments(context_, grads);
+      const PyRef result = arguments.call(backward.get());
+      results = gradients_from(result.get());
+    }
+    forbid_second_derivative(*this, incoming, results);
+    return results;
+  } catch (const PythonError& error) {
+    error.restore();
+    if (ctx.created_at) add_note(str("in the backward of ", name(), ", whose apply was called at ", ctx.created_at.file, ":", ctx.created_at.line));
+    throw_python_error();
+  }
+}
+
+TensorList PyLayerNode::gradients_from(PyObject* result) {
+  // One tensor in, one gradient out: nothing to sort.
+  if (ctx.arguments.size() == 1 && is_tensor(result) && !ctx.arguments[0].container && edges()[0]) {
+    TensorList grads;
+    grads.push_back(autograd::conform_gradient(*this, ctx, 0, tensor_of(result)));
+    return grads;
+  }
+  const std::size_t count = ctx.arguments.size();
+  if (!PyTuple_CheckExact(result) || static_cast<std::size_t>(PyTuple_GET_SIZE(result)) != count || edges().size() != count || forms) {
+    return sort_gradients(result);
+  }
+  // One gradient for each argument, all of which are tensors.
+  TensorList grads;
+  for (std::size_t i = 0; i < count; ++i) {
+    PyObject* item = PyTuple_GET_ITEM(result, static_cast<Py_ssize_t>(i));
+    if (item == Py_None) {
+      grads.emplace_back();
+    } else if (!is_tensor(item) || (!edges()[i] && dialect_.strict_stop_gradient) || ctx.arguments[i].count != 1) {
+      return sort_gradients(result);
+    } else if (!edges()[i]) {
+      grads.emplace_back();
+    } else {
+      grads.push_back(autograd::conform_gradient(*this, ctx, i, tensor_of(item)));
+    }
+  }
+  return grads;
+}
+
+TensorList PyLayerNode::sort_gradients(PyObject* result) {
+  std::vector<std::size_t> with_tensors;
+  for (std::size_t i = 0; i < ctx.arguments.size(); ++i) {
+    if (ctx.arguments[i].has_tensors) with_tensors.push_back(i);
+  }
+  // A single gradient need not be wrapped; nor need one that is a container, where there is no other.
+  std::vector<PyRef> items;
+  const bool listed = PyTuple_Check(result) || PyList_Check(result);
+  const bool lone_container = with_tensors.size() == 1 && ctx.arguments[with_tensors[0]].container;
+  const auto size = listed ? static_cast<std::size_t>(PySequence_Fast_GET_SIZE(result)) : 0;
+  bool unwrapped = !listed;
+  if (listed && lone_container && size != 0) {
+    PyObject* first = PySequence_Fast_GET_ITEM(result, 0);
+    const bool wrapped = size == 1 || size == ctx.arguments.size();
+    unwrapped = !wrapped || is_tensor(first);
+  }
+  if (unwrapped) {
+    items.push_back(PyRef::share(result));
+  } else {
+    for (std::size_t i = 0; i < size; ++i) items.push_back(PyRef::share(PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i))));
+  }
+
+  std::vector<std::string> names = argument_names();
+  const bool by_tensor = items.size() <= with_tensors.size();
+  std::vector<autograd::GradientEntry> entries;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    PyObject* item = items[i].get();
+    autograd::GradientEntry entry;
+    // Where the number is wrong, what the entries belong to is unknown, and only their number will matter.
+    const std::size_t target = by_tensor ? with_tensors[i] : i;
+    const bool known = by_tensor || items.size() == ctx.arguments.size();
+    const std::string what = target < names.size() ? names[target] : "item " + std::to_string(i);
+    if (is_tensor(item)) {
+      entry.tensors.push_back(tensor_of(item));
+    } else if (item != Py_None) {
+      entry.container = true;
+      if (!is_container(item)) {
+        fail<TypeError>("[", name(), "] backward returned ", type_name(item), " for ", what, " (item ", i, "): expected a Tensor or None");
+      }
+      if (known && forms && ctx.arguments[target].container) {
+        read_gradient((*forms)[target], item, name(), what, entry.tensors);
+      } else {
+        TensorFinder found;
+        found.find(item, nullptr);
+        for (const PyRef& object : found.objects) entry.tensors.push_back(tensor_of(object.get()));
+      }
+    }
+    entries.push_back(std::move(entry));
+  }
+  return autograd::assign_gradients(*this, ctx, std::move(entries), dialect_, names);
+}
+
+std::vector<std::string> PyLayerNode::argument_names() const {
+  std::vector<std::string> names;
+  const std::size_t count = ctx.arguments.size();
+  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords.get())) : 0;
+  const LayerInfo& info = layer_info(layer_);
+  for (std::size_t i = 0; i + named < count; ++i) {
+    if (i < info.positional) {
+      names.push_back(info.names[i]);
+    } else {
+      const std::string rest = info.rest.empty() ? "args" : info.rest;
+      names.push_back(rest + "[" + std::to_string(i - info.positional) + "]");
+    }
+  }
+  for (std::size_t i = 0; i < named; ++i) {
+    const char* text = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords.get(), static_cast<Py_ssize_t>(i)));
+    if (!text) PyErr_Clear();
+    names.emplace_back(text ? text : "?");
+  }
+  return names;
+}
+
+}  // namespace lamella::python

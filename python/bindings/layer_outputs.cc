@@ -1,0 +1,154 @@
+#include "python/bindings/layer_outputs.h"
+
+#include "engine/autograd/meta.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/form.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+PyRef shallow_copy(PyObject* value) {
+  const PyRef module = PyRef::adopt(checked(PyImport_ImportModule("copy")));
+  return PyRef::adopt(checked(PyObject_CallMethod(module.get(), "copy", "O", value)));
+}
+
+PyRef copy_of_tuple(PyObject* value) {
+  const Py_ssize_t size = PyTuple_GET_SIZE(value);
+  PyRef items = PyRef::adopt(checked(PyTuple_New(size)));
+  for (Py_ssize_t i = 0; i < size; ++i) PyTuple_SET_ITEM(items.get(), i, Py_NewRef(PyTuple_GET_ITEM(value, i)));
+  return items;
+}
+
+/// A tuple of the same type with other items.
+PyRef tuple_like(PyObject* value, PyRef items) {
+  if (PyTuple_CheckExact(value)) return items;
+  const PyRef args = PyRef::adopt(checked(PyTuple_Pack(1, items.get())));
+  return PyRef::adopt(checked(PyTuple_Type.tp_new(Py_TYPE(value), args.get(), nullptr)));
+}
+
+}  // namespace
+
+LayerOutputs::LayerOutputs(PyRef result) : result_(std::move(result)) {
+  find(result_.get(), Py_REFCNT(result_.get()) == 1);
+}
+
+void LayerOutputs::find(PyObject* value, bool exclusive) {
+  if (is_tensor(value)) {
+    const Tensor& x = tensor_of(value);
+    slots_.push_back({value, exclusive, exclusive ? Tensor() : x});
+    return;
+  }
+  if (!is_container(value)) return;
+  const RecursionGuard guard;
+  const auto part = [&](PyObject* item) { find(item, exclusive && Py_REFCNT(item) == 1); };
+  if (PyList_Check(value) || PyTuple_Check(value)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) part(PySequence_Fast_GET_ITEM(value, i));
+  } else if (PyDict_Check(value)) {
+    PyObject *key = nullptr, *item = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(value, &at, &key, &item);) part(item);
+  } else {
+    const PyRef fields = dataclass_fields(value);
+    PyObject *key = nullptr, *field = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(fields.get(), &at, &key, &field);) {
+      PyObject* item = PyObject_GenericGetAttr(value, key);
+      if (!item) {
+        PyErr_Clear();
+        continue;
+      }
+      Py_DECREF(item);  // the instance holds it
+      part(item);
+    }
+  }
+}
+
+std::span<Tensor* const> LayerOutputs::tensors() {
+  for (Slot& slot : slots_) {
+    Tensor& x = slot.in_object ? as_object(slot.object)->tensor : slot.handle;
+    // The engine may put another tensor in its place: whose object this is gets settled afterwards.
+    if (slot.in_object) x->host_object.store(nullptr, std::memory_order_release);
+    pointers_.push_back(&x);
+  }
+  return pointers_;
+}
+
+PyRef LayerOutputs::settle(Slot& slot) {
+  if (!slot.in_object) return wrap_ref(std::move(slot.handle));
+  const Tensor& x = as_object(slot.object)->tensor;
+  x->host_object.store(slot.object, std::memory_order_release);
+  if (autograd::get_meta(x)) track(slot.object);
+  return PyRef::share(slot.object);
+}
+
+PyRef LayerOutputs::finish() {
+  next_ = 0;
+  const bool exclusive = Py_REFCNT(result_.get()) == 1;
+  if (is_tensor(result_.get())) return settle(slots_[0]);
+  return rebuild(std::move(result_), exclusive);
+}
+
+PyRef LayerOutputs::rebuild(PyRef value, bool exclusive) {
+  if (is_tensor(value.get())) return settle(slots_[next_++]);
+  return is_container(value.get()) ? rebuild_parts(std::move(value), exclusive) : value;
+}
+
+PyRef LayerOutputs::rebuild_parts(PyRef value, bool exclusive) {
+  PyObject* const old = value.get();
+  const auto part = [&](PyObject* item) {
+    const bool ours = exclusive && Py_REFCNT(item) == 1;
+    return rebuild(PyRef::share(item), ours);
+  };
+  if (PyTuple_Check(old)) {
+    PyRef items;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(old); ++i) {
+      PyRef item = part(PyTuple_GET_ITEM(old, i));
+      if (!items && item.get() == PyTuple_GET_ITEM(old, i)) continue;
+      if (!items) items = copy_of_tuple(old);
+      checked(PyTuple_SetItem(items.get(), i, item.release()));
+    }
+    return items ? tuple_like(old, std::move(items)) : value;
+  }
+  if (PyList_Check(old)) {
+    PyRef target = value;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(old); ++i) {
+      PyRef item = part(PyList_GET_ITEM(old, i));
+      if (item.get() == PyList_GET_ITEM(target.get(), i)) continue;
+      if (!exclusive && target.get() == old) target = shallow_copy(old);
+      checked(PyList_SetItem(target.get(), i, item.release()));
+    }
+    return target;
+  }
+  if (PyDict_Check(old)) {
+    PyRef target = value;
+    // The keys first: items are replaced on the way.
+    const PyRef keys = PyRef::adopt(checked(PyDict_Keys(old)));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); ++i) {
+      PyObject* key = PyList_GET_ITEM(keys.get(), i);
+      PyObject* before = checked(PyDict_GetItemWithError(old, key));
+      const PyRef item = part(before);
+      if (item.get() == before) continue;
+      if (!exclusive && target.get() == old) target = shallow_copy(old);
+      checked(PyDict_SetItem(target.get(), key, item.get()));
+    }
+    return target;
+  }
+  PyRef target = value;
+  const PyRef fields = dataclass_fields(old);
+  PyObject *key = nullptr, *field = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(fields.get(), &at, &key, &field);) {
+    PyRef before = PyRef::adopt(PyObject_GenericGetAttr(old, key));
+    if (!before) {
+      PyErr_Clear();
+      continue;
+    }
+    PyObject* const item_before = before.get();
+    before = PyRef();  // the instance holds it, and who else does is counted
+    const PyRef item = part(item_before);
+    if (item.get() == item_before) continue;
+    if (!exclusive && target.get() == old) target = shallow_copy(old);
+    checked(PyObject_GenericSetAttr(target.get(), key, item.get()));
+  }
+  return target;
+}
+
+}  // namespace lamella::python

@@ -1,0 +1,239 @@
+#include "python/bindings/layer_type.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/autograd/recorder.h"
+#include "python/bindings/context_type.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/form.h"
+#include "python/bindings/layer_info.h"
+#include "python/bindings/layer_node.h"
+#include "python/bindings/layer_outputs.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+/// The arguments of one call of apply, as Python's vectorcall gives them.
+struct Call {
+  PyObject* const* args;
+  Py_ssize_t count;
+  PyObject* keywords;
+
+  std::size_t named() const { return keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0; }
+  std::size_t size() const { return static_cast<std::size_t>(count) + named(); }
+};
+
+/// The tensors of a call, argument by argument in the order of forward's signature.
+class Inputs {
+ public:
+  /// `info` is looked at before anything that may run Python code.
+  Inputs(const Call& call, const LayerInfo& info) {
+    if (call.named() != 0) [[unlikely]]
+      sort_keywords(call, info);
+    for (std::size_t i = 0; i < call.size(); ++i) add(argument(call, i));
+  }
+
+  /// Argument i in the order of the signature.
+  PyObject* argument(const Call& call, std::size_t i) const {
+    const auto positional = static_cast<std::size_t>(call.count);
+    return i < positional ? call.args[i] : call.args[positional + order_[i - positional]];
+  }
+  /// The keywords in the order of the signature.
+  PyRef sorted_keywords(const Call& call) const {
+    if (order_.empty()) return {};
+    PyRef names = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(order_.size()))));
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i),
+                       Py_NewRef(PyTuple_GET_ITEM(call.keywords, static_cast<Py_ssize_t>(order_[i]))));
+    }
+    return names;
+  }
+
+  SmallVector<const Tensor*, 4> tensors;
+  SmallVector<ArgumentInfo, 4> arguments;
+  std::unique_ptr<std::vector<Form>> forms;
+
+ private:
+  void sort_keywords(const Call& call, const LayerInfo& info) {
+    std::vector<std::size_t> rank;
+    for (std::size_t i = 0; i < call.named(); ++i) {
+      const char* name = checked(PyUnicode_AsUTF8(PyTuple_GET_ITEM(call.keywords, static_cast<Py_ssize_t>(i))));
+      rank.push_back(static_cast<std::size_t>(std::ranges::find(info.names, name) - info.names.begin()));
+      order_.push_back(i);
+    }
+    // Names that the signature does not list are for its **kwargs: they come last, in the order of the call.
+    std::ranges::stable_sort(order_, {}, [&](std::size_t i) { return rank[i]; });
+  }
+
+  void add(PyObject* value) {
+    ArgumentInfo info;
+    info.first = static_cast<std::uint32_t>(tensors.size());
+    if (is_tensor(value)) {
+      tensors.push_back(&tensor_of(value));
+    } else if (is_container(value)) [[unlikely]] {
+      add_container(value, info);
+    }
+    info.count = static_cast<std::uint32_t>(tensors.size()) - info.first;
+    info.has_tensors = info.count != 0;
+    arguments.push_back(info);
+  }
+
+  void add_container(PyObject* value, ArgumentInfo& info) {
+    if (!forms) forms = std::make_unique<std::vector<Form>>();
+    forms->resize(arguments.size() + 1);
+    const std::size_t before = found_.objects.size();
+    found_.find(value, &forms->back());
+    for (std::size_t i = before; i < found_.objects.size(); ++i) tensors.push_back(&tensor_of(found_.objects[i].get()));
+    info.container = found_.objects.size() != before;
+  }
+
+  /// For each keyword in the order of the signature, its place in the call.
+  std::vector<std::size_t> order_;
+  TensorFinder found_;
+};
+
+/// A class with its functions, held: it may be changed while they run.
+struct Layer {
+  PyTypeObject* type;
+  PyRef forward;
+  PyRef setup_context;
+  const autograd::Dialect& dialect;
+
+  Layer(PyTypeObject* type, const LayerInfo& info)
+      : type(type), forward(PyRef::share(info.forward)), setup_context(PyRef::share(info.setup_context)), dialect(*info.dialect) {}
+};
+
+/// Calls forward, and setup_context where there is one.
+PyRef run_forward(const Layer& layer, PyObject* context, const Call& call, const Inputs& inputs) {
+  if (layer.setup_context) {
+    PyRef result =
+        PyRef::adopt(checked(PyObject_Vectorcall(layer.forward.get(), call.args, static_cast<std::size_t>(call.count), call.keywords)));
+    const PyRef values = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(call.size()))));
+    for (std::size_t i = 0; i < call.size(); ++i) {
+      PyTuple_SET_ITEM(values.get(), static_cast<Py_ssize_t>(i), Py_NewRef(inputs.argument(call, i)));
+    }
+    PyObject* args[] = {context, values.get(), result.get()};
+    Py_DECREF(checked(PyObject_Vectorcall(layer.setup_context.get(), args, 3, nullptr)));
+    return result;
+  }
+  SmallVector<PyObject*, 10> args;
+  args.push_back(nullptr);  // room that a vectorcall may use
+  args.push_back(context);
+  for (std::size_t i = 0; i < call.size(); ++i) args.push_back(call.args[i]);
+  const std::size_t count = (static_cast<std::size_t>(call.count) + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET;
+  return PyRef::adopt(checked(PyObject_Vectorcall(layer.forward.get(), args.data() + 1, count, call.keywords)));
+}
+
+void check_outputs(std::span<Tensor* const> outputs, const Layer& layer) {
+  if (outputs.empty()) fail<ValueError>("[", layer.type->tp_name, "] forward returned no tensor");
+}
+
+PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs) {
+  const PyRef context = PyRef::adopt(new_context(nullptr));
+  auto* raw = new PyLayerNode(layer.type, context.get(), layer.dialect);
+  const Ref<Node> node = Ref<Node>::adopt(raw);
+  reinterpret_cast<ContextObject*>(context.get())->context = &raw->ctx;
+  // Edges first: needs_input_grad is answered in forward, and the inputs may change in place there.
+  autograd::connect_inputs(*node, inputs.tensors);
+  raw->ctx.created_at = current_source_line();
+  raw->ctx.arguments.assign(inputs.arguments.begin(), inputs.arguments.end());
+  for (const Tensor* x : inputs.tensors) raw->ctx.input_metas.emplace_back(*x);
+  raw->forms = std::move(inputs.forms);
+  if (raw->forms) raw->forms->resize(inputs.arguments.size());
+  raw->keywords = inputs.sorted_keywords(call);
+
+  PyRef result;
+  {
+    const autograd::ForwardScope scope(true);
+    result = run_forward(layer, context.get(), call, inputs);
+  }
+  LayerOutputs outputs(std::move(result));
+  const std::span<Tensor* const> tensors = outputs.tensors();
+  check_outputs(tensors, layer);
+  for (const Tensor* y : tensors) raw->ctx.output_metas.emplace_back(*y);
+  autograd::connect_outputs(node, raw->ctx, inputs.tensors, tensors, layer.dialect);
+  return outputs.finish().release();
+}
+
+PyObject* apply_unrecorded(const Layer& layer, const Call& call, const Inputs& inputs) {
+  Context ctx;
+  ctx.arguments.assign(inputs.arguments.begin(), inputs.arguments.end());
+  struct Detach {
+    PyRef context;
+    ~Detach() { detach_context(context.get()); }
+  } const held{PyRef::adopt(new_context(&ctx))};
+  PyRef result;
+  {
+    const autograd::ForwardScope scope(false);
+    result = run_forward(layer, held.context.get(), call, inputs);
+  }
+  LayerOutputs outputs(std::move(result));
+  const std::span<Tensor* const> tensors = outputs.tensors();
+  check_outputs(tensors, layer);
+  autograd::finish_unrecorded(ctx, inputs.tensors, tensors, layer.dialect);
+  return outputs.finish().release();
+}
+
+PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    auto* type = reinterpret_cast<PyTypeObject*>(self);
+    const Call call{args, count, keywords};
+    const LayerInfo& info = layer_info(type);
+    const Layer layer(type, info);
+    Inputs inputs(call, info);
+    return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs) : apply_unrecorded(layer, call, inputs);
+  });
+}
+
+PyObject* undefined_forward(PyObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_NotImplementedError, "[PyLayer] the layer defines no forward");
+  return nullptr;
+}
+
+PyObject* undefined_backward(PyObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_NotImplementedError, "[PyLayer] the layer defines no backward");
+  return nullptr;
+}
+
+template <class Function>
+PyCFunction as_c_function(Function* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef methods[] = {
+    {"apply", as_c_function(apply), METH_CLASS | METH_FASTCALL | METH_KEYWORDS,
+     "apply($type, /, *args, **kwargs)\n--\n\n"
+     "Runs forward on the arguments and records the call where a tensor among them wants a gradient."},
+    {"forward", as_c_function(undefined_forward), METH_STATIC | METH_VARARGS | METH_KEYWORDS,
+     "forward(ctx, *args, **kwargs)\n--\n\nComputes the layer. A subclass defines it."},
+    {"backward", as_c_function(undefined_backward), METH_STATIC | METH_VARARGS | METH_KEYWORDS,
+     "backward(ctx, *grads)\n--\n\nThe gradients of the inputs, given those of the outputs. A subclass defines it."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+PyTypeObject* make_layer_type() {
+  static PyType_Slot slots[] = {
+      {Py_tp_methods, methods},
+      {Py_tp_doc, const_cast<char*>(
+                      "Base of a layer with a gradient of its own: a subclass defines static forward(ctx, ...) and backward(ctx, *grads)\n"
+                      "and is called by its apply.\n\n"
+                      "forward runs with recording off and may keep tensors by ctx.save_for_backward. backward gets one gradient for each\n"
+                      "tensor that forward returned and returns one for each tensor argument, or for each argument.")},
+      {0, nullptr},
+  };
+  static PyType_Spec spec{
+      .name = "lamella.PyLayer",
+      .basicsize = sizeof(PyObject),
+      .itemsize = 0,
+      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+      .slots = slots,
+  };
+  layer_base = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  return layer_base;
+}
+
+}  // namespace lamella::python
