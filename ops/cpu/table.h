@@ -22,4 +22,4 @@ struct KernelTable {
 }  // namespace lamella::cpu
 
 /// The one symbol of a kernel module.
-extern "C" const lamella::cpu::KernelTable* lamella_cpu_kernels();
+extern "C" [[gnu::visibility("default")]] const lamella::cpu::KernelTable* lamella_cpu_kernels();

@@ -2,9 +2,9 @@
 
 #include "engine/autograd/function.h"
 #include "ops/elementwise/arithmetic.h"
-#include "ops/index/basic.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/reduce.h"
+#include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"

@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include "python/bindings/errors.h"
+#include "python/bindings/method.h"
 #include "python/bindings/tensor_type.h"
 
 namespace lamella::python {
@@ -150,11 +151,6 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
 int clear(PyObject* object) {
   Py_CLEAR(as_context(object)->attributes);
   return 0;
-}
-
-template <class Function>
-PyCFunction as_c_function(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 PyMethodDef methods[] = {

@@ -6,6 +6,7 @@
 #include "python/bindings/dlpack.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/method.h"
 #include "python/bindings/numpy.h"
 #include "python/bindings/py_ref.h"
 
@@ -84,11 +85,6 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
 
 PyObject* from_dlpack(PyObject*, PyObject* object) {
   return guarded([&] { return wrap(came_from_python(tensor_from_dlpack(object, "from_dlpack"))); });
-}
-
-template <class Function>
-PyCFunction as_c_function(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 PyMethodDef functions[] = {

@@ -6,6 +6,7 @@
 #include "engine/autograd/recorder.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/method.h"
 #include "python/bindings/form.h"
 #include "python/bindings/layer_info.h"
 #include "python/bindings/layer_node.h"
@@ -195,11 +196,6 @@ PyObject* undefined_forward(PyObject*, PyObject*, PyObject*) {
 PyObject* undefined_backward(PyObject*, PyObject*, PyObject*) {
   PyErr_SetString(PyExc_NotImplementedError, "[PyLayer] the layer defines no backward");
   return nullptr;
-}
-
-template <class Function>
-PyCFunction as_c_function(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 PyMethodDef methods[] = {

@@ -8,6 +8,7 @@
 #include "ops/all_ops.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/method.h"
 
 namespace lamella::python {
 namespace {
@@ -121,11 +122,6 @@ const char* docstring(const OpInfo& info, const Signature& signature, bool metho
   text += "\n\nDtypes: " + dtype_list(info.dtypes) + ".";
   if (info.example) text += str("\n\nExample: ``lm.", info.example, "``");
   return keep(std::move(text));
-}
-
-template <class Function>
-PyCFunction as_c_function(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 template <bool kMethod>

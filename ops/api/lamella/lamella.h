@@ -11,3 +11,4 @@
 #include "engine/runtime/parallel.h"
 #include "ops/all_ops.h"
 #include "ops/cpu/loader.h"
+#include "ops/index/index.h"

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <limits>
 
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/stream.h"
+#include "ops/cuda/lanes.h"
 #include "ops/cuda/strided.h"
 #include "ops/reduce/cuda/operations.h"
 #include "ops/support/checks.h"
 
-// A block has 256 threads; 1 to 256 of them, the lanes, share one result: each combines every lanes-th element, and then the lanes are
-// combined as a tree. Long reductions are cut into chunks, whose partial results a second kernel combines. All cuts follow from the
+// Each lane of a result combines every lanes-th element, and then the lanes are combined as a tree. Long reductions are cut into chunks, whose partial results a second kernel combines. All cuts follow from the
 // shape and the strides, so that the bits of a result do not depend on the device or on what else runs.
 
 namespace lamella::cuda {
@@ -20,16 +21,8 @@ namespace {
 
 using cpu::Reduction;
 
-constexpr int kThreads = 256;
 constexpr std::uint32_t kPerLane = 64;      // elements for each lane in a chunk, if that does not give too many chunks
 constexpr std::uint32_t kMaxChunks = 4096;
-
-struct Lanes {
-  std::uint32_t count;  // a power of two
-  /// Neighboring threads are lanes of one result, because the elements to combine are neighbors in memory; otherwise they work on
-  /// neighboring results.
-  bool neighbors;
-};
 
 struct ReduceArgs {
   const char* in;
@@ -45,37 +38,12 @@ struct ReduceArgs {
   StridedIndex<1> reduced_index;
 };
 
-/// A thread's place in its block.
-struct Place {
-  std::uint32_t lane;
-  std::uint32_t slot;  // which of the block's results
-
-  __device__ explicit Place(Lanes lanes) {
-    const std::uint32_t slots = kThreads / lanes.count;
-    lane = lanes.neighbors ? threadIdx.x % lanes.count : threadIdx.x / slots;
-    slot = lanes.neighbors ? threadIdx.x / lanes.count : threadIdx.x % slots;
-  }
-  __device__ std::uint32_t item(Lanes lanes) const { return blockIdx.x * (kThreads / lanes.count) + slot; }
-};
-
-/// Combines `mine` over the lanes of each result; lane 0 gets the whole. All threads of the block call it.
 template <class Op>
-__device__ typename Op::Partial combine_lanes(typename Op::Partial mine, Place place, std::uint32_t lanes) {
-  __shared__ typename Op::Partial shared[kThreads];
-  typename Op::Partial* const own = &shared[place.slot * lanes + place.lane];
-  *own = mine;
-  for (std::uint32_t half = lanes / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (place.lane < half) *own = Op::combine(own[0], own[half]);
-  }
-  return *own;
-}
-
-template <class Op>
-__global__ void __launch_bounds__(kThreads) reduce_kernel(const __grid_constant__ ReduceArgs args) {
+__global__ void __launch_bounds__(kLaneThreads) reduce_kernel(const __grid_constant__ ReduceArgs args) {
   using Partial = typename Op::Partial;
+  __shared__ Partial shared[kLaneThreads];
   const Place place(args.lanes);
-  const std::uint32_t item = place.item(args.lanes);
+  const std::uint32_t item = blockIdx.x * args.lanes.slots() + place.slot;
   const bool valid = item < args.results * args.chunks;
   const std::uint32_t result = item % args.results;
   const std::uint32_t chunk = item / args.results;
@@ -92,7 +60,7 @@ __global__ void __launch_bounds__(kThreads) reduce_kernel(const __grid_constant_
       mine = Op::combine(mine, Op::lift(in[offset[0]], i));
     }
   }
-  const Partial whole = combine_lanes<Op>(mine, place, args.lanes.count);
+  const Partial whole = combine_lanes(shared, mine, place, args.lanes.count, Op::combine);
   if (!valid || place.lane != 0) return;
   if (args.partials) {
     reinterpret_cast<Partial*>(args.partials)[item] = whole;
@@ -110,10 +78,11 @@ struct CombineArgs {
 };
 
 template <class Op>
-__global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs args) {
+__global__ void __launch_bounds__(kLaneThreads) combine_kernel(const CombineArgs args) {
   using Partial = typename Op::Partial;
+  __shared__ Partial shared[kLaneThreads];
   const Place place(args.lanes);
-  const std::uint32_t result = place.item(args.lanes);
+  const std::uint32_t result = blockIdx.x * args.lanes.slots() + place.slot;
   const bool valid = result < args.results;
   Partial mine = Op::identity();
   if (valid) {
@@ -122,7 +91,7 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs arg
       mine = Op::combine(mine, partials[std::int64_t{c} * args.results]);
     }
   }
-  const Partial whole = combine_lanes<Op>(mine, place, args.lanes.count);
+  const Partial whole = combine_lanes(shared, mine, place, args.lanes.count, Op::combine);
   if (valid && place.lane == 0) reinterpret_cast<typename Op::Out*>(args.out)[result] = Op::finish(whole);
 }
 
@@ -164,18 +133,13 @@ std::int64_t closest(const SmallVector<Axis, 5>& axes) {
   return step;
 }
 
-std::uint32_t lanes_for(std::uint32_t elements, std::uint32_t at_most) {
-  return std::min(at_most, std::bit_ceil((elements + 3) / 4));
-}
-
 /// The most threads that one result gets. Where neighbors work on different results, those read neighboring memory, 32 at a time.
 std::uint32_t most_lanes(bool neighbors, std::uint32_t results) {
-  return neighbors ? kThreads : kThreads / std::min<std::uint32_t>(32, std::bit_ceil(results));
+  return neighbors ? kLaneThreads : kLaneThreads / std::min<std::uint32_t>(32, std::bit_ceil(results));
 }
 
 std::uint32_t block_count(std::uint32_t items, Lanes lanes) {
-  const std::uint32_t slots = kThreads / lanes.count;
-  return (items + slots - 1) / slots;
+  return (items + lanes.slots() - 1) / lanes.slots();
 }
 
 ReduceArgs make_args(const Tensor& x, const Dims& axes, const Tensor& out, const char* op) {
@@ -221,13 +185,13 @@ void launch(ReduceArgs args, Device device, const char* op) {
     partials = empty({static_cast<std::int64_t>(items * sizeof(typename Op::Partial))}, DType::UInt8, device);
     args.partials = partials->data;
   }
-  reduce_kernel<Op><<<block_count(items, args.lanes), kThreads, 0, stream>>>(args);
+  reduce_kernel<Op><<<block_count(items, args.lanes), kLaneThreads, 0, stream>>>(args);
   check_launch(op);
   if (args.chunks == 1) return;
   // Partial results of neighboring results are neighbors.
   const bool neighbors = args.results == 1;
   const Lanes lanes{lanes_for(args.chunks, most_lanes(neighbors, args.results)), neighbors};
-  combine_kernel<Op><<<block_count(args.results, lanes), kThreads, 0, stream>>>({args.partials, args.out, args.results, args.chunks, lanes});
+  combine_kernel<Op><<<block_count(args.results, lanes), kLaneThreads, 0, stream>>>({args.partials, args.out, args.results, args.chunks, lanes});
   check_launch(op);
 }
 

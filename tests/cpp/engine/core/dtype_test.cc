@@ -135,7 +135,9 @@ TEST(PromotionTest, BoolGivesWayAndIntegersTakeTheFloatsDType) {
     EXPECT_EQ(promote_types(d, d), d);
     if (!is_integral(d)) continue;
     for (const DType f : kAll) {
-      if (is_differentiable(f)) EXPECT_EQ(promote_types(d, f), f);
+      if (is_differentiable(f)) {
+        EXPECT_EQ(promote_types(d, f), f);
+      }
     }
   }
 }

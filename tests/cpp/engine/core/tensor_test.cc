@@ -68,7 +68,9 @@ TEST(TensorTest, DataIsAlignedWritableAndTyped) {
     const Tensor x = empty({size});
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(x.raw_data()) % 64, 0u) << size;
     for (std::int64_t i = 0; i < size; ++i) x.data<float>()[i] = static_cast<float>(i);
-    if (size > 0) EXPECT_EQ(x.data<float>()[size - 1], static_cast<float>(size - 1));
+    if (size > 0) {
+      EXPECT_EQ(x.data<float>()[size - 1], static_cast<float>(size - 1));
+    }
   }
   try {
     static_cast<void>(empty({2}).data<double>());

@@ -1,0 +1,124 @@
+#include "ops/index/rows.h"
+
+#include <bit>
+#include <cub/device/device_radix_sort.cuh>
+
+#include "engine/runtime/cuda/check.h"
+#include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/stream.h"
+#include "ops/cuda/pack.h"
+#include "ops/simd/lane.h"
+#include "ops/support/checks.h"
+
+namespace lamella::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr DTypeSet kSummed{DType::Int32, DType::Int64, DType::Float32, DType::Float64};
+
+unsigned block_count(std::int64_t elements) {
+  constexpr std::int64_t kMaxBlocks = 1 << 20;
+  return static_cast<unsigned>(std::min(kMaxBlocks, (elements + kThreads - 1) / kThreads));
+}
+
+/// Calls f(i) for this thread's share of [0, n).
+template <class F>
+__device__ void for_each_element(std::int64_t n, F&& f) {
+  const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < n; i += step) f(i);
+}
+
+template <class W>
+__global__ void __launch_bounds__(kThreads)
+    gather_kernel(const W* x, const std::int64_t* rows, std::int64_t count, std::int64_t width, W* out) {
+  for_each_element(count * width, [&](std::int64_t i) { out[i] = x[rows[i / width] * width + i % width]; });
+}
+
+__global__ void __launch_bounds__(kThreads) number_kernel(std::int64_t count, std::int64_t* numbers) {
+  for_each_element(count, [&](std::int64_t i) { numbers[i] = i; });
+}
+
+/// One thread for each column and each run of equal `rows`, which are sorted: it sums in the order of `picks`, the places that the rows
+/// had before.
+template <class T>
+__global__ void __launch_bounds__(kThreads) scatter_kernel(const T* x, const std::int64_t* rows, const std::int64_t* picks,
+                                                           std::int64_t count, std::int64_t width, T* out) {
+  for_each_element(count * width, [&](std::int64_t i) {
+    const std::int64_t column = i % width;
+    std::int64_t at = i / width;
+    const std::int64_t row = rows[at];
+    if (at > 0 && rows[at - 1] == row) return;
+    simd::Lane<T> sum = out[row * width + column];
+    for (; at < count && rows[at] == row; ++at) sum += x[picks[at] * width + column];
+    sum.store(&out[row * width + column]);
+  });
+}
+
+void gather(Device device, DType dtype, const void* x, const std::int64_t* rows, std::int64_t count, std::int64_t width, void* out) {
+  const DeviceGuard guard(device);
+  const auto run = [&]<class W>() {
+    gather_kernel<W><<<block_count(count * width), kThreads, 0, current_stream(device)>>>(static_cast<const W*>(x), rows, count, width,
+                                                                                        static_cast<W*>(out));
+  };
+  switch (item_size(dtype)) {
+    case 1:
+      run.template operator()<Word<1>>();
+      break;
+    case 2:
+      run.template operator()<Word<2>>();
+      break;
+    case 4:
+      run.template operator()<Word<4>>();
+      break;
+    case 8:
+      run.template operator()<Word<8>>();
+      break;
+    default:
+      run.template operator()<Word<16>>();
+  }
+  check_launch("index");
+}
+
+/// The rows in ascending order, and where each stood; equal ones keep their order.
+struct Sorted {
+  Tensor rows;
+  Tensor picks;
+
+  Sorted(Device device, const std::int64_t* given, std::int64_t count, std::int64_t out_rows)
+      : rows(empty({count}, DType::Int64, device)), picks(empty({count}, DType::Int64, device)) {
+    const cudaStream_t stream = current_stream(device);
+    const Tensor numbers = empty({count}, DType::Int64, device);
+    number_kernel<<<block_count(count), kThreads, 0, stream>>>(count, numbers.data<std::int64_t>());
+    check_launch("index");
+    const int bits = std::max(1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(out_rows - 1))));
+    std::size_t bytes = 0;
+    const auto sort = [&](void* scratch) {
+      check(cub::DeviceRadixSort::SortPairs(scratch, bytes, given, rows.data<std::int64_t>(), numbers.data<std::int64_t>(),
+                                            picks.data<std::int64_t>(), count, 0, bits, stream),
+            "index");
+    };
+    sort(nullptr);  // asks for the size of the scratch memory
+    const Tensor scratch = empty({static_cast<std::int64_t>(bytes)}, DType::UInt8, device);
+    sort(scratch.raw_data());
+  }
+};
+
+void scatter(Device device, DType dtype, const void* x, const std::int64_t* rows, std::int64_t count, std::int64_t width, void* out,
+             std::int64_t out_rows) {
+  const DeviceGuard guard(device);
+  const Sorted sorted(device, rows, count, out_rows);
+  const auto run = [&]<class T>() {
+    scatter_kernel<T><<<block_count(count * width), kThreads, 0, current_stream(device)>>>(
+        static_cast<const T*>(x), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), count, width, static_cast<T*>(out));
+    check_launch("index");
+  };
+  visit<kSummed>(dtype, "index", run);
+}
+
+[[maybe_unused]] const bool kRegistered = [] {
+  register_row_kernels(DeviceType::CUDA, {gather, scatter});
+  return true;
+}();
+
+}  // namespace
+}  // namespace lamella::cuda

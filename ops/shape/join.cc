@@ -1,0 +1,193 @@
+#include "ops/shape/join.h"
+
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
+#include "engine/autograd/primitives.h"
+#include "ops/index/region.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/strided.h"
+#include "ops/shape/reshape.h"
+#include "ops/shape/view.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+/// The part of x from `start` along an axis, off the tape.
+Tensor part_of(const Tensor& x, std::size_t axis, std::int64_t start, std::int64_t length) {
+  Dims shape = x.shape();
+  shape[axis] = length;
+  return make_view(x, shape, x.strides(), x.numel() > 0 && length > 0 ? start * x.strides()[axis] : 0);
+}
+
+/// What each input is along the joined axis, kept for backward.
+struct Parts {
+  std::size_t axis = 0;
+  Dims sizes;
+};
+
+/// All inputs have one dtype and fit. Each gradient is the input's part of dy, as a view.
+struct ConcatLayer : Function<ConcatLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "concat";
+
+  static Tensor forward(Context& ctx, const std::vector<Tensor>& arrays, std::size_t axis) {
+    Dims shape = arrays[0].shape();
+    Dims sizes;
+    for (const Tensor& x : arrays) sizes.push_back(x.shape()[axis]);
+    shape[axis] = 0;
+    for (const std::int64_t size : sizes) shape[axis] += size;
+    Tensor out = empty(shape, arrays[0].dtype(), arrays[0].device());
+    std::int64_t start = 0;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      write_values(part_of(out, axis, start, sizes[i]), arrays[i], "concat");
+      start += sizes[i];
+    }
+    if (ctx.recording()) ctx.state<Parts>() = {axis, sizes};
+    return out;
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const Parts& parts = ctx.state<Parts>();
+    TensorList grads(parts.sizes.size());
+    std::int64_t start = 0;
+    for (std::size_t i = 0; i < parts.sizes.size(); ++i) {
+      if (autograd::is_needed(ctx.node()->edges()[i])) grads[i] = narrow(dy, static_cast<std::int64_t>(parts.axis), start, parts.sizes[i]);
+      start += parts.sizes[i];
+    }
+    return grads;
+  }
+};
+
+/// One node for all parts, whose gradients are joined again.
+struct SplitLayer : Function<SplitLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "split";
+
+  static std::vector<Tensor> forward(Context& ctx, const Tensor& x, const Dims& sizes, std::size_t axis) {
+    if (ctx.recording()) {
+      ctx.input_metas.emplace_back(x);
+      ctx.state<Parts>() = {axis, sizes};
+    }
+    std::vector<Tensor> parts;
+    std::int64_t start = 0;
+    for (const std::int64_t size : sizes) {
+      Dims shape = x.shape();
+      shape[axis] = size;
+      parts.push_back(view_of(x, shape, x.strides(), x.numel() > 0 && size > 0 ? start * x.strides()[axis] : 0));
+      start += size;
+    }
+    return parts;
+  }
+  static Tensor backward(Context& ctx, const TensorList& grads) {
+    const Parts& parts = ctx.state<Parts>();
+    const TensorMeta& input = ctx.input_metas[0];
+    std::vector<Tensor> pieces;
+    for (std::size_t i = 0; i < parts.sizes.size(); ++i) {
+      Dims shape = input.shape;
+      shape[parts.axis] = parts.sizes[i];
+      pieces.push_back(grads[i].defined() ? grads[i] : autograd::primitives().full(shape, input.dtype, input.device, 0.0));
+    }
+    return concat(pieces, static_cast<std::int64_t>(parts.axis));
+  }
+};
+
+/// The tensors in their common dtype.
+std::vector<Tensor> promoted(const std::vector<Tensor>& arrays, const char* op) {
+  if (arrays.empty()) fail<ValueError>("[", op, "] needs at least one tensor");
+  for (const Tensor& x : arrays) check_defined(x, op);
+  DType dtype = arrays[0].dtype();
+  for (const Tensor& x : arrays) {
+    check_same_device(arrays[0], x, op);
+    dtype = promote_types(dtype, x.dtype());
+  }
+  std::vector<Tensor> result;
+  for (const Tensor& x : arrays) result.push_back(cast(x, dtype));
+  return result;
+}
+
+/// The sizes of the parts that split() makes.
+Dims part_sizes(const Tensor& x, const Dims& sections_or_sizes, std::size_t axis) {
+  const std::int64_t size = x.shape()[axis];
+  if (sections_or_sizes.size() == 1) {
+    const std::int64_t sections = sections_or_sizes[0];
+    if (sections < 1 || size % sections != 0) {
+      fail<ValueError>("[split] axis ", axis, " of size ", size, " cannot be split into ", sections, " equal parts");
+    }
+    return Dims(static_cast<std::size_t>(sections), size / sections);
+  }
+  Dims sizes = sections_or_sizes;
+  std::int64_t* unknown = nullptr;
+  std::int64_t sum = 0;
+  for (std::int64_t& part : sizes) {
+    if (part == -1 && !unknown) {
+      unknown = &part;
+    } else if (part < 0 || __builtin_add_overflow(sum, part, &sum)) {
+      fail<ValueError>("[split] sizes ", sections_or_sizes, " are not those of parts");
+    }
+  }
+  if (unknown && sum <= size) {
+    *unknown = size - sum;
+    sum = size;
+  }
+  if (sum != size) fail<ValueError>("[split] sizes ", sections_or_sizes, " do not add up to ", size, ", the size of axis ", axis);
+  return sizes;
+}
+
+}  // namespace
+
+Tensor Concat::call(const std::vector<Tensor>& arrays, std::optional<std::int64_t> axis) {
+  std::vector<Tensor> parts = promoted(arrays, info.name);
+  if (!axis) {
+    for (Tensor& x : parts) x = reshape(x, {-1});
+  }
+  const Dims& first = parts[0].shape();
+  if (first.empty()) fail<ValueError>("[concat] 0-d tensors have no axis to be joined along; use stack");
+  const auto at = static_cast<std::size_t>(normalize_axis(axis.value_or(0), first.size(), info.name));
+  for (const Tensor& x : parts) {
+    bool fits = x.ndim() == first.size();
+    for (std::size_t i = 0; fits && i < first.size(); ++i) fits = i == at || x.shape()[i] == first[i];
+    if (!fits) fail<ValueError>("[concat] shapes ", first, " and ", x.shape(), " differ outside of axis ", at);
+  }
+  return ConcatLayer::apply(parts, at);
+}
+
+Tensor Stack::call(const std::vector<Tensor>& arrays, std::int64_t axis) {
+  std::vector<Tensor> parts = promoted(arrays, info.name);
+  const std::int64_t at = normalize_axis(axis, parts[0].ndim() + 1, info.name);
+  for (const Tensor& x : parts) {
+    if (x.shape() != parts[0].shape()) fail<ValueError>("[stack] shapes ", parts[0].shape(), " and ", x.shape(), " differ");
+  }
+  for (Tensor& x : parts) x = expand_dims(x, at);
+  return ConcatLayer::apply(parts, static_cast<std::size_t>(at));
+}
+
+std::vector<Tensor> Split::call(const Tensor& x, const Dims& sections_or_sizes, std::int64_t axis) {
+  check_defined(x, info.name);
+  const auto at = static_cast<std::size_t>(normalize_axis(axis, x.ndim(), info.name));
+  if (sections_or_sizes.empty()) fail<ValueError>("[split] needs at least one size");
+  return SplitLayer::apply(x, part_sizes(x, sections_or_sizes, at), at);
+}
+
+Tensor Flip::call(const Tensor& x, const std::optional<Dims>& axis) {
+  check_defined(x, info.name);
+  IndexItems items(x.ndim(), Slice{});
+  for (const std::int64_t a : normalize_axes(axis, x.ndim(), info.name)) std::get<Slice>(items[static_cast<std::size_t>(a)]).step = -1;
+  return index(x, items);
+}
+
+Tensor Roll::call(const Tensor& x, std::int64_t shift, std::optional<std::int64_t> axis) {
+  check_defined(x, info.name);
+  if (!axis) return reshape(call(reshape(x, {-1}), shift, 0), x.shape());
+  const std::int64_t size = x.size(*axis);
+  const std::int64_t moved = size == 0 ? 0 : (shift % size + size) % size;
+  if (moved == 0) return clone(x);
+  return concat({narrow(x, *axis, size - moved, moved), narrow(x, *axis, 0, size - moved)}, *axis);
+}
+
+Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64_t length) {
+  IndexItems items(x.ndim(), Slice{});
+  items[static_cast<std::size_t>(normalize_axis(axis, x.ndim(), "narrow"))] = Slice{start, start + length};
+  return slice(x, basic_region(x.shape(), items));
+}
+
+}  // namespace lamella

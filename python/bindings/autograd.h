@@ -1,0 +1,15 @@
+#pragma once
+
+#include <Python.h>
+
+namespace lamella::python {
+
+/// lm.Tensor.backward(grad=None, retain_graph=False, create_graph=False).
+PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+/// Functions grad and backward of the module.
+PyMethodDef* autograd_functions();
+
+/// Makes the types no_grad, enable_grad and set_grad_enabled and adds them to the module.
+void add_grad_modes(PyObject* module);
+
+}  // namespace lamella::python

@@ -1,0 +1,120 @@
+// Methods of lm.Tensor beside the operators'.
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/movement/cast.h"
+#include "python/bindings/autograd.h"
+#include "python/bindings/convert.h"
+#include "python/bindings/dlpack.h"
+#include "python/bindings/dtype_type.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/hooks.h"
+#include "python/bindings/method.h"
+#include "python/bindings/numpy.h"
+#include "python/bindings/operators.h"
+#include "python/bindings/signature.h"
+#include "python/bindings/tensor_slots.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+/// A method without arguments from a function of the tensor.
+template <auto Function>
+PyObject* plain(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* { return Function(tensor_of(self)); });
+}
+
+PyObject* numpy_method(PyObject* self, PyObject*) {
+  return guarded([&] { return tensor_to_numpy(self); });
+}
+
+PyObject* register_hook_method(PyObject* self, PyObject* function) {
+  return guarded([&] { return register_hook(self, function); });
+}
+
+PyObject* clear_grad(const Tensor& x) {
+  x.set_grad({});
+  Py_RETURN_NONE;
+}
+
+PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("to", "self, target=None, *, dtype=None, device=None");
+    PyObject* values[4] = {self};
+    signature.bind(args, count, keywords, values, 1);
+    Tensor x = tensor_of(self);
+    std::optional<DType> dtype = read_optional<DType>(values[2], {signature, 2});
+    std::optional<Device> device = read_optional<Device>(values[3], {signature, 3});
+    if (DType named{}; values[1] != Py_None && as_dtype(values[1], named)) {
+      dtype = named;
+    } else if (values[1] != Py_None) {
+      if (!PyUnicode_Check(values[1])) Argument{signature, 1}.wrong_type("a device or a dtype", values[1]);
+      device = read_device(values[1], {signature, 1});
+    }
+    if (device && *device != x.device()) x = to_device(x, *device);
+    if (dtype) x = cast(x, *dtype);
+    return wrap(std::move(x));
+  });
+}
+
+PyObject* cuda(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("cuda", "self, index=0");
+    PyObject* values[2] = {self};
+    signature.bind(args, count, keywords, values, 1);
+    const std::int64_t index = read_int(values[1], {signature, 1});
+    if (index < 0 || index > 127) Argument{signature, 1}.wrong_value("there is no such device");
+    return wrap(to_device(tensor_of(self), Device(DeviceType::CUDA, static_cast<int>(index))));
+  });
+}
+
+PyMethodDef own_methods[] = {
+    {"numpy", numpy_method, METH_NOARGS,
+     "numpy($self, /)\n--\n\n"
+     "A numpy array on the tensor's memory (a copy of it where the tensor is on another device). RuntimeError for a tensor that wants\n"
+     "a gradient while gradients are recorded: call detach() first."},
+    {"item", plain<[](const Tensor& x) { return tensor_item(x, "item"); }>, METH_NOARGS,
+     "item($self, /)\n--\n\nThe only element as a Python number; ValueError where there is not exactly one."},
+    {"tolist", plain<tensor_to_list>, METH_NOARGS, "tolist($self, /)\n--\n\nThe elements as Python numbers in nested lists."},
+    {"detach", plain<[](const Tensor& x) { return wrap(x.detach()); }>, METH_NOARGS,
+     "detach($self, /)\n--\n\nThe same data without a place on the tape."},
+    {"to", as_c_function(to), METH_FASTCALL | METH_KEYWORDS,
+     "to($self, target=None, *, dtype=None, device=None)\n--\n\n"
+     "The tensor on another device, in another dtype, or both; itself where it is that already."},
+    {"cpu", plain<[](const Tensor& x) { return wrap(to_device(x, kCPU)); }>, METH_NOARGS, "cpu($self, /)\n--\n\nThe tensor on the CPU."},
+    {"cuda", as_c_function(cuda), METH_FASTCALL | METH_KEYWORDS, "cuda($self, index=0)\n--\n\nThe tensor on a CUDA device."},
+    {"is_contiguous", plain<[](const Tensor& x) { return PyBool_FromLong(x.is_contiguous()); }>, METH_NOARGS,
+     "is_contiguous($self, /)\n--\n\nWhether the elements lie in memory in row-major order."},
+    {"data_ptr", plain<[](const Tensor& x) { return PyLong_FromVoidPtr(x.raw_data()); }>, METH_NOARGS,
+     "data_ptr($self, /)\n--\n\nThe address of the first element."},
+    {"clear_grad", plain<clear_grad>, METH_NOARGS, "clear_grad($self, /)\n--\n\nDrops the gradient."},
+    {"register_hook", register_hook_method, METH_O,
+     "register_hook($self, hook, /)\n--\n\n"
+     "Has hook(grad) called when the tensor's gradient is computed, before it is added up or passed on; a tensor that it returns takes\n"
+     "the gradient's place. Returns a handle with remove()."},
+    {"backward", as_c_function(tensor_backward), METH_FASTCALL | METH_KEYWORDS,
+     "backward($self, grad=None, retain_graph=False, create_graph=False)\n--\n\n"
+     "Computes the gradients of all leaves that the tensor depends on and adds them to their grad.\n\n"
+     "`grad` is the gradient to begin with, ones by default, which only a tensor with one element may leave out. retain_graph keeps\n"
+     "what was saved for another pass; create_graph records the pass itself, for higher derivatives."},
+    {"__array__", as_c_function(tensor_array), METH_FASTCALL | METH_KEYWORDS, "__array__($self, dtype=None, copy=None)\n--\n\n"},
+    {"__dlpack__", as_c_function(tensor_dlpack), METH_FASTCALL | METH_KEYWORDS,
+     "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"},
+    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "__dlpack_device__($self, /)\n--\n\n"},
+};
+
+}  // namespace
+
+std::vector<PyMethodDef> tensor_methods() {
+  std::vector<PyMethodDef> methods(std::begin(own_methods), std::end(own_methods));
+  for (const PyMethodDef& method : operator_methods()) {
+    const bool taken = std::ranges::any_of(own_methods, [&](const PyMethodDef& own) { return !std::strcmp(own.ml_name, method.ml_name); });
+    if (!taken) methods.push_back(method);
+  }
+  methods.push_back({nullptr, nullptr, 0, nullptr});
+  return methods;
+}
+
+}  // namespace lamella::python

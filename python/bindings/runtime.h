@@ -1,0 +1,10 @@
+#pragma once
+
+#include <Python.h>
+
+namespace lamella::python {
+
+/// Functions of the module for memory, threads, random state, CUDA and the build's configuration.
+PyMethodDef* runtime_functions();
+
+}  // namespace lamella::python
