@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <type_traits>
 
 #include "engine/runtime/philox.h"
+#include "ops/simd/hd.h"
 
 // Numbers from Philox words, the same on every device.
 
@@ -26,6 +29,10 @@ struct Fill {
 inline constexpr std::int64_t kFloatsPerBlock = 4;
 inline constexpr std::int64_t kDoublesPerBlock = 2;
 inline constexpr std::int64_t kIntegersPerBlock = 2;
+template <class T>
+inline constexpr std::int64_t kPerBlock = std::is_same_v<T, float>    ? kFloatsPerBlock
+                                          : std::is_same_v<T, double> ? kDoublesPerBlock
+                                                                      : kIntegersPerBlock;
 
 /// In [0, 1), a multiple of 2^-24.
 constexpr float unit_float(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
@@ -37,6 +44,64 @@ constexpr double unit_double(std::uint32_t high, std::uint32_t low) {
 constexpr std::uint64_t below(std::uint32_t high, std::uint32_t low, std::uint64_t range) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((Wide{(std::uint64_t{high} << 32) | low} * range) >> 64);
+}
+
+/// a + b * c, rounded twice on every device: CUDA would fuse the two where it may.
+template <class T>
+LM_HD T scaled(T a, T b, T c) {
+#ifdef __CUDA_ARCH__
+  if constexpr (std::is_same_v<T, float>) {
+    return a + __fmul_rn(b, c);
+  } else {
+    return a + __dmul_rn(b, c);
+  }
+#else
+  return a + b * c;
+#endif
+}
+
+/// A value in [low, high): rounding must not reach the upper bound.
+template <class T>
+LM_HD T scale_uniform(T unit, double low, double high) {
+  const T value = scaled(static_cast<T>(low), unit, static_cast<T>(high - low));
+  return value < static_cast<T>(high) || low == high ? value : std::nextafter(static_cast<T>(high), static_cast<T>(low));
+}
+
+/// Two normal numbers from two uniform ones; 1 - u lies in (0, 1], where the logarithm is finite.
+template <class T>
+LM_HD std::array<T, 2> box_muller(T u, T v) {
+  const T radius = std::sqrt(-2 * std::log(1 - u));
+  const T angle = 2 * std::numbers::pi_v<T> * v;
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+/// The elements that counter `block` of a fill gives.
+template <class T>
+LM_HD std::array<T, kPerBlock<T>> values_of(const Fill& fill, std::uint64_t block) {
+  const Philox::Block w = Philox::at(fill.seed, fill.offset + block);
+  std::array<T, kPerBlock<T>> values;
+  if constexpr (!std::is_floating_point_v<T>) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<T>(static_cast<std::uint64_t>(fill.first) + below(w[2 * i], w[2 * i + 1], fill.range));
+    }
+  } else {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if constexpr (sizeof(T) == 4) {
+        values[i] = unit_float(w[i]);
+      } else {
+        values[i] = unit_double(w[2 * i], w[2 * i + 1]);
+      }
+    }
+    if (fill.kind == Fill::Kind::Uniform) {
+      for (T& value : values) value = scale_uniform(value, fill.low, fill.high);
+    } else {
+      for (std::size_t i = 0; i < values.size(); i += 2) {
+        const std::array<T, 2> pair = box_muller(values[i], values[i + 1]);
+        for (std::size_t k = 0; k < 2; ++k) values[i + k] = scaled(static_cast<T>(fill.low), static_cast<T>(fill.high), pair[k]);
+      }
+    }
+  }
+  return values;
 }
 
 }  // namespace lamella::random

@@ -21,61 +21,13 @@ constexpr std::int64_t kGrainBlocks = 4096;
 
 std::array<FillLauncher, kDeviceTypeCount> launchers{};
 
-/// A value in [low, high): rounding must not reach the upper bound.
-template <class T>
-T scale_uniform(T unit, double low, double high) {
-  const T value = static_cast<T>(low) + unit * static_cast<T>(high - low);
-  return value < static_cast<T>(high) || low == high ? value : std::nextafter(static_cast<T>(high), static_cast<T>(low));
-}
-
-/// Two normal numbers from two uniform ones; 1 - u lies in (0, 1], where the logarithm is finite.
-template <class T>
-std::array<T, 2> box_muller(T u, T v) {
-  const T radius = std::sqrt(-2 * std::log(1 - u));
-  const T angle = 2 * std::numbers::pi_v<T> * v;
-  return {radius * std::cos(angle), radius * std::sin(angle)};
-}
-
-template <class T>
-std::array<T, 16 / sizeof(T)> floats_of(const Philox::Block& w, const Fill& fill) {
-  std::array<T, 16 / sizeof(T)> values;
-  if constexpr (sizeof(T) == 4) {
-    for (std::size_t i = 0; i < 4; ++i) values[i] = random::unit_float(w[i]);
-  } else {
-    for (std::size_t i = 0; i < 2; ++i) values[i] = random::unit_double(w[2 * i], w[2 * i + 1]);
-  }
-  if (fill.kind == Fill::Kind::Uniform) {
-    for (T& value : values) value = scale_uniform(value, fill.low, fill.high);
-    return values;
-  }
-  for (std::size_t i = 0; i < values.size(); i += 2) {
-    const auto pair = box_muller(values[i], values[i + 1]);
-    for (std::size_t k = 0; k < 2; ++k) values[i + k] = static_cast<T>(fill.low) + static_cast<T>(fill.high) * pair[k];
-  }
-  return values;
-}
-
-template <class T>
-auto values_of(const Philox::Block& w, const Fill& fill) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return floats_of<T>(w, fill);
-  } else {
-    std::array<T, random::kIntegersPerBlock> values;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::uint64_t pick = random::below(w[2 * i], w[2 * i + 1], fill.range);
-      values[i] = static_cast<T>(static_cast<std::uint64_t>(fill.first) + pick);
-    }
-    return values;
-  }
-}
-
 template <class T>
 void fill_cpu(T* out, std::int64_t count, const Fill& fill) {
-  constexpr auto kPerBlock = static_cast<std::int64_t>(std::tuple_size_v<decltype(values_of<T>({}, {}))>);
+  constexpr std::int64_t kPerBlock = random::kPerBlock<T>;
   const HostRelease release(count);
   parallel_for(0, (count + kPerBlock - 1) / kPerBlock, kGrainBlocks, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
-      const auto values = values_of<T>(Philox::at(fill.seed, fill.offset + static_cast<std::uint64_t>(block)), fill);
+      const auto values = random::values_of<T>(fill, static_cast<std::uint64_t>(block));
       const std::int64_t at = block * kPerBlock;
       std::copy_n(values.begin(), std::min(kPerBlock, count - at), out + at);
     }

@@ -14,8 +14,8 @@ enum class Copy { Always, IfNeeded, Never };
 struct CreateOptions {
   /// The function that was called, for messages.
   const char* op;
-  std::optional<DType> dtype;
-  std::optional<Device> device;
+  std::optional<DType> dtype = std::nullopt;
+  std::optional<Device> device = std::nullopt;
   Copy copy = Copy::IfNeeded;
 
   /// Takes dtype and device as Python gave them (None for none).

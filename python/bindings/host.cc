@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "engine/core/host.h"
 #include "python/bindings/errors.h"
@@ -41,9 +42,9 @@ SourceLine current_line() {
   const int instruction = PyFrame_GetLasti(frame);
   KnownLine& known = known_lines()[(reinterpret_cast<std::uintptr_t>(code) / 64 + static_cast<unsigned>(instruction) / 2) % 128];
   if (known.code != code || known.instruction != instruction) {
-    Py_XDECREF(known.code);
-    known = {code, instruction, {intern_file(code->co_filename), PyFrame_GetLineNumber(frame)}};
-    return known.line;  // the entry keeps the reference
+    const KnownLine now{code, instruction, {intern_file(code->co_filename), PyFrame_GetLineNumber(frame)}};
+    Py_XDECREF(std::exchange(known, now).code);  // the entry keeps the new reference
+    return now.line;
   }
   Py_DECREF(code);
   return known.line;

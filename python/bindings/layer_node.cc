@@ -26,20 +26,6 @@ namespace {
   throw NotImplementedError(message);
 }
 
-/// In a recorded backward, intermediates of the layer's forward are looked out for.
-class RecordedBackward {
- public:
-  RecordedBackward() noexcept : before_(autograd::modes().in_recorded_backward) {
-    autograd::modes().in_recorded_backward = autograd::is_grad_enabled();
-  }
-  ~RecordedBackward() { autograd::modes().in_recorded_backward = before_; }
-  RecordedBackward(const RecordedBackward&) = delete;
-  RecordedBackward& operator=(const RecordedBackward&) = delete;
-
- private:
-  bool before_;
-};
-
 /// The arguments of a call of backward: ctx and the gradients, which it owns.
 class BackwardArguments {
  public:
@@ -103,7 +89,7 @@ TensorList PyLayerNode::run(TensorList grads) {
 
     autograd::prepare_gradients(ctx, grads);
     const TensorList incoming = once ? grads : TensorList();
-    const RecordedBackward recorded;
+    const autograd::RecordedBackward recorded(*this);
     if (!once) {
       BackwardArguments arguments(context_, grads);
       const PyRef result = arguments.call(backward.get());

@@ -1,5 +1,6 @@
 #include "ops/nn/softmax.h"
 
+#include <cmath>
 #include <limits>
 
 #include "engine/runtime/cuda/check.h"
@@ -36,14 +37,14 @@ __global__ void __launch_bounds__(kLaneThreads) softmax_kernel(const T* x, T* y,
     const std::int64_t end = valid ? width : 0;
     T top = kLowest;
     for (std::int64_t i = place.lane; i < end; i += lanes.count) top = larger(top, x[at + i]);
-    top = combine_lanes(shared, top, place, lanes.count, larger<T>);
+    top = combine_lanes(shared, top, place, lanes.count, [](T a, T b) { return larger(a, b); });
     T sum = 0;
-    for (std::int64_t i = place.lane; i < end; i += lanes.count) sum += exp(x[at + i] - top);
+    for (std::int64_t i = place.lane; i < end; i += lanes.count) sum += std::exp(x[at + i] - top);
     sum = combine_lanes(shared, sum, place, lanes.count, [](T a, T b) { return a + b; });
-    const T shift = ::log(sum);
+    const T shift = std::log(sum);
     const T scale = 1 / sum;
     for (std::int64_t i = place.lane; i < end; i += lanes.count) {
-      y[at + i] = log ? (x[at + i] - top) - shift : exp(x[at + i] - top) * scale;
+      y[at + i] = log ? (x[at + i] - top) - shift : std::exp(x[at + i] - top) * scale;
     }
   });
 }
@@ -58,7 +59,7 @@ __global__ void __launch_bounds__(kLaneThreads)
     for (std::int64_t i = place.lane; i < end; i += lanes.count) sum += log ? dy[at + i] : dy[at + i] * y[at + i];
     sum = combine_lanes(shared, sum, place, lanes.count, [](T a, T b) { return a + b; });
     for (std::int64_t i = place.lane; i < end; i += lanes.count) {
-      dx[at + i] = log ? dy[at + i] - exp(y[at + i]) * sum : y[at + i] * (dy[at + i] - sum);
+      dx[at + i] = log ? dy[at + i] - std::exp(y[at + i]) * sum : y[at + i] * (dy[at + i] - sum);
     }
   });
 }

@@ -24,8 +24,8 @@ class LimitedAllocator final : public CachingAllocator {
   explicit LimitedAllocator(std::size_t limit) : CachingAllocator(Device(DeviceType::PrivateUse1, 3)), limit_(limit) {}
   ~LimitedAllocator() override { empty_cache(); }
 
-  std::size_t taken = 0;
-  int calls = 0;
+  std::atomic<std::size_t> taken{0};
+  std::atomic<int> calls{0};
   int synchronizations = 0;
 
  protected:

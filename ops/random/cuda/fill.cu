@@ -1,0 +1,48 @@
+#include "ops/random/fill.h"
+
+#include <algorithm>
+
+#include "engine/runtime/cuda/check.h"
+#include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/stream.h"
+#include "ops/random/launch.h"
+
+namespace lamella::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr DTypeSet kFilled = Integral | DTypeSet{DType::Float32, DType::Float64};
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) fill_kernel(const random::Fill fill, T* out, std::int64_t count) {
+  constexpr std::int64_t kPerBlock = random::kPerBlock<T>;
+  const std::int64_t counters = (count + kPerBlock - 1) / kPerBlock;
+  const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < counters; i += step) {
+    const auto values = random::values_of<T>(fill, static_cast<std::uint64_t>(i));
+#pragma unroll
+    for (int k = 0; k < kPerBlock; ++k) {
+      if (i * kPerBlock + k < count) out[i * kPerBlock + k] = values[k];
+    }
+  }
+}
+
+void fill_random(Device device, DType dtype, const random::Fill& fill, void* out, std::int64_t count) {
+  const DeviceGuard guard(device);
+  visit<kFilled>(dtype, "random", [&]<class T>() {
+    constexpr std::int64_t kMaxBlocks = 1 << 16;
+    constexpr std::int64_t kPerBlock = random::kPerBlock<T>;
+    const std::int64_t blocks = (count + kPerBlock * kThreads - 1) / (kPerBlock * kThreads);
+    fill_kernel<T><<<static_cast<unsigned>(std::min(kMaxBlocks, blocks)), kThreads, 0, current_stream(device)>>>(
+        fill, static_cast<T*>(out), count);
+  });
+  check_launch("random");
+}
+
+[[maybe_unused]] const bool kRegistered = [] {
+  register_fill_launcher(DeviceType::CUDA, fill_random);
+  return true;
+}();
+
+}  // namespace
+}  // namespace lamella::cuda

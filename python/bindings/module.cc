@@ -1,0 +1,67 @@
+// The module lamella._C.
+
+#include <pybind11/pybind11.h>
+
+#include "python/bindings/autograd.h"
+#include "python/bindings/context_type.h"
+#include "python/bindings/create.h"
+#include "python/bindings/dtype_type.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/extension_api.h"
+#include "python/bindings/hooks.h"
+#include "python/bindings/host.h"
+#include "python/bindings/layer_type.h"
+#include "python/bindings/node_type.h"
+#include "python/bindings/operator_list.h"
+#include "python/bindings/operators.h"
+#include "python/bindings/py_ref.h"
+#include "python/bindings/runtime.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+void fill(PyObject* module) {
+  install_host_hooks();
+  checked(PyModule_AddType(module, make_dtype_type()));
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    const PyRef dtype = PyRef::adopt(dtype_object(static_cast<DType>(i)));
+    checked(PyModule_AddObjectRef(module, std::string(kDTypeNames[i]).c_str(), dtype.get()));
+  }
+  auto* tensor = reinterpret_cast<PyObject*>(make_tensor_type());
+  // Arithmetic of an array with a tensor is the tensor's: numpy leaves it to the operand of higher priority.
+  const PyRef priority = PyRef::adopt(checked(PyLong_FromLong(1000)));
+  checked(PyObject_SetAttrString(tensor, "__array_priority__", priority.get()));
+  checked(PyModule_AddObjectRef(module, "Tensor", tensor));
+  checked(PyModule_AddType(module, make_node_type()));
+  checked(PyModule_AddType(module, make_hook_handle_type()));
+  checked(PyModule_AddType(module, make_context_type()));
+  checked(PyModule_AddType(module, make_layer_type()));
+  add_grad_modes(module);
+
+  static std::vector<PyMethodDef> operators = operator_functions();
+  operators.push_back({nullptr, nullptr, 0, nullptr});
+  checked(PyModule_AddFunctions(module, operators.data()));
+  checked(PyModule_AddFunctions(module, creation_functions()));
+  checked(PyModule_AddFunctions(module, autograd_functions()));
+  checked(PyModule_AddFunctions(module, runtime_functions()));
+  static PyMethodDef listing[] = {
+      {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  checked(PyModule_AddFunctions(module, listing));
+  checked(PyModule_AddStringConstant(module, "__version__", LAMELLA_VERSION));
+  add_extension_api(module);
+}
+
+}  // namespace
+}  // namespace lamella::python
+
+PYBIND11_MODULE(_C, module) {
+  module.doc() = "Lamella's engine and operators, for the package lamella.";
+  const bool filled = lamella::python::guarded([&]() -> int {
+    lamella::python::fill(module.ptr());
+    return 0;
+  }) == 0;
+  if (!filled) throw pybind11::error_already_set();
+}

@@ -1,0 +1,87 @@
+#include "python/bindings/operator_list.h"
+
+#include <cmath>
+
+#include "ops/all_ops.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/py_ref.h"
+
+namespace lamella::python {
+namespace {
+
+PyRef text_or_none(const char* text) {
+  return text ? PyRef::adopt(checked(PyUnicode_FromString(text))) : PyRef::share(Py_None);
+}
+
+void set(const PyRef& dict, const char* key, const PyRef& value) {
+  checked(PyDict_SetItemString(dict.get(), key, checked(value.get())));
+}
+
+PyRef tuple_of(const std::vector<PyRef>& items) {
+  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(items.size()))));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyRef(items[i]).release());
+  }
+  return tuple;
+}
+
+PyRef dtype_names(DTypeSet dtypes) {
+  std::vector<PyRef> names;
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    if (dtypes.contains(static_cast<DType>(i))) names.push_back(text_or_none(kDTypeNames[i].data()));
+  }
+  return tuple_of(names);
+}
+
+PyRef kinks_of(const OpInfo& info) {
+  std::vector<PyRef> points;
+  for (const double point : info.kinks) {
+    if (std::isnan(point)) break;
+    points.push_back(PyRef::adopt(checked(PyFloat_FromDouble(point))));
+  }
+  return tuple_of(points);
+}
+
+PyRef describe(const OpInfo& info) {
+  PyRef dict = PyRef::adopt(checked(PyDict_New()));
+  set(dict, "name", text_or_none(info.name));
+  set(dict, "doc", text_or_none(info.doc));
+  set(dict, "example", text_or_none(info.example));
+  set(dict, "reference", text_or_none(info.reference));
+  set(dict, "dtypes", dtype_names(info.dtypes));
+  set(dict, "sample_low", PyRef::adopt(PyFloat_FromDouble(info.sample_low)));
+  set(dict, "sample_high", PyRef::adopt(PyFloat_FromDouble(info.sample_high)));
+  set(dict, "kinks", kinks_of(info));
+  set(dict, "method", PyRef::adopt(PyBool_FromLong(info.method)));
+  return dict;
+}
+
+template <class Op>
+void add_elementwise(const PyRef& dict) {
+  const ElementwiseOp& op = elementwise_op<Op>();
+  std::vector<PyRef> differentiable;
+  for (int i = 0; i < op.inputs; ++i) {
+    differentiable.push_back(PyRef::adopt(checked(PyBool_FromLong(op.reads[static_cast<std::size_t>(i)] != 0))));
+  }
+  set(dict, "inputs", PyRef::adopt(PyLong_FromLong(op.inputs)));
+  set(dict, "mask_input", PyRef::adopt(PyBool_FromLong(op.mask_input)));
+  set(dict, "differentiable", tuple_of(differentiable));
+}
+
+}  // namespace
+
+PyObject* operator_list(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    PyRef list = PyRef::adopt(checked(PyList_New(0)));
+    AllOps::for_each([&]<class Op> {
+      const PyRef dict = describe(Op::info);
+      constexpr bool kElementwise = requires { Op::kMaskInput; };
+      set(dict, "elementwise", PyRef::share(kElementwise ? Py_True : Py_False));
+      if constexpr (kElementwise) add_elementwise<Op>(dict);
+      checked(PyList_Append(list.get(), dict.get()));
+    });
+    return list.release();
+  });
+}
+
+}  // namespace lamella::python

@@ -1,0 +1,151 @@
+#include "python/bindings/runtime.h"
+
+#include "engine/core/allocator.h"
+#include "engine/runtime/device_query.h"
+#include "engine/runtime/generator.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+#include "python/bindings/convert.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/method.h"
+#include "python/bindings/signature.h"
+
+namespace lamella::python {
+namespace {
+
+PyObject* number(std::int64_t value) { return checked(PyLong_FromLongLong(value)); }
+
+/// A function of a device, "cpu" by default.
+template <auto Function>
+PyObject* of_device(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("memory", "device='cpu'");
+    PyObject* value = nullptr;
+    signature.bind(args, count, keywords, &value);
+    return Function(read_device(value, {signature, 0}));
+  });
+}
+
+PyObject* reset_peak_memory(Device device) {
+  if (!device.is_meta()) allocator(device).reset_peak();
+  Py_RETURN_NONE;
+}
+
+PyObject* empty_cache(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("empty_cache", "device=None");
+    PyObject* value = nullptr;
+    signature.bind(args, count, keywords, &value);
+    if (const auto device = read_optional<Device>(value, {signature, 0})) {
+      if (!device->is_meta()) allocator(*device).empty_cache();
+      Py_RETURN_NONE;
+    }
+    allocator(kCPU).empty_cache();
+    for (int i = 0; i < cuda::device_count(); ++i) allocator(Device(DeviceType::CUDA, i)).empty_cache();
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* get_num_threads(PyObject*, PyObject*) {
+  return guarded([] { return number(thread_count()); });
+}
+
+PyObject* set_num_threads(PyObject*, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("set_num_threads", "count, /");
+    const std::int64_t count = read_int(value, {signature, 0});
+    if (count < 1 || count > 65536) Argument{signature, 0}.wrong_value(str("there cannot be ", count, " threads"));
+    set_thread_count(static_cast<int>(count));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* seed(PyObject*, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("seed", "n, /");
+    default_generator().seed(static_cast<std::uint64_t>(read_int(value, {signature, 0})));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* get_rng_state(PyObject*, PyObject*) {
+  const GeneratorState state = default_generator().state();
+  return Py_BuildValue("(KK)", static_cast<unsigned long long>(state.seed), static_cast<unsigned long long>(state.offset));
+}
+
+PyObject* set_rng_state(PyObject*, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    unsigned long long seed = 0, offset = 0;
+    if (!PyTuple_Check(value) || !PyArg_ParseTuple(value, "KK:set_rng_state", &seed, &offset)) {
+      PyErr_Clear();
+      fail<TypeError>("[set_rng_state] expected what get_rng_state returned");
+    }
+    default_generator().set_state({seed, offset});
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* cuda_is_available(PyObject*, PyObject*) { return PyBool_FromLong(cuda::is_available()); }
+
+PyObject* cuda_device_count(PyObject*, PyObject*) { return PyLong_FromLong(cuda::device_count()); }
+
+PyObject* cuda_synchronize(PyObject*, PyObject*) {
+  return guarded([]() -> PyObject* {
+    {
+      const HostRelease release(INT64_MAX);
+      cuda::synchronize();
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+#ifdef LAMELLA_WITH_CUDA
+constexpr bool kWithCuda = true;
+#else
+constexpr bool kWithCuda = false;
+#endif
+#ifdef LAMELLA_OPENMP
+constexpr const char* kThreads = "OpenMP";
+#else
+constexpr const char* kThreads = "std::thread";
+#endif
+
+PyObject* config(PyObject*, PyObject*) {
+  return guarded([]() -> PyObject* {
+    const std::string isa(cpu::instruction_set());
+    return checked(Py_BuildValue("{s:s, s:s, s:s, s:s, s:i, s:O, s:i}", "version", LAMELLA_VERSION, "compiler", "C++ " __VERSION__,
+                                 "cpu kernels", isa.c_str(), "parallel loops", kThreads, "threads", thread_count(), "built with CUDA",
+                                 kWithCuda ? Py_True : Py_False, "CUDA devices", cuda::device_count()));
+  });
+}
+
+PyMethodDef functions[] = {
+    {"memory_allocated", as_c_function(of_device<[](Device d) { return number(memory_stats(d).allocated); }>),
+     METH_FASTCALL | METH_KEYWORDS, "memory_allocated(device='cpu')\n--\n\nBytes that tensors hold on a device."},
+    {"max_memory_allocated", as_c_function(of_device<[](Device d) { return number(memory_stats(d).peak_allocated); }>),
+     METH_FASTCALL | METH_KEYWORDS,
+     "max_memory_allocated(device='cpu')\n--\n\nThe most bytes that tensors have held on a device since the last reset_peak_memory."},
+    {"memory_reserved", as_c_function(of_device<[](Device d) { return number(memory_stats(d).reserved); }>),
+     METH_FASTCALL | METH_KEYWORDS,
+     "memory_reserved(device='cpu')\n--\n\nBytes taken from the system: those that tensors hold, and those kept for reuse."},
+    {"reset_peak_memory", as_c_function(of_device<reset_peak_memory>), METH_FASTCALL | METH_KEYWORDS,
+     "reset_peak_memory(device='cpu')\n--\n\nStarts max_memory_allocated anew, from what is held now."},
+    {"empty_cache", as_c_function(empty_cache), METH_FASTCALL | METH_KEYWORDS,
+     "empty_cache(device=None)\n--\n\nGives memory that no tensor holds back to the system, on one device or on all."},
+    {"get_num_threads", get_num_threads, METH_NOARGS, "get_num_threads()\n--\n\nThreads that one operation may use."},
+    {"set_num_threads", set_num_threads, METH_O, "set_num_threads(count, /)\n--\n\nSets how many threads one operation may use."},
+    {"seed", seed, METH_O, "seed(n, /)\n--\n\nStarts the random numbers anew: the same seed gives the same numbers."},
+    {"get_rng_state", get_rng_state, METH_NOARGS, "get_rng_state()\n--\n\nWhere the random numbers stand, for set_rng_state."},
+    {"set_rng_state", set_rng_state, METH_O, "set_rng_state(state, /)\n--\n\nGoes on with the random numbers from a state."},
+    {"cuda_is_available", cuda_is_available, METH_NOARGS, "cuda_is_available()\n--\n\nWhether there is a CUDA device to compute on."},
+    {"cuda_device_count", cuda_device_count, METH_NOARGS, "cuda_device_count()\n--\n\nThe number of CUDA devices."},
+    {"cuda_synchronize", cuda_synchronize, METH_NOARGS, "cuda_synchronize()\n--\n\nWaits for all work on CUDA devices."},
+    {"config", config, METH_NOARGS, "config()\n--\n\nHow this library was built and what it runs on, a dict."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+PyMethodDef* runtime_functions() { return functions; }
+
+}  // namespace lamella::python

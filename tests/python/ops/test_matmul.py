@@ -1,0 +1,84 @@
+"""Matrix products of every rank against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lamella as lm
+
+from .gradcheck import check_gradients
+
+SHAPES = [
+    ((3,), (3,)),
+    ((3,), (3, 4)),
+    ((2, 3), (3,)),
+    ((2, 3), (3, 4)),
+    ((5, 2, 3), (3, 4)),
+    ((5, 2, 3), (5, 3, 4)),
+    ((2, 3), (5, 3, 4)),
+    ((4, 1, 2, 3), (5, 3, 2)),
+    ((3,), (5, 3, 4)),
+    ((5, 2, 3), (3,)),
+    ((17, 33), (33, 9)),
+    ((64, 70), (70, 65)),
+    ((1, 1), (1, 1)),
+    ((0, 3), (3, 4)),
+    ((2, 0), (0, 4)),
+    ((0,), (0,)),
+    ((3, 0, 2), (2, 5)),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize(("a", "b"), SHAPES, ids=str)
+def test_values(a: tuple[int, ...], b: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
+    x = rng.integers(-4, 5, a).astype(dtype)
+    y = rng.integers(-4, 5, b).astype(dtype)
+    got = lm.matmul(lm.asarray(x), lm.asarray(y))
+    expected = np.matmul(x, y)
+    assert (got.shape, str(got.dtype).split(".")[-1]) == (expected.shape, dtype)
+    np.testing.assert_array_equal(got.numpy(), expected)
+    np.testing.assert_array_equal((lm.asarray(x) @ lm.asarray(y)).numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [2, 8, 15, 16, 17, 40, 130])
+def test_transposed_and_strided_operands(n: int, dtype: str, rng: np.random.Generator) -> None:
+    x = rng.normal(size=(n, 2 * n)).astype(dtype)
+    y = rng.normal(size=(n, 3 * n)).astype(dtype)
+    a, b = lm.asarray(x), lm.asarray(y)
+    tolerance = dict(rtol=1e-4, atol=1e-4) if dtype == "float32" else dict(rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose((a.T @ b).numpy(), x.T @ y, **tolerance)
+    np.testing.assert_allclose((a[:, ::2] @ b[:, :n].T).numpy(), x[:, ::2] @ y[:, :n].T, **tolerance)
+    np.testing.assert_allclose((a[::-1].T @ b[:, 1::3]).numpy(), x[::-1].T @ y[:, 1::3], **tolerance)
+    np.testing.assert_allclose((lm.broadcast_to(a[:1], [n, 2 * n]).T @ b).numpy(), np.broadcast_to(x[:1], x.shape).T @ y, **tolerance)
+
+
+@pytest.mark.parametrize(("a", "b"), [s for s in SHAPES if 0 not in s[0] + s[1] and np.prod(s[0]) < 60], ids=str)
+def test_gradients(a: tuple[int, ...], b: tuple[int, ...], rng: np.random.Generator) -> None:
+    check_gradients(lm.matmul, rng.normal(size=a), rng.normal(size=b))
+
+
+def test_linear_is_a_product_with_the_transposed_weight(rng: np.random.Generator) -> None:
+    x, w, b = rng.normal(size=(2, 5, 3)), rng.normal(size=(4, 3)), rng.normal(size=4)
+    got = lm.linear(lm.asarray(x), lm.asarray(w), lm.asarray(b))
+    np.testing.assert_allclose(got.numpy(), x @ w.T + b, rtol=1e-12)
+    check_gradients(lm.linear, x, w, b)
+    check_gradients(lambda x, w: lm.linear(x, w), x[0], w)
+
+
+def test_errors_name_both_shapes() -> None:
+    with pytest.raises(ValueError, match=r"\[matmul\] inner sizes 3 and 4 differ \(a: \[2, 3\], b: \[4, 5\]\)"):
+        lm.matmul(lm.ones([2, 3]), lm.ones([4, 5]))
+    with pytest.raises(ValueError, match=r"\[matmul\]"):
+        lm.matmul(lm.ones([2, 2, 3]), lm.ones([5, 3, 4]))
+    with pytest.raises(ValueError, match=r"\[matmul\]"):
+        lm.matmul(lm.asarray(1.0), lm.ones([2]))
+    with pytest.raises(TypeError, match="matmul"):
+        lm.matmul(lm.ones([2, 2]), 3)
+
+
+def test_meta() -> None:
+    y = lm.matmul(lm.ones([5, 2, 3], device="meta"), lm.ones([3, 4], device="meta"))
+    assert (y.shape, str(y.device)) == ((5, 2, 4), "meta")
