@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.environments import ROOT, SetupError, environment
+from benchmarks.environments import ROOT, Environment, SetupError, environment
 from benchmarks.machine import usable_cores
 
 FEW, MANY = 100, 10_000
@@ -134,8 +134,8 @@ def within_tolerance(few: Memory, many: Memory) -> bool:
     return allocated and abs(many.resident - few.resident) <= RESIDENT_TOLERANCE
 
 
-def _measure_in_process(case: str, python: Path | None) -> tuple[Memory, Memory]:
-    where = environment("lamella", lamella_python=python, renew=False, say=print)
+def _measure_in_process(case: str, where: Environment) -> tuple[Memory, Memory] | None:
+    """The same in a fresh process; None where that failed, which it has told itself."""
     done = subprocess.run(
         [str(where.python), "-m", "benchmarks.memory", "--case", case],
         cwd=ROOT,
@@ -144,13 +144,13 @@ def _measure_in_process(case: str, python: Path | None) -> tuple[Memory, Memory]
         text=True,
     )
     if done.returncode != 0:
-        raise SetupError(f"{case}: the process ended with status {done.returncode}")
+        return None
     few, many = json.loads(done.stdout)
     return Memory(*few), Memory(*many)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. Returns its exit status: 1 where memory grew or shrank."""
+    """The command. Returns its exit status: 1 where memory grew or shrank, or a case failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("--python", type=Path, help="the Python that has Lamella's requirements (.venv/bin/python)")
     parser.add_argument("--case", choices=CASES, help="measure one case in this very process, and print JSON")
@@ -158,19 +158,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.case:
         print(json.dumps(measure(options.case)))
         return 0
-    print(f"{'bytes after':52}{'':8}{FEW:>12,}{MANY:>14,}{'difference':>14}")
-    failed = False
     try:
-        for case in CASES:
-            few, many = _measure_in_process(case, options.python)
-            good = within_tolerance(few, many)
-            failed |= not good
-            for kind, before, after in zip(("tensors", "process"), few, many, strict=True):
-                name = case if kind == "tensors" else "" if good else "  FAILED"
-                print(f"{name:52}{kind:8}{before:>12,}{after:>14,}{after - before:>+14,}")
+        where = environment("lamella", lamella_python=options.python, renew=False, say=print)
     except SetupError as error:
         print(error, file=sys.stderr)
         return 2
+    print(f"{'bytes after':52}{'':8}{FEW:>12,}{MANY:>14,}{'difference':>14}")
+    failed = False
+    for case in CASES:
+        memory = _measure_in_process(case, where)
+        good = memory is not None and within_tolerance(*memory)
+        failed |= not good
+        if memory is None:
+            print(f"{case:52}FAILED")
+            continue
+        names = (case, "" if good else "  DIFFERS TOO MUCH")
+        for name, kind, before, after in zip(names, ("tensors", "process"), *memory, strict=True):
+            print(f"{name:52}{kind:8}{before:>12,}{after:>14,}{after - before:>+14,}", flush=True)
     print(f"tolerance: {ALLOCATED_TOLERANCE:,} bytes of tensors, {RESIDENT_TOLERANCE:,} of the process")
     return 1 if failed else 0
 

@@ -3,20 +3,14 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/clip.h"
 #include "ops/elementwise/gelu.h"
-#include "ops/index/nonzero.h"
-#include "ops/index/take.h"
+#include "ops/index/index.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/take.h"
 #include "ops/linalg/matmul.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/nn/dropout.h"
-#include "ops/nn/dropout.h"
 #include "ops/nn/linear.h"
-#include "ops/nn/loss.h"
-#include "ops/nn/one_hot.h"
-#include "ops/nn/softmax.h"
-#include "ops/random/random.h"
 #include "ops/nn/loss.h"
 #include "ops/nn/one_hot.h"
 #include "ops/nn/softmax.h"
@@ -41,6 +35,7 @@ using OtherOps = OpList<  //
     Take, TakeAlongAxis, Nonzero,                                                                            // indexing
     Sum, Mean, Prod, Max, Min, ArgMax, ArgMin, Any, All,                                                     // reduction
     Matmul, Linear,                                                                                          // products
+    Clip, Gelu,                                                                                              // of several formulas
     Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout                                              // networks
     >;
 

@@ -49,6 +49,13 @@ bool Context::needs_input_grad(std::size_t i) const {
   return false;
 }
 
+void Context::drop_marks() noexcept {
+  if (!extras_) return;
+  extras_->dirty.clear();
+  extras_->not_inplace.clear();
+  extras_->non_differentiable.clear();
+}
+
 void Context::release_saved() noexcept {
   SmallVector<autograd::SavedTensor, 2> freed;
   {

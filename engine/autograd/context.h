@@ -121,6 +121,8 @@ class Context {
     return *extras_;
   }
   const Extras* peek_extras() const noexcept { return extras_.get(); }
+  /// Forgets what the mark_...() functions were told; data stays.
+  void drop_marks() noexcept;
   SmallVector<autograd::SavedTensor, 2>& saved() noexcept { return saved_; }
   bool materialize_grads() const noexcept { return materialize_grads_; }
   bool grad_in_dtype_consistent() const noexcept { return grad_in_dtype_consistent_; }

@@ -88,6 +88,11 @@ void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std
 
 void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
                      const Dialect& dialect) {
+  // The marks hold handles of outputs, whose node holds the context: they must not outlive the call.
+  struct DropMarks {
+    Context& ctx;
+    ~DropMarks() { ctx.drop_marks(); }
+  } const drop_marks{ctx};
   ctx.end_forward();
   node->set_output_count(static_cast<std::uint32_t>(outputs.size()));
   const Context::Extras* extras = ctx.peek_extras();

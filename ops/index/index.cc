@@ -200,7 +200,7 @@ struct Assignment {
 
 Dims picked_shape(const Tensor& x, const IndexItems& items) {
   const autograd::NoGrad no_grad;
-  return index(x, items).shape();
+  return index(x.detach(), items).shape();  // x itself must not count as viewed: it is about to be written to
 }
 
 /// x with x[items] = value, in place; value already has x's dtype and device.
@@ -212,10 +212,11 @@ void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
     write_values(target, may_overlap(target, source) ? clone(source) : source, "setitem");
     return;
   }
-  const Tensor source = broadcast_to(value, picked_shape(x, items));
+  const Picks picks = take_apart(x, items);
+  const Tensor source = broadcast_to(value, picked_shape(x, picks));
   if (x.device().is_meta()) return;
   if (!x.device().is_cpu()) fail<NotImplementedError>("[setitem] with index tensors has no kernel for device ", x.device());
-  write_picks(x, take_apart(x, items), may_overlap(x, source) ? clone(source) : source);
+  write_picks(x, picks, may_overlap(x, source) ? clone(source) : source);
 }
 
 /// The recorded form, an in-place layer like any other: what was overwritten gets no gradient.

@@ -1,6 +1,7 @@
 #include "python/bindings/errors.h"
 
 #include <new>
+#include <stdexcept>
 
 #include "python/bindings/py_ref.h"
 
@@ -65,6 +66,10 @@ void set_python_error() noexcept {
     raise(PyExc_MemoryError, error);
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
+  } catch (const std::out_of_range& error) {
+    raise(PyExc_IndexError, error);
+  } catch (const std::logic_error& error) {  // invalid_argument, length_error, domain_error
+    raise(PyExc_ValueError, error);
   } catch (const std::exception& error) {
     raise(PyExc_RuntimeError, error);
   } catch (...) {

@@ -269,7 +269,9 @@ Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
   if (!view->strides) strides = contiguous_strides(shape);
   if (in_place) {
     shared = true;
-    return from_memory(view->buf, shape, strides, *dtype, kCPU, free_view, view.release());
+    Tensor x = from_memory(view->buf, shape, strides, *dtype, kCPU, free_view, view.get());
+    static_cast<void>(view.release());  // the tensor has it now
+    return x;
   }
   Tensor copy = empty(shape, *dtype);
   checked(PyBuffer_ToContiguous(copy.raw_data(), view.get(), view->len, 'C'));

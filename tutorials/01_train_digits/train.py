@@ -60,7 +60,7 @@ def train_epoch(
         loss.backward()
         optimizer.step()
         losses += loss.item() * len(chosen)
-        right += int((scores.numpy().argmax(axis=1) == digits[chosen]).sum())
+        right += int((scores.detach().numpy().argmax(axis=1) == digits[chosen]).sum())
     return losses / len(order), right / len(order)
 
 

@@ -108,7 +108,7 @@ radius = lm.tensor([1.0, 2.0])  # stop_gradient is True: no gradient is wanted
 px, py, count = Polar.apply(angle, radius)
 px.sum().backward()  # py is not used: its gradient arrives as zeros
 print(count, "points; gradient of the angle:", angle.grad.tolist(), " of the radius:", radius.grad)
-assert np.allclose(angle.grad.numpy(), -radius.numpy() * np.sin(angle.numpy())) and radius.grad is None
+assert np.allclose(angle.grad.numpy(), -radius.numpy() * np.sin(angle.tolist())) and radius.grad is None
 
 
 # 5. Tensors in lists and dictionaries count too; the gradient has the same form.

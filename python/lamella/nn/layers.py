@@ -7,7 +7,7 @@ from typing import Any
 
 import lamella as lm
 
-from . import functional, init
+from . import init
 from .module import Module
 from .parameter import Parameter
 
@@ -55,7 +55,7 @@ class Linear(Module):
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Maps ``x`` of shape ``(..., in_features)`` to ``(..., out_features)``."""
-        return functional.linear(x, self.weight, self.bias)
+        return lm.linear(x, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""

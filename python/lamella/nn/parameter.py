@@ -21,21 +21,8 @@ class Parameter(lm.Tensor):
 
     def __new__(cls, data: Any, dtype: Any = None, *, stop_gradient: bool = False) -> Parameter:
         """Makes a parameter with the values of ``data``."""
-        if isinstance(data, lm.Tensor):
-            data = data.detach().clone()
-        return super().__new__(cls, data, dtype=dtype, stop_gradient=stop_gradient)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        copied = type(self)(self, stop_gradient=self.stop_gradient)
-        memo[id(self)] = copied
-        return copied
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.detach().cpu().numpy(), str(self.device), self.stop_gradient)
+        values = data.detach() if isinstance(data, lm.Tensor) else data
+        return super().__new__(cls, lm.asarray(values, dtype=dtype, copy=True), stop_gradient=stop_gradient)
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
-
-
-def _rebuild(cls: type[Parameter], values: Any, device: str, stop_gradient: bool) -> Parameter:
-    return cls(lm.asarray(values, device=device), stop_gradient=stop_gradient)

@@ -51,11 +51,11 @@ def test_flatten_keeps_the_batch():
 def test_linear():
     layer = nn.Linear(3, 2)
     assert tuple(layer.weight.shape) == (2, 3) and tuple(layer.bias.shape) == (2,)
-    expected = X @ layer.weight.numpy().T + layer.bias.numpy()
-    np.testing.assert_allclose(layer(lm.asarray(X)).numpy(), expected, rtol=1e-5, atol=1e-6)
+    expected = X @ layer.weight.detach().numpy().T + layer.bias.detach().numpy()
+    np.testing.assert_allclose(layer(lm.asarray(X)).detach().numpy(), expected, rtol=1e-5, atol=1e-6)
     deep = layer(lm.asarray(np.broadcast_to(X, (4, 2, 3)).copy()))
     assert tuple(deep.shape) == (4, 2, 2)
-    np.testing.assert_allclose(deep.numpy()[3], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(deep.detach().numpy()[3], expected, rtol=1e-5, atol=1e-6)
     layer(lm.asarray(X)).sum().backward()
     np.testing.assert_allclose(layer.weight.grad.numpy(), np.broadcast_to(X.sum(axis=0), (2, 3)), rtol=1e-5)
     np.testing.assert_allclose(layer.bias.grad.numpy(), [2.0, 2.0])
@@ -69,7 +69,7 @@ def test_linear_refuses_bad_sizes():
         nn.Linear(2.0, 2)
     with pytest.raises(ValueError, match="out_features is negative"):
         nn.Linear(2, -1)
-    with pytest.raises(ValueError, match=r"\[matmul\]"):
+    with pytest.raises(ValueError, match=r"\[linear\]"):
         nn.Linear(3, 2)(lm.zeros((2, 4)))
 
 
@@ -78,9 +78,9 @@ def test_linear_starts_within_its_bounds_and_by_the_seed():
     first = nn.Linear(100, 50)
     lm.seed(3)
     second = nn.Linear(100, 50)
-    np.testing.assert_array_equal(first.weight.numpy(), second.weight.numpy())
-    weight = first.weight.numpy()
-    assert np.abs(weight).max() <= 0.1 and np.abs(first.bias.numpy()).max() <= 0.1
+    np.testing.assert_array_equal(first.weight.detach().numpy(), second.weight.detach().numpy())
+    weight = first.weight.detach().numpy()
+    assert np.abs(weight).max() <= 0.1 and np.abs(first.bias.detach().numpy()).max() <= 0.1
     assert np.abs(weight).max() > 0.099 and abs(weight.std() - 0.1 / math.sqrt(3)) < 0.002
 
 
@@ -99,7 +99,7 @@ def test_dropout():
     x = lm.tensor(np.ones(1000, np.float32), stop_gradient=False)
     y = F.dropout(x, 0.5)
     y.sum().backward()
-    np.testing.assert_array_equal(x.grad.numpy(), y.numpy())
+    np.testing.assert_array_equal(x.grad.numpy(), y.detach().numpy())
 
 
 def test_losses():

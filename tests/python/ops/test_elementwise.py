@@ -177,7 +177,8 @@ def test_meta_tensors_have_the_same_shape_and_dtype(op: Operator, rng: np.random
 
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=case_id)
 def test_bad_input_names_the_operator(op: Operator) -> None:
-    good = [lm.ones([2, 3], dtype="bool") if op.mask_input and i == 0 else lm.ones([2, 3]) for i in range(op.inputs)]
+    dtype = "float32" if "float32" in op.dtypes else "int32"
+    good = [lm.ones([2, 3], dtype="bool" if op.mask_input and i == 0 else dtype) for i in range(op.inputs)]
     for bad in ("text", None, [1.0, 2.0], object(), {}):
         with pytest.raises(TypeError, match=op.name):
             op(bad, *good[1:])
@@ -187,7 +188,7 @@ def test_bad_input_names_the_operator(op: Operator) -> None:
         op()
     if op.inputs > 1:
         with pytest.raises(ValueError, match=rf"\[{op.name}\].*broadcast"):
-            op(*good[:-1], lm.ones([5]))
+            op(*good[:-1], lm.ones([5], dtype=dtype))
     if op.mask_input:
         with pytest.raises(TypeError, match="bool"):
             op(lm.ones([2, 3]), 1.0, 2.0)

@@ -15,12 +15,13 @@ from .gradcheck import check_gradients
 @pytest.mark.parametrize("shape", [(3,), (4, 10), (2, 3, 17), (1, 1), (0, 5), (5, 1000), ()])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_softmax_values(name: str, shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
-    x = (rng.normal(size=shape) * 20).astype(dtype)
+    x = np.asarray(rng.normal(size=shape) * 20, dtype)
     for axis in range(-len(shape), len(shape)) if shape else [-1]:
-        expected = getattr(sp, name)(x.astype("float64"), axis=axis if shape else None)
+        expected = getattr(sp, name)(x.astype("float64"), axis=axis if shape else None) if x.size else x
         got = getattr(lm, name)(lm.asarray(x), axis=axis)
         assert got.dtype == getattr(lm, dtype)
-        np.testing.assert_allclose(got.numpy(), expected, rtol=2e-5 if dtype == "float32" else 1e-12, atol=1e-30 if dtype == "float64" else 1e-7)
+        single = dtype == "float32"
+        np.testing.assert_allclose(got.numpy(), expected, rtol=2e-5 if single else 1e-12, atol=4e-6 if single else 1e-14)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

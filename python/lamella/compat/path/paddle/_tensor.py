@@ -16,6 +16,8 @@ from . import _functions as F  # noqa: N812
 
 _native_shape: Any = Tensor.__dict__["shape"]
 _native_backward: Any = Tensor.backward
+_native_numpy: Any = Tensor.numpy
+_native_array: Any = Tensor.__array__
 
 
 def _shape(self: Tensor) -> list[int]:
@@ -37,6 +39,17 @@ def _backward(self: Tensor, grad_tensor: Tensor | None = None, retain_graph: boo
     """Computes the gradients of all leaves; where nothing wants one there is nothing to do, and no error."""
     if not self.stop_gradient:
         _native_backward(self, grad_tensor, retain_graph)
+
+
+def _numpy(self: Tensor) -> Any:
+    """The elements as a numpy array, also of a tensor on the tape."""
+    with lm.no_grad():
+        return _native_numpy(self)
+
+
+def _array(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    with lm.no_grad():
+        return _native_array(self, *args, **kwargs)
 
 
 def _gradient(self: Tensor) -> Any:
@@ -73,6 +86,8 @@ for _name in (
 ):
     _item(_name, getattr(F, _name))
 _item("backward", _backward)
+_item("numpy", _numpy)
+_item("__array__", _array)
 _item("gradient", _gradient)
 _item("clear_gradient", _clear_gradient)
 _item("dim", lambda self: self.ndim)

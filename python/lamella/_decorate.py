@@ -1,0 +1,104 @@
+"""Functions that run in a gradient mode of their own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from . import _C
+
+
+def decorate(function: Callable[..., Any], mode: bool) -> Callable[..., Any]:
+    """Wraps ``function`` so that recording is on (or off) while it runs, and only then.
+
+    A generator, a coroutine or an asynchronous generator runs in pieces: between them its caller's mode is in force.
+    """
+    if not callable(function):
+        raise TypeError(f"[no_grad] expected a function, got {type(function).__name__}")
+    scope = _C.enable_grad if mode else _C.no_grad
+
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def generate(*args: Any, **kwargs: Any) -> Any:
+            return (yield from _InMode(function(*args, **kwargs), scope))
+
+        return generate
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def run(*args: Any, **kwargs: Any) -> Any:
+            return await _InMode(function(*args, **kwargs), scope)
+
+        return run
+    if inspect.isasyncgenfunction(function):
+
+        @functools.wraps(function)
+        async def generate_async(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            reply = None
+            try:
+                while True:
+                    try:
+                        value = await _InMode(generator.asend(reply), scope)
+                    except StopAsyncIteration:
+                        return
+                    try:
+                        reply = yield value
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:
+                        # What the caller throws in goes to the function, which may answer it by another value.
+                        try:
+                            value = await _InMode(generator.athrow(error), scope)
+                        except StopAsyncIteration:
+                            return
+                        reply = yield value
+            finally:
+                await _InMode(generator.aclose(), scope)
+
+        return generate_async
+    if isinstance(function, type):
+        raise TypeError("[no_grad] decorates functions; for a class, decorate its methods")
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with scope():
+            return function(*args, **kwargs)
+
+    return call
+
+
+class _InMode:
+    """Drives a generator or a coroutine, each of its steps in a mode."""
+
+    def __init__(self, inner: Any, scope: Callable[[], Any]) -> None:
+        self.inner = inner
+        self.steps = inner if hasattr(inner, "send") else inner.__await__()
+        self.scope = scope
+
+    def __iter__(self) -> _InMode:
+        return self
+
+    __await__ = __iter__
+
+    def __next__(self) -> Any:
+        return self.send(None)
+
+    def send(self, value: Any) -> Any:
+        """Runs the next step."""
+        with self.scope():
+            # The steps of an asynchronous generator are iterators that know send as well.
+            return self.steps.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Runs the next step, which begins with an exception."""
+        with self.scope():
+            return self.steps.throw(*error)
+
+    def close(self) -> None:
+        """Ends it."""
+        with self.scope():
+            self.steps.close()
