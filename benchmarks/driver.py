@@ -134,6 +134,7 @@ class Run:
             answer = self._ask(worker, workload, "calibrate", seconds=self.batch_seconds)
             if answer is not None:
                 counts[name] = answer["count"]
+                worker.settle()
         times: dict[str, list[float]] = {name: [] for name in counts}
         for number in range(self.rounds):
             for name in _in_turn(list(counts), number):
@@ -142,6 +143,7 @@ class Run:
                     del counts[name], times[name]
                 else:
                     times[name].append(answer["seconds"] / counts[name])
+                    workers[name].settle()
         self._note(workload, times)
 
     def _time_imports(self, workload: Workload) -> None:

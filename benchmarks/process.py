@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import selectors
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
 from benchmarks.environments import ROOT, Environment
+
+#: Seconds: how long to watch a worker for, and how long to wait at most.
+_REST, _LONGEST_SPIN = 0.01, 1.0
 
 
 class WorkerError(Exception):
@@ -85,6 +91,25 @@ class WorkerProcess:
                 self._pending += chunk
         line, _, self._pending = self._pending.partition(b"\n")
         return line
+
+    def settle(self) -> None:
+        """Waits until the process rests: OpenMP's threads go on spinning for up to 0.2 s after their work is done."""
+        deadline = time.monotonic() + _LONGEST_SPIN
+        before = self._cpu_ns()
+        while time.monotonic() < deadline:
+            time.sleep(_REST)
+            now = self._cpu_ns()
+            if now - before < 1e8 * _REST:  # a tenth of a core
+                return
+            before = now
+
+    def _cpu_ns(self) -> int:
+        """What all its threads have run so far."""
+        total = 0
+        for schedule in Path(f"/proc/{self.pid}/task").glob("*/schedstat"):
+            with contextlib.suppress(OSError):  # a thread that has just ended
+                total += int(schedule.read_text().split()[0])
+        return total
 
     def stop(self) -> None:
         """Ends the process."""

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/autograd/context.h"
+#include "engine/autograd/once.h"
 #include "engine/autograd/recorder.h"
 #include "engine/autograd/tensors_in.h"
 
@@ -50,6 +51,16 @@ constexpr bool checks_gradients() {
     return Layer::kChecksGradients;
   } else {
     return true;
+  }
+}
+
+/// Layers whose backward is not itself differentiable (it works on raw memory, say) say so: a second derivative is then an error.
+template <class Layer>
+constexpr bool is_once_differentiable() {
+  if constexpr (requires { Layer::kOnceDifferentiable; }) {
+    return Layer::kOnceDifferentiable;
+  } else {
+    return false;
   }
 }
 
@@ -180,6 +191,7 @@ class FunctionNode final : public Node {
   TensorList run(TensorList grads) override {
     if constexpr (checks_gradients<Layer>()) {
       prepare_gradients(ctx, grads);
+      if (is_once_differentiable<Layer>() && is_grad_enabled()) return run_once(std::move(grads));
       const RecordedBackward scope(*this);
       return assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx));
     } else {
@@ -196,6 +208,21 @@ class FunctionNode final : public Node {
   void release_saved() noexcept override { ctx.release_saved(); }
 
   Context ctx;
+
+ private:
+  TensorList run_once(TensorList grads) {
+    const TensorList incoming = grads;
+    TensorList results;
+    {
+      const NoGrad scope;
+      for (Tensor& grad : grads) {
+        if (grad.defined()) grad = grad.detach();
+      }
+      results = assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx));
+    }
+    forbid_second_derivative(*this, incoming, results);
+    return results;
+  }
 };
 
 }  // namespace autograd::detail
@@ -211,7 +238,9 @@ class FunctionNode final : public Node {
 /// `forward` takes the context and any arguments; tensors in vectors, arrays, tuples, pairs, optionals and plain structs are seen. It
 /// runs with recording off and returns a Tensor, a tuple, array, pair or vector of tensors beside anything else, or a plain struct.
 /// `backward` takes the context and the gradients of the outputs in order (or one TensorList or std::vector<Tensor>), and returns one
-/// gradient for each tensor argument, or for each argument. Wrong counts and shapes are a ValueError when it runs.
+/// gradient for each tensor argument, or for each argument. Wrong counts and shapes are a ValueError when it runs. A layer whose
+/// backward is not made of differentiable operators declares `static constexpr bool kOnceDifferentiable = true;`, and a second
+/// derivative is a RuntimeError.
 template <class Layer>
 class Function {
  public:

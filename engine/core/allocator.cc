@@ -142,7 +142,7 @@ MemoryStats memory_stats(Device device) {
   if (device.is_cpu()) {
     const std::int64_t small = detail::small_block_bytes();
     stats.allocated += small;
-    stats.reserved += small;
+    stats.reserved += detail::small_block_reserved();
     stats.peak_allocated = std::max(stats.peak_allocated, stats.allocated);
   }
   return stats;

@@ -50,6 +50,7 @@ struct Central {
   std::array<FreeList, kClasses> spare;
   std::vector<ThreadCache*> caches;
   std::int64_t retired_bytes = 0;
+  std::int64_t slab_bytes = 0;
 
   // Never destroyed: tensors held by static objects are freed after every destructor of this file has run.
   static Central& instance() {
@@ -80,6 +81,7 @@ void Central::refill(std::size_t index, FreeList& list) {
   const std::size_t count = kSlabBytes / size;
   // Slabs are kept for the life of the process: their blocks are spread over the free lists of all threads.
   auto* slab = static_cast<std::byte*>(::operator new(count * size, std::align_val_t{kGranule}));
+  slab_bytes += static_cast<std::int64_t>(count * size);
   for (std::size_t i = count; i-- > 0;) list.push(slab + i * size);
 }
 
@@ -194,6 +196,12 @@ std::int64_t small_block_bytes() noexcept {
   std::int64_t total = central.retired_bytes + plain_bytes.load(std::memory_order_relaxed);
   for (const ThreadCache* cache : central.caches) total += cache->bytes.load(std::memory_order_relaxed);
   return total;
+}
+
+std::int64_t small_block_reserved() noexcept {
+  Central& central = Central::instance();
+  const std::lock_guard lock(central.mutex);
+  return central.slab_bytes + plain_bytes.load(std::memory_order_relaxed);
 }
 
 }  // namespace lamella::detail

@@ -14,5 +14,7 @@ void free_block(void* block, std::size_t bytes) noexcept;
 
 /// Bytes of blocks handed out and not yet freed, over all threads.
 std::int64_t small_block_bytes() noexcept;
+/// Bytes taken from the system for blocks: those handed out and those that wait for reuse.
+std::int64_t small_block_reserved() noexcept;
 
 }  // namespace lamella::detail

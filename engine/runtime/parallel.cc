@@ -5,7 +5,9 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/core/error.h"
@@ -101,11 +103,12 @@ void set_thread_count(int count) {
 
 namespace detail {
 
-void share_thread_count() {
-#ifdef LAMELLA_OPENMP
+int share_thread_count() {
   const int count = forked.load(std::memory_order_relaxed) || inside_loop ? 1 : thread_count();
+#ifdef LAMELLA_OPENMP
   if (omp_get_max_threads() != count) omp_set_num_threads(count);
 #endif
+  return count;
 }
 
 void parallel_ranges(std::int64_t begin, std::int64_t end, std::int64_t grain, RangeBody body, void* context) {

@@ -9,8 +9,8 @@ namespace lamella {
 namespace detail {
 using RangeBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
 void parallel_ranges(std::int64_t begin, std::int64_t end, std::int64_t grain, RangeBody body, void* context);
-/// Tells OpenMP, for libraries that use it on this thread, how many threads it may use.
-void share_thread_count();
+/// Tells OpenMP, for libraries that use it on this thread, how many threads it may use; returns that number.
+int share_thread_count();
 }  // namespace detail
 
 /// Threads that parallel_for() may use; at first, the number of processors.

@@ -10,7 +10,7 @@
 namespace lamella::detail {
 namespace {
 
-/// What a primitive was made for.
+/// What a primitive was made for. The number of threads is part of it: a child of fork() must not use one that counts on its parent's.
 struct Key {
   std::int64_t m, k, n, batches;
   std::int64_t a_row, a_column, a_batch;
@@ -120,9 +120,8 @@ class Cache {
 
 void onednn_product(const MatrixView& a, const MatrixView& b, const float* bias, float* c, std::int64_t batches) {
   thread_local Cache cache;
-  share_thread_count();
-  const Key key{a.rows,   a.columns, b.columns, batches,      a.row,        a.column, a.batch, b.row,
-                b.column, b.batch,   thread_count(), bias ? 1 : 0};
+  const int threads = share_thread_count();
+  const Key key{a.rows, a.columns, b.columns, batches, a.row, a.column, a.batch, b.row, b.column, b.batch, threads, bias ? 1 : 0};
   try {
     cache.get(key, a, b, bias != nullptr, batches).run(a, b, bias, c, cache.stream);
   } catch (const dnnl::error& error) {

@@ -3,6 +3,7 @@
 #include "engine/autograd/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/launch.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/shape/broadcast.h"
@@ -12,14 +13,22 @@
 namespace lamella {
 namespace {
 
+/// The usual case goes straight to the kernel: a backward pass adds gradients at every fork of the graph.
+void add_in_place(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.shape() != b.shape() || a.device() != b.device() || a->storage == b->storage) {
+    const autograd::NoGrad no_grad;
+    add_(a, b);
+    return;
+  }
+  const Tensor* const operands[] = {&a, &b};
+  launch_elementwise(elementwise_op<Add>(), -1, operands, a, a.dtype());
+  a->storage->bump_version("backward", {});
+}
+
 [[maybe_unused]] const bool registered = [] {
   autograd::primitives() = {
       .add = [](const Tensor& a, const Tensor& b) { return add(a, b); },
-      .add_in_place =
-          [](const Tensor& a, const Tensor& b) {
-            const autograd::NoGrad no_grad;
-            add_(a, b);
-          },
+      .add_in_place = add_in_place,
       .full = [](DimsView shape, DType dtype, Device device, double value) { return full(Dims(shape), value, dtype, device); },
       .cast = [](const Tensor& x, DType dtype) { return cast(x, dtype); },
       .sum_to = [](const Tensor& x, DimsView shape) { return sum_to(x, Dims(shape)); },

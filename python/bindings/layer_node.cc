@@ -4,11 +4,11 @@
 
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/once.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/layer_info.h"
-#include "python/bindings/once.h"
 #include "python/bindings/tensor_type.h"
 
 namespace lamella::python {
@@ -105,7 +105,7 @@ TensorList PyLayerNode::run(TensorList grads) {
       const PyRef result = arguments.call(backward.get());
       results = gradients_from(result.get());
     }
-    forbid_second_derivative(*this, incoming, results);
+    autograd::forbid_second_derivative(*this, incoming, results);
     return results;
   } catch (const PythonError& error) {
     error.restore();

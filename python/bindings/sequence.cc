@@ -215,7 +215,8 @@ Tensor stack_items(PyObject* sequence, const CreateOptions& options) {
 
 std::optional<Tensor> tensor_from_number(PyObject* number, const CreateOptions& options) {
   const std::optional<Kind> kind = number_kind(number);
-  if (!kind) return std::nullopt;
+  // A numpy.float64 is a float too, but one that has a dtype.
+  if (!kind || PyObject_CheckBuffer(number)) return std::nullopt;
   Reader reader(options.op);
   return read_values(reader, number, options.dtype.value_or(default_dtype(*kind)));
 }

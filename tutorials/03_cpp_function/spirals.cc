@@ -9,6 +9,7 @@
 #include <exception>
 #include <numbers>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace {

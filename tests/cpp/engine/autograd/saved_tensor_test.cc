@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <any>
 #include <optional>
 
 #include "engine/core/host.h"
@@ -406,6 +408,41 @@ TEST(DoubleBackwardTest, ASavedOutputThatIsNotDifferentiableIsAConstant) {
   const Tensor dx = grad({sum(y * y)}, {x}, {.create_graph = true})[0];
   EXPECT_EQ(values(dx), (Values{0, 4}));
   EXPECT_EQ(values(grad({sum(dx)}, {x})[0]), (Values{0, 2}));
+}
+
+/// x^3 by raw memory, forward and backward.
+struct RawCube : Function<RawCube> {
+  static constexpr bool kOnceDifferentiable = true;
+  static Tensor forward(Context& ctx, const Tensor& x) {
+    ctx.save_for_backward(x);
+    return map(x, [](float v) { return v * v * v; });
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    EXPECT_FALSE(autograd::is_grad_enabled());
+    EXPECT_FALSE(dy.requires_grad());
+    const auto [x] = ctx.saved_tensors<1>();
+    return map(x, [](float v) { return 3 * v * v; }) * dy;
+  }
+  template <class F>
+  static Tensor map(const Tensor& x, F f) {
+    Tensor y = empty_like(x);
+    std::transform(x.data<float>(), x.data<float>() + x.numel(), y.data<float>(), f);
+    return y;
+  }
+};
+
+TEST(DoubleBackwardTest, OfAOnceDifferentiableLayerIsAnError) {
+  const NoLeak no_leak;
+  const Tensor x = leaf(2);
+  const Tensor w = leaf(5);
+  backward(RawCube::apply(x));
+  EXPECT_EQ(values(x.grad()), Values{12});
+  const auto dx = [&] { return grad({RawCube::apply(x) * w}, {x}, {.create_graph = true})[0]; };
+  EXPECT_EQ(values(dx()), Values{60});
+  const std::string expected = "[RawCube] the layer's backward is marked once_differentiable: it has no second derivative";
+  EXPECT_EQ(message_of<RuntimeError>([&] { grad({dx()}, {x}); }), expected);
+  EXPECT_EQ(message_of<RuntimeError>([&] { grad({dx()}, {w}); }), expected) << "through the gradient that came in";
+  EXPECT_EQ(message_of<RuntimeError>([&] { backward(dx()); }), expected);
 }
 
 /// Has a running mean, which is computed from the inputs of earlier calls.

@@ -57,6 +57,7 @@ TEST(SmallBlocksTest, BlocksAreAlignedAndDoNotOverlap) {
   }
   const std::int64_t counted = small_block_bytes() - before;
   EXPECT_GE(counted, held);
+  EXPECT_GE(small_block_reserved(), small_block_bytes());
   EXPECT_LE(counted, held + 64 * static_cast<std::int64_t>(blocks.size()));
   for (const Block& block : blocks) free_block(block.memory, block.bytes);
   EXPECT_EQ(small_block_bytes(), before);

@@ -1,3 +1,7 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
 #include <thread>
 
 #include "engine/runtime/parallel.h"
@@ -180,6 +184,31 @@ TEST(Matmul, SeveralThreadsAtOnce) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Matmul, WorksInAForkedChild) {
+  const int before = thread_count();
+  set_thread_count(2);
+  for (const DType dtype : {DType::Float32, DType::Float64}) {
+    const Tensor a = cast(sample({300, 100}), dtype);
+    const Tensor b = cast(sample({100, 200}, 1, 4), dtype);
+    const std::vector<double> expected = values<double>(cast(matmul(a, b), DType::Float64));  // the parent's workers exist
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);  // rather killed than hanging
+      bool close = true;
+      for (const int threads : {1, 2}) {
+        set_thread_count(threads);
+        const std::vector<double> found = values<double>(cast(matmul(a, b), DType::Float64));
+        for (std::size_t i = 0; i < found.size(); ++i) close &= std::abs(found[i] - expected[i]) < 1e-4;
+      }
+      _exit(close ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << dtype;
+  }
+  set_thread_count(before);
 }
 
 TEST(Linear, ValuesOfBothPaths) {

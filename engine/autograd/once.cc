@@ -1,9 +1,9 @@
-#include "python/bindings/once.h"
+#include "engine/autograd/once.h"
 
 #include "engine/autograd/meta.h"
 #include "engine/core/error.h"
 
-namespace lamella::python {
+namespace lamella::autograd {
 namespace {
 
 class OnceDifferentiable final : public Node {
@@ -27,16 +27,16 @@ void forbid_second_derivative(const Node& layer, const TensorList& incoming, Ten
   }
   for (const Tensor& grad : incoming) {
     if (!grad.defined()) continue;
-    if (Edge edge = autograd::gradient_edge(grad)) node->add_edge(std::move(edge));
+    if (Edge edge = gradient_edge(grad)) node->add_edge(std::move(edge));
   }
   node->set_output_count(static_cast<std::uint32_t>(results.size()));
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].defined()) continue;
     results[i] = make_alias(results[i]);
-    autograd::AutogradMeta& meta = autograd::make_meta(results[i]);
+    AutogradMeta& meta = make_meta(results[i]);
     meta.grad_fn = node;
     meta.output_nr = static_cast<std::uint32_t>(i);
   }
 }
 
-}  // namespace lamella::python
+}  // namespace lamella::autograd
