@@ -67,8 +67,8 @@ class LamellaAdapter:
         for weight, bias in layers:
             linear = lm.nn.Linear(*weight.shape)
             with lm.no_grad():
-                linear.weight.copy_(lm.tensor(weight.T))
-                linear.bias.copy_(lm.tensor(bias))
+                for parameter, value in zip(linear.parameters(), (weight.T, bias), strict=True):
+                    parameter.copy_(lm.tensor(value))
             modules += [linear, lm.nn.ReLU()]
         model = lm.nn.Sequential(*modules[:-1])
         optimizer = lm.optim.SGD(model.parameters(), lr=rate)

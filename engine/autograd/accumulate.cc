@@ -66,11 +66,12 @@ TensorList AccumulateGrad::run(TensorList grads) {
   if (!meta.requires_grad) return {};
   // Hooks may have changed the gradient; what `grad` holds always matches its tensor.
   if (incoming.shape() != leaf_.shape()) {
-    fail<RuntimeError>("[backward] a gradient of shape ", incoming.shape(), " arrived at a leaf of shape ", leaf_.shape());
+    fail<RuntimeError>("[backward] a gradient of shape ", incoming.shape(), " arrived at a leaf of shape ",
+                       leaf_.shape());
   }
   if (incoming.dtype() != leaf_.dtype()) incoming = primitives().cast(incoming, leaf_.dtype());
-  // Passes on several threads may arrive here at once. Whoever finds a gradient takes it out, adds, and tries again: nothing is
-  // computed under the lock, and nothing is lost.
+  // Passes on several threads may arrive here at once. Whoever finds a gradient takes it out, adds, and tries again:
+  // nothing is computed under the lock, and nothing is lost.
   while (true) {
     Tensor held;
     {
@@ -87,7 +88,8 @@ TensorList AccumulateGrad::run(TensorList grads) {
       continue;
     }
     // In place also where the user holds x.grad: it stays the same object from step to step.
-    const bool in_place = !is_grad_enabled() && !get_meta(held) && held.dtype() == incoming.dtype() && is_writable(held);
+    const bool in_place =
+        !is_grad_enabled() && !get_meta(held) && held.dtype() == incoming.dtype() && is_writable(held);
     try {
       if (in_place) {
         primitives().add_in_place(held, incoming);
@@ -115,8 +117,10 @@ DetachedIntermediate::DetachedIntermediate(const Node& layer) {
 
 TensorList DetachedIntermediate::run(TensorList) {
   fail<RuntimeError>(
-      "[backward] a second derivative reached a value that a custom layer computed in forward, where nothing is recorded: its own "
-      "dependence on the inputs is unknown, and the result would be wrong. Save inputs or outputs of the layer instead, and compute "
+      "[backward] a second derivative reached a value that a custom layer computed in forward, where nothing is "
+      "recorded: its own "
+      "dependence on the inputs is unknown, and the result would be wrong. Save inputs or outputs of the layer "
+      "instead, and compute "
       "the value again in backward; or mark backward with once_differentiable");
 }
 

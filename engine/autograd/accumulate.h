@@ -19,10 +19,11 @@ class AccumulateGrad final : public Node {
   Tensor leaf_;
 };
 
-/// Stands for a value that a layer's forward computed off the tape; see Note [Intermediates] in recorder.cc. Running it is an error.
+/// Stands for a value that a layer's forward computed off the tape; see Note [Intermediates] in recorder.cc. Running it
+/// is an error.
 ///
-/// It has the layer's own edges: what the layer's inputs lead to is what the value may depend on, so that a pass that wants the
-/// gradient of one of those comes by here, and another does not.
+/// It has the layer's own edges: what the layer's inputs lead to is what the value may depend on, so that a pass that
+/// wants the gradient of one of those comes by here, and another does not.
 class DetachedIntermediate final : public Node {
  public:
   explicit DetachedIntermediate(const Node& layer);

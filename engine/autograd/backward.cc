@@ -15,10 +15,11 @@
 #include "engine/core/host.h"
 
 // Note [Passes]
-// A pass first walks the graph from its roots, counting for each node how many gradients will arrive, then runs nodes whose count has
-// reached zero, the most recently recorded first. Its notes lie in the nodes: a pass claims each node it reaches by writing its number
-// there, and keeps notes in a table of its own for nodes that a concurrent (or enclosing) pass holds. Everything is on the calling
-// thread; only a pass nested deeper than kMaxDepth runs on a fresh one, because each level takes some of the stack.
+// A pass first walks the graph from its roots, counting for each node how many gradients will arrive, then runs nodes
+// whose count has reached zero, the most recently recorded first. Its notes lie in the nodes: a pass claims each node
+// it reaches by writing its number there, and keeps notes in a table of its own for nodes that a concurrent (or
+// enclosing) pass holds. Everything is on the calling thread; only a pass nested deeper than kMaxDepth runs on a fresh
+// one, because each level takes some of the stack.
 
 namespace lamella::autograd {
 namespace {
@@ -154,7 +155,8 @@ class Pass {
 
   void deliver(const Edge& edge, Tensor grad) {
     Scratch& notes = scratch(edge.node.get());
-    if (notes.pending.size() <= edge.input_nr) notes.pending.resize(std::max(edge.node->output_count(), edge.input_nr + 1));
+    if (notes.pending.size() <= edge.input_nr)
+      notes.pending.resize(std::max(edge.node->output_count(), edge.input_nr + 1));
     Tensor& slot = notes.pending[edge.input_nr];
     if (!slot.defined()) {
       slot = std::move(grad);
@@ -188,7 +190,8 @@ class Pass {
       if (!grad.defined()) continue;
       if (Tensor changed = entry.hook(grad); changed.defined()) {
         if (changed.shape() != grad.shape() || changed.device() != grad.device()) {
-          fail<ValueError>("[register_hook] a hook returned ", describe(changed), " for a gradient that is ", describe(grad));
+          fail<ValueError>("[register_hook] a hook returned ", describe(changed), " for a gradient that is ",
+                           describe(grad));
         }
         grad = std::move(changed);
       }
@@ -223,7 +226,8 @@ class Pass {
       if (captured) keep_captured(node, grads);
     }
     // A node that was only captured, and leads nowhere else that is needed, does not run.
-    const bool leads_on = captures_.empty() || std::ranges::any_of(node->edges(), [&](const Edge& e) { return e && needs(e.node.get()); });
+    const bool leads_on = captures_.empty() ||
+                          std::ranges::any_of(node->edges(), [&](const Edge& e) { return e && needs(e.node.get()); });
     if (any && leads_on) {
       results = node->run(std::move(grads));
     }
@@ -278,7 +282,8 @@ void run_pass(Pass& pass) {
 Tensor initial_gradient(const Tensor& output, const Tensor& given, const char* op) {
   if (given.defined()) {
     if (given.shape() != output.shape()) {
-      fail<ValueError>("[", op, "] the gradient's shape ", given.shape(), " differs from the tensor's, ", output.shape());
+      fail<ValueError>("[", op, "] the gradient's shape ", given.shape(), " differs from the tensor's, ",
+                       output.shape());
     }
     if (given.device() != output.device()) {
       fail<RuntimeError>("[", op, "] the gradient is on ", given.device(), ", the tensor on ", output.device());
@@ -286,7 +291,8 @@ Tensor initial_gradient(const Tensor& output, const Tensor& given, const char* o
     return given.dtype() == output.dtype() ? given : primitives().cast(given, output.dtype());
   }
   if (output.numel() != 1) {
-    fail<RuntimeError>("[", op, "] a gradient must be given for a tensor with more than one element, this one is ", output.shape());
+    fail<RuntimeError>("[", op, "] a gradient must be given for a tensor with more than one element, this one is ",
+                       output.shape());
   }
   return primitives().full(output.shape(), output.dtype(), output.device(), 1.0);
 }
@@ -299,9 +305,10 @@ void add_roots(Pass& pass, std::span<const Tensor> outputs, std::span<const Tens
     if (!outputs[i].defined()) fail<ValueError>("[", op, "] tensor ", i, " is undefined");
     Edge edge = gradient_edge(outputs[i]);
     if (!edge) {
-      fail<RuntimeError>("[", op, "] tensor ", i,
-                         " has stop_gradient=True and was not computed from a tensor that wants a gradient: there is nothing to "
-                         "differentiate");
+      fail<RuntimeError>(
+          "[", op, "] tensor ", i,
+          " has stop_gradient=True and was not computed from a tensor that wants a gradient: there is nothing to "
+          "differentiate");
     }
     pass.add_root(std::move(edge), initial_gradient(outputs[i], grads.empty() ? Tensor() : grads[i], op));
   }
@@ -314,14 +321,15 @@ bool is_needed(const Edge& edge) noexcept {
   return !current_pass || current_pass->needs(edge.node.get());
 }
 
-void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors, bool retain_graph, bool create_graph) {
+void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors, bool retain_graph,
+              bool create_graph) {
   Pass pass(retain_graph || create_graph, create_graph);
   add_roots(pass, tensors, grad_tensors, "backward");
   run_pass(pass);
 }
 
-std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs, std::span<const Tensor> grad_outputs,
-                         const GradOptions& options) {
+std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                         std::span<const Tensor> grad_outputs, const GradOptions& options) {
   std::vector<Edge> edges;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) fail<ValueError>("[grad] input ", i, " is undefined");
@@ -336,7 +344,8 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   run_pass(pass);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!pass.captured()[i].defined() && !options.allow_unused) {
-      fail<RuntimeError>("[grad] input ", i, " is not used in the graph of the outputs; pass allow_unused=True if that is intended");
+      fail<RuntimeError>("[grad] input ", i,
+                         " is not used in the graph of the outputs; pass allow_unused=True if that is intended");
     }
   }
   return std::move(pass.captured());

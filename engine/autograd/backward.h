@@ -21,21 +21,22 @@ struct GradOptions {
 
 /// Computes the gradients of `tensors` and adds them to the `grad` of the leaves that want one.
 ///
-/// `grad_tensors` are the gradients to begin with, one for each tensor; an empty list, or an undefined entry, stands for ones, which
-/// only a tensor with one element may leave out. RuntimeError where a tensor is off the tape or the graph was freed; ValueError for a
-/// shape that does not fit. Nodes run on the calling thread, newest first.
+/// `grad_tensors` are the gradients to begin with, one for each tensor; an empty list, or an undefined entry, stands
+/// for ones, which only a tensor with one element may leave out. RuntimeError where a tensor is off the tape or the
+/// graph was freed; ValueError for a shape that does not fit. Nodes run on the calling thread, newest first.
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors = {}, bool retain_graph = false,
               bool create_graph = false);
 inline void backward(std::initializer_list<Tensor> tensors, bool retain_graph = false, bool create_graph = false) {
   backward(std::span(tensors.begin(), tensors.size()), {}, retain_graph, create_graph);
 }
-inline void backward(const Tensor& tensor, const Tensor& grad = {}, bool retain_graph = false, bool create_graph = false) {
+inline void backward(const Tensor& tensor, const Tensor& grad = {}, bool retain_graph = false,
+                     bool create_graph = false) {
   backward(std::span(&tensor, 1), std::span(&grad, grad.defined() ? 1 : 0), retain_graph, create_graph);
 }
 
 /// Computes and returns the gradients of `outputs` with respect to `inputs`; no `grad` is touched.
-std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs, std::span<const Tensor> grad_outputs = {},
-                         const GradOptions& options = {});
+std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                         std::span<const Tensor> grad_outputs = {}, const GradOptions& options = {});
 inline std::vector<Tensor> grad(std::initializer_list<Tensor> outputs, std::initializer_list<Tensor> inputs,
                                 const GradOptions& options = {}) {
   return grad(std::span(outputs.begin(), outputs.size()), std::span(inputs.begin(), inputs.size()), {}, options);

@@ -17,12 +17,14 @@ void Context::begin_save() {
 
 void Context::check_saved(std::size_t expected) const {
   if (freed_) {
-    fail<RuntimeError>("[", node_->name(),
-                       "] the saved tensors were freed by an earlier backward pass through this graph; pass retain_graph=True to "
-                       "it if the graph is needed again");
+    fail<RuntimeError>(
+        "[", node_->name(),
+        "] the saved tensors were freed by an earlier backward pass through this graph; pass retain_graph=True to "
+        "it if the graph is needed again");
   }
   if (saved_.size() != expected) {
-    fail<RuntimeError>("[", node_ ? node_->name() : "saved_tensors", "] ", saved_.size(), " tensors were saved, not ", expected);
+    fail<RuntimeError>("[", node_ ? node_->name() : "saved_tensors", "] ", saved_.size(), " tensors were saved, not ",
+                       expected);
   }
 }
 

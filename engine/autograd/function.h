@@ -37,7 +37,9 @@ std::string type_name() {
 
 template <class Layer>
 std::string layer_name() {
-  if constexpr (requires { { Layer::name } -> std::convertible_to<std::string_view>; }) {
+  if constexpr (requires {
+                  { Layer::name } -> std::convertible_to<std::string_view>;
+                }) {
     return std::string(std::string_view(Layer::name));
   } else {
     return type_name<Layer>();
@@ -54,7 +56,8 @@ constexpr bool checks_gradients() {
   }
 }
 
-/// Layers whose backward is not itself differentiable (it works on raw memory, say) say so: a second derivative is then an error.
+/// Layers whose backward is not itself differentiable (it works on raw memory, say) say so: a second derivative is then
+/// an error.
 template <class Layer>
 constexpr bool is_once_differentiable() {
   if constexpr (requires { Layer::kOnceDifferentiable; }) {
@@ -66,7 +69,9 @@ constexpr bool is_once_differentiable() {
 
 /// An argument that a layer's backward can be called with in place of any number of gradients.
 template <class Layer, class... Gradients>
-concept TakesGradients = requires(Context& ctx, Gradients... grads) { Layer::backward(ctx, grads...); };
+concept TakesGradients = requires(Context& ctx, Gradients... grads) {
+  Layer::backward(ctx, grads...);
+};
 
 template <class Layer, std::size_t... I>
 constexpr bool takes_n(std::index_sequence<I...>) {
@@ -83,15 +88,18 @@ auto call_backward(Context& ctx, const TensorList& grads) {
     return Layer::backward(ctx, std::vector<Tensor>(grads.begin(), grads.end()));
   } else {
     static_assert(N <= kMaxOutputs,
-                  "backward must be `static R backward(Context&, const Tensor&...)` with one gradient for each output of forward (at "
+                  "backward must be `static R backward(Context&, const Tensor&...)` with one gradient for each output "
+                  "of forward (at "
                   "most 8), or take them all as `const TensorList&` or `std::vector<Tensor>`");
     if constexpr (N > kMaxOutputs) {
       return Tensor();
     } else if constexpr (takes_n<Layer>(std::make_index_sequence<N>{})) {
       if (grads.size() != N) {
-        fail<ValueError>("[", layer_name<Layer>(), "] backward takes ", N, " gradients, forward returned ", grads.size(), " tensors");
+        fail<ValueError>("[", layer_name<Layer>(), "] backward takes ", N, " gradients, forward returned ",
+                         grads.size(), " tensors");
       }
-      return [&]<std::size_t... I>(std::index_sequence<I...>) { return Layer::backward(ctx, grads[I]...); }(std::make_index_sequence<N>{});
+      return [&]<std::size_t... I>(std::index_sequence<I...>) { return Layer::backward(ctx, grads[I]...); }
+      (std::make_index_sequence<N>{});
     } else {
       return call_backward<Layer, N + 1>(ctx, grads);
     }
@@ -112,15 +120,16 @@ GradientEntry to_entry(T&& value) {
   if constexpr (std::is_same_v<D, std::nullopt_t> || std::is_same_v<D, std::nullptr_t>) {
     return entry;
   } else {
-    static_assert(kHoldsTensors<D>, "backward returns tensors, containers of tensors, or std::nullopt for \"no gradient\"");
+    static_assert(kHoldsTensors<D>,
+                  "backward returns tensors, containers of tensors, or std::nullopt for \"no gradient\"");
     entry.container = !kIsTensor<D>;
     for_each_tensor(value, Collect{entry.tensors});
     return entry;
   }
 }
 
-/// Where one container is the only argument with tensors, its gradient need not be wrapped: a tuple with a gradient for each of its
-/// tensors is meant for it.
+/// Where one container is the only argument with tensors, its gradient need not be wrapped: a tuple with a gradient for
+/// each of its tensors is meant for it.
 inline void wrap_sole_container(std::vector<GradientEntry>& entries, const Context& ctx) {
   const ArgumentInfo* sole = nullptr;
   for (const ArgumentInfo& argument : ctx.arguments) {
@@ -149,7 +158,8 @@ std::vector<GradientEntry> to_entries(R&& result, const Context& ctx) {
     wrap_sole_container(entries, ctx);
   } else if constexpr (!kIsTensorSequence<D>) {
     static_assert(kIsTensor<D> || std::is_same_v<D, std::nullopt_t> || kIsPlainStruct<D>,
-                  "backward must return a Tensor, a std::tuple, std::pair or std::array of gradients, a struct, std::vector<Tensor> or "
+                  "backward must return a Tensor, a std::tuple, std::pair or std::array of gradients, a struct, "
+                  "std::vector<Tensor> or "
                   "TensorList");
     entries.push_back(to_entry(result));
   } else {
@@ -230,28 +240,31 @@ class FunctionNode final : public Node {
 /// Base of a differentiable operation with a gradient of its own.
 ///
 ///     struct Tanh : lamella::Function<Tanh> {
-///       static Tensor forward(Context& ctx, const Tensor& x) { auto y = lamella::tanh(x); ctx.save_for_backward(y); return y; }
-///       static Tensor backward(Context& ctx, const Tensor& dy) { auto [y] = ctx.saved_tensors<1>(); return dy - dy * y * y; }
+///       static Tensor forward(Context& ctx, const Tensor& x) { auto y = lamella::tanh(x); ctx.save_for_backward(y);
+///       return y; } static Tensor backward(Context& ctx, const Tensor& dy) { auto [y] = ctx.saved_tensors<1>(); return
+///       dy - dy * y * y; }
 ///     };
 ///     Tensor y = Tanh::apply(x);
 ///
-/// `forward` takes the context and any arguments; tensors in vectors, arrays, tuples, pairs, optionals and plain structs are seen. It
-/// runs with recording off and returns a Tensor, a tuple, array, pair or vector of tensors beside anything else, or a plain struct.
-/// `backward` takes the context and the gradients of the outputs in order (or one TensorList or std::vector<Tensor>), and returns one
-/// gradient for each tensor argument, or for each argument. Wrong counts and shapes are a ValueError when it runs. A layer whose
-/// backward is not made of differentiable operators declares `static constexpr bool kOnceDifferentiable = true;`, and a second
-/// derivative is a RuntimeError.
+/// `forward` takes the context and any arguments; tensors in vectors, arrays, tuples, pairs, optionals and plain
+/// structs are seen. It runs with recording off and returns a Tensor, a tuple, array, pair or vector of tensors beside
+/// anything else, or a plain struct. `backward` takes the context and the gradients of the outputs in order (or one
+/// TensorList or std::vector<Tensor>), and returns one gradient for each tensor argument, or for each argument. Wrong
+/// counts and shapes are a ValueError when it runs. A layer whose backward is not made of differentiable operators
+/// declares `static constexpr bool kOnceDifferentiable = true;`, and a second derivative is a RuntimeError.
 template <class Layer>
 class Function {
  public:
   /// Runs forward on `args` and records the call where an input wants a gradient.
   template <class... Args>
   static auto apply(Args&&... args) {
-    static_assert(requires(Context & ctx) { Layer::forward(ctx, std::forward<Args>(args)...); },
-                  "the layer needs `static R forward(Context&, ...)` that can be called with the arguments given to apply");
+    static_assert(
+        requires(Context & ctx) { Layer::forward(ctx, std::forward<Args>(args)...); },
+        "the layer needs `static R forward(Context&, ...)` that can be called with the arguments given to apply");
     using Result = std::decay_t<decltype(Layer::forward(std::declval<Context&>(), std::forward<Args>(args)...))>;
-    static_assert(autograd::kHoldsTensors<Result>,
-                  "forward must return at least one tensor: a Tensor, or a tuple, array, vector or plain struct that holds one");
+    static_assert(
+        autograd::kHoldsTensors<Result>,
+        "forward must return at least one tensor: a Tensor, or a tuple, array, vector or plain struct that holds one");
     constexpr bool kChecked = autograd::detail::checks_gradients<Layer>();
 
     SmallVector<const Tensor*, 4> inputs;
@@ -260,7 +273,8 @@ class Function {
       if (!x->defined()) fail<ValueError>("[", autograd::detail::layer_name<Layer>(), "] got an undefined tensor");
     }
 
-    // Forward may move its arguments away, or assign to them: the inputs stay alive here for the comparison with the outputs.
+    // Forward may move its arguments away, or assign to them: the inputs stay alive here for the comparison with the
+    // outputs.
     TensorList held;
     const auto hold_inputs = [&] {
       for (const Tensor* x : inputs) held.push_back(*x);

@@ -21,7 +21,8 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
   if (meta && meta->grad_fn) {
     if (value) return *this;
     fail<RuntimeError>(
-        "[stop_gradient] only a leaf's can be set to True: this tensor is the result of a recorded operation; use detach()");
+        "[stop_gradient] only a leaf's can be set to True: this tensor is the result of a recorded operation; use "
+        "detach()");
   }
   if (value && !is_differentiable(dtype())) {
     fail<RuntimeError>("[stop_gradient] only floating and complex tensors can want a gradient, this one is ", dtype());

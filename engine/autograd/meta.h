@@ -33,7 +33,8 @@ struct AutogradMeta {
 AutogradMeta& make_meta(const Tensor& x);
 inline AutogradMeta* get_meta(const Tensor& x) noexcept { return x->meta.load(std::memory_order_acquire); }
 
-/// Where x's gradient goes: its node, or (for a leaf that wants one) the node that accumulates it; an empty edge otherwise.
+/// Where x's gradient goes: its node, or (for a leaf that wants one) the node that accumulates it; an empty edge
+/// otherwise.
 Edge gradient_edge(const Tensor& x);
 
 /// Whether a recorded op with x as its input needs an edge for it; the question on the hot path.

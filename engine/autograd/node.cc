@@ -55,7 +55,8 @@ void NodeHeader::release_weak() noexcept {
 }
 
 void Node::destroy(Node* node) noexcept {
-  // A node's destructor drops its edges and saved tensors, which frees more nodes: those wait in the queue instead of nesting.
+  // A node's destructor drops its edges and saved tensors, which frees more nodes: those wait in the queue instead of
+  // nesting.
   if (destroying) {
     node->header()->next_to_destroy = destroy_queue;
     destroy_queue = node;

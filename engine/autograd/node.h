@@ -17,7 +17,8 @@ namespace lamella {
 /// Gradients, in the order of a node's outputs or inputs; an undefined tensor stands for "no gradient".
 using TensorList = SmallVector<Tensor, 2>;
 
-/// Where a node's gradient goes: to input `input_nr` of `node` (the output `input_nr` of the op that the node belongs to).
+/// Where a node's gradient goes: to input `input_nr` of `node` (the output `input_nr` of the op that the node belongs
+/// to).
 struct Edge {
   Ref<Node> node;
   std::uint32_t input_nr = 0;
@@ -181,7 +182,8 @@ class HookHandle {
   std::uint64_t id_;
 };
 
-/// Registers a hook on the gradient of `x`, which must want one (RuntimeError). It runs before the gradient is accumulated or passed on.
+/// Registers a hook on the gradient of `x`, which must want one (RuntimeError). It runs before the gradient is
+/// accumulated or passed on.
 HookHandle register_hook(const Tensor& x, TensorHook hook);
 
 }  // namespace autograd

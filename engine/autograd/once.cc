@@ -11,7 +11,8 @@ class OnceDifferentiable final : public Node {
   explicit OnceDifferentiable(std::string layer) : layer_(std::move(layer)) {}
   std::string name() const override { return "OnceDifferentiable"; }
   TensorList run(TensorList) override {
-    fail<RuntimeError>("[", layer_, "] the layer's backward is marked once_differentiable: it has no second derivative");
+    fail<RuntimeError>("[", layer_,
+                       "] the layer's backward is marked once_differentiable: it has no second derivative");
   }
 
  private:

@@ -4,7 +4,8 @@
 
 namespace lamella::autograd {
 
-/// The few operations that a backward pass itself performs. The operator layer registers them: the engine names no operator.
+/// The few operations that a backward pass itself performs. The operator layer registers them: the engine names no
+/// operator.
 struct Primitives {
   /// a + b, recorded where recording is on.
   Tensor (*add)(const Tensor& a, const Tensor& b) = nullptr;

@@ -10,17 +10,19 @@
 #include "engine/core/error.h"
 
 // Note [Kept outputs]
-// A layer's forward may keep its output: in the context, in a list, in a closure. If that very handle went on the tape, it would
-// hold its node, the node its context, and the context the handle: a cycle that only the host language could find, if anybody. So
-// an output that somebody else still holds leaves the call as a new handle on the same memory. The kept one gets a weak edge to the
-// node: used in a recorded op later (in a recorded backward, say) it stands for the output, and it keeps nothing alive.
+// A layer's forward may keep its output: in the context, in a list, in a closure. If that very handle went on the tape,
+// it would hold its node, the node its context, and the context the handle: a cycle that only the host language could
+// find, if anybody. So an output that somebody else still holds leaves the call as a new handle on the same memory. The
+// kept one gets a weak edge to the node: used in a recorded op later (in a recorded backward, say) it stands for the
+// output, and it keeps nothing alive.
 //
 // Note [Intermediates]
-// What forward computes on the way is off the tape. A second derivative that passes through such a value would miss its dependence
-// on the inputs, in silence. So ops inside a forward mark their results as derived, where an input wants a gradient or is derived
-// itself; results that cannot carry a gradient (masks, indices) and random numbers are not. A derived tensor that is neither input
-// nor output gets, in a recorded backward, an edge to DetachedIntermediate, which raises once a gradient really arrives there. A
-// derived tensor handed to the host language (numpy) makes everything that comes back from there in the same forward derived.
+// What forward computes on the way is off the tape. A second derivative that passes through such a value would miss its
+// dependence on the inputs, in silence. So ops inside a forward mark their results as derived, where an input wants a
+// gradient or is derived itself; results that cannot carry a gradient (masks, indices) and random numbers are not. A
+// derived tensor that is neither input nor output gets, in a recorded backward, an edge to DetachedIntermediate, which
+// raises once a gradient really arrives there. A derived tensor handed to the host language (numpy) makes everything
+// that comes back from there in the same forward derived.
 
 namespace lamella::autograd {
 namespace {
@@ -41,7 +43,8 @@ void put_on_tape(const Tensor& x, const Ref<Node>& node, std::size_t output_nr) 
 
 [[noreturn]] void refuse_shared(std::string_view who) {
   fail<RuntimeError>("[", who,
-                     "] an in-place change of a tensor that shares its memory with a view cannot be recorded; work on a copy (clone()) "
+                     "] an in-place change of a tensor that shares its memory with a view cannot be recorded; work on "
+                     "a copy (clone()) "
                      "instead");
 }
 
@@ -49,7 +52,8 @@ void refuse_in_place(std::string_view who, const Tensor& x) {
   const AutogradMeta* meta = get_meta(x);
   if (meta && meta->requires_grad && !meta->grad_fn) {
     fail<RuntimeError>("[", who,
-                       "] a leaf tensor that wants a gradient cannot be changed in place while gradients are recorded; use no_grad() or "
+                       "] a leaf tensor that wants a gradient cannot be changed in place while gradients are recorded; "
+                       "use no_grad() or "
                        "work on a copy");
   }
   if ((x->flags & TensorImpl::kView) || x->storage->viewed.load(std::memory_order_relaxed)) refuse_shared(who);
@@ -77,7 +81,9 @@ void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std
   for (const Tensor& x : extras->dirty) {
     if (!is_input(inputs, x)) fail<RuntimeError>("[", who, "] mark_dirty got a tensor that is not an input");
     if (std::ranges::none_of(outputs, [&](const Tensor* y) { return y->same(x); })) {
-      fail<RuntimeError>("[", who, "] an input that was marked dirty must be returned: its gradient flows through the layer from there");
+      fail<RuntimeError>(
+          "[", who,
+          "] an input that was marked dirty must be returned: its gradient flows through the layer from there");
     }
     if (ctx.node()) refuse_in_place(who, x);
   }
@@ -86,8 +92,8 @@ void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std
 
 }  // namespace
 
-void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
-                     const Dialect& dialect) {
+void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor* const> inputs,
+                     std::span<Tensor* const> outputs, const Dialect& dialect) {
   // The marks hold handles of outputs, whose node holds the context: they must not outlive the call.
   struct DropMarks {
     Context& ctx;
@@ -98,7 +104,8 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
   const Context::Extras* extras = ctx.peek_extras();
   settle_dirty(ctx, inputs, outputs);
   const auto is_differentiable_output = [&](const Tensor& y) {
-    return (is_differentiable(y.dtype()) || dialect.integer_outputs) && !(extras && contains(extras->non_differentiable, y));
+    return (is_differentiable(y.dtype()) || dialect.integer_outputs) &&
+           !(extras && contains(extras->non_differentiable, y));
   };
 
   // What was saved: outputs without their graph, intermediates marked as such.
@@ -136,9 +143,10 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
       if (!extras || !contains(extras->dirty, y)) {
         const AutogradMeta* meta = get_meta(y);
         if (meta && meta->requires_grad && !meta->grad_fn) {
-          fail<ValueError>("[", node->name(),
-                           "] returned a leaf tensor that wants a gradient: it would be changed in place; use mark_not_inplace or "
-                           "return a copy");
+          fail<ValueError>(
+              "[", node->name(),
+              "] returned a leaf tensor that wants a gradient: it would be changed in place; use mark_not_inplace or "
+              "return a copy");
         }
       }
       if (differentiable) put_on_tape(y, node, i);
@@ -235,8 +243,8 @@ bool is_given(const GradientEntry& entry) {
 
 }  // namespace
 
-TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<GradientEntry> entries, const Dialect& dialect,
-                            std::span<const std::string> names) {
+TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<GradientEntry> entries,
+                            const Dialect& dialect, std::span<const std::string> names) {
   const auto& arguments = ctx.arguments;
   std::vector<std::size_t> tensor_arguments_at;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -246,8 +254,9 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
   const std::size_t by_argument = arguments.size();
 
   const auto wrong_count = [&] {
-    fail<ValueError>("[", node.name(), "] backward returned ", entries.size(), entries.size() == 1 ? " gradient" : " gradients",
-                     ", expected ", by_tensor, ", one for each tensor argument (", tensor_arguments(ctx, names), ")",
+    fail<ValueError>("[", node.name(), "] backward returned ", entries.size(),
+                     entries.size() == 1 ? " gradient" : " gradients", ", expected ", by_tensor,
+                     ", one for each tensor argument (", tensor_arguments(ctx, names), ")",
                      by_argument != by_tensor ? str(", or ", by_argument, ", one for each argument") : std::string());
   };
 
@@ -258,7 +267,8 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
   } else if (entries.size() == by_argument) {
     for (std::size_t i = 0; i < by_argument; ++i) target.push_back(i);
   } else if (entries.size() < by_tensor) {
-    target.assign(tensor_arguments_at.begin(), tensor_arguments_at.begin() + static_cast<std::ptrdiff_t>(entries.size()));
+    target.assign(tensor_arguments_at.begin(),
+                  tensor_arguments_at.begin() + static_cast<std::ptrdiff_t>(entries.size()));
     for (std::size_t i = entries.size(); i < by_tensor; ++i) {
       if (pass_wants(node, arguments[tensor_arguments_at[i]])) wrong_count();
     }
@@ -277,12 +287,14 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
     }
     if (!argument_wants(node, argument)) {
       if (dialect.strict_stop_gradient) {
-        fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name, ", which has stop_gradient=True; return None");
+        fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name,
+                         ", which has stop_gradient=True; return None");
       }
       if (by_tensor != by_argument) {
-        fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name,
-                         ", which wants none. With ", by_tensor, " tensor arguments of ", by_argument,
-                         " in all this is taken for a miscount, which would leave another input without its gradient: return None there");
+        fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name, ", which wants none. With ",
+                         by_tensor, " tensor arguments of ", by_argument,
+                         " in all this is taken for a miscount, which would leave another input without its gradient: "
+                         "return None there");
       }
       continue;
     }
@@ -295,10 +307,12 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
       entry.tensors = std::move(given);
     }
     if (entry.container != argument.container || entry.tensors.size() != argument.count) {
-      fail<ValueError>("[", node.name(), "] backward must return, for ", name, ", ",
-                       argument.container ? str("a gradient of the argument's form, with ", argument.count, " tensors")
-                                          : std::string("one tensor"),
-                       ", got ", entry.container ? str("a container with ", entry.tensors.size(), " tensors") : std::string("one tensor"));
+      fail<ValueError>(
+          "[", node.name(), "] backward must return, for ", name, ", ",
+          argument.container ? str("a gradient of the argument's form, with ", argument.count, " tensors")
+                             : std::string("one tensor"),
+          ", got ",
+          entry.container ? str("a container with ", entry.tensors.size(), " tensors") : std::string("one tensor"));
     }
     for (std::uint32_t k = 0; k < argument.count; ++k) {
       const std::size_t at = argument.first + k;
@@ -313,12 +327,13 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
 Tensor conform_gradient(const Node& node, const Context& ctx, std::size_t k, Tensor grad) {
   const TensorMeta& input = ctx.input_metas[k];
   if (grad.device() != input.device) {
-    fail<RuntimeError>("[", node.name(), "] backward returned a gradient on ", grad.device(), " for an input on ", input.device);
+    fail<RuntimeError>("[", node.name(), "] backward returned a gradient on ", grad.device(), " for an input on ",
+                       input.device);
   }
   if (grad.shape() != input.shape) {
     if (!broadcasts_to(input.shape, grad.shape())) {
-      fail<ValueError>("[", node.name(), "] backward returned a gradient of shape ", grad.shape(), " for an input of shape ",
-                       input.shape);
+      fail<ValueError>("[", node.name(), "] backward returned a gradient of shape ", grad.shape(),
+                       " for an input of shape ", input.shape);
     }
     grad = primitives().sum_to(grad, input.shape);
   }

@@ -12,7 +12,8 @@ namespace lamella::autograd {
 
 /// How a layer behaves where the systems that users come from differ.
 struct Dialect {
-  /// An unmarked input returned as an output was written in place (Paddle); otherwise it becomes a new tensor (PyTorch).
+  /// An unmarked input returned as an output was written in place (Paddle); otherwise it becomes a new tensor
+  /// (PyTorch).
   bool returned_input_is_in_place = false;
   /// A gradient for an input that wants none is an error (Paddle); otherwise it is ignored.
   bool strict_stop_gradient = false;
@@ -84,18 +85,19 @@ void connect_inputs(Node& node, const Inputs& inputs) {
   for (const Tensor* x : inputs) node.add_edge(gradient_edge(*x));
 }
 
-/// Puts the results of a recorded call on the tape as outputs of `node`: replaces, in `outputs`, the handles that must be new ones,
-/// and settles what the context saved. `inputs` are the call's tensors.
-void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
-                     const Dialect& dialect = {});
+/// Puts the results of a recorded call on the tape as outputs of `node`: replaces, in `outputs`, the handles that must
+/// be new ones, and settles what the context saved. `inputs` are the call's tensors.
+void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor* const> inputs,
+                     std::span<Tensor* const> outputs, const Dialect& dialect = {});
 /// The same for a call that is not recorded: inputs returned as outputs become new handles, marks are checked.
 void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
                        const Dialect& dialect = {});
 
-/// Whether `op`, which writes into x in place, is to be recorded: recording is on, and x or `other` (may be undefined) wants a gradient.
-/// RuntimeError where it is and cannot be: x is a leaf that wants a gradient, or shares its memory.
+/// Whether `op`, which writes into x in place, is to be recorded: recording is on, and x or `other` (may be undefined)
+/// wants a gradient. RuntimeError where it is and cannot be: x is a leaf that wants a gradient, or shares its memory.
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other);
-/// Gives x, whose memory now holds the values of `result`, result's place on the tape; an undefined one stands for a constant.
+/// Gives x, whose memory now holds the values of `result`, result's place on the tape; an undefined one stands for a
+/// constant.
 void take_place(const Tensor& x, const Tensor& result);
 
 /// The gradient that a layer returned for one argument: nothing, a tensor, or (for a container) a list.
@@ -104,15 +106,17 @@ struct GradientEntry {
   bool container = false;
 };
 
-/// Sorts what backward returned to the tensors of the call, by the rules of docs/custom-layers.md: ValueError where the count or the
-/// form is wrong. `names` may hold the arguments' names.
-TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<GradientEntry> entries, const Dialect& dialect = {},
-                            std::span<const std::string> names = {});
+/// Sorts what backward returned to the tensors of the call, by the rules of docs/custom-layers.md: ValueError where the
+/// count or the form is wrong. `names` may hold the arguments' names.
+TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<GradientEntry> entries,
+                            const Dialect& dialect = {}, std::span<const std::string> names = {});
 
-/// Makes a returned gradient fit input `k`: sums over broadcast axes, casts. ValueError, RuntimeError for another shape or device.
+/// Makes a returned gradient fit input `k`: sums over broadcast axes, casts. ValueError, RuntimeError for another shape
+/// or device.
 Tensor conform_gradient(const Node& node, const Context& ctx, std::size_t k, Tensor grad);
 
-/// Gradients of the outputs as backward wants them: zeros where there are none (unless switched off), in the outputs' dtypes.
+/// Gradients of the outputs as backward wants them: zeros where there are none (unless switched off), in the outputs'
+/// dtypes.
 void prepare_gradients(const Context& ctx, TensorList& grads);
 
 }  // namespace lamella::autograd

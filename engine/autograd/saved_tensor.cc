@@ -26,9 +26,10 @@ Tensor SavedTensor::unpack(Node& owner, std::size_t position, SourceLine saved_a
   if (!tensor_.defined()) return {};
   if (tensor_.version() != version_) {
     const WriteRecord& write = tensor_->storage->last_write;
-    fail<RuntimeError>("[", owner.name(), "] saved tensor ", position, " (", describe(tensor_), "), saved", at(saved_at),
-                       ", was overwritten by ", write.op ? write.op : "an operation", at(write.line), ": it is at version ",
-                       tensor_.version(), ", and version ", version_, " was saved; write into a copy instead (clone())");
+    fail<RuntimeError>("[", owner.name(), "] saved tensor ", position, " (", describe(tensor_), "), saved",
+                       at(saved_at), ", was overwritten by ", write.op ? write.op : "an operation", at(write.line),
+                       ": it is at version ", tensor_.version(), ", and version ", version_,
+                       " was saved; write into a copy instead (clone())");
   }
   if (!is_grad_enabled()) return tensor_;
   if (kind_ == Kind::Output) {

@@ -23,7 +23,8 @@ class SavedTensor {
   /// Takes the version of now: the layer itself wrote to the tensor and said so.
   void refresh_version() noexcept;
 
-  /// The tensor. `owner` is the node that saved it; position and saved_at go into the message where it was overwritten (RuntimeError).
+  /// The tensor. `owner` is the node that saved it; position and saved_at go into the message where it was overwritten
+  /// (RuntimeError).
   Tensor unpack(Node& owner, std::size_t position, SourceLine saved_at) const;
 
  private:

@@ -45,11 +45,9 @@ consteval bool holds_tensors();
 /// The same, but for types that hold tensors.
 struct TensorlessField {
   template <class T>
-    requires(!holds_tensors<T>())
-  operator T() const;
+  requires(!holds_tensors<T>()) operator T() const;
   template <class T>
-    requires(holds_tensors<T>())
-  operator T() const = delete;
+  requires(holds_tensors<T>()) operator T() const = delete;
 };
 
 /// How many fields of T, from the first, can be initialized from a Field each; counts up to 64.
@@ -62,16 +60,18 @@ consteval std::size_t count_fields() {
   }
 }
 
-/// A plain struct of the user's, whose fields can be listed. Library types are aggregates too, so those in std are not meant.
+/// A plain struct of the user's, whose fields can be listed. Library types are aggregates too, so those in std are not
+/// meant.
 template <class T>
-inline constexpr bool kIsPlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && !std::is_empty_v<T> && !std::is_polymorphic_v<T> &&
-                                       !IsTuple<T>::value && !std::is_same_v<T, Device>;
+inline constexpr bool kIsPlainStruct = std::is_class_v<T>&& std::is_aggregate_v<T> && !std::is_empty_v<T> &&
+                                       !std::is_polymorphic_v<T> && !IsTuple<T>::value && !std::is_same_v<T, Device>;
 
 /// The fields of a plain struct with at most 8 of them, as a tuple of references.
 template <class T>
 auto fields_of(T& value) {
   constexpr std::size_t n = count_fields<std::remove_const_t<T>, AnyField>();
-  static_assert(n > 0 && n <= 8, "a struct that holds tensors, in the arguments or results of a layer, has at most 8 fields");
+  static_assert(n > 0 && n <= 8,
+                "a struct that holds tensors, in the arguments or results of a layer, has at most 8 fields");
   if constexpr (n == 1) {
     auto& [a] = value;
     return std::tie(a);
@@ -139,7 +139,8 @@ inline constexpr bool kIsTensorSequence = [] {
 /// One tensor, or none: no container.
 template <class T>
 inline constexpr bool kIsTensor = std::is_same_v<T, Tensor> || std::is_same_v<T, std::optional<Tensor>>;
-/// Whether a value of this type is, or can hold, tensors: in vectors, maps, arrays, tuples, pairs, optionals and plain structs, nested.
+/// Whether a value of this type is, or can hold, tensors: in vectors, maps, arrays, tuples, pairs, optionals and plain
+/// structs, nested.
 template <class T>
 inline constexpr bool kHoldsTensors = detail::holds_tensors<std::decay_t<T>>();
 

@@ -13,7 +13,9 @@ const DeviceRuntime& runtime_of(DeviceType type) { return runtimes[static_cast<s
 
 }  // namespace
 
-void register_device_runtime(DeviceType type, DeviceRuntime runtime) { runtimes[static_cast<std::size_t>(type)] = runtime; }
+void register_device_runtime(DeviceType type, DeviceRuntime runtime) {
+  runtimes[static_cast<std::size_t>(type)] = runtime;
+}
 
 int device_count(DeviceType type) noexcept {
   if (type == DeviceType::CPU || type == DeviceType::Meta) return 1;

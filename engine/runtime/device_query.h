@@ -20,7 +20,8 @@ void synchronize(Device device);
 
 namespace cuda {
 
-/// Whether there is a CUDA device to compute on. False, and no error, in a build without CUDA and on a machine without a driver.
+/// Whether there is a CUDA device to compute on. False, and no error, in a build without CUDA and on a machine without
+/// a driver.
 bool is_available() noexcept;
 /// The number of CUDA devices; 0 where is_available() is false.
 int device_count() noexcept;

@@ -7,10 +7,12 @@
 
 namespace lamella::cuda {
 
-/// Division of 32-bit numbers below 2^31 by a divisor that is known before the kernel starts: a product, an addition and a shift.
+/// Division of 32-bit numbers below 2^31 by a divisor that is known before the kernel starts: a product, an addition
+/// and a shift.
 ///
-/// With s = ceil(log2 d) and m = floor(2^32 (2^s - d) / d) + 1, n / d = (floor(n m / 2^32) + n) >> s for all n, d < 2^31, and the sum stays
-/// below 2^32 (Granlund and Montgomery, 1994, "Division by invariant integers using multiplication", figure 4.1).
+/// With s = ceil(log2 d) and m = floor(2^32 (2^s - d) / d) + 1, n / d = (floor(n m / 2^32) + n) >> s for all n, d <
+/// 2^31, and the sum stays below 2^32 (Granlund and Montgomery, 1994, "Division by invariant integers using
+/// multiplication", figure 4.1).
 struct FastDivide {
   std::uint32_t divisor = 1;
   std::uint32_t multiplier = 1;

@@ -12,8 +12,8 @@ inline constexpr std::uint32_t kLaneThreads = 256;
 
 struct Lanes {
   std::uint32_t count;  // a power of two
-  /// Neighboring threads are lanes of one result, because its elements are neighbors in memory; otherwise they work on neighboring
-  /// results.
+  /// Neighboring threads are lanes of one result, because its elements are neighbors in memory; otherwise they work on
+  /// neighboring results.
   bool neighbors;
 
   /// Results of one block.
@@ -36,8 +36,8 @@ struct Place {
         slot(lanes.neighbors ? threadIdx.x / lanes.count : threadIdx.x % lanes.slots()) {}
 };
 
-/// Combines `mine` over the lanes of each result, as a tree; every lane gets the whole. All threads of the block call it, with memory
-/// that the block shares.
+/// Combines `mine` over the lanes of each result, as a tree; every lane gets the whole. All threads of the block call
+/// it, with memory that the block shares.
 template <class T, class Combine>
 __device__ T combine_lanes(T (&shared)[kLaneThreads], T mine, Place place, std::uint32_t lanes, Combine combine) {
   T* const all = &shared[place.slot * lanes];

@@ -47,8 +47,8 @@ StridedIndex<N> make_index(const StridedLoop& loop) {
 /// Kernels count in 32 bits: larger loops are launched in parts of at most this many elements.
 inline constexpr std::int64_t kMaxPart = std::int64_t{1} << 30;
 
-/// Calls f(part) for loops of at most `limit` elements that make up `loop`. Parts of one axis keep the alignment of the whole to 16
-/// elements. `out_bytes` and `in_bytes` are the sizes of the elements.
+/// Calls f(part) for loops of at most `limit` elements that make up `loop`. Parts of one axis keep the alignment of the
+/// whole to 16 elements. `out_bytes` and `in_bytes` are the sizes of the elements.
 template <class F>
 void for_each_part(const StridedLoop& loop, int out_bytes, const int* in_bytes, F&& f, std::int64_t limit = kMaxPart) {
   if (loop.elements <= limit) {

@@ -19,8 +19,8 @@ inline constexpr bool kIsComplex<std::complex<T>> = true;
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-/// `from` as a To: to bool by comparing with 0, from floating to integer by truncation, where a value that does not fit gives the
-/// nearest that does, and NaN gives 0.
+/// `from` as a To: to bool by comparing with 0, from floating to integer by truncation, where a value that does not fit
+/// gives the nearest that does, and NaN gives 0.
 template <class To, class From>
 LM_HD constexpr To convert(From from) {
   if constexpr (kIsHalf<From>) {

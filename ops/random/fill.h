@@ -40,7 +40,8 @@ constexpr float unit_float(std::uint32_t word) { return static_cast<float>(word 
 constexpr double unit_double(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(((std::uint64_t{high} << 32) | low) >> 11) * 0x1p-53;
 }
-/// In [0, range): the upper half of a 128-bit product (Lemire, 2019, without the rejection: the error is below range / 2^64).
+/// In [0, range): the upper half of a 128-bit product (Lemire, 2019, without the rejection: the error is below range /
+/// 2^64).
 constexpr std::uint64_t below(std::uint32_t high, std::uint32_t low, std::uint64_t range) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((Wide{(std::uint64_t{high} << 32) | low} * range) >> 64);
@@ -64,7 +65,8 @@ LM_HD T scaled(T a, T b, T c) {
 template <class T>
 LM_HD T scale_uniform(T unit, double low, double high) {
   const T value = scaled(static_cast<T>(low), unit, static_cast<T>(high - low));
-  return value < static_cast<T>(high) || low == high ? value : std::nextafter(static_cast<T>(high), static_cast<T>(low));
+  return value < static_cast<T>(high) || low == high ? value
+                                                     : std::nextafter(static_cast<T>(high), static_cast<T>(low));
 }
 
 /// Two normal numbers from two uniform ones; 1 - u lies in (0, 1], where the logarithm is finite.
@@ -97,7 +99,8 @@ LM_HD std::array<T, kPerBlock<T>> values_of(const Fill& fill, std::uint64_t bloc
     } else {
       for (std::size_t i = 0; i < values.size(); i += 2) {
         const std::array<T, 2> pair = box_muller(values[i], values[i + 1]);
-        for (std::size_t k = 0; k < 2; ++k) values[i + k] = scaled(static_cast<T>(fill.low), static_cast<T>(fill.high), pair[k]);
+        for (std::size_t k = 0; k < 2; ++k)
+          values[i + k] = scaled(static_cast<T>(fill.low), static_cast<T>(fill.high), pair[k]);
       }
     }
   }

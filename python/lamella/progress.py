@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from types import TracebackType
 from typing import Any, Generic, Self, TextIO, TypeVar
 
@@ -25,7 +25,7 @@ class Progress(Generic[T]):
         interval: float | None,
         disable: bool,
     ) -> None:
-        if total is None and iterable is not None and hasattr(iterable, "__len__"):
+        if total is None and isinstance(iterable, Sized):
             total = len(iterable)
         if total is not None and total < 0:
             raise ValueError(f"[progress] total is negative: {total}")

@@ -2,7 +2,8 @@
 
 #include "ops/elementwise/list.h"
 
-// Every operator of ElementwiseOps on CUDA beside the CPU, in all dtypes with kernels and all ways in which operands can lie.
+// Every operator of ElementwiseOps on CUDA beside the CPU, in all dtypes with kernels and all ways in which operands
+// can lie.
 
 namespace lamella::test {
 namespace {
@@ -41,7 +42,9 @@ void for_each_layout(DType dtype, F&& f) {
   // Not aligned to a vector.
   make([&](int i) { return make_view(operand<Op>({1030}, dtype, i), Dims{1025}, Dims{1}, i + 1); });
   // Transposed, and not.
-  make([&](int i) { return i == 0 ? permute_dims(operand<Op>({9, 5, 23}, dtype, i), {2, 0, 1}) : operand<Op>({23, 9, 5}, dtype, i); });
+  make([&](int i) {
+    return i == 0 ? permute_dims(operand<Op>({9, 5, 23}, dtype, i), {2, 0, 1}) : operand<Op>({23, 9, 5}, dtype, i);
+  });
   // A row, a column and a whole matrix.
   make([&](int i) { return operand<Op>(i == 0 ? Dims{31, 40} : i == 1 ? Dims{40} : Dims{31, 1}, dtype, i); });
   // One element for all.
@@ -53,7 +56,8 @@ std::vector<Tensor> to_gpu(const std::vector<Tensor>& x) {
   std::vector<Tensor> moved;
   for (const Tensor& t : x) {
     // The strides of a view, too: the storage is moved as a whole.
-    moved.push_back(t.is_contiguous() ? to_device(t, kGpu) : permute_dims(to_device(permute_dims(t, {1, 2, 0}), kGpu), {2, 0, 1}));
+    moved.push_back(t.is_contiguous() ? to_device(t, kGpu)
+                                      : permute_dims(to_device(permute_dims(t, {1, 2, 0}), kGpu), {2, 0, 1}));
   }
   return moved;
 }
@@ -88,7 +92,8 @@ void check_backward(DType dtype) {
       ASSERT_EQ(grads[0][i].defined(), grads[1][i].defined());
       // A broadcast operand's gradient is a sum of many.
       if (grads[0][i].defined()) {
-        EXPECT_TRUE(agree(grads[1][i], grads[0][i], 10 * tolerance(dtype))) << Op::info.name << ", gradient " << i << " of " << describe(given[0]);
+        EXPECT_TRUE(agree(grads[1][i], grads[0][i], 10 * tolerance(dtype)))
+            << Op::info.name << ", gradient " << i << " of " << describe(given[0]);
       }
     }
   });

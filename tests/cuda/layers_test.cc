@@ -21,7 +21,8 @@ TEST_F(Layers, SoftmaxAgreesWithTheCpu) {
         autograd::backward(sum(y * y + sin(z)));
         results.push_back({y.detach(), z.detach(), moved.grad()});
       }
-      for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(agree(results[1][i], results[0][i], 10 * tolerance(dtype))) << describe(x) << i;
+      for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_TRUE(agree(results[1][i], results[0][i], 10 * tolerance(dtype))) << describe(x) << i;
     }
   }
 }
@@ -35,7 +36,9 @@ TEST_F(Layers, SoftmaxOfInfinitiesAgreesWithTheCpu) {
   EXPECT_TRUE(agree(log_softmax(to_device(x, kGpu)), log_softmax(x)));
 }
 
-Tensor row_numbers(std::int64_t count, std::int64_t rows) { return sample({count}, DType::Int64, 0, static_cast<double>(rows - 1), 5); }
+Tensor row_numbers(std::int64_t count, std::int64_t rows) {
+  return sample({count}, DType::Int64, 0, static_cast<double>(rows - 1), 5);
+}
 
 TEST_F(Layers, RowsAreGathered) {
   for (const DType dtype : {DType::Bool, DType::Int16, DType::Float32, DType::Float64, DType::Complex128}) {
@@ -62,9 +65,12 @@ TEST_F(Layers, RandomNumbersHaveTheBitsOfTheCpu) {
   for (const std::int64_t n : {1, 7, 100003}) {
     const auto draw = [&](Device device) {
       seed(11);
-      return std::vector<Tensor>{rand({n}, DType::Float32, device),          uniform({n}, -3, 5, DType::Float32, device),
-                                 rand({n}, DType::Float64, device),          uniform({n}, -3, 5, DType::Float64, device),
-                                 randint(-5, 1000, {n}, DType::Int64, device), randint(0, 200, {n}, DType::UInt8, device)};
+      return std::vector<Tensor>{rand({n}, DType::Float32, device),
+                                 uniform({n}, -3, 5, DType::Float32, device),
+                                 rand({n}, DType::Float64, device),
+                                 uniform({n}, -3, 5, DType::Float64, device),
+                                 randint(-5, 1000, {n}, DType::Int64, device),
+                                 randint(0, 200, {n}, DType::UInt8, device)};
     };
     const auto expected = draw(kCPU);
     const auto actual = draw(kGpu);

@@ -6,14 +6,17 @@ namespace {
 class Matmul : public Cuda {};
 
 void check(const Tensor& a, const Tensor& b, const Tensor& gpu_a, const Tensor& gpu_b) {
-  EXPECT_TRUE(agree(matmul(gpu_a, gpu_b), matmul(a, b), 10 * tolerance(a.dtype()))) << describe(a) << " @ " << describe(b);
+  EXPECT_TRUE(agree(matmul(gpu_a, gpu_b), matmul(a, b), 10 * tolerance(a.dtype())))
+      << describe(a) << " @ " << describe(b);
 }
 
 /// The product of all four ways in which the matrices can lie: as they are, and as the transposes of transposed copies.
 void check_all_layouts(const Tensor& a, const Tensor& b) {
   const Tensor gpu_a = to_device(a, kGpu);
   const Tensor gpu_b = to_device(b, kGpu);
-  const auto turned = [](const Tensor& x) { return x.ndim() < 2 ? x : matrix_transpose(contiguous(matrix_transpose(x))); };
+  const auto turned = [](const Tensor& x) {
+    return x.ndim() < 2 ? x : matrix_transpose(contiguous(matrix_transpose(x)));
+  };
   check(a, b, gpu_a, gpu_b);
   check(a, b, turned(gpu_a), gpu_b);
   check(a, b, gpu_a, turned(gpu_b));

@@ -5,8 +5,8 @@ namespace {
 
 class Movement : public Cuda {};
 
-constexpr DType kAll[] = {DType::Bool,    DType::Int8,     DType::Int16,    DType::Int32,   DType::Int64,
-                          DType::UInt8,   DType::UInt16,   DType::UInt32,   DType::UInt64,  DType::Float16,
+constexpr DType kAll[] = {DType::Bool,     DType::Int8,    DType::Int16,  DType::Int32,  DType::Int64,
+                          DType::UInt8,    DType::UInt16,  DType::UInt32, DType::UInt64, DType::Float16,
                           DType::BFloat16, DType::Float32, DType::Float64};
 
 TEST_F(Movement, AllDtypesGoThereAndBack) {
@@ -38,7 +38,8 @@ TEST_F(Movement, EveryCastAgreesWithTheCpu) {
 
 TEST_F(Movement, ValuesThatDoNotFitAreCastAsOnTheCpu) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const std::vector<double> special{std::nan(""), kInfinity, -kInfinity, -1.5, -0.0, 2.7, 1e10, -1e10, 1e20, -1e20, 65504, 65519, 65520, 6e-8, 1e-40};
+  const std::vector<double> special{std::nan(""), kInfinity, -kInfinity, -1.5,  -0.0,  2.7,  1e10, -1e10,
+                                    1e20,         -1e20,     65504,      65519, 65520, 6e-8, 1e-40};
   Tensor x = empty({static_cast<std::int64_t>(special.size())}, DType::Float64);
   std::copy(special.begin(), special.end(), x.data<double>());
   for (const DType to : kAll) EXPECT_TRUE(agree(cast(to_device(x, kGpu), to), cast(x, to), 0)) << to;

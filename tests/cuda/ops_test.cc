@@ -9,9 +9,10 @@ namespace {
 
 class Ops : public Cuda {};
 
-/// Calls f with each device's copies of the tensors, and compares the results and, where they are differentiable, the gradients of the
-/// floating tensors.
-void compare(const std::vector<Tensor>& given, const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f) {
+/// Calls f with each device's copies of the tensors, and compares the results and, where they are differentiable, the
+/// gradients of the floating tensors.
+void compare(const std::vector<Tensor>& given,
+             const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f) {
   std::vector<std::vector<Tensor>> found;
   for (const Device device : {kCPU, kGpu}) {
     std::vector<Tensor> x;
@@ -42,19 +43,23 @@ Tensor integers(const Dims& shape, std::int64_t below, std::uint64_t seed = 2) {
 
 TEST_F(Ops, CreationAgreesWithTheCpu) {
   EXPECT_TRUE(agree(arange(2, 50, 3, DType::Int64, kGpu), arange(2, 50, 3, DType::Int64, kCPU)));
-  EXPECT_TRUE(agree(Linspace::call(0, 1, 33, DType::Float32, kGpu, true), Linspace::call(0, 1, 33, DType::Float32, kCPU, true)));
+  EXPECT_TRUE(agree(Linspace::call(0, 1, 33, DType::Float32, kGpu, true),
+                    Linspace::call(0, 1, 33, DType::Float32, kCPU, true)));
   EXPECT_TRUE(agree(Eye::call(5, 7, 1, DType::Float32, kGpu), Eye::call(5, 7, 1, DType::Float32, kCPU)));
   seed(4);
   const Tensor order = RandPerm::call(50, std::nullopt, kGpu);
   seed(4);
   EXPECT_TRUE(agree(order, RandPerm::call(50, std::nullopt, kCPU)));
-  compare({floats({5, 6})}, [](const auto& x) { return std::vector<Tensor>{Tril::call(x[0], 1), Triu::call(x[0], -1)}; });
+  compare({floats({5, 6})}, [](const auto& x) {
+    return std::vector<Tensor>{Tril::call(x[0], 1), Triu::call(x[0], -1)};
+  });
 }
 
 TEST_F(Ops, ShapesAgreeWithTheCpu) {
   compare({floats({4, 6}), floats({4, 2}, 2)}, [](const auto& x) {
-    std::vector<Tensor> results{Concat::call({x[0], x[1], x[0]}, 1), Stack::call({x[0], x[0]}, 1), Flip::call(x[0], Dims{1}),
-                                Roll::call(x[0], 2, 1),              permute_dims(x[0], {1, 0}),   reshape(permute_dims(x[0], {1, 0}), {3, 8}),
+    std::vector<Tensor> results{Concat::call({x[0], x[1], x[0]}, 1), Stack::call({x[0], x[0]}, 1),
+                                Flip::call(x[0], Dims{1}),           Roll::call(x[0], 2, 1),
+                                permute_dims(x[0], {1, 0}),          reshape(permute_dims(x[0], {1, 0}), {3, 8}),
                                 broadcast_to(x[1], Dims{3, 4, 2})};
     for (const Tensor& part : Split::call(x[0], Dims{3}, 1)) results.push_back(part);
     return results;
@@ -66,7 +71,8 @@ TEST_F(Ops, IndexingAgreesWithTheCpu) {
     return std::vector<Tensor>{Take::call(x[0], x[1], 0), index(x[0], {x[1]}), index(x[0], {x[1], Slice{}, x[2]}),
                                index(x[0], {Slice{1, 5, 2}, std::int64_t{-1}}), index(x[0], {x[0] > 0})};
   });
-  compare({floats({6, 5}), integers({6, 2}, 5)}, [](const auto& x) { return std::vector<Tensor>{take_along_axis(x[0], x[1], 1)}; });
+  compare({floats({6, 5}), integers({6, 2}, 5)},
+          [](const auto& x) { return std::vector<Tensor>{take_along_axis(x[0], x[1], 1)}; });
   compare({sample({9, 7}, DType::Bool, 0, 1, 1)}, [](const auto& x) { return nonzero(x[0]); });
 }
 
@@ -98,7 +104,8 @@ TEST_F(Ops, LossesAndLayersAgreeWithTheCpu) {
                                CrossEntropy::call(x[0], x[1], "none")};
   });
   compare({floats({9, 5}), floats({9, 5}, 2)}, [](const auto& x) {
-    return std::vector<Tensor>{MseLoss::call(x[0], x[1], "mean"), softmax(x[0], 0), gelu(x[0]), gelu(x[1], "tanh"), clip(x[0], -0.5, 1.0)};
+    return std::vector<Tensor>{MseLoss::call(x[0], x[1], "mean"), softmax(x[0], 0), gelu(x[0]), gelu(x[1], "tanh"),
+                               clip(x[0], -0.5, 1.0)};
   });
   compare({floats({9, 5}), floats({4, 5}, 2), floats({4}, 3)}, [](const auto& x) {
     return std::vector<Tensor>{Linear::call(x[0], x[1], x[2]), Linear::call(x[0], x[1], std::nullopt)};
@@ -115,8 +122,8 @@ TEST_F(Ops, DropoutAndBernoulliAgreeWithTheCpu) {
 
 TEST_F(Ops, ReductionsWithGradientsAgreeWithTheCpu) {
   compare({floats({4, 6})}, [](const auto& x) {
-    return std::vector<Tensor>{sum(x[0], Dims{0}, true), mean(x[0]), Prod::call(x[0], Dims{1}, false, std::nullopt), Max::call(x[0], Dims{1}, false),
-                               Min::call(x[0], std::nullopt, false)};
+    return std::vector<Tensor>{sum(x[0], Dims{0}, true), mean(x[0]), Prod::call(x[0], Dims{1}, false, std::nullopt),
+                               Max::call(x[0], Dims{1}, false), Min::call(x[0], std::nullopt, false)};
   });
 }
 

@@ -14,8 +14,10 @@ struct Named {
 constexpr DTypeSet kOrdered{DType::Int32, DType::Int64, DType::Float32, DType::Float64};
 
 const Named kReductions[] = {
-    {"sum", [](const Tensor& x, const std::optional<Dims>& axis) { return Sum::call(x, axis, false, std::nullopt); }, KernelDTypes},
-    {"prod", [](const Tensor& x, const std::optional<Dims>& axis) { return Prod::call(x, axis, false, std::nullopt); }, KernelDTypes},
+    {"sum", [](const Tensor& x, const std::optional<Dims>& axis) { return Sum::call(x, axis, false, std::nullopt); },
+     KernelDTypes},
+    {"prod", [](const Tensor& x, const std::optional<Dims>& axis) { return Prod::call(x, axis, false, std::nullopt); },
+     KernelDTypes},
     {"max", [](const Tensor& x, const std::optional<Dims>& axis) { return Max::call(x, axis, false); }, kOrdered},
     {"min", [](const Tensor& x, const std::optional<Dims>& axis) { return Min::call(x, axis, false); }, kOrdered},
     {"any", [](const Tensor& x, const std::optional<Dims>& axis) { return Any::call(x, axis, false); }, KernelDTypes},
@@ -29,7 +31,8 @@ void check(const Tensor& x, const Tensor& gpu, const std::optional<Dims>& axis) 
     const bool product = std::string_view(reduction.name) == "prod";
     if (product && x.numel() > 2000 && is_floating(x.dtype())) continue;
     const double allowed = tolerance(x.dtype()) * std::sqrt(static_cast<double>(x.numel()));
-    EXPECT_TRUE(agree(reduction.run(gpu, axis), reduction.run(x, axis), allowed)) << reduction.name << " of " << describe(x);
+    EXPECT_TRUE(agree(reduction.run(gpu, axis), reduction.run(x, axis), allowed))
+        << reduction.name << " of " << describe(x);
   }
 }
 
@@ -43,13 +46,15 @@ TEST_F(Reduce, AgreesWithTheCpuAlongAnyAxes) {
     const Tensor x = sample({6, 35, 9}, dtype, is_floating(dtype) ? 0.9 : -3, is_floating(dtype) ? 1.1 : 3, 1);
     const Tensor gpu = to_device(x, kGpu);
     for (const std::optional<Dims>& axis :
-         {std::optional<Dims>(), std::optional<Dims>(Dims{0}), std::optional<Dims>(Dims{1}), std::optional<Dims>(Dims{2}),
-          std::optional<Dims>(Dims{0, 2}), std::optional<Dims>(Dims{1, 2}), std::optional<Dims>(Dims{0, 1})}) {
+         {std::optional<Dims>(), std::optional<Dims>(Dims{0}), std::optional<Dims>(Dims{1}),
+          std::optional<Dims>(Dims{2}), std::optional<Dims>(Dims{0, 2}), std::optional<Dims>(Dims{1, 2}),
+          std::optional<Dims>(Dims{0, 1})}) {
       check(x, gpu, axis);
       check(permute_dims(x, {2, 0, 1}), permute_dims(gpu, {2, 0, 1}), axis);
     }
     if (dtype == DType::Bool) continue;
-    for (const std::optional<std::int64_t> axis : {std::optional<std::int64_t>(), std::optional<std::int64_t>(0), std::optional<std::int64_t>(1), std::optional<std::int64_t>(2)}) {
+    for (const std::optional<std::int64_t> axis : {std::optional<std::int64_t>(), std::optional<std::int64_t>(0),
+                                                   std::optional<std::int64_t>(1), std::optional<std::int64_t>(2)}) {
       check_positions(x, gpu, axis);
       check_positions(permute_dims(x, {2, 0, 1}), permute_dims(gpu, {2, 0, 1}), axis);
     }
@@ -98,7 +103,8 @@ TEST_F(Reduce, OfEqualElementsTheFirstIsFound) {
 
 TEST_F(Reduce, HasTheSameBitsInEveryRun) {
   const Tensor x = to_device(sample({300, 1001}, DType::Float32, -1, 1, 1), kGpu);
-  for (const std::optional<Dims>& axis : {std::optional<Dims>(), std::optional<Dims>(Dims{0}), std::optional<Dims>(Dims{1})}) {
+  for (const std::optional<Dims>& axis :
+       {std::optional<Dims>(), std::optional<Dims>(Dims{0}), std::optional<Dims>(Dims{1})}) {
     const Tensor first = Sum::call(x, axis, false, std::nullopt);
     for (int run = 0; run < 5; ++run) EXPECT_TRUE(agree(Sum::call(x, axis, false, std::nullopt), first, 0));
   }

@@ -48,8 +48,8 @@ inline std::vector<double> values(const Tensor& x) {
 
 inline double tolerance(DType dtype) { return dtype == DType::Float64 ? 1e-11 : is_floating(dtype) ? 2e-5 : 0; }
 
-/// Whether the tensors agree in shape and dtype, and in their elements: NaN with NaN, infinities exactly, other numbers to `allowed`
-/// relative to the larger of them and 1.
+/// Whether the tensors agree in shape and dtype, and in their elements: NaN with NaN, infinities exactly, other numbers
+/// to `allowed` relative to the larger of them and 1.
 inline testing::AssertionResult agree(const Tensor& actual, const Tensor& expected, double allowed) {
   if (actual.shape() != expected.shape() || actual.dtype() != expected.dtype()) {
     return testing::AssertionFailure() << describe(actual) << " instead of " << describe(expected);
@@ -61,7 +61,8 @@ inline testing::AssertionResult agree(const Tensor& actual, const Tensor& expect
     if (a[i] == e[i]) continue;
     const double scale = std::max({1.0, std::abs(a[i]), std::abs(e[i])});
     if (!(std::abs(a[i] - e[i]) <= allowed * scale)) {
-      return testing::AssertionFailure() << a[i] << " instead of " << e[i] << " at " << i << " of " << describe(expected);
+      return testing::AssertionFailure() << a[i] << " instead of " << e[i] << " at " << i << " of "
+                                         << describe(expected);
     }
   }
   return testing::AssertionSuccess();

@@ -55,8 +55,8 @@ void check_device(Device device) {
   const DeviceProbe& found = devices();
   if (device.is_cuda() && device.index >= 0 && device.index < found.count) return;
   if (found.status != cudaSuccess) {
-    fail<RuntimeError>("[device] ", device, " cannot be used: ", cudaGetErrorString(found.status), " (", cudaGetErrorName(found.status),
-                       ")");
+    fail<RuntimeError>("[device] ", device, " cannot be used: ", cudaGetErrorString(found.status), " (",
+                       cudaGetErrorName(found.status), ")");
   }
   fail<RuntimeError>("[device] there is no ", device, ": CUDA devices here: ", found.count);
 }

@@ -29,7 +29,8 @@ class Stream {
 
 /// Sends this thread's work on a device to `stream` while it lives.
 ///
-/// Memory belongs to the stream that was current when it was taken: a tensor used on another stream must live until that stream is done.
+/// Memory belongs to the stream that was current when it was taken: a tensor used on another stream must live until
+/// that stream is done.
 class StreamGuard {
  public:
   explicit StreamGuard(const Stream& stream);

@@ -9,7 +9,8 @@ namespace lamella::cuda {
 /// What an elementwise kernel is launched with; operands as in StridedLoop.
 struct ElementwiseArgs {
   std::uint32_t elements;
-  /// One axis, along which the output and all operands that are not repeated lie densely and aligned: neighbors are moved as one.
+  /// One axis, along which the output and all operands that are not repeated lie densely and aligned: neighbors are
+  /// moved as one.
   bool packed;
   /// Operands that are one value for all elements, as bits.
   unsigned repeated;

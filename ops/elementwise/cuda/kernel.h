@@ -97,19 +97,22 @@ struct ElementwiseKernel {
   }
 
   /// Element `index` of the loop, as lane `lane`; returns where its result goes.
-  __device__ static std::int64_t load_strided(const ElementwiseArgs& args, std::uint32_t index, int lane, Registers& to) {
+  __device__ static std::int64_t load_strided(const ElementwiseArgs& args, std::uint32_t index, int lane,
+                                              Registers& to) {
     std::int64_t offsets[1 + kCount];
     args.index.locate(index, offsets);
     for_each_operand([&]<int I, int kSlot>() {
       using E = Element<I>;
-      to.template slot<I>()[lane] = args.by_value >> kSlot & 1 ? repeated_value<E, kSlot>(args)
-                                                               : reinterpret_cast<const E*>(args.in[kSlot])[offsets[1 + kSlot]];
+      to.template slot<I>()[lane] = args.by_value >> kSlot & 1
+                                        ? repeated_value<E, kSlot>(args)
+                                        : reinterpret_cast<const E*>(args.in[kSlot])[offsets[1 + kSlot]];
     });
     return offsets[0];
   }
 };
 
-/// A block computes kLanes elements for each of its threads. One copy of the formula serves packed and strided operands.
+/// A block computes kLanes elements for each of its threads. One copy of the formula serves packed and strided
+/// operands.
 template <class Kernel>
 __global__ void __launch_bounds__(kElementwiseThreads) run_elementwise(const __grid_constant__ ElementwiseArgs args) {
   constexpr int kLanes = Kernel::kLanes;

@@ -23,7 +23,9 @@ const ElementwiseTable& elementwise_table() {
   return *table;
 }
 
-bool is_aligned(const char* pointer, int bytes) { return reinterpret_cast<std::uintptr_t>(pointer) % static_cast<unsigned>(bytes) == 0; }
+bool is_aligned(const char* pointer, int bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % static_cast<unsigned>(bytes) == 0;
+}
 
 bool is_repeated(const StridedLoop& loop, int k) {
   for (int axis = 0; axis < loop.axes; ++axis) {
@@ -64,7 +66,8 @@ void launch(const ElementwiseOp& op, int wrt, DType dtype, const StridedLoop& lo
     void* parameters[] = {&args};
     const std::uint32_t tile = kElementwiseThreads * static_cast<std::uint32_t>(entry.lanes);
     const dim3 blocks((args.elements + tile - 1) / tile);
-    check(cudaLaunchKernel(entry.kernel, blocks, dim3(kElementwiseThreads), parameters, 0, current_stream(device)), op.info->name);
+    check(cudaLaunchKernel(entry.kernel, blocks, dim3(kElementwiseThreads), parameters, 0, current_stream(device)),
+          op.info->name);
   });
 }
 

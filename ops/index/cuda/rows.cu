@@ -38,11 +38,12 @@ __global__ void __launch_bounds__(kThreads) number_kernel(std::int64_t count, st
   for_each_element(count, [&](std::int64_t i) { numbers[i] = i; });
 }
 
-/// One thread for each column and each run of equal `rows`, which are sorted: it sums in the order of `picks`, the places that the rows
-/// had before.
+/// One thread for each column and each run of equal `rows`, which are sorted: it sums in the order of `picks`, the
+/// places that the rows had before.
 template <class T>
-__global__ void __launch_bounds__(kThreads) scatter_kernel(const T* x, const std::int64_t* rows, const std::int64_t* picks,
-                                                           std::int64_t count, std::int64_t width, T* out) {
+__global__ void __launch_bounds__(kThreads)
+    scatter_kernel(const T* x, const std::int64_t* rows, const std::int64_t* picks, std::int64_t count,
+                   std::int64_t width, T* out) {
   for_each_element(count * width, [&](std::int64_t i) {
     const std::int64_t column = i % width;
     std::int64_t at = i / width;
@@ -54,11 +55,12 @@ __global__ void __launch_bounds__(kThreads) scatter_kernel(const T* x, const std
   });
 }
 
-void gather(Device device, DType dtype, const void* x, const std::int64_t* rows, std::int64_t count, std::int64_t width, void* out) {
+void gather(Device device, DType dtype, const void* x, const std::int64_t* rows, std::int64_t count, std::int64_t width,
+            void* out) {
   const DeviceGuard guard(device);
   const auto run = [&]<class W>() {
-    gather_kernel<W><<<block_count(count * width), kThreads, 0, current_stream(device)>>>(static_cast<const W*>(x), rows, count, width,
-                                                                                        static_cast<W*>(out));
+    gather_kernel<W><<<block_count(count * width), kThreads, 0, current_stream(device)>>>(
+        static_cast<const W*>(x), rows, count, width, static_cast<W*>(out));
   };
   switch (item_size(dtype)) {
     case 1:
@@ -93,8 +95,9 @@ struct Sorted {
     const int bits = std::max(1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(out_rows - 1))));
     std::size_t bytes = 0;
     const auto sort = [&](void* scratch) {
-      check(cub::DeviceRadixSort::SortPairs(scratch, bytes, given, rows.data<std::int64_t>(), numbers.data<std::int64_t>(),
-                                            picks.data<std::int64_t>(), count, 0, bits, stream),
+      check(cub::DeviceRadixSort::SortPairs(scratch, bytes, given, rows.data<std::int64_t>(),
+                                            numbers.data<std::int64_t>(), picks.data<std::int64_t>(), count, 0, bits,
+                                            stream),
             "index");
     };
     sort(nullptr);  // asks for the size of the scratch memory
@@ -103,13 +106,14 @@ struct Sorted {
   }
 };
 
-void scatter(Device device, DType dtype, const void* x, const std::int64_t* rows, std::int64_t count, std::int64_t width, void* out,
-             std::int64_t out_rows) {
+void scatter(Device device, DType dtype, const void* x, const std::int64_t* rows, std::int64_t count,
+             std::int64_t width, void* out, std::int64_t out_rows) {
   const DeviceGuard guard(device);
   const Sorted sorted(device, rows, count, out_rows);
   const auto run = [&]<class T>() {
     scatter_kernel<T><<<block_count(count * width), kThreads, 0, current_stream(device)>>>(
-        static_cast<const T*>(x), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), count, width, static_cast<T*>(out));
+        static_cast<const T*>(x), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), count, width,
+        static_cast<T*>(out));
     check_launch("index");
   };
   visit<kSummed>(dtype, "index", run);

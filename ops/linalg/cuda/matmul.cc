@@ -13,8 +13,8 @@
 namespace lamella::cuda {
 namespace {
 
-/// A matrix as cuBLAS, which counts by columns, sees it: the transpose of ours, or ours where `operation` says that it is to be
-/// transposed back.
+/// A matrix as cuBLAS, which counts by columns, sees it: the transpose of ours, or ours where `operation` says that it
+/// is to be transposed back.
 struct Layout {
   cublasOperation_t operation;
   std::int64_t leading;
@@ -39,7 +39,8 @@ bool find_layout(const Tensor& x, Layout& layout) {
   return false;
 }
 
-/// The leading axes of `out`, to which those of a and b broadcast, merged where both strides allow. The last one is left to cuBLAS.
+/// The leading axes of `out`, to which those of a and b broadcast, merged where both strides allow. The last one is
+/// left to cuBLAS.
 struct BatchAxis {
   std::int64_t size;
   std::int64_t a;
@@ -116,7 +117,8 @@ struct Factors {
   }
 };
 
-void multiply_floating(const Tensor& a, const Layout& a_layout, const Tensor& b, const Layout& b_layout, const Tensor& out) {
+void multiply_floating(const Tensor& a, const Layout& a_layout, const Tensor& b, const Layout& b_layout,
+                       const Tensor& out) {
   const std::int64_t m = a.size(-2);
   const std::int64_t k = a.size(-1);
   const std::int64_t n = b.size(-1);
@@ -130,10 +132,10 @@ void multiply_floating(const Tensor& a, const Layout& a_layout, const Tensor& b,
   // By columns, our out is its transpose, b^T a^T.
   for_each_batch(axes, [&](std::int64_t a_offset, std::int64_t b_offset, std::int64_t number) {
     check(cublasGemmStridedBatchedEx_64(handle, b_layout.operation, a_layout.operation, n, m, k, factors.get(dtype, 0),
-                                        b->data + b_offset * item, numbers.data, b_layout.leading, inner.b, a->data + a_offset * item,
-                                        numbers.data, a_layout.leading, inner.a, factors.get(dtype, 1),
-                                        out->data + number * inner.size * m * n * item, numbers.data, n, m * n, inner.size,
-                                        numbers.compute, CUBLAS_GEMM_DEFAULT),
+                                        b->data + b_offset * item, numbers.data, b_layout.leading, inner.b,
+                                        a->data + a_offset * item, numbers.data, a_layout.leading, inner.a,
+                                        factors.get(dtype, 1), out->data + number * inner.size * m * n * item,
+                                        numbers.data, n, m * n, inner.size, numbers.compute, CUBLAS_GEMM_DEFAULT),
           "matmul");
   });
 }

@@ -6,8 +6,9 @@
 
 namespace lamella::cuda {
 
-/// out = a @ b for batches of matrices whose leading axes broadcast to those of `out`, which is contiguous; any strides. Floating and
-/// complex dtypes by cuBLAS, in float32 without the reduced precision of TF32; int32 and int64 by a kernel of its own, wrapping.
+/// out = a @ b for batches of matrices whose leading axes broadcast to those of `out`, which is contiguous; any
+/// strides. Floating and complex dtypes by cuBLAS, in float32 without the reduced precision of TF32; int32 and int64 by
+/// a kernel of its own, wrapping.
 void matmul(const Tensor& a, const Tensor& b, const Tensor& out);
 
 /// A batch of products of integer matrices; strides in elements, c's rows dense.

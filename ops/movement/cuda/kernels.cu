@@ -22,10 +22,13 @@ struct MoveArgs {
 };
 
 MoveArgs make_args(const StridedLoop& loop) {
-  return {static_cast<std::uint32_t>(loop.elements), loop.out, loop.operands > 0 ? loop.in[0] : nullptr, make_index<2>(loop)};
+  return {static_cast<std::uint32_t>(loop.elements), loop.out, loop.operands > 0 ? loop.in[0] : nullptr,
+          make_index<2>(loop)};
 }
 
-std::uint32_t block_count(std::uint32_t elements) { return (elements + kThreads * kPerThread - 1) / (kThreads * kPerThread); }
+std::uint32_t block_count(std::uint32_t elements) {
+  return (elements + kThreads * kPerThread - 1) / (kThreads * kPerThread);
+}
 
 /// Calls f(i) for this thread's elements; neighboring threads have neighboring ones.
 template <class F>
@@ -56,7 +59,8 @@ __global__ void __launch_bounds__(kThreads) fill_kernel(const __grid_constant__ 
   });
 }
 
-/// Calls f with the element at `from`, as the Middle of its dtype. One kernel for all dtypes: the choice is the same for all threads.
+/// Calls f with the element at `from`, as the Middle of its dtype. One kernel for all dtypes: the choice is the same
+/// for all threads.
 template <std::size_t I = 0, class F>
 __device__ void read_middle(DType dtype, const char* from, std::int64_t offset, F&& f) {
   if constexpr (I < kDTypeCount) {
@@ -101,7 +105,8 @@ void visit_word(int bytes, F&& f) {
 void launch_copy(const StridedLoop& loop, int item_bytes, cudaStream_t stream) {
   for_each_part(loop, item_bytes, &item_bytes, [&](const StridedLoop& part) {
     const MoveArgs args = make_args(part);
-    visit_word(item_bytes, [&]<class W>() { copy_kernel<W><<<block_count(args.elements), kThreads, 0, stream>>>(args); });
+    visit_word(item_bytes,
+               [&]<class W>() { copy_kernel<W><<<block_count(args.elements), kThreads, 0, stream>>>(args); });
     check_launch("copy");
   });
 }
@@ -111,8 +116,9 @@ void launch_cast(const StridedLoop& loop, DType to, DType from, cudaStream_t str
   const int from_bytes = static_cast<int>(item_size(from));
   for_each_part(loop, to_bytes, &from_bytes, [&](const StridedLoop& part) {
     const MoveArgs args = make_args(part);
-    visit<AnyDType>(to, "cast",
-                    [&]<class To>() { cast_kernel<To><<<block_count(args.elements), kThreads, 0, stream>>>(args, from); });
+    visit<AnyDType>(to, "cast", [&]<class To>() {
+      cast_kernel<To><<<block_count(args.elements), kThreads, 0, stream>>>(args, from);
+    });
     check_launch("cast");
   });
 }

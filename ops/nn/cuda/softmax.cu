@@ -12,7 +12,8 @@
 namespace lamella::cuda {
 namespace {
 
-/// Calls f(first element of the row, place, whether there is such a row) for the rows of this block. All threads make each call.
+/// Calls f(first element of the row, place, whether there is such a row) for the rows of this block. All threads make
+/// each call.
 template <class F>
 __device__ void for_each_row(std::int64_t rows, std::int64_t width, Lanes lanes, F&& f) {
   const Place place(lanes);
@@ -30,7 +31,8 @@ __device__ T larger(T a, T b) {
 
 // The largest element is taken off first: exp never overflows, and the sum is at least 1.
 template <class T>
-__global__ void __launch_bounds__(kLaneThreads) softmax_kernel(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log, Lanes lanes) {
+__global__ void __launch_bounds__(kLaneThreads)
+    softmax_kernel(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log, Lanes lanes) {
   __shared__ T shared[kLaneThreads];
   constexpr T kLowest = -std::numeric_limits<T>::infinity();
   for_each_row(rows, width, lanes, [&](std::int64_t at, Place place, bool valid) {
@@ -51,7 +53,8 @@ __global__ void __launch_bounds__(kLaneThreads) softmax_kernel(const T* x, T* y,
 
 template <class T>
 __global__ void __launch_bounds__(kLaneThreads)
-    softmax_backward_kernel(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t width, bool log, Lanes lanes) {
+    softmax_backward_kernel(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t width, bool log,
+                            Lanes lanes) {
   __shared__ T shared[kLaneThreads];
   for_each_row(rows, width, lanes, [&](std::int64_t at, Place place, bool valid) {
     const std::int64_t end = valid ? width : 0;
@@ -92,12 +95,13 @@ void with_type(Device device, DType dtype, bool log, F&& f) {
 void forward(Device device, DType dtype, const void* x, void* y, std::int64_t rows, std::int64_t width, bool log) {
   const Grid grid(rows, width);
   with_type(device, dtype, log, [&]<class T>() {
-    softmax_kernel<T><<<grid.blocks, kLaneThreads, 0, current_stream(device)>>>(static_cast<const T*>(x), static_cast<T*>(y), rows, width,
-                                                                               log, grid.lanes);
+    softmax_kernel<T><<<grid.blocks, kLaneThreads, 0, current_stream(device)>>>(
+        static_cast<const T*>(x), static_cast<T*>(y), rows, width, log, grid.lanes);
   });
 }
 
-void backward(Device device, DType dtype, const void* y, const void* dy, void* dx, std::int64_t rows, std::int64_t width, bool log) {
+void backward(Device device, DType dtype, const void* y, const void* dy, void* dx, std::int64_t rows,
+              std::int64_t width, bool log) {
   const Grid grid(rows, width);
   with_type(device, dtype, log, [&]<class T>() {
     softmax_backward_kernel<T><<<grid.blocks, kLaneThreads, 0, current_stream(device)>>>(

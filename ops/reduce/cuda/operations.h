@@ -8,15 +8,18 @@
 #include "ops/cpu/reduce_table.h"
 #include "ops/simd/integer.h"
 
-// What reductions do with two partial results. Each takes elements `In`, keeps partial results `Partial` and gives `Out`.
+// What reductions do with two partial results. Each takes elements `In`, keeps partial results `Partial` and gives
+// `Out`.
 
 namespace lamella::cuda {
 
 /// The lowest and the highest value of T, infinities included.
 template <class T>
-inline constexpr T kBottom = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+inline constexpr T kBottom = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                                  : std::numeric_limits<T>::lowest();
 template <class T>
-inline constexpr T kTop = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+inline constexpr T kTop = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                               : std::numeric_limits<T>::max();
 
 template <class T>
 struct SumOf {
@@ -88,7 +91,9 @@ struct PositionOf {
   using Partial = Found<T>;
   using Out = std::int64_t;
   // Loses against every element: a NaN comes first, and of equal values the one at the lower position.
-  __device__ static Partial identity() { return {kMax ? kBottom<T> : kTop<T>, std::numeric_limits<std::int64_t>::max()}; }
+  __device__ static Partial identity() {
+    return {kMax ? kBottom<T> : kTop<T>, std::numeric_limits<std::int64_t>::max()};
+  }
   __device__ static Partial lift(T x, std::int64_t at) { return {x, at}; }
   __device__ static Partial combine(Partial a, Partial b) { return comes_first(a, b) ? a : b; }
   __device__ static Out finish(Partial x) { return x.at; }

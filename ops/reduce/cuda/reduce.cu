@@ -13,15 +13,16 @@
 #include "ops/reduce/cuda/operations.h"
 #include "ops/support/checks.h"
 
-// Each lane of a result combines every lanes-th element, and then the lanes are combined as a tree. Long reductions are cut into chunks, whose partial results a second kernel combines. All cuts follow from the
-// shape and the strides, so that the bits of a result do not depend on the device or on what else runs.
+// Each lane of a result combines every lanes-th element, and then the lanes are combined as a tree. Long reductions are
+// cut into chunks, whose partial results a second kernel combines. All cuts follow from the shape and the strides, so
+// that the bits of a result do not depend on the device or on what else runs.
 
 namespace lamella::cuda {
 namespace {
 
 using cpu::Reduction;
 
-constexpr std::uint32_t kPerLane = 64;      // elements for each lane in a chunk, if that does not give too many chunks
+constexpr std::uint32_t kPerLane = 64;  // elements for each lane in a chunk, if that does not give too many chunks
 constexpr std::uint32_t kMaxChunks = 4096;
 
 struct ReduceArgs {
@@ -133,14 +134,13 @@ std::int64_t closest(const SmallVector<Axis, 5>& axes) {
   return step;
 }
 
-/// The most threads that one result gets. Where neighbors work on different results, those read neighboring memory, 32 at a time.
+/// The most threads that one result gets. Where neighbors work on different results, those read neighboring memory, 32
+/// at a time.
 std::uint32_t most_lanes(bool neighbors, std::uint32_t results) {
   return neighbors ? kLaneThreads : kLaneThreads / std::min<std::uint32_t>(32, std::bit_ceil(results));
 }
 
-std::uint32_t block_count(std::uint32_t items, Lanes lanes) {
-  return (items + lanes.slots() - 1) / lanes.slots();
-}
+std::uint32_t block_count(std::uint32_t items, Lanes lanes) { return (items + lanes.slots() - 1) / lanes.slots(); }
 
 ReduceArgs make_args(const Tensor& x, const Dims& axes, const Tensor& out, const char* op) {
   SmallVector<Axis, 5> kept;
@@ -163,8 +163,8 @@ ReduceArgs make_args(const Tensor& x, const Dims& axes, const Tensor& out, const
   const std::int64_t chunks = (elements + chunk - 1) / chunk;
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   if (elements >= kLimit || results >= kLimit || results * chunks >= kLimit) {
-    fail<NotImplementedError>("[", op, "] on ", x.device(), " takes less than 2**31 elements for each result, and results; the shape is ",
-                              x.shape());
+    fail<NotImplementedError>("[", op, "] on ", x.device(),
+                              " takes less than 2**31 elements for each result, and results; the shape is ", x.shape());
   }
   args.results = static_cast<std::uint32_t>(results);
   args.reduced = static_cast<std::uint32_t>(elements);
@@ -191,7 +191,8 @@ void launch(ReduceArgs args, Device device, const char* op) {
   // Partial results of neighboring results are neighbors.
   const bool neighbors = args.results == 1;
   const Lanes lanes{lanes_for(args.chunks, most_lanes(neighbors, args.results)), neighbors};
-  combine_kernel<Op><<<block_count(args.results, lanes), kLaneThreads, 0, stream>>>({args.partials, args.out, args.results, args.chunks, lanes});
+  combine_kernel<Op><<<block_count(args.results, lanes), kLaneThreads, 0, stream>>>(
+      {args.partials, args.out, args.results, args.chunks, lanes});
   check_launch(op);
 }
 

@@ -56,8 +56,8 @@ class Sequential(_Numbered):
             for name, module in modules[0].items():
                 self.add_module(name, module)
         else:
-            for index, module in enumerate(modules):
-                self.add_module(str(index), module)  # type: ignore[arg-type]
+            for index, layer in enumerate(modules):
+                self.add_module(str(index), layer)  # type: ignore[arg-type]
 
     def forward(self, x: Any) -> Any:
         """Returns what the last module makes of it (``x`` itself where there is none)."""

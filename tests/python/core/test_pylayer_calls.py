@@ -340,7 +340,7 @@ def test_a_layer_without_forward_or_backward():
 
     with pytest.raises(NotImplementedError, match=r"\[Nothing\] the layer defines no forward"):
         Nothing.apply(leaf(1.0))
-    with pytest.raises(NotImplementedError, match=r"\[PyLayer\]"):
+    with pytest.raises(NotImplementedError, match="the layer defines no forward"):
         lm.PyLayer.apply(leaf(1.0))
     y = Forward.apply(leaf(1.0))
     with pytest.raises(NotImplementedError, match=r"\[Forward\] the layer defines no backward") as caught:

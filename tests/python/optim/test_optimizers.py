@@ -71,7 +71,9 @@ def test_steps_follow_the_formula(kind, formula, options, dtype):
         parameter.grad = lm.asarray(gradient.astype(dtype))
         optimizer.step()
     expected = formula(start.astype("float64"), gradients, **options)
-    np.testing.assert_allclose(parameter.detach().numpy(), expected, rtol=2e-5 if dtype == "float32" else 1e-12, atol=1e-6)
+    np.testing.assert_allclose(
+        parameter.detach().numpy(), expected, rtol=2e-5 if dtype == "float32" else 1e-12, atol=1e-6
+    )
     assert parameter.dtype.name == dtype and parameter.is_leaf and parameter.grad_fn is None
 
 

@@ -75,14 +75,16 @@ TEST(BackwardTest, AddsUpOverRandomGraphs) {
       const std::size_t i = random() % nodes.size();
       const std::size_t k = nodes.size() - 1 - random() % std::min<std::size_t>(nodes.size(), 4);
       const int factor = 1 + static_cast<int>(random() % 2);
-      Tensor next = random() % 2 ? nodes[i] * factor + nodes[k] : Identity::apply(nodes[i]) * factor + Identity::apply(nodes[k]);
+      Tensor next =
+          random() % 2 ? nodes[i] * factor + nodes[k] : Identity::apply(nodes[i]) * factor + Identity::apply(nodes[k]);
       std::array<std::int64_t, 3> slope{};
       for (std::size_t s = 0; s < 3; ++s) slope[s] = factor * slopes[i][s] + slopes[k][s];
       if (*std::max_element(slope.begin(), slope.end()) > (1 << 20)) continue;
       nodes.push_back(next);
       slopes.push_back(slope);
     }
-    const std::vector<Tensor> by_grad = grad(std::array{nodes.back()}, inputs, {}, {.retain_graph = true, .allow_unused = true});
+    const std::vector<Tensor> by_grad =
+        grad(std::array{nodes.back()}, inputs, {}, {.retain_graph = true, .allow_unused = true});
     backward(nodes.back());
     for (std::size_t s = 0; s < 3; ++s) {
       const auto expected = static_cast<float>(slopes.back()[s]);
@@ -129,7 +131,8 @@ TEST(BackwardTest, CastsTheGradientToBeginWith) {
 TEST(BackwardTest, RefusesWhatItCannotBeginWith) {
   const Tensor x = leaf({1, 2});
   EXPECT_TRUE(contains(message_of<RuntimeError>([&] { backward(x * 2); }), "[backward] a gradient must be given"));
-  EXPECT_TRUE(contains(message_of<RuntimeError>([] { backward(scalar(1) * 2); }), "[backward] tensor 0 has stop_gradient=True"));
+  EXPECT_TRUE(contains(message_of<RuntimeError>([] { backward(scalar(1) * 2); }),
+                       "[backward] tensor 0 has stop_gradient=True"));
   EXPECT_THROW(backward(x * 2, vec({1})), ValueError);
   EXPECT_THROW(backward(x * 2, vec({1, 2, 3})), ValueError);
   EXPECT_THROW(backward(x * 2, empty({2}, DType::Float32, kMeta)), RuntimeError);
@@ -303,7 +306,10 @@ TEST(GradFunctionTest, UnusedInputsAreAnErrorUnlessAllowed) {
   const Tensor x = leaf(2);
   const Tensor unused = leaf(3);
   const Tensor y = x * x;
-  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { grad({y}, {x, unused}, {.retain_graph = true}); }), "[grad] input 1 is not used"));
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] {
+                         grad({y}, {x, unused}, {.retain_graph = true});
+                       }),
+                       "[grad] input 1 is not used"));
   const auto grads = grad({y}, {x, unused}, {.allow_unused = true});
   EXPECT_EQ(values(grads[0]), Values{4});
   EXPECT_FALSE(grads[1].defined());
@@ -311,7 +317,8 @@ TEST(GradFunctionTest, UnusedInputsAreAnErrorUnlessAllowed) {
 
 TEST(GradFunctionTest, RefusesBadInputs) {
   const Tensor x = leaf(2);
-  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { grad({x * 2}, {scalar(1)}); }), "[grad] input 0 has stop_gradient=True"));
+  EXPECT_TRUE(
+      contains(message_of<RuntimeError>([&] { grad({x * 2}, {scalar(1)}); }), "[grad] input 0 has stop_gradient=True"));
   EXPECT_THROW(grad({x * 2}, {}), ValueError);
   EXPECT_THROW(grad({x * 2}, {Tensor()}), ValueError);
   EXPECT_THROW(grad({scalar(1)}, {x}), RuntimeError);

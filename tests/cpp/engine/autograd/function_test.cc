@@ -120,7 +120,8 @@ static_assert(autograd::kHoldsTensors<std::map<int, std::vector<Tensor>>>);
 
 struct TakesAnything : Function<TakesAnything> {
   static Tensor forward(Context&, const Tensor& x, int n, double r, const std::string& text, const char* c, bool flag,
-                        const std::function<Tensor(const Tensor&)>& f, std::unique_ptr<int> owned, const BigPlain& big) {
+                        const std::function<Tensor(const Tensor&)>& f, std::unique_ptr<int> owned,
+                        const BigPlain& big) {
     return f(x) * (n + r + static_cast<double>(text.size()) + c[0] - 'a' + flag + *owned + big.j);
   }
   static Tensor backward(Context&, const Tensor& dy) { return dy; }
@@ -128,8 +129,8 @@ struct TakesAnything : Function<TakesAnything> {
 
 TEST(FunctionArgumentsTest, PlainValuesOfAnyTypePassThrough) {
   const Tensor x = leaf(2);
-  const Tensor y = TakesAnything::apply(x, 1, 0.5, "four", "a", true, [](const Tensor& t) { return t * 2; }, std::make_unique<int>(3),
-                                        BigPlain{.j = 10});
+  const Tensor y = TakesAnything::apply(
+      x, 1, 0.5, "four", "a", true, [](const Tensor& t) { return t * 2; }, std::make_unique<int>(3), BigPlain{.j = 10});
   EXPECT_EQ(values(y), Values{4 * 19.5F});
   backward(y);
   EXPECT_EQ(values(x.grad()), Values{1});
@@ -170,7 +171,9 @@ TEST(FunctionArgumentsTest, UndefinedTensorsAreRefused) {
 template <class R>
 struct Spread : Function<Spread<R>> {
   static R forward(Context&, const Tensor& x);
-  static Tensor backward(Context&, const Tensor& d0, const Tensor& d1, const Tensor& d2) { return 100 * d0 + 10 * d1 + d2; }
+  static Tensor backward(Context&, const Tensor& d0, const Tensor& d1, const Tensor& d2) {
+    return 100 * d0 + 10 * d1 + d2;
+  }
 };
 
 struct Report {
@@ -181,8 +184,8 @@ struct Report {
 };
 
 template <>
-std::tuple<Tensor, int, Tensor, std::string, Tensor> Spread<std::tuple<Tensor, int, Tensor, std::string, Tensor>>::forward(
-    Context&, const Tensor& x) {
+std::tuple<Tensor, int, Tensor, std::string, Tensor>
+Spread<std::tuple<Tensor, int, Tensor, std::string, Tensor>>::forward(Context&, const Tensor& x) {
   return {x * 1, 7, x * 2, "note", x * 3};
 }
 template <>
@@ -198,8 +201,8 @@ TensorList Spread<TensorList>::forward(Context&, const Tensor& x) {
   return {x * 1, x * 2, x * 3};
 }
 template <>
-std::pair<Tensor, std::optional<std::pair<Tensor, Tensor>>> Spread<std::pair<Tensor, std::optional<std::pair<Tensor, Tensor>>>>::forward(
-    Context&, const Tensor& x) {
+std::pair<Tensor, std::optional<std::pair<Tensor, Tensor>>>
+Spread<std::pair<Tensor, std::optional<std::pair<Tensor, Tensor>>>>::forward(Context&, const Tensor& x) {
   return {x * 1, std::pair{x * 2, x * 3}};
 }
 template <>
@@ -210,8 +213,8 @@ Report Spread<Report>::forward(Context&, const Tensor& x) {
 template <class R>
 class FunctionResultsTest : public testing::Test {};
 using ResultKinds =
-    testing::Types<std::tuple<Tensor, int, Tensor, std::string, Tensor>, std::array<Tensor, 3>, std::vector<Tensor>, TensorList,
-                   std::pair<Tensor, std::optional<std::pair<Tensor, Tensor>>>, Report>;
+    testing::Types<std::tuple<Tensor, int, Tensor, std::string, Tensor>, std::array<Tensor, 3>, std::vector<Tensor>,
+                   TensorList, std::pair<Tensor, std::optional<std::pair<Tensor, Tensor>>>, Report>;
 TYPED_TEST_SUITE(FunctionResultsTest, ResultKinds);
 
 TYPED_TEST(FunctionResultsTest, TensorsOfAnyFormComeBackDifferentiable) {
@@ -271,7 +274,8 @@ struct WrongArity : Function<WrongArity> {
 
 TEST(FunctionResultsTest, BackwardThatTakesAnotherNumberOfGradientsSaysSo) {
   const auto ys = WrongArity::apply(leaf(1));
-  EXPECT_EQ(message_of<ValueError>([&] { backward(ys[0]); }), "[WrongArity] backward takes 2 gradients, forward returned 3 tensors");
+  EXPECT_EQ(message_of<ValueError>([&] { backward(ys[0]); }),
+            "[WrongArity] backward takes 2 gradients, forward returned 3 tensors");
 }
 
 struct ReturnsNothing : Function<ReturnsNothing> {
@@ -322,7 +326,13 @@ TEST(GradientCountTest, FollowsTheRulesByTensorAndByArgument) {
       {"too few", {2}, true, true, {}, {}, "backward returned 1 gradient, expected 2"},
       {"nothing", {}, true, true, {}, {}, "backward returned 0 gradients, expected 2"},
       {"too many", {2, 3, 4, 5}, true, true, {}, {}, "backward returned 4 gradients, expected 2"},
-      {"too many, of which none is given", {2, kNone, kNone, kNone}, true, false, {}, {}, "backward returned 4 gradients"},
+      {"too many, of which none is given",
+       {2, kNone, kNone, kNone},
+       true,
+       false,
+       {},
+       {},
+       "backward returned 4 gradients"},
       {"one for a number", {2, 3, 4}, true, true, {}, {}, "a gradient for argument 1, which is not a tensor"},
       {"one in the place of an input that wants none", {2, 3}, true, false, {}, {}, "for argument 2, which wants none"},
       {"the same by argument", {2, kNone, 3}, true, false, {}, {}, "for argument 2, which wants none"},
@@ -350,7 +360,8 @@ TEST(GradientCountTest, TheMessageHasBothCountsAndTheArguments) {
   Mixed::script = {1};
   const Tensor y = Mixed::apply(leaf(1), 0.5, leaf(1));
   EXPECT_EQ(message_of<ValueError>([&] { backward(y); }),
-            "[Mixed] backward returned 1 gradient, expected 2, one for each tensor argument (argument 0, argument 2), or 3, one for each "
+            "[Mixed] backward returned 1 gradient, expected 2, one for each tensor argument (argument 0, argument 2), "
+            "or 3, one for each "
             "argument");
 }
 
@@ -392,23 +403,24 @@ struct Forms : Function<Forms<R>> {
   static R backward(Context&, const Tensor& dy);
 };
 template <>
-std::tuple<std::vector<Tensor>, Tensor, Tensor> Forms<std::tuple<std::vector<Tensor>, Tensor, Tensor>>::backward(Context&,
-                                                                                                              const Tensor& dy) {
+std::tuple<std::vector<Tensor>, Tensor, Tensor> Forms<std::tuple<std::vector<Tensor>, Tensor, Tensor>>::backward(
+    Context&, const Tensor& dy) {
   return {{2 * dy, 3 * dy}, 4 * dy, 5 * dy};
 }
 template <>
 std::tuple<std::array<std::optional<Tensor>, 2>, std::optional<Tensor>, std::optional<Tensor>>
-Forms<std::tuple<std::array<std::optional<Tensor>, 2>, std::optional<Tensor>, std::optional<Tensor>>>::backward(Context&,
-                                                                                                               const Tensor& dy) {
+Forms<std::tuple<std::array<std::optional<Tensor>, 2>, std::optional<Tensor>, std::optional<Tensor>>>::backward(
+    Context&, const Tensor& dy) {
   return {{std::nullopt, 3 * dy}, 4 * dy, std::nullopt};
 }
 template <>
-std::tuple<std::vector<Tensor>, std::nullopt_t, Tensor> Forms<std::tuple<std::vector<Tensor>, std::nullopt_t, Tensor>>::backward(
-    Context&, const Tensor& dy) {
+std::tuple<std::vector<Tensor>, std::nullopt_t, Tensor>
+Forms<std::tuple<std::vector<Tensor>, std::nullopt_t, Tensor>>::backward(Context&, const Tensor& dy) {
   return {{2 * dy, 3 * dy}, std::nullopt, 5 * dy};
 }
 template <>
-std::tuple<std::vector<Tensor>, Tensor> Forms<std::tuple<std::vector<Tensor>, Tensor>>::backward(Context&, const Tensor& dy) {
+std::tuple<std::vector<Tensor>, Tensor> Forms<std::tuple<std::vector<Tensor>, Tensor>>::backward(Context&,
+                                                                                                 const Tensor& dy) {
   return {{2 * dy, 3 * dy}, 4 * dy};
 }
 template <>
@@ -433,17 +445,21 @@ std::vector<Values> gradients_of_forms(bool with_bias) {
 TEST(GradientFormTest, AContainersGradientHasItsForm) {
   using All = std::vector<Values>;
   EXPECT_EQ((gradients_of_forms<std::tuple<std::vector<Tensor>, Tensor, Tensor>>(true)), (All{{2}, {3}, {4}, {5}}));
-  EXPECT_EQ((gradients_of_forms<TensorList>(true)), (All{{2}, {3}, {4}, {5}})) << "a flat list fills the arguments in order";
-  EXPECT_EQ((gradients_of_forms<std::tuple<std::array<std::optional<Tensor>, 2>, std::optional<Tensor>, std::optional<Tensor>>>(true)),
+  EXPECT_EQ((gradients_of_forms<TensorList>(true)), (All{{2}, {3}, {4}, {5}}))
+      << "a flat list fills the arguments in order";
+  EXPECT_EQ((gradients_of_forms<
+                std::tuple<std::array<std::optional<Tensor>, 2>, std::optional<Tensor>, std::optional<Tensor>>>(true)),
             (All{{}, {3}, {4}, {}}));
-  EXPECT_EQ((gradients_of_forms<std::tuple<std::vector<Tensor>, std::nullopt_t, Tensor>>(true)), (All{{2}, {3}, {}, {5}}));
+  EXPECT_EQ((gradients_of_forms<std::tuple<std::vector<Tensor>, std::nullopt_t, Tensor>>(true)),
+            (All{{2}, {3}, {}, {5}}));
   EXPECT_EQ((gradients_of_forms<std::tuple<std::vector<Tensor>, Tensor>>(false)), (All{{2}, {3}, {4}, {}}))
       << "an empty optional is no tensor";
   EXPECT_THROW((gradients_of_forms<std::tuple<std::vector<Tensor>, Tensor>>(true)), ValueError);
 }
 
 TEST(GradientFormTest, AnotherFormIsAValueError) {
-  const std::string message = message_of<ValueError>([] { gradients_of_forms<std::tuple<Tensor, Tensor, Tensor>>(true); });
+  const std::string message =
+      message_of<ValueError>([] { gradients_of_forms<std::tuple<Tensor, Tensor, Tensor>>(true); });
   EXPECT_TRUE(contains(message, "for argument 0, a gradient of the argument's form, with 2 tensors, got one tensor"));
 }
 
@@ -509,8 +525,9 @@ TEST(GradientCheckTest, BroadcastShapesAreSummed) {
     Dims input, gradient;
     Values expected;
   };
-  const Case cases[] = {{{3}, {2, 3}, {2, 2, 2}}, {{}, {2, 3}, {6}}, {{1, 3}, {4, 3}, {4, 4, 4}}, {{2, 1}, {2, 5}, {5, 5}},
-                        {{3}, {3}, {1, 1, 1}},    {{1}, {}, {}},     {{0}, {2, 0}, {}}};
+  const Case cases[] = {{{3}, {2, 3}, {2, 2, 2}}, {{}, {2, 3}, {6}},     {{1, 3}, {4, 3}, {4, 4, 4}},
+                        {{2, 1}, {2, 5}, {5, 5}}, {{3}, {3}, {1, 1, 1}}, {{1}, {}, {}},
+                        {{0}, {2, 0}, {}}};
   for (const Case& c : cases) {
     const Tensor x = ones(c.input).set_requires_grad(true);
     ReturnsGiven::given = ones(c.gradient);

@@ -27,7 +27,8 @@ TEST(HooksTest, SeeAndReplaceTheGradientOfALeaf) {
     return Tensor();
   });
   backward(sum(x * x));
-  EXPECT_EQ(seen, (std::vector<Values>{{2, 4}, {20, 40}})) << "in the order of registration, after all paths were added up";
+  EXPECT_EQ(seen, (std::vector<Values>{{2, 4}, {20, 40}}))
+      << "in the order of registration, after all paths were added up";
   EXPECT_EQ(values(x.grad()), (Values{20, 40}));
 }
 
@@ -145,7 +146,8 @@ TEST(HooksTest, AWrongShapeIsAValueError) {
   const Tensor x = leaf({1, 2});
   const HookHandle handle = register_hook(x, [](const Tensor& g) { return sum(g); });
   const std::string message = message_of<ValueError>([&] { backward(sum(x)); });
-  EXPECT_TRUE(contains(message, "[register_hook] a hook returned float32[] on cpu for a gradient that is float32[2] on cpu"));
+  EXPECT_TRUE(
+      contains(message, "[register_hook] a hook returned float32[] on cpu for a gradient that is float32[2] on cpu"));
   EXPECT_FALSE(x.grad().defined());
 }
 

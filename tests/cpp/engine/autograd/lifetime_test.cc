@@ -72,8 +72,8 @@ struct Keeper : Function<Keeper> {
 };
 
 TEST(LifetimeTest, WhatForwardKeepsDoesNotLeakTheGraph) {
-  for (const auto what : {Keeper::kInput, Keeper::kOutput, Keeper::kOutputView, Keeper::kOutputTwice, Keeper::kIntermediate,
-                          Keeper::kData, Keeper::kState}) {
+  for (const auto what : {Keeper::kInput, Keeper::kOutput, Keeper::kOutputView, Keeper::kOutputTwice,
+                          Keeper::kIntermediate, Keeper::kData, Keeper::kState}) {
     SCOPED_TRACE(what);
     expect_freed([=] { return Keeper::apply(leaf(3), what); });
     expect_freed([=] { return Keeper::apply(Keeper::apply(leaf(3) * 1, what), what); });

@@ -134,8 +134,10 @@ TEST(MarkDirtyTest, MustNameAnInputThatIsReturned) {
   for (const bool wants : {true, false}) {
     const Tensor x = leaf(1) * 1;
     const autograd::GradMode mode(wants);
-    EXPECT_TRUE(contains(message_of<RuntimeError>([&] { DoubleInPlace::apply(x, DoubleInPlace::kNotAnInput); }), "not an input"));
-    EXPECT_TRUE(contains(message_of<RuntimeError>([&] { DoubleInPlace::apply(x, DoubleInPlace::kNotReturned); }), "must be returned"));
+    EXPECT_TRUE(contains(message_of<RuntimeError>([&] { DoubleInPlace::apply(x, DoubleInPlace::kNotAnInput); }),
+                         "not an input"));
+    EXPECT_TRUE(contains(message_of<RuntimeError>([&] { DoubleInPlace::apply(x, DoubleInPlace::kNotReturned); }),
+                         "must be returned"));
   }
 }
 

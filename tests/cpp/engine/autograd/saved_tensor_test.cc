@@ -116,7 +116,8 @@ TEST(SavedTensorTest, SavingTwiceOrInBackwardIsARuntimeError) {
                          "save_for_backward can be called once only"));
   }
   const Tensor y = Misuses::apply(leaf(1), Misuses::kInBackward);
-  EXPECT_EQ(message_of<RuntimeError>([&] { backward(y); }), "[Misuses] save_for_backward can only be called in forward");
+  EXPECT_EQ(message_of<RuntimeError>([&] { backward(y); }),
+            "[Misuses] save_for_backward can only be called in forward");
 }
 
 TEST(SavedTensorTest, AnotherNumberThanWasSavedIsARuntimeError) {
@@ -186,7 +187,9 @@ TEST(SavedTensorTest, WritesBeforeSavingDoNotCount) {
 /// Installs a host language whose running line is `line` of layers.py.
 class FakeHost {
  public:
-  FakeHost() { host_hooks().current_line = [] { return SourceLine{"layers.py", line}; }; }
+  FakeHost() {
+    host_hooks().current_line = [] { return SourceLine{"layers.py", line}; };
+  }
   ~FakeHost() { host_hooks().current_line = nullptr; }
   static inline std::int32_t line = 0;
 };
@@ -223,7 +226,9 @@ TEST(SavedTensorTest, ThePlainDataOfTheContextLivesFromForwardToBackward) {
       ctx.saved_data()["factor"] = factor;
       return x * factor;
     }
-    static Tensor backward(Context& ctx, const Tensor& dy) { return dy * std::any_cast<double>(ctx.saved_data().at("factor")); }
+    static Tensor backward(Context& ctx, const Tensor& dy) {
+      return dy * std::any_cast<double>(ctx.saved_data().at("factor"));
+    }
   };
   const Tensor x = leaf(1);
   const Tensor y = Keeps::apply(x, 3.0);
@@ -277,7 +282,8 @@ TEST(DoubleBackwardTest, ThroughASavedIntermediateIsAnErrorAndNotAWrongNumber) {
   const Tensor x = leaf(3);
   backward(FromIntermediate::apply(x));
   EXPECT_EQ(values(x.grad()), Values{24}) << "the first derivative is right";
-  const std::string by_grad = message_of<RuntimeError>([&] { second_derivative(FromIntermediate::apply<const Tensor&>, x); });
+  const std::string by_grad =
+      message_of<RuntimeError>([&] { second_derivative(FromIntermediate::apply<const Tensor&>, x); });
   EXPECT_TRUE(contains(by_grad, "Save inputs or outputs"));
   const Tensor dx = grad({FromIntermediate::apply(x)}, {x}, {.create_graph = true})[0];
   EXPECT_THROW(backward(dx), RuntimeError) << "by backward(), too";
@@ -329,10 +335,12 @@ struct Outer : Function<Outer> {
 TEST(DoubleBackwardTest, IsRightThroughNestedLayers) {
   const Tensor x = leaf(3);
   EXPECT_EQ(values(second_derivative(Outer::apply<const Tensor&>, x)), Values{36});
-  EXPECT_EQ(values(second_derivative([](const Tensor& t) { return Outer::apply(Cube::apply(t)); }, leaf(1))), Values{2 * 9 * 8});
+  EXPECT_EQ(values(second_derivative([](const Tensor& t) { return Outer::apply(Cube::apply(t)); }, leaf(1))),
+            Values{2 * 9 * 8});
 }
 
-/// As FromIntermediate, but the intermediate is the result of a layer that works on raw memory, which leaves no trace of its own.
+/// As FromIntermediate, but the intermediate is the result of a layer that works on raw memory, which leaves no trace
+/// of its own.
 struct RawTwice : Function<RawTwice> {
   static Tensor forward(Context&, const Tensor& x) {
     Tensor y = empty_like(x);
@@ -379,7 +387,8 @@ TEST(DoubleBackwardTest, WhatIsKeptBesideTheContextCountsToo) {
   EXPECT_EQ(values(second(KeepsBeside::kOutput)), Values{36}) << "d(y)/dx by the layer's own rule: dy * y";
   EXPECT_THROW(second(KeepsBeside::kIntermediate), RuntimeError);
   const Tensor x = leaf(3);
-  const Tensor dx = grad({KeepsBeside::apply(x, KeepsBeside::kDetached)}, {x}, {.create_graph = true, .allow_unused = true})[0];
+  const Tensor dx =
+      grad({KeepsBeside::apply(x, KeepsBeside::kDetached)}, {x}, {.create_graph = true, .allow_unused = true})[0];
   EXPECT_FALSE(dx.requires_grad()) << "detach() asks for a constant";
   KeepsBeside::kept = Tensor();
 }
@@ -439,7 +448,8 @@ TEST(DoubleBackwardTest, OfAOnceDifferentiableLayerIsAnError) {
   EXPECT_EQ(values(x.grad()), Values{12});
   const auto dx = [&] { return grad({RawCube::apply(x) * w}, {x}, {.create_graph = true})[0]; };
   EXPECT_EQ(values(dx()), Values{60});
-  const std::string expected = "[RawCube] the layer's backward is marked once_differentiable: it has no second derivative";
+  const std::string expected =
+      "[RawCube] the layer's backward is marked once_differentiable: it has no second derivative";
   EXPECT_EQ(message_of<RuntimeError>([&] { grad({dx()}, {x}); }), expected);
   EXPECT_EQ(message_of<RuntimeError>([&] { grad({dx()}, {w}); }), expected) << "through the gradient that came in";
   EXPECT_EQ(message_of<RuntimeError>([&] { backward(dx()); }), expected);

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-// What the tests of the tape share. They compute with small integers, which float32 holds exactly, so values are compared with ==.
+// What the tests of the tape share. They compute with small integers, which float32 holds exactly, so values are
+// compared with ==.
 
 namespace lamella::test {
 

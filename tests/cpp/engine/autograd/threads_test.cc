@@ -11,7 +11,8 @@
 #include "engine/autograd/node.h"
 #include "tests/cpp/engine/autograd/support.h"
 
-// Passes on several threads, on graphs that share parts: exact, and clean under ThreadSanitizer. All sums are integers in float.
+// Passes on several threads, on graphs that share parts: exact, and clean under ThreadSanitizer. All sums are integers
+// in float.
 
 namespace lamella::test {
 namespace {
@@ -93,7 +94,8 @@ TEST(ThreadsTest, GradGivesEachThreadItsOwn) {
     for (int round = 0; round < kRounds; ++round) {
       const auto grads = grad({y * (t + 1)}, {x, h, w}, {.retain_graph = true});
       const auto factor = static_cast<float>(t + 1);
-      if (values(grads[0]) != Values{135 * factor} || values(grads[1]) != Values{5 * factor} || values(grads[2]) != Values{27 * factor}) {
+      if (values(grads[0]) != Values{135 * factor} || values(grads[1]) != Values{5 * factor} ||
+          values(grads[2]) != Values{27 * factor}) {
         ++wrong;
       }
     }
@@ -150,7 +152,8 @@ TEST(ThreadsTest, ASharedGraphIsFreedByWhoeverComesLast) {
   }
 }
 
-/// Everything at once: shared leaves, hooks that come and go, graphs that are built here and freed there, failing passes.
+/// Everything at once: shared leaves, hooks that come and go, graphs that are built here and freed there, failing
+/// passes.
 TEST(ThreadsTest, StressOfBuildingHookingBackwardAndFreeing) {
   struct Fails : Function<Fails> {
     static Tensor forward(Context& ctx, const Tensor& x) {

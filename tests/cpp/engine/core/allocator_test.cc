@@ -130,7 +130,8 @@ TEST(CachingAllocatorTest, OutOfMemorySaysHowMuchIsAskedForAndHeld) {
 
 TEST(CachingAllocatorTest, RefusesSizesThatWouldWrapAround) {
   LimitedAllocator allocator(10 * kMegabyte);
-  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 100, SIZE_MAX / 2}) EXPECT_THROW(allocator.allocate(bytes), OutOfMemoryError);
+  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 100, SIZE_MAX / 2})
+    EXPECT_THROW(allocator.allocate(bytes), OutOfMemoryError);
   EXPECT_EQ(allocator.calls, 0);
 }
 

@@ -9,8 +9,8 @@
 namespace lamella {
 namespace {
 
-constexpr DType kAll[] = {DType::Bool,   DType::Int8,    DType::Int16,    DType::Int32,   DType::Int64,
-                          DType::UInt8,  DType::UInt16,  DType::UInt32,   DType::UInt64,  DType::Float16,
+constexpr DType kAll[] = {DType::Bool,     DType::Int8,    DType::Int16,   DType::Int32,     DType::Int64,
+                          DType::UInt8,    DType::UInt16,  DType::UInt32,  DType::UInt64,    DType::Float16,
                           DType::BFloat16, DType::Float32, DType::Float64, DType::Complex64, DType::Complex128};
 static_assert(std::size(kAll) == kDTypeCount);
 
@@ -45,8 +45,8 @@ TEST(DTypeTest, NamesAreDistinctAndPrinted) {
 
 TEST(DTypeTest, EveryDTypeIsInExactlyOneFamily) {
   for (const DType d : kAll) {
-    const int families = Boolean.contains(d) + SignedInteger.contains(d) + UnsignedInteger.contains(d) + Floating.contains(d) +
-                         Complex.contains(d);
+    const int families = Boolean.contains(d) + SignedInteger.contains(d) + UnsignedInteger.contains(d) +
+                         Floating.contains(d) + Complex.contains(d);
     EXPECT_EQ(families, 1) << d;
     EXPECT_TRUE(AnyDType.contains(d)) << d;
     EXPECT_EQ(is_differentiable(d), is_floating(d) || is_complex(d)) << d;
@@ -70,8 +70,8 @@ TEST(DTypeTest, VisitRefusesWhatIsNotInTheSet) {
   }
 }
 
-// The tables of the array API standard 2024.12, "Type Promotion Rules": rows and columns in the order of `dtypes`; "-" where the
-// standard leaves the pair undefined and this library raises.
+// The tables of the array API standard 2024.12, "Type Promotion Rules": rows and columns in the order of `dtypes`; "-"
+// where the standard leaves the pair undefined and this library raises.
 struct Table {
   std::vector<std::string> dtypes;
   std::vector<std::vector<std::string>> result;

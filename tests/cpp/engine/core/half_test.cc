@@ -12,7 +12,8 @@
 namespace lamella {
 namespace {
 
-/// The value of a 16-bit float by its definition: sign, exponent and fraction, without any bit tricks of the code under test.
+/// The value of a 16-bit float by its definition: sign, exponent and fraction, without any bit tricks of the code under
+/// test.
 double value_of(std::uint16_t bits, int exponent_bits) {
   const int fraction_bits = 15 - exponent_bits;
   const int fraction = bits & ((1 << fraction_bits) - 1);
@@ -91,7 +92,8 @@ TEST_P(HalfTest, RoundsToNearestEvenAtEveryMidpoint) {
     const double below = bits == 0 ? 0.0 : a - value_of(static_cast<std::uint16_t>(bits - 1), format.exponent_bits);
     const double b = high == infinity() ? a + below : value_of(high, format.exponent_bits);
     const auto middle = static_cast<float>((a + b) / 2);
-    if (static_cast<double>(middle) != (a + b) / 2) continue;  // halfway between bfloat16 subnormals next to 0 there is no float
+    if (static_cast<double>(middle) != (a + b) / 2)
+      continue;  // halfway between bfloat16 subnormals next to 0 there is no float
     const std::uint16_t even = low % 2 == 0 ? low : high;
     EXPECT_EQ(format.round(middle), even) << bits;
     EXPECT_EQ(format.round(std::nextafter(middle, 0.0F)), low) << bits;

@@ -42,10 +42,21 @@ TEST(ShapeTest, KnowsContiguousLayouts) {
     bool contiguous;
   };
   const Case cases[] = {
-      {{2, 3}, {3, 1}, true},       {{2, 3}, {1, 2}, false},   {{2, 3}, {4, 1}, false},     {{1, 3}, {99, 1}, true},
-      {{3, 1}, {1, 7}, true},       {{}, {}, true},            {{4}, {2}, false},           {{4}, {-1}, false},
-      {{4}, {0}, false},            {{1}, {0}, true},          {{0, 3}, {7, 9}, true},      {{3, 0}, {7, 9}, true},
-      {{2, 1, 3}, {3, 5, 1}, true}, {{0, kHuge, 8}, {1, 8, 1}, true}, {{2, 2}, {0, 1}, false},
+      {{2, 3}, {3, 1}, true},
+      {{2, 3}, {1, 2}, false},
+      {{2, 3}, {4, 1}, false},
+      {{1, 3}, {99, 1}, true},
+      {{3, 1}, {1, 7}, true},
+      {{}, {}, true},
+      {{4}, {2}, false},
+      {{4}, {-1}, false},
+      {{4}, {0}, false},
+      {{1}, {0}, true},
+      {{0, 3}, {7, 9}, true},
+      {{3, 0}, {7, 9}, true},
+      {{2, 1, 3}, {3, 5, 1}, true},
+      {{0, kHuge, 8}, {1, 8, 1}, true},
+      {{2, 2}, {0, 1}, false},
   };
   for (const Case& c : cases) EXPECT_EQ(is_contiguous(c.shape, c.strides), c.contiguous) << c.shape << " " << c.strides;
 }
@@ -63,8 +74,8 @@ TEST(ShapeTest, Broadcasts) {
   struct Case {
     Dims a, b, result;
   };
-  const Case cases[] = {{{2, 3}, {3}, {2, 3}},       {{}, {4}, {4}},       {{}, {}, {}},
-                        {{2, 1}, {1, 3}, {2, 3}},    {{0}, {1}, {0}},      {{1, 0}, {5, 1}, {5, 0}},
+  const Case cases[] = {{{2, 3}, {3}, {2, 3}},         {{}, {4}, {4}},  {{}, {}, {}},
+                        {{2, 1}, {1, 3}, {2, 3}},      {{0}, {1}, {0}}, {{1, 0}, {5, 1}, {5, 0}},
                         {{4, 1, 2}, {3, 1}, {4, 3, 2}}};
   for (const Case& c : cases) {
     EXPECT_EQ(broadcast_shapes(c.a, c.b, "op"), c.result);
@@ -75,12 +86,14 @@ TEST(ShapeTest, Broadcasts) {
 }
 
 TEST(ShapeTest, RefusesShapesThatDoNotBroadcast) {
-  for (const auto& [a, b] : {std::pair{Dims{2}, Dims{3}}, std::pair{Dims{0}, Dims{2}}, std::pair{Dims{2, 3}, Dims{2}}}) {
+  for (const auto& [a, b] :
+       {std::pair{Dims{2}, Dims{3}}, std::pair{Dims{0}, Dims{2}}, std::pair{Dims{2, 3}, Dims{2}}}) {
     try {
       broadcast_shapes(a, b, "add");
       ADD_FAILURE() << a << b;
     } catch (const ValueError& error) {
-      EXPECT_EQ(std::string(error.what()), "[add] shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
+      EXPECT_EQ(std::string(error.what()),
+                "[add] shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
     }
   }
 }

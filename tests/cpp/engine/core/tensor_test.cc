@@ -17,15 +17,16 @@ namespace lamella {
 namespace {
 
 TEST(DeviceTest, ParsesWhatItPrints) {
-  for (const char* text : {"cpu", "meta", "cuda:0", "cuda:7", "privateuse1:2"}) EXPECT_EQ(Device::parse(text).str(), text);
+  for (const char* text : {"cpu", "meta", "cuda:0", "cuda:7", "privateuse1:2"})
+    EXPECT_EQ(Device::parse(text).str(), text);
   EXPECT_EQ(Device::parse("cuda"), Device(DeviceType::CUDA, 0));
   EXPECT_EQ(Device::parse("gpu:1"), Device(DeviceType::CUDA, 1));
   EXPECT_EQ(Device::parse("cpu:0"), kCPU);
 }
 
 TEST(DeviceTest, RefusesOtherNames) {
-  for (const char* text : {"", "cpu:1", "cuda:", "cuda:-1", "cuda:x", "cuda:1x", "cuda:128", "cuda:99999999999", "CPU", "tpu", ":0",
-                           "meta:1", "cuda: 1"}) {
+  for (const char* text : {"", "cpu:1", "cuda:", "cuda:-1", "cuda:x", "cuda:1x", "cuda:128", "cuda:99999999999", "CPU",
+                           "tpu", ":0", "meta:1", "cuda: 1"}) {
     EXPECT_THROW(Device::parse(text), ValueError) << text;
   }
 }
@@ -135,8 +136,9 @@ TEST(TensorTest, ForeignMemoryIsGivenBackOnce) {
   {
     Tensor view;
     {
-      const Tensor x = from_memory(memory.data(), Dims{2, 3}, Dims{3, 1}, DType::Float32, kCPU,
-                                   [](void* count) { ++*static_cast<int*>(count); }, &freed);
+      const Tensor x = from_memory(
+          memory.data(), Dims{2, 3}, Dims{3, 1}, DType::Float32, kCPU, [](void* count) { ++*static_cast<int*>(count); },
+          &freed);
       EXPECT_EQ(x.raw_data(), memory.data());
       view = make_view(x, Dims{2}, Dims{3}, 2);
     }
