@@ -15,7 +15,9 @@ def _value(f: Function, arrays: Sequence[np.ndarray], weights: np.ndarray) -> fl
     return float((f(*[lm.asarray(a) for a in arrays]).numpy() * weights).sum())
 
 
-def _differences(g: Callable[[list[np.ndarray]], float], arrays: Sequence[np.ndarray], i: int, step: float) -> np.ndarray:
+def _differences(
+    g: Callable[[list[np.ndarray]], float], arrays: Sequence[np.ndarray], i: int, step: float
+) -> np.ndarray:
     result = np.zeros_like(arrays[i])
     for index in np.ndindex(arrays[i].shape):
         sides = []

@@ -10,15 +10,32 @@ import lamella as lm
 from .gradcheck import check_gradients
 
 BASIC = [
-    np.s_[0], np.s_[-1], np.s_[1:3], np.s_[::2], np.s_[::-1], np.s_[5:1:-2], np.s_[...], np.s_[None], np.s_[1, 2, 3],
-    np.s_[:, 1], np.s_[..., 1], np.s_[..., None], np.s_[1, ..., 2], np.s_[:, None, 2:4], np.s_[3:1], np.s_[100:],
-    np.s_[-100:100], np.s_[None, 1, None, ..., None], np.s_[()], np.s_[-3:-1, ::-2, 1],
+    np.s_[0],
+    np.s_[-1],
+    np.s_[1:3],
+    np.s_[::2],
+    np.s_[::-1],
+    np.s_[5:1:-2],
+    np.s_[...],
+    np.s_[None],
+    np.s_[1, 2, 3],
+    np.s_[:, 1],
+    np.s_[..., 1],
+    np.s_[..., None],
+    np.s_[1, ..., 2],
+    np.s_[:, None, 2:4],
+    np.s_[3:1],
+    np.s_[100:],
+    np.s_[-100:100],
+    np.s_[None, 1, None, ..., None],
+    np.s_[()],
+    np.s_[-3:-1, ::-2, 1],
 ]
 ROWS = np.array([2, 0, -1, 2])
 ADVANCED = [
     (ROWS,), (slice(None), ROWS), (Ellipsis, ROWS), (ROWS, slice(1, 3)), (ROWS, 1), (1, slice(None), ROWS), (0, ROWS),
-    (ROWS, ROWS[::-1]), (ROWS[:, None], ROWS[None, :2]), (ROWS, slice(None), ROWS), (None, ROWS), (ROWS, None, slice(1)),
-    (slice(None), ROWS, None, ROWS), (np.zeros((2, 0), "int64"),), (np.array(1),), (ROWS.reshape(2, 2), Ellipsis, 0),
+    (ROWS, ROWS[::-1]), (ROWS[:, None], ROWS[None, :2]), (ROWS, slice(None), ROWS), (None, ROWS),
+    (ROWS, None, slice(1)), (slice(None), ROWS, None, ROWS), (np.zeros((2, 0), "int64"),), (np.array(1),), (ROWS.reshape(2, 2), Ellipsis, 0),
     (ROWS[:1], ROWS[:1], ROWS[:1]), (slice(None, None, -1), ROWS), ([0, 1],), ([0, 1], [1, 2]),
 ]  # fmt: skip
 
@@ -49,7 +66,9 @@ def test_integer_arrays(x: np.ndarray, item: tuple[object, ...]) -> None:
     assert got.shape == expected.shape
     np.testing.assert_array_equal(got.numpy(), expected)
     strided = lm.asarray(np.ascontiguousarray(x.transpose(2, 0, 1)))
-    np.testing.assert_array_equal(lm.permute_dims(strided, [1, 2, 0])[tuple(as_lamella(i) for i in item)].numpy(), expected)
+    np.testing.assert_array_equal(
+        lm.permute_dims(strided, [1, 2, 0])[tuple(as_lamella(i) for i in item)].numpy(), expected
+    )
 
 
 def test_bool_masks(x: np.ndarray) -> None:
@@ -161,9 +180,13 @@ def test_errors(x: np.ndarray) -> None:
 def test_take_and_take_along_axis(x: np.ndarray) -> None:
     t = lm.asarray(x)
     for axis in range(3):
-        np.testing.assert_array_equal(lm.take(t, lm.asarray([1, 0, -1]), axis=axis).numpy(), np.take(x, [1, 0, -1], axis=axis))
+        np.testing.assert_array_equal(
+            lm.take(t, lm.asarray([1, 0, -1]), axis=axis).numpy(), np.take(x, [1, 0, -1], axis=axis)
+        )
         order = np.argsort(x, axis=axis)
-        np.testing.assert_array_equal(lm.take_along_axis(t, lm.asarray(order), axis=axis).numpy(), np.sort(x, axis=axis))
+        np.testing.assert_array_equal(
+            lm.take_along_axis(t, lm.asarray(order), axis=axis).numpy(), np.sort(x, axis=axis)
+        )
         check_gradients(
             lambda v, axis=axis: lm.square(lm.take(v, lm.asarray([[1, 0], [1, 1]]), axis=axis)), x[:2, :2, :2].copy()
         )

@@ -52,7 +52,9 @@ def test_transposed_and_strided_operands(n: int, dtype: str, rng: np.random.Gene
     np.testing.assert_allclose((a.T @ b).numpy(), x.T @ y, **tolerance)
     np.testing.assert_allclose((a[:, ::2] @ b[:, :n].T).numpy(), x[:, ::2] @ y[:, :n].T, **tolerance)
     np.testing.assert_allclose((a[::-1].T @ b[:, 1::3]).numpy(), x[::-1].T @ y[:, 1::3], **tolerance)
-    np.testing.assert_allclose((lm.broadcast_to(a[:1], [n, 2 * n]).T @ b).numpy(), np.broadcast_to(x[:1], x.shape).T @ y, **tolerance)
+    np.testing.assert_allclose(
+        (lm.broadcast_to(a[:1], [n, 2 * n]).T @ b).numpy(), np.broadcast_to(x[:1], x.shape).T @ y, **tolerance
+    )
 
 
 @pytest.mark.parametrize(("a", "b"), [s for s in SHAPES if 0 not in s[0] + s[1] and np.prod(s[0]) < 60], ids=str)

@@ -21,7 +21,9 @@ def test_softmax_values(name: str, shape: tuple[int, ...], dtype: str, rng: np.r
         got = getattr(lm, name)(lm.asarray(x), axis=axis)
         assert got.dtype == getattr(lm, dtype)
         single = dtype == "float32"
-        np.testing.assert_allclose(got.numpy(), expected, rtol=2e-5 if single else 1e-12, atol=4e-6 if single else 1e-14)
+        np.testing.assert_allclose(
+            got.numpy(), expected, rtol=2e-5 if single else 1e-12, atol=4e-6 if single else 1e-14
+        )
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -79,7 +81,9 @@ def test_dropout() -> None:
 
 
 def test_one_hot() -> None:
-    np.testing.assert_array_equal(lm.one_hot(lm.asarray([[0, 2], [1, 1]]), 3).numpy(), np.eye(3, dtype="int64")[[[0, 2], [1, 1]]])
+    np.testing.assert_array_equal(
+        lm.one_hot(lm.asarray([[0, 2], [1, 1]]), 3).numpy(), np.eye(3, dtype="int64")[[[0, 2], [1, 1]]]
+    )
     with pytest.raises(IndexError, match="one_hot"):
         lm.one_hot(lm.asarray([3]), 3)
 
@@ -90,7 +94,9 @@ def test_clip_and_gelu(rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(lm.clip(t, -1, 1).numpy(), np.clip(x, -1, 1))
     np.testing.assert_array_equal(lm.clip(t, min=0).numpy(), np.clip(x, 0, None))
     np.testing.assert_array_equal(lm.clip(t, max=0).numpy(), np.clip(x, None, 0))
-    np.testing.assert_array_equal(lm.clip(t, lm.asarray([-1.0, 0.0, 1.0, 2.0]), 2.5).numpy(), np.clip(x, [-1, 0, 1, 2], 2.5))
+    np.testing.assert_array_equal(
+        lm.clip(t, lm.asarray([-1.0, 0.0, 1.0, 2.0]), 2.5).numpy(), np.clip(x, [-1, 0, 1, 2], 2.5)
+    )
     for low, high in [(-1.0, 1.0), (None, 0.5), (-0.5, None)]:
         check_gradients(lambda v, low=low, high=high: lm.clip(v, low, high), x)
     edges = lm.tensor([-1.0, 0.0, 1.0], stop_gradient=False)

@@ -46,7 +46,9 @@ def test_values(name: str, dtype: str, axis: object, keepdims: bool, rng: np.ran
     wide = x.astype("float64") if dtype.startswith("float") and name in SUMS else x
     expected = reference(wide, axis=axis, keepdims=keepdims)
     assert got.shape == expected.shape
-    np.testing.assert_allclose(got.numpy().astype("float64"), np.asarray(expected, "float64"), rtol=1e-5, atol=tolerance(dtype))
+    np.testing.assert_allclose(
+        got.numpy().astype("float64"), np.asarray(expected, "float64"), rtol=1e-5, atol=tolerance(dtype)
+    )
 
 
 @pytest.mark.parametrize("name", POSITIONS)
