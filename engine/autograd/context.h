@@ -48,8 +48,8 @@ class Context {
   /// Keeps tensors for backward, which reads them with saved_tensors(). Once, and only in forward: RuntimeError
   /// otherwise.
   template <class... Tensors>
-  requires(std::is_convertible_v<const Tensors&, const Tensor&>&&...) void save_for_backward(
-      const Tensors&... tensors) {
+    requires(std::is_convertible_v<const Tensors&, const Tensor&> && ...)
+  void save_for_backward(const Tensors&... tensors) {
     begin_save();
     if (node_) (saved_.emplace_back(static_cast<const Tensor&>(tensors)), ...);
   }
@@ -68,8 +68,7 @@ class Context {
     check_saved(N);
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::array<Tensor, N>{saved_[I].unpack(*node_, I, created_at)...};
-    }
-    (std::make_index_sequence<N>{});
+    }(std::make_index_sequence<N>{});
   }
   /// saved_tensors() under Paddle's name.
   TensorList saved_tensor() const { return saved_tensors(); }

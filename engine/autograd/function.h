@@ -69,9 +69,7 @@ constexpr bool is_once_differentiable() {
 
 /// An argument that a layer's backward can be called with in place of any number of gradients.
 template <class Layer, class... Gradients>
-concept TakesGradients = requires(Context& ctx, Gradients... grads) {
-  Layer::backward(ctx, grads...);
-};
+concept TakesGradients = requires(Context& ctx, Gradients... grads) { Layer::backward(ctx, grads...); };
 
 template <class Layer, std::size_t... I>
 constexpr bool takes_n(std::index_sequence<I...>) {
@@ -98,8 +96,9 @@ auto call_backward(Context& ctx, const TensorList& grads) {
         fail<ValueError>("[", layer_name<Layer>(), "] backward takes ", N, " gradients, forward returned ",
                          grads.size(), " tensors");
       }
-      return [&]<std::size_t... I>(std::index_sequence<I...>) { return Layer::backward(ctx, grads[I]...); }
-      (std::make_index_sequence<N>{});
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return Layer::backward(ctx, grads[I]...);
+      }(std::make_index_sequence<N>{});
     } else {
       return call_backward<Layer, N + 1>(ctx, grads);
     }
@@ -259,7 +258,7 @@ class Function {
   template <class... Args>
   static auto apply(Args&&... args) {
     static_assert(
-        requires(Context & ctx) { Layer::forward(ctx, std::forward<Args>(args)...); },
+        requires(Context& ctx) { Layer::forward(ctx, std::forward<Args>(args)...); },
         "the layer needs `static R forward(Context&, ...)` that can be called with the arguments given to apply");
     using Result = std::decay_t<decltype(Layer::forward(std::declval<Context&>(), std::forward<Args>(args)...))>;
     static_assert(

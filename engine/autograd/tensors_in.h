@@ -45,9 +45,11 @@ consteval bool holds_tensors();
 /// The same, but for types that hold tensors.
 struct TensorlessField {
   template <class T>
-  requires(!holds_tensors<T>()) operator T() const;
+    requires(!holds_tensors<T>())
+  operator T() const;
   template <class T>
-  requires(holds_tensors<T>()) operator T() const = delete;
+    requires(holds_tensors<T>())
+  operator T() const = delete;
 };
 
 /// How many fields of T, from the first, can be initialized from a Field each; counts up to 64.
@@ -63,7 +65,7 @@ consteval std::size_t count_fields() {
 /// A plain struct of the user's, whose fields can be listed. Library types are aggregates too, so those in std are not
 /// meant.
 template <class T>
-inline constexpr bool kIsPlainStruct = std::is_class_v<T>&& std::is_aggregate_v<T> && !std::is_empty_v<T> &&
+inline constexpr bool kIsPlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && !std::is_empty_v<T> &&
                                        !std::is_polymorphic_v<T> && !IsTuple<T>::value && !std::is_same_v<T, Device>;
 
 /// The fields of a plain struct with at most 8 of them, as a tuple of references.

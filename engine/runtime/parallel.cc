@@ -24,7 +24,17 @@
 namespace lamella {
 namespace {
 
-int processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+/// What the process starts with: OpenMP heeds OMP_NUM_THREADS and the processors that it is confined to.
+int initial_threads() {
+#ifdef LAMELLA_OPENMP
+  return std::max(1, omp_get_max_threads());
+#else
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+#endif
+}
+
+/// Asked for when the library is loaded, before anybody changes it.
+const int default_threads = initial_threads();
 
 std::atomic<int> threads{0};  // 0: not set yet
 std::atomic<bool> forked{false};
@@ -93,7 +103,7 @@ void run_on_own_threads(Team& team, int members) {
 
 int thread_count() {
   const int count = threads.load(std::memory_order_relaxed);
-  return count > 0 ? count : processors();
+  return count > 0 ? count : default_threads;
 }
 
 void set_thread_count(int count) {
@@ -103,8 +113,8 @@ void set_thread_count(int count) {
 
 namespace detail {
 
-int share_thread_count() {
-  const int count = forked.load(std::memory_order_relaxed) || inside_loop ? 1 : thread_count();
+int share_thread_count(int limit) {
+  const int count = forked.load(std::memory_order_relaxed) || inside_loop ? 1 : std::min(limit, thread_count());
 #ifdef LAMELLA_OPENMP
   if (omp_get_max_threads() != count) omp_set_num_threads(count);
 #endif

@@ -9,11 +9,11 @@ namespace lamella {
 namespace detail {
 using RangeBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
 void parallel_ranges(std::int64_t begin, std::int64_t end, std::int64_t grain, RangeBody body, void* context);
-/// Tells OpenMP, for libraries that use it on this thread, how many threads it may use; returns that number.
-int share_thread_count();
+/// Tells OpenMP, for libraries that use it on this thread, how many threads it may use, at most `limit`; returns that number.
+int share_thread_count(int limit);
 }  // namespace detail
 
-/// Threads that parallel_for() may use; at first, the number of processors.
+/// Threads that parallel_for() may use; at first as many as OMP_NUM_THREADS says, or as there are processors.
 int thread_count();
 /// Sets it; ValueError below 1.
 void set_thread_count(int count);

@@ -212,11 +212,16 @@ void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
     write_values(target, may_overlap(target, source) ? clone(source) : source, "setitem");
     return;
   }
-  const Picks picks = take_apart(x, items);
-  const Tensor source = broadcast_to(value, picked_shape(x, picks));
+  const Tensor source = broadcast_to(value, picked_shape(x, items));
   if (x.device().is_meta()) return;
-  if (!x.device().is_cpu()) fail<NotImplementedError>("[setitem] with index tensors has no kernel for device ", x.device());
-  write_picks(x, picks, may_overlap(x, source) ? clone(source) : source);
+  if (!x.device().is_cpu()) {
+    // By way of the host: the last of several picks counts, which costs a kernel of its own elsewhere.
+    const Tensor host = to_device(x, kCPU);
+    write_picks(host, take_apart(host, items), to_device(source, kCPU));
+    write_values(x, host, "setitem");
+    return;
+  }
+  write_picks(x, take_apart(x, items), may_overlap(x, source) ? clone(source) : source);
 }
 
 /// The recorded form, an in-place layer like any other: what was overwritten gets no gradient.

@@ -1,5 +1,6 @@
 #ifdef LAMELLA_WITH_ONEDNN
 
+#include <limits>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
@@ -120,7 +121,10 @@ class Cache {
 
 void onednn_product(const MatrixView& a, const MatrixView& b, const float* bias, float* c, std::int64_t batches) {
   thread_local Cache cache;
-  const int threads = share_thread_count();
+  // Waking another thread costs what a core needs for this much, and far more where the core is busy with something else.
+  constexpr std::int64_t kWorthSharing = 1'000'000;
+  const bool small = a.rows * a.columns * b.columns * batches < kWorthSharing;
+  const int threads = share_thread_count(small ? 1 : std::numeric_limits<int>::max());
   const Key key{a.rows, a.columns, b.columns, batches, a.row, a.column, a.batch, b.row, b.column, b.batch, threads, bias ? 1 : 0};
   try {
     cache.get(key, a, b, bias != nullptr, batches).run(a, b, bias, c, cache.stream);

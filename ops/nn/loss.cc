@@ -39,6 +39,9 @@ Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, std::string
 }
 
 Tensor MseLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  if (input.shape() != target.shape()) {
+    fail<ValueError>("[mse_loss] input and target must have the same shape, got ", input.shape(), " and ", target.shape());
+  }
   return reduce_loss(square(input - target), reduction, "mse_loss");
 }
 

@@ -117,6 +117,10 @@ Tensor create_tensor(PyObject* data, const CreateOptions& options) {
   if (is_tensor(data)) return finish(tensor_of(data), options, true);
   if (std::optional<Tensor> number = tensor_from_number(data, options)) return came_from_python(finish(*number, options, false));
   if (PyList_Check(data) || PyTuple_Check(data)) return came_from_python(finish(tensor_from_sequence(data, options), options, false));
+  if (PyRange_Check(data)) {
+    const PyRef list = PyRef::adopt(checked(PySequence_List(data)));
+    return came_from_python(finish(tensor_from_sequence(list.get(), options), options, false));
+  }
   bool shared = true;
   Tensor x;
   if (PyUnicode_Check(data)) {

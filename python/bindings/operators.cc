@@ -55,6 +55,12 @@ PyObject* to_python(Tensors results)
   return tuple.release();
 }
 
+PyRef tuple_of(PyObject* const* items, Py_ssize_t count) {
+  PyRef tuple = PyRef::adopt(checked(PyTuple_New(count)));
+  for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(items[i]));
+  return tuple;
+}
+
 template <class Op>
 constexpr const char* parameters_of() {
   if constexpr (requires { Op::kParameters; }) {
@@ -71,6 +77,8 @@ struct Binding;
 template <class Op, class R, class... A>
 struct Binding<Op, R (*)(A...)> {
   static inline const Signature* signature = nullptr;
+  /// x.reshape(2, 3) stands for x.reshape((2, 3)).
+  static constexpr bool kTakesSizesApart = std::is_same_v<std::tuple<A...>, std::tuple<const Tensor&, const Dims&>>;
 
   static PyObject* call(PyObject** values) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -89,6 +97,13 @@ struct Binding<Op, R (*)(A...)> {
   static PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&]() -> PyObject* {
       PyObject* values[sizeof...(A)] = {self};
+      if constexpr (kTakesSizesApart) {
+        if (count > 1 && !keywords) {
+          const PyRef sizes = tuple_of(args, count);
+          values[1] = sizes.get();
+          return call(values);
+        }
+      }
       signature->bind(args, count, keywords, values, 1);
       return call(values);
     });

@@ -63,6 +63,8 @@ def test_mse_loss(rng: np.random.Generator) -> None:
     x, y = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
     np.testing.assert_allclose(lm.mse_loss(lm.asarray(x), lm.asarray(y)).item(), ((x - y) ** 2).mean())
     check_gradients(lm.mse_loss, x, y)
+    with pytest.raises(ValueError, match=r"\[mse_loss\].*same shape"):
+        lm.mse_loss(lm.ones([3, 1]), lm.ones([3]))
 
 
 def test_dropout() -> None:

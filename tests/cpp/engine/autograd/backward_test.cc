@@ -306,9 +306,7 @@ TEST(GradFunctionTest, UnusedInputsAreAnErrorUnlessAllowed) {
   const Tensor x = leaf(2);
   const Tensor unused = leaf(3);
   const Tensor y = x * x;
-  EXPECT_TRUE(contains(message_of<RuntimeError>([&] {
-                         grad({y}, {x, unused}, {.retain_graph = true});
-                       }),
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { grad({y}, {x, unused}, {.retain_graph = true}); }),
                        "[grad] input 1 is not used"));
   const auto grads = grad({y}, {x, unused}, {.allow_unused = true});
   EXPECT_EQ(values(grads[0]), Values{4});
