@@ -4,8 +4,8 @@
 
 namespace lamella {
 
-/// What is known of an operator besides its code: the bindings, the docs, the checks against numpy and the gradient checks are made
-/// from this.
+/// What is known of an operator besides its code: the bindings, the docs, the checks against numpy and the gradient
+/// checks are made from this.
 struct OpInfo {
   /// The name in C++ and in Python.
   const char* name;
@@ -15,7 +15,8 @@ struct OpInfo {
   const char* parameters = nullptr;
   /// A Python expression over `lm` names that is run as a test.
   const char* example = nullptr;
-  /// The same value computed by numpy (`np`) or scipy.special (`sp`) from the arguments; null where there is no such expression.
+  /// The same value computed by numpy (`np`) or scipy.special (`sp`) from the arguments; null where there is no such
+  /// expression.
   const char* reference = nullptr;
   /// The dtypes it takes, after promotion.
   DTypeSet dtypes = AnyDType;

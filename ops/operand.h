@@ -4,7 +4,8 @@
 
 namespace lamella {
 
-/// An argument that is a tensor or a number. A number takes part in type promotion by its kind only: 2 + x has x's dtype.
+/// An argument that is a tensor or a number. A number takes part in type promotion by its kind only: 2 + x has x's
+/// dtype.
 class Operand {
  public:
   Operand(const Tensor& x) noexcept : tensor_(&x) {}

@@ -17,9 +17,9 @@
 #endif
 
 // Note [Fork]
-// A child of fork() has one thread. A library that kept worker threads (libgomp here and in oneDNN) waits for ever for those of the
-// parent, so the child starts with one thread; where it asks for more, loops run on threads made for the purpose, and OpenMP stays
-// serial.
+// A child of fork() has one thread. A library that kept worker threads (libgomp here and in oneDNN) waits for ever for
+// those of the parent, so the child starts with one thread; where it asks for more, loops run on threads made for the
+// purpose, and OpenMP stays serial.
 
 namespace lamella {
 namespace {

@@ -9,7 +9,8 @@ namespace lamella {
 namespace detail {
 using RangeBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
 void parallel_ranges(std::int64_t begin, std::int64_t end, std::int64_t grain, RangeBody body, void* context);
-/// Tells OpenMP, for libraries that use it on this thread, how many threads it may use, at most `limit`; returns that number.
+/// Tells OpenMP, for libraries that use it on this thread, how many threads it may use, at most `limit`; returns that
+/// number.
 int share_thread_count(int limit);
 }  // namespace detail
 
@@ -18,9 +19,10 @@ int thread_count();
 /// Sets it; ValueError below 1.
 void set_thread_count(int count);
 
-/// Calls body(first, last) for consecutive ranges that cover [begin, end), each but the last `grain` long or a multiple of it, on
-/// several threads where there is more than one grain of work. The cuts are multiples of `grain` from `begin` whatever the number of
-/// threads. An exception of body's is rethrown here. Inside a parallel_for, and in a child after fork(), everything runs on the caller.
+/// Calls body(first, last) for consecutive ranges that cover [begin, end), each but the last `grain` long or a multiple
+/// of it, on several threads where there is more than one grain of work. The cuts are multiples of `grain` from `begin`
+/// whatever the number of threads. An exception of body's is rethrown here. Inside a parallel_for, and in a child after
+/// fork(), everything runs on the caller.
 template <class Body>
 void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, Body&& body) {
   if (end <= begin) return;
@@ -30,7 +32,9 @@ void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, Body
   }
   detail::parallel_ranges(
       begin, end, grain,
-      [](void* context, std::int64_t first, std::int64_t last) { (*static_cast<std::remove_reference_t<Body>*>(context))(first, last); },
+      [](void* context, std::int64_t first, std::int64_t last) {
+        (*static_cast<std::remove_reference_t<Body>*>(context))(first, last);
+      },
       const_cast<void*>(static_cast<const void*>(&body)));
 }
 

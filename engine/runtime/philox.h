@@ -5,8 +5,9 @@
 
 namespace lamella {
 
-/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011): a bijection of 128-bit counters
-/// under a 64-bit key. The n-th number is computed from n alone, so any cut of the work over threads or devices gives the same ones.
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011): a bijection of
+/// 128-bit counters under a 64-bit key. The n-th number is computed from n alone, so any cut of the work over threads
+/// or devices gives the same ones.
 struct Philox {
   static constexpr std::uint32_t kMultiplierA = 0xD2511F53u;
   static constexpr std::uint32_t kMultiplierB = 0xCD9E8D57u;

@@ -43,7 +43,8 @@ struct ElementwiseKernel {
       if constexpr ((kOperands >> I & 1) == 0) {
         return typename M::vector{};
       } else {
-        return M::vector::load(reinterpret_cast<const typename M::element*>(in[operand_slot(kOperands, I)]) + at_element);
+        return M::vector::load(reinterpret_cast<const typename M::element*>(in[operand_slot(kOperands, I)]) +
+                               at_element);
       }
     }
   };
@@ -116,7 +117,8 @@ struct ElementwiseKernel {
     if constexpr (kOperands >> I) {
       if constexpr (kOperands >> I & 1) {
         constexpr int kSlot = operand_slot(kOperands, I);
-        in[kSlot] = loop.in[kSlot] + j * loop.in_outer[kSlot] * static_cast<std::int64_t>(sizeof(typename MemoryOf<I>::element));
+        in[kSlot] = loop.in[kSlot] +
+                    j * loop.in_outer[kSlot] * static_cast<std::int64_t>(sizeof(typename MemoryOf<I>::element));
       }
       locate<I + 1>(in, loop, j);
     }

@@ -11,8 +11,9 @@ const cpu::KernelTable* load_cpu_kernels();
 extern const cpu::KernelTable* loaded_cpu_kernels;
 }  // namespace detail
 
-/// The kernels for this machine: of the modules beside the library, the one for the best instruction set that the processor has, or
-/// the one that the environment variable LAMELLA_CPU_ISA names. RuntimeError where there is none that can run.
+/// The kernels for this machine: of the modules beside the library, the one for the best instruction set that the
+/// processor has, or the one that the environment variable LAMELLA_CPU_ISA names. RuntimeError where there is none that
+/// can run.
 inline const cpu::KernelTable& cpu_kernels() {
   const cpu::KernelTable* table = __atomic_load_n(&detail::loaded_cpu_kernels, __ATOMIC_ACQUIRE);
   return table ? *table : *detail::load_cpu_kernels();

@@ -64,7 +64,8 @@ void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t width, bool 
     const T sum = sum_lanes(sums);
     if (log) {
       const T shift = std::log(sum);
-      for_each_part(x, width, kLowest, [&](std::int64_t i, int lanes, Vec<T> v) { store(y + i, lanes, (v - top) - shift); });
+      for_each_part(x, width, kLowest,
+                    [&](std::int64_t i, int lanes, Vec<T> v) { store(y + i, lanes, (v - top) - shift); });
     } else {
       const T scale = 1 / sum;
       for_each_part(y, width, T(0), [&](std::int64_t i, int lanes, Vec<T> v) { store(y + i, lanes, v * scale); });
@@ -79,7 +80,8 @@ void softmax_rows_backward(const T* y, const T* dy, T* dx, std::int64_t rows, st
     const auto y_part = [&](std::int64_t i, int lanes) {
       return lanes == Vec<T>::size ? Vec<T>::load(y + i) : Vec<T>::load_partial(y + i, lanes, T(0));
     };
-    for_each_part(dy, width, T(0), [&](std::int64_t i, int lanes, Vec<T> v) { sums += log ? v : v * y_part(i, lanes); });
+    for_each_part(dy, width, T(0),
+                  [&](std::int64_t i, int lanes, Vec<T> v) { sums += log ? v : v * y_part(i, lanes); });
     const T sum = sum_lanes(sums);
     for_each_part(dy, width, T(0), [&](std::int64_t i, int lanes, Vec<T> v) {
       const Vec<T> p = y_part(i, lanes);

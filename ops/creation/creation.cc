@@ -79,7 +79,8 @@ Tensor EmptyLike::call(const Tensor& x, std::optional<DType> dtype, std::optiona
   return empty(x.shape(), dtype.value_or(x.dtype()), device.value_or(x.device()));
 }
 
-Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::optional<DType> dtype, std::optional<Device> device) {
+Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::optional<DType> dtype,
+                    std::optional<Device> device) {
   const Scalar first = stop ? start : Scalar(0);
   const Scalar last = stop ? *stop : start;
   const auto is_float = [](Scalar s) { return s.kind() == Scalar::Kind::Float; };
@@ -87,8 +88,9 @@ Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::
   if (step.to<double>() == 0) fail<ValueError>("[arange] step must not be 0");
   const DType result = dtype.value_or(floating ? kDefaultFloat : DType::Int64);
   const Device place = device.value_or(kCPU);
-  const std::int64_t n = floating ? count_steps(first.to<double>(), last.to<double>(), step.to<double>())
-                                  : count_steps(first.to<std::int64_t>(), last.to<std::int64_t>(), step.to<std::int64_t>());
+  const std::int64_t n = floating
+                             ? count_steps(first.to<double>(), last.to<double>(), step.to<double>())
+                             : count_steps(first.to<std::int64_t>(), last.to<std::int64_t>(), step.to<std::int64_t>());
   if (place.is_meta()) return empty({n}, result, place);
   // Each value is computed on its own: a running sum would gather errors.
   Tensor out = empty({n}, floating ? DType::Float64 : DType::Int64);
@@ -102,8 +104,8 @@ Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::
   return delivered(out, result, place);
 }
 
-Tensor Linspace::call(double start, double stop, std::int64_t num, std::optional<DType> dtype, std::optional<Device> device,
-                      bool endpoint) {
+Tensor Linspace::call(double start, double stop, std::int64_t num, std::optional<DType> dtype,
+                      std::optional<Device> device, bool endpoint) {
   if (num < 0) fail<ValueError>("[linspace] num must not be negative, got ", num);
   const Device place = device.value_or(kCPU);
   if (place.is_meta()) return empty({num}, dtype.value_or(kDefaultFloat), place);

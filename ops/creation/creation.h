@@ -28,21 +28,23 @@ struct Ones {
 };
 
 struct Full {
-  static constexpr OpInfo info{.name = "full",
-                               .doc = "A tensor filled with a number. The dtype, unless given, follows the number: bool, int64 or float32.",
-                               .parameters = "shape, fill_value, *, dtype=None, device=None",
-                               .example = "full([2, 3], 7)",
-                               .reference = "np.full(shape, fill_value, dtype)",
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "full",
+      .doc = "A tensor filled with a number. The dtype, unless given, follows the number: bool, int64 or float32.",
+      .parameters = "shape, fill_value, *, dtype=None, device=None",
+      .example = "full([2, 3], 7)",
+      .reference = "np.full(shape, fill_value, dtype)",
+      .method = false};
   static Tensor call(const Dims& shape, Scalar fill_value, std::optional<DType> dtype, std::optional<Device> device);
 };
 
 struct Empty {
-  static constexpr OpInfo info{.name = "empty",
-                               .doc = "A tensor whose contents are undefined; float32 on the CPU unless said otherwise.",
-                               .parameters = "shape, *, dtype=None, device=None",
-                               .example = "empty([2, 3]).shape",
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "empty",
+      .doc = "A tensor whose contents are undefined; float32 on the CPU unless said otherwise.",
+      .parameters = "shape, *, dtype=None, device=None",
+      .example = "empty([2, 3]).shape",
+      .method = false};
   static Tensor call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device);
 };
 
@@ -67,54 +69,62 @@ struct OnesLike {
 };
 
 struct FullLike {
-  static constexpr OpInfo info{.name = "full_like",
-                               .doc = "A tensor filled with a number, with the shape, dtype and device of x, unless said otherwise.",
-                               .parameters = "x, /, fill_value, *, dtype=None, device=None",
-                               .example = "full_like(zeros([2, 3]), 7)",
-                               .reference = "np.full_like(x, fill_value)",
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "full_like",
+      .doc = "A tensor filled with a number, with the shape, dtype and device of x, unless said otherwise.",
+      .parameters = "x, /, fill_value, *, dtype=None, device=None",
+      .example = "full_like(zeros([2, 3]), 7)",
+      .reference = "np.full_like(x, fill_value)",
+      .method = false};
   static Tensor call(const Tensor& x, Scalar fill_value, std::optional<DType> dtype, std::optional<Device> device);
 };
 
 struct EmptyLike {
-  static constexpr OpInfo info{.name = "empty_like",
-                               .doc = "A tensor with undefined contents, with the shape, dtype and device of x, unless said otherwise.",
-                               .parameters = "x, /, *, dtype=None, device=None",
-                               .example = "empty_like(zeros([2, 3])).shape",
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "empty_like",
+      .doc = "A tensor with undefined contents, with the shape, dtype and device of x, unless said otherwise.",
+      .parameters = "x, /, *, dtype=None, device=None",
+      .example = "empty_like(zeros([2, 3])).shape",
+      .method = false};
   static Tensor call(const Tensor& x, std::optional<DType> dtype, std::optional<Device> device);
 };
 
 struct Arange {
-  static constexpr OpInfo info{.name = "arange",
-                               .doc = "The numbers from start (included) to stop (excluded), step apart; with one number, from 0 to it. The "
-                                      "dtype, unless given, is int64 for integers and float32 otherwise.",
-                               .parameters = "start, /, stop=None, step=1, *, dtype=None, device=None",
-                               .example = "arange(2, 10, 3)",
-                               .reference = "np.arange(start, stop, step, dtype)",
-                               .method = false};
-  static Tensor call(Scalar start, std::optional<Scalar> stop, Scalar step, std::optional<DType> dtype, std::optional<Device> device);
+  static constexpr OpInfo info{
+      .name = "arange",
+      .doc =
+          "The numbers from start (included) to stop (excluded), step apart; with one number, from 0 to it. The "
+          "dtype, unless given, is int64 for integers and float32 otherwise.",
+      .parameters = "start, /, stop=None, step=1, *, dtype=None, device=None",
+      .example = "arange(2, 10, 3)",
+      .reference = "np.arange(start, stop, step, dtype)",
+      .method = false};
+  static Tensor call(Scalar start, std::optional<Scalar> stop, Scalar step, std::optional<DType> dtype,
+                     std::optional<Device> device);
 };
 
 struct Linspace {
-  static constexpr OpInfo info{.name = "linspace",
-                               .doc = "`num` numbers evenly spaced from start to stop; the last is stop itself unless endpoint is False.",
-                               .parameters = "start, stop, /, num, *, dtype=None, device=None, endpoint=True",
-                               .example = "linspace(0.0, 1.0, 5)",
-                               .reference = "np.linspace(start, stop, num, endpoint=endpoint)",
-                               .method = false};
-  static Tensor call(double start, double stop, std::int64_t num, std::optional<DType> dtype, std::optional<Device> device, bool endpoint);
+  static constexpr OpInfo info{
+      .name = "linspace",
+      .doc = "`num` numbers evenly spaced from start to stop; the last is stop itself unless endpoint is False.",
+      .parameters = "start, stop, /, num, *, dtype=None, device=None, endpoint=True",
+      .example = "linspace(0.0, 1.0, 5)",
+      .reference = "np.linspace(start, stop, num, endpoint=endpoint)",
+      .method = false};
+  static Tensor call(double start, double stop, std::int64_t num, std::optional<DType> dtype,
+                     std::optional<Device> device, bool endpoint);
 };
 
 struct Eye {
-  static constexpr OpInfo info{.name = "eye",
-                               .doc = "A matrix with ones on diagonal k (0 is the main one, positive ones lie above it) and zeros elsewhere.",
-                               .parameters = "n_rows, n_cols=None, /, *, k=0, dtype=None, device=None",
-                               .example = "eye(3)",
-                               .reference = "np.eye(n_rows, n_cols, k)",
-                               .method = false};
-  static Tensor call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, std::int64_t k, std::optional<DType> dtype,
-                     std::optional<Device> device);
+  static constexpr OpInfo info{
+      .name = "eye",
+      .doc = "A matrix with ones on diagonal k (0 is the main one, positive ones lie above it) and zeros elsewhere.",
+      .parameters = "n_rows, n_cols=None, /, *, k=0, dtype=None, device=None",
+      .example = "eye(3)",
+      .reference = "np.eye(n_rows, n_cols, k)",
+      .method = false};
+  static Tensor call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, std::int64_t k,
+                     std::optional<DType> dtype, std::optional<Device> device);
 };
 
 struct Tril {
@@ -135,10 +145,12 @@ struct Triu {
   static Tensor call(const Tensor& x, std::int64_t k);
 };
 
-inline Tensor zeros(const Dims& shape, std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt) {
+inline Tensor zeros(const Dims& shape, std::optional<DType> dtype = std::nullopt,
+                    std::optional<Device> device = std::nullopt) {
   return Zeros::call(shape, dtype, device);
 }
-inline Tensor ones(const Dims& shape, std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt) {
+inline Tensor ones(const Dims& shape, std::optional<DType> dtype = std::nullopt,
+                   std::optional<Device> device = std::nullopt) {
   return Ones::call(shape, dtype, device);
 }
 inline Tensor full(const Dims& shape, Scalar value, std::optional<DType> dtype = std::nullopt,
@@ -148,8 +160,8 @@ inline Tensor full(const Dims& shape, Scalar value, std::optional<DType> dtype =
 inline Tensor zeros_like(const Tensor& x) { return ZerosLike::call(x, std::nullopt, std::nullopt); }
 inline Tensor ones_like(const Tensor& x) { return OnesLike::call(x, std::nullopt, std::nullopt); }
 inline Tensor full_like(const Tensor& x, Scalar value) { return FullLike::call(x, value, std::nullopt, std::nullopt); }
-inline Tensor arange(Scalar start, std::optional<Scalar> stop = std::nullopt, Scalar step = 1, std::optional<DType> dtype = std::nullopt,
-                     std::optional<Device> device = std::nullopt) {
+inline Tensor arange(Scalar start, std::optional<Scalar> stop = std::nullopt, Scalar step = 1,
+                     std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt) {
   return Arange::call(start, stop, step, dtype, device);
 }
 inline Tensor linspace(double start, double stop, std::int64_t num, std::optional<DType> dtype = std::nullopt,

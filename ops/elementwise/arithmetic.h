@@ -96,11 +96,12 @@ struct Negative : Unary<Negative> {
 };
 
 struct FloorDivide : Binary<FloorDivide> {
-  static constexpr OpInfo info{.name = "floor_divide",
-                               .doc = "The quotient rounded towards minus infinity, as Python's a // b. An integer divided by 0 gives 0.",
-                               .example = "floor_divide(full([2], 7), 2)",
-                               .reference = "np.floor_divide(a, b)",
-                               .dtypes = Real};
+  static constexpr OpInfo info{
+      .name = "floor_divide",
+      .doc = "The quotient rounded towards minus infinity, as Python's a // b. An integer divided by 0 gives 0.",
+      .example = "floor_divide(full([2], 7), 2)",
+      .reference = "np.floor_divide(a, b)",
+      .dtypes = Real};
   template <class X>
   LM_HD static constexpr X forward(const X& a, const X& b) {
     return floor_divide(a, b);

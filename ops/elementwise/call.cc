@@ -3,8 +3,8 @@
 #include "engine/autograd/primitives.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/launch.h"
-#include "ops/support/checks.h"
 #include "ops/movement/cast.h"
+#include "ops/support/checks.h"
 
 // From a call with operands to a kernel, and the one layer that records all elementwise operators.
 
@@ -37,7 +37,8 @@ DType compute_dtype(const ElementwiseOp& op, std::span<const Operand* const> ope
     if (operands[i]->is_number()) dtype = with_number(dtype, operands[i]->number().kind());
   }
   if (op.info->dtypes.contains(dtype)) return dtype;
-  if (!is_differentiable(dtype) && op.info->dtypes.contains(kDefaultFloat) && (op.info->dtypes & Integral).empty()) return kDefaultFloat;
+  if (!is_differentiable(dtype) && op.info->dtypes.contains(kDefaultFloat) && (op.info->dtypes & Integral).empty())
+    return kDefaultFloat;
   fail<TypeError>("[", op.info->name, "] does not take dtype ", dtype);
 }
 
@@ -77,7 +78,8 @@ Tensor compute(const ElementwiseOp& op, std::span<const Tensor* const> operands)
     out = empty(operands[0]->shape(), dtype, device);
   } else {
     Dims shape = operands[0]->shape();
-    for (std::size_t i = 1; i < operands.size(); ++i) shape = broadcast_shapes(shape, operands[i]->shape(), op.info->name);
+    for (std::size_t i = 1; i < operands.size(); ++i)
+      shape = broadcast_shapes(shape, operands[i]->shape(), op.info->name);
     out = empty(shape, dtype, device);
   }
   launch_elementwise(op, -1, operands, out, first.dtype());
@@ -124,18 +126,20 @@ struct Elementwise : Function<Elementwise> {
     TensorList grads(inputs);
     for (std::size_t i = 0; i < inputs; ++i) {
       if (!autograd::is_needed(ctx.node()->edges()[i])) continue;
-      grads[i] = autograd::is_grad_enabled() || !has_fused_backward(op, static_cast<int>(i)) ? op.formulas[i](operands.data())
-                                                                                            : fused_gradient(op, i, operands, dy);
+      grads[i] = autograd::is_grad_enabled() || !has_fused_backward(op, static_cast<int>(i))
+                     ? op.formulas[i](operands.data())
+                     : fused_gradient(op, i, operands, dy);
       if (ctx.input_metas.empty()) continue;
-      if (grads[i].shape() != ctx.input_metas[i].shape) grads[i] = autograd::primitives().sum_to(grads[i], ctx.input_metas[i].shape);
+      if (grads[i].shape() != ctx.input_metas[i].shape)
+        grads[i] = autograd::primitives().sum_to(grads[i], ctx.input_metas[i].shape);
       grads[i] = to_device(grads[i], ctx.input_metas[i].device);
     }
     return grads;
   }
 
  private:
-  static Tensor fused_gradient(const ElementwiseOp& op, std::size_t i, const std::array<Tensor, StridedLoop::kMaxOperands>& operands,
-                               const Tensor& dy) {
+  static Tensor fused_gradient(const ElementwiseOp& op, std::size_t i,
+                               const std::array<Tensor, StridedLoop::kMaxOperands>& operands, const Tensor& dy) {
     std::array<const Tensor*, StridedLoop::kMaxOperands> read;
     std::size_t count = 0;
     for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -156,7 +160,8 @@ class Converted {
       return;
     }
     const Tensor& x = operand.tensor();
-    if (mask && x.dtype() != DType::Bool) fail<TypeError>("[", op.info->name, "] condition must be bool, got ", x.dtype());
+    if (mask && x.dtype() != DType::Bool)
+      fail<TypeError>("[", op.info->name, "] condition must be bool, got ", x.dtype());
     if (mask || x.dtype() == dtype) {
       given_ = &x;
     } else {
@@ -185,7 +190,8 @@ template <class... Operands>
 Tensor call(const ElementwiseOp& op, const Operands&... operands) {
   const std::array<const Operand*, sizeof...(Operands)> list{&operands...};
   for (const Operand* operand : list) {
-    if (!operand->is_number() && !operand->tensor().defined()) fail<ValueError>("[", op.info->name, "] got an undefined tensor");
+    if (!operand->is_number() && !operand->tensor().defined())
+      fail<ValueError>("[", op.info->name, "] got an undefined tensor");
   }
   const DType dtype = compute_dtype(op, list);
   check_devices(op, list);
@@ -198,6 +204,8 @@ Tensor call(const ElementwiseOp& op, const Operands&... operands) {
 
 Tensor call_elementwise(const ElementwiseOp& op, const Operand& a) { return call(op, a); }
 Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b) { return call(op, a, b); }
-Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b, const Operand& c) { return call(op, a, b, c); }
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b, const Operand& c) {
+  return call(op, a, b, c);
+}
 
 }  // namespace lamella

@@ -1,6 +1,5 @@
 #include "ops/elementwise/clip.h"
 
-
 namespace lamella {
 
 Tensor Clip::call(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max) {

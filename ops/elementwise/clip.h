@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "ops/elementwise/compare.h"
 #include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/compare.h"
 #include "ops/elementwise/extrema.h"
 #include "ops/elementwise/where.h"
 
@@ -37,11 +37,13 @@ struct ClipBetween : Ternary<ClipBetween> {
 };
 
 struct Clip {
-  static constexpr OpInfo info{.name = "clip",
-                               .doc = "x limited to [min, max]; a bound of None does not limit. The gradient passes where x is within the bounds.",
-                               .parameters = "x, /, min=None, max=None",
-                               .example = "clip(full([2], 5.0), 0.0, 1.0)",
-                               .dtypes = Real};
+  static constexpr OpInfo info{
+      .name = "clip",
+      .doc =
+          "x limited to [min, max]; a bound of None does not limit. The gradient passes where x is within the bounds.",
+      .parameters = "x, /, min=None, max=None",
+      .example = "clip(full([2], 5.0), 0.0, 1.0)",
+      .dtypes = Real};
   static Tensor call(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max);
 };
 

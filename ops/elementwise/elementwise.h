@@ -44,8 +44,8 @@ Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand
 
 /// An elementwise operator of one tensor: `forward(x)` and, where it is differentiable, `backward(x, y, dy)`.
 ///
-/// Formulas are templates over the operand type: a vector register in a CPU loop, a lane of a CUDA thread, a Tensor in a second
-/// derivative. What backward does not name is not saved.
+/// Formulas are templates over the operand type: a vector register in a CPU loop, a lane of a CUDA thread, a Tensor in
+/// a second derivative. What backward does not name is not saved.
 template <class Op>
 struct Unary {
   static constexpr int kInputs = 1;

@@ -5,11 +5,12 @@
 namespace lamella {
 
 struct Maximum : Binary<Maximum> {
-  static constexpr OpInfo info{.name = "maximum",
-                               .doc = "The larger operand; NaN if one of them is. Equal operands get half of the gradient each.",
-                               .example = "maximum(full([2], 1), full([2], 2))",
-                               .reference = "np.maximum(a, b)",
-                               .dtypes = Real | Boolean};
+  static constexpr OpInfo info{
+      .name = "maximum",
+      .doc = "The larger operand; NaN if one of them is. Equal operands get half of the gradient each.",
+      .example = "maximum(full([2], 1), full([2], 2))",
+      .reference = "np.maximum(a, b)",
+      .dtypes = Real | Boolean};
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return maximum(a, b);
@@ -25,11 +26,12 @@ struct Maximum : Binary<Maximum> {
 };
 
 struct Minimum : Binary<Minimum> {
-  static constexpr OpInfo info{.name = "minimum",
-                               .doc = "The smaller operand; NaN if one of them is. Equal operands get half of the gradient each.",
-                               .example = "minimum(full([2], 1), full([2], 2))",
-                               .reference = "np.minimum(a, b)",
-                               .dtypes = Real | Boolean};
+  static constexpr OpInfo info{
+      .name = "minimum",
+      .doc = "The smaller operand; NaN if one of them is. Equal operands get half of the gradient each.",
+      .example = "minimum(full([2], 1), full([2], 2))",
+      .reference = "np.minimum(a, b)",
+      .dtypes = Real | Boolean};
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return minimum(a, b);

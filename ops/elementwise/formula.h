@@ -98,7 +98,8 @@ using ForwardResult = decltype(apply_forward<Op>(std::declval<detail::TypeSource
 
 /// The operands of kernel `W`: all inputs for the forward one (-1), what the formula reads for the gradient of input W.
 template <class Op, int W>
-inline constexpr unsigned kKernelOperands = W < 0 ? (1u << Op::kInputs) - 1 : kReads<Op, W < 0 ? 0 : W>;
+inline constexpr unsigned kKernelOperands = W < 0 ? (1u << Op::kInputs) - 1 : kReads < Op,
+                          W<0 ? 0 : W>;
 
 /// The position of operand I among those in `mask`.
 constexpr int operand_slot(unsigned mask, int i) { return std::popcount(mask & ((1u << i) - 1)); }

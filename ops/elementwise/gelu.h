@@ -9,12 +9,13 @@ namespace lamella {
 
 /// x times the normal distribution function of x (Hendrycks and Gimpel, 2016, "Gaussian Error Linear Units").
 struct GeluErf : Unary<GeluErf> {
-  static constexpr OpInfo info{.name = "gelu_erf",
-                               .doc = "x * Phi(x), with the distribution function Phi of the standard normal distribution.",
-                               .example = "gelu_erf(full([2], 0.5))",
-                               .reference = "0.5 * x * (1 + sp.erf(x / np.sqrt(2)))",
-                               .dtypes = Floating,
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "gelu_erf",
+      .doc = "x * Phi(x), with the distribution function Phi of the standard normal distribution.",
+      .example = "gelu_erf(full([2], 0.5))",
+      .reference = "0.5 * x * (1 + sp.erf(x / np.sqrt(2)))",
+      .dtypes = Floating,
+      .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
     return 0.5 * x * (1 + erf(0.70710678118654752440 * x));
@@ -27,12 +28,13 @@ struct GeluErf : Unary<GeluErf> {
 
 /// The approximation by tanh that the same paper gives.
 struct GeluTanh : Unary<GeluTanh> {
-  static constexpr OpInfo info{.name = "gelu_tanh",
-                               .doc = "The approximation of gelu by tanh: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).",
-                               .example = "gelu_tanh(full([2], 0.5))",
-                               .reference = "0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))",
-                               .dtypes = Floating,
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "gelu_tanh",
+      .doc = "The approximation of gelu by tanh: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).",
+      .example = "gelu_tanh(full([2], 0.5))",
+      .reference = "0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))",
+      .dtypes = Floating,
+      .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
     return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));

@@ -47,7 +47,8 @@ void run_flat(LoopKernel kernel, const Loop& whole, const StridedLoop& all, cons
   });
 }
 
-/// Rows are the combinations of all axes but the last. A part covers whole runs of rows along the second last axis where it can.
+/// Rows are the combinations of all axes but the last. A part covers whole runs of rows along the second last axis
+/// where it can.
 void run_rows(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes) {
   const int outer_axes = all.axes - 2;
   std::int64_t blocks = 1;
@@ -147,7 +148,8 @@ bool has_fused_backward(const ElementwiseOp& op, int wrt) {
   return op.reads[static_cast<std::size_t>(wrt)] != 1u << (op.inputs + 1);
 }
 
-void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType dtype) {
+void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
+                        DType dtype) {
   if (out.device().is_meta() || out.numel() == 0) return;
   const StridedLoop loop = make_strided_loop(operands, out);
   if (!out.device().is_cpu()) {
@@ -165,7 +167,8 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   }
   ElementSizes sizes;
   sizes.out = static_cast<std::int64_t>(item_size(out.dtype()));
-  for (std::size_t k = 0; k < operands.size(); ++k) sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));
   if (loop.axes == 1) {
     run_flat(kernel, inner, loop, sizes);
   } else {

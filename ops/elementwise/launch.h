@@ -6,8 +6,8 @@
 
 namespace lamella {
 
-/// An elementwise loop over up to kMaxAxes axes, with neighboring axes merged where all strides allow. Strides in elements; axis 0 is
-/// the outermost.
+/// An elementwise loop over up to kMaxAxes axes, with neighboring axes merged where all strides allow. Strides in
+/// elements; axis 0 is the outermost.
 struct StridedLoop {
   static constexpr int kMaxAxes = 16;
   static constexpr int kMaxOperands = 5;
@@ -28,14 +28,16 @@ struct StridedLoop {
 StridedLoop make_strided_loop(std::span<const Tensor* const> operands, const Tensor& out);
 
 /// Runs kernel `wrt` of an operator (-1: forward) on a device other than the CPU. `dtype` is that of the inputs.
-using ElementwiseLauncher = void (*)(const ElementwiseOp& op, int wrt, DType dtype, const StridedLoop& loop, Device device);
+using ElementwiseLauncher = void (*)(const ElementwiseOp& op, int wrt, DType dtype, const StridedLoop& loop,
+                                     Device device);
 
 /// A device's runtime registers its launcher when the library loads.
 void register_elementwise_launcher(DeviceType type, ElementwiseLauncher launcher);
 
-/// Computes `out = kernel(operands)`: each operand broadcasts to out's shape. `operands` are those that the kernel reads, in order.
-/// NotImplementedError where the device or dtype has no kernel.
-void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType dtype);
+/// Computes `out = kernel(operands)`: each operand broadcasts to out's shape. `operands` are those that the kernel
+/// reads, in order. NotImplementedError where the device or dtype has no kernel.
+void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
+                        DType dtype);
 /// Whether there is a kernel for the gradient of input `wrt`; otherwise the formula is run on tensors.
 bool has_fused_backward(const ElementwiseOp& op, int wrt);
 

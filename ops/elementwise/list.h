@@ -25,13 +25,13 @@
 namespace lamella {
 
 /// All elementwise operators: kernels on every device, bindings, docs and tests are made for each of them.
-using ElementwiseOps = OpList<  //
-    Add, Subtract, Multiply, Divide, Negative, FloorDivide, Remainder, Pow,                      // arithmetic
-    Abs, Sign, Square, Reciprocal, Sqrt, Exp, Expm1, Log, Log1p, Log2, Log10, Erf, Sin, Cos,     // functions
-    Relu, Tanh, Sigmoid, GeluErf, GeluTanh,                                                      // activations
-    Floor, Ceil, Trunc, Round, Maximum, Minimum, ClipBetween, Where,                             // rounding and choice
-    Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, IsNan, IsInf, IsFinite,             // comparison
-    LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot // logic
+using ElementwiseOps = OpList<                                                                    //
+    Add, Subtract, Multiply, Divide, Negative, FloorDivide, Remainder, Pow,                       // arithmetic
+    Abs, Sign, Square, Reciprocal, Sqrt, Exp, Expm1, Log, Log1p, Log2, Log10, Erf, Sin, Cos,      // functions
+    Relu, Tanh, Sigmoid, GeluErf, GeluTanh,                                                       // activations
+    Floor, Ceil, Trunc, Round, Maximum, Minimum, ClipBetween, Where,                              // rounding and choice
+    Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, IsNan, IsInf, IsFinite,              // comparison
+    LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot  // logic
     >;
 
 }  // namespace lamella

@@ -6,7 +6,9 @@ namespace lamella {
 
 struct Pow : Binary<Pow> {
   static constexpr OpInfo info{.name = "pow",
-                               .doc = "a to the power b. Negative integer powers of integers give 0 (except of 1 and -1). d/db is 0 where a is 0 and b is not negative.",
+                               .doc =
+                                   "a to the power b. Negative integer powers of integers give 0 (except of 1 and -1). "
+                                   "d/db is 0 where a is 0 and b is not negative.",
                                .example = "pow(full([2], 1), full([2], 2))",
                                .reference = "np.power(a, b)",
                                .dtypes = Numeric,

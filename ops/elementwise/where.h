@@ -26,6 +26,8 @@ struct Where : Ternary<Where> {
   }
 };
 
-inline Tensor where(const Operand& condition, const Operand& a, const Operand& b) { return Where::call(condition, a, b); }
+inline Tensor where(const Operand& condition, const Operand& a, const Operand& b) {
+  return Where::call(condition, a, b);
+}
 
 }  // namespace lamella

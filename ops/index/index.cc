@@ -72,7 +72,8 @@ IndexItems with_positions(const Tensor& x, const IndexItems& items) {
     }
     for (std::size_t k = 0; k < tensor.ndim(); ++k) {
       if (tensor.shape()[k] != x.shape()[axis + k]) {
-        fail<IndexError>("[index] a bool index of shape ", tensor.shape(), " does not fit axes from ", axis, " of shape ", x.shape());
+        fail<IndexError>("[index] a bool index of shape ", tensor.shape(), " does not fit axes from ", axis,
+                         " of shape ", x.shape());
       }
     }
     for (Tensor& positions : nonzero(tensor)) result.emplace_back(std::move(positions));
@@ -170,7 +171,8 @@ void write_picks(const Tensor& x, const Picks& picks, const Tensor& value) {
   const std::size_t picked = picks.axes.size();
   const Dims order = final_order(picks, front.ndim() - picked);
   Dims inverse(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   const Tensor source = permute_dims(value, inverse);  // picked axes in front
   const auto* row = rows.data<std::int64_t>();
   const Dims row_shape(front.shape().begin() + picked, front.shape().end());
@@ -190,7 +192,8 @@ void write_picks(const Tensor& x, const Picks& picks, const Tensor& value) {
       rest %= picked_strides[axis];
     }
     const Dims source_strides(source.strides().begin() + picks.shape.size(), source.strides().end());
-    write_values(make_view(front, row_shape, row_strides, target), make_view(source, row_shape, source_strides, from), "setitem");
+    write_values(make_view(front, row_shape, row_strides, target), make_view(source, row_shape, source_strides, from),
+                 "setitem");
   }
 }
 
@@ -228,7 +231,8 @@ void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
 struct SetItemFn : Function<SetItemFn> {
   static constexpr std::string_view name = "setitem";
 
-  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& value, const std::shared_ptr<const Assignment>& assignment) {
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& value,
+                        const std::shared_ptr<const Assignment>& assignment) {
     ctx.state<std::shared_ptr<const Assignment>>() = assignment;
     write(x, assignment->items, value);
     ctx.mark_dirty(x);

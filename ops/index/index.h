@@ -24,17 +24,17 @@ struct NewAxis {};
 using IndexItem = std::variant<std::int64_t, Slice, Ellipsis, NewAxis, Tensor>;
 using IndexItems = std::vector<IndexItem>;
 
-/// x[items], with numpy's meaning. Integers, slices, `...` and None give a view. With a tensor among the items the result is a copy:
-/// tensors of integers (and plain integers beside them) are broadcast together and pick elements, a bool tensor picks where it is true;
-/// the picked axes stand where the tensors stood if those are neighbors, and in front otherwise. Gradients of elements picked several
-/// times are summed, in the order of the picks.
+/// x[items], with numpy's meaning. Integers, slices, `...` and None give a view. With a tensor among the items the
+/// result is a copy: tensors of integers (and plain integers beside them) are broadcast together and pick elements, a
+/// bool tensor picks where it is true; the picked axes stand where the tensors stood if those are neighbors, and in
+/// front otherwise. Gradients of elements picked several times are summed, in the order of the picks.
 ///
-/// IndexError for too many items and for an index out of range, naming the index, the axis and its size; TypeError for a tensor that
-/// is neither integer nor bool.
+/// IndexError for too many items and for an index out of range, naming the index, the axis and its size; TypeError for
+/// a tensor that is neither integer nor bool.
 Tensor index(const Tensor& x, const IndexItems& items);
 
-/// x[items] = value: writes in place, value broadcast and cast. Of elements picked several times the last pick counts. Recorded where x
-/// or value wants a gradient; RuntimeError for a leaf that does, as for every in-place operator.
+/// x[items] = value: writes in place, value broadcast and cast. Of elements picked several times the last pick counts.
+/// Recorded where x or value wants a gradient; RuntimeError for a leaf that does, as for every in-place operator.
 void set_index(const Tensor& x, const IndexItems& items, const Operand& value);
 
 }  // namespace lamella

@@ -14,8 +14,8 @@ namespace {
 }
 
 /// Adds index * stride to `rows`, in one pass with the check.
-void add_picks(const Tensor& index, std::int64_t size, std::int64_t axis, std::int64_t stride, const Tensor& rows, const char* op,
-               std::int64_t lowest) {
+void add_picks(const Tensor& index, std::int64_t size, std::int64_t axis, std::int64_t stride, const Tensor& rows,
+               const char* op, std::int64_t lowest) {
   const auto* from = index.data<std::int64_t>();
   auto* to = rows.data<std::int64_t>();
   for (std::int64_t i = 0; i < rows.numel(); ++i) {
@@ -33,7 +33,8 @@ Tensor as_index(const Tensor& index, const char* op) {
   return cast(index, DType::Int64);
 }
 
-Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes, const char* op, NegativeIndex negative) {
+Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes, const char* op,
+                 NegativeIndex negative) {
   const autograd::NoGrad no_grad;
   const Device device = indices[0].device();
   const Dims shape = indices[0].shape();
@@ -48,7 +49,8 @@ Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes,
     } else {
       // Elsewhere as a composition: the check costs one transfer, so it looks at the extremes only.
       const Tensor bad = to_device(any((flat < lowest) | (flat >= sizes[k])), kCPU);
-      if (*bad.data<bool>()) fail<IndexError>("[", op, "] an index is out of range for axis ", axes[k], " of size ", sizes[k]);
+      if (*bad.data<bool>())
+        fail<IndexError>("[", op, "] an index is out of range for axis ", axes[k], " of size ", sizes[k]);
       rows = rows + where(flat < 0, flat + sizes[k], flat) * stride;
     }
     stride *= sizes[k];

@@ -8,7 +8,9 @@
 namespace lamella {
 namespace {
 
-std::int64_t clamp(std::int64_t value, std::int64_t low, std::int64_t high) { return std::min(std::max(value, low), high); }
+std::int64_t clamp(std::int64_t value, std::int64_t low, std::int64_t high) {
+  return std::min(std::max(value, low), high);
+}
 
 /// A slice of an axis of `size` elements, by the rules of Python's slice.indices().
 Region::Axis read_slice(const Slice& slice, std::int64_t source, std::int64_t size) {
@@ -26,7 +28,9 @@ Region::Axis read_slice(const Slice& slice, std::int64_t source, std::int64_t si
   // Unsigned, because a step of the smallest integer has no negation.
   if (step > 0 && stop > start) count = (stop - start - 1) / step + 1;
   if (step < 0 && stop < start) {
-    count = static_cast<std::int64_t>(static_cast<std::uint64_t>(start - stop - 1) / (0 - static_cast<std::uint64_t>(step))) + 1;
+    count = static_cast<std::int64_t>(static_cast<std::uint64_t>(start - stop - 1) /
+                                      (0 - static_cast<std::uint64_t>(step))) +
+            1;
   }
   return {source, count > 0 ? start : 0, count > 1 ? step : 1, count, true};
 }
@@ -109,7 +113,8 @@ Region basic_region(DimsView shape, const IndexItems& items) {
   }
   if (ellipses > 1) fail<IndexError>("[index] an index can have only one ellipsis ('...')");
   if (consumed > shape.size()) {
-    fail<IndexError>("[index] ", consumed, " indices for a tensor with ", shape.size(), shape.size() == 1 ? " axis" : " axes");
+    fail<IndexError>("[index] ", consumed, " indices for a tensor with ", shape.size(),
+                     shape.size() == 1 ? " axis" : " axes");
   }
   Region region;
   std::int64_t axis = 0;

@@ -5,8 +5,8 @@
 
 namespace lamella {
 
-/// The part of a tensor that basic indexing picks, described by its axes, so that it can be found again in a tensor of the same shape
-/// with other strides.
+/// The part of a tensor that basic indexing picks, described by its axes, so that it can be found again in a tensor of
+/// the same shape with other strides.
 struct Region {
   struct Axis {
     std::int64_t source;  ///< the axis of the tensor; -1 for a new axis

@@ -24,7 +24,8 @@ const RowKernels& kernels_of(Device device, const char* op) {
 
 template <std::size_t kBytes>
 void gather_small(const char* x, const std::int64_t* rows, std::int64_t begin, std::int64_t end, char* out) {
-  for (std::int64_t i = begin; i < end; ++i) std::memcpy(out + i * static_cast<std::int64_t>(kBytes), x + rows[i] * static_cast<std::int64_t>(kBytes), kBytes);
+  for (std::int64_t i = begin; i < end; ++i)
+    std::memcpy(out + i * static_cast<std::int64_t>(kBytes), x + rows[i] * static_cast<std::int64_t>(kBytes), kBytes);
 }
 
 void gather_cpu(const Tensor& x, const Tensor& rows, const Tensor& out) {
@@ -35,19 +36,20 @@ void gather_cpu(const Tensor& x, const Tensor& rows, const Tensor& out) {
   auto* to = static_cast<char*>(out.raw_data());
   const auto* row = rows.data<std::int64_t>();
   const HostRelease release(count * width);
-  parallel_for(0, count, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, width)), [&](std::int64_t begin, std::int64_t end) {
-    // A row of one element is the common case of picking elements: copies of known size need no call.
-    switch (row_bytes) {
-      case 4:
-        return gather_small<4>(from, row, begin, end, to);
-      case 8:
-        return gather_small<8>(from, row, begin, end, to);
-      default:
-        for (std::int64_t i = begin; i < end; ++i) {
-          std::memcpy(to + i * row_bytes, from + row[i] * row_bytes, static_cast<std::size_t>(row_bytes));
-        }
-    }
-  });
+  parallel_for(0, count, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, width)),
+               [&](std::int64_t begin, std::int64_t end) {
+                 // A row of one element is the common case of picking elements: copies of known size need no call.
+                 switch (row_bytes) {
+                   case 4:
+                     return gather_small<4>(from, row, begin, end, to);
+                   case 8:
+                     return gather_small<8>(from, row, begin, end, to);
+                   default:
+                     for (std::int64_t i = begin; i < end; ++i) {
+                       std::memcpy(to + i * row_bytes, from + row[i] * row_bytes, static_cast<std::size_t>(row_bytes));
+                     }
+                 }
+               });
 }
 
 void scatter_cpu(const Tensor& x, const Tensor& rows, const Tensor& out) {
@@ -59,13 +61,14 @@ void scatter_cpu(const Tensor& x, const Tensor& rows, const Tensor& out) {
     const T* from = x.data<T>();
     T* to = out.data<T>();
     // Threads share columns, not rows: each element is summed by one thread, in the order of the picks.
-    parallel_for(0, width, std::max<std::int64_t>(64, kGrain / std::max<std::int64_t>(1, count)), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        const T* source = from + i * width;
-        T* target = to + row[i] * width;
-        for (std::int64_t k = begin; k < end; ++k) target[k] += source[k];
-      }
-    });
+    parallel_for(0, width, std::max<std::int64_t>(64, kGrain / std::max<std::int64_t>(1, count)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = 0; i < count; ++i) {
+                     const T* source = from + i * width;
+                     T* target = to + row[i] * width;
+                     for (std::int64_t k = begin; k < end; ++k) target[k] += source[k];
+                   }
+                 });
   });
 }
 
@@ -84,8 +87,9 @@ struct GatherFn : Function<GatherFn> {
     if (out.device().is_cpu()) {
       gather_cpu(matrix, rows, out);
     } else {
-      kernels_of(out.device(), "index").gather(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(),
-                                               x.shape()[1], out.raw_data());
+      kernels_of(out.device(), "index")
+          .gather(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(), x.shape()[1],
+                  out.raw_data());
     }
     return out;
   }
@@ -106,19 +110,26 @@ struct ScatterFn : Function<ScatterFn> {
     if (out.device().is_cpu()) {
       scatter_cpu(matrix, rows, out);
     } else {
-      kernels_of(out.device(), "index").scatter(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(),
-                                                x.shape()[1], out.raw_data(), count);
+      kernels_of(out.device(), "index")
+          .scatter(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(), x.shape()[1],
+                   out.raw_data(), count);
     }
     return out;
   }
-  static TensorList backward(Context& ctx, const Tensor& dy) { return {gather_rows(dy, ctx.saved_tensors<1>()[0]), Tensor()}; }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    return {gather_rows(dy, ctx.saved_tensors<1>()[0]), Tensor()};
+  }
 };
 
 }  // namespace
 
-void register_row_kernels(DeviceType type, RowKernels kernels) { device_kernels[static_cast<std::size_t>(type)] = kernels; }
+void register_row_kernels(DeviceType type, RowKernels kernels) {
+  device_kernels[static_cast<std::size_t>(type)] = kernels;
+}
 
 Tensor gather_rows(const Tensor& x, const Tensor& rows) { return GatherFn::apply(x, rows); }
-Tensor scatter_rows(const Tensor& x, const Tensor& rows, std::int64_t count) { return ScatterFn::apply(x, rows, count); }
+Tensor scatter_rows(const Tensor& x, const Tensor& rows, std::int64_t count) {
+  return ScatterFn::apply(x, rows, count);
+}
 
 }  // namespace lamella

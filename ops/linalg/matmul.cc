@@ -54,7 +54,8 @@ Tensor Matmul::call(const Tensor& a, const Tensor& b) {
   }
   const std::int64_t inner = b.shape()[b.ndim() == 1 ? 0 : b.ndim() - 2];
   if (a.shape().back() != inner) {
-    fail<ValueError>("[matmul] inner sizes ", a.shape().back(), " and ", inner, " differ (a: ", a.shape(), ", b: ", b.shape(), ")");
+    fail<ValueError>("[matmul] inner sizes ", a.shape().back(), " and ", inner, " differ (a: ", a.shape(),
+                     ", b: ", b.shape(), ")");
   }
   const DType dtype = promote_types(a.dtype(), b.dtype());
   if (a.dtype() != dtype || b.dtype() != dtype) return call(cast(a, dtype), cast(b, dtype));

@@ -6,14 +6,16 @@
 namespace lamella {
 
 struct Matmul {
-  static constexpr OpInfo info{.name = "matmul",
-                               .doc = "The matrix product over the last two axes of a and b, whose other axes broadcast. A tensor with one "
-                                      "axis is taken for a row on the left and for a column on the right, and that axis is then left out of "
-                                      "the result. Gradients: da = dy @ b.mT and db = a.mT @ dy, summed over broadcast axes.",
-                               .parameters = "a, b, /",
-                               .example = "matmul(ones([2, 3]), ones([3, 4]))",
-                               .reference = "np.matmul(a, b)",
-                               .dtypes = Numeric};
+  static constexpr OpInfo info{
+      .name = "matmul",
+      .doc =
+          "The matrix product over the last two axes of a and b, whose other axes broadcast. A tensor with one "
+          "axis is taken for a row on the left and for a column on the right, and that axis is then left out of "
+          "the result. Gradients: da = dy @ b.mT and db = a.mT @ dy, summed over broadcast axes.",
+      .parameters = "a, b, /",
+      .example = "matmul(ones([2, 3]), ones([3, 4]))",
+      .reference = "np.matmul(a, b)",
+      .dtypes = Numeric};
   static Tensor call(const Tensor& a, const Tensor& b);
 };
 

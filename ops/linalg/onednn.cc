@@ -11,7 +11,8 @@
 namespace lamella::detail {
 namespace {
 
-/// What a primitive was made for. The number of threads is part of it: a child of fork() must not use one that counts on its parent's.
+/// What a primitive was made for. The number of threads is part of it: a child of fork() must not use one that counts
+/// on its parent's.
 struct Key {
   std::int64_t m, k, n, batches;
   std::int64_t a_row, a_column, a_batch;
@@ -24,10 +25,11 @@ struct Key {
 
 struct KeyHash {
   std::size_t operator()(const Key& key) const noexcept {
-    const std::int64_t values[] = {key.m,      key.k,     key.n,        key.batches, key.a_row,   key.a_column,
+    const std::int64_t values[] = {key.m,       key.k,     key.n,        key.batches, key.a_row,   key.a_column,
                                    key.a_batch, key.b_row, key.b_column, key.b_batch, key.threads, key.bias};
     std::size_t hash = 0;
-    for (const std::int64_t value : values) hash = (hash ^ static_cast<std::size_t>(value)) * 0x9E3779B97F4A7C15u + (hash >> 29);
+    for (const std::int64_t value : values)
+      hash = (hash ^ static_cast<std::size_t>(value)) * 0x9E3779B97F4A7C15u + (hash >> 29);
     return hash;
   }
 };
@@ -43,7 +45,8 @@ class Product {
   Product(const MatrixView& a, const MatrixView& b, bool bias, std::int64_t batches)
       : Product(describe(a, batches), describe(b, batches),
                 batches == 1 ? dense({a.rows, b.columns}) : dense({batches, a.rows, b.columns}),
-                bias ? dense(batches == 1 ? dnnl::memory::dims{1, b.columns} : dnnl::memory::dims{1, 1, b.columns}) : dnnl::memory::desc()) {}
+                bias ? dense(batches == 1 ? dnnl::memory::dims{1, b.columns} : dnnl::memory::dims{1, 1, b.columns})
+                     : dnnl::memory::desc()) {}
 
   void run(const MatrixView& a, const MatrixView& b, const float* bias, float* c, dnnl::stream& stream) {
     a_.set_data_handle(const_cast<void*>(a.data));
@@ -121,11 +124,13 @@ class Cache {
 
 void onednn_product(const MatrixView& a, const MatrixView& b, const float* bias, float* c, std::int64_t batches) {
   thread_local Cache cache;
-  // Waking another thread costs what a core needs for this much, and far more where the core is busy with something else.
+  // Waking another thread costs what a core needs for this much, and far more where the core is busy with something
+  // else.
   constexpr std::int64_t kWorthSharing = 1'000'000;
   const bool small = a.rows * a.columns * b.columns * batches < kWorthSharing;
   const int threads = share_thread_count(small ? 1 : std::numeric_limits<int>::max());
-  const Key key{a.rows, a.columns, b.columns, batches, a.row, a.column, a.batch, b.row, b.column, b.batch, threads, bias ? 1 : 0};
+  const Key key{a.rows,  a.columns, b.columns, batches, a.row,   a.column,
+                a.batch, b.row,     b.column,  b.batch, threads, bias ? 1 : 0};
   try {
     cache.get(key, a, b, bias != nullptr, batches).run(a, b, bias, c, cache.stream);
   } catch (const dnnl::error& error) {

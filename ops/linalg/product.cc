@@ -18,8 +18,8 @@ using detail::MatrixView;
 
 /// Multiplications up to which our own loop is faster than a call of a library.
 constexpr std::int64_t kSmallProduct = 16 * 16 * 16;
-constexpr std::int64_t kGrain = 32768;     // multiplications that one thread takes at a time, in our own loop
-constexpr std::int64_t kRowBlock = 128;    // rows that one thread takes at a time, in Eigen
+constexpr std::int64_t kGrain = 32768;   // multiplications that one thread takes at a time, in our own loop
+constexpr std::int64_t kRowBlock = 128;  // rows that one thread takes at a time, in Eigen
 
 /// A matrix whose rows or whose columns lie one after the other without overlap.
 bool is_readable(const Tensor& x) {
@@ -27,7 +27,8 @@ bool is_readable(const Tensor& x) {
   const std::int64_t columns = x.size(-1);
   const std::int64_t row = x.strides()[x.ndim() - 2];
   const std::int64_t column = x.strides()[x.ndim() - 1];
-  return ((columns == 1 || column == 1) && (rows == 1 || row >= columns)) || ((rows == 1 || row == 1) && (columns == 1 || column >= rows));
+  return ((columns == 1 || column == 1) && (rows == 1 || row >= columns)) ||
+         ((rows == 1 || row == 1) && (columns == 1 || column >= rows));
 }
 
 /// The matrix at the front of x; strides of axes of size 1 are made up.
@@ -165,7 +166,8 @@ void product_on_cpu(Tensor a, Tensor b, const Tensor& bias, const Tensor& out, c
   for_each_matrix(0, batches, [&](const cpu::MatmulArgs& all) {
     parallel_for(0, all.m, kRowBlock, [&](std::int64_t first, std::int64_t last) {
       // Blocks of a fixed size, so that the bits do not depend on how many threads share them.
-      for (std::int64_t row = first; row < last; row += kRowBlock) kernel(part_of(all, row, std::min(row + kRowBlock, last), item));
+      for (std::int64_t row = first; row < last; row += kRowBlock)
+        kernel(part_of(all, row, std::min(row + kRowBlock, last), item));
     });
   });
 }

@@ -7,16 +7,17 @@ namespace lamella {
 /// Whether matrix products of this dtype have a kernel on the CPU: float32, float64, int32 and int64.
 inline constexpr DTypeSet kProductDTypes{DType::Int32, DType::Int64, DType::Float32, DType::Float64};
 
-/// out = a @ b + bias, for batches of matrices [.., m, k] and [.., k, n] whose leading axes broadcast to those of `out`, which is
-/// contiguous; `bias` has the shape [n], or is undefined. Not recorded; nothing happens on meta.
+/// out = a @ b + bias, for batches of matrices [.., m, k] and [.., k, n] whose leading axes broadcast to those of
+/// `out`, which is contiguous; `bias` has the shape [n], or is undefined. Not recorded; nothing happens on meta.
 ///
-/// On the CPU small products and those of integers are ours, float32 goes to oneDNN where the library was built with it, everything
-/// else to Eigen. Transposed matrices are read in place.
+/// On the CPU small products and those of integers are ours, float32 goes to oneDNN where the library was built with
+/// it, everything else to Eigen. Transposed matrices are read in place.
 void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
 
 namespace detail {
 
-/// One matrix, or a batch of them at equal steps (0: always the same one). Strides in elements; one of row and column is 1.
+/// One matrix, or a batch of them at equal steps (0: always the same one). Strides in elements; one of row and column
+/// is 1.
 struct MatrixView {
   const void* data = nullptr;
   std::int64_t rows = 0;

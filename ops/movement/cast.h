@@ -8,22 +8,25 @@
 namespace lamella {
 
 struct Cast {
-  static constexpr OpInfo info{.name = "cast",
-                               .doc = "The values of x in another dtype; x itself where it has that dtype already. Floating values "
-                                      "become integers by truncation; those that do not fit become the nearest that do, and NaN becomes 0. "
-                                      "Whatever is not 0 becomes True. The gradient is cast back.",
-                               .parameters = "x, dtype",
-                               .example = "cast(ones([2]), 'int32')",
-                               .reference = "x.astype(dtype)"};
+  static constexpr OpInfo info{
+      .name = "cast",
+      .doc =
+          "The values of x in another dtype; x itself where it has that dtype already. Floating values "
+          "become integers by truncation; those that do not fit become the nearest that do, and NaN becomes 0. "
+          "Whatever is not 0 becomes True. The gradient is cast back.",
+      .parameters = "x, dtype",
+      .example = "cast(ones([2]), 'int32')",
+      .reference = "x.astype(dtype)"};
   static Tensor call(const Tensor& x, DType dtype);
 };
 
 struct AsType {
-  static constexpr OpInfo info{.name = "astype",
-                               .doc = "A copy of x in another dtype. With copy=False, x itself where it has that dtype already.",
-                               .parameters = "x, dtype, /, *, copy=True",
-                               .example = "astype(ones([2]), 'int64')",
-                               .reference = "x.astype(dtype)"};
+  static constexpr OpInfo info{
+      .name = "astype",
+      .doc = "A copy of x in another dtype. With copy=False, x itself where it has that dtype already.",
+      .parameters = "x, dtype, /, *, copy=True",
+      .example = "astype(ones([2]), 'int64')",
+      .reference = "x.astype(dtype)"};
   static Tensor call(const Tensor& x, DType dtype, bool copy);
 };
 
@@ -37,20 +40,22 @@ struct Clone {
 };
 
 struct Contiguous {
-  static constexpr OpInfo info{.name = "contiguous",
-                               .doc = "x itself where its elements lie in row-major order, a copy in that order otherwise.",
-                               .parameters = "x, /",
-                               .example = "contiguous(ones([2, 3]).T)",
-                               .reference = "np.ascontiguousarray(x)"};
+  static constexpr OpInfo info{
+      .name = "contiguous",
+      .doc = "x itself where its elements lie in row-major order, a copy in that order otherwise.",
+      .parameters = "x, /",
+      .example = "contiguous(ones([2, 3]).T)",
+      .reference = "np.ascontiguousarray(x)"};
   static Tensor call(const Tensor& x);
 };
 
 struct ToDevice {
-  static constexpr OpInfo info{.name = "to_device",
-                               .doc = "x on another device; x itself where it lies there already. The gradient comes back to x's device.",
-                               .parameters = "x, device, /",
-                               .example = "to_device(ones([2]), 'cpu')",
-                               .reference = "x"};
+  static constexpr OpInfo info{
+      .name = "to_device",
+      .doc = "x on another device; x itself where it lies there already. The gradient comes back to x's device.",
+      .parameters = "x, device, /",
+      .example = "to_device(ones([2]), 'cpu')",
+      .reference = "x"};
   static Tensor call(const Tensor& x, std::optional<Device> device);
 };
 

@@ -56,7 +56,8 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
                       (tensor || x.dtype() != DType::Bool);
   if (direct) {
     Tensor y = tensor ? *tensor : number_tensor(other.number(), x.dtype());
-    if (tensor && !(y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides()) && may_overlap(x, y)) y = clone(y);
+    if (tensor && !(y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides()) && may_overlap(x, y))
+      y = clone(y);
     const Tensor* const operands[] = {&x, &y};
     launch_elementwise(elementwise_op<Op>(), -1, operands, x, x.dtype());
   } else {
@@ -77,7 +78,8 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
 void check_writable(const Tensor& x, const char* op) {
   if (x->storage->read_only) fail<RuntimeError>("[", op, "] the tensor's memory is read-only");
   if (has_repeated_elements(x)) {
-    fail<RuntimeError>("[", op, "] cannot write into a broadcast tensor, whose elements share memory; work on a copy (clone())");
+    fail<RuntimeError>("[", op,
+                       "] cannot write into a broadcast tensor, whose elements share memory; work on a copy (clone())");
   }
 }
 

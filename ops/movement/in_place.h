@@ -8,15 +8,16 @@ namespace lamella {
 
 // Operators that write into their first argument and return it.
 //
-// While gradients are recorded, and one of the arguments wants one, the change is recorded too: the tensor then stands for its new
-// value. That is a RuntimeError for a leaf that wants a gradient and for a tensor that shares its memory with a view. A saved tensor
-// that was overwritten is found when backward reads it.
+// While gradients are recorded, and one of the arguments wants one, the change is recorded too: the tensor then stands
+// for its new value. That is a RuntimeError for a leaf that wants a gradient and for a tensor that shares its memory
+// with a view. A saved tensor that was overwritten is found when backward reads it.
 
 struct AddInPlace {
-  static constexpr OpInfo info{.name = "add_",
-                               .doc = "Adds `other`, broadcast, to x in place. TypeError where the sum's dtype is of a higher kind than x's.",
-                               .parameters = "x, other, /",
-                               .example = "ones([2]).add_(1)"};
+  static constexpr OpInfo info{
+      .name = "add_",
+      .doc = "Adds `other`, broadcast, to x in place. TypeError where the sum's dtype is of a higher kind than x's.",
+      .parameters = "x, other, /",
+      .example = "ones([2]).add_(1)"};
   static Tensor call(const Tensor& x, const Operand& other);
 };
 
@@ -45,10 +46,11 @@ struct DivideInPlace {
 };
 
 struct CopyInPlace {
-  static constexpr OpInfo info{.name = "copy_",
-                               .doc = "Writes the values of `source`, broadcast and cast, into x. The gradient goes to `source` alone.",
-                               .parameters = "x, source, /",
-                               .example = "zeros([2]).copy_(ones([2]))"};
+  static constexpr OpInfo info{
+      .name = "copy_",
+      .doc = "Writes the values of `source`, broadcast and cast, into x. The gradient goes to `source` alone.",
+      .parameters = "x, source, /",
+      .example = "zeros([2]).copy_(ones([2]))"};
   static Tensor call(const Tensor& x, const Operand& source);
 };
 
@@ -61,10 +63,8 @@ struct FillInPlace {
 };
 
 struct ZeroInPlace {
-  static constexpr OpInfo info{.name = "zero_",
-                               .doc = "Sets every element of x to 0.",
-                               .parameters = "x, /",
-                               .example = "ones([2]).zero_()"};
+  static constexpr OpInfo info{
+      .name = "zero_", .doc = "Sets every element of x to 0.", .parameters = "x, /", .example = "ones([2]).zero_()"};
   static Tensor call(const Tensor& x);
 };
 

@@ -27,7 +27,8 @@ SmallVector<Axis, 5> merged_axes(DimsView shape, DimsView to, DimsView from) {
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] != 1) axes.push_back({shape[i], to[i], from[i]});
   }
-  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return std::abs(a.to) > std::abs(b.to); });
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis& a, const Axis& b) { return std::abs(a.to) > std::abs(b.to); });
   SmallVector<Axis, 5> merged;
   for (const Axis& axis : axes) {
     Axis* const last = merged.empty() ? nullptr : &merged.back();
@@ -79,10 +80,10 @@ void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, D
     });
     return;
   }
-  // The second axis of a kernel call is the one along which `from` is densest: a transposition then sees both dense axes.
-  const auto densest = std::min_element(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
-    return std::abs(a.from) < std::abs(b.from);
-  });
+  // The second axis of a kernel call is the one along which `from` is densest: a transposition then sees both dense
+  // axes.
+  const auto densest = std::min_element(
+      axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return std::abs(a.from) < std::abs(b.from); });
   const bool transposed = std::abs(densest->from) < std::abs(all.from_inner);
   const Axis second = transposed ? *densest : axes.back();
   axes.erase(transposed ? densest : axes.end() - 1);
@@ -126,8 +127,9 @@ void write_values(const Tensor& to, const Tensor& from, const char* op) {
   const cpu::MovementKernels& kernels = cpu_kernels().movement;
   const auto to_item = static_cast<std::int64_t>(item_size(to.dtype()));
   const auto from_item = static_cast<std::int64_t>(item_size(from.dtype()));
-  const auto kernel = to.dtype() == from.dtype() ? kernels.copy[std::countr_zero(item_size(to.dtype()))]
-                                                 : kernels.cast[static_cast<std::size_t>(to.dtype())][static_cast<std::size_t>(from.dtype())];
+  const auto kernel = to.dtype() == from.dtype()
+                          ? kernels.copy[std::countr_zero(item_size(to.dtype()))]
+                          : kernels.cast[static_cast<std::size_t>(to.dtype())][static_cast<std::size_t>(from.dtype())];
   if (to.is_contiguous() && from.is_contiguous()) {
     const std::int64_t sizes[] = {to.numel()};
     const std::int64_t to_strides[] = {to_item};

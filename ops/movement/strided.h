@@ -9,7 +9,8 @@ namespace lamella {
 void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, DimsView to_strides, const char* from,
                  DimsView from_strides);
 
-/// Writes from's values, cast, into `to`, which has the same shape and does not overlap `from`. Any device; nothing on meta.
+/// Writes from's values, cast, into `to`, which has the same shape and does not overlap `from`. Any device; nothing on
+/// meta.
 void write_values(const Tensor& to, const Tensor& from, const char* op);
 /// Sets every element of `to` to `value`, cast.
 void write_value(const Tensor& to, Scalar value, const char* op);

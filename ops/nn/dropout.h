@@ -6,13 +6,15 @@
 namespace lamella {
 
 struct Dropout {
-  static constexpr OpInfo info{.name = "dropout",
-                               .doc = "In training, each element becomes 0 with probability p, and the others are divided by 1 - p (Srivastava "
-                                      "et al., 2014, in its inverted form); otherwise x itself.",
-                               .parameters = "x, /, p=0.5, training=True",
-                               .example = "dropout(ones([4]), 0.25)",
-                               .dtypes = Floating,
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "dropout",
+      .doc =
+          "In training, each element becomes 0 with probability p, and the others are divided by 1 - p (Srivastava "
+          "et al., 2014, in its inverted form); otherwise x itself.",
+      .parameters = "x, /, p=0.5, training=True",
+      .example = "dropout(ones([4]), 0.25)",
+      .dtypes = Floating,
+      .method = false};
   /// ValueError for a p outside [0, 1].
   static Tensor call(const Tensor& x, double p, bool training);
 };

@@ -20,7 +20,9 @@ struct LinearLayer : Function<LinearLayer> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
     Tensor out = empty({x.size(0), weight.size(0)}, x.dtype(), x.device());
-    write_product(x, make_view(weight, DimsView{{weight.size(1), weight.size(0)}}, DimsView{{weight.strides()[1], weight.strides()[0]}}),
+    write_product(x,
+                  make_view(weight, DimsView{{weight.size(1), weight.size(0)}},
+                            DimsView{{weight.strides()[1], weight.strides()[0]}}),
                   bias.value_or(Tensor()), out, "linear");
     if (ctx.recording()) ctx.save_for_backward(x, weight);
     return out;
@@ -44,7 +46,8 @@ Tensor Linear::call(const Tensor& x, const Tensor& weight, const std::optional<T
   if (bias) check_defined(*bias, info.name);
   if (weight.ndim() != 2) fail<ValueError>("[linear] weight must have the shape [out, in], got ", weight.shape());
   if (x.ndim() == 0 || x.shape().back() != weight.size(1)) {
-    fail<ValueError>("[linear] the last size of x and weight's differ (x: ", x.shape(), ", weight: ", weight.shape(), ")");
+    fail<ValueError>("[linear] the last size of x and weight's differ (x: ", x.shape(), ", weight: ", weight.shape(),
+                     ")");
   }
   if (bias && (bias->ndim() != 1 || bias->size(0) != weight.size(0))) {
     fail<ValueError>("[linear] bias must have the shape [", weight.size(0), "], got ", bias->shape());

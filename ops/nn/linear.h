@@ -8,14 +8,16 @@
 namespace lamella {
 
 struct Linear {
-  static constexpr OpInfo info{.name = "linear",
-                               .doc = "x @ weight.T + bias, with x of shape [.., in], weight of shape [out, in] and bias of shape [out]. "
-                                      "Gradients: dx = dy @ weight, dweight = dy.T @ x and dbias = the sum of dy, over all leading axes.",
-                               .parameters = "x, weight, bias=None, /",
-                               .example = "linear(ones([2, 3]), ones([4, 3]), zeros([4]))",
-                               .reference = "x @ weight.T + (0 if bias is None else bias)",
-                               .dtypes = Floating,
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "linear",
+      .doc =
+          "x @ weight.T + bias, with x of shape [.., in], weight of shape [out, in] and bias of shape [out]. "
+          "Gradients: dx = dy @ weight, dweight = dy.T @ x and dbias = the sum of dy, over all leading axes.",
+      .parameters = "x, weight, bias=None, /",
+      .example = "linear(ones([2, 3]), ones([4, 3]), zeros([4]))",
+      .reference = "x @ weight.T + (0 if bias is None else bias)",
+      .dtypes = Floating,
+      .method = false};
   static Tensor call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias);
 };
 

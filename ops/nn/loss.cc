@@ -22,25 +22,28 @@ Tensor reduce_loss(const Tensor& loss, std::string_view reduction, const char* o
 
 Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
   if (input.ndim() == 0) fail<ValueError>("[cross_entropy] input needs an axis of classes, got a 0-d tensor");
-  if (!is_integral(target.dtype())) fail<TypeError>("[cross_entropy] target must hold class numbers, got ", target.dtype());
+  if (!is_integral(target.dtype()))
+    fail<TypeError>("[cross_entropy] target must hold class numbers, got ", target.dtype());
   const Dims batch(input.shape().begin(), input.shape().end() - 1);
   if (target.shape() != batch) {
-    fail<ValueError>("[cross_entropy] target must have the shape of input without its last axis, ", batch, ", got ", target.shape());
+    fail<ValueError>("[cross_entropy] target must have the shape of input without its last axis, ", batch, ", got ",
+                     target.shape());
   }
   const std::int64_t classes = input.shape().back();
   const std::int64_t samples = target.numel();
   const Tensor log_probabilities = log_softmax(input);
   const Tensor sample = arange(0, Scalar(samples), 1, DType::Int64, input.device());
   const Tensor chosen[] = {sample, reshape(as_index(target, "cross_entropy"), Dims{samples})};
-  const Tensor rows = pick_rows(chosen, Dims{samples, classes}, Dims{0, static_cast<std::int64_t>(input.ndim()) - 1}, "cross_entropy",
-                                NegativeIndex::Refuse);
+  const Tensor rows = pick_rows(chosen, Dims{samples, classes}, Dims{0, static_cast<std::int64_t>(input.ndim()) - 1},
+                                "cross_entropy", NegativeIndex::Refuse);
   const Tensor picked = gather_rows(reshape(log_probabilities, Dims{samples * classes, 1}), rows);
   return reduce_loss(-reshape(picked, batch), reduction, "cross_entropy");
 }
 
 Tensor MseLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
   if (input.shape() != target.shape()) {
-    fail<ValueError>("[mse_loss] input and target must have the same shape, got ", input.shape(), " and ", target.shape());
+    fail<ValueError>("[mse_loss] input and target must have the same shape, got ", input.shape(), " and ",
+                     target.shape());
   }
   return reduce_loss(square(input - target), reduction, "mse_loss");
 }

@@ -8,24 +8,28 @@
 namespace lamella {
 
 struct CrossEntropy {
-  static constexpr OpInfo info{.name = "cross_entropy",
-                               .doc = "Minus the logarithm of the probability that softmax(input) gives to the target class. `input` is "
-                                      "[..., classes], `target` holds class numbers, with the shape of input without its last axis. "
-                                      "reduction is 'mean', 'sum' or 'none'.",
-                               .parameters = "input, target, reduction='mean'",
-                               .example = "cross_entropy(zeros([2, 3]), asarray([0, 2]))",
-                               .dtypes = Floating,
-                               .method = false};
-  /// IndexError for a class out of range, TypeError for a target that is not of integers, ValueError for shapes that do not fit.
+  static constexpr OpInfo info{
+      .name = "cross_entropy",
+      .doc =
+          "Minus the logarithm of the probability that softmax(input) gives to the target class. `input` is "
+          "[..., classes], `target` holds class numbers, with the shape of input without its last axis. "
+          "reduction is 'mean', 'sum' or 'none'.",
+      .parameters = "input, target, reduction='mean'",
+      .example = "cross_entropy(zeros([2, 3]), asarray([0, 2]))",
+      .dtypes = Floating,
+      .method = false};
+  /// IndexError for a class out of range, TypeError for a target that is not of integers, ValueError for shapes that do
+  /// not fit.
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction);
 };
 
 struct MseLoss {
-  static constexpr OpInfo info{.name = "mse_loss",
-                               .doc = "The squared difference of input and target; reduction is 'mean', 'sum' or 'none'.",
-                               .parameters = "input, target, reduction='mean'",
-                               .example = "mse_loss(zeros([2]), ones([2]))",
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "mse_loss",
+      .doc = "The squared difference of input and target; reduction is 'mean', 'sum' or 'none'.",
+      .parameters = "input, target, reduction='mean'",
+      .example = "mse_loss(zeros([2]), ones([2]))",
+      .method = false};
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction);
 };
 

@@ -6,13 +6,15 @@
 namespace lamella {
 
 struct OneHot {
-  static constexpr OpInfo info{.name = "one_hot",
-                               .doc = "A new last axis of length num_classes that holds 1 at the element's value and 0 elsewhere, as int64. "
-                                      "IndexError for a value outside [0, num_classes).",
-                               .parameters = "x, /, num_classes",
-                               .example = "one_hot(asarray([0, 2]), 3)",
-                               .reference = "np.eye(num_classes, dtype='int64')[x]",
-                               .dtypes = Integral};
+  static constexpr OpInfo info{
+      .name = "one_hot",
+      .doc =
+          "A new last axis of length num_classes that holds 1 at the element's value and 0 elsewhere, as int64. "
+          "IndexError for a value outside [0, num_classes).",
+      .parameters = "x, /, num_classes",
+      .example = "one_hot(asarray([0, 2]), 3)",
+      .reference = "np.eye(num_classes, dtype='int64')[x]",
+      .dtypes = Integral};
   static Tensor call(const Tensor& x, std::int64_t num_classes);
 };
 

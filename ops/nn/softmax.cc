@@ -125,7 +125,9 @@ Tensor along_axis(const Tensor& given, std::int64_t axis, const OpInfo& info) {
 
 }  // namespace
 
-void register_softmax_launcher(DeviceType type, SoftmaxLauncher launcher) { launchers[static_cast<std::size_t>(type)] = launcher; }
+void register_softmax_launcher(DeviceType type, SoftmaxLauncher launcher) {
+  launchers[static_cast<std::size_t>(type)] = launcher;
+}
 
 Tensor Softmax::call(const Tensor& x, std::int64_t axis) { return along_axis<false>(x, axis, info); }
 Tensor LogSoftmax::call(const Tensor& x, std::int64_t axis) { return along_axis<true>(x, axis, info); }

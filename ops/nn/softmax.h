@@ -31,7 +31,8 @@ inline Tensor log_softmax(const Tensor& x, std::int64_t axis = -1) { return LogS
 /// What a device other than the CPU brings: rows of contiguous data.
 struct SoftmaxLauncher {
   void (*forward)(Device device, DType dtype, const void* x, void* y, std::int64_t rows, std::int64_t width, bool log);
-  void (*backward)(Device device, DType dtype, const void* y, const void* dy, void* dx, std::int64_t rows, std::int64_t width, bool log);
+  void (*backward)(Device device, DType dtype, const void* y, const void* dy, void* dx, std::int64_t rows,
+                   std::int64_t width, bool log);
 };
 void register_softmax_launcher(DeviceType type, SoftmaxLauncher launcher);
 

@@ -41,7 +41,8 @@ Tensor make(const Dims& shape, DType dtype, Device device, Fill fill, const char
   const std::int64_t per_block = fill.kind == Fill::Kind::Integer ? random::kIntegersPerBlock
                                  : dtype == DType::Float64        ? random::kDoublesPerBlock
                                                                   : random::kFloatsPerBlock;
-  const GeneratorState state = default_generator().reserve(static_cast<std::uint64_t>((out.numel() + per_block - 1) / per_block));
+  const GeneratorState state =
+      default_generator().reserve(static_cast<std::uint64_t>((out.numel() + per_block - 1) / per_block));
   fill.seed = state.seed;
   fill.offset = state.offset;
   if (!device.is_cpu()) {
@@ -50,11 +51,13 @@ Tensor make(const Dims& shape, DType dtype, Device device, Fill fill, const char
     launcher(device, dtype, fill, out.raw_data(), out.numel());
     return out;
   }
-  visit<Integral | DTypeSet{DType::Float32, DType::Float64}>(dtype, op, [&]<class T> { fill_cpu(out.data<T>(), out.numel(), fill); });
+  visit<Integral | DTypeSet{DType::Float32, DType::Float64}>(
+      dtype, op, [&]<class T> { fill_cpu(out.data<T>(), out.numel(), fill); });
   return out;
 }
 
-Tensor make_floats(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Fill fill, const char* op) {
+Tensor make_floats(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Fill fill,
+                   const char* op) {
   const DType wanted = dtype.value_or(DType::Float32);
   if (!is_floating(wanted)) fail<TypeError>("[", op, "] dtype must be floating, got ", wanted);
   if (!KernelDTypes.contains(wanted)) return cast(make(shape, DType::Float32, device.value_or(kCPU), fill, op), wanted);
@@ -63,7 +66,9 @@ Tensor make_floats(const Dims& shape, std::optional<DType> dtype, std::optional<
 
 }  // namespace
 
-void register_fill_launcher(DeviceType type, FillLauncher launcher) { launchers[static_cast<std::size_t>(type)] = launcher; }
+void register_fill_launcher(DeviceType type, FillLauncher launcher) {
+  launchers[static_cast<std::size_t>(type)] = launcher;
+}
 
 void seed(std::uint64_t seed) { default_generator().seed(seed); }
 
@@ -75,17 +80,22 @@ Tensor Randn::call(const Dims& shape, std::optional<DType> dtype, std::optional<
   return make_floats(shape, dtype, device, {.kind = Fill::Kind::Normal, .seed = 0, .offset = 0}, "randn");
 }
 
-Tensor Uniform::call(const Dims& shape, double low, double high, std::optional<DType> dtype, std::optional<Device> device) {
+Tensor Uniform::call(const Dims& shape, double low, double high, std::optional<DType> dtype,
+                     std::optional<Device> device) {
   if (!(low <= high)) fail<ValueError>("[uniform] low must not exceed high, got ", low, " and ", high);
-  return make_floats(shape, dtype, device, {.kind = Fill::Kind::Uniform, .seed = 0, .offset = 0, .low = low, .high = high}, "uniform");
+  return make_floats(shape, dtype, device,
+                     {.kind = Fill::Kind::Uniform, .seed = 0, .offset = 0, .low = low, .high = high}, "uniform");
 }
 
-Tensor Normal::call(const Dims& shape, double mean, double std, std::optional<DType> dtype, std::optional<Device> device) {
+Tensor Normal::call(const Dims& shape, double mean, double std, std::optional<DType> dtype,
+                    std::optional<Device> device) {
   if (!(std >= 0)) fail<ValueError>("[normal] std cannot be negative, got ", std);
-  return make_floats(shape, dtype, device, {.kind = Fill::Kind::Normal, .seed = 0, .offset = 0, .low = mean, .high = std}, "normal");
+  return make_floats(shape, dtype, device,
+                     {.kind = Fill::Kind::Normal, .seed = 0, .offset = 0, .low = mean, .high = std}, "normal");
 }
 
-Tensor RandInt::call(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
+Tensor RandInt::call(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype,
+                     std::optional<Device> device) {
   if (low >= high) fail<ValueError>("[randint] low must be below high, got ", low, " and ", high);
   const DType wanted = dtype.value_or(DType::Int64);
   if (!is_integral(wanted)) fail<TypeError>("[randint] dtype must be an integer dtype, got ", wanted);

@@ -7,8 +7,9 @@
 
 namespace lamella {
 
-// Random tensors. Element i is a function of the generator's seed, its offset and i alone: the same numbers for any number of threads.
-// Integers and uniforms are made of bits, and are the same on every device; normals go through log and cos, and agree to rounding.
+// Random tensors. Element i is a function of the generator's seed, its offset and i alone: the same numbers for any
+// number of threads. Integers and uniforms are made of bits, and are the same on every device; normals go through log
+// and cos, and agree to rounding.
 
 struct Rand {
   static constexpr OpInfo info{.name = "rand",
@@ -21,12 +22,13 @@ struct Rand {
 };
 
 struct Randn {
-  static constexpr OpInfo info{.name = "randn",
-                               .doc = "Numbers of the standard normal distribution, by the method of Box and Muller (1958).",
-                               .parameters = "shape, *, dtype=None, device=None",
-                               .example = "randn([2, 3])",
-                               .dtypes = Floating,
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "randn",
+      .doc = "Numbers of the standard normal distribution, by the method of Box and Muller (1958).",
+      .parameters = "shape, *, dtype=None, device=None",
+      .example = "randn([2, 3])",
+      .dtypes = Floating,
+      .method = false};
   static Tensor call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device);
 };
 
@@ -37,7 +39,8 @@ struct Uniform {
                                .example = "uniform([2, 3], -1.0, 1.0)",
                                .dtypes = Floating,
                                .method = false};
-  static Tensor call(const Dims& shape, double low, double high, std::optional<DType> dtype, std::optional<Device> device);
+  static Tensor call(const Dims& shape, double low, double high, std::optional<DType> dtype,
+                     std::optional<Device> device);
 };
 
 struct Normal {
@@ -47,7 +50,8 @@ struct Normal {
                                .example = "normal([2, 3], 0.0, 0.1)",
                                .dtypes = Floating,
                                .method = false};
-  static Tensor call(const Dims& shape, double mean, double std, std::optional<DType> dtype, std::optional<Device> device);
+  static Tensor call(const Dims& shape, double mean, double std, std::optional<DType> dtype,
+                     std::optional<Device> device);
 };
 
 struct RandInt {
@@ -57,7 +61,8 @@ struct RandInt {
                                .example = "randint(0, 10, [2, 3])",
                                .dtypes = Integral,
                                .method = false};
-  static Tensor call(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype, std::optional<Device> device);
+  static Tensor call(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype,
+                     std::optional<Device> device);
 };
 
 struct RandPerm {
@@ -71,19 +76,22 @@ struct RandPerm {
 };
 
 struct Bernoulli {
-  static constexpr OpInfo info{.name = "bernoulli",
-                               .doc = "1 with the probability that each element of x gives, else 0, in x's dtype. Not differentiable.",
-                               .parameters = "x, /",
-                               .example = "bernoulli(full([4], 0.5))",
-                               .dtypes = Floating,
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "bernoulli",
+      .doc = "1 with the probability that each element of x gives, else 0, in x's dtype. Not differentiable.",
+      .parameters = "x, /",
+      .example = "bernoulli(full([4], 0.5))",
+      .dtypes = Floating,
+      .method = false};
   static Tensor call(const Tensor& x);
 };
 
-inline Tensor rand(const Dims& shape, std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt) {
+inline Tensor rand(const Dims& shape, std::optional<DType> dtype = std::nullopt,
+                   std::optional<Device> device = std::nullopt) {
   return Rand::call(shape, dtype, device);
 }
-inline Tensor randn(const Dims& shape, std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt) {
+inline Tensor randn(const Dims& shape, std::optional<DType> dtype = std::nullopt,
+                    std::optional<Device> device = std::nullopt) {
   return Randn::call(shape, dtype, device);
 }
 inline Tensor uniform(const Dims& shape, double low = 0, double high = 1, std::optional<DType> dtype = std::nullopt,
@@ -98,7 +106,8 @@ inline Tensor randint(std::int64_t low, std::int64_t high, const Dims& shape, st
                       std::optional<Device> device = std::nullopt) {
   return RandInt::call(low, high, shape, dtype, device);
 }
-inline Tensor randperm(std::int64_t n, std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt) {
+inline Tensor randperm(std::int64_t n, std::optional<DType> dtype = std::nullopt,
+                       std::optional<Device> device = std::nullopt) {
   return RandPerm::call(n, dtype, device);
 }
 inline Tensor bernoulli(const Tensor& x) { return Bernoulli::call(x); }

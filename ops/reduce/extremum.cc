@@ -19,7 +19,8 @@ struct ExtremumLayer : Function<ExtremumLayer> {
   static constexpr bool kChecksGradients = false;
   static std::string name_of(const Context& ctx) { return static_cast<const OpInfo*>(ctx.tag)->name; }
 
-  static Tensor forward(Context& ctx, const Tensor& x, const OpInfo* info, Reduction reduction, const Dims& axes, bool keepdims) {
+  static Tensor forward(Context& ctx, const Tensor& x, const OpInfo* info, Reduction reduction, const Dims& axes,
+                        bool keepdims) {
     Tensor y = reduce(reduction, x, axes, keepdims, info->name);
     if (ctx.recording()) {
       ctx.tag = info;
@@ -39,13 +40,15 @@ struct ExtremumLayer : Function<ExtremumLayer> {
   }
 };
 
-Tensor extremum(const OpInfo& info, Reduction reduction, const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+Tensor extremum(const OpInfo& info, Reduction reduction, const Tensor& x, const std::optional<Dims>& axis,
+                bool keepdims) {
   check_defined(x, info.name);
   check_dtype(x, Real, info.name);
   return ExtremumLayer::apply(x, &info, reduction, normalize_axes(axis, x.ndim(), info.name), keepdims);
 }
 
-Tensor position(const OpInfo& info, Reduction reduction, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+Tensor position(const OpInfo& info, Reduction reduction, const Tensor& x, std::optional<std::int64_t> axis,
+                bool keepdims) {
   check_defined(x, info.name);
   check_dtype(x, Real, info.name);
   const autograd::NoGrad no_grad;
@@ -73,7 +76,11 @@ Tensor ArgMax::call(const Tensor& x, std::optional<std::int64_t> axis, bool keep
 Tensor ArgMin::call(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
   return position(info, Reduction::ArgMin, x, axis, keepdims);
 }
-Tensor Any::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) { return truth(info, Reduction::Any, x, axis, keepdims); }
-Tensor All::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) { return truth(info, Reduction::All, x, axis, keepdims); }
+Tensor Any::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  return truth(info, Reduction::Any, x, axis, keepdims);
+}
+Tensor All::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  return truth(info, Reduction::All, x, axis, keepdims);
+}
 
 }  // namespace lamella

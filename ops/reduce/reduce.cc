@@ -19,10 +19,10 @@ namespace {
 
 using cpu::Reduction;
 
-constexpr std::int64_t kGrain = 32768;       // elements that one thread takes at a time
-constexpr std::int64_t kChunk = 65536;       // elements of a long reduction that make one partial result
-constexpr std::int64_t kManyResults = 8;     // results that are enough to keep threads busy without cutting a reduction
-constexpr std::int64_t kColumnBlock = 512;   // columns that one thread takes at a time
+constexpr std::int64_t kGrain = 32768;      // elements that one thread takes at a time
+constexpr std::int64_t kChunk = 65536;      // elements of a long reduction that make one partial result
+constexpr std::int64_t kManyResults = 8;    // results that are enough to keep threads busy without cutting a reduction
+constexpr std::int64_t kColumnBlock = 512;  // columns that one thread takes at a time
 
 struct Axis {
   std::int64_t size;
@@ -78,10 +78,13 @@ struct Stage {
 };
 
 cpu::ReduceKernels::Row row_kernel(const Stage& s, DType dtype) {
-  return require_kernel(cpu_kernels().reduce.row[static_cast<std::size_t>(s.reduction)][static_cast<std::size_t>(dtype)], s.op, dtype);
+  return require_kernel(
+      cpu_kernels().reduce.row[static_cast<std::size_t>(s.reduction)][static_cast<std::size_t>(dtype)], s.op, dtype);
 }
 cpu::ReduceKernels::Columns columns_kernel(const Stage& s, DType dtype) {
-  return require_kernel(cpu_kernels().reduce.columns[static_cast<std::size_t>(s.reduction)][static_cast<std::size_t>(dtype)], s.op, dtype);
+  return require_kernel(
+      cpu_kernels().reduce.columns[static_cast<std::size_t>(s.reduction)][static_cast<std::size_t>(dtype)], s.op,
+      dtype);
 }
 
 /// Each result from elements `step` apart.
@@ -103,11 +106,12 @@ void reduce_rows(const Stage& s) {
   parallel_for(0, rows * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = i % chunks * kChunk;
-      kernel(s.x + (offset_of(s.kept, i / chunks) + first * s.reduced.step) * s.item(), s.reduced.step, std::min(kChunk, n - first),
-             partial.data() + i * s.out_item());
+      kernel(s.x + (offset_of(s.kept, i / chunks) + first * s.reduced.step) * s.item(), s.reduced.step,
+             std::min(kChunk, n - first), partial.data() + i * s.out_item());
     }
   });
-  for (std::int64_t r = 0; r < rows; ++r) combine(partial.data() + r * chunks * s.out_item(), 1, chunks, s.out + r * s.out_item());
+  for (std::int64_t r = 0; r < rows; ++r)
+    combine(partial.data() + r * chunks * s.out_item(), 1, chunks, s.out + r * s.out_item());
 }
 
 /// Results side by side along the kept axis `dense`, whose elements are neighbors in memory.
@@ -136,10 +140,15 @@ void reduce_columns(const Stage& s, std::size_t dense) {
     const std::int64_t shape[] = {width};
     const std::int64_t to_strides[] = {out_step * s.out_item()};
     const std::int64_t from_strides[] = {s.out_item()};
-    run_strided(cpu_kernels().movement.copy[std::countr_zero(item_size(s.result()))], shape, to, to_strides, results, from_strides);
+    run_strided(cpu_kernels().movement.copy[std::countr_zero(item_size(s.result()))], shape, to, to_strides, results,
+                from_strides);
   };
-  const auto source = [&](std::int64_t item) { return s.x + (offset_of(others, item / blocks) + item % blocks * kColumnBlock) * s.item(); };
-  const auto width_of = [&](std::int64_t item) { return std::min(kColumnBlock, columns - item % blocks * kColumnBlock); };
+  const auto source = [&](std::int64_t item) {
+    return s.x + (offset_of(others, item / blocks) + item % blocks * kColumnBlock) * s.item();
+  };
+  const auto width_of = [&](std::int64_t item) {
+    return std::min(kColumnBlock, columns - item % blocks * kColumnBlock);
+  };
   constexpr std::size_t kMaxItem = 16;
 
   if (items >= kManyResults || n * columns <= kChunk || finds_position(s.reduction)) {
@@ -167,8 +176,8 @@ void reduce_columns(const Stage& s, std::size_t dense) {
   parallel_for(0, items * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = i % chunks * chunk;
-      kernel(source(i / chunks) + first * s.reduced.step * s.item(), s.reduced.step, std::min(chunk, n - first), width_of(i / chunks),
-             partial.data() + i * partial_bytes);
+      kernel(source(i / chunks) + first * s.reduced.step * s.item(), s.reduced.step, std::min(chunk, n - first),
+             width_of(i / chunks), partial.data() + i * partial_bytes);
     }
   });
   alignas(64) char results[kColumnBlock * kMaxItem];
@@ -198,7 +207,8 @@ void reduce_on_cpu(Reduction reduction, const Tensor& x, const Dims& axes, const
   }
   kept = merge(kept);
   reduced = merge(reduced);
-  std::stable_sort(reduced.begin(), reduced.end(), [](const Axis& a, const Axis& b) { return std::abs(a.step) > std::abs(b.step); });
+  std::stable_sort(reduced.begin(), reduced.end(),
+                   [](const Axis& a, const Axis& b) { return std::abs(a.step) > std::abs(b.step); });
   if (!finds_position(reduction)) reduced = merge(reduced);
   if (reduced.empty()) reduced.push_back({1, 1});
 
@@ -237,7 +247,8 @@ Dims reduced_shape(const Tensor& x, const Dims& axes, bool keepdims) {
 
 Tensor reduce(Reduction reduction, const Tensor& x, const Dims& axes, bool keepdims, const char* op) {
   Tensor out = empty(reduced_shape(x, axes, keepdims), cpu::reduce_result(reduction, x.dtype()), x.device());
-  const bool nothing = std::ranges::any_of(axes, [&](std::int64_t axis) { return x.shape()[static_cast<std::size_t>(axis)] == 0; });
+  const bool nothing =
+      std::ranges::any_of(axes, [&](std::int64_t axis) { return x.shape()[static_cast<std::size_t>(axis)] == 0; });
   if (nothing) {
     switch (reduction) {
       case Reduction::Sum:
@@ -269,6 +280,8 @@ void remember_axes(Context& ctx, const Tensor& x, const Dims& axes) {
 
 Tensor with_reduced_axes(const Context& ctx, const Tensor& y) { return reshape(y, ctx.input_metas[1].shape); }
 
-Tensor spread(const Context& ctx, const Tensor& y) { return broadcast_to(with_reduced_axes(ctx, y), ctx.input_metas[0].shape); }
+Tensor spread(const Context& ctx, const Tensor& y) {
+  return broadcast_to(with_reduced_axes(ctx, y), ctx.input_metas[0].shape);
+}
 
 }  // namespace lamella

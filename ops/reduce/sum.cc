@@ -29,13 +29,14 @@ Tensor in_accumulation_dtype(const Tensor& x, std::optional<DType> dtype) {
   return dtype && is_differentiable(*dtype) ? cast(x, *dtype) : x;
 }
 
-/// The product as a tree of multiplications, which has derivatives of every order also where there are zeros: halves of the axis are
-/// multiplied until one element is left.
+/// The product as a tree of multiplications, which has derivatives of every order also where there are zeros: halves of
+/// the axis are multiplied until one element is left.
 Tensor recorded_product(const Tensor& x, const Dims& axes, bool keepdims) {
   Dims order;
   std::int64_t n = 1;
   for (std::size_t i = 0; i < x.ndim(); ++i) {
-    if (std::ranges::find(axes, static_cast<std::int64_t>(i)) == axes.end()) order.push_back(static_cast<std::int64_t>(i));
+    if (std::ranges::find(axes, static_cast<std::int64_t>(i)) == axes.end())
+      order.push_back(static_cast<std::int64_t>(i));
   }
   const std::size_t kept = order.size();
   for (const std::int64_t axis : axes) {
@@ -77,7 +78,8 @@ Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
   const Tensor values = in_accumulation_dtype(x, dtype);
   const Tensor* const inputs[] = {&values};
   const bool recorded = autograd::should_record(inputs) && values.numel() > 0;
-  const Tensor y = recorded ? recorded_product(values, axes, keepdims) : reduce(cpu::Reduction::Prod, values, axes, keepdims, "prod");
+  const Tensor y = recorded ? recorded_product(values, axes, keepdims)
+                            : reduce(cpu::Reduction::Prod, values, axes, keepdims, "prod");
   if (!recorded) autograd::note_derived(inputs, y);
   return dtype ? cast(y, *dtype) : y;
 }

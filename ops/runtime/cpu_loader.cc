@@ -64,7 +64,8 @@ const cpu::KernelTable* load_cpu_kernels() {
     const std::filesystem::path path = folder / ("liblamella_cpu_" + std::string(isa.name) + ".so");
     if (forced && *forced) {
       if (std::string_view(forced) != isa.name) continue;
-      if (!isa.supported) fail<RuntimeError>("[kernels] LAMELLA_CPU_ISA asks for ", forced, ", which this processor does not have");
+      if (!isa.supported)
+        fail<RuntimeError>("[kernels] LAMELLA_CPU_ISA asks for ", forced, ", which this processor does not have");
     } else if (!isa.supported || !std::filesystem::exists(path)) {
       continue;
     }
@@ -73,7 +74,8 @@ const cpu::KernelTable* load_cpu_kernels() {
     return table;
   }
   if (forced && *forced) fail<RuntimeError>("[kernels] LAMELLA_CPU_ISA is \"", forced, "\"; known here: ", known);
-  fail<RuntimeError>("[kernels] no kernel module in ", folder.string(), " runs on this processor (looked for ", known, ")");
+  fail<RuntimeError>("[kernels] no kernel module in ", folder.string(), " runs on this processor (looked for ", known,
+                     ")");
 }
 
 }  // namespace lamella::detail

@@ -31,14 +31,16 @@ Tensor BroadcastTo::call(const Tensor& x, const Dims& shape) {
   check_defined(x, "broadcast_to");
   count_elements(shape);
   if (x.shape() == shape) return x;
-  if (!broadcasts_to(x.shape(), shape)) fail<ValueError>("[broadcast_to] shape ", x.shape(), " does not broadcast to ", shape);
+  if (!broadcasts_to(x.shape(), shape))
+    fail<ValueError>("[broadcast_to] shape ", x.shape(), " does not broadcast to ", shape);
   return BroadcastLayer::apply(x, shape);
 }
 
 Tensor SumTo::call(const Tensor& x, const Dims& shape) {
   check_defined(x, "sum_to");
   if (x.shape() == shape) return x;
-  if (!broadcasts_to(shape, x.shape())) fail<ValueError>("[sum_to] shape ", shape, " does not broadcast to ", x.shape());
+  if (!broadcasts_to(shape, x.shape()))
+    fail<ValueError>("[sum_to] shape ", shape, " does not broadcast to ", x.shape());
   const std::size_t added = x.ndim() - shape.size();
   Dims axes;
   for (std::size_t i = 0; i < x.ndim(); ++i) {

@@ -6,20 +6,23 @@
 namespace lamella {
 
 struct BroadcastTo {
-  static constexpr OpInfo info{.name = "broadcast_to",
-                               .doc = "A view of x in a larger shape, by the rules of broadcasting: its elements share memory, so it cannot be "
-                                      "written to. The gradient is summed back to x's shape.",
-                               .parameters = "x, /, shape",
-                               .example = "broadcast_to(ones([3]), [2, 3])",
-                               .reference = "np.broadcast_to(x, shape)"};
+  static constexpr OpInfo info{
+      .name = "broadcast_to",
+      .doc =
+          "A view of x in a larger shape, by the rules of broadcasting: its elements share memory, so it cannot be "
+          "written to. The gradient is summed back to x's shape.",
+      .parameters = "x, /, shape",
+      .example = "broadcast_to(ones([3]), [2, 3])",
+      .reference = "np.broadcast_to(x, shape)"};
   static Tensor call(const Tensor& x, const Dims& shape);
 };
 
 struct SumTo {
-  static constexpr OpInfo info{.name = "sum_to",
-                               .doc = "x summed over the axes along which `shape` is broadcast to x's shape: the gradient of broadcast_to.",
-                               .parameters = "x, /, shape",
-                               .example = "sum_to(ones([2, 3]), [1, 3])"};
+  static constexpr OpInfo info{
+      .name = "sum_to",
+      .doc = "x summed over the axes along which `shape` is broadcast to x's shape: the gradient of broadcast_to.",
+      .parameters = "x, /, shape",
+      .example = "sum_to(ones([2, 3]), [1, 3])"};
   static Tensor call(const Tensor& x, const Dims& shape);
 };
 

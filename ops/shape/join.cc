@@ -51,7 +51,8 @@ struct ConcatLayer : Function<ConcatLayer> {
     TensorList grads(parts.sizes.size());
     std::int64_t start = 0;
     for (std::size_t i = 0; i < parts.sizes.size(); ++i) {
-      if (autograd::is_needed(ctx.node()->edges()[i])) grads[i] = narrow(dy, static_cast<std::int64_t>(parts.axis), start, parts.sizes[i]);
+      if (autograd::is_needed(ctx.node()->edges()[i]))
+        grads[i] = narrow(dy, static_cast<std::int64_t>(parts.axis), start, parts.sizes[i]);
       start += parts.sizes[i];
     }
     return grads;
@@ -85,7 +86,8 @@ struct SplitLayer : Function<SplitLayer> {
     for (std::size_t i = 0; i < parts.sizes.size(); ++i) {
       Dims shape = input.shape;
       shape[parts.axis] = parts.sizes[i];
-      pieces.push_back(grads[i].defined() ? grads[i] : autograd::primitives().full(shape, input.dtype, input.device, 0.0));
+      pieces.push_back(grads[i].defined() ? grads[i]
+                                          : autograd::primitives().full(shape, input.dtype, input.device, 0.0));
     }
     return concat(pieces, static_cast<std::int64_t>(parts.axis));
   }
@@ -129,7 +131,8 @@ Dims part_sizes(const Tensor& x, const Dims& sections_or_sizes, std::size_t axis
     *unknown = size - sum;
     sum = size;
   }
-  if (sum != size) fail<ValueError>("[split] sizes ", sections_or_sizes, " do not add up to ", size, ", the size of axis ", axis);
+  if (sum != size)
+    fail<ValueError>("[split] sizes ", sections_or_sizes, " do not add up to ", size, ", the size of axis ", axis);
   return sizes;
 }
 
@@ -155,7 +158,8 @@ Tensor Stack::call(const std::vector<Tensor>& arrays, std::int64_t axis) {
   std::vector<Tensor> parts = promoted(arrays, info.name);
   const std::int64_t at = normalize_axis(axis, parts[0].ndim() + 1, info.name);
   for (const Tensor& x : parts) {
-    if (x.shape() != parts[0].shape()) fail<ValueError>("[stack] shapes ", parts[0].shape(), " and ", x.shape(), " differ");
+    if (x.shape() != parts[0].shape())
+      fail<ValueError>("[stack] shapes ", parts[0].shape(), " and ", x.shape(), " differ");
   }
   for (Tensor& x : parts) x = expand_dims(x, at);
   return ConcatLayer::apply(parts, static_cast<std::size_t>(at));
@@ -171,7 +175,8 @@ std::vector<Tensor> Split::call(const Tensor& x, const Dims& sections_or_sizes, 
 Tensor Flip::call(const Tensor& x, const std::optional<Dims>& axis) {
   check_defined(x, info.name);
   IndexItems items(x.ndim(), Slice{});
-  for (const std::int64_t a : normalize_axes(axis, x.ndim(), info.name)) std::get<Slice>(items[static_cast<std::size_t>(a)]).step = -1;
+  for (const std::int64_t a : normalize_axes(axis, x.ndim(), info.name))
+    std::get<Slice>(items[static_cast<std::size_t>(a)]).step = -1;
   return index(x, items);
 }
 

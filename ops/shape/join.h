@@ -9,13 +9,15 @@
 namespace lamella {
 
 struct Concat {
-  static constexpr OpInfo info{.name = "concat",
-                               .doc = "The tensors one after the other along an axis that exists; for None, each is flattened first. All other "
-                                      "sizes must agree; the dtypes are promoted.",
-                               .parameters = "arrays, /, axis=0",
-                               .example = "concat([ones([2, 3]), zeros([1, 3])], axis=0)",
-                               .reference = "np.concatenate(arrays, axis)",
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "concat",
+      .doc =
+          "The tensors one after the other along an axis that exists; for None, each is flattened first. All other "
+          "sizes must agree; the dtypes are promoted.",
+      .parameters = "arrays, /, axis=0",
+      .example = "concat([ones([2, 3]), zeros([1, 3])], axis=0)",
+      .reference = "np.concatenate(arrays, axis)",
+      .method = false};
   static Tensor call(const std::vector<Tensor>& arrays, std::optional<std::int64_t> axis);
 };
 
@@ -30,34 +32,41 @@ struct Stack {
 };
 
 struct Split {
-  static constexpr OpInfo info{.name = "split",
-                               .doc = "Views of consecutive parts of x along an axis: one number gives how many equal parts, several give "
-                                      "their sizes, of which one may be -1 and is then worked out.",
-                               .parameters = "x, sections_or_sizes, axis=0",
-                               .example = "split(arange(6), [1, 2, 3])"};
+  static constexpr OpInfo info{
+      .name = "split",
+      .doc =
+          "Views of consecutive parts of x along an axis: one number gives how many equal parts, several give "
+          "their sizes, of which one may be -1 and is then worked out.",
+      .parameters = "x, sections_or_sizes, axis=0",
+      .example = "split(arange(6), [1, 2, 3])"};
   static std::vector<Tensor> call(const Tensor& x, const Dims& sections_or_sizes, std::int64_t axis);
 };
 
 struct Flip {
-  static constexpr OpInfo info{.name = "flip",
-                               .doc = "A view of x with the order of its elements reversed along the given axes (all of them for None).",
-                               .parameters = "x, /, axis=None",
-                               .example = "flip(arange(3))",
-                               .reference = "np.flip(x, axis)"};
+  static constexpr OpInfo info{
+      .name = "flip",
+      .doc = "A view of x with the order of its elements reversed along the given axes (all of them for None).",
+      .parameters = "x, /, axis=None",
+      .example = "flip(arange(3))",
+      .reference = "np.flip(x, axis)"};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis);
 };
 
 struct Roll {
-  static constexpr OpInfo info{.name = "roll",
-                               .doc = "x with its elements moved by `shift` places along an axis, those that leave at one end coming back at "
-                                      "the other; for None, along the flattened tensor.",
-                               .parameters = "x, /, shift, axis=None",
-                               .example = "roll(arange(5), 2)",
-                               .reference = "np.roll(x, shift, axis)"};
+  static constexpr OpInfo info{
+      .name = "roll",
+      .doc =
+          "x with its elements moved by `shift` places along an axis, those that leave at one end coming back at "
+          "the other; for None, along the flattened tensor.",
+      .parameters = "x, /, shift, axis=None",
+      .example = "roll(arange(5), 2)",
+      .reference = "np.roll(x, shift, axis)"};
   static Tensor call(const Tensor& x, std::int64_t shift, std::optional<std::int64_t> axis);
 };
 
-inline Tensor concat(const std::vector<Tensor>& arrays, std::optional<std::int64_t> axis = 0) { return Concat::call(arrays, axis); }
+inline Tensor concat(const std::vector<Tensor>& arrays, std::optional<std::int64_t> axis = 0) {
+  return Concat::call(arrays, axis);
+}
 inline Tensor stack(const std::vector<Tensor>& arrays, std::int64_t axis = 0) { return Stack::call(arrays, axis); }
 inline std::vector<Tensor> split(const Tensor& x, const Dims& sections_or_sizes, std::int64_t axis = 0) {
   return Split::call(x, sections_or_sizes, axis);

@@ -9,7 +9,8 @@ namespace {
 
 Dims inverse(const Dims& axes) {
   Dims result(axes.size());
-  for (std::size_t i = 0; i < axes.size(); ++i) result[static_cast<std::size_t>(axes[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    result[static_cast<std::size_t>(axes[i])] = static_cast<std::int64_t>(i);
   return result;
 }
 

@@ -6,11 +6,12 @@
 namespace lamella {
 
 struct PermuteDims {
-  static constexpr OpInfo info{.name = "permute_dims",
-                               .doc = "A view of x with its axes in another order: axis i of the result is axis axes[i] of x.",
-                               .parameters = "x, /, axes",
-                               .example = "permute_dims(ones([2, 3, 4]), [2, 0, 1])",
-                               .reference = "np.transpose(x, axes)"};
+  static constexpr OpInfo info{
+      .name = "permute_dims",
+      .doc = "A view of x with its axes in another order: axis i of the result is axis axes[i] of x.",
+      .parameters = "x, /, axes",
+      .example = "permute_dims(ones([2, 3, 4]), [2, 0, 1])",
+      .reference = "np.transpose(x, axes)"};
   static Tensor call(const Tensor& x, const Dims& axes);
 };
 
@@ -34,7 +35,9 @@ struct SwapAxes {
 
 inline Tensor permute_dims(const Tensor& x, const Dims& axes) { return PermuteDims::call(x, axes); }
 inline Tensor matrix_transpose(const Tensor& x) { return MatrixTranspose::call(x); }
-inline Tensor swapaxes(const Tensor& x, std::int64_t axis1, std::int64_t axis2) { return SwapAxes::call(x, axis1, axis2); }
+inline Tensor swapaxes(const Tensor& x, std::int64_t axis1, std::int64_t axis2) {
+  return SwapAxes::call(x, axis1, axis2);
+}
 /// A view of x with its axes in reverse order: what x.T is in numpy.
 Tensor reverse_axes(const Tensor& x);
 

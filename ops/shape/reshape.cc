@@ -32,7 +32,8 @@ Dims complete_shape(const Tensor& x, const Dims& shape) {
   return result;
 }
 
-/// A view in a shape that x can have without a copy, or else a contiguous copy in that shape. The gradient takes x's shape again.
+/// A view in a shape that x can have without a copy, or else a contiguous copy in that shape. The gradient takes x's
+/// shape again.
 struct ReshapeLayer : Function<ReshapeLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "reshape";
@@ -85,7 +86,8 @@ Tensor Squeeze::call(const Tensor& x, const std::optional<Dims>& axis) {
   for (std::size_t i = 0; i < x.ndim(); ++i) {
     const std::int64_t size = x.shape()[i];
     const bool asked = std::ranges::find(named, static_cast<std::int64_t>(i)) != named.end();
-    if (asked && size != 1) fail<ValueError>("[squeeze] axis ", i, " of shape ", x.shape(), " has size ", size, ", not 1");
+    if (asked && size != 1)
+      fail<ValueError>("[squeeze] axis ", i, " of shape ", x.shape(), " has size ", size, ", not 1");
     if (!asked && (axis || size != 1)) shape.push_back(size);
   }
   return ReshapeLayer::apply(x, shape);

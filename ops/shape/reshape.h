@@ -8,12 +8,14 @@
 namespace lamella {
 
 struct Reshape {
-  static constexpr OpInfo info{.name = "reshape",
-                               .doc = "The elements of x, in row-major order, in another shape; one size may be -1 and is then worked out. "
-                                      "A view where x's strides allow, otherwise a copy.",
-                               .parameters = "x, /, shape",
-                               .example = "reshape(arange(6), [2, 3])",
-                               .reference = "np.reshape(x, shape)"};
+  static constexpr OpInfo info{
+      .name = "reshape",
+      .doc =
+          "The elements of x, in row-major order, in another shape; one size may be -1 and is then worked out. "
+          "A view where x's strides allow, otherwise a copy.",
+      .parameters = "x, /, shape",
+      .example = "reshape(arange(6), [2, 3])",
+      .reference = "np.reshape(x, shape)"};
   static Tensor call(const Tensor& x, const Dims& shape);
 };
 
@@ -27,21 +29,24 @@ struct Flatten {
 };
 
 struct Squeeze {
-  static constexpr OpInfo info{.name = "squeeze",
-                               .doc = "A view of x without the given axes, which must have size 1; without all such axes where none is "
-                                      "given.",
-                               .parameters = "x, /, axis=None",
-                               .example = "squeeze(ones([2, 1, 3]), 1)",
-                               .reference = "np.squeeze(x, axis)"};
+  static constexpr OpInfo info{
+      .name = "squeeze",
+      .doc =
+          "A view of x without the given axes, which must have size 1; without all such axes where none is "
+          "given.",
+      .parameters = "x, /, axis=None",
+      .example = "squeeze(ones([2, 1, 3]), 1)",
+      .reference = "np.squeeze(x, axis)"};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis);
 };
 
 struct ExpandDims {
-  static constexpr OpInfo info{.name = "expand_dims",
-                               .doc = "A view of x with a new axis of size 1 at each of the given places of the result.",
-                               .parameters = "x, /, axis=0",
-                               .example = "expand_dims(ones([2]), -1)",
-                               .reference = "np.expand_dims(x, axis)"};
+  static constexpr OpInfo info{
+      .name = "expand_dims",
+      .doc = "A view of x with a new axis of size 1 at each of the given places of the result.",
+      .parameters = "x, /, axis=0",
+      .example = "expand_dims(ones([2]), -1)",
+      .reference = "np.expand_dims(x, axis)"};
   static Tensor call(const Tensor& x, const Dims& axis);
 };
 
@@ -49,7 +54,9 @@ inline Tensor reshape(const Tensor& x, const Dims& shape) { return Reshape::call
 inline Tensor flatten(const Tensor& x, std::int64_t start_axis = 0, std::int64_t stop_axis = -1) {
   return Flatten::call(x, start_axis, stop_axis);
 }
-inline Tensor squeeze(const Tensor& x, const std::optional<Dims>& axis = std::nullopt) { return Squeeze::call(x, axis); }
+inline Tensor squeeze(const Tensor& x, const std::optional<Dims>& axis = std::nullopt) {
+  return Squeeze::call(x, axis);
+}
 inline Tensor squeeze(const Tensor& x, std::int64_t axis) { return Squeeze::call(x, Dims{axis}); }
 inline Tensor expand_dims(const Tensor& x, const Dims& axis) { return ExpandDims::call(x, axis); }
 inline Tensor expand_dims(const Tensor& x, std::int64_t axis) { return ExpandDims::call(x, Dims{axis}); }

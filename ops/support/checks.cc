@@ -32,7 +32,9 @@ void check_same_device(const Tensor& a, const Tensor& b, std::string_view op) {
   if (a.device() != b.device()) fail<RuntimeError>("[", op, "] got tensors on ", a.device(), " and ", b.device());
 }
 
-void no_kernel(std::string_view op, Device device) { fail<NotImplementedError>("[", op, "] has no kernel for device ", device); }
+void no_kernel(std::string_view op, Device device) {
+  fail<NotImplementedError>("[", op, "] has no kernel for device ", device);
+}
 
 void no_kernel(std::string_view op, DType dtype, Device device) {
   fail<NotImplementedError>("[", op, "] has no kernel for dtype ", dtype, " on ", device);

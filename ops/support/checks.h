@@ -11,8 +11,8 @@ namespace lamella {
 /// The dtype of numbers that have none: what integers become in functions that need floating values.
 inline constexpr DType kDefaultFloat = DType::Float32;
 
-/// The axes counted from the front, sorted; all of them where `axes` is empty. IndexError where one is out of range, ValueError where
-/// one is named twice.
+/// The axes counted from the front, sorted; all of them where `axes` is empty. IndexError where one is out of range,
+/// ValueError where one is named twice.
 Dims normalize_axes(const std::optional<Dims>& axes, std::size_t ndim, std::string_view op);
 
 /// ValueError for an undefined tensor.
@@ -32,7 +32,8 @@ Kernel require_kernel(Kernel kernel, std::string_view op, DType dtype, Device de
   return kernel;
 }
 
-/// x itself where it is floating, x as the default floating dtype where it is an integer or bool; TypeError for complex.
+/// x itself where it is floating, x as the default floating dtype where it is an integer or bool; TypeError for
+/// complex.
 Tensor as_floating(const Tensor& x, std::string_view op);
 
 }  // namespace lamella

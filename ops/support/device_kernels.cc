@@ -10,7 +10,9 @@ std::array<const DeviceKernels*, kDeviceTypeCount> tables{};
 
 }  // namespace
 
-void register_device_kernels(DeviceType type, const DeviceKernels* kernels) { tables[static_cast<std::size_t>(type)] = kernels; }
+void register_device_kernels(DeviceType type, const DeviceKernels* kernels) {
+  tables[static_cast<std::size_t>(type)] = kernels;
+}
 
 const DeviceKernels& device_kernels(Device device) {
   const DeviceKernels* table = tables[static_cast<std::size_t>(device.type)];

@@ -9,7 +9,8 @@
 
 namespace lamella {
 
-/// What the runtime of a device other than the CPU brings for the operators that are not elementwise. Null where it has none.
+/// What the runtime of a device other than the CPU brings for the operators that are not elementwise. Null where it has
+/// none.
 struct DeviceKernels {
   /// Writes from's values into `to`, of the same shape: any strides, any dtypes; one of them may lie on the CPU.
   void (*copy)(const Tensor& to, const Tensor& from) = nullptr;

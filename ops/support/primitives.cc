@@ -29,7 +29,8 @@ void add_in_place(const Tensor& a, const Tensor& b) {
   autograd::primitives() = {
       .add = [](const Tensor& a, const Tensor& b) { return add(a, b); },
       .add_in_place = add_in_place,
-      .full = [](DimsView shape, DType dtype, Device device, double value) { return full(Dims(shape), value, dtype, device); },
+      .full = [](DimsView shape, DType dtype, Device device,
+                 double value) { return full(Dims(shape), value, dtype, device); },
       .cast = [](const Tensor& x, DType dtype) { return cast(x, dtype); },
       .sum_to = [](const Tensor& x, DimsView shape) { return sum_to(x, Dims(shape)); },
       .clone = [](const Tensor& x) { return clone(x); },

@@ -33,7 +33,8 @@ inline double value_at(const DifferentiableFunction& f, const std::vector<Tensor
   return weighted_sum(f(inputs)).data<double>()[0];
 }
 
-inline void expect_first_order(const DifferentiableFunction& f, const std::vector<Tensor>& inputs, double tolerance, const char* order) {
+inline void expect_first_order(const DifferentiableFunction& f, const std::vector<Tensor>& inputs, double tolerance,
+                               const char* order) {
   std::vector<Tensor> leaves;
   for (const Tensor& x : inputs) leaves.push_back(clone(x).set_requires_grad(true));
   const Tensor y = f(leaves);
@@ -48,7 +49,9 @@ inline void expect_first_order(const DifferentiableFunction& f, const std::vecto
     if (grads[i].defined()) {
       EXPECT_EQ(grads[i].shape(), inputs[i].shape()) << order;
     }
-    const std::vector<double> found = grads[i].defined() ? values<double>(grads[i]) : std::vector<double>(static_cast<std::size_t>(inputs[i].numel()));
+    const std::vector<double> found = grads[i].defined()
+                                          ? values<double>(grads[i])
+                                          : std::vector<double>(static_cast<std::size_t>(inputs[i].numel()));
     for (std::int64_t k = 0; k < inputs[i].numel(); ++k) {
       std::vector<Tensor> moved;
       for (const Tensor& x : inputs) moved.push_back(clone(x));
@@ -67,7 +70,8 @@ inline void expect_first_order(const DifferentiableFunction& f, const std::vecto
 
 }  // namespace detail
 
-/// Checks the gradients of f at float64 inputs against central differences, and, where `second` is set, those of its gradient.
+/// Checks the gradients of f at float64 inputs against central differences, and, where `second` is set, those of its
+/// gradient.
 inline void expect_gradients(const DifferentiableFunction& f, const std::vector<Tensor>& inputs, bool second = true,
                              double tolerance = 1e-6) {
   detail::expect_first_order(f, inputs, tolerance, "first");

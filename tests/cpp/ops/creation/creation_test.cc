@@ -41,7 +41,8 @@ TEST(Creation, Arange) {
   EXPECT_EQ(arange(3, 1).numel(), 0);
   EXPECT_EQ(values<float>(arange(0.0, 1.0, 0.25)), (Floats{0, 0.25f, 0.5f, 0.75f}));
   EXPECT_EQ(values<float>(arange(3, std::nullopt, 1, DType::Float32)), (Floats{0, 1, 2}));
-  EXPECT_EQ(values<std::int64_t>(arange(std::numeric_limits<std::int64_t>::max() - 2, std::numeric_limits<std::int64_t>::max(), 2)),
+  EXPECT_EQ(values<std::int64_t>(
+                arange(std::numeric_limits<std::int64_t>::max() - 2, std::numeric_limits<std::int64_t>::max(), 2)),
             Ints{std::numeric_limits<std::int64_t>::max() - 2});
   expect_error<ValueError>([] { arange(0, 1, 0); }, "[arange] step must not be 0");
   expect_error<ValueError>([] { arange(0.0, std::numeric_limits<double>::infinity(), 1.0); }, "[arange] cannot count");

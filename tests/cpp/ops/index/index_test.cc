@@ -103,7 +103,8 @@ TEST(Index, Gradients) {
 }
 
 TEST(Index, SetIsRecorded) {
-  for (const IndexItems& items : std::vector<IndexItems>{{1}, {Slice{}, 0}, {ints({2, 0})}, {ints({0, 1}), ints({1, 0})}}) {
+  for (const IndexItems& items :
+       std::vector<IndexItems>{{1}, {Slice{}, 0}, {ints({2, 0})}, {ints({0, 1}), ints({1, 0})}}) {
     expect_gradients(
         [&](const auto& in) {
           const Tensor y = multiply(in[0], 2.0);
@@ -120,7 +121,8 @@ TEST(Index, TakeAndTakeAlongAxis) {
   EXPECT_EQ(values<std::int64_t>(take_along_axis(x, reshape(ints({3, 0, 1}), {3, 1}), 1)), (Ints{3, 4, 9}));
   expect_error<IndexError>([&] { take(x, ints({4}), 1); }, "4");
   expect_gradients([](const auto& in) { return take(in[0], ints({1, 1, 0}), 0); }, {sample({2, 2})});
-  expect_gradients([](const auto& in) { return take_along_axis(in[0], reshape(ints({1, 0, 1, 1}), {2, 2}), 0); }, {sample({2, 2})});
+  expect_gradients([](const auto& in) { return take_along_axis(in[0], reshape(ints({1, 0, 1, 1}), {2, 2}), 0); },
+                   {sample({2, 2})});
 }
 
 TEST(Index, Nonzero) {

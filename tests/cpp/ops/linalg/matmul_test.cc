@@ -33,7 +33,8 @@ std::vector<double> product(const Tensor& a, const Tensor& b) {
   return result;
 }
 
-void expect_near(const std::vector<double>& found, const std::vector<double>& expected, double tolerance, const std::string& what) {
+void expect_near(const std::vector<double>& found, const std::vector<double>& expected, double tolerance,
+                 const std::string& what) {
   ASSERT_EQ(found.size(), expected.size()) << what;
   for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], tolerance) << what << " at " << i;
 }
@@ -54,8 +55,18 @@ TEST(Matmul, EverySizeLayoutAndDtype) {
   struct Size {
     std::int64_t m, k, n;
   };
-  for (const Size s : {Size{1, 1, 1}, {2, 3, 4}, {5, 1, 7}, {1, 9, 1}, {16, 16, 16}, {17, 16, 15}, {3, 70, 33}, {1, 64, 50}, {64, 1, 64},
-                       {40, 65, 1}, {130, 40, 70}, {300, 20, 5}}) {
+  for (const Size s : {Size{1, 1, 1},
+                       {2, 3, 4},
+                       {5, 1, 7},
+                       {1, 9, 1},
+                       {16, 16, 16},
+                       {17, 16, 15},
+                       {3, 70, 33},
+                       {1, 64, 50},
+                       {64, 1, 64},
+                       {40, 65, 1},
+                       {130, 40, 70},
+                       {300, 20, 5}}) {
     for (const DType dtype : {DType::Float32, DType::Float64, DType::Int32, DType::Int64}) {
       const double scale = is_integral(dtype) ? 9 : 1;
       const Tensor a = cast(sample({s.m, s.k}, scale), dtype);
@@ -94,8 +105,13 @@ TEST(Matmul, BatchesBroadcast) {
         shape.push_back(size);
         return cast(sample(shape, is_integral(dtype) ? 9 : 1, seed), dtype);
       };
-      for (const auto& [sa, sb] : {std::pair{Dims{3}, Dims{3}}, {Dims{3}, Dims{}}, {Dims{}, Dims{3}}, {Dims{2, 1}, Dims{1, 3}}, {Dims{2, 3}, Dims{3}},
-                                   {Dims{1, 3}, Dims{2, 3}}, {Dims{2, 3}, Dims{2, 1}}}) {
+      for (const auto& [sa, sb] : {std::pair{Dims{3}, Dims{3}},
+                                   {Dims{3}, Dims{}},
+                                   {Dims{}, Dims{3}},
+                                   {Dims{2, 1}, Dims{1, 3}},
+                                   {Dims{2, 3}, Dims{3}},
+                                   {Dims{1, 3}, Dims{2, 3}},
+                                   {Dims{2, 3}, Dims{2, 1}}}) {
         const Tensor a = make(sa, 1);
         const Tensor b = make(sb, 2);
         for (const bool transposed : {false, true}) {
@@ -115,8 +131,8 @@ TEST(Matmul, BatchesBroadcast) {
               x = matrix_transpose(x);
               y = matrix_transpose(y);
             }
-            expect_near(values<double>(cast(index(flat_c, {i}), DType::Float64)), product(x, y), dtype == DType::Float32 ? 1e-4 : 1e-11,
-                        str(dtype, sa, sb, size));
+            expect_near(values<double>(cast(index(flat_c, {i}), DType::Float64)), product(x, y),
+                        dtype == DType::Float32 ? 1e-4 : 1e-11, str(dtype, sa, sb, size));
           }
         }
       }
@@ -136,12 +152,17 @@ TEST(Matmul, ZeroSizes) {
 }
 
 TEST(Matmul, Errors) {
-  expect_error<ValueError>([] { matmul(zeros({2, 3}), zeros({4, 5})); }, "[matmul] inner sizes 3 and 4 differ (a: [2, 3], b: [4, 5])");
+  expect_error<ValueError>([] { matmul(zeros({2, 3}), zeros({4, 5})); },
+                           "[matmul] inner sizes 3 and 4 differ (a: [2, 3], b: [4, 5])");
   expect_error<ValueError>([] { matmul(zeros({}), zeros({4})); }, "[matmul] needs at least one axis");
-  expect_error<ValueError>([] { matmul(zeros({2, 3, 3}), zeros({4, 3, 3})); }, "[matmul] shapes [2] and [4] do not broadcast");
-  expect_error<TypeError>([] { matmul(zeros({2, 2}, DType::Bool), zeros({2, 2}, DType::Bool)); }, "[matmul] does not take dtype bool");
-  expect_error<NotImplementedError>([] { matmul(zeros({2, 2}, DType::Int8), zeros({2, 2}, DType::Int8)); }, "[matmul] has no kernel for dtype int8");
-  expect_error<RuntimeError>([] { matmul(zeros({2, 2}), empty({2, 2}, DType::Float32, kMeta)); }, "[matmul] got tensors on cpu and meta");
+  expect_error<ValueError>([] { matmul(zeros({2, 3, 3}), zeros({4, 3, 3})); },
+                           "[matmul] shapes [2] and [4] do not broadcast");
+  expect_error<TypeError>([] { matmul(zeros({2, 2}, DType::Bool), zeros({2, 2}, DType::Bool)); },
+                          "[matmul] does not take dtype bool");
+  expect_error<NotImplementedError>([] { matmul(zeros({2, 2}, DType::Int8), zeros({2, 2}, DType::Int8)); },
+                                    "[matmul] has no kernel for dtype int8");
+  expect_error<RuntimeError>([] { matmul(zeros({2, 2}), empty({2, 2}, DType::Float32, kMeta)); },
+                             "[matmul] got tensors on cpu and meta");
 }
 
 TEST(Matmul, PromotesAndRunsOnMeta) {
@@ -180,7 +201,8 @@ TEST(Matmul, SeveralThreadsAtOnce) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      for (int k = 0; k < 20; ++k) expect_near(values<double>(cast(matmul(a, b), DType::Float64)), expected, 1e-4, "thread");
+      for (int k = 0; k < 20; ++k)
+        expect_near(values<double>(cast(matmul(a, b), DType::Float64)), expected, 1e-4, "thread");
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -192,7 +214,8 @@ TEST(Matmul, WorksInAForkedChild) {
   for (const DType dtype : {DType::Float32, DType::Float64}) {
     const Tensor a = cast(sample({300, 100}), dtype);
     const Tensor b = cast(sample({100, 200}, 1, 4), dtype);
-    const std::vector<double> expected = values<double>(cast(matmul(a, b), DType::Float64));  // the parent's workers exist
+    const std::vector<double> expected =
+        values<double>(cast(matmul(a, b), DType::Float64));  // the parent's workers exist
     const pid_t child = fork();
     if (child == 0) {
       alarm(60);  // rather killed than hanging
@@ -222,7 +245,8 @@ TEST(Linear, ValuesOfBothPaths) {
       const std::vector<double> bias = values<double>(cast(b, DType::Float64));
       for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += bias[i % bias.size()];
       expect_near(values<double>(cast(linear(x, w, b), DType::Float64)), expected, 1e-4, "with bias");
-      expect_near(values<double>(cast(linear(x, w, flip(flip(b))), DType::Float64)), expected, 1e-4, "with a strided bias");
+      expect_near(values<double>(cast(linear(x, w, flip(flip(b))), DType::Float64)), expected, 1e-4,
+                  "with a strided bias");
     }
   }
 }
@@ -236,10 +260,14 @@ TEST(Linear, AnyNumberOfLeadingAxes) {
 }
 
 TEST(Linear, Errors) {
-  expect_error<ValueError>([] { linear(zeros({2, 3}), zeros({4, 5})); }, "[linear] the last size of x and weight's differ (x: [2, 3], weight: [4, 5])");
-  expect_error<ValueError>([] { linear(zeros({2, 3}), zeros({3})); }, "[linear] weight must have the shape [out, in], got [3]");
-  expect_error<ValueError>([] { linear(zeros({2, 3}), zeros({4, 3}), zeros({3})); }, "[linear] bias must have the shape [4], got [3]");
-  expect_error<TypeError>([] { linear(zeros({2, 3}, DType::Int64), zeros({4, 3}, DType::Int64)); }, "[linear] does not take dtype int64");
+  expect_error<ValueError>([] { linear(zeros({2, 3}), zeros({4, 5})); },
+                           "[linear] the last size of x and weight's differ (x: [2, 3], weight: [4, 5])");
+  expect_error<ValueError>([] { linear(zeros({2, 3}), zeros({3})); },
+                           "[linear] weight must have the shape [out, in], got [3]");
+  expect_error<ValueError>([] { linear(zeros({2, 3}), zeros({4, 3}), zeros({3})); },
+                           "[linear] bias must have the shape [4], got [3]");
+  expect_error<TypeError>([] { linear(zeros({2, 3}, DType::Int64), zeros({4, 3}, DType::Int64)); },
+                          "[linear] does not take dtype int64");
 }
 
 TEST(Linear, Gradients) {

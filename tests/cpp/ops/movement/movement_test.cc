@@ -14,8 +14,8 @@ using testing::sample;
 using testing::tensor_of;
 using testing::values;
 
-constexpr DType kAll[] = {DType::Bool,   DType::Int8,    DType::Int16,    DType::Int32,   DType::Int64,
-                          DType::UInt8,  DType::UInt16,  DType::UInt32,   DType::UInt64,  DType::Float16,
+constexpr DType kAll[] = {DType::Bool,     DType::Int8,    DType::Int16,   DType::Int32,     DType::Int64,
+                          DType::UInt8,    DType::UInt16,  DType::UInt32,  DType::UInt64,    DType::Float16,
                           DType::BFloat16, DType::Float32, DType::Float64, DType::Complex64, DType::Complex128};
 
 TEST(Cast, EveryPairKeepsSmallIntegers) {
@@ -30,8 +30,8 @@ TEST(Cast, EveryPairKeepsSmallIntegers) {
 
 TEST(Cast, KeepsValuesBetweenNumbers) {
   const std::vector<double> numbers{-3, 0, 7, 100, -128, 127};
-  for (const DType middle : {DType::Int8, DType::Int16, DType::Int32, DType::Int64, DType::Float16, DType::BFloat16, DType::Float32,
-                             DType::Complex64, DType::Complex128}) {
+  for (const DType middle : {DType::Int8, DType::Int16, DType::Int32, DType::Int64, DType::Float16, DType::BFloat16,
+                             DType::Float32, DType::Complex64, DType::Complex128}) {
     const std::vector<double> back = values<double>(cast(cast(tensor_of(numbers), middle), DType::Float64));
     EXPECT_EQ(back, numbers) << middle;
   }
@@ -49,7 +49,8 @@ TEST(Cast, TruncatesAndSaturatesToIntegers) {
   EXPECT_EQ(values<U>(cast(x, DType::UInt8)), (std::vector<U>{0, 1, 255, 0, 255, 0, 0}));
   using L = std::int64_t;
   constexpr L kLong = std::numeric_limits<L>::max();
-  EXPECT_EQ(values<L>(cast(tensor_of<float>({1e30f, -1e30f, 0x1p62f}), DType::Int64)), (std::vector<L>{kLong, -kLong - 1, L{1} << 62}));
+  EXPECT_EQ(values<L>(cast(tensor_of<float>({1e30f, -1e30f, 0x1p62f}), DType::Int64)),
+            (std::vector<L>{kLong, -kLong - 1, L{1} << 62}));
 }
 
 TEST(Cast, WhateverIsNotZeroIsTrue) {
@@ -89,7 +90,8 @@ TEST(Copy, EveryLayoutByItemSize) {
       for (std::int64_t i = 0; i < y.size(0); ++i) {
         for (std::int64_t j = 0; j < y.size(1); ++j) {
           for (std::int64_t k = 0; k < y.size(2); ++k) {
-            const auto from = (i * y.strides()[0] + j * y.strides()[1] + k * y.strides()[2]) * static_cast<std::int64_t>(item);
+            const auto from =
+                (i * y.strides()[0] + j * y.strides()[1] + k * y.strides()[2]) * static_cast<std::int64_t>(item);
             const auto to = ((i * y.size(1) + j) * y.size(2) + k) * static_cast<std::int64_t>(item);
             wrong += std::memcmp(y->data + from, copy->data + to, item) != 0;
           }
@@ -158,7 +160,8 @@ TEST(InPlace, DtypesMayNotRiseInKind) {
   const Tensor x = arange(3);
   add_(x, tensor_of<std::int32_t>({1, 2, 3}));
   EXPECT_EQ(values<std::int64_t>(x), (std::vector<std::int64_t>{1, 3, 5}));
-  expect_error<TypeError>([&] { add_(x, 0.5); }, "[add_] a result of dtype float32 cannot be written into a tensor of dtype int64");
+  expect_error<TypeError>([&] { add_(x, 0.5); },
+                          "[add_] a result of dtype float32 cannot be written into a tensor of dtype int64");
   expect_error<TypeError>([&] { div_(x, 2); }, "[div_]");
   const Tensor y = tensor_of<float>({1, 2, 3});
   add_(y, tensor_of<double>({0.5, 0.5, 0.5}));
@@ -170,7 +173,8 @@ TEST(InPlace, RefusesWhatCannotBeWritten) {
   const Tensor x = tensor_of<float>({1, 2});
   expect_error<ValueError>([&] { add_(x, zeros({3})); }, "[add_] shape [3] does not broadcast to the tensor's, [2]");
   expect_error<ValueError>([&] { copy_(x, zeros({2, 2})); }, "[copy_]");
-  expect_error<RuntimeError>([&] { fill_(broadcast_to(x, {3, 2}), 1); }, "[fill_] cannot write into a broadcast tensor");
+  expect_error<RuntimeError>([&] { fill_(broadcast_to(x, {3, 2}), 1); },
+                             "[fill_] cannot write into a broadcast tensor");
   x->storage->read_only = true;
   expect_error<RuntimeError>([&] { zero_(x); }, "read-only");
   x->storage->read_only = false;

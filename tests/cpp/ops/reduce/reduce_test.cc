@@ -40,10 +40,13 @@ std::vector<T> fold(const Tensor& x, const Dims& axes, T first, F f) {
 }
 
 template <class T>
-void expect_close(const std::vector<T>& found, const std::vector<T>& expected, double tolerance, const std::string& what) {
+void expect_close(const std::vector<T>& found, const std::vector<T>& expected, double tolerance,
+                  const std::string& what) {
   ASSERT_EQ(found.size(), expected.size()) << what;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    ASSERT_NEAR(static_cast<double>(found[i]), static_cast<double>(expected[i]), tolerance * (1 + std::abs(static_cast<double>(expected[i])))) << what << " at " << i;
+    ASSERT_NEAR(static_cast<double>(found[i]), static_cast<double>(expected[i]),
+                tolerance * (1 + std::abs(static_cast<double>(expected[i]))))
+        << what << " at " << i;
   }
 }
 
@@ -60,15 +63,20 @@ TEST(Reduce, SumsMaximaAndProductsOverAnyAxesOfAnyLayout) {
       for (const Dims& axes : axis_sets()) {
         const std::string what = str(shape, order, axes);
         expect_close(values<double>(sum(x, axes)), fold<double>(x, axes, 0, std::plus<>()), 1e-12, "sum " + what);
-        expect_close(values<double>(max(x, axes)), fold<double>(x, axes, -9, [](double a, double b) { return std::max(a, b); }), 0, "max " + what);
-        expect_close(values<double>(min(x, axes)), fold<double>(x, axes, 9, [](double a, double b) { return std::min(a, b); }), 0, "min " + what);
-        expect_close(values<double>(prod(x, axes)), fold<double>(x, axes, 1, std::multiplies<>()), 1e-9, "prod " + what);
+        expect_close(values<double>(max(x, axes)),
+                     fold<double>(x, axes, -9, [](double a, double b) { return std::max(a, b); }), 0, "max " + what);
+        expect_close(values<double>(min(x, axes)),
+                     fold<double>(x, axes, 9, [](double a, double b) { return std::min(a, b); }), 0, "min " + what);
+        expect_close(values<double>(prod(x, axes)), fold<double>(x, axes, 1, std::multiplies<>()), 1e-9,
+                     "prod " + what);
         const Tensor f = cast(x, DType::Float32);
         expect_close(values<float>(sum(f, axes)), fold<float>(f, axes, 0, std::plus<>()), 1e-4, "float sum " + what);
         const Tensor i = cast(multiply(x, 10.0), DType::Int32);
-        expect_close(values<std::int64_t>(sum(i, axes)), fold<std::int64_t>(cast(i, DType::Int64), axes, 0, std::plus<>()), 0, "int sum " + what);
+        expect_close(values<std::int64_t>(sum(i, axes)),
+                     fold<std::int64_t>(cast(i, DType::Int64), axes, 0, std::plus<>()), 0, "int sum " + what);
         expect_close(values<std::int32_t>(max(i, axes)),
-                     fold<std::int32_t>(i, axes, -99, [](std::int32_t a, std::int32_t b) { return std::max(a, b); }), 0, "int max " + what);
+                     fold<std::int32_t>(i, axes, -99, [](std::int32_t a, std::int32_t b) { return std::max(a, b); }), 0,
+                     "int max " + what);
       }
     }
   }
@@ -113,7 +121,8 @@ TEST(Reduce, BitsDoNotDependOnTheNumberOfThreads) {
   const Tensor tall = cast(sample({50'001, 7}), DType::Float32);
   const auto all = [&] {
     std::vector<Floats> results;
-    for (const Tensor& t : {sum(x, 0), sum(x, 1), sum(x), sum(flat), sum(tall, 0), prod(tall, 0), sum(matrix_transpose(x), 0), sum(tall)}) {
+    for (const Tensor& t : {sum(x, 0), sum(x, 1), sum(x), sum(flat), sum(tall, 0), prod(tall, 0),
+                            sum(matrix_transpose(x), 0), sum(tall)}) {
       results.push_back(values<float>(t));
     }
     return results;
@@ -180,7 +189,8 @@ TEST(Reduce, PositionsAreTheFirstOnes) {
   for (std::size_t c = 0; c < 700; ++c) {
     std::int64_t best = 0;
     for (std::size_t r = 1; r < 33; ++r) {
-      if (static_cast<int>(v[r * 700 + c] * 100) < static_cast<int>(v[static_cast<std::size_t>(best) * 700 + c] * 100)) best = static_cast<std::int64_t>(r);
+      if (static_cast<int>(v[r * 700 + c] * 100) < static_cast<int>(v[static_cast<std::size_t>(best) * 700 + c] * 100))
+        best = static_cast<std::int64_t>(r);
     }
     EXPECT_EQ(columns[c], best);
   }
@@ -231,7 +241,9 @@ TEST(Reduce, Meta) {
 }
 
 TEST(Reduce, Gradients) {
-  const auto check = [](auto f, std::vector<Tensor> inputs) { expect_gradients([&](const auto& in) { return f(in[0]); }, inputs); };
+  const auto check = [](auto f, std::vector<Tensor> inputs) {
+    expect_gradients([&](const auto& in) { return f(in[0]); }, inputs);
+  };
   for (const Dims& axes : axis_sets()) {
     check([&](const Tensor& x) { return sum(x, axes); }, {sample({2, 3, 2})});
     check([&](const Tensor& x) { return mean(x, axes, true); }, {sample({2, 3, 2})});

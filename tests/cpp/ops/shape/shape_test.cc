@@ -28,8 +28,8 @@ TEST(Reshape, KeepsTheRowMajorOrder) {
   for (const Dims& axes : {Dims{0, 1, 2, 3}, Dims{3, 2, 1, 0}, Dims{1, 0, 2, 3}, Dims{0, 1, 3, 2}, Dims{2, 3, 0, 1}}) {
     const Tensor x = permute_dims(base, axes);
     const Ints expected = values<std::int64_t>(x);
-    for (const Dims& shape : {Dims{120}, Dims{6, 20}, Dims{2, 60}, Dims{1, 120, 1}, Dims{5, 4, 3, 2}, Dims{2, 3, 1, 4, 5}, Dims{10, 12},
-                              Dims{20, 6}, Dims{4, 5, 6}}) {
+    for (const Dims& shape : {Dims{120}, Dims{6, 20}, Dims{2, 60}, Dims{1, 120, 1}, Dims{5, 4, 3, 2},
+                              Dims{2, 3, 1, 4, 5}, Dims{10, 12}, Dims{20, 6}, Dims{4, 5, 6}}) {
       EXPECT_EQ(values<std::int64_t>(reshape(x, shape)), expected) << axes << " to " << shape;
     }
   }
@@ -86,7 +86,12 @@ TEST(Shape, Broadcast) {
   EXPECT_EQ(y.raw_data(), x.raw_data());
   EXPECT_EQ(values<std::int64_t>(sum_to(y, {2, 1})), (Ints{0, 6}));
   EXPECT_EQ(values<std::int64_t>(sum_to(y, {})), Ints{6});
-  expect_error<ValueError>([&] { broadcast_to(x, {3, 2}).shape(); broadcast_to(x, {3, 3}); }, "[broadcast_to] shape [2, 1] does not broadcast to [3");
+  expect_error<ValueError>(
+      [&] {
+        broadcast_to(x, {3, 2}).shape();
+        broadcast_to(x, {3, 3});
+      },
+      "[broadcast_to] shape [2, 1] does not broadcast to [3");
   expect_error<ValueError>([&] { broadcast_to(x, {-1, 2}); }, "negative");
 }
 
@@ -100,7 +105,8 @@ TEST(Shape, ConcatAndStack) {
   EXPECT_EQ(concat({zeros({0, 2}), zeros({3, 2})}).shape(), (Dims{3, 2}));
   EXPECT_EQ(concat({a, zeros({2, 2})}).dtype(), DType::Float32);
   expect_error<ValueError>([&] { concat({}); }, "[concat] needs at least one tensor");
-  expect_error<ValueError>([&] { concat({a, zeros({2, 3})}); }, "[concat] shapes [2, 2] and [2, 3] differ outside of axis 0");
+  expect_error<ValueError>([&] { concat({a, zeros({2, 3})}); },
+                           "[concat] shapes [2, 2] and [2, 3] differ outside of axis 0");
   expect_error<ValueError>([&] { concat({zeros({}), zeros({})}); }, "use stack");
   expect_error<ValueError>([&] { stack({a, b}); }, "[stack] shapes");
   expect_error<IndexError>([&] { concat({a, a}, 2); }, "[concat] axis 2");
@@ -134,7 +140,9 @@ TEST(Shape, FlipAndRoll) {
 }
 
 TEST(Shape, Gradients) {
-  const auto check = [](auto f, std::vector<Tensor> inputs) { expect_gradients([&](const auto& in) { return f(in); }, inputs); };
+  const auto check = [](auto f, std::vector<Tensor> inputs) {
+    expect_gradients([&](const auto& in) { return f(in); }, inputs);
+  };
   check([](const auto& in) { return reshape(in[0], {3, 2}); }, {sample({2, 3})});
   check([](const auto& in) { return reshape(matrix_transpose(in[0]), {6}); }, {sample({2, 3})});
   check([](const auto& in) { return permute_dims(in[0], {1, 2, 0}); }, {sample({2, 3, 2})});
