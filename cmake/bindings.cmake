@@ -18,6 +18,12 @@ if(LAMELLA_BINDINGS)
   target_link_libraries(_C PRIVATE lamella lamella_settings)
   lamella_target(_C <pybind11/pybind11.h>)
   lamella_output(_C)
+  # The types of all operators, as the module itself lists them.
+  set(stubs ${PROJECT_SOURCE_DIR}/python/stubs)
+  add_custom_command(
+    TARGET _C POST_BUILD COMMAND ${Python_EXECUTABLE} ${stubs}/make_stubs.py $<TARGET_FILE:_C> ${LAMELLA_OUTPUT_DIR}/_C.pyi
+    COMMENT "Writing the stubs of lamella._C" VERBATIM)
+  set_target_properties(_C PROPERTIES LINK_DEPENDS "${stubs}/make_stubs.py;${stubs}/_C.pyi.in")
 endif()
 
 # Everything that `import lamella` needs on this machine.

@@ -14,6 +14,7 @@ install(TARGETS lamella EXPORT lamella LIBRARY DESTINATION ${lamella_libdir})
 install(TARGETS ${LAMELLA_KERNEL_MODULES} LIBRARY DESTINATION ${lamella_libdir})
 if(SKBUILD AND LAMELLA_BINDINGS)
   install(TARGETS _C LIBRARY DESTINATION ${lamella_libdir})
+  install(FILES ${LAMELLA_OUTPUT_DIR}/_C.pyi DESTINATION ${lamella_libdir})
 endif()
 
 # <lamella/lamella.h> and <lamella/python.h>; the headers include one another as "engine/..." and "ops/...".

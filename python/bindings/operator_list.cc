@@ -1,6 +1,8 @@
 #include "python/bindings/operator_list.h"
 
 #include <cmath>
+#include <type_traits>
+#include <vector>
 
 #include "ops/all_ops.h"
 #include "python/bindings/errors.h"
@@ -56,6 +58,52 @@ PyRef describe(const OpInfo& info) {
   return dict;
 }
 
+/// The Python type of a parameter or result of an operator, as a stub file spells it.
+template <class T>
+constexpr const char* annotation() {
+  using D = std::remove_cvref_t<T>;
+  if constexpr (std::is_same_v<D, Tensor>) {
+    return "Tensor";
+  } else if constexpr (std::is_same_v<D, Operand>) {
+    return "Tensor | complex";
+  } else if constexpr (std::is_same_v<D, std::optional<Operand>>) {
+    return "Tensor | complex | None";
+  } else if constexpr (std::is_same_v<D, std::optional<Tensor>>) {
+    return "Tensor | None";
+  } else if constexpr (std::is_same_v<D, Dims>) {
+    return "SupportsIndex | Sequence[SupportsIndex]";
+  } else if constexpr (std::is_same_v<D, std::optional<Dims>>) {
+    return "SupportsIndex | Sequence[SupportsIndex] | None";
+  } else if constexpr (std::is_same_v<D, std::int64_t>) {
+    return "SupportsIndex";
+  } else if constexpr (std::is_same_v<D, std::optional<std::int64_t>>) {
+    return "SupportsIndex | None";
+  } else if constexpr (std::is_same_v<D, DType>) {
+    return "DTypeLike";
+  } else if constexpr (std::is_same_v<D, std::optional<DType>>) {
+    return "DTypeLike | None";
+  } else if constexpr (std::is_same_v<D, std::optional<Device>>) {
+    return "str | None";
+  } else if constexpr (std::is_same_v<D, bool>) {
+    return "bool";
+  } else if constexpr (std::is_same_v<D, std::optional<Scalar>> || std::is_same_v<D, std::optional<double>>) {
+    return "float | None";
+  } else if constexpr (std::is_same_v<D, Scalar> || std::is_same_v<D, double>) {
+    return "float";
+  } else if constexpr (std::is_same_v<D, std::string_view>) {
+    return "str";
+  } else {
+    static_assert(std::is_same_v<typename D::value_type, Tensor>);
+    return "Sequence[Tensor]";
+  }
+}
+
+template <class R, class... A>
+void add_types(const PyRef& dict, R (*)(A...)) {
+  set(dict, "types", tuple_of({text_or_none(annotation<A>())...}));
+  set(dict, "returns", text_or_none(std::is_same_v<R, Tensor> ? "Tensor" : "tuple[Tensor, ...]"));
+}
+
 template <class Op>
 void add_elementwise(const PyRef& dict) {
   const ElementwiseOp& op = elementwise_op<Op>();
@@ -75,6 +123,7 @@ PyObject* operator_list(PyObject*, PyObject*) {
     PyRef list = PyRef::adopt(checked(PyList_New(0)));
     AllOps::for_each([&]<class Op> {
       const PyRef dict = describe(Op::info);
+      add_types(dict, &Op::call);
       constexpr bool kElementwise = requires { Op::kMaskInput; };
       set(dict, "elementwise", PyRef::share(kElementwise ? Py_True : Py_False));
       if constexpr (kElementwise) add_elementwise<Op>(dict);

@@ -67,8 +67,8 @@ def test_identity():
 
 
 def test_weak_references():
-    for x in (lm.zeros(2), Sub([1.0])):
-        seen = []
+    for make in (lambda: lm.zeros(2), lambda: Sub([1.0])):
+        x, seen = make(), []
         ref = weakref.ref(x, seen.append)
         assert ref() is x
         del x
