@@ -58,7 +58,7 @@ void Node::destroy(Node* node) noexcept {
   // A node's destructor drops its edges and saved tensors, which frees more nodes: those wait in the queue instead of
   // nesting.
   if (destroying) {
-    node->header()->next_to_destroy = destroy_queue;
+    Node::header(node)->next_to_destroy = destroy_queue;
     destroy_queue = node;
     return;
   }
@@ -66,14 +66,14 @@ void Node::destroy(Node* node) noexcept {
   while (node) {
     delete node;
     node = destroy_queue;
-    if (node) destroy_queue = node->header()->next_to_destroy;
+    if (node) destroy_queue = Node::header(node)->next_to_destroy;
   }
   destroying = false;
 }
 
 Ref<Node> WeakNode::lock() const noexcept {
   if (!node_) return {};
-  auto& strong = node_->header()->strong;
+  auto& strong = Node::header(node_)->strong;
   std::uint32_t count = strong.load(std::memory_order_acquire);
   while (count != 0) {
     if (strong.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) return Ref<Node>::adopt(node_);

@@ -84,12 +84,12 @@ class Node {
   /// The same, made on first use.
   virtual std::shared_ptr<autograd::HookList> make_tensor_hooks();
 
-  void retain() noexcept { header()->strong.fetch_add(1, std::memory_order_relaxed); }
+  void retain() noexcept { header(this)->strong.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
     // No shortcut for a sole owner, as tensors have: a weak reference may be locked at this very moment.
-    if (header()->strong.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this);
+    if (header(this)->strong.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this);
   }
-  std::uint32_t use_count() const noexcept { return header()->strong.load(std::memory_order_acquire); }
+  std::uint32_t use_count() const noexcept { return header(this)->strong.load(std::memory_order_acquire); }
 
   static void* operator new(std::size_t bytes);
   static void operator delete(void* node) noexcept;
@@ -103,8 +103,9 @@ class Node {
 
  private:
   friend class WeakNode;
-  autograd::detail::NodeHeader* header() const noexcept {
-    return reinterpret_cast<autograd::detail::NodeHeader*>(const_cast<Node*>(this)) - 1;
+  // Static, because a weak reference asks for it when the node itself is gone.
+  static autograd::detail::NodeHeader* header(const Node* node) noexcept {
+    return reinterpret_cast<autograd::detail::NodeHeader*>(const_cast<Node*>(node)) - 1;
   }
   static void destroy(Node* node) noexcept;
 
@@ -121,7 +122,7 @@ class WeakNode {
   WeakNode() = default;
   explicit WeakNode(const Ref<Node>& node) noexcept : WeakNode(node.get()) {}
   explicit WeakNode(Node* node) noexcept : node_(node) {
-    if (node_) node_->header()->weak.fetch_add(1, std::memory_order_relaxed);
+    if (node_) Node::header(node_)->weak.fetch_add(1, std::memory_order_relaxed);
   }
   WeakNode(WeakNode&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
   WeakNode(const WeakNode&) = delete;
@@ -130,11 +131,11 @@ class WeakNode {
     return *this;
   }
   ~WeakNode() {
-    if (node_) node_->header()->release_weak();
+    if (node_) Node::header(node_)->release_weak();
   }
   /// The node, or null where it was freed.
   Ref<Node> lock() const noexcept;
-  bool expired() const noexcept { return !node_ || node_->header()->strong.load(std::memory_order_acquire) == 0; }
+  bool expired() const noexcept { return !node_ || Node::header(node_)->strong.load(std::memory_order_acquire) == 0; }
 
  private:
   Node* node_ = nullptr;

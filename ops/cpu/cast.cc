@@ -4,15 +4,16 @@
 #include "ops/cpu/movement_table.h"
 #include "ops/movement/convert.h"
 
-// Conversions between the dtypes with kernels are loops of their own. All others go, a block at a time, through one of four types that
-// hold every value of their kind, so that 15 readers and 60 writers do for 225 pairs.
+// Conversions between the dtypes with kernels are loops of their own. All others go, a block at a time, through one of
+// four types that hold every value of their kind, so that 15 readers and 60 writers do for 225 pairs.
 
 namespace lamella::cpu {
 namespace {
 
 // Not inlined: each is compiled once, for all pairs that use it.
 template <class To, class From>
-[[gnu::noinline]] void convert_row(char* to, std::int64_t to_step, const char* from, std::int64_t from_step, std::int64_t n) {
+[[gnu::noinline]] void convert_row(char* to, std::int64_t to_step, const char* from, std::int64_t from_step,
+                                   std::int64_t n) {
   if (to_step == sizeof(To) && from_step == sizeof(From)) {
     To* out = reinterpret_cast<To*>(to);
     const From* in = reinterpret_cast<const From*>(from);
@@ -52,7 +53,8 @@ void cast_in_two_steps(const Copy2d& c) {
 
 template <std::size_t kTo, std::size_t kFrom>
 void fill_cast(MovementKernels& kernels) {
-  constexpr bool kDirect = KernelDTypes.contains(static_cast<DType>(kTo)) && KernelDTypes.contains(static_cast<DType>(kFrom));
+  constexpr bool kDirect =
+      KernelDTypes.contains(static_cast<DType>(kTo)) && KernelDTypes.contains(static_cast<DType>(kFrom));
   if constexpr (kDirect) {
     kernels.cast[kTo][kFrom] = cast<cpp_type<static_cast<DType>(kTo)>, cpp_type<static_cast<DType>(kFrom)>>;
   } else {

@@ -6,7 +6,8 @@ namespace lamella::cpu {
 namespace {
 
 template <class T, int kOrder>
-using Matrix = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, kOrder>, Eigen::Unaligned, Eigen::OuterStride<>>;
+using Matrix =
+    Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, kOrder>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
 template <class T, int kOrderA, int kOrderB>
 void multiply(const MatmulArgs& args) {
@@ -14,8 +15,8 @@ void multiply(const MatmulArgs& args) {
                              Eigen::OuterStride<>(kOrderA == Eigen::RowMajor ? args.a_row : args.a_column));
   const Matrix<T, kOrderB> b(static_cast<const T*>(args.b), args.k, args.n,
                              Eigen::OuterStride<>(kOrderB == Eigen::RowMajor ? args.b_row : args.b_column));
-  Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, Eigen::Unaligned, Eigen::OuterStride<>> c(
-      static_cast<T*>(args.c), args.m, args.n, Eigen::OuterStride<>(args.c_row));
+  Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, Eigen::Unaligned, Eigen::OuterStride<>>
+      c(static_cast<T*>(args.c), args.m, args.n, Eigen::OuterStride<>(args.c_row));
   c.noalias() = a * b;
 }
 

@@ -23,7 +23,8 @@ void multiply_strip(const MatmulArgs& args, const T* a, const T* b, T* c) {
 
 constexpr std::int64_t kPanelRows = 64;
 
-/// Columns [0, width) of c, a panel of inner indices at a time; b's part is copied, which makes its rows contiguous and padded.
+/// Columns [0, width) of c, a panel of inner indices at a time; b's part is copied, which makes its rows contiguous and
+/// padded.
 template <class T>
 void multiply_columns(const MatmulArgs& args, const T* a, const T* b, T* c, std::int64_t width) {
   using V = Vec<T>;

@@ -25,7 +25,8 @@ void write(char* to, T value) {
 /// A transposing copy, in tiles that fit the cache lines of both sides.
 template <class T>
 void copy_transposed(const Copy2d& c) {
-  constexpr std::int64_t kTile = 64 / static_cast<std::int64_t>(sizeof(T)) < 8 ? 8 : 64 / static_cast<std::int64_t>(sizeof(T));
+  constexpr std::int64_t kTile =
+      64 / static_cast<std::int64_t>(sizeof(T)) < 8 ? 8 : 64 / static_cast<std::int64_t>(sizeof(T));
   for (std::int64_t i0 = 0; i0 < c.outer; i0 += kTile) {
     const std::int64_t i1 = i0 + kTile < c.outer ? i0 + kTile : c.outer;
     for (std::int64_t j0 = 0; j0 < c.inner; j0 += kTile) {

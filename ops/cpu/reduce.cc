@@ -5,8 +5,8 @@
 #include "ops/cpu/reduce_table.h"
 #include "ops/simd/vec.h"
 
-// Sums are pairwise: halves are added, down to blocks, so that the rounding error grows with the logarithm of the length. All other
-// reductions go the same way. Where an array is cut depends on its length alone.
+// Sums are pairwise: halves are added, down to blocks, so that the rounding error grows with the logarithm of the
+// length. All other reductions go the same way. Where an array is cut depends on its length alone.
 
 namespace lamella::cpu {
 namespace {
@@ -84,7 +84,8 @@ typename Op::Acc lift(typename Op::In x) {
 
 /// Registers hold elements and partial results alike.
 template <class Op>
-inline constexpr bool kInVectors = std::is_same_v<typename Op::In, typename Op::Acc> && !std::is_same_v<typename Op::Acc, bool>;
+inline constexpr bool kInVectors =
+    std::is_same_v<typename Op::In, typename Op::Acc> && !std::is_same_v<typename Op::Acc, bool>;
 
 constexpr int kAccumulators = 4;
 
@@ -152,7 +153,8 @@ void reduce_column_vectors(const typename Op::In* x, std::int64_t step, std::int
 }
 
 template <class Op>
-void reduce_few_rows(const typename Op::In* x, std::int64_t step, std::int64_t n, std::int64_t columns, typename Op::Acc* out) {
+void reduce_few_rows(const typename Op::In* x, std::int64_t step, std::int64_t n, std::int64_t columns,
+                     typename Op::Acc* out) {
   std::int64_t c = 0;
   if constexpr (kInVectors<Op>) {
     constexpr std::int64_t kSize = Vec<typename Op::Acc>::size;

@@ -9,8 +9,8 @@ namespace lamella::cpu {
 enum class Reduction : std::uint8_t { Sum, Prod, Max, Min, Any, All, ArgMax, ArgMin };
 inline constexpr int kReductionCount = 8;
 
-/// Kernels take at least one element. The result's type is that of the table on reduce_result(); all pairs of a reduction and its own
-/// result type exist too (but for the Arg ones), so that partial results can be reduced further.
+/// Kernels take at least one element. The result's type is that of the table on reduce_result(); all pairs of a
+/// reduction and its own result type exist too (but for the Arg ones), so that partial results can be reduced further.
 struct ReduceKernels {
   /// *out = reduction of x[0], x[step], ... x[(n - 1) * step].
   using Row = void (*)(const void* x, std::int64_t step, std::int64_t n, void* out);
@@ -21,7 +21,8 @@ struct ReduceKernels {
   Columns columns[kReductionCount][kDTypeCount] = {};
 };
 
-/// int64 for sums and products of integers and bools, and for positions; bool for any and all; the dtype itself otherwise.
+/// int64 for sums and products of integers and bools, and for positions; bool for any and all; the dtype itself
+/// otherwise.
 constexpr DType reduce_result(Reduction reduction, DType dtype) {
   switch (reduction) {
     case Reduction::Sum:

@@ -1,7 +1,7 @@
 """Lamella: deep learning where every layer can be your own.
 
-Everything differentiable is a function with a forward and a backward: a built-in operator, a :class:`PyLayer` written in
-Python, a ``Function<T>`` written in C++. All are recorded on one tape, in the same way and at the same cost::
+Everything differentiable is a function with a forward and a backward: a built-in operator, a :class:`PyLayer` written
+in Python, a ``Function<T>`` written in C++. All are recorded on one tape, in the same way and at the same cost::
 
     import lamella as lm
 
@@ -10,23 +10,17 @@ Python, a ``Function<T>`` written in C++. All are recorded on one tape, in the s
     x.grad  # Tensor([2., 4.], dtype=float32)
 """
 
+# The names imported here are the package's surface: F401 does not see that.
+# ruff: noqa: F401
+
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import _C
-
-# The operators, types and dtypes of the compiled part; what belongs to a module of its own stays out.
-_ELSEWHERE = frozenset(
-    ["HookHandle", "Node", "PyLayerContext", "backward", "config", "operators"]
-    + ["cuda_device_count", "cuda_is_available", "cuda_synchronize"]
-)
-_names = [name for name in dir(_C) if not name.startswith("_") and name not in _ELSEWHERE]
-globals().update({name: getattr(_C, name) for name in _names})
-
-from . import _tensor, autograd, config, cuda, memory, random  # noqa: E402
-from .config import show_config  # noqa: E402
+from . import _C, _tensor, autograd, config, cuda, memory, random
+from ._C import *  # noqa: F403 (the types, dtypes and operators of the compiled part)
+from .config import show_config
 
 if TYPE_CHECKING:
     from . import compat, io, nn, optim, progress
@@ -38,7 +32,25 @@ _tensor.install()
 # Imported when they are first asked for: `import lamella` stays quick.
 _LAZY = frozenset(["compat", "io", "nn", "optim", "progress"])
 
-__all__ = sorted([*_names, *_LAZY, "autograd", "config", "cuda", "memory", "random", "show_config"])
+_OWN = frozenset(["autograd", "config", "cuda", "memory", "random", "show_config"])
+# What has a module of its own to be found in.
+_ELSEWHERE = frozenset(
+    [
+        "HookHandle",
+        "Node",
+        "PyLayerContext",
+        "backward",
+        "cuda_device_count",
+        "cuda_is_available",
+        "cuda_synchronize",
+        "operators",
+    ]
+)
+for _name in _ELSEWHERE:
+    del globals()[_name]
+del _name
+
+__all__ = sorted(({name for name in dir(_C) if not name.startswith("_")} - _ELSEWHERE) | _OWN | _LAZY)
 
 
 def __getattr__(name: str) -> Any:

@@ -45,7 +45,9 @@ def _format(self: Tensor, spec: str) -> str:
     if not spec:
         return str(self)
     if self.size != 1:
-        raise TypeError(f"[format] only a tensor with one element can be formatted by '{spec}', this one has {self.size}")
+        raise TypeError(
+            f"[format] only a tensor with one element can be formatted by '{spec}', this one has {self.size}"
+        )
     return format(self.item(), spec)
 
 
@@ -81,7 +83,9 @@ def _rebuild(
 def _reduce(self: Tensor, protocol: Any = None) -> tuple[Any, ...]:
     """Pickles values, dtype, device and stop_gradient. A place on the tape cannot be kept, a gradient is not."""
     if not self.is_leaf:
-        raise RuntimeError("[pickle] a result of recorded operations has a graph that cannot be kept: pickle x.detach()")
+        raise RuntimeError(
+            "[pickle] a result of recorded operations has a graph that cannot be kept: pickle x.detach()"
+        )
     return _rebuild, (type(self), *_state(self), self.stop_gradient, getattr(self, "__dict__", None))
 
 
@@ -90,7 +94,9 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     import copy
 
     if not self.is_leaf:
-        raise RuntimeError("[deepcopy] a result of recorded operations cannot be copied with its graph: copy x.detach()")
+        raise RuntimeError(
+            "[deepcopy] a result of recorded operations cannot be copied with its graph: copy x.detach()"
+        )
     with no_grad():
         plain = self.detach().clone()
         copied = plain if type(self) is Tensor else Tensor.__new__(type(self), plain)

@@ -50,7 +50,7 @@ def once_differentiable(backward: _Function) -> _Function:
         @lm.autograd.once_differentiable
         def backward(ctx, dy): ...
     """
-    function = backward.__func__ if isinstance(backward, staticmethod) else backward
+    function: Any = backward.__func__ if isinstance(backward, staticmethod) else backward
     if not callable(function):
         raise TypeError(f"[once_differentiable] expected a function, got {type(backward).__name__}")
     function._once_differentiable = True

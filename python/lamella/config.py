@@ -13,7 +13,7 @@ __all__ = ["config", "include_dirs", "library_dir", "show_config"]
 
 def config() -> dict[str, Any]:
     """How the library was built and what it runs on."""
-    return {**_C.config(), "python": platform.python_version()}
+    return {**_C._config(), "python": platform.python_version()}
 
 
 def show_config() -> None:

@@ -80,7 +80,14 @@ def test_what_is_no_array(data):
 
 @pytest.mark.parametrize(
     ("data", "dtype"),
-    [(2**63, None), ([2**64], "uint64"), ([-1], "uint8"), ([300], "uint8"), ([10**400], "float64"), ([float("nan")], "int32")],
+    [
+        (2**63, None),
+        ([2**64], "uint64"),
+        ([-1], "uint8"),
+        ([300], "uint8"),
+        ([10**400], "float64"),
+        ([float("nan")], "int32"),
+    ],
 )
 def test_values_that_do_not_fit(data, dtype):
     with pytest.raises(ValueError, match="does not fit"):

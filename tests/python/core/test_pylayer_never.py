@@ -322,7 +322,7 @@ def test_deeply_nested_passes():
         ctx.depth = depth
         return x * 1
 
-    Nested = layer(forward, backward)  # noqa: N806
+    Nested = layer(forward, backward)
     x = leaf(1.0)
     Nested.apply(x, 120).backward()
     assert x.grad.item() == 121
@@ -427,7 +427,7 @@ def test_concurrent_passes_over_shared_parts():
 
 
 def test_a_long_chain_of_layers():
-    Twice = layer(lambda ctx, x: x * 1, lambda ctx, dy: dy)  # noqa: N806
+    Twice = layer(lambda ctx, x: x * 1, lambda ctx, dy: dy)
     x = leaf(1.0)
     y = x
     for _ in range(50_000):

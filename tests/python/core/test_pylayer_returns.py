@@ -184,9 +184,10 @@ def test_wrong_forms_of_containers():
 
         @staticmethod
         def backward(ctx, dy):
-            return returned(dy), dy
+            return Layer.returned(dy), dy
 
-    def run():
+    def run(returned):
+        Layer.returned = staticmethod(returned)
         Layer.apply({"a": leaf(1.0), "b": leaf(2.0)}, leaf(3.0)).backward()
 
     for returned, error, message in [
@@ -197,9 +198,8 @@ def test_wrong_forms_of_containers():
         (lambda dy: 3, TypeError, "int"),
     ]:
         with pytest.raises(error, match=message):
-            run()
-    returned = lambda dy: {"b": dy}  # noqa: E731
-    run()
+            run(returned)
+    run(lambda dy: {"b": dy})
 
 
 class TestPaddleDialect:
