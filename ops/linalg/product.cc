@@ -62,7 +62,7 @@ std::int64_t batch_offset(const Tensor& x, DimsView batch, std::int64_t i) {
 }
 
 /// The step from one matrix of x to the next where it is always the same: one batch axis, or several that lie like one.
-std::optional<std::int64_t> batch_step(const Tensor& x, DimsView batch) {
+[[maybe_unused]] std::optional<std::int64_t> batch_step(const Tensor& x, DimsView batch) {
   std::optional<std::int64_t> step;
   std::int64_t run = 1;
   const std::size_t missing = batch.size() - (x.ndim() - 2);
@@ -103,7 +103,7 @@ cpu::MatmulArgs part_of(const cpu::MatmulArgs& all, std::int64_t begin, std::int
   return part;
 }
 
-void product_on_cpu(Tensor a, Tensor b, const Tensor& bias, const Tensor& out, const char* op) {
+void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, const Tensor& out, const char* op) {
   const auto column = static_cast<std::size_t>(out.dtype());
   const cpu::MatmulKernels& kernels = cpu_kernels().matmul;
   const auto item = static_cast<std::int64_t>(item_size(out.dtype()));

@@ -1,0 +1,54 @@
+"""Where a build of an extension finds Lamella: ``python -m lamella.sysconfig --cmakedir``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+__all__ = ["get_cmake_dir", "get_include", "get_lib"]
+
+
+def get_cmake_dir() -> str:
+    """The folder of the CMake package, for ``-Dlamella_DIR=``; RuntimeError where this installation has none."""
+    folder = _PACKAGE / "cmake"
+    if not (folder / "lamella-config.cmake").exists():
+        raise RuntimeError(f"[sysconfig] {folder} holds no CMake package")
+    return str(folder)
+
+
+def get_include() -> list[str]:
+    """The folders in which a compiler looks for ``<lamella/lamella.h>`` and what it includes."""
+    installed = _PACKAGE / "include"
+    if installed.exists():
+        return [str(installed), str(installed / "lamella")]
+    tree = _PACKAGE.parent.parent  # a source tree that is used in place
+    return [str(tree), str(tree / "ops" / "api"), str(tree / "python" / "include")]
+
+
+def get_lib() -> str:
+    """The folder of ``liblamella.so``."""
+    return str(_PACKAGE)
+
+
+def main(argv: list[str]) -> None:
+    """Prints what is asked for, one line each."""
+    parser = argparse.ArgumentParser(prog="python -m lamella.sysconfig", description=__doc__)
+    parser.add_argument("--cmakedir", action="store_true", help="the folder of the CMake package")
+    parser.add_argument("--include", action="store_true", help="compiler options for the headers")
+    parser.add_argument("--lib", action="store_true", help="the folder of the library")
+    options = parser.parse_args(argv)
+    if not any(vars(options).values()):
+        parser.error("nothing asked for")
+    if options.cmakedir:
+        print(get_cmake_dir())
+    if options.include:
+        print(" ".join(f"-I{folder}" for folder in get_include()))
+    if options.lib:
+        print(get_lib())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
