@@ -88,7 +88,8 @@ void CachingAllocator::empty_cache() noexcept {
   {
     const std::lock_guard lock(mutex_);
     blocks.swap(free_);
-    for (const auto& [bin, pointers] : blocks) stats_.reserved -= static_cast<std::int64_t>(bin.first * pointers.size());
+    for (const auto& [bin, pointers] : blocks)
+      stats_.reserved -= static_cast<std::int64_t>(bin.first * pointers.size());
   }
   if (blocks.empty()) return;
   synchronize();

@@ -13,14 +13,15 @@ namespace lamella {
 
 /// Bytes, per device.
 struct MemoryStats {
-  std::int64_t allocated = 0;      ///< held by live tensors
-  std::int64_t peak_allocated = 0; ///< the largest `allocated` since the last reset
-  std::int64_t reserved = 0;       ///< taken from the system: allocated, and kept for reuse
+  std::int64_t allocated = 0;       ///< held by live tensors
+  std::int64_t peak_allocated = 0;  ///< the largest `allocated` since the last reset
+  std::int64_t reserved = 0;        ///< taken from the system: allocated, and kept for reuse
 };
 
 /// Memory of one device, with the freed blocks kept for reuse. Thread-safe.
 ///
-/// A block freed by work on one stream is reused by later work on that stream only, so that reuse needs no synchronization.
+/// A block freed by work on one stream is reused by later work on that stream only, so that reuse needs no
+/// synchronization.
 class CachingAllocator {
  public:
   explicit CachingAllocator(Device device) : device_(device) {}
@@ -62,7 +63,8 @@ CachingAllocator& allocator(Device device);
 using AllocatorFactory = CachingAllocator* (*)(Device);
 void register_allocator(DeviceType type, AllocatorFactory factory);
 
-/// Statistics of a device, small tensors of the CPU included. Their part of the peak is sampled when a large block is taken.
+/// Statistics of a device, small tensors of the CPU included. Their part of the peak is sampled when a large block is
+/// taken.
 MemoryStats memory_stats(Device device);
 
 }  // namespace lamella

@@ -7,7 +7,8 @@
 
 namespace lamella {
 
-/// Kinds of device. Meta tensors have a shape and no data. PrivateUse1 is the slot for a device that an extension brings.
+/// Kinds of device. Meta tensors have a shape and no data. PrivateUse1 is the slot for a device that an extension
+/// brings.
 enum class DeviceType : std::uint8_t { CPU, CUDA, Meta, PrivateUse1 };
 
 inline constexpr std::size_t kDeviceTypeCount = 4;

@@ -84,21 +84,36 @@ struct DTypePair {
 };
 }  // namespace detail
 
-template <> struct CppTypeOf<DType::Bool> : detail::DTypePair<DType::Bool, bool> {};
-template <> struct CppTypeOf<DType::Int8> : detail::DTypePair<DType::Int8, std::int8_t> {};
-template <> struct CppTypeOf<DType::Int16> : detail::DTypePair<DType::Int16, std::int16_t> {};
-template <> struct CppTypeOf<DType::Int32> : detail::DTypePair<DType::Int32, std::int32_t> {};
-template <> struct CppTypeOf<DType::Int64> : detail::DTypePair<DType::Int64, std::int64_t> {};
-template <> struct CppTypeOf<DType::UInt8> : detail::DTypePair<DType::UInt8, std::uint8_t> {};
-template <> struct CppTypeOf<DType::UInt16> : detail::DTypePair<DType::UInt16, std::uint16_t> {};
-template <> struct CppTypeOf<DType::UInt32> : detail::DTypePair<DType::UInt32, std::uint32_t> {};
-template <> struct CppTypeOf<DType::UInt64> : detail::DTypePair<DType::UInt64, std::uint64_t> {};
-template <> struct CppTypeOf<DType::Float16> : detail::DTypePair<DType::Float16, Half> {};
-template <> struct CppTypeOf<DType::BFloat16> : detail::DTypePair<DType::BFloat16, BFloat16> {};
-template <> struct CppTypeOf<DType::Float32> : detail::DTypePair<DType::Float32, float> {};
-template <> struct CppTypeOf<DType::Float64> : detail::DTypePair<DType::Float64, double> {};
-template <> struct CppTypeOf<DType::Complex64> : detail::DTypePair<DType::Complex64, std::complex<float>> {};
-template <> struct CppTypeOf<DType::Complex128> : detail::DTypePair<DType::Complex128, std::complex<double>> {};
+template <>
+struct CppTypeOf<DType::Bool> : detail::DTypePair<DType::Bool, bool> {};
+template <>
+struct CppTypeOf<DType::Int8> : detail::DTypePair<DType::Int8, std::int8_t> {};
+template <>
+struct CppTypeOf<DType::Int16> : detail::DTypePair<DType::Int16, std::int16_t> {};
+template <>
+struct CppTypeOf<DType::Int32> : detail::DTypePair<DType::Int32, std::int32_t> {};
+template <>
+struct CppTypeOf<DType::Int64> : detail::DTypePair<DType::Int64, std::int64_t> {};
+template <>
+struct CppTypeOf<DType::UInt8> : detail::DTypePair<DType::UInt8, std::uint8_t> {};
+template <>
+struct CppTypeOf<DType::UInt16> : detail::DTypePair<DType::UInt16, std::uint16_t> {};
+template <>
+struct CppTypeOf<DType::UInt32> : detail::DTypePair<DType::UInt32, std::uint32_t> {};
+template <>
+struct CppTypeOf<DType::UInt64> : detail::DTypePair<DType::UInt64, std::uint64_t> {};
+template <>
+struct CppTypeOf<DType::Float16> : detail::DTypePair<DType::Float16, Half> {};
+template <>
+struct CppTypeOf<DType::BFloat16> : detail::DTypePair<DType::BFloat16, BFloat16> {};
+template <>
+struct CppTypeOf<DType::Float32> : detail::DTypePair<DType::Float32, float> {};
+template <>
+struct CppTypeOf<DType::Float64> : detail::DTypePair<DType::Float64, double> {};
+template <>
+struct CppTypeOf<DType::Complex64> : detail::DTypePair<DType::Complex64, std::complex<float>> {};
+template <>
+struct CppTypeOf<DType::Complex128> : detail::DTypePair<DType::Complex128, std::complex<double>> {};
 
 template <DType D>
 using cpp_type = typename CppTypeOf<D>::type;
@@ -136,9 +151,10 @@ constexpr bool is_integral(DType dtype) { return Integral.contains(dtype); }
 /// Whether tensors of this dtype can want a gradient.
 constexpr bool is_differentiable(DType dtype) { return Differentiable.contains(dtype); }
 
-/// The dtype that holds values of both, by the promotion rules of the Python array API standard (2024.12), extended as in PyTorch
-/// where it leaves a pair undefined: bool with a number gives the number, an integer with a floating dtype gives the floating dtype,
-/// float16 with bfloat16 gives float32. Raises TypeError for uint64 with a signed integer, which no integer dtype holds.
+/// The dtype that holds values of both, by the promotion rules of the Python array API standard (2024.12), extended as
+/// in PyTorch where it leaves a pair undefined: bool with a number gives the number, an integer with a floating dtype
+/// gives the floating dtype, float16 with bfloat16 gives float32. Raises TypeError for uint64 with a signed integer,
+/// which no integer dtype holds.
 DType promote_types(DType a, DType b);
 
 /// Calls f.operator()<T>() with the C++ type of `dtype`, which must be in `Set`; returns its result.

@@ -7,7 +7,8 @@
 
 namespace lamella {
 
-/// Base of every exception the library raises on purpose. Python sees the builtin exception that each subclass is named after.
+/// Base of every exception the library raises on purpose. Python sees the builtin exception that each subclass is named
+/// after.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -16,7 +16,8 @@ struct SourceLine {
 struct HostHooks {
   /// The line of the user's code that is running, for error messages.
   SourceLine (*current_line)() = nullptr;
-  /// Lets other threads of the host run (Python: releases the GIL, where this thread holds it); null where there is nothing to give.
+  /// Lets other threads of the host run (Python: releases the GIL, where this thread holds it); null where there is
+  /// nothing to give.
   void* (*release)() = nullptr;
   /// Undoes release().
   void (*restore)(void*) = nullptr;

@@ -85,7 +85,8 @@ void Central::refill(std::size_t index, FreeList& list) {
   for (std::size_t i = count; i-- > 0;) list.push(slab + i * size);
 }
 
-// A plain pointer with the initial-exec model is one load; the owner object below gives the cache back when its thread ends.
+// A plain pointer with the initial-exec model is one load; the owner object below gives the cache back when its thread
+// ends.
 [[gnu::tls_model("initial-exec")]] thread_local ThreadCache* current_cache = nullptr;
 [[gnu::tls_model("initial-exec")]] thread_local bool thread_is_ending = false;
 

@@ -17,8 +17,8 @@ struct WriteRecord {
 
 /// The bytes that a tensor and its views share.
 ///
-/// It lies in the same block as the tensor object that made it and is counted separately: a view keeps the bytes alive, and not
-/// the first tensor's graph.
+/// It lies in the same block as the tensor object that made it and is counted separately: a view keeps the bytes alive,
+/// and not the first tensor's graph.
 class Storage {
  public:
   using Deleter = void (*)(void* context);

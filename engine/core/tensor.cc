@@ -12,7 +12,8 @@ namespace lamella {
 namespace {
 
 // A tensor object and the storage it makes lie in one block: [TensorImpl][Storage][data of a small tensor].
-constexpr std::size_t kStorageOffset = (sizeof(TensorImpl) + alignof(Storage) - 1) / alignof(Storage) * alignof(Storage);
+constexpr std::size_t kStorageOffset =
+    (sizeof(TensorImpl) + alignof(Storage) - 1) / alignof(Storage) * alignof(Storage);
 constexpr std::size_t kDataOffset = (kStorageOffset + sizeof(Storage) + 63) / 64 * 64;
 constexpr std::size_t kMaxEmbedded = 1024;
 
@@ -81,7 +82,8 @@ Tensor empty(DimsView shape, DType dtype, Device device) {
     storage->embedded = true;
     storage->data = reinterpret_cast<char*>(impl) + kDataOffset;
   } else if (!device.is_meta()) {
-    if (const CurrentStream stream = current_stream_of[static_cast<std::size_t>(device.type)]) storage->stream = stream(device);
+    if (const CurrentStream stream = current_stream_of[static_cast<std::size_t>(device.type)])
+      storage->stream = stream(device);
     storage->data = allocator(device).allocate(bytes, storage->stream);
   }
   impl->data = static_cast<char*>(storage->data);

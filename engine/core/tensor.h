@@ -5,8 +5,8 @@
 #include <iosfwd>
 #include <string>
 
-#include "engine/core/dtype.h"
 #include "engine/core/device.h"
+#include "engine/core/dtype.h"
 #include "engine/core/ref.h"
 #include "engine/core/shape.h"
 #include "engine/core/storage.h"
@@ -28,7 +28,9 @@ class Scalar {
   template <class T>
     requires std::is_arithmetic_v<T>
   constexpr Scalar(T value)
-      : kind_(std::is_same_v<T, bool> ? Kind::Bool : std::is_integral_v<T> ? Kind::Int : Kind::Float) {
+      : kind_(std::is_same_v<T, bool> ? Kind::Bool
+              : std::is_integral_v<T> ? Kind::Int
+                                      : Kind::Float) {
     if constexpr (std::is_integral_v<T>) {
       integer_ = static_cast<std::int64_t>(value);
     } else {
@@ -56,7 +58,8 @@ class TensorImpl {
   enum Flag : std::uint8_t {
     /// Shares the storage of another tensor object.
     kView = 1,
-    /// Computed, while a custom layer's forward suspended recording, from tensors that want a gradient. See Note [Intermediates].
+    /// Computed, while a custom layer's forward suspended recording, from tensors that want a gradient. See Note
+    /// [Intermediates].
     kDerived = 2,
   };
 
@@ -86,7 +89,8 @@ class TensorImpl {
   std::atomic<std::uint32_t> refs_{1};
 };
 
-/// An n-dimensional array on a device: a counted handle, cheap to copy; a default-made one is "undefined" and holds nothing.
+/// An n-dimensional array on a device: a counted handle, cheap to copy; a default-made one is "undefined" and holds
+/// nothing.
 ///
 /// Operators are free functions (`lamella::sum(x)`, `a + b`); the class knows data, shape and its place on the tape.
 class Tensor {
@@ -126,7 +130,8 @@ class Tensor {
 
   /// Whether the tensor wants a gradient, or was computed from one that does.
   bool requires_grad() const noexcept;
-  /// Sets whether a leaf wants a gradient. RuntimeError for a result of a recorded op when turning it off, or a dtype that has no gradient.
+  /// Sets whether a leaf wants a gradient. RuntimeError for a result of a recorded op when turning it off, or a dtype
+  /// that has no gradient.
   const Tensor& set_requires_grad(bool value) const;
   /// The negation of requires_grad().
   bool stop_gradient() const noexcept { return !requires_grad(); }
@@ -159,15 +164,18 @@ inline Tensor empty(std::initializer_list<std::int64_t> shape, DType dtype = DTy
 inline Tensor empty_like(const Tensor& x) { return empty(x.shape(), x.dtype(), x.device()); }
 /// A tensor on memory that somebody else owns; `deleter(context)`, which may be
 /// null, is called when it is no longer needed. Strides in elements.
-Tensor from_memory(void* data, DimsView shape, DimsView strides, DType dtype, Device device, Storage::Deleter deleter, void* context);
-/// Another tensor on the same storage, off the tape; `offset` in elements from x's first element. The caller has checked the bounds.
+Tensor from_memory(void* data, DimsView shape, DimsView strides, DType dtype, Device device, Storage::Deleter deleter,
+                   void* context);
+/// Another tensor on the same storage, off the tape; `offset` in elements from x's first element. The caller has
+/// checked the bounds.
 Tensor make_view(const Tensor& x, DimsView shape, DimsView strides, std::int64_t offset = 0);
 /// Another tensor with x's data, shape and strides, off the tape.
 Tensor make_alias(const Tensor& x);
 /// Counts a write into x's memory in place by `op`; the source line of the host language is recorded.
 void mark_written(const Tensor& x, const char* op);
 
-/// Runs once per device type whose memory the engine cannot name a stream for: the current stream of `device`, null on the CPU.
+/// Runs once per device type whose memory the engine cannot name a stream for: the current stream of `device`, null on
+/// the CPU.
 using CurrentStream = void* (*)(Device);
 void register_current_stream(DeviceType type, CurrentStream function);
 

@@ -142,7 +142,8 @@ class Lane : public LaneFunctionsOf<T> {
   Lane() = default;
   /// The value rounded to `T`.
   template <class U>
-  requires std::is_arithmetic_v<U> LM_HD constexpr Lane(U value) : value_(static_cast<T>(value)) {}
+    requires std::is_arithmetic_v<U>
+  LM_HD constexpr Lane(U value) : value_(static_cast<T>(value)) {}
 
   LM_HD constexpr T value() const { return value_; }
   LM_HD constexpr T operator[](int) const { return value_; }
@@ -160,35 +161,45 @@ class Lane : public LaneFunctionsOf<T> {
   }
   LM_HD void store_strided_partial(T* to, std::int64_t, int n) const { store_partial(to, n); }
 
-  LM_HD friend constexpr Lane operator+(Lane a, Lane b) requires Number<T> {
+  LM_HD friend constexpr Lane operator+(Lane a, Lane b)
+    requires Number<T>
+  {
     if constexpr (Integer<T>) {
       return wrapping_add(a.value_, b.value_);
     } else {
       return a.value_ + b.value_;
     }
   }
-  LM_HD friend constexpr Lane operator-(Lane a, Lane b) requires Number<T> {
+  LM_HD friend constexpr Lane operator-(Lane a, Lane b)
+    requires Number<T>
+  {
     if constexpr (Integer<T>) {
       return wrapping_subtract(a.value_, b.value_);
     } else {
       return a.value_ - b.value_;
     }
   }
-  LM_HD friend constexpr Lane operator*(Lane a, Lane b) requires Number<T> {
+  LM_HD friend constexpr Lane operator*(Lane a, Lane b)
+    requires Number<T>
+  {
     if constexpr (Integer<T>) {
       return wrapping_multiply(a.value_, b.value_);
     } else {
       return a.value_ * b.value_;
     }
   }
-  LM_HD friend constexpr Lane operator/(Lane a, Lane b) requires Number<T> {
+  LM_HD friend constexpr Lane operator/(Lane a, Lane b)
+    requires Number<T>
+  {
     if constexpr (Integer<T>) {
       return truncated_divide(a.value_, b.value_);
     } else {
       return a.value_ / b.value_;
     }
   }
-  LM_HD friend constexpr Lane operator-(Lane a) requires Number<T> {
+  LM_HD friend constexpr Lane operator-(Lane a)
+    requires Number<T>
+  {
     if constexpr (Integer<T>) {
       return wrapping_subtract(T{0}, a.value_);
     } else {
@@ -196,20 +207,38 @@ class Lane : public LaneFunctionsOf<T> {
     }
   }
 
-  LM_HD friend constexpr Lane operator&(Lane a, Lane b) requires std::is_integral_v<T> { return a.value_ & b.value_; }
-  LM_HD friend constexpr Lane operator|(Lane a, Lane b) requires std::is_integral_v<T> { return a.value_ | b.value_; }
-  LM_HD friend constexpr Lane operator^(Lane a, Lane b) requires std::is_integral_v<T> { return a.value_ ^ b.value_; }
-  LM_HD friend constexpr Lane operator~(Lane a) requires std::is_integral_v<T> {
+  LM_HD friend constexpr Lane operator&(Lane a, Lane b)
+    requires std::is_integral_v<T>
+  {
+    return a.value_ & b.value_;
+  }
+  LM_HD friend constexpr Lane operator|(Lane a, Lane b)
+    requires std::is_integral_v<T>
+  {
+    return a.value_ | b.value_;
+  }
+  LM_HD friend constexpr Lane operator^(Lane a, Lane b)
+    requires std::is_integral_v<T>
+  {
+    return a.value_ ^ b.value_;
+  }
+  LM_HD friend constexpr Lane operator~(Lane a)
+    requires std::is_integral_v<T>
+  {
     if constexpr (Integer<T>) {
       return ~a.value_;
     } else {
       return !a.value_;
     }
   }
-  LM_HD friend constexpr Lane operator<<(Lane a, Lane bits) requires Integer<T> {
+  LM_HD friend constexpr Lane operator<<(Lane a, Lane bits)
+    requires Integer<T>
+  {
     return shift_left(a.value_, bits.value_);
   }
-  LM_HD friend constexpr Lane operator>>(Lane a, Lane bits) requires Integer<T> {
+  LM_HD friend constexpr Lane operator>>(Lane a, Lane bits)
+    requires Integer<T>
+  {
     return shift_right(a.value_, bits.value_);
   }
 

@@ -85,19 +85,19 @@ inline F64 sqrt(F64 a) {
 #ifndef LM_SIMD_ROUND_BY_LANE
 template <class V>
 V floor(V a) {
-  return round_to<_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC>(a);
+  return round_to < _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC > (a);
 }
 template <class V>
 V ceil(V a) {
-  return round_to<_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC>(a);
+  return round_to < _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC > (a);
 }
 template <class V>
 V trunc(V a) {
-  return round_to<_MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC>(a);
+  return round_to < _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC > (a);
 }
 template <class V>
 V round(V a) {
-  return round_to<_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC>(a);
+  return round_to < _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC > (a);
 }
 #endif
 

@@ -29,7 +29,8 @@ struct Probe {
   LM_HD constexpr Probe(std::initializer_list<unsigned> operand) : bits(*operand.begin()) {}
   /// A literal.
   template <class U>
-  requires std::is_arithmetic_v<U> LM_HD constexpr Probe(U) {}
+    requires std::is_arithmetic_v<U>
+  LM_HD constexpr Probe(U) {}
 
   LM_HD friend constexpr Probe operator+(Probe a, Probe b) { return both(a, b); }
   LM_HD friend constexpr Probe operator-(Probe a, Probe b) { return both(a, b); }

@@ -39,8 +39,8 @@ class Vec : public FunctionsOf<T> {
   Vec() = default;
   /// The same value in every lane, rounded to `T`.
   template <class U>
-  requires std::is_arithmetic_v<U> Vec(U value)
-      : native_(splat<native_type>(static_cast<Element>(static_cast<T>(value)))) {}
+    requires std::is_arithmetic_v<U>
+  Vec(U value) : native_(splat<native_type>(static_cast<Element>(static_cast<T>(value)))) {}
   explicit Vec(native_type native) : native_(native) {}
 
   native_type native() const { return native_; }
@@ -79,32 +79,68 @@ class Vec : public FunctionsOf<T> {
     for (int i = 0; i < n; ++i) to[i * stride] = lanes[i];
   }
 
-  friend Vec operator+(Vec a, Vec b) requires Number<T> { return of_bits(a.computing() + b.computing()); }
-  friend Vec operator-(Vec a, Vec b) requires Number<T> { return of_bits(a.computing() - b.computing()); }
-  friend Vec operator*(Vec a, Vec b) requires Number<T> { return of_bits(a.computing() * b.computing()); }
-  friend Vec operator/(Vec a, Vec b) requires Number<T> {
+  friend Vec operator+(Vec a, Vec b)
+    requires Number<T>
+  {
+    return of_bits(a.computing() + b.computing());
+  }
+  friend Vec operator-(Vec a, Vec b)
+    requires Number<T>
+  {
+    return of_bits(a.computing() - b.computing());
+  }
+  friend Vec operator*(Vec a, Vec b)
+    requires Number<T>
+  {
+    return of_bits(a.computing() * b.computing());
+  }
+  friend Vec operator/(Vec a, Vec b)
+    requires Number<T>
+  {
     if constexpr (std::is_floating_point_v<T>) {
       return Vec(a.native_ / b.native_);
     } else {
       return Vec(map_lanes(a.native_, b.native_, truncated_divide<T>));
     }
   }
-  friend Vec operator-(Vec a) requires Number<T> { return of_bits(-a.computing()); }
+  friend Vec operator-(Vec a)
+    requires Number<T>
+  {
+    return of_bits(-a.computing());
+  }
 
-  friend Vec operator&(Vec a, Vec b) requires std::is_integral_v<T> { return Vec(a.native_ & b.native_); }
-  friend Vec operator|(Vec a, Vec b) requires std::is_integral_v<T> { return Vec(a.native_ | b.native_); }
-  friend Vec operator^(Vec a, Vec b) requires std::is_integral_v<T> { return Vec(a.native_ ^ b.native_); }
-  friend Vec operator~(Vec a) requires std::is_integral_v<T> {
+  friend Vec operator&(Vec a, Vec b)
+    requires std::is_integral_v<T>
+  {
+    return Vec(a.native_ & b.native_);
+  }
+  friend Vec operator|(Vec a, Vec b)
+    requires std::is_integral_v<T>
+  {
+    return Vec(a.native_ | b.native_);
+  }
+  friend Vec operator^(Vec a, Vec b)
+    requires std::is_integral_v<T>
+  {
+    return Vec(a.native_ ^ b.native_);
+  }
+  friend Vec operator~(Vec a)
+    requires std::is_integral_v<T>
+  {
     if constexpr (Number<T>) {
       return Vec(~a.native_);
     } else {
       return Vec(a.native_ ^ 1);
     }
   }
-  friend Vec operator<<(Vec a, Vec bits) requires Integer<T> {
+  friend Vec operator<<(Vec a, Vec bits)
+    requires Integer<T>
+  {
     return Vec(map_lanes(a.native_, bits.native_, shift_left<T>));
   }
-  friend Vec operator>>(Vec a, Vec bits) requires Integer<T> {
+  friend Vec operator>>(Vec a, Vec bits)
+    requires Integer<T>
+  {
     return Vec(map_lanes(a.native_, bits.native_, shift_right<T>));
   }
 

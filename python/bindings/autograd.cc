@@ -20,7 +20,8 @@ std::vector<Tensor> one_or_more(PyObject* object, const Argument& argument) {
 std::vector<Tensor> gradients(PyObject* object, const Argument& argument) {
   if (object == Py_None) return {};
   if (is_tensor(object)) return {tensor_of(object)};
-  if (!PyList_Check(object) && !PyTuple_Check(object)) argument.wrong_type("a Tensor, None, or a list or tuple of these", object);
+  if (!PyList_Check(object) && !PyTuple_Check(object))
+    argument.wrong_type("a Tensor, None, or a list or tuple of these", object);
   std::vector<Tensor> tensors;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(object, i);
@@ -67,10 +68,13 @@ PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
 PyMethodDef functions[] = {
     {"grad", as_c_function(grad), METH_FASTCALL | METH_KEYWORDS,
      "grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False)\n--\n\n"
-     "The gradients of `outputs` with respect to `inputs`: a tensor for a tensor, a tuple for a list or tuple. No tensor's grad is\n"
+     "The gradients of `outputs` with respect to `inputs`: a tensor for a tensor, a tuple for a list or tuple. No "
+     "tensor's grad is\n"
      "touched.\n\n"
-     "`grad_outputs` are the gradients to begin with. create_graph records the pass, for higher derivatives; retain_graph (by default\n"
-     "what create_graph is) keeps what was saved for another pass. allow_unused gives None for inputs that the outputs do not depend\n"
+     "`grad_outputs` are the gradients to begin with. create_graph records the pass, for higher derivatives; "
+     "retain_graph (by default\n"
+     "what create_graph is) keeps what was saved for another pass. allow_unused gives None for inputs that the outputs "
+     "do not depend\n"
      "on, in place of a RuntimeError."},
     {"backward", as_c_function(backward), METH_FASTCALL | METH_KEYWORDS,
      "backward(tensors, grad_tensors=None, retain_graph=False, create_graph=False)\n--\n\n"
@@ -87,7 +91,8 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t coun
     signature.bind(args, count, keywords, values, 1);
     Tensor grad;
     if (values[1] != Py_None) grad = read<const Tensor&>(values[1], {signature, 1});
-    autograd::backward(tensor_of(self), grad, read<bool>(values[2], {signature, 2}), read<bool>(values[3], {signature, 3}));
+    autograd::backward(tensor_of(self), grad, read<bool>(values[2], {signature, 2}),
+                       read<bool>(values[3], {signature, 3}));
     Py_RETURN_NONE;
   });
 }

@@ -31,7 +31,8 @@ Context& context_of(PyObject* self, const char* what) {
 }
 
 const Tensor& tensor_argument(PyObject* object, Py_ssize_t i, const char* what) {
-  if (!is_tensor(object)) fail<TypeError>("[", what, "] argument ", i, " is ", type_name(object), ", expected a Tensor");
+  if (!is_tensor(object))
+    fail<TypeError>("[", what, "] argument ", i, " is ", type_name(object), ", expected a Tensor");
   return tensor_of(object);
 }
 
@@ -97,7 +98,8 @@ constexpr char kNotInplace[] = "mark_not_inplace";
 constexpr char kNonDifferentiable[] = "mark_non_differentiable";
 
 bool flag_argument(PyObject* value, const char* what) {
-  if (value != Py_True && value != Py_False) fail<TypeError>("[", what, "] expected True or False, got ", type_name(value));
+  if (value != Py_True && value != Py_False)
+    fail<TypeError>("[", what, "] expected True or False, got ", type_name(value));
   return value == Py_True;
 }
 
@@ -118,7 +120,8 @@ PyObject* set_grad_in_dtype_consistent(PyObject* self, PyObject* value) {
 
 PyObject* create(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs))) fail<TypeError>("[PyLayerContext] takes no arguments");
+    if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs)))
+      fail<TypeError>("[PyLayerContext] takes no arguments");
     return new_context(nullptr);
   });
 }
@@ -159,23 +162,29 @@ PyMethodDef methods[] = {
      "Keeps tensors (or None) for backward. Once, and only in forward or setup_context: RuntimeError otherwise."},
     {"saved_tensor", saved_tensor_method, METH_NOARGS,
      "saved_tensor($self, /)\n--\n\n"
-     "The tuple of tensors that forward saved. RuntimeError where the graph was freed, or where one was overwritten since."},
+     "The tuple of tensors that forward saved. RuntimeError where the graph was freed, or where one was overwritten "
+     "since."},
     {"mark_dirty", as_c_function(mark<[](Context& c, const Tensor& x) { c.mark_dirty(x); }, kDirty>), METH_FASTCALL,
      "mark_dirty($self, /, *tensors)\n--\n\nDeclares that forward wrote into these inputs in place and returns them."},
-    {"mark_not_inplace", as_c_function(mark<[](Context& c, const Tensor& x) { c.mark_not_inplace(x); }, kNotInplace>), METH_FASTCALL,
-     "mark_not_inplace($self, /, *tensors)\n--\n\nDeclares that these inputs, returned as outputs, become new tensors on the same memory."},
+    {"mark_not_inplace", as_c_function(mark<[](Context& c, const Tensor& x) { c.mark_not_inplace(x); }, kNotInplace>),
+     METH_FASTCALL,
+     "mark_not_inplace($self, /, *tensors)\n--\n\nDeclares that these inputs, returned as outputs, become new tensors "
+     "on the same memory."},
     {"mark_non_differentiable",
-     as_c_function(mark<[](Context& c, const Tensor& x) { c.mark_non_differentiable(x); }, kNonDifferentiable>), METH_FASTCALL,
-     "mark_non_differentiable($self, /, *tensors)\n--\n\nDeclares that these outputs have no gradient."},
+     as_c_function(mark<[](Context& c, const Tensor& x) { c.mark_non_differentiable(x); }, kNonDifferentiable>),
+     METH_FASTCALL, "mark_non_differentiable($self, /, *tensors)\n--\n\nDeclares that these outputs have no gradient."},
     {"set_materialize_grads", set_materialize_grads, METH_O,
-     "set_materialize_grads($self, value, /)\n--\n\nFalse: an output that got no gradient gives None to backward, instead of zeros."},
+     "set_materialize_grads($self, value, /)\n--\n\nFalse: an output that got no gradient gives None to backward, "
+     "instead of zeros."},
     {"set_grad_in_dtype_consistent", set_grad_in_dtype_consistent, METH_O,
-     "set_grad_in_dtype_consistent($self, value, /)\n--\n\nFalse: an incoming gradient is not cast to its output's dtype."},
+     "set_grad_in_dtype_consistent($self, value, /)\n--\n\nFalse: an incoming gradient is not cast to its output's "
+     "dtype."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyGetSetDef attributes[] = {
-    {"saved_tensors", get_saved_tensors, nullptr, "The tuple of tensors that forward saved: saved_tensor() as an attribute.", nullptr},
+    {"saved_tensors", get_saved_tensors, nullptr,
+     "The tuple of tensors that forward saved: saved_tensor() as an attribute.", nullptr},
     {"needs_input_grad", get_needs_input_grad, nullptr,
      "For each argument of the call, whether its gradient is wanted: in backward, by the pass that runs.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -199,8 +208,10 @@ PyTypeObject* make_context_type() {
       {Py_tp_methods, methods},
       {Py_tp_getset, attributes},
       {Py_tp_members, members},
-      {Py_tp_doc, const_cast<char*>("What a PyLayer's forward leaves for its backward: saved tensors, attributes of the user's, and marks on\n"
-                                    "inputs and outputs. `apply` makes one for each call.")},
+      {Py_tp_doc,
+       const_cast<char*>(
+           "What a PyLayer's forward leaves for its backward: saved tensors, attributes of the user's, and marks on\n"
+           "inputs and outputs. `apply` makes one for each call.")},
       {0, nullptr},
   };
   static PyType_Spec spec{

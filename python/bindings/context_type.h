@@ -9,8 +9,7 @@ namespace lamella::python {
 
 /// What `ctx` is in Python: a pointer to a call's context while there is one, and the user's attributes.
 struct ContextObject {
-  PyObject_HEAD
-  Context* context;
+  PyObject_HEAD Context* context;
   PyObject* attributes;
   PyObject* weak_references;
 };

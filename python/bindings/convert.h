@@ -35,7 +35,8 @@ std::vector<Tensor> read_tensors(PyObject* object, const Argument& argument);
 /// ValueError for an integer that no int64 holds.
 bool as_scalar(PyObject* object, Scalar& value);
 
-/// An int64 from an object with __index__ (bool excluded); nothing where the object has none. ValueError where it does not fit.
+/// An int64 from an object with __index__ (bool excluded); nothing where the object has none. ValueError where it does
+/// not fit.
 std::optional<std::int64_t> as_index(PyObject* object, const Argument& argument);
 
 /// Converts a Python object to a parameter of type T of an operator's `call`.

@@ -35,7 +35,8 @@ Tensor finish(Tensor x, const CreateOptions& options, bool shared) {
 Tensor from_array_method(PyObject* object, const CreateOptions& options, bool& shared) {
   const PyRef asarray = numpy_function("asarray");
   const PyRef array = PyRef::adopt(checked(PyObject_CallOneArg(asarray.get(), object)));
-  if (!is_numpy_array(array.get())) fail<TypeError>("[", options.op, "] numpy.asarray(", type_name(object), ") gave no array");
+  if (!is_numpy_array(array.get()))
+    fail<TypeError>("[", options.op, "] numpy.asarray(", type_name(object), ") gave no array");
   return tensor_from_buffer(array.get(), options.op, shared);
 }
 
@@ -90,10 +91,13 @@ PyObject* from_dlpack(PyObject*, PyObject* object) {
 PyMethodDef functions[] = {
     {"asarray", as_c_function(asarray), METH_FASTCALL | METH_KEYWORDS,
      "asarray(obj, /, dtype=None, device=None, copy=None)\n--\n\n"
-     "A tensor with the values of `obj`: a number, nested lists or tuples of numbers, a numpy array, a tensor, or an object with the\n"
+     "A tensor with the values of `obj`: a number, nested lists or tuples of numbers, a numpy array, a tensor, or an "
+     "object with the\n"
      "buffer protocol, `__dlpack__` or `__array__`.\n\n"
-     "The memory of an array is shared where it can be (it is writable, and no dtype or device is asked for that it does not have).\n"
-     "`copy=True` always copies, `copy=False` raises ValueError where a copy would be needed. Python's floats become float32, ints\n"
+     "The memory of an array is shared where it can be (it is writable, and no dtype or device is asked for that it "
+     "does not have).\n"
+     "`copy=True` always copies, `copy=False` raises ValueError where a copy would be needed. Python's floats become "
+     "float32, ints\n"
      "int64; an array keeps its dtype. A tensor keeps its place on the tape."},
     {"tensor", as_c_function(tensor), METH_FASTCALL | METH_KEYWORDS,
      "tensor(data, dtype=None, device=None, stop_gradient=True)\n--\n\n"
@@ -101,7 +105,8 @@ PyMethodDef functions[] = {
     {"from_numpy", from_numpy, METH_O,
      "from_numpy(array, /)\n--\n\nA tensor on the memory of a numpy array. Memory that is read-only is copied."},
     {"from_dlpack", from_dlpack, METH_O,
-     "from_dlpack(x, /)\n--\n\nA tensor on the memory of another library's array that has `__dlpack__`, or of a DLPack capsule."},
+     "from_dlpack(x, /)\n--\n\nA tensor on the memory of another library's array that has `__dlpack__`, or of a DLPack "
+     "capsule."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -115,8 +120,10 @@ void CreateOptions::read(PyObject* dtype_object, PyObject* device_object) {
 
 Tensor create_tensor(PyObject* data, const CreateOptions& options) {
   if (is_tensor(data)) return finish(tensor_of(data), options, true);
-  if (std::optional<Tensor> number = tensor_from_number(data, options)) return came_from_python(finish(*number, options, false));
-  if (PyList_Check(data) || PyTuple_Check(data)) return came_from_python(finish(tensor_from_sequence(data, options), options, false));
+  if (std::optional<Tensor> number = tensor_from_number(data, options))
+    return came_from_python(finish(*number, options, false));
+  if (PyList_Check(data) || PyTuple_Check(data))
+    return came_from_python(finish(tensor_from_sequence(data, options), options, false));
   if (PyRange_Check(data)) {
     const PyRef list = PyRef::adopt(checked(PySequence_List(data)));
     return came_from_python(finish(tensor_from_sequence(list.get(), options), options, false));

@@ -77,8 +77,8 @@ DType dtype_of_type(dl::DataType type, const char* op) {
     const dl::DataType ours = type_of(static_cast<DType>(i));
     if (ours.code == type.code && ours.bits == type.bits && type.lanes == 1) return static_cast<DType>(i);
   }
-  fail<TypeError>("[", op, "] there is no dtype of DLPack type ", int{type.code}, " with ", int{type.bits}, " bits and ", type.lanes,
-                  " lanes");
+  fail<TypeError>("[", op, "] there is no dtype of DLPack type ", int{type.code}, " with ", int{type.bits},
+                  " bits and ", type.lanes, " lanes");
 }
 
 dl::Device device_of(const Tensor& x) {
@@ -102,8 +102,13 @@ M* export_tensor(const Tensor& x) {
   made->tensor = x;
   made->shape = x.shape();
   made->strides = x.strides();
-  made->managed.array = {x.raw_data(),      device_of(x),           static_cast<std::int32_t>(x.ndim()),
-                         type_of(x.dtype()), made->shape.data(), made->strides.data(), 0};
+  made->managed.array = {x.raw_data(),
+                         device_of(x),
+                         static_cast<std::int32_t>(x.ndim()),
+                         type_of(x.dtype()),
+                         made->shape.data(),
+                         made->strides.data(),
+                         0};
   made->managed.context = made;
   made->managed.deleter = [](M* self) { delete static_cast<Export<M>*>(self->context); };
   return &made->managed;
@@ -131,7 +136,8 @@ Tensor take(PyObject* capsule, const char* name, const char* used_name, const ch
   const dl::Array& array = managed->array;
   bool read_only = false;
   if constexpr (std::is_same_v<M, dl::ManagedVersioned>) {
-    if (managed->version.major > 1) fail<ValueError>("[", op, "] DLPack version ", managed->version.major, " is not known");
+    if (managed->version.major > 1)
+      fail<ValueError>("[", op, "] DLPack version ", managed->version.major, " is not known");
     read_only = (managed->flags & dl::kReadOnly) != 0;
   }
   Device device;
@@ -145,7 +151,8 @@ Tensor take(PyObject* capsule, const char* name, const char* used_name, const ch
   const Dims strides = array.strides ? Dims(array.strides, array.strides + array.ndim) : contiguous_strides(shape);
   count_elements(shape);  // checks the sizes before anything is taken
   checked(PyCapsule_SetName(capsule, used_name));
-  Tensor x = from_memory(static_cast<char*>(array.data) + array.byte_offset, shape, strides, dtype, device, free_managed<M>, managed);
+  Tensor x = from_memory(static_cast<char*>(array.data) + array.byte_offset, shape, strides, dtype, device,
+                         free_managed<M>, managed);
   bool backwards = false;
   for (const std::int64_t stride : strides) backwards |= stride < 0;
   x->storage->read_only = read_only;
@@ -182,13 +189,15 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count,
     }
     if (!versioned) {
       dl::Managed* managed = export_tensor<dl::Managed>(x);
-      return checked(PyCapsule_New(managed, kName, [](PyObject* capsule) { drop_capsule<dl::Managed>(capsule, kName); }));
+      return checked(
+          PyCapsule_New(managed, kName, [](PyObject* capsule) { drop_capsule<dl::Managed>(capsule, kName); }));
     }
     dl::ManagedVersioned* managed = export_tensor<dl::ManagedVersioned>(x);
     managed->version = {1, 0};
     managed->flags = x->storage->read_only ? dl::kReadOnly : 0;
-    return checked(
-        PyCapsule_New(managed, kVersionedName, [](PyObject* capsule) { drop_capsule<dl::ManagedVersioned>(capsule, kVersionedName); }));
+    return checked(PyCapsule_New(managed, kVersionedName, [](PyObject* capsule) {
+      drop_capsule<dl::ManagedVersioned>(capsule, kVersionedName);
+    }));
   });
 }
 

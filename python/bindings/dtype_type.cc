@@ -12,8 +12,7 @@ namespace lamella::python {
 namespace {
 
 struct DTypeObject {
-  PyObject_HEAD
-  DType dtype;
+  PyObject_HEAD DType dtype;
 };
 
 PyTypeObject* dtype_type = nullptr;
@@ -68,14 +67,20 @@ PyMethodDef methods[] = {
 
 PyTypeObject* make_dtype_type() {
   static PyType_Slot slots[] = {
-      {Py_tp_new, reinterpret_cast<void*>(create)}, {Py_tp_repr, reinterpret_cast<void*>(repr)},
-      {Py_tp_str, reinterpret_cast<void*>(text)},   {Py_tp_getset, attributes},
+      {Py_tp_new, reinterpret_cast<void*>(create)},
+      {Py_tp_repr, reinterpret_cast<void*>(repr)},
+      {Py_tp_str, reinterpret_cast<void*>(text)},
+      {Py_tp_getset, attributes},
       {Py_tp_methods, methods},
-      {Py_tp_doc, const_cast<char*>("DType(name)\n--\n\nThe type of a tensor's elements. There is one object for each.")},
+      {Py_tp_doc,
+       const_cast<char*>("DType(name)\n--\n\nThe type of a tensor's elements. There is one object for each.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{
-      .name = "lamella.DType", .basicsize = sizeof(DTypeObject), .itemsize = 0, .flags = Py_TPFLAGS_DEFAULT, .slots = slots};
+  static PyType_Spec spec{.name = "lamella.DType",
+                          .basicsize = sizeof(DTypeObject),
+                          .itemsize = 0,
+                          .flags = Py_TPFLAGS_DEFAULT,
+                          .slots = slots};
   dtype_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     auto* object = checked(PyObject_New(DTypeObject, dtype_type));

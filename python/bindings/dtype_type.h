@@ -10,7 +10,8 @@ namespace lamella::python {
 PyTypeObject* make_dtype_type();
 /// The object of a dtype; a new reference.
 PyObject* dtype_object(DType dtype) noexcept;
-/// The dtype that an object names: a DType, a string, bool, int, float or complex, or a dtype or scalar type of numpy's.
+/// The dtype that an object names: a DType, a string, bool, int, float or complex, or a dtype or scalar type of
+/// numpy's.
 bool as_dtype(PyObject* object, DType& dtype);
 
 }  // namespace lamella::python

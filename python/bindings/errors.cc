@@ -11,7 +11,8 @@ namespace {
 void raise(PyObject* type, const std::exception& error) noexcept {
   // The message may hold bytes from a file name or from elsewhere that are no UTF-8.
   const char* what = error.what();
-  const PyRef text = PyRef::adopt(PyUnicode_DecodeUTF8(what, static_cast<Py_ssize_t>(__builtin_strlen(what)), "replace"));
+  const PyRef text =
+      PyRef::adopt(PyUnicode_DecodeUTF8(what, static_cast<Py_ssize_t>(__builtin_strlen(what)), "replace"));
   if (text) PyErr_SetObject(type, text.get());
 }
 

@@ -48,7 +48,8 @@ inline int checked(int status) {
   return status;
 }
 
-/// Runs f at an entry point from Python: no C++ exception leaves it. Returns f's result; null or -1 with an exception set.
+/// Runs f at an entry point from Python: no C++ exception leaves it. Returns f's result; null or -1 with an exception
+/// set.
 template <class F>
 auto guarded(F&& f) noexcept -> decltype(f()) {
   try {

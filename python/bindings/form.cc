@@ -9,11 +9,13 @@
 namespace lamella::python {
 namespace {
 
-[[noreturn]] void wrong_form(const std::string& who, const std::string& what, const std::string& expected, PyObject* got) {
+[[noreturn]] void wrong_form(const std::string& who, const std::string& what, const std::string& expected,
+                             PyObject* got) {
   fail<ValueError>("[", who, "] backward must return, for ", what, ", ", expected, ", got ", type_name(got));
 }
 
-void read_sequence(const Form& form, PyObject* gradient, const std::string& who, const std::string& what, TensorList& tensors) {
+void read_sequence(const Form& form, PyObject* gradient, const std::string& who, const std::string& what,
+                   TensorList& tensors) {
   if (!PyList_Check(gradient) && !PyTuple_Check(gradient)) {
     wrong_form(who, what, "a list or tuple of gradients like the argument", gradient);
   }
@@ -21,8 +23,8 @@ void read_sequence(const Form& form, PyObject* gradient, const std::string& who,
   const auto holding = static_cast<std::size_t>(std::ranges::count_if(form.parts, &Form::holds_tensors));
   const bool by_part = size == form.parts.size();
   if (!by_part && size != holding) {
-    fail<ValueError>("[", who, "] backward must return, for ", what, ", a gradient of the argument's form, with ", form.parts.size(),
-                     " items, got ", size);
+    fail<ValueError>("[", who, "] backward must return, for ", what, ", a gradient of the argument's form, with ",
+                     form.parts.size(), " items, got ", size);
   }
   std::size_t at = 0;
   for (std::size_t i = 0; i < form.parts.size(); ++i) {
@@ -32,13 +34,15 @@ void read_sequence(const Form& form, PyObject* gradient, const std::string& who,
   }
 }
 
-void read_named(const Form& form, PyObject* gradient, const std::string& who, const std::string& what, TensorList& tensors) {
+void read_named(const Form& form, PyObject* gradient, const std::string& who, const std::string& what,
+                TensorList& tensors) {
   const bool mapping = PyDict_Check(gradient);
   if (!mapping && !dataclass_fields(gradient)) wrong_form(who, what, "a dict of gradients like the argument", gradient);
   Py_ssize_t found = 0;
   for (std::size_t i = 0; i < form.parts.size(); ++i) {
     PyObject* const key = form.keys[i].get();
-    const PyRef item = mapping ? PyRef::share(PyDict_GetItemWithError(gradient, key)) : PyRef::adopt(PyObject_GetAttr(gradient, key));
+    const PyRef item =
+        mapping ? PyRef::share(PyDict_GetItemWithError(gradient, key)) : PyRef::adopt(PyObject_GetAttr(gradient, key));
     if (!item && PyErr_Occurred()) {
       if (mapping) throw_python_error();
       PyErr_Clear();
@@ -49,7 +53,8 @@ void read_named(const Form& form, PyObject* gradient, const std::string& who, co
     read_gradient(form.parts[i], item ? item.get() : Py_None, who, part, tensors);
   }
   if (mapping && found != PyDict_GET_SIZE(gradient)) {
-    fail<ValueError>("[", who, "] backward returned, for ", what, ", gradients under keys that the argument does not have");
+    fail<ValueError>("[", who, "] backward returned, for ", what,
+                     ", gradients under keys that the argument does not have");
   }
 }
 
@@ -116,7 +121,8 @@ void TensorFinder::find_parts(PyObject* value, Form* form) {
   }
 }
 
-void read_gradient(const Form& form, PyObject* gradient, const std::string& who, const std::string& what, TensorList& tensors) {
+void read_gradient(const Form& form, PyObject* gradient, const std::string& who, const std::string& what,
+                   TensorList& tensors) {
   if (is_tensor(gradient)) {
     if (form.kind == Form::Kind::Other) {
       fail<ValueError>("[", who, "] backward returned a gradient for ", what, ", which is not a tensor");
@@ -140,7 +146,8 @@ void read_gradient(const Form& form, PyObject* gradient, const std::string& who,
       read_named(form, gradient, who, what, tensors);
       return;
     default:
-      fail<TypeError>("[", who, "] backward returned ", type_name(gradient), " for ", what, ": expected a Tensor or None");
+      fail<TypeError>("[", who, "] backward returned ", type_name(gradient), " for ", what,
+                      ": expected a Tensor or None");
   }
 }
 

@@ -49,8 +49,9 @@ class TensorFinder {
   void find_parts(PyObject* value, Form* form);
 };
 
-/// Reads a gradient for a value of the given form: tensors and undefined tensors, in the order of the value's tensors. TypeError,
-/// ValueError where it is made up otherwise; `who` and `what` go into the message.
-void read_gradient(const Form& form, PyObject* gradient, const std::string& who, const std::string& what, TensorList& tensors);
+/// Reads a gradient for a value of the given form: tensors and undefined tensors, in the order of the value's tensors.
+/// TypeError, ValueError where it is made up otherwise; `who` and `what` go into the message.
+void read_gradient(const Form& form, PyObject* gradient, const std::string& who, const std::string& what,
+                   TensorList& tensors);
 
 }  // namespace lamella::python

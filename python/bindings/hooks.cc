@@ -10,8 +10,7 @@ namespace lamella::python {
 namespace {
 
 struct HandleObject {
-  PyObject_HEAD
-  autograd::HookHandle handle;
+  PyObject_HEAD autograd::HookHandle handle;
 };
 
 PyTypeObject* handle_type = nullptr;
@@ -31,7 +30,8 @@ PyObject* remove(PyObject* self, PyObject*) {
 }
 
 PyMethodDef methods[] = {
-    {"remove", remove, METH_NOARGS, "remove($self, /)\n--\n\nTakes the hook away. Doing so twice, or after the graph was freed, is fine."},
+    {"remove", remove, METH_NOARGS,
+     "remove($self, /)\n--\n\nTakes the hook away. Doing so twice, or after the graph was freed, is fine."},
     {nullptr, nullptr, 0, nullptr},
 };
 

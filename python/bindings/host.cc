@@ -40,7 +40,8 @@ SourceLine current_line() {
   if (!frame) return {};
   PyCodeObject* code = PyFrame_GetCode(frame);
   const int instruction = PyFrame_GetLasti(frame);
-  KnownLine& known = known_lines()[(reinterpret_cast<std::uintptr_t>(code) / 64 + static_cast<unsigned>(instruction) / 2) % 128];
+  KnownLine& known =
+      known_lines()[(reinterpret_cast<std::uintptr_t>(code) / 64 + static_cast<unsigned>(instruction) / 2) % 128];
   if (known.code != code || known.instruction != instruction) {
     const KnownLine now{code, instruction, {intern_file(code->co_filename), PyFrame_GetLineNumber(frame)}};
     Py_XDECREF(std::exchange(known, now).code);  // the entry keeps the new reference
@@ -63,7 +64,8 @@ void check_interrupt() {
 }  // namespace
 
 void install_host_hooks() {
-  host_hooks() = {.current_line = current_line, .release = release, .restore = restore, .check_interrupt = check_interrupt};
+  host_hooks() = {
+      .current_line = current_line, .release = release, .restore = restore, .check_interrupt = check_interrupt};
 }
 
 }  // namespace lamella::python

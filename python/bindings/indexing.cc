@@ -21,7 +21,8 @@ std::int64_t to_index(PyObject* object) {
 
 std::optional<std::int64_t> slice_bound(PyObject* object) {
   if (object == Py_None) return std::nullopt;
-  if (!PyIndex_Check(object)) fail<TypeError>("[index] the bounds of a slice are ints or None, not ", type_name(object));
+  if (!PyIndex_Check(object))
+    fail<TypeError>("[index] the bounds of a slice are ints or None, not ", type_name(object));
   // A bound beyond 64 bits means the end, as in Python.
   const PyRef number = PyRef::adopt(checked(PyNumber_Index(object)));
   int overflow = 0;
@@ -50,8 +51,9 @@ IndexItem to_item(PyObject* object) {
     return x;
   }
   if (PyIndex_Check(object)) return to_index(object);
-  fail<TypeError>("[index] a tensor is indexed by ints, slices, ..., None and tensors or lists of ints or bools, not by ",
-                  type_name(object));
+  fail<TypeError>(
+      "[index] a tensor is indexed by ints, slices, ..., None and tensors or lists of ints or bools, not by ",
+      type_name(object));
 }
 
 IndexItems to_items(PyObject* key) {

@@ -14,7 +14,8 @@ PyTypeObject* layer_base = nullptr;
 namespace {
 
 constexpr autograd::Dialect kNative{};
-constexpr autograd::Dialect kPaddle{.returned_input_is_in_place = true, .strict_stop_gradient = true, .integer_outputs = true};
+constexpr autograd::Dialect kPaddle{
+    .returned_input_is_in_place = true, .strict_stop_gradient = true, .integer_outputs = true};
 
 struct Names {
   PyObject* forward = checked(PyUnicode_InternFromString("forward"));
@@ -29,7 +30,8 @@ const Names& names() {
   return made;
 }
 
-/// A function of the class, and whether the class itself keeps it alive (a plain or static function, not one bound on look-up).
+/// A function of the class, and whether the class itself keeps it alive (a plain or static function, not one bound on
+/// look-up).
 PyRef find_function(PyTypeObject* layer, PyObject* name, bool& kept) {
   PyObject* raw = _PyType_Lookup(layer, name);
   if (!raw || raw == _PyType_Lookup(layer_base, name)) return {};
@@ -51,7 +53,9 @@ void read_code(LayerInfo& info, PyObject* function, std::size_t skip) {
   const PyRef variables = PyRef::adopt(checked(PyCode_GetVarnames(code)));
   const auto positional = static_cast<std::size_t>(code->co_argcount);
   const std::size_t all = positional + static_cast<std::size_t>(code->co_kwonlyargcount);
-  const auto variable = [&](std::size_t i) { return text_of(PyTuple_GET_ITEM(variables.get(), static_cast<Py_ssize_t>(i))); };
+  const auto variable = [&](std::size_t i) {
+    return text_of(PyTuple_GET_ITEM(variables.get(), static_cast<Py_ssize_t>(i)));
+  };
   for (std::size_t i = skip; i < all; ++i) info.names.push_back(variable(i));
   info.positional = positional > skip ? positional - skip : 0;
   if (code->co_flags & CO_VARARGS) info.rest = variable(all);
@@ -71,7 +75,8 @@ void read_signature(LayerInfo& info, PyObject* function, std::size_t skip) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values.get()); ++i) {
     const PyRef name = PyRef::adopt(checked(PyObject_GetAttrString(PyList_GET_ITEM(values.get(), i), "name")));
     const PyRef kind = PyRef::adopt(checked(PyObject_GetAttrString(PyList_GET_ITEM(values.get(), i), "kind")));
-    const long value = PyLong_AsLong(kind.get());  // inspect.Parameter's: 0, 1 positional, 2 *args, 3 by keyword only, 4 **kwargs
+    const long value =
+        PyLong_AsLong(kind.get());  // inspect.Parameter's: 0, 1 positional, 2 *args, 3 by keyword only, 4 **kwargs
     if (value <= 1 && skip > 0) {
       --skip;
     } else if (value <= 1 || value == 3) {
@@ -110,7 +115,8 @@ void look_up(LayerInfo& info, PyTypeObject* layer) {
     read_signature(info, info.forward, skip);
   }
   if (!kept) {
-    // Bound anew at each look-up: nobody but this call holds it, so it is kept by the class's entry until the next look-up.
+    // Bound anew at each look-up: nobody but this call holds it, so it is kept by the class's entry until the next
+    // look-up.
     static auto* last = new std::array<PyRef, 3>;
     *last = {forward, backward, setup_context};
   }
@@ -127,7 +133,8 @@ constexpr std::size_t kEntries = 256;
 }  // namespace
 
 const LayerInfo& layer_info(PyTypeObject* layer) {
-  static std::array<std::unique_ptr<LayerInfo>, kEntries>* entries = new std::array<std::unique_ptr<LayerInfo>, kEntries>;
+  static std::array<std::unique_ptr<LayerInfo>, kEntries>* entries =
+      new std::array<std::unique_ptr<LayerInfo>, kEntries>;
   auto& entry = (*entries)[(reinterpret_cast<std::uintptr_t>(layer) >> 4) % kEntries];
   if (entry && is_current(*entry, layer)) [[likely]]
     return *entry;

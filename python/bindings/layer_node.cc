@@ -109,7 +109,9 @@ TensorList PyLayerNode::run(TensorList grads) {
     return results;
   } catch (const PythonError& error) {
     error.restore();
-    if (ctx.created_at) add_note(str("in the backward of ", name(), ", whose apply was called at ", ctx.created_at.file, ":", ctx.created_at.line));
+    if (ctx.created_at)
+      add_note(str("in the backward of ", name(), ", whose apply was called at ", ctx.created_at.file, ":",
+                   ctx.created_at.line));
     throw_python_error();
   }
 }
@@ -122,7 +124,8 @@ TensorList PyLayerNode::gradients_from(PyObject* result) {
     return grads;
   }
   const std::size_t count = ctx.arguments.size();
-  if (!PyTuple_CheckExact(result) || static_cast<std::size_t>(PyTuple_GET_SIZE(result)) != count || edges().size() != count || forms) {
+  if (!PyTuple_CheckExact(result) || static_cast<std::size_t>(PyTuple_GET_SIZE(result)) != count ||
+      edges().size() != count || forms) {
     return sort_gradients(result);
   }
   // One gradient for each argument, all of which are tensors.
@@ -161,7 +164,8 @@ TensorList PyLayerNode::sort_gradients(PyObject* result) {
   if (unwrapped) {
     items.push_back(PyRef::share(result));
   } else {
-    for (std::size_t i = 0; i < size; ++i) items.push_back(PyRef::share(PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i))));
+    for (std::size_t i = 0; i < size; ++i)
+      items.push_back(PyRef::share(PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i))));
   }
 
   std::vector<std::string> names = argument_names();
@@ -179,7 +183,8 @@ TensorList PyLayerNode::sort_gradients(PyObject* result) {
     } else if (item != Py_None) {
       entry.container = true;
       if (!is_container(item)) {
-        fail<TypeError>("[", name(), "] backward returned ", type_name(item), " for ", what, " (item ", i, "): expected a Tensor or None");
+        fail<TypeError>("[", name(), "] backward returned ", type_name(item), " for ", what, " (item ", i,
+                        "): expected a Tensor or None");
       }
       if (known && forms && ctx.arguments[target].container) {
         read_gradient((*forms)[target], item, name(), what, entry.tensors);

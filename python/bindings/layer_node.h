@@ -14,9 +14,9 @@
 namespace lamella::python {
 
 // Note [A layer's objects]
-// The node of a PyLayer call owns the C++ context and the Python context object, which points back to the former while the node lives:
-// what `forward` set on `ctx` lasts as long as the graph, and a `ctx` that the user keeps longer is an empty shell. All of these are
-// touched with the GIL held only.
+// The node of a PyLayer call owns the C++ context and the Python context object, which points back to the former while
+// the node lives: what `forward` set on `ctx` lasts as long as the graph, and a `ctx` that the user keeps longer is an
+// empty shell. All of these are touched with the GIL held only.
 
 /// The recorded call of a PyLayer.
 class PyLayerNode final : public Node {

@@ -11,11 +11,12 @@
 namespace lamella::python {
 
 // Note [Outputs of a layer]
-// What forward returns goes on the tape as it is only where nobody else holds it: the engine looks at the tensor's count, and here the
-// reference counts of its Python object and of every container on the way to it must be 1 as well. Such a tensor is handed to the engine
-// where it lies, in its object. Of any other, the engine gets a handle of its own, which it may replace; the new tensor then takes the
-// old one's place in the result: in the same container where that is exclusively ours, in a copy of it otherwise (forward may have kept
-// a list that it returned, and what it kept must not change).
+// What forward returns goes on the tape as it is only where nobody else holds it: the engine looks at the tensor's
+// count, and here the reference counts of its Python object and of every container on the way to it must be 1 as well.
+// Such a tensor is handed to the engine where it lies, in its object. Of any other, the engine gets a handle of its
+// own, which it may replace; the new tensor then takes the old one's place in the result: in the same container where
+// that is exclusively ours, in a copy of it otherwise (forward may have kept a list that it returned, and what it kept
+// must not change).
 
 /// The tensors in what a layer's forward returned, and the result put together again once the engine has seen them.
 class LayerOutputs {

@@ -6,11 +6,11 @@
 #include "engine/autograd/recorder.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/method.h"
 #include "python/bindings/form.h"
 #include "python/bindings/layer_info.h"
 #include "python/bindings/layer_node.h"
 #include "python/bindings/layer_outputs.h"
+#include "python/bindings/method.h"
 #include "python/bindings/tensor_type.h"
 
 namespace lamella::python {
@@ -103,14 +103,17 @@ struct Layer {
   const autograd::Dialect& dialect;
 
   Layer(PyTypeObject* type, const LayerInfo& info)
-      : type(type), forward(PyRef::share(info.forward)), setup_context(PyRef::share(info.setup_context)), dialect(*info.dialect) {}
+      : type(type),
+        forward(PyRef::share(info.forward)),
+        setup_context(PyRef::share(info.setup_context)),
+        dialect(*info.dialect) {}
 };
 
 /// Calls forward, and setup_context where there is one.
 PyRef run_forward(const Layer& layer, PyObject* context, const Call& call, const Inputs& inputs) {
   if (layer.setup_context) {
-    PyRef result =
-        PyRef::adopt(checked(PyObject_Vectorcall(layer.forward.get(), call.args, static_cast<std::size_t>(call.count), call.keywords)));
+    PyRef result = PyRef::adopt(checked(
+        PyObject_Vectorcall(layer.forward.get(), call.args, static_cast<std::size_t>(call.count), call.keywords)));
     const PyRef values = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(call.size()))));
     for (std::size_t i = 0; i < call.size(); ++i) {
       PyTuple_SET_ITEM(values.get(), static_cast<Py_ssize_t>(i), Py_NewRef(inputs.argument(call, i)));
@@ -184,7 +187,8 @@ PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
     const LayerInfo& info = layer_info(type);
     const Layer layer(type, info);
     Inputs inputs(call, info);
-    return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs) : apply_unrecorded(layer, call, inputs);
+    return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
+                                                   : apply_unrecorded(layer, call, inputs);
   });
 }
 
@@ -215,9 +219,11 @@ PyTypeObject* make_layer_type() {
   static PyType_Slot slots[] = {
       {Py_tp_methods, methods},
       {Py_tp_doc, const_cast<char*>(
-                      "Base of a layer with a gradient of its own: a subclass defines static forward(ctx, ...) and backward(ctx, *grads)\n"
+                      "Base of a layer with a gradient of its own: a subclass defines static forward(ctx, ...) and "
+                      "backward(ctx, *grads)\n"
                       "and is called by its apply.\n\n"
-                      "forward runs with recording off and may keep tensors by ctx.save_for_backward. backward gets one gradient for each\n"
+                      "forward runs with recording off and may keep tensors by ctx.save_for_backward. backward gets "
+                      "one gradient for each\n"
                       "tensor that forward returned and returns one for each tensor argument, or for each argument.")},
       {0, nullptr},
   };

@@ -73,18 +73,22 @@ PyObject* cuda(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
 PyMethodDef own_methods[] = {
     {"numpy", numpy_method, METH_NOARGS,
      "numpy($self, /)\n--\n\n"
-     "A numpy array on the tensor's memory (a copy of it where the tensor is on another device). RuntimeError for a tensor that wants\n"
+     "A numpy array on the tensor's memory (a copy of it where the tensor is on another device). RuntimeError for a "
+     "tensor that wants\n"
      "a gradient while gradients are recorded: call detach() first."},
     {"item", plain<[](const Tensor& x) { return tensor_item(x, "item"); }>, METH_NOARGS,
      "item($self, /)\n--\n\nThe only element as a Python number; ValueError where there is not exactly one."},
-    {"tolist", plain<tensor_to_list>, METH_NOARGS, "tolist($self, /)\n--\n\nThe elements as Python numbers in nested lists."},
+    {"tolist", plain<tensor_to_list>, METH_NOARGS,
+     "tolist($self, /)\n--\n\nThe elements as Python numbers in nested lists."},
     {"detach", plain<[](const Tensor& x) { return wrap(x.detach()); }>, METH_NOARGS,
      "detach($self, /)\n--\n\nThe same data without a place on the tape."},
     {"to", as_c_function(to), METH_FASTCALL | METH_KEYWORDS,
      "to($self, target=None, *, dtype=None, device=None)\n--\n\n"
      "The tensor on another device, in another dtype, or both; itself where it is that already."},
-    {"cpu", plain<[](const Tensor& x) { return wrap(to_device(x, kCPU)); }>, METH_NOARGS, "cpu($self, /)\n--\n\nThe tensor on the CPU."},
-    {"cuda", as_c_function(cuda), METH_FASTCALL | METH_KEYWORDS, "cuda($self, index=0)\n--\n\nThe tensor on a CUDA device."},
+    {"cpu", plain<[](const Tensor& x) { return wrap(to_device(x, kCPU)); }>, METH_NOARGS,
+     "cpu($self, /)\n--\n\nThe tensor on the CPU."},
+    {"cuda", as_c_function(cuda), METH_FASTCALL | METH_KEYWORDS,
+     "cuda($self, index=0)\n--\n\nThe tensor on a CUDA device."},
     {"is_contiguous", plain<[](const Tensor& x) { return PyBool_FromLong(x.is_contiguous()); }>, METH_NOARGS,
      "is_contiguous($self, /)\n--\n\nWhether the elements lie in memory in row-major order."},
     {"data_ptr", plain<[](const Tensor& x) { return PyLong_FromVoidPtr(x.raw_data()); }>, METH_NOARGS,
@@ -92,14 +96,17 @@ PyMethodDef own_methods[] = {
     {"clear_grad", plain<clear_grad>, METH_NOARGS, "clear_grad($self, /)\n--\n\nDrops the gradient."},
     {"register_hook", register_hook_method, METH_O,
      "register_hook($self, hook, /)\n--\n\n"
-     "Has hook(grad) called when the tensor's gradient is computed, before it is added up or passed on; a tensor that it returns takes\n"
+     "Has hook(grad) called when the tensor's gradient is computed, before it is added up or passed on; a tensor that "
+     "it returns takes\n"
      "the gradient's place. Returns a handle with remove()."},
     {"backward", as_c_function(tensor_backward), METH_FASTCALL | METH_KEYWORDS,
      "backward($self, grad=None, retain_graph=False, create_graph=False)\n--\n\n"
      "Computes the gradients of all leaves that the tensor depends on and adds them to their grad.\n\n"
-     "`grad` is the gradient to begin with, ones by default, which only a tensor with one element may leave out. retain_graph keeps\n"
+     "`grad` is the gradient to begin with, ones by default, which only a tensor with one element may leave out. "
+     "retain_graph keeps\n"
      "what was saved for another pass; create_graph records the pass itself, for higher derivatives."},
-    {"__array__", as_c_function(tensor_array), METH_FASTCALL | METH_KEYWORDS, "__array__($self, dtype=None, copy=None)\n--\n\n"},
+    {"__array__", as_c_function(tensor_array), METH_FASTCALL | METH_KEYWORDS,
+     "__array__($self, dtype=None, copy=None)\n--\n\n"},
     {"__dlpack__", as_c_function(tensor_dlpack), METH_FASTCALL | METH_KEYWORDS,
      "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"},
     {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "__dlpack_device__($self, /)\n--\n\n"},
@@ -110,7 +117,8 @@ PyMethodDef own_methods[] = {
 std::vector<PyMethodDef> tensor_methods() {
   std::vector<PyMethodDef> methods(std::begin(own_methods), std::end(own_methods));
   for (const PyMethodDef& method : operator_methods()) {
-    const bool taken = std::ranges::any_of(own_methods, [&](const PyMethodDef& own) { return !std::strcmp(own.ml_name, method.ml_name); });
+    const bool taken = std::ranges::any_of(
+        own_methods, [&](const PyMethodDef& own) { return !std::strcmp(own.ml_name, method.ml_name); });
     if (!taken) methods.push_back(method);
   }
   methods.push_back({nullptr, nullptr, 0, nullptr});

@@ -14,8 +14,7 @@ constexpr int kMaxDepth = 64;
 
 /// One object may be entered again before it is left: what was in force before lies in bits, the latest lowest.
 struct ModeObject {
-  PyObject_HEAD
-  std::uint64_t before;
+  PyObject_HEAD std::uint64_t before;
   int depth;
   bool mode;
 };
@@ -23,7 +22,8 @@ struct ModeObject {
 ModeObject* as_mode(PyObject* self) { return reinterpret_cast<ModeObject*>(self); }
 
 void push(ModeObject* self) {
-  if (self->depth == kMaxDepth) fail<RuntimeError>("[grad mode] one object was entered ", kMaxDepth, " times without being left");
+  if (self->depth == kMaxDepth)
+    fail<RuntimeError>("[grad mode] one object was entered ", kMaxDepth, " times without being left");
   self->before = self->before << 1 | (autograd::is_grad_enabled() ? 1u : 0u);
   ++self->depth;
 }
@@ -37,7 +37,8 @@ void pop(ModeObject* self) {
 
 PyRef decorate(PyObject* function, bool mode) {
   const PyRef module = PyRef::adopt(checked(PyImport_ImportModule("lamella._decorate")));
-  return PyRef::adopt(checked(PyObject_CallMethod(module.get(), "decorate", "OO", function, mode ? Py_True : Py_False)));
+  return PyRef::adopt(
+      checked(PyObject_CallMethod(module.get(), "decorate", "OO", function, mode ? Py_True : Py_False)));
 }
 
 ModeObject* make(PyTypeObject* type, bool mode) {
@@ -50,7 +51,8 @@ ModeObject* make(PyTypeObject* type, bool mode) {
 template <bool kMode>
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    if (kwargs && PyDict_GET_SIZE(kwargs)) fail<TypeError>("[", kMode ? "enable_grad" : "no_grad", "] takes no keyword arguments");
+    if (kwargs && PyDict_GET_SIZE(kwargs))
+      fail<TypeError>("[", kMode ? "enable_grad" : "no_grad", "] takes no keyword arguments");
     if (PyTuple_GET_SIZE(args) == 1 && PyCallable_Check(PyTuple_GET_ITEM(args, 0))) {
       return decorate(PyTuple_GET_ITEM(args, 0), kMode).release();
     }
@@ -64,8 +66,10 @@ PyObject* create_set(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* const names[] = {"mode", nullptr};
     PyObject* mode = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:set_grad_enabled", const_cast<char**>(names), &mode)) return nullptr;
-    if (mode != Py_True && mode != Py_False) fail<TypeError>("[set_grad_enabled] expected True or False, got ", type_name(mode));
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:set_grad_enabled", const_cast<char**>(names), &mode))
+      return nullptr;
+    if (mode != Py_True && mode != Py_False)
+      fail<TypeError>("[set_grad_enabled] expected True or False, got ", type_name(mode));
     ModeObject* self = make(type, mode == Py_True);
     push(self);
     autograd::set_grad_enabled(self->mode);
@@ -133,27 +137,31 @@ PyTypeObject* make_type(const char* name, const char* doc, newfunc make_object, 
       {Py_tp_doc, const_cast<char*>(doc)},
       {0, nullptr},
   };
-  PyType_Spec spec{.name = name, .basicsize = sizeof(ModeObject), .itemsize = 0, .flags = Py_TPFLAGS_DEFAULT, .slots = slots};
+  PyType_Spec spec{
+      .name = name, .basicsize = sizeof(ModeObject), .itemsize = 0, .flags = Py_TPFLAGS_DEFAULT, .slots = slots};
   return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
 }
 
 }  // namespace
 
 void add_grad_modes(PyObject* module) {
-  checked(PyModule_AddType(module, make_type<enter>("lamella.no_grad",
-                                                    "no_grad()\n--\n\n"
-                                                    "Records nothing in a `with` block, or in the function that it decorates.",
-                                                    create<false>, call)));
-  checked(PyModule_AddType(module, make_type<enter>("lamella.enable_grad",
-                                                    "enable_grad()\n--\n\n"
-                                                    "Records operations in a `with` block, or in the function that it decorates.",
-                                                    create<true>, call)));
   checked(PyModule_AddType(module,
-                           make_type<enter_set>("lamella.set_grad_enabled",
-                                                "set_grad_enabled(mode)\n--\n\n"
-                                                "Sets whether operations are recorded: from here on, for a `with` block, or for the\n"
-                                                "function that it decorates.",
-                                                create_set, call_set)));
+                           make_type<enter>("lamella.no_grad",
+                                            "no_grad()\n--\n\n"
+                                            "Records nothing in a `with` block, or in the function that it decorates.",
+                                            create<false>, call)));
+  checked(PyModule_AddType(
+      module, make_type<enter>("lamella.enable_grad",
+                               "enable_grad()\n--\n\n"
+                               "Records operations in a `with` block, or in the function that it decorates.",
+                               create<true>, call)));
+  checked(PyModule_AddType(
+      module,
+      make_type<enter_set>("lamella.set_grad_enabled",
+                           "set_grad_enabled(mode)\n--\n\n"
+                           "Sets whether operations are recorded: from here on, for a `with` block, or for the\n"
+                           "function that it decorates.",
+                           create_set, call_set)));
   const PyRef function = PyRef::adopt(checked(PyCFunction_NewEx(&is_enabled_definition, nullptr, nullptr)));
   checked(PyModule_AddObjectRef(module, "is_grad_enabled", function.get()));
 }

@@ -60,8 +60,8 @@ void fill(PyObject* module) {
 PYBIND11_MODULE(_C, module) {
   module.doc() = "Lamella's engine and operators, for the package lamella.";
   const bool filled = lamella::python::guarded([&]() -> int {
-    lamella::python::fill(module.ptr());
-    return 0;
-  }) == 0;
+                        lamella::python::fill(module.ptr());
+                        return 0;
+                      }) == 0;
   if (!filled) throw pybind11::error_already_set();
 }

@@ -10,8 +10,7 @@ namespace lamella::python {
 namespace {
 
 struct NodeObject {
-  PyObject_HEAD
-  Ref<Node> node;
+  PyObject_HEAD Ref<Node> node;
 };
 
 PyTypeObject* node_type = nullptr;
@@ -42,7 +41,9 @@ int clear(PyObject* object) {
   return 0;
 }
 
-PyObject* text(const std::string& value) { return checked(PyUnicode_FromStringAndSize(value.data(), static_cast<Py_ssize_t>(value.size()))); }
+PyObject* text(const std::string& value) {
+  return checked(PyUnicode_FromStringAndSize(value.data(), static_cast<Py_ssize_t>(value.size())));
+}
 
 PyObject* get_name(PyObject* self, void*) {
   return guarded([&] { return text(alive(self).name()); });
@@ -54,7 +55,8 @@ PyObject* get_next_functions(PyObject* self, void*) {
     PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(edges.size()))));
     for (std::size_t i = 0; i < edges.size(); ++i) {
       PyRef node = PyRef::adopt(wrap_node(edges[i].node));
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(Py_BuildValue("(OI)", node.get(), edges[i].input_nr)));
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                       checked(Py_BuildValue("(OI)", node.get(), edges[i].input_nr)));
     }
     return tuple.release();
   });
@@ -77,7 +79,9 @@ Py_hash_t hash(PyObject* self) {
 PyGetSetDef attributes[] = {
     {"name", get_name, nullptr, "The name of the operation or of the layer.", nullptr},
     {"next_functions", get_next_functions, nullptr,
-     "For each input of the operation, the node that its gradient goes to (or None) and which of that node's outputs it was.", nullptr},
+     "For each input of the operation, the node that its gradient goes to (or None) and which of that node's outputs "
+     "it was.",
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 

@@ -83,7 +83,8 @@ int truth(PyObject* self) {
   return guarded([&]() -> int {
     const Tensor& x = tensor_of(self);
     if (x.numel() != 1) {
-      fail<ValueError>("[bool] the truth of a tensor with ", x.numel(), " elements is ambiguous: use lm.any(x) or lm.all(x)");
+      fail<ValueError>("[bool] the truth of a tensor with ", x.numel(),
+                       " elements is ambiguous: use lm.any(x) or lm.all(x)");
     }
     const PyRef item = PyRef::adopt(tensor_item(x, "bool"));
     return checked(PyObject_IsTrue(item.get()));
@@ -93,7 +94,8 @@ int truth(PyObject* self) {
 /// The single element, as the Python number it is nearest to.
 PyRef element(PyObject* self, const char* what) {
   const Tensor& x = tensor_of(self);
-  if (x.numel() != 1) fail<ValueError>("[", what, "] only a tensor with one element is a number, this one is ", describe(x));
+  if (x.numel() != 1)
+    fail<ValueError>("[", what, "] only a tensor with one element is a number, this one is ", describe(x));
   return PyRef::adopt(tensor_item(x, what));
 }
 

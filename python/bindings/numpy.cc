@@ -41,7 +41,8 @@ const NumpyTypes& numpy_types() noexcept {
   PyObject* modules = PyImport_GetModuleDict();
   PyObject* numpy = modules ? PyDict_GetItemString(modules, "numpy") : nullptr;
   if (!numpy) return types;
-  NumpyTypes found{.array = type_in(numpy, "ndarray"), .scalar = type_in(numpy, "generic"), .dtype = type_in(numpy, "dtype")};
+  NumpyTypes found{
+      .array = type_in(numpy, "ndarray"), .scalar = type_in(numpy, "generic"), .dtype = type_in(numpy, "dtype")};
   // In the middle of numpy's own import they may not all be there.
   if (found.array && found.scalar && found.dtype) types = found;
   return types;
@@ -50,15 +51,17 @@ const NumpyTypes& numpy_types() noexcept {
 /// Only objects of types made outside Python's core can be numpy's: this saves the look-up for numbers, strings, lists.
 bool may_be_numpy(PyObject* object) noexcept {
   PyTypeObject* type = Py_TYPE(object);
-  return type != &PyFloat_Type && type != &PyLong_Type && type != &PyBool_Type && type != &PyList_Type && type != &PyTuple_Type &&
-         type != &PyUnicode_Type && object != Py_None;
+  return type != &PyFloat_Type && type != &PyLong_Type && type != &PyBool_Type && type != &PyList_Type &&
+         type != &PyTuple_Type && type != &PyUnicode_Type && object != Py_None;
 }
 
 /// Format characters of the buffer protocol, in the order of DType; bfloat16 has none.
-constexpr std::array<const char*, kDTypeCount> kFormats{"?", "b", "h", "i", "l", "B", "H", "I", "L", "e", nullptr, "f", "d", "Zf", "Zd"};
+constexpr std::array<const char*, kDTypeCount> kFormats{"?", "b", "h",     "i", "l", "B",  "H", "I",
+                                                        "L", "e", nullptr, "f", "d", "Zf", "Zd"};
 
 std::optional<DType> dtype_of_format(std::string_view format, std::size_t itemsize) {
-  if (!format.empty() && (format[0] == '@' || format[0] == '=' || format[0] == (std::endian::native == std::endian::little ? '<' : '>'))) {
+  if (!format.empty() &&
+      (format[0] == '@' || format[0] == '=' || format[0] == (std::endian::native == std::endian::little ? '<' : '>'))) {
     format.remove_prefix(1);
   }
   constexpr std::string_view kSigned = "bhilqn", kUnsigned = "BHILQN";
@@ -120,7 +123,8 @@ PyObject* nested_list(const Tensor& x, std::size_t axis, const char* at) {
   if (axis == x.ndim()) return checked(element_object(x.dtype(), at));
   const std::int64_t stride = x.strides()[axis] * static_cast<std::int64_t>(item_size(x.dtype()));
   PyRef list = PyRef::adopt(checked(PyList_New(x.shape()[axis])));
-  for (std::int64_t i = 0; i < x.shape()[axis]; ++i) PyList_SET_ITEM(list.get(), i, nested_list(x, axis + 1, at + i * stride));
+  for (std::int64_t i = 0; i < x.shape()[axis]; ++i)
+    PyList_SET_ITEM(list.get(), i, nested_list(x, axis + 1, at + i * stride));
   return list.release();
 }
 
@@ -157,7 +161,8 @@ bool is_numpy_scalar(PyObject* object) noexcept {
 PyRef numpy_dtype_name(PyObject* object) {
   const NumpyTypes& types = numpy_types();
   if (!types.dtype) return {};
-  const bool scalar_type = PyType_Check(object) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object), types.scalar);
+  const bool scalar_type =
+      PyType_Check(object) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object), types.scalar);
   if (!scalar_type && !PyObject_TypeCheck(object, types.dtype)) return {};
   const PyRef dtype = PyRef::adopt(checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(types.dtype), object)));
   const PyRef native = PyRef::adopt(checked(PyObject_GetAttrString(dtype.get(), "isnative")));
@@ -172,13 +177,15 @@ PyRef numpy_function(const char* name) {
 
 void leave_tape(const Tensor& x, const char* op) {
   if (autograd::is_grad_enabled() && x.requires_grad()) {
-    fail<RuntimeError>("[", op, "] the tensor wants a gradient, which would be lost here: call x.detach().", op, "() instead");
+    fail<RuntimeError>("[", op, "] the tensor wants a gradient, which would be lost here: call x.detach().", op,
+                       "() instead");
   }
   note_escape(x);
 }
 
 void note_escape(const Tensor& x) {
-  if (autograd::modes().in_forward && ((x->flags & TensorImpl::kDerived) || x.requires_grad())) autograd::modes().escaped = true;
+  if (autograd::modes().in_forward && ((x->flags & TensorImpl::kDerived) || x.requires_grad()))
+    autograd::modes().escaped = true;
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -187,7 +194,9 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     const Tensor& x = tensor_of(self);
     if (!x.device().is_cpu()) fail<RuntimeError>("[numpy] the tensor is on ", x.device(), ": call x.cpu() first");
     const char* format = kFormats[static_cast<std::size_t>(x.dtype())];
-    if (!format) fail<TypeError>("[numpy] numpy has no ", x.dtype(), ": cast to another dtype first, for example x.astype('float32')");
+    if (!format)
+      fail<TypeError>("[numpy] numpy has no ", x.dtype(),
+                      ": cast to another dtype first, for example x.astype('float32')");
     if (x->storage->read_only && (flags & PyBUF_WRITABLE)) fail<ValueError>("[numpy] the tensor's memory is read-only");
     const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
     if (!wants_strides && !x.is_contiguous()) fail<ValueError>("[numpy] the tensor's elements do not lie in order");
@@ -228,7 +237,8 @@ PyObject* tensor_array(PyObject* self, PyObject* const* args, Py_ssize_t count, 
     PyRef array = PyRef::adopt(tensor_to_numpy(self));
     if (values[0] != Py_None) {
       const PyRef asarray = numpy_function("asarray");
-      PyRef converted = PyRef::adopt(checked(PyObject_CallFunctionObjArgs(asarray.get(), array.get(), values[0], nullptr)));
+      PyRef converted =
+          PyRef::adopt(checked(PyObject_CallFunctionObjArgs(asarray.get(), array.get(), values[0], nullptr)));
       if (converted.get() != array.get()) {
         if (values[1] == Py_False) fail<ValueError>("[__array__] the dtype cannot be had without a copy");
         return converted.release();
@@ -259,7 +269,8 @@ Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
   if (view->suboffsets) fail<TypeError>("[", op, "] cannot take a buffer with suboffsets");
 
   Dims shape, strides;
-  bool in_place = !view->readonly && reinterpret_cast<std::uintptr_t>(view->buf) % std::min<std::size_t>(itemsize, 8) == 0;
+  bool in_place =
+      !view->readonly && reinterpret_cast<std::uintptr_t>(view->buf) % std::min<std::size_t>(itemsize, 8) == 0;
   for (int i = 0; i < view->ndim; ++i) {
     shape.push_back(view->shape[i]);
     const Py_ssize_t stride = view->strides ? view->strides[i] : 0;

@@ -27,8 +27,9 @@ PyObject* tensor_to_numpy(PyObject* self);
 /// lm.Tensor.__array__(dtype=None, copy=None).
 PyObject* tensor_array(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 
-/// A tensor on the memory of an object with the buffer protocol, which it keeps alive. `shared` tells whether it is that memory; memory
-/// that is read-only, unaligned or runs backwards is copied. TypeError for dtypes that are not Lamella's, naming `op`.
+/// A tensor on the memory of an object with the buffer protocol, which it keeps alive. `shared` tells whether it is
+/// that memory; memory that is read-only, unaligned or runs backwards is copied. TypeError for dtypes that are not
+/// Lamella's, naming `op`.
 Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared);
 
 /// For x's memory given to numpy: RuntimeError where that loses a gradient, else note_escape().

@@ -112,7 +112,8 @@ struct Binding<Op, R (*)(A...)> {
     if (signature) return;
     signature = new Signature(Op::info.name, parameters_of<Op>());
     if (signature->size() != sizeof...(A)) {
-      fail<RuntimeError>("[", Op::info.name, "] its description has ", signature->size(), " parameters, the function ", sizeof...(A));
+      fail<RuntimeError>("[", Op::info.name, "] its description has ", signature->size(), " parameters, the function ",
+                         sizeof...(A));
     }
   }
 };
@@ -146,8 +147,8 @@ std::vector<PyMethodDef> definitions() {
     using B = Binding<Op>;
     B::prepare();
     if (kMethod && !Op::info.method) return;
-    defs.push_back({Op::info.name, kMethod ? as_c_function(B::method) : as_c_function(B::function), METH_FASTCALL | METH_KEYWORDS,
-                    docstring(Op::info, *B::signature, kMethod)});
+    defs.push_back({Op::info.name, kMethod ? as_c_function(B::method) : as_c_function(B::function),
+                    METH_FASTCALL | METH_KEYWORDS, docstring(Op::info, *B::signature, kMethod)});
   });
   return defs;
 }

@@ -70,7 +70,8 @@ PyObject* seed(PyObject*, PyObject* value) {
 
 PyObject* get_rng_state(PyObject*, PyObject*) {
   const GeneratorState state = default_generator().state();
-  return Py_BuildValue("(KK)", static_cast<unsigned long long>(state.seed), static_cast<unsigned long long>(state.offset));
+  return Py_BuildValue("(KK)", static_cast<unsigned long long>(state.seed),
+                       static_cast<unsigned long long>(state.offset));
 }
 
 PyObject* set_rng_state(PyObject*, PyObject* value) {
@@ -113,9 +114,10 @@ constexpr const char* kThreads = "std::thread";
 PyObject* config(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     const std::string isa(cpu::instruction_set());
-    return checked(Py_BuildValue("{s:s, s:s, s:s, s:s, s:i, s:O, s:i}", "version", LAMELLA_VERSION, "compiler", "C++ " __VERSION__,
-                                 "cpu kernels", isa.c_str(), "parallel loops", kThreads, "threads", thread_count(), "built with CUDA",
-                                 kWithCuda ? Py_True : Py_False, "CUDA devices", cuda::device_count()));
+    return checked(Py_BuildValue("{s:s, s:s, s:s, s:s, s:i, s:O, s:i}", "version", LAMELLA_VERSION, "compiler",
+                                 "C++ " __VERSION__, "cpu kernels", isa.c_str(), "parallel loops", kThreads, "threads",
+                                 thread_count(), "built with CUDA", kWithCuda ? Py_True : Py_False, "CUDA devices",
+                                 cuda::device_count()));
   });
 }
 
@@ -124,22 +126,29 @@ PyMethodDef functions[] = {
      METH_FASTCALL | METH_KEYWORDS, "memory_allocated(device='cpu')\n--\n\nBytes that tensors hold on a device."},
     {"max_memory_allocated", as_c_function(of_device<[](Device d) { return number(memory_stats(d).peak_allocated); }>),
      METH_FASTCALL | METH_KEYWORDS,
-     "max_memory_allocated(device='cpu')\n--\n\nThe most bytes that tensors have held on a device since the last reset_peak_memory."},
+     "max_memory_allocated(device='cpu')\n--\n\nThe most bytes that tensors have held on a device since the last "
+     "reset_peak_memory."},
     {"memory_reserved", as_c_function(of_device<[](Device d) { return number(memory_stats(d).reserved); }>),
      METH_FASTCALL | METH_KEYWORDS,
-     "memory_reserved(device='cpu')\n--\n\nBytes taken from the system: those that tensors hold, and those kept for reuse."},
+     "memory_reserved(device='cpu')\n--\n\nBytes taken from the system: those that tensors hold, and those kept for "
+     "reuse."},
     {"reset_peak_memory", as_c_function(of_device<reset_peak_memory>), METH_FASTCALL | METH_KEYWORDS,
      "reset_peak_memory(device='cpu')\n--\n\nStarts max_memory_allocated anew, from what is held now."},
     {"empty_cache", as_c_function(empty_cache), METH_FASTCALL | METH_KEYWORDS,
      "empty_cache(device=None)\n--\n\nGives memory that no tensor holds back to the system, on one device or on all."},
     {"get_num_threads", get_num_threads, METH_NOARGS, "get_num_threads()\n--\n\nThreads that one operation may use."},
-    {"set_num_threads", set_num_threads, METH_O, "set_num_threads(count, /)\n--\n\nSets how many threads one operation may use."},
+    {"set_num_threads", set_num_threads, METH_O,
+     "set_num_threads(count, /)\n--\n\nSets how many threads one operation may use."},
     {"seed", seed, METH_O, "seed(n, /)\n--\n\nStarts the random numbers anew: the same seed gives the same numbers."},
-    {"get_rng_state", get_rng_state, METH_NOARGS, "get_rng_state()\n--\n\nWhere the random numbers stand, for set_rng_state."},
-    {"set_rng_state", set_rng_state, METH_O, "set_rng_state(state, /)\n--\n\nGoes on with the random numbers from a state."},
-    {"cuda_is_available", cuda_is_available, METH_NOARGS, "cuda_is_available()\n--\n\nWhether there is a CUDA device to compute on."},
+    {"get_rng_state", get_rng_state, METH_NOARGS,
+     "get_rng_state()\n--\n\nWhere the random numbers stand, for set_rng_state."},
+    {"set_rng_state", set_rng_state, METH_O,
+     "set_rng_state(state, /)\n--\n\nGoes on with the random numbers from a state."},
+    {"cuda_is_available", cuda_is_available, METH_NOARGS,
+     "cuda_is_available()\n--\n\nWhether there is a CUDA device to compute on."},
     {"cuda_device_count", cuda_device_count, METH_NOARGS, "cuda_device_count()\n--\n\nThe number of CUDA devices."},
-    {"cuda_synchronize", cuda_synchronize, METH_NOARGS, "cuda_synchronize()\n--\n\nWaits for all work on CUDA devices."},
+    {"cuda_synchronize", cuda_synchronize, METH_NOARGS,
+     "cuda_synchronize()\n--\n\nWaits for all work on CUDA devices."},
     {"_config", config, METH_NOARGS, "_config()\n--\n\nHow this library was built and what it runs on, a dict."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -48,8 +48,8 @@ std::string place(const Dims& position) {
   return text.empty() ? "the number itself" : "item " + text;
 }
 
-/// Walks a nested list twice: for its shape and kind, then for its values. Items' methods may change the lists in between, so
-/// sizes are compared at each step, and an item is held while it is looked at.
+/// Walks a nested list twice: for its shape and kind, then for its values. Items' methods may change the lists in
+/// between, so sizes are compared at each step, and an item is held while it is looked at.
 class Reader {
  public:
   explicit Reader(const char* op) : op_(op) {}
@@ -84,7 +84,8 @@ class Reader {
     while (is_sequence(at.get())) {
       const Py_ssize_t size = PySequence_Fast_GET_SIZE(at.get());
       shape_.push_back(size);
-      if (shape_.size() > kMaxDepth) fail<ValueError>("[", op_, "] lists are nested deeper than ", kMaxDepth, " levels");
+      if (shape_.size() > kMaxDepth)
+        fail<ValueError>("[", op_, "] lists are nested deeper than ", kMaxDepth, " levels");
       if (size == 0) return;
       at = PyRef::share(PySequence_Fast_GET_ITEM(at.get(), 0));
     }
@@ -94,12 +95,13 @@ class Reader {
   bool check(PyObject* object, std::size_t axis) {
     if (axis < shape_.size()) {
       if (!is_sequence(object)) {
-        fail<ValueError>("[", op_, "] ragged: ", place(position_), " is ", type_name(object), ", where a list of ", shape_[axis],
-                         " items is expected");
+        fail<ValueError>("[", op_, "] ragged: ", place(position_), " is ", type_name(object), ", where a list of ",
+                         shape_[axis], " items is expected");
       }
       const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
       if (size != shape_[axis]) {
-        fail<ValueError>("[", op_, "] ragged: ", place(position_), " has ", size, " items, where ", shape_[axis], " are expected");
+        fail<ValueError>("[", op_, "] ragged: ", place(position_), " has ", size, " items, where ", shape_[axis],
+                         " are expected");
       }
       for (Py_ssize_t i = 0; i < size; ++i) {
         position_.push_back(i);
@@ -139,7 +141,8 @@ class Reader {
         const double real = PyFloat_AsDouble(object);
         if (real == -1.0 && PyErr_Occurred()) throw_python_error();
         if (!(real > -9.3e18 && real < 1.9e19)) too_large();
-        return real < 0 ? static_cast<T>(static_cast<std::int64_t>(real)) : static_cast<T>(static_cast<std::uint64_t>(real));
+        return real < 0 ? static_cast<T>(static_cast<std::int64_t>(real))
+                        : static_cast<T>(static_cast<std::uint64_t>(real));
       }
       const PyRef number = PyRef::adopt(checked(PyNumber_Index(object)));
       if constexpr (std::is_same_v<T, std::uint64_t>) {

@@ -89,14 +89,17 @@ std::string Signature::text_signature(bool method) const {
   return "($self" + rest + ")";
 }
 
-void Signature::fail_missing(std::size_t i) const { fail<TypeError>("[", function_, "] missing argument '", parameters_[i].name, "'"); }
+void Signature::fail_missing(std::size_t i) const {
+  fail<TypeError>("[", function_, "] missing argument '", parameters_[i].name, "'");
+}
 
-void Signature::bind_slowly(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** values, std::size_t bound) const {
+void Signature::bind_slowly(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** values,
+                            std::size_t bound) const {
   for (std::size_t i = bound; i < size(); ++i) values[i] = nullptr;
   const std::size_t given = bound + static_cast<std::size_t>(count);
   if (given > positional_) {
-    fail<TypeError>("[", function_, "] takes ", positional_, positional_ == 1 ? " positional argument, " : " positional arguments, ",
-                    given, " were given");
+    fail<TypeError>("[", function_, "] takes ", positional_,
+                    positional_ == 1 ? " positional argument, " : " positional arguments, ", given, " were given");
   }
   for (Py_ssize_t k = 0; k < count; ++k) values[bound + static_cast<std::size_t>(k)] = args[k];
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
@@ -111,9 +114,11 @@ void Signature::bind_slowly(PyObject* const* args, Py_ssize_t count, PyObject* k
       if (PyUnicode_Compare(parameters_[i].key, key) == 0) found = i;
     }
     const char* const name = found == size() ? checked(PyUnicode_AsUTF8(key)) : nullptr;
-    if (name) fail<TypeError>("[", function_, "] got an unexpected argument '", name, "'; its parameters are (", text_, ")");
+    if (name)
+      fail<TypeError>("[", function_, "] got an unexpected argument '", name, "'; its parameters are (", text_, ")");
     if (!parameters_[found].keyword) {
-      fail<TypeError>("[", function_, "] '", parameters_[found].name, "' is positional only; its parameters are (", text_, ")");
+      fail<TypeError>("[", function_, "] '", parameters_[found].name, "' is positional only; its parameters are (",
+                      text_, ")");
     }
     if (values[found]) fail<TypeError>("[", function_, "] got two values for '", parameters_[found].name, "'");
     values[found] = args[count + k];
@@ -123,7 +128,9 @@ void Signature::bind_slowly(PyObject* const* args, Py_ssize_t count, PyObject* k
   }
 }
 
-std::string Argument::str() const { return lamella::str("[", signature.function(), "] ", signature.parameter(index).name); }
+std::string Argument::str() const {
+  return lamella::str("[", signature.function(), "] ", signature.parameter(index).name);
+}
 
 void Argument::wrong_type(const char* expected, PyObject* got) const {
   fail<TypeError>(str(), ": expected ", expected, ", got ", type_name(got));

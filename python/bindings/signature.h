@@ -25,7 +25,8 @@ class Signature {
  public:
   static constexpr std::size_t kMaxParameters = 12;
 
-  /// `text` is "x, /, *, axis=None": defaults are None, True, False, numbers, 'strings' and (); `...` marks a required one.
+  /// `text` is "x, /, *, axis=None": defaults are None, True, False, numbers, 'strings' and (); `...` marks a required
+  /// one.
   Signature(const char* function, std::string_view text);
 
   const char* function() const noexcept { return function_; }
@@ -34,9 +35,10 @@ class Signature {
   /// "(x, /, *, axis=None)"; for a method the first one is "$self".
   std::string text_signature(bool method) const;
 
-  /// Fills `values`, one borrowed object for each parameter, from a vectorcall's arguments. The first `bound` are there already.
-  /// TypeError where an argument is missing, unexpected or given twice.
-  void bind(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** values, std::size_t bound = 0) const {
+  /// Fills `values`, one borrowed object for each parameter, from a vectorcall's arguments. The first `bound` are there
+  /// already. TypeError where an argument is missing, unexpected or given twice.
+  void bind(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** values,
+            std::size_t bound = 0) const {
     if (!keywords && bound + static_cast<std::size_t>(count) <= positional_) [[likely]] {
       std::size_t i = bound;
       for (Py_ssize_t k = 0; k < count; ++k) values[i++] = args[k];
@@ -50,7 +52,8 @@ class Signature {
   }
 
  private:
-  void bind_slowly(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** values, std::size_t bound) const;
+  void bind_slowly(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** values,
+                   std::size_t bound) const;
   [[noreturn, gnu::cold]] void fail_missing(std::size_t i) const;
 
   const char* function_;

@@ -8,10 +8,10 @@
 
 namespace lamella::python {
 
-/// What lm.Tensor is in C: a handle. Undefined in an object whose making failed, or that the garbage collector has cleared.
+/// What lm.Tensor is in C: a handle. Undefined in an object whose making failed, or that the garbage collector has
+/// cleared.
 struct TensorObject {
-  PyObject_HEAD
-  Tensor tensor;
+  PyObject_HEAD Tensor tensor;
   PyObject* weak_references;
 };
 
@@ -38,7 +38,8 @@ inline void track(PyObject* tensor) noexcept {
   if (!PyObject_GC_IsTracked(tensor)) PyObject_GC_Track(tensor);
 }
 
-/// The Python object of a tensor: there is one while it lives. None for an undefined tensor. Null with an exception set on failure.
+/// The Python object of a tensor: there is one while it lives. None for an undefined tensor. Null with an exception set
+/// on failure.
 PyObject* wrap(Tensor x) noexcept;
 /// The same as an owner; throws.
 PyRef wrap_ref(Tensor x);

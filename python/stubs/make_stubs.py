@@ -59,7 +59,9 @@ def methods(module: ModuleType) -> str:
     for info in module.operators():
         if info["method"]:
             signature = getattr(module.Tensor, info["name"]).__text_signature__
-            lines.append(f"    def {info['name']}({annotated(signature, info['types'], True)}) -> {info['returns']}: ...")
+            lines.append(
+                f"    def {info['name']}({annotated(signature, info['types'], True)}) -> {info['returns']}: ..."
+            )
     return "\n".join(lines)
 
 

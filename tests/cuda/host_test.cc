@@ -108,8 +108,7 @@ TEST(ForEachPart, KeepsValuesOfTheHostWhereTheyAre) {
   loop.on_host = 1;
   const char* const value = loop.in[0];
   const int bytes = 4;
-  for_each_part(
-      loop, bytes, &bytes, [&](const StridedLoop& part) { EXPECT_EQ(part.in[0], value); }, 10);
+  for_each_part(loop, bytes, &bytes, [&](const StridedLoop& part) { EXPECT_EQ(part.in[0], value); }, 10);
 }
 
 TEST(DeviceQuery, NeverThrows) {

@@ -50,9 +50,8 @@ TEST_F(Ops, CreationAgreesWithTheCpu) {
   const Tensor order = RandPerm::call(50, std::nullopt, kGpu);
   seed(4);
   EXPECT_TRUE(agree(order, RandPerm::call(50, std::nullopt, kCPU)));
-  compare({floats({5, 6})}, [](const auto& x) {
-    return std::vector<Tensor>{Tril::call(x[0], 1), Triu::call(x[0], -1)};
-  });
+  compare({floats({5, 6})},
+          [](const auto& x) { return std::vector<Tensor>{Tril::call(x[0], 1), Triu::call(x[0], -1)}; });
 }
 
 TEST_F(Ops, ShapesAgreeWithTheCpu) {

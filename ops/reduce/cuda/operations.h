@@ -15,11 +15,11 @@ namespace lamella::cuda {
 
 /// The lowest and the highest value of T, infinities included.
 template <class T>
-inline constexpr T kBottom = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                                                  : std::numeric_limits<T>::lowest();
+inline constexpr T kBottom =
+    std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 template <class T>
-inline constexpr T kTop = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
-                                                               : std::numeric_limits<T>::max();
+inline constexpr T kTop =
+    std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 
 template <class T>
 struct SumOf {

