@@ -35,8 +35,9 @@ ROWS = np.array([2, 0, -1, 2])
 ADVANCED = [
     (ROWS,), (slice(None), ROWS), (Ellipsis, ROWS), (ROWS, slice(1, 3)), (ROWS, 1), (1, slice(None), ROWS), (0, ROWS),
     (ROWS, ROWS[::-1]), (ROWS[:, None], ROWS[None, :2]), (ROWS, slice(None), ROWS), (None, ROWS),
-    (ROWS, None, slice(1)), (slice(None), ROWS, None, ROWS), (np.zeros((2, 0), "int64"),), (np.array(1),), (ROWS.reshape(2, 2), Ellipsis, 0),
-    (ROWS[:1], ROWS[:1], ROWS[:1]), (slice(None, None, -1), ROWS), ([0, 1],), ([0, 1], [1, 2]),
+    (ROWS, None, slice(1)), (slice(None), ROWS, None, ROWS), (np.zeros((2, 0), "int64"),), (np.array(1),),
+    (ROWS.reshape(2, 2), Ellipsis, 0), (ROWS[:1], ROWS[:1], ROWS[:1]), (slice(None, None, -1), ROWS), ([0, 1],),
+    ([0, 1], [1, 2]),
 ]  # fmt: skip
 
 

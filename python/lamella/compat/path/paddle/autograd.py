@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lamella.autograd import PyLayerContext  # noqa: F401
-
 import lamella as lm
+from lamella.autograd import PyLayerContext  # noqa: F401
 from lamella.compat.front import close_module
 
 
