@@ -25,10 +25,12 @@ int drop_queued(void*) {
 }  // namespace
 
 bool python_is_alive() noexcept {
+  if (!Py_IsInitialized()) return false;
+  if (PyGILState_Check()) return true;
 #if PY_VERSION_HEX >= 0x030d0000
-  return Py_IsInitialized() && !Py_IsFinalizing();
+  return !Py_IsFinalizing();
 #else
-  return Py_IsInitialized() && !_Py_IsFinalizing();
+  return !_Py_IsFinalizing();
 #endif
 }
 

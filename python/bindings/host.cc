@@ -4,6 +4,7 @@
 #include <frameobject.h>
 
 #include <array>
+#include <mutex>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -28,9 +29,11 @@ std::array<KnownLine, 128>& known_lines() {
 }
 
 const char* intern_file(PyObject* name) {
+  static std::mutex mutex;
   static auto* names = new std::unordered_set<std::string>;
   const char* text = PyUnicode_AsUTF8(name);
   if (!text) PyErr_Clear();
+  const std::lock_guard lock(mutex);
   return names->emplace(text ? text : "?").first->c_str();
 }
 

@@ -79,9 +79,9 @@ constexpr const char* annotation() {
   } else if constexpr (std::is_same_v<D, std::optional<std::int64_t>>) {
     return "SupportsIndex | None";
   } else if constexpr (std::is_same_v<D, DType>) {
-    return "DTypeLike";
+    return "_DTypeLike";
   } else if constexpr (std::is_same_v<D, std::optional<DType>>) {
-    return "DTypeLike | None";
+    return "_DTypeLike | None";
   } else if constexpr (std::is_same_v<D, std::optional<Device>>) {
     return "str | None";
   } else if constexpr (std::is_same_v<D, bool>) {

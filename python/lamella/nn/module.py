@@ -250,7 +250,7 @@ class Module:
         A dtype leaves integer and bool tensors as they are.
         """
         device = _is_device(target)
-        moved: dict[int, lm.Tensor] = {}
+        moved: dict[int, Any] = {}
         for module in self.modules():
             for name, parameter in module._parameters.items():
                 if parameter is not None:

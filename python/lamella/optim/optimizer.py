@@ -37,7 +37,7 @@ class Optimizer:
         listed = list(params)
         if not listed:
             raise ValueError(f"[{type(self).__name__}] there are no parameters to train")
-        groups = listed if isinstance(listed[0], Mapping) else [{"params": listed}]
+        groups: list[Any] = listed if isinstance(listed[0], Mapping) else [{"params": listed}]
         for group in groups:
             self.add_param_group(group)
 
