@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
     std::cerr << "the gradient is " << gradient << ", not " << expected << "\n";
     return 1;
   }
-  const std::string kernels = lamella::cpu::instruction_set();
+  const std::string kernels(lamella::cpu::instruction_set());
   std::cout << "gradient " << gradient << " from the kernels for " << kernels << "\n";
   if (argc > 1 && kernels != argv[1]) {
     std::cerr << "expected the kernels for " << argv[1] << "\n";
