@@ -35,9 +35,12 @@ std::vector<Isa> known_isas() {
 #endif
 }
 
+/// Something that lies in this library for certain: an exported variable may have been copied into the program that uses it.
+const char anchor = 0;
+
 std::filesystem::path library_folder() {
   Dl_info info{};
-  if (!dladdr(reinterpret_cast<const void*>(&loaded_cpu_kernels), &info) || !info.dli_fname) return ".";
+  if (!dladdr(&anchor, &info) || !info.dli_fname) return ".";
   return std::filesystem::absolute(info.dli_fname).parent_path();
 }
 
