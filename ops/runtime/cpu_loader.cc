@@ -35,7 +35,8 @@ std::vector<Isa> known_isas() {
 #endif
 }
 
-/// Something that lies in this library for certain: an exported variable may have been copied into the program that uses it.
+/// Something that lies in this library for certain: an exported variable may have been copied into the program that
+/// uses it.
 const char anchor = 0;
 
 std::filesystem::path library_folder() {
