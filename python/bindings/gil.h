@@ -6,8 +6,8 @@
 
 namespace lamella::python {
 
-/// Whether this thread may touch Python objects, or wait until it may: not after Python has ended, and while it shuts down only on the
-/// thread that does so.
+/// Whether this thread may touch Python objects, or wait until it may: not after Python has ended, and while it shuts
+/// down only on the thread that does so.
 bool python_is_alive() noexcept;
 
 /// Holds the GIL in a scope, on whatever thread; costs a check where it is held already.
