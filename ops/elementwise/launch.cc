@@ -165,7 +165,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
     kernel(inner);
     return;
   }
-  ElementSizes sizes;
+  ElementSizes sizes{};
   sizes.out = static_cast<std::int64_t>(item_size(out.dtype()));
   for (std::size_t k = 0; k < operands.size(); ++k)
     sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));

@@ -64,7 +64,7 @@ class Product {
     dnnl::primitive_attr attributes;
     // The library's own scratchpad would be shared between threads.
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const bool with_bias = bias.dims().size() != 0;
+    const bool with_bias = !bias.dims().empty();
     const auto product = with_bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
     const dnnl::matmul::primitive_desc chosen(product, attributes, engine());
     primitive_ = dnnl::matmul(chosen);

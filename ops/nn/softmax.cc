@@ -90,16 +90,16 @@ Tensor run_backward(const Tensor& y, const Tensor& given, bool log, const char* 
 template <bool kLog>
 struct SoftmaxFn : Function<SoftmaxFn<kLog>> {
   static constexpr bool kChecksGradients = false;
-  static constexpr std::string_view name = kLog ? "log_softmax" : "softmax";
+  static constexpr const char* name = kLog ? "log_softmax" : "softmax";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
-    Tensor y = run_forward(x, kLog, name.data());
+    Tensor y = run_forward(x, kLog, name);
     ctx.save_for_backward(y);
     return y;
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const auto [y] = ctx.saved_tensors<1>();
-    if (!autograd::is_grad_enabled()) return run_backward(y, dy, kLog, name.data());
+    if (!autograd::is_grad_enabled()) return run_backward(y, dy, kLog, name);
     if constexpr (kLog) {
       return dy - exp(y) * sum(dy, -1, true);
     } else {

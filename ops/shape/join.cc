@@ -103,6 +103,7 @@ std::vector<Tensor> promoted(const std::vector<Tensor>& arrays, const char* op) 
     dtype = promote_types(dtype, x.dtype());
   }
   std::vector<Tensor> result;
+  result.reserve(arrays.size());
   for (const Tensor& x : arrays) result.push_back(cast(x, dtype));
   return result;
 }
@@ -183,10 +184,11 @@ Tensor Flip::call(const Tensor& x, const std::optional<Dims>& axis) {
 Tensor Roll::call(const Tensor& x, std::int64_t shift, std::optional<std::int64_t> axis) {
   check_defined(x, info.name);
   if (!axis) return reshape(call(reshape(x, {-1}), shift, 0), x.shape());
-  const std::int64_t size = x.size(*axis);
+  const std::int64_t along = *axis;
+  const std::int64_t size = x.size(along);
   const std::int64_t moved = size == 0 ? 0 : (shift % size + size) % size;
   if (moved == 0) return clone(x);
-  return concat({narrow(x, *axis, size - moved, moved), narrow(x, *axis, 0, size - moved)}, *axis);
+  return concat({narrow(x, along, size - moved, moved), narrow(x, along, 0, size - moved)}, along);
 }
 
 Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64_t length) {

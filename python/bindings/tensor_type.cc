@@ -126,8 +126,9 @@ void fail_uninitialized() { fail<RuntimeError>("[Tensor] this tensor was never i
 
 PyObject* wrap(Tensor x) noexcept {
   if (!x.defined()) Py_RETURN_NONE;
-  if (void* existing = x->host_object.load(std::memory_order_acquire)) {
-    auto* object = static_cast<PyObject*>(existing);
+  auto* object = static_cast<PyObject*>(x->host_object.load(std::memory_order_acquire));
+  // One whose count is 0 is being taken down (its attributes are, just now): it gets a successor.
+  if (object && Py_REFCNT(object) != 0) [[unlikely]] {
     Py_INCREF(object);
     // It may have come on a tape since it was made.
     if (autograd::get_meta(x)) track(object);

@@ -438,3 +438,63 @@ def test_a_long_chain_of_layers():
     for _ in range(50_000):
         z = Twice.apply(z)
     del z
+
+
+def test_a_tensor_found_again_while_its_object_is_taken_down():
+    class Sub(lm.Tensor):
+        pass
+
+    class Attribute:
+        def __del__(self):
+            y.backward()
+
+    found = []
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    def backward(ctx, dy):
+        found.extend(ctx.saved_tensor())
+        return dy * 2
+
+    x = Sub([3.0], stop_gradient=False)
+    y = layer(forward, backward).apply(x)
+    x.attribute = Attribute()
+    del x
+    assert found[0].item() == 3 and found[0].grad.item() == 2
+
+
+def test_python_ends_with_graphs_and_contexts_around():
+    script = """
+        import threading
+        import numpy as np
+        import lamella as lm
+
+        class Layer(lm.PyLayer):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                contexts.append(ctx)
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, dy):
+                return dy
+
+        class Late:
+            def __del__(self):
+                y.backward()
+
+        contexts = []
+        x = lm.asarray(np.ones(1000))
+        x.stop_gradient = False
+        x.register_hook(lambda g: None)
+        y = Layer.apply(x).sum()
+        contexts[0].late = Late()
+        array = lm.ones(1000).numpy()
+        threading.Thread(target=lambda: y.backward(retain_graph=True)).start()
+        print("fine")
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout == "fine\n", done.stderr
