@@ -8,8 +8,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 # Line numbers in backtraces are worth their compile time, variables are not.
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG" CACHE STRING "Flags of a development build")
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "Flags of a release build (kernels add -O3)")
+# (Not cache variables: project() has filled those already.)
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # kernels add -O3
 
 find_program(LAMELLA_CCACHE ccache DOC "Compiler cache; used when found")
 if(LAMELLA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

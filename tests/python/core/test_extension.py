@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import lamella as lm
+import lamella.sysconfig
 
 SOURCE = """
 #include <lamella/lamella.h>
@@ -76,8 +77,8 @@ def compile_extension(folder: Path, name: str, *flags: str) -> Path:
     source = folder / f"{name}.cc"
     source.write_text(SOURCE.replace("@name@", name))
     target = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
-    includes = [*lm.config.include_dirs(), pybind11.get_include(), sysconfig.get_path("include")]
-    library = lm.config.library_dir()
+    includes = [*lamella.sysconfig.get_include(), pybind11.get_include(), sysconfig.get_path("include")]
+    library = lamella.sysconfig.get_lib()
     command = [
         compiler,
         "-std=c++20",
