@@ -279,18 +279,24 @@ void run_pass(Pass& pass) {
     return;
   }
   std::exception_ptr error;
-  const auto release = host_hooks().release;
-  void* const host_state = release ? release() : nullptr;
-  std::thread([&, state = thread_state(), inherited = modes()] {
-    try {
-      thread_state() = state;
-      modes() = inherited;
-      pass.run();
-    } catch (...) {
-      error = std::current_exception();
-    }
-  }).join();
-  if (host_state) host_hooks().restore(host_state);
+  {
+    // Also where no thread is to be had.
+    const struct HostStands {
+      void* state = host_hooks().release ? host_hooks().release() : nullptr;
+      ~HostStands() {
+        if (state) host_hooks().restore(state);
+      }
+    } host_stands;
+    std::thread([&, state = thread_state(), inherited = modes()] {
+      try {
+        thread_state() = state;
+        modes() = inherited;
+        pass.run();
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }).join();
+  }
   if (error) std::rethrow_exception(error);
 }
 
@@ -393,12 +399,20 @@ void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tens
   const std::vector<Edge> edges = edges_of(inputs, "backward");
   Pass pass(retain_graph || create_graph, create_graph);
   add_roots(pass, tensors, grad_tensors, "backward");
-  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].is_leaf() ? pass.target(edges[i]) : pass.capture(edges[i]);
+  // Settled now: a hook may change it.
+  std::vector<const Tensor*> captured;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_leaf()) {
+      pass.target(edges[i]);
+    } else {
+      pass.capture(edges[i]);
+      captured.push_back(&inputs[i]);
+    }
+  }
   run_pass(pass);
-  std::size_t next = 0;
-  for (const Tensor& x : inputs) {
-    if (x.is_leaf()) continue;
-    Tensor& grad = pass.captures()[next++].grad;
+  for (std::size_t i = 0; i < captured.size(); ++i) {
+    const Tensor& x = *captured[i];
+    Tensor& grad = pass.captures()[i].grad;
     // What retain_grad() asked for is there already.
     if (grad.defined() && !retains_grad(x)) accumulate_grad(x, std::move(grad));
   }
