@@ -1,7 +1,9 @@
 #include "engine/autograd/hooks.h"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/backward.h"
@@ -40,18 +42,35 @@ void replace(TensorList& grads, TensorList given, const char* op) {
   grads = std::move(given);
 }
 
-/// A pass fills `retained` from now on, as long as the node lives.
+/// Adds as accumulate_grad() does: whoever finds a gradient takes it out, adds, and tries again, so that passes on
+/// several threads lose nothing.
+void add_retained(RetainedGrad& retained, Tensor grad) {
+  while (true) {
+    Tensor held;
+    {
+      const std::lock_guard lock(retained.lock);
+      held = std::exchange(retained.grad, Tensor());
+      if (!held.defined()) {
+        retained.grad = std::move(grad);
+        return;
+      }
+    }
+    try {
+      grad = add_gradients(held, std::move(grad));
+    } catch (...) {
+      const std::lock_guard lock(retained.lock);
+      if (!retained.grad.defined()) retained.grad = std::move(held);
+      throw;
+    }
+  }
+}
+
+/// A pass fills `retained` from now on, as long as its tensor lives. The node must not hold it: in a pass that is
+/// recorded, the gradient's own graph leads back to the node.
 void attach(const AutogradMeta& meta, const std::shared_ptr<RetainedGrad>& retained) {
   const auto& table = meta.grad_fn->make_extras().retaining;
-  const std::uint64_t id = table->add(meta.output_nr, [retained](const Tensor& grad) -> Tensor {
-    Tensor before;
-    {
-      const std::lock_guard lock(retained->lock);
-      before = retained->grad;
-    }
-    Tensor sum = before.defined() ? add_gradients(before, grad) : grad;
-    const std::lock_guard lock(retained->lock);
-    std::swap(retained->grad, sum);
+  const std::uint64_t id = table->add(meta.output_nr, [weak = std::weak_ptr(retained)](const Tensor& grad) -> Tensor {
+    if (const auto alive = weak.lock()) add_retained(*alive, grad);
     return {};
   });
   retained->handle = HookHandle(table, id);

@@ -98,7 +98,11 @@ Tensor Tensor::detach() const {
 namespace autograd {
 
 MetaExtras::MetaExtras() = default;
-MetaExtras::~MetaExtras() = default;
+MetaExtras::~MetaExtras() {
+  if (!anchor) return;
+  const std::lock_guard lock(anchor->lock);
+  anchor->meta = nullptr;
+}
 
 AutogradMeta& make_meta(const Tensor& x) {
   if (AutogradMeta* meta = peek_meta(x)) return *meta;

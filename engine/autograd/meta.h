@@ -19,18 +19,28 @@ struct Tangent {
   Tensor value;
 };
 
-/// The gradient that retain_grad() keeps. The node that fills it holds it, and not the tensor.
+/// The gradient that retain_grad() keeps. Its tensor holds it; the node that fills it does not.
 struct RetainedGrad {
   SpinLock lock;
   Tensor grad;
   HookHandle handle;
 };
 
+struct AutogradMeta;
+
+/// Leads to a tensor's meta while the tensor lives. Others may hold it longer than that.
+struct MetaAnchor {
+  SpinLock lock;
+  AutogradMeta* meta = nullptr;
+};
+
 /// What few tensors have.
 struct MetaExtras {
   MetaExtras();
+  /// Takes the tensor off its anchor before anything else goes.
   ~MetaExtras();
 
+  std::shared_ptr<MetaAnchor> anchor;
   /// A leaf's hooks.
   std::shared_ptr<HookList> hooks;
   std::shared_ptr<HookTable<AccumulatedHook>> accumulated_hooks;

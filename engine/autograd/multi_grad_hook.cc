@@ -10,36 +10,46 @@
 namespace lamella::autograd {
 namespace {
 
-/// The tensors of one hook. It is held by what the tensors hold, so it must hold none of them: a leaf is a bare
-/// pointer, which the leaf's own entry clears when it goes.
+/// The tensors of one hook. It is held by what the tensors hold, so it must hold none of them.
 struct Group {
   struct Member {
-    TensorImpl* leaf = nullptr;
-    WeakNode node;
+    /// Of a leaf, whose node comes and goes with the graphs that use it.
+    std::shared_ptr<MetaAnchor> leaf;
+    /// Of a result.
+    WeakNode result;
+
+    /// The node that the member's gradient arrives at; null where there is none now.
+    Ref<Node> node() const {
+      if (!leaf) return result.lock();
+      const std::lock_guard lock(leaf->lock);
+      if (!leaf->meta) return {};
+      const std::lock_guard meta_lock(leaf->meta->lock);
+      return leaf->meta->weak_node.lock();
+    }
   };
-  std::mutex mutex;
   std::vector<Member> members;
   MultiGradHook hook;
   MultiGradMode mode;
 
   /// Which members the running pass will reach.
-  std::vector<bool> reached() {
-    const std::lock_guard lock(mutex);
+  std::vector<bool> reached() const {
     std::vector<bool> result;
-    for (const Member& member : members) {
-      Ref<Node> node;
-      if (member.leaf) {
-        AutogradMeta* meta = member.leaf->meta.load(std::memory_order_acquire);
-        const std::lock_guard meta_lock(meta->lock);
-        node = meta->weak_node.lock();
-      } else {
-        node = member.node.lock();
-      }
-      result.push_back(node && is_needed(Edge{node, 0}));
-    }
+    // A node may be freed here, by its last user, and its leaf with it: outside of all locks.
+    for (const Member& member : members) result.push_back(is_needed(Edge{member.node(), 0}));
     return result;
   }
 };
+
+std::shared_ptr<MetaAnchor> anchor_of(const Tensor& x) {
+  AutogradMeta& meta = make_meta(x);
+  const std::lock_guard lock(meta.lock);
+  auto& anchor = meta.make_extras().anchor;
+  if (!anchor) {
+    anchor = std::make_shared<MetaAnchor>();
+    anchor->meta = &meta;
+  }
+  return anchor;
+}
 
 /// What one pass knows of a group.
 struct Arrivals {
@@ -48,14 +58,13 @@ struct Arrivals {
   bool done = false;
 };
 
-/// One member's hook; copies share the entry, and the last of them takes the member out of the group.
+/// One member's hook.
 class MemberHook {
  public:
-  MemberHook(std::shared_ptr<Group> group, std::size_t index)
-      : entry_(std::make_shared<Entry>(std::move(group), index)) {}
+  MemberHook(std::shared_ptr<const Group> group, std::size_t index) : group_(std::move(group)), index_(index) {}
 
   Tensor operator()(const Tensor& grad) const {
-    Group& group = *entry_->group;
+    const Group& group = *group_;
     std::any& slot = pass_data(&group);
     if (!slot.has_value()) {
       Arrivals fresh;
@@ -66,7 +75,7 @@ class MemberHook {
     }
     auto& arrivals = std::any_cast<Arrivals&>(slot);
     if (arrivals.done) return {};
-    arrivals.grads[entry_->index] = grad;
+    arrivals.grads[index_] = grad;
     --arrivals.missing;
     if (group.mode == MultiGradMode::Any || arrivals.missing == 0) {
       arrivals.done = true;
@@ -77,18 +86,8 @@ class MemberHook {
   }
 
  private:
-  struct Entry {
-    Entry(std::shared_ptr<Group> group, std::size_t index) : group(std::move(group)), index(index) {}
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-    ~Entry() {
-      const std::lock_guard lock(group->mutex);
-      group->members[index].leaf = nullptr;
-    }
-    std::shared_ptr<Group> group;
-    std::size_t index;
-  };
-  std::shared_ptr<Entry> entry_;
+  std::shared_ptr<const Group> group_;
+  std::size_t index_;
 };
 
 }  // namespace
@@ -111,9 +110,9 @@ HookHandle register_multi_grad_hook(std::span<const Tensor> tensors, MultiGradHo
   for (const Tensor& x : tensors) {
     Group::Member member;
     if (x.is_leaf()) {
-      member.leaf = x.impl();
+      member.leaf = anchor_of(x);
     } else {
-      member.node = WeakNode(x.grad_fn());
+      member.result = WeakNode(x.grad_fn());
     }
     group->members.push_back(std::move(member));
   }
