@@ -28,8 +28,8 @@ TEST(Generator, HandsOutEveryCounterOnce) {
   Generator generator(7);
   EXPECT_EQ(generator.reserve(10), (GeneratorState{7, 0}));
   EXPECT_EQ(generator.reserve(5), (GeneratorState{7, 10}));
-  EXPECT_EQ(generator.state(), (GeneratorState{7, 15}));
-  generator.seed(9);
+  EXPECT_EQ(generator.get_state(), (GeneratorState{7, 15}));
+  generator.manual_seed(9);
   EXPECT_EQ(generator.reserve(1), (GeneratorState{9, 0}));
   generator.set_state({7, 10});
   EXPECT_EQ(generator.reserve(5), (GeneratorState{7, 10}));
@@ -44,7 +44,7 @@ TEST(Generator, IsSafeToShare) {
     });
   }
   for (std::thread& user : users) user.join();
-  EXPECT_EQ(generator.state().offset, 4u * 1000u * 3u);
+  EXPECT_EQ(generator.get_state().offset, 4u * 1000u * 3u);
 }
 
 }  // namespace
