@@ -3,6 +3,9 @@
 Every number is made from a generator's seed and the number's place in the stream alone (Philox4x32-10; Salmon et al.
 2011, "Parallel random numbers: as easy as 1, 2, 3"). So the same seed gives the same bits for any number of threads,
 and the whole state is three integers.
+
+Operators that draw take ``generator=``, a :class:`Generator` of the device they draw on (another one is a ValueError);
+without it they draw from that device's default generator. On ``"meta"`` nothing is drawn.
 """
 
 from __future__ import annotations
