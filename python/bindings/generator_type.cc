@@ -279,6 +279,7 @@ PyObject* get_rng_states(PyObject*, PyObject* const* args, Py_ssize_t count, PyO
       Argument{signature, 0}.wrong_type("a list or tuple of devices, or None", value);
     }
     std::vector<Device> devices;
+    devices.reserve(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(value)));
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) {
       devices.push_back(read_device(PySequence_Fast_GET_ITEM(value, i), {signature, 0}));
     }
@@ -293,6 +294,7 @@ PyObject* restore_states(PyObject*, PyObject* value) {
     // A state's __index__ may change the dict: a copy is read.
     const PyRef items = PyRef::adopt(checked(PyDict_Items(value)));
     std::vector<DeviceRngState> states;
+    states.reserve(static_cast<std::size_t>(PyList_GET_SIZE(items.get())));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
       PyObject* item = PyList_GET_ITEM(items.get(), i);
       const Device device = read_device(PyTuple_GET_ITEM(item, 0), {signature, 0});

@@ -155,6 +155,7 @@ TEST(Generator, ForksOfSeveralThreadsAreAllDifferent) {
   Generator generator(1);
   std::vector<std::vector<std::uint64_t>> seeds(4);
   std::vector<std::thread> users;
+  users.reserve(seeds.size());
   for (auto& own : seeds) {
     users.emplace_back([&] {
       for (int k = 0; k < 500; ++k) own.push_back(generator.fork().initial_seed());

@@ -118,13 +118,14 @@ TEST_F(RngStates, AScopeLeavesNoTrace) {
   }
   EXPECT_EQ(default_generator(kFirst).get_state(), (GeneratorState{4, 2, 0}));
   EXPECT_EQ(default_generator().initial_seed(), 7u);
-  EXPECT_THROW(ForkRng{kMeta}, ValueError);
+  EXPECT_THROW(const ForkRng scope{kMeta}, ValueError);
 }
 
 TEST_F(RngStates, AreMadeOnceByThreadsThatRace) {
   const Device device = unused_device();
   std::vector<Generator*> found(8);
   std::vector<std::thread> users;
+  users.reserve(found.size());
   for (Generator*& own : found) {
     users.emplace_back([&own, device] {
       own = &default_generator(device);
