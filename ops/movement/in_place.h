@@ -76,7 +76,8 @@ inline Tensor copy_(const Tensor& x, const Operand& source) { return CopyInPlace
 inline Tensor fill_(const Tensor& x, Scalar value) { return FillInPlace::call(x, value); }
 inline Tensor zero_(const Tensor& x) { return ZeroInPlace::call(x); }
 
-/// RuntimeError where x must not be written to: memory that is read-only, or elements that share memory.
+/// RuntimeError where x must not be written to: memory that is read-only, elements that share memory, or a tensor made
+/// in inference mode outside it.
 void check_writable(const Tensor& x, const char* op);
 
 }  // namespace lamella
