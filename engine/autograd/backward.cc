@@ -289,18 +289,24 @@ void run_pass(Pass& pass) {
     return;
   }
   std::exception_ptr error;
-  const auto release = host_hooks().release;
-  void* const host_state = release ? release() : nullptr;
-  std::thread([&, state = thread_state(), inherited = modes()] {
-    try {
-      thread_state() = state;
-      modes() = inherited;
-      pass.run();
-    } catch (...) {
-      error = std::current_exception();
-    }
-  }).join();
-  if (host_state) host_hooks().restore(host_state);
+  {
+    // Also where no thread is to be had.
+    const struct HostStands {
+      void* state = host_hooks().release ? host_hooks().release() : nullptr;
+      ~HostStands() {
+        if (state) host_hooks().restore(state);
+      }
+    } host_stands;
+    std::thread([&, state = thread_state(), inherited = modes()] {
+      try {
+        thread_state() = state;
+        modes() = inherited;
+        pass.run();
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }).join();
+  }
   if (error) std::rethrow_exception(error);
 }
 
