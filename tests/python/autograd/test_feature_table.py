@@ -45,7 +45,9 @@ def test_the_page_is_read():
     assert len({(section, row[0]) for section, row in ROWS}) == len(ROWS), "a feature is listed twice"
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=f"{section}: {row[0]}".replace("`", "")) for section, row in ROWS])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=f"{section}: {row[0]}".replace("`", "")) for section, row in ROWS]
+)
 def test_example_runs(row):
     source = example(row)
     assert 1 <= len(source.splitlines()) <= 5 and "assert " in source
