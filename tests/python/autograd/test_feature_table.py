@@ -1,6 +1,6 @@
 """Every row of docs/autograd/pytorch-features.md is true: its example runs, and asserts what it shows.
 
-A feature that is not there fails its row.
+A feature that is not there fails its row. The examples of docs/autograd/index.md run as well.
 """
 
 import html
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[3] / "docs/autograd/pytorch-features.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs/autograd"
+PAGE = DOCS / "pytorch-features.md"
 HEADER = ["PyTorch", "Lamella", "What differs", "Example"]
 
 
@@ -54,3 +55,16 @@ def test_example_runs(row):
     names = {}
     exec(compile(PREAMBLE, str(PAGE), "exec"), names)
     exec(compile(source, row[0], "exec"), names)
+
+
+def test_examples_of_the_overview():
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / "index.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 3
+    names, promises = {}, 0
+    for source in blocks:
+        for line in source.splitlines():
+            exec(line, names)
+            if promised := re.fullmatch(r"([^#=]+?)  # ([\["].*)", line):
+                assert eval(promised[1], names) == eval(promised[2]), line
+                promises += 1
+    assert promises >= 4
