@@ -64,7 +64,7 @@ def test_examples_of_the_overview():
     for source in blocks:
         for line in source.splitlines():
             exec(line, names)
-            if promised := re.fullmatch(r"([^#=]+?)  # ([\["].*)", line):
+            if promised := re.fullmatch(r"([^#=]+?)  # ([\\[\'].*)", line):
                 assert eval(promised[1], names) == eval(promised[2]), line
                 promises += 1
     assert promises >= 4
