@@ -17,20 +17,48 @@ from ._C import (
     no_grad,
     set_grad_enabled,
 )
+from ._transforms import (
+    GradcheckError,
+    LayerCheckError,
+    LayerReport,
+    check_layer,
+    functional_call,
+    gradcheck,
+    gradgradcheck,
+    hessian,
+    hvp,
+    jacobian,
+    jacrev,
+    vhp,
+    vjp,
+)
 
 __all__ = [
+    "GradcheckError",
     "HookHandle",
+    "LayerCheckError",
+    "LayerReport",
     "NoBackwardError",
     "Node",
     "PyLayer",
     "PyLayerContext",
     "backward",
+    "check_layer",
     "enable_grad",
+    "functional_call",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "hessian",
+    "hvp",
     "is_grad_enabled",
+    "jacobian",
+    "jacrev",
     "no_grad",
     "once_differentiable",
     "set_grad_enabled",
+    "vhp",
+    "vjp",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
