@@ -160,10 +160,17 @@ std::vector<Components> CheckedFunction::directional_differences(std::size_t w, 
   return result;
 }
 
-std::vector<Tensor> CheckedFunction::gradients(const CheckedRun& run, std::size_t o, const Components& seed) const {
-  const Tensor& y = run.outputs[o];
-  const Tensor begin = from_components(seed, y);
-  return grad(std::span(&y, 1), run.leaves, std::span(&begin, 1), {.retain_graph = true, .allow_unused = true});
+std::vector<Tensor> CheckedFunction::gradients(const CheckedRun& run, std::size_t o, const Components& seed,
+                                               Others others) const {
+  std::vector<Tensor> outputs{run.outputs[o]};
+  std::vector<Tensor> begin{from_components(seed, run.outputs[o])};
+  for (std::size_t other = 0; others == Others::Zeros && other < run.outputs.size(); ++other) {
+    const Tensor& y = run.outputs[other];
+    if (other == o || !wants_gradient(y)) continue;
+    outputs.push_back(y);
+    begin.push_back(from_components(Components(component_count(y)), y));
+  }
+  return grad(outputs, run.leaves, begin, {.retain_graph = true, .allow_unused = true});
 }
 
 std::string form_problem(const CheckedFunction& f, std::size_t w, const Tensor& grad) {

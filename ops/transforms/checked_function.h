@@ -44,8 +44,11 @@ class CheckedFunction {
   std::vector<Matrix> differences(std::size_t w, double step) const;
   /// (f(x + h v) - f(x - h v)) / 2h for all outputs, with input w = x.
   std::vector<Components> directional_differences(std::size_t w, const Components& v, double step) const;
+  /// What the other outputs get while one gets a gradient.
+  enum class Others : std::uint8_t { Zeros, Nothing };
   /// The gradients of all inputs with respect to output o of a run, begun with `seed`; undefined where none arrives.
-  std::vector<Tensor> gradients(const CheckedRun& run, std::size_t o, const Components& seed) const;
+  std::vector<Tensor> gradients(const CheckedRun& run, std::size_t o, const Components& seed,
+                                Others others = Others::Zeros) const;
 
  private:
   void check_inputs() const;

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <sstream>
 
-#include "engine/autograd/backward.h"
 #include "engine/autograd/meta.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/cast.h"
@@ -174,6 +173,7 @@ class Check {
         if (agrees(both[0], numerical, options_.atol * sums, options_.rtol)) continue;
         // Which entry is wrong, and how, only the entries tell.
         if (std::string problem = entries(); !problem.empty()) return problem;
+        if (std::string problem = zero_gradients(); !problem.empty()) return problem;
         return str("the gradient of ", f_.output_name(o), " with respect to ", f_.input_name(w),
                    " is wrong along a random direction, though no entry alone is beyond the tolerances\n",
                    numbers(both[0], numerical, options_.atol * sums));
@@ -202,31 +202,19 @@ class Check {
   /// Outputs without a gradient count as outputs with a gradient of zeros.
   std::string undefined() {
     if (!options_.check_undefined_grad) return {};
-    std::vector<std::size_t> recorded;
     for (std::size_t o = 0; o < f_.output_count(); ++o) {
-      if (f_.recorded(o)) recorded.push_back(o);
-    }
-    if (recorded.size() < 2) return {};
-    for (const std::size_t o : recorded) {
+      if (!f_.recorded(o)) continue;
       const Components seed = random_components(component_count(f_.output(o)), o, 0.5);
       std::vector<Tensor> alone;
       try {
-        alone = f_.gradients(again_, o, seed);
+        alone = f_.gradients(again_, o, seed, CheckedFunction::Others::Nothing);
       } catch (const std::exception& error) {
         const std::string text = options_.error_text ? options_.error_text(error) : error.what();
         return str("backward fails where only ", f_.output_name(o), " has a gradient: ", text,
                    "\n  likely reason: the others' gradients are then None (undefined in C++), unless the layer "
                    "leaves set_materialize_grads on");
       }
-      std::vector<Tensor> outputs;
-      std::vector<Tensor> seeds;
-      for (const std::size_t other : recorded) {
-        outputs.push_back(again_.outputs[other]);
-        const Components zeros(component_count(f_.output(other)));
-        seeds.push_back(from_components(other == o ? seed : zeros, f_.output(other)));
-      }
-      const std::vector<Tensor> together =
-          grad(outputs, again_.leaves, seeds, {.retain_graph = true, .allow_unused = true});
+      const std::vector<Tensor> together = f_.gradients(again_, o, seed);
       for (std::size_t w = 0; w < alone.size(); ++w) {
         if (!same(alone[w], together[w])) {
           return str("with a gradient for ", f_.output_name(o), " alone, the gradient of ", f_.input_name(w),
