@@ -57,14 +57,19 @@ Tensor from_components(const Components& values, const Tensor& x) {
 Tensor copy_in_layout(const Tensor& x) {
   const NoGrad off;
   const Tensor plain = x.detach();
-  if (x.numel() == 0 || may_overlap(x)) return clone(plain);
+  if (x.numel() == 0 || x.is_contiguous() || may_overlap(x)) return clone(plain);
   std::int64_t lowest = 0;
   std::int64_t highest = 0;
   for (std::size_t axis = 0; axis < x.ndim(); ++axis) {
     const std::int64_t reach = x.strides()[axis] * (x.shape()[axis] - 1);
     (reach < 0 ? lowest : highest) += reach;
   }
-  const Tensor copy = make_view(empty({highest - lowest + 1}, x.dtype(), x.device()), x.shape(), x.strides(), -lowest);
+  // Not a view: a function may write into it in place, which is not recorded for tensors that share their memory.
+  auto* const memory = new Tensor(empty({highest - lowest + 1}, x.dtype(), x.device()));
+  char* const first = static_cast<char*>(memory->raw_data()) - lowest * static_cast<std::int64_t>(item_size(x.dtype()));
+  const Tensor copy = from_memory(
+      first, x.shape(), x.strides(), x.dtype(), x.device(), [](void* held) { delete static_cast<Tensor*>(held); },
+      memory);
   copy_(copy, plain);
   return copy;
 }

@@ -190,7 +190,7 @@ class _Subject:
     ) -> list[Array | None]:
         """The gradients of all tensors that want one, begun with the seeds; None for those that get none."""
         starts = [(y, s) for y, s in zip(outputs, seeds or self.seeds(outputs), strict=True) if not y.stop_gradient]
-        inputs = [x for x in tensors if not x.stop_gradient]
+        inputs = [x for x in tensors if x.is_leaf and not x.stop_gradient]  # no leaf is what a layer wrote into
         if not starts:
             return [None] * len(inputs)
         grads: Any = grad(
@@ -364,7 +364,7 @@ def _check_second_order(subject: _Subject) -> None:
             f"{failure}\n  (a backward that has no second derivative is marked by lm.autograd.once_differentiable)"
         ) from None
     except RuntimeError as error:
-        if "once_differentiable" not in str(error):
+        if "marked once_differentiable" not in str(error):
             raise
 
 
@@ -440,9 +440,16 @@ def _check_retain_graph(subject: _Subject) -> None:
 
 def _strided(x: Tensor) -> Tensor:
     """A copy of which no two elements are neighbors in memory."""
+    import numpy as np
+
     with no_grad():
         plain = x.detach()
-        copy = _C.stack([plain, plain], axis=-1)[..., 0]
+        if plain.device == "cpu" and plain.dtype.name != "bfloat16":
+            # No view of another tensor, which a layer could not write into while gradients are recorded.
+            values = plain.numpy()
+            copy = _C.from_numpy(np.stack([values, values], axis=-1)[..., 0])
+        else:
+            copy = _C.stack([plain, plain], axis=-1)[..., 0]
     copy.stop_gradient = x.stop_gradient
     return copy
 
