@@ -51,14 +51,15 @@ void check_one_element(std::span<const Tensor> outputs, const char* op) {
   }
 }
 
-/// The gradient of an input: zeros for none, which `strict` forbids; `what` says of what.
+/// The gradient of an input: zeros for none. `strict` forbids that, and a gradient off the tape where it is to be
+/// differentiated; `what` says in a clause that there is no dependence.
 Tensor filled(Tensor grad, const Tensor& input, bool strict, bool on_tape, const char* op, const std::string& what) {
   if (!grad.defined()) {
     if (strict) fail<RuntimeError>("[", op, "] strict=True: ", what, " (by recorded operations)");
     return plain_zeros(input.shape(), input);
   }
   if (strict && on_tape && !wants_gradient(grad)) {
-    fail<RuntimeError>("[", op, "] strict=True with create_graph=True: the result has no graph, because ", what,
+    fail<RuntimeError>("[", op, "] strict=True: the derivative cannot be differentiated in turn, because ", what,
                        " other than linearly");
   }
   return grad;

@@ -301,9 +301,15 @@ def test_vjp_leaves_nothing_behind() -> None:
     [
         (lambda: jacobian(lambda x: Y * 2.0, Y, strict=True), "output 0 of the function does not depend on the inputs"),
         (lambda: jacobian(lambda x, y: x * 2.0, (X, Y), strict=True), "output 0 does not depend on input 1"),
-        (lambda: jacobian(lambda x: x * 2.0, Y, strict=True, create_graph=True), "the result has no graph"),
+        (
+            lambda: jacobian(lambda x: x * 2.0, Y, strict=True, create_graph=True),
+            "not depend on input 0 other than linearly",
+        ),
         (lambda: hessian(lambda x, y: (x * x).sum(), (X, Y), strict=True), "does not depend on input 1"),
-        (lambda: hvp(lambda x: x.sum(), Y, Y, strict=True), "does not depend on input 0|no graph"),
+        (
+            lambda: hvp(lambda x: x.sum(), Y, Y, strict=True),
+            "not depend on input 0 other than linearly",
+        ),
         (lambda: vhp(lambda x, y: (x * x).sum(), (X, Y), (X, Y), strict=True), "does not depend on input 1"),
         (lambda: vhp(lambda x: Y.sum(), Y, Y, strict=True), "output 0 of the function does not depend on the inputs"),
     ],
