@@ -1,11 +1,13 @@
 #include "engine/autograd/accumulate.h"
 
+#include <algorithm>
 #include <limits>
 #include <mutex>
 
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/primitives.h"
+#include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {
@@ -13,7 +15,8 @@ namespace {
 
 /// Nobody else can see this gradient's memory, and it is laid out as a fresh tensor.
 bool is_stealable(const Tensor& g) {
-  return g->use_count() == 1 && g->storage->unique() && g.is_contiguous() && !get_meta(g) && !g->storage->deleter;
+  return g->use_count() == 1 && !g->hidden && g->storage->unique() && g.is_contiguous() && !peek_meta(g) &&
+         !g->storage->deleter && (g->flags & TensorImpl::kTracked) == 0;
 }
 
 /// Whether adding into this gradient in place is possible: the user may have set a broadcast or read-only one.
@@ -30,24 +33,30 @@ bool is_writable(const Tensor& g) {
 AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
   // Leaves come first: their gradients free the memory that produced them.
   set_sequence(std::numeric_limits<std::uint64_t>::max());
+  set_output_count(1);
+  // A new node for a leaf that has hooks already. The caller holds the leaf's lock.
+  const AutogradMeta& meta = *peek_meta(leaf_);
+  if (meta.extras && meta.extras->hooks) expect_hooks();
 }
 
 std::shared_ptr<HookList> AccumulateGrad::tensor_hooks() const {
   AutogradMeta& meta = *get_meta(leaf_);
   const std::lock_guard lock(meta.lock);
-  return meta.hooks;
+  return meta.extras ? meta.extras->hooks : nullptr;
 }
 
 std::shared_ptr<HookList> AccumulateGrad::make_tensor_hooks() {
   AutogradMeta& meta = *get_meta(leaf_);
   const std::lock_guard lock(meta.lock);
-  if (!meta.hooks) meta.hooks = std::make_shared<HookList>();
-  return meta.hooks;
+  expect_hooks();
+  auto& hooks = meta.make_extras().hooks;
+  if (!hooks) hooks = std::make_shared<HookList>();
+  return hooks;
 }
 
 Tensor add_gradients(Tensor a, Tensor b) {
   if (!is_grad_enabled()) {
-    const bool alike = a.dtype() == b.dtype() && a.shape() == b.shape();
+    const bool alike = a.dtype() == b.dtype() && a.shape() == b.shape() && !a->hidden && !b->hidden;
     if (alike && is_stealable(a)) {
       primitives().add_in_place(a, b);
       return a;
@@ -61,15 +70,30 @@ Tensor add_gradients(Tensor a, Tensor b) {
 }
 
 TensorList AccumulateGrad::run(TensorList grads) {
-  Tensor incoming = std::move(grads[0]);
   AutogradMeta& meta = *get_meta(leaf_);
   if (!meta.requires_grad) return {};
-  // Hooks may have changed the gradient; what `grad` holds always matches its tensor.
-  if (incoming.shape() != leaf_.shape()) {
-    fail<RuntimeError>("[backward] a gradient of shape ", incoming.shape(), " arrived at a leaf of shape ",
-                       leaf_.shape());
+  accumulate_grad(leaf_, std::move(grads[0]));
+  std::shared_ptr<HookTable<AccumulatedHook>> hooks;
+  {
+    const std::lock_guard lock(meta.lock);
+    if (!meta.extras) return {};
+    hooks = meta.extras->accumulated_hooks;
   }
-  if (incoming.dtype() != leaf_.dtype()) incoming = primitives().cast(incoming, leaf_.dtype());
+  const auto entries = hooks ? hooks->entries() : nullptr;
+  if (!entries) return {};
+  for (const auto& entry : *entries) entry.hook(leaf_);
+  return {};
+}
+
+void accumulate_grad(const Tensor& x, Tensor incoming) {
+  AutogradMeta& meta = make_meta(x);
+  incoming = sum_dead_axes(std::move(incoming), x);
+  // Hooks may have changed the gradient; what `grad` holds always matches its tensor.
+  if (incoming.shape() != x.shape()) {
+    fail<RuntimeError>("[backward] a gradient of shape ", incoming.shape(), " arrived at a tensor of shape ",
+                       x.shape());
+  }
+  if (incoming.dtype() != x.dtype()) incoming = primitives().cast(incoming, x.dtype());
   // Passes on several threads may arrive here at once. Whoever finds a gradient takes it out, adds, and tries again:
   // nothing is computed under the lock, and nothing is lost.
   while (true) {
@@ -80,7 +104,7 @@ TensorList AccumulateGrad::run(TensorList grads) {
         held = std::move(meta.grad);
       } else if (is_grad_enabled() || is_stealable(incoming)) {
         meta.grad = std::move(incoming);
-        return {};
+        return;
       }
     }
     if (!held.defined()) {
@@ -88,8 +112,8 @@ TensorList AccumulateGrad::run(TensorList grads) {
       continue;
     }
     // In place also where the user holds x.grad: it stays the same object from step to step.
-    const bool in_place =
-        !is_grad_enabled() && !get_meta(held) && held.dtype() == incoming.dtype() && is_writable(held);
+    const bool in_place = !is_grad_enabled() && !peek_meta(held) && !held->hidden && !incoming->hidden &&
+                          held.dtype() == incoming.dtype() && is_writable(held);
     try {
       if (in_place) {
         primitives().add_in_place(held, incoming);
@@ -105,10 +129,23 @@ TensorList AccumulateGrad::run(TensorList grads) {
     const std::lock_guard lock(meta.lock);
     if (!meta.grad.defined()) {
       meta.grad = std::move(held);
-      return {};
+      return;
     }
     std::swap(incoming, held);  // nothing is freed under the lock
   }
+}
+
+Tensor sum_dead_axes(Tensor grad, const Tensor& x) {
+  if (!grad->hidden) return grad;
+  const auto& live = thread_state().batch_levels;
+  const HiddenAxes axes = *grad->hidden;
+  for (const HiddenAxis& axis : axes) {
+    const auto same = [&](const HiddenAxis& own) { return own.level == axis.level; };
+    if (std::ranges::find(live, axis.level) != live.end()) continue;
+    if (x->hidden && std::ranges::any_of(*x->hidden, same)) continue;
+    grad = primitives().sum_hidden(grad, axis.level);
+  }
+  return grad;
 }
 
 DetachedIntermediate::DetachedIntermediate(const Node& layer) {

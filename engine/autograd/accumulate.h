@@ -31,6 +31,14 @@ class DetachedIntermediate final : public Node {
   TensorList run(TensorList grads) override;
 };
 
+/// Adds a gradient to x's grad. It is cast where its dtype differs; RuntimeError where its shape does. Passes on
+/// several threads may do so at once.
+void accumulate_grad(const Tensor& x, Tensor incoming);
+
+/// The gradient of x without the axes of calls of vmap that have ended: what they mapped over is summed, as x is the
+/// same for all of it.
+Tensor sum_dead_axes(Tensor grad, const Tensor& x);
+
 /// a + b as gradients: reuses the buffer of one that nobody else holds, unless the sum itself is to be recorded.
 Tensor add_gradients(Tensor a, Tensor b);
 

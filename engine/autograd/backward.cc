@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <mutex>
+#include <map>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 
 #include "engine/autograd/accumulate.h"
+#include "engine/autograd/hook_calls.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/primitives.h"
+#include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
 #include "engine/core/host.h"
 
@@ -29,9 +32,12 @@ constexpr std::int64_t kLongWork = 32768;  // elements after which an interrupt 
 
 std::atomic<std::uint64_t> next_pass{1};
 
+/// A gradient that the pass is to return: the one that arrives at output `input_nr` of a node.
 struct Capture {
-  Node* node;
   std::uint32_t input_nr;
+  /// The next capture at the same node, counted from 1.
+  std::uint32_t next;
+  Tensor grad;
 };
 
 class Pass;
@@ -51,14 +57,27 @@ class Pass {
   }
 
   void add_root(Edge edge, Tensor grad) { roots_.push_back({std::move(edge), std::move(grad)}); }
-  /// Restricts the pass to what these need, and keeps their gradients.
-  void capture(std::span<const Edge> inputs) {
-    for (const Edge& edge : inputs) {
-      captures_.push_back({edge.node.get(), edge.input_nr});
-      captured_.emplace_back();
-    }
+  /// Restricts the pass to what its captures and targets need, and keeps the gradient that arrives along `edge`. The
+  /// caller holds the edge.
+  void capture(const Edge& edge) {
+    everything_ = false;
+    enter(edge.node.get());
+    Scratch& notes = scratch(edge.node.get());
+    notes.needed = true;
+    captures_.push_back({edge.input_nr, notes.capture, Tensor()});
+    notes.capture = static_cast<std::uint32_t>(captures_.size());
   }
-  std::vector<Tensor>& captured() { return captured_; }
+  /// The same, but runs the node: a leaf's AccumulateGrad.
+  void target(const Edge& edge) {
+    everything_ = false;
+    enter(edge.node.get());
+    Scratch& notes = scratch(edge.node.get());
+    notes.needed = notes.target = true;
+  }
+  /// In the order of the calls of capture().
+  std::vector<Capture>& captures() { return captures_; }
+  std::vector<std::function<void()>>& callbacks() { return callbacks_; }
+  std::any& data(const void* key) { return data_[key]; }
 
   bool needs(Node* node) {
     if (node->claimed_by.load(std::memory_order_relaxed) == id_) return node->scratch.needed;
@@ -78,11 +97,16 @@ class Pass {
         modes() = modes_before;
       }
     } const leave{outer};
-    modes() = Modes{.grad_enabled = create_graph_};
+    modes() = Modes{.grad_enabled = create_graph_, .interceptors = leave.modes_before.interceptors};
     explore();
     for (Root& root : roots_) deliver(root.edge, std::move(root.grad));
-    for (Root& root : roots_) make_ready_if_root(root.edge.node.get());
+    for (Root& root : roots_) {
+      // A root that other roots lead to waits for them; one named twice is queued once.
+      Node* const node = root.edge.node.get();
+      if (scratch(node).dependencies == 0 && std::ranges::find(ready_, node) == ready_.end()) push_ready(node);
+    }
     while (!ready_.empty()) run_node(take_newest());
+    for (std::size_t i = 0; i < callbacks_.size(); ++i) std::exchange(callbacks_[i], nullptr)();
   }
 
  private:
@@ -97,35 +121,38 @@ class Pass {
     return overflow_[node];
   }
 
-  /// Begins notes on a node; false where this pass has some already.
-  bool enter(Node* node) {
+  bool holds(Node* node) {
+    return node->claimed_by.load(std::memory_order_relaxed) == id_ || (!overflow_.empty() && overflow_.contains(node));
+  }
+
+  /// Begins notes on a node where this pass has none.
+  void enter(Node* node) {
     // Notes in the table stay there, also after the other pass has let go of the node.
-    if (holds(node)) return false;
+    if (holds(node)) return;
     std::uint64_t holder = 0;
     if (node->claimed_by.compare_exchange_strong(holder, id_, std::memory_order_acquire)) {
       claimed_.push_back(node);
     } else {
       overflow_.try_emplace(node);
     }
-    return true;
   }
 
-  /// Counts dependencies and finds the nodes on a path to a capture, depth first without recursion.
+  /// Counts dependencies and finds the nodes on a path to a capture or a target, depth first without recursion.
   void explore() {
     struct Frame {
       Node* node;
       std::size_t next_edge;
     };
-    const bool everything = captures_.empty();
     std::vector<Frame> stack;
+    /// Whether this was the first visit.
     const auto visit = [&](Node* node) {
-      if (!enter(node)) return;
+      enter(node);
       Scratch& notes = scratch(node);
-      notes.needed = everything;
-      for (const Capture& c : captures_) {
-        if (c.node == node) notes.needed = notes.captured = true;
-      }
+      if (notes.visited) return false;
+      notes.visited = true;
+      notes.needed |= everything_;
       stack.push_back({node, 0});
+      return true;
     };
     for (const Root& root : roots_) {
       visit(root.edge.node.get());
@@ -134,23 +161,18 @@ class Pass {
         Node* const node = frame.node;
         if (frame.next_edge == node->edges().size()) {
           stack.pop_back();
-          if (!everything && scratch(node).needed && !stack.empty()) scratch(stack.back().node).needed = true;
+          if (!everything_ && scratch(node).needed && !stack.empty()) scratch(stack.back().node).needed = true;
           continue;
         }
         const Edge& edge = node->edges()[frame.next_edge++];
         if (!edge) continue;
         Node* const next = edge.node.get();
-        const bool seen = holds(next);
-        if (!seen) visit(next);
+        const bool first = visit(next);
         Scratch& notes = scratch(next);
         ++notes.dependencies;
-        if (seen && !everything && notes.needed) scratch(node).needed = true;
+        if (!first && !everything_ && notes.needed) scratch(node).needed = true;
       }
     }
-  }
-
-  bool holds(Node* node) {
-    return node->claimed_by.load(std::memory_order_relaxed) == id_ || (!overflow_.empty() && overflow_.contains(node));
   }
 
   void deliver(const Edge& edge, Tensor grad) {
@@ -165,11 +187,6 @@ class Pass {
     }
   }
 
-  void make_ready_if_root(Node* node) {
-    // A root that other roots lead to waits for them; one named twice is queued once.
-    if (scratch(node).dependencies == 0 && std::ranges::find(ready_, node) == ready_.end()) push_ready(node);
-  }
-
   static bool older(const Node* a, const Node* b) noexcept { return a->sequence() < b->sequence(); }
   void push_ready(Node* node) {
     ready_.push_back(node);
@@ -182,34 +199,9 @@ class Pass {
     return node;
   }
 
-  static void run_hooks(const HookList& hooks, TensorList& grads) {
-    const auto entries = hooks.entries();
-    if (!entries) return;
-    for (const HookList::Entry& entry : *entries) {
-      Tensor& grad = grads[entry.output_nr];
-      if (!grad.defined()) continue;
-      if (Tensor changed = entry.hook(grad); changed.defined()) {
-        if (changed.shape() != grad.shape() || changed.device() != grad.device()) {
-          fail<ValueError>("[register_hook] a hook returned ", describe(changed), " for a gradient that is ",
-                           describe(grad));
-        }
-        grad = std::move(changed);
-      }
-    }
-  }
-
-  void keep_captured(Node* node, const TensorList& grads) {
-    for (std::size_t i = 0; i < captures_.size(); ++i) {
-      if (captures_[i].node == node) captured_[i] = grads[captures_[i].input_nr];
-    }
-  }
-
-  void run_node(Node* node) {
-    Scratch& notes = scratch(node);
-    const bool captured = notes.captured;
-    TensorList grads;
+  /// Takes the gradients that arrived at a node, one for each output; false where there are none.
+  bool take_pending(Node* node, Scratch& notes, TensorList& grads, std::int64_t& work) {
     bool any = false;
-    std::int64_t work = 0;
     for (Tensor& grad : notes.pending) {
       if (grad.defined()) {
         any = true;
@@ -219,18 +211,37 @@ class Pass {
     }
     notes.pending.clear();
     if (grads.size() < node->output_count()) grads.resize(node->output_count());
+    return any;
+  }
 
-    TensorList results;
-    if (any) {
-      if (const auto hooks = node->tensor_hooks()) run_hooks(*hooks, grads);
-      if (captured) keep_captured(node, grads);
+  /// The node's own work, with the hooks around it.
+  static TensorList call(Node* node, TensorList grads) {
+    if (!node->may_have_hooks()) [[likely]]
+      return node->run(std::move(grads));
+    run_node_pre_hooks(*node, grads);
+    const TensorList incoming = has_post_hooks(*node) ? grads : TensorList();
+    TensorList results = node->run(std::move(grads));
+    if (!incoming.empty()) run_node_post_hooks(*node, results, incoming);
+    return results;
+  }
+
+  void run_node(Node* node) {
+    Scratch& notes = scratch(node);
+    std::uint32_t capture = notes.capture;
+    const bool target = notes.target;
+    TensorList grads;
+    std::int64_t work = 0;
+    const bool any = take_pending(node, notes, grads, work);
+    if (any && node->may_have_hooks()) [[unlikely]]
+      run_tensor_hooks(*node, grads);
+    for (; capture; capture = captures_[capture - 1].next) {
+      captures_[capture - 1].grad = grads[captures_[capture - 1].input_nr];
     }
     // A node that was only captured, and leads nowhere else that is needed, does not run.
-    const bool leads_on = captures_.empty() ||
+    const bool leads_on = everything_ || target ||
                           std::ranges::any_of(node->edges(), [&](const Edge& e) { return e && needs(e.node.get()); });
-    if (any && leads_on) {
-      results = node->run(std::move(grads));
-    }
+    TensorList results;
+    if (any && leads_on) results = call(node, std::move(grads));
     if (!retain_graph_ && leads_on) node->release_saved();
     if (host_hooks().check_interrupt && (work >= kLongWork || ++since_check_ >= 64)) {
       since_check_ = 0;
@@ -241,7 +252,7 @@ class Pass {
     for (std::size_t i = 0; i < edges.size(); ++i) {
       if (!edges[i]) continue;
       Node* const next = edges[i].node.get();
-      if (!captures_.empty() && !needs(next)) continue;
+      if (!everything_ && !needs(next)) continue;
       if (i < results.size() && results[i].defined()) deliver(edges[i], std::move(results[i]));
       if (--scratch(next).dependencies == 0) push_ready(next);
     }
@@ -252,11 +263,13 @@ class Pass {
   const bool create_graph_;
   int since_check_ = 0;
   std::vector<Root> roots_;
+  bool everything_ = true;
   std::vector<Capture> captures_;
-  std::vector<Tensor> captured_;
   std::vector<Node*> ready_;
   std::vector<Node*> claimed_;
   std::unordered_map<Node*, Scratch> overflow_;
+  std::vector<std::function<void()>> callbacks_;
+  std::map<const void*, std::any> data_;
 };
 
 /// Runs a pass here, or on a thread with a fresh stack where too many are nested already.
@@ -268,8 +281,10 @@ void run_pass(Pass& pass) {
   std::exception_ptr error;
   const auto release = host_hooks().release;
   void* const host_state = release ? release() : nullptr;
-  std::thread([&] {
+  std::thread([&, state = thread_state(), inherited = modes()] {
     try {
+      thread_state() = state;
+      modes() = inherited;
       pass.run();
     } catch (...) {
       error = std::current_exception();
@@ -314,6 +329,52 @@ void add_roots(Pass& pass, std::span<const Tensor> outputs, std::span<const Tens
   }
 }
 
+/// The edges to the inputs of a call, which keep their nodes alive while it runs.
+std::vector<Edge> edges_of(std::span<const Tensor> inputs, const char* op) {
+  std::vector<Edge> edges;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) fail<ValueError>("[", op, "] input ", i, " is undefined");
+    edges.push_back(gradient_edge(inputs[i]));
+    if (!edges.back()) fail<RuntimeError>("[", op, "] input ", i, " has stop_gradient=True");
+  }
+  return edges;
+}
+
+Pass& running_pass(const char* op) {
+  if (!current_pass) fail<RuntimeError>("[", op, "] there is no backward pass on this thread");
+  return *current_pass;
+}
+
+/// The gradients to begin with, each with its first axis hidden: to the pass they are single ones.
+class BatchedGrads {
+ public:
+  BatchedGrads(std::span<const Tensor> outputs, std::span<const Tensor> grads) {
+    for (std::size_t i = 0; i < grads.size(); ++i) {
+      if (!grads[i].defined() || i >= outputs.size()) continue;
+      const Dims& shape = grads[i].shape();
+      if (shape.empty() || (size_ >= 0 && shape[0] != size_)) {
+        fail<ValueError>("[grad] with is_grads_batched every gradient has a first axis of the same size; gradient ", i,
+                         " is of shape ", shape);
+      }
+      size_ = shape[0];
+    }
+    if (size_ < 0) fail<ValueError>("[grad] is_grads_batched needs grad_outputs");
+    for (const Tensor& grad : grads) hidden_.push_back(grad.defined() ? primitives().hide_axis(grad, level_) : grad);
+    thread_state().batch_levels.push_back(level_);
+  }
+  ~BatchedGrads() { thread_state().batch_levels.pop_back(); }
+  BatchedGrads(const BatchedGrads&) = delete;
+  BatchedGrads& operator=(const BatchedGrads&) = delete;
+
+  std::span<const Tensor> hidden() const { return hidden_; }
+  Tensor shown(const Tensor& grad) const { return primitives().show_axis(grad, level_, size_); }
+
+ private:
+  const std::uint64_t level_ = next_level();
+  std::int64_t size_ = -1;
+  std::vector<Tensor> hidden_;
+};
+
 }  // namespace
 
 bool is_needed(const Edge& edge) noexcept {
@@ -321,34 +382,55 @@ bool is_needed(const Edge& edge) noexcept {
   return !current_pass || current_pass->needs(edge.node.get());
 }
 
+void queue_callback(std::function<void()> callback) {
+  running_pass("queue_callback").callbacks().push_back(std::move(callback));
+}
+
+std::any& pass_data(const void* key) { return running_pass("pass_data").data(key); }
+
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors, bool retain_graph,
-              bool create_graph) {
+              bool create_graph, std::span<const Tensor> inputs) {
+  const std::vector<Edge> edges = edges_of(inputs, "backward");
   Pass pass(retain_graph || create_graph, create_graph);
   add_roots(pass, tensors, grad_tensors, "backward");
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].is_leaf() ? pass.target(edges[i]) : pass.capture(edges[i]);
   run_pass(pass);
+  std::size_t next = 0;
+  for (const Tensor& x : inputs) {
+    if (x.is_leaf()) continue;
+    Tensor& grad = pass.captures()[next++].grad;
+    // What retain_grad() asked for is there already.
+    if (grad.defined() && !retains_grad(x)) accumulate_grad(x, std::move(grad));
+  }
 }
 
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                          std::span<const Tensor> grad_outputs, const GradOptions& options) {
-  std::vector<Edge> edges;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].defined()) fail<ValueError>("[grad] input ", i, " is undefined");
-    Edge edge = gradient_edge(inputs[i]);
-    if (!edge) fail<RuntimeError>("[grad] input ", i, " has stop_gradient=True");
-    edges.push_back(std::move(edge));
-  }
+  const std::vector<Edge> edges = edges_of(inputs, "grad");
   if (inputs.empty()) fail<ValueError>("[grad] needs at least one input");
+  std::optional<BatchedGrads> batch;
+  if (options.is_grads_batched) batch.emplace(outputs, grad_outputs);
   Pass pass(options.retain_graph || options.create_graph, options.create_graph);
-  add_roots(pass, outputs, grad_outputs, "grad");
-  pass.capture(edges);
+  add_roots(pass, outputs, batch ? batch->hidden() : grad_outputs, "grad");
+  for (const Edge& edge : edges) pass.capture(edge);
   run_pass(pass);
+  const GradMode recording(options.create_graph);
+  std::vector<Tensor> grads;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!pass.captured()[i].defined() && !options.allow_unused) {
+    const Tensor& x = inputs[i];
+    Tensor grad = std::move(pass.captures()[i].grad);
+    if (grad.defined()) {
+      grad = sum_dead_axes(std::move(grad), x);
+    } else if (options.materialize_grads) {
+      grad = primitives().full(x.shape(), x.dtype(), x.device(), 0.0);
+    } else if (!options.allow_unused) {
       fail<RuntimeError>("[grad] input ", i,
-                         " is not used in the graph of the outputs; pass allow_unused=True if that is intended");
+                         " is not used in the graph of the outputs; pass allow_unused=True if that is intended, or "
+                         "materialize_grads=True for zeros");
     }
+    grads.push_back(batch && grad.defined() ? batch->shown(grad) : std::move(grad));
   }
-  return std::move(pass.captured());
+  return grads;
 }
 
 }  // namespace lamella::autograd

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <any>
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <vector>
@@ -17,15 +19,21 @@ struct GradOptions {
   bool create_graph = false;
   /// Inputs that the outputs do not depend on give an undefined gradient instead of a RuntimeError.
   bool allow_unused = false;
+  /// The same, but such inputs give zeros.
+  bool materialize_grads = false;
+  /// Each of `grad_outputs` has one more axis, the first: the gradients of all its entries are computed in one pass,
+  /// and the results have that axis too.
+  bool is_grads_batched = false;
 };
 
 /// Computes the gradients of `tensors` and adds them to the `grad` of the leaves that want one.
 ///
 /// `grad_tensors` are the gradients to begin with, one for each tensor; an empty list, or an undefined entry, stands
-/// for ones, which only a tensor with one element may leave out. RuntimeError where a tensor is off the tape or the
-/// graph was freed; ValueError for a shape that does not fit. Nodes run on the calling thread, newest first.
+/// for ones, which only a tensor with one element may leave out. Where `inputs` are named, only their gradients are
+/// computed, and added to their `grad` also where they are no leaves. RuntimeError where a tensor is off the tape or
+/// the graph was freed; ValueError for a shape that does not fit. Nodes run on the calling thread, newest first.
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors = {}, bool retain_graph = false,
-              bool create_graph = false);
+              bool create_graph = false, std::span<const Tensor> inputs = {});
 inline void backward(std::initializer_list<Tensor> tensors, bool retain_graph = false, bool create_graph = false) {
   backward(std::span(tensors.begin(), tensors.size()), {}, retain_graph, create_graph);
 }
@@ -44,5 +52,11 @@ inline std::vector<Tensor> grad(std::initializer_list<Tensor> outputs, std::init
 
 /// Whether the pass that runs on this thread wants a gradient along `edge`; outside a pass, whether there is one.
 bool is_needed(const Edge& edge) noexcept;
+/// Runs `callback` on this thread at the end of the pass that runs on it now, after all its nodes; those of a pass that
+/// fails are dropped. RuntimeError outside a pass.
+void queue_callback(std::function<void()> callback);
+/// A place for data that lasts as long as the pass that runs on this thread, under any address as its key. RuntimeError
+/// outside a pass.
+std::any& pass_data(const void* key);
 
 }  // namespace lamella::autograd

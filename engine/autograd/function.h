@@ -215,6 +215,7 @@ class FunctionNode final : public Node {
     }
   }
   void release_saved() noexcept override { ctx.release_saved(); }
+  const Context* context() const noexcept override { return &ctx; }
 
   Context ctx;
 
@@ -292,7 +293,10 @@ class Function {
         check_outputs(outputs);
         autograd::finish_unrecorded(ctx, inputs, outputs);
       } else {
-        autograd::for_each_tensor(result, [&](Tensor& y) { autograd::note_derived(inputs, y); });
+        autograd::for_each_tensor(result, [&](Tensor& y) {
+          autograd::note_derived(inputs, y);
+          autograd::track_result(inputs, y);
+        });
       }
       return result;
     }

@@ -11,7 +11,7 @@ namespace lamella {
 using autograd::AutogradMeta;
 using autograd::get_meta;
 
-bool Tensor::requires_grad() const noexcept {
+bool Tensor::requires_grad() const {
   const AutogradMeta* meta = get_meta(*this);
   return meta && (meta->requires_grad || meta->grad_fn);
 }
@@ -28,7 +28,16 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
     fail<RuntimeError>("[stop_gradient] only floating and complex tensors can want a gradient, this one is ", dtype());
   }
   if (!value && !meta) return *this;
+  if (value && ((*this)->flags & TensorImpl::kInference)) {
+    fail<RuntimeError>(
+        "[stop_gradient] a tensor made in inference_mode cannot want a gradient; use a copy made outside (clone())");
+  }
   AutogradMeta& own = autograd::make_meta(*this);
+  if (value && ((*this)->flags & TensorImpl::kTracked)) {
+    // A leaf from here on, with values of its own choice: it follows no base.
+    (*this)->flags &= static_cast<std::uint8_t>(~TensorImpl::kTracked);
+    std::exchange((*this)->base, nullptr)->release();
+  }
   if (value && own.kept_output) {
     // Asked for by name: a leaf from here on, and no longer a layer's output.
     const std::lock_guard lock(own.lock);
@@ -40,7 +49,7 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
   return *this;
 }
 
-bool Tensor::is_leaf() const noexcept {
+bool Tensor::is_leaf() const {
   const AutogradMeta* meta = get_meta(*this);
   return !meta || !meta->grad_fn;
 }
@@ -49,6 +58,10 @@ Tensor Tensor::grad() const {
   AutogradMeta* meta = get_meta(*this);
   if (!meta) return {};
   const std::lock_guard lock(meta->lock);
+  if (meta->extras && meta->extras->retained) {
+    const std::lock_guard retained_lock(meta->extras->retained->lock);
+    return meta->extras->retained->grad;
+  }
   return meta->grad;
 }
 
@@ -62,6 +75,11 @@ void Tensor::set_grad(Tensor grad) const {
   }
   AutogradMeta& meta = autograd::make_meta(*this);
   const std::lock_guard lock(meta.lock);
+  if (meta.extras && meta.extras->retained) {
+    const std::lock_guard retained_lock(meta.extras->retained->lock);
+    std::swap(meta.extras->retained->grad, grad);
+    return;
+  }
   std::swap(meta.grad, grad);  // the old one is freed after the lock
 }
 
@@ -73,13 +91,17 @@ Ref<Node> Tensor::grad_fn() const {
 Tensor Tensor::detach() const {
   Tensor result = make_alias(*this);
   result->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);  // asked for: a constant from here on
+  result->flags |= TensorImpl::kDetached;
   return result;
 }
 
 namespace autograd {
 
+MetaExtras::MetaExtras() = default;
+MetaExtras::~MetaExtras() = default;
+
 AutogradMeta& make_meta(const Tensor& x) {
-  if (AutogradMeta* meta = get_meta(x)) return *meta;
+  if (AutogradMeta* meta = peek_meta(x)) return *meta;
   auto fresh = std::make_unique<AutogradMeta>();
   AutogradMeta* expected = nullptr;
   if (x->meta.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();

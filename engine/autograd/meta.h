@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "engine/autograd/hooks.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/node.h"
 #include "engine/autograd/spin_lock.h"
@@ -10,9 +11,39 @@
 
 namespace lamella::autograd {
 
+struct Departure;
+
+/// The derivative of a tensor along the direction of one call of jvp.
+struct Tangent {
+  std::uint64_t level = 0;
+  Tensor value;
+};
+
+/// The gradient that retain_grad() keeps. The node that fills it holds it, and not the tensor.
+struct RetainedGrad {
+  SpinLock lock;
+  Tensor grad;
+  HookHandle handle;
+};
+
+/// What few tensors have.
+struct MetaExtras {
+  MetaExtras();
+  ~MetaExtras();
+
+  /// A leaf's hooks.
+  std::shared_ptr<HookList> hooks;
+  std::shared_ptr<HookTable<AccumulatedHook>> accumulated_hooks;
+  std::shared_ptr<RetainedGrad> retained;
+  /// In the order of their levels.
+  SmallVector<Tangent, 1> tangents;
+  /// Where and why the tensor is off the tape, as far as that was written down.
+  std::shared_ptr<const Departure> departure;
+};
+
 /// A tensor's place on the tape. Only tensors that are, or were, on one have it.
 struct AutogradMeta {
-  SpinLock lock;  // guards grad, weak_node and hooks, which backward passes on other threads touch
+  SpinLock lock;  // guards grad, weak_node and extras, which backward passes on other threads touch
   /// A leaf that wants a gradient.
   bool requires_grad = false;
   /// weak_node is the op that this tensor left; see Note [Kept outputs] in recorder.cc.
@@ -23,22 +54,49 @@ struct AutogradMeta {
   /// A leaf's AccumulateGrad node, or a kept output's node.
   WeakNode weak_node;
   Tensor grad;
-  std::shared_ptr<HookList> hooks;
+  std::unique_ptr<MetaExtras> extras;
+
+  /// To be called under the lock.
+  MetaExtras& make_extras() {
+    if (!extras) extras = std::make_unique<MetaExtras>();
+    return *extras;
+  }
 
   static void* operator new(std::size_t bytes) { return lamella::detail::allocate_block(bytes); }
   static void operator delete(void* meta) noexcept { lamella::detail::free_block(meta, sizeof(AutogradMeta)); }
 };
 
+/// Note [Views]
+/// A view op that is called while recording is on makes a *tracked* view: it owns a reference to its base, the tensor
+/// whose memory it shows (never a tracked view itself). A recorded write in place into the base, or into any of its
+/// tracked views, gives the base a new place on the tape, and counts in the storage's `history`. A tracked view whose
+/// own `history` is older looks for its place anew when it is next asked: it is then what its part of the base is,
+/// which is told by its strides and offset alone (ViewNode). A write into a view is a write into a part of the base
+/// (OverwriteNode). So a view costs one more reference and no note, and what it was made by is never run again.
+/// Other aliases (detach(), results of view ops under no_grad) are constants, as was asked.
+inline bool is_stale(const Tensor& x) noexcept {
+  return (x->flags & TensorImpl::kTracked) != 0 &&
+         x->history.load(std::memory_order_acquire) != x->storage->history.load(std::memory_order_acquire);
+}
+/// Finds the place on the tape of a tracked view after a recorded write in place. Any thread may do so.
+void refresh_view(const Tensor& view);
+
 /// The tensor's meta, made where it has none.
 AutogradMeta& make_meta(const Tensor& x);
-inline AutogradMeta* get_meta(const Tensor& x) noexcept { return x->meta.load(std::memory_order_acquire); }
+/// As it stands, also where that is out of date.
+inline AutogradMeta* peek_meta(const Tensor& x) noexcept { return x->meta.load(std::memory_order_acquire); }
+inline AutogradMeta* get_meta(const Tensor& x) {
+  if (is_stale(x)) [[unlikely]]
+    refresh_view(x);
+  return peek_meta(x);
+}
 
 /// Where x's gradient goes: its node, or (for a leaf that wants one) the node that accumulates it; an empty edge
 /// otherwise.
 Edge gradient_edge(const Tensor& x);
 
 /// Whether a recorded op with x as its input needs an edge for it; the question on the hot path.
-inline bool wants_gradient(const Tensor& x) noexcept {
+inline bool wants_gradient(const Tensor& x) {
   const AutogradMeta* meta = get_meta(x);
   if (meta) return meta->requires_grad || meta->grad_fn || (meta->kept_output && !meta->weak_node.expired());
   return (x->flags & TensorImpl::kDerived) != 0 && modes().recorded_backward;

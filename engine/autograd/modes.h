@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace lamella {
 
 class Node;
@@ -8,12 +10,26 @@ namespace autograd {
 
 /// Per-thread switches of the tape.
 struct Modes {
+  /// Something that looks at every call of an operator on this thread. An ordinary call asks once whether there is any.
+  enum Interceptor : std::uint8_t {
+    /// Tangents are computed beside values: forward mode.
+    kDuals = 1,
+    /// A checkpoint decides what to keep and what to compute again.
+    kSelective = 2,
+    /// Where and why tensors leave the tape, and where nodes come from, is written down.
+    kTrace = 4,
+  };
+
   /// Whether ops are recorded.
   bool grad_enabled = true;
   /// Inside the forward of a custom layer; see Note [Intermediates].
   bool in_forward = false;
   /// A tensor that wants a gradient left the tape for the host language (numpy) inside this forward.
   bool escaped = false;
+  /// New tensors never take part in a recorded operation.
+  bool inference = false;
+  /// A set of Interceptor.
+  std::uint8_t interceptors = 0;
   /// The custom layer whose backward runs and is recorded; null outside.
   const Node* recorded_backward = nullptr;
 };
@@ -27,6 +43,8 @@ inline Modes& modes() noexcept { return detail::modes; }
 /// Whether this thread records operations.
 inline bool is_grad_enabled() noexcept { return modes().grad_enabled; }
 inline void set_grad_enabled(bool enabled) noexcept { modes().grad_enabled = enabled; }
+/// Whether this thread is in inference mode.
+inline bool is_inference_mode_enabled() noexcept { return modes().inference; }
 
 /// Sets recording for a scope.
 class GradMode {
@@ -48,6 +66,27 @@ struct NoGrad : GradMode {
 /// Everything is recorded in this scope.
 struct EnableGrad : GradMode {
   EnableGrad() noexcept : GradMode(true) {}
+};
+
+/// Nothing is recorded in this scope, and the tensors made in it never will be: a recorded operation that would have to
+/// save one, and a write into one outside, are RuntimeErrors. `enabled` = false ends such a scope for an inner one.
+class InferenceMode {
+ public:
+  explicit InferenceMode(bool enabled = true) noexcept
+      : inference_before_(modes().inference), grad_before_(modes().grad_enabled) {
+    modes().inference = enabled;
+    if (enabled || inference_before_) modes().grad_enabled = !enabled;
+  }
+  ~InferenceMode() {
+    modes().inference = inference_before_;
+    modes().grad_enabled = grad_before_;
+  }
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+
+ private:
+  bool inference_before_;
+  bool grad_before_;
 };
 
 }  // namespace autograd

@@ -1,11 +1,7 @@
 #include "engine/autograd/node.h"
 
-#include <mutex>
 #include <new>
-#include <vector>
 
-#include "engine/autograd/meta.h"
-#include "engine/core/error.h"
 #include "engine/core/small_blocks.h"
 
 namespace lamella {
@@ -20,20 +16,28 @@ namespace {
 
 }  // namespace
 
+autograd::NodeExtras::NodeExtras() = default;
+autograd::NodeExtras::~NodeExtras() = default;
+
 Node::Node() : sequence_(next_sequence++) {}
 
-Node::~Node() = default;
+Node::~Node() { delete extras_.load(std::memory_order_relaxed); }
+
+autograd::NodeExtras& Node::make_extras() {
+  if (auto* made = extras()) return *made;
+  auto fresh = std::make_unique<autograd::NodeExtras>();
+  autograd::NodeExtras* expected = nullptr;
+  if (!extras_.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel)) return *expected;
+  expect_hooks();
+  return *fresh.release();
+}
 
 std::shared_ptr<autograd::HookList> Node::tensor_hooks() const {
-  const std::lock_guard lock(hooks_lock_);
-  return hooks_;
+  const auto* own = extras();
+  return own ? own->tensor_hooks : nullptr;
 }
 
-std::shared_ptr<autograd::HookList> Node::make_tensor_hooks() {
-  const std::lock_guard lock(hooks_lock_);
-  if (!hooks_) hooks_ = std::make_shared<autograd::HookList>();
-  return hooks_;
-}
+std::shared_ptr<autograd::HookList> Node::make_tensor_hooks() { return make_extras().tensor_hooks; }
 
 void* Node::operator new(std::size_t bytes) {
   const std::size_t total = sizeof(NodeHeader) + bytes;
@@ -81,51 +85,4 @@ Ref<Node> WeakNode::lock() const noexcept {
   return {};
 }
 
-namespace autograd {
-
-template <class Change>
-void HookList::change(Change&& apply) {
-  while (true) {
-    const std::shared_ptr<const Entries> before = entries();
-    auto after = std::make_shared<Entries>(before ? *before : Entries());
-    apply(*after);
-    std::shared_ptr<const Entries> replacement = after->empty() ? nullptr : std::move(after);
-    const std::lock_guard lock(lock_);
-    if (entries_ == before) {
-      entries_.swap(replacement);
-      return;
-    }
-  }
-}
-
-std::uint64_t HookList::add(std::uint32_t output_nr, TensorHook hook) {
-  const std::uint64_t id = next_id_.fetch_add(1, std::memory_order_relaxed);
-  change([&](Entries& entries) { entries.push_back({id, output_nr, hook}); });
-  return id;
-}
-
-void HookList::remove(std::uint64_t id) {
-  change([&](Entries& entries) { std::erase_if(entries, [&](const Entry& entry) { return entry.id == id; }); });
-}
-
-std::shared_ptr<const HookList::Entries> HookList::entries() const {
-  const std::lock_guard lock(lock_);
-  return entries_;
-}
-
-void HookHandle::remove() {
-  if (const auto list = list_.lock()) list->remove(id_);
-}
-
-HookHandle register_hook(const Tensor& x, TensorHook hook) {
-  if (!x.requires_grad()) {
-    fail<RuntimeError>("[register_hook] the tensor has stop_gradient=True: no gradient will ever reach it");
-  }
-  const Edge edge = gradient_edge(x);
-  const std::shared_ptr<HookList> list = edge.node->make_tensor_hooks();
-  const std::uint64_t id = list->add(edge.input_nr, std::move(hook));
-  return {list, id};
-}
-
-}  // namespace autograd
 }  // namespace lamella

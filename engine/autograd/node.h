@@ -1,12 +1,14 @@
 #pragma once
 
+#include <any>
 #include <atomic>
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "engine/autograd/hooks.h"
 #include "engine/autograd/spin_lock.h"
 #include "engine/core/ref.h"
 #include "engine/core/small_vector.h"
@@ -14,8 +16,7 @@
 
 namespace lamella {
 
-/// Gradients, in the order of a node's outputs or inputs; an undefined tensor stands for "no gradient".
-using TensorList = SmallVector<Tensor, 2>;
+class Context;
 
 /// Where a node's gradient goes: to input `input_nr` of `node` (the output `input_nr` of the op that the node belongs
 /// to).
@@ -31,14 +32,37 @@ namespace autograd {
 /// What one backward pass notes on a node. It lies in the node itself, so an ordinary pass needs no table.
 struct Scratch {
   std::uint32_t dependencies = 0;
+  /// The first of the pass's captures at this node, counted from 1: gradients that arrive here are a result.
+  std::uint32_t capture = 0;
+  /// The pass's roots lead to the node.
+  bool visited = false;
   /// The node lies on a path to something that the pass computes.
   bool needed = false;
-  /// The pass returns gradients that arrive at this node (`grad(..., inputs)`).
-  bool captured = false;
+  /// The node itself is what the pass is for: a leaf's AccumulateGrad, named as an input.
+  bool target = false;
   SmallVector<Tensor, 1> pending;
 };
 
-class HookList;
+struct Origin;
+
+/// What few nodes have; made on first use and kept as long as the node.
+struct NodeExtras {
+  NodeExtras();
+  ~NodeExtras();
+
+  const std::shared_ptr<HookList> tensor_hooks = std::make_shared<HookList>();
+  /// Those of retain_grad(), which run after the tensor hooks.
+  const std::shared_ptr<HookList> retaining = std::make_shared<HookList>();
+  const std::shared_ptr<HookTable<NodePreHook>> pre_hooks = std::make_shared<HookTable<NodePreHook>>();
+  const std::shared_ptr<HookTable<NodePostHook>> post_hooks = std::make_shared<HookTable<NodePostHook>>();
+  SpinLock lock;  // guards what follows
+  /// Anything the user wants to note on the node.
+  std::map<std::string, std::any> metadata;
+  /// The same for the host language.
+  std::any host_metadata;
+  /// Where the operation was called, as far as that was written down.
+  std::shared_ptr<const Origin> origin;
+};
 
 namespace detail {
 
@@ -79,6 +103,15 @@ class Node {
   void add_edge(Edge edge) { edges_.push_back(std::move(edge)); }
   void set_output_count(std::uint32_t count) noexcept { output_count_ = count; }
 
+  /// The context of a layer's call; null for nodes that have none.
+  virtual const Context* context() const noexcept { return nullptr; }
+
+  /// Whether a pass has to look for hooks.
+  bool may_have_hooks() const noexcept { return may_have_hooks_.load(std::memory_order_acquire); }
+  /// What an ordinary node has not; null while nobody asked for it.
+  autograd::NodeExtras* extras() const noexcept { return extras_.load(std::memory_order_acquire); }
+  /// The same, made on first use. Any thread may call it.
+  autograd::NodeExtras& make_extras();
   /// The hooks on the gradients that arrive here; null while there are none.
   virtual std::shared_ptr<autograd::HookList> tensor_hooks() const;
   /// The same, made on first use.
@@ -100,6 +133,7 @@ class Node {
 
  protected:
   void set_sequence(std::uint64_t sequence) noexcept { sequence_ = sequence; }
+  void expect_hooks() noexcept { may_have_hooks_.store(true, std::memory_order_release); }
 
  private:
   friend class WeakNode;
@@ -112,8 +146,8 @@ class Node {
   SmallVector<Edge, 2> edges_;
   std::uint64_t sequence_;
   std::uint32_t output_count_ = 1;
-  mutable autograd::SpinLock hooks_lock_;
-  std::shared_ptr<autograd::HookList> hooks_;
+  std::atomic<bool> may_have_hooks_{false};
+  std::atomic<autograd::NodeExtras*> extras_{nullptr};
 };
 
 /// A reference that does not keep its node alive.
@@ -141,51 +175,4 @@ class WeakNode {
   Node* node_ = nullptr;
 };
 
-namespace autograd {
-
-/// A tensor hook: gets the gradient; a defined result takes its place.
-using TensorHook = std::function<Tensor(const Tensor&)>;
-
-/// A list of hooks that handles can take entries out of. A pass runs those that were there when it arrived.
-class HookList {
- public:
-  struct Entry {
-    std::uint64_t id;
-    std::uint32_t output_nr;
-    TensorHook hook;
-  };
-  using Entries = std::vector<Entry>;
-
-  std::uint64_t add(std::uint32_t output_nr, TensorHook hook);
-  void remove(std::uint64_t id);
-  /// The hooks of now; null while there are none.
-  std::shared_ptr<const Entries> entries() const;
-
- private:
-  /// Puts a changed copy of the entries in place: nobody's hook is copied or freed under the lock.
-  template <class Change>
-  void change(Change&& apply);
-
-  mutable SpinLock lock_;
-  std::shared_ptr<const Entries> entries_;
-  std::atomic<std::uint64_t> next_id_{0};
-};
-
-/// Takes a hook away again.
-class HookHandle {
- public:
-  HookHandle(std::weak_ptr<HookList> list, std::uint64_t id) : list_(std::move(list)), id_(id) {}
-  /// Removing twice, or after the graph was freed, does nothing.
-  void remove();
-
- private:
-  std::weak_ptr<HookList> list_;
-  std::uint64_t id_;
-};
-
-/// Registers a hook on the gradient of `x`, which must want one (RuntimeError). It runs before the gradient is
-/// accumulated or passed on.
-HookHandle register_hook(const Tensor& x, TensorHook hook);
-
-}  // namespace autograd
 }  // namespace lamella

@@ -4,6 +4,8 @@
 
 namespace lamella::autograd {
 
+struct ViewGeometry;
+
 /// The few operations that a backward pass itself performs. The operator layer registers them: the engine names no
 /// operator.
 struct Primitives {
@@ -19,6 +21,19 @@ struct Primitives {
   Tensor (*sum_to)(const Tensor& x, DimsView shape) = nullptr;
   /// A contiguous copy, recorded.
   Tensor (*clone)(const Tensor& x) = nullptr;
+  /// The part of x, which has the base's shape and any strides, that lies where the view does in the base; recorded.
+  Tensor (*take_view)(const Tensor& x, const ViewGeometry& geometry) = nullptr;
+  /// x, which has the view's shape, in a tensor of the base's shape that is 0 elsewhere; what falls on one element of
+  /// the base is summed. Recorded.
+  Tensor (*place_view)(const Tensor& x, const ViewGeometry& geometry) = nullptr;
+  /// A copy of x, which has the base's shape, with 0 where the view lies; recorded.
+  Tensor (*clear_view)(const Tensor& x, const ViewGeometry& geometry) = nullptr;
+  /// x with its axis 0 hidden at `level`, for the function that vmap maps; recorded.
+  Tensor (*hide_axis)(const Tensor& x, std::uint64_t level) = nullptr;
+  /// x with the axis that `level` hides as its axis 0; broadcast to `size` where x hides none. Recorded.
+  Tensor (*show_axis)(const Tensor& x, std::uint64_t level, std::int64_t size) = nullptr;
+  /// x summed over an axis that `level` hides; recorded.
+  Tensor (*sum_hidden)(const Tensor& x, std::uint64_t level) = nullptr;
 };
 
 Primitives& primitives();

@@ -7,6 +7,7 @@
 
 #include "engine/autograd/backward.h"
 #include "engine/autograd/primitives.h"
+#include "engine/autograd/views.h"
 #include "engine/core/error.h"
 
 // Note [Kept outputs]
@@ -41,22 +42,60 @@ void put_on_tape(const Tensor& x, const Ref<Node>& node, std::size_t output_nr) 
   meta.output_nr = static_cast<std::uint32_t>(output_nr);
 }
 
-[[noreturn]] void refuse_shared(std::string_view who) {
-  fail<RuntimeError>("[", who,
-                     "] an in-place change of a tensor that shares its memory with a view cannot be recorded; work on "
-                     "a copy (clone()) "
-                     "instead");
+bool is_leaf_with_gradient(const AutogradMeta* meta) { return meta && meta->requires_grad && !meta->grad_fn; }
+
+bool repeats_elements(const TensorImpl& x) {
+  for (std::size_t i = 0; i < x.shape.size(); ++i) {
+    if (x.strides[i] == 0 && x.shape[i] > 1) return true;
+  }
+  return false;
 }
 
+/// RuntimeError where a recorded write into x's memory would leave some tensor with a wrong gradient.
 void refuse_in_place(std::string_view who, const Tensor& x) {
-  const AutogradMeta* meta = get_meta(x);
-  if (meta && meta->requires_grad && !meta->grad_fn) {
-    fail<RuntimeError>("[", who,
-                       "] a leaf tensor that wants a gradient cannot be changed in place while gradients are recorded; "
-                       "use no_grad() or "
-                       "work on a copy");
+  const bool tracked = (x->flags & TensorImpl::kTracked) != 0;
+  if (is_leaf_with_gradient(get_meta(x)) ||
+      (tracked && is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire)))) {
+    fail<RuntimeError>("[", who, "] a ", tracked ? "view of a leaf" : "leaf",
+                       " tensor that wants a gradient cannot be changed in place while gradients are recorded; use "
+                       "no_grad() or work on a copy (clone())");
   }
-  if ((x->flags & TensorImpl::kView) || x->storage->viewed.load(std::memory_order_relaxed)) refuse_shared(who);
+  if (x->flags & TensorImpl::kInference) {
+    fail<RuntimeError>(
+        "[", who,
+        "] a tensor made in inference_mode cannot take part in a recorded operation; work on a copy made "
+        "outside (clone())");
+  }
+  if (x->storage->aliased.load(std::memory_order_relaxed)) {
+    fail<RuntimeError>(
+        "[", who,
+        "] a custom layer returned this memory, or a view of it, as an output with a gradient of its own: "
+        "an in-place change cannot be recorded; work on a copy (clone()), or return a copy in forward");
+  }
+  if ((x->flags & TensorImpl::kView) && !tracked && !x->storage->unique()) {
+    fail<RuntimeError>("[", who, "] this tensor shares its memory with another through ",
+                       x->flags & TensorImpl::kDetached ? "detach()" : "a view made under no_grad()",
+                       ", whose gradients would not know of an in-place change; work on a copy (clone())");
+  }
+  if (tracked && repeats_elements(*x->base)) {
+    fail<RuntimeError>("[", who,
+                       "] this is a view of a broadcast tensor, whose elements share memory: an in-place change cannot "
+                       "be recorded; work on a copy (clone())");
+  }
+}
+
+/// A result on the memory of an input: a built-in op made a view; a custom layer has a gradient of its own for it.
+void settle_view(const Context& ctx, std::span<const Tensor* const> inputs, const Tensor& y) {
+  if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) != TensorImpl::kView) return;
+  for (const Tensor* x : inputs) {
+    if ((*x)->storage != y->storage) continue;
+    if (ctx.arguments.empty()) {
+      track_view(*x, y);
+    } else {
+      y->storage->aliased.store(true, std::memory_order_relaxed);
+    }
+    return;
+  }
 }
 
 bool is_in_place(const Context& ctx, const Tensor& x, bool input, const Dialect& dialect) {
@@ -149,27 +188,28 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
               "return a copy");
         }
       }
-      if (differentiable) put_on_tape(y, node, i);
+      rebase_history(y, differentiable ? Edge{node, static_cast<std::uint32_t>(i)} : Edge());
       continue;
     }
     // A fresh result that nobody else holds goes on the tape as it is.
-    const bool fresh = !input && !get_meta(y) && y->use_count() == 1;
+    const bool fresh = !input && !peek_meta(y) && y->use_count() == 1;
     if (!differentiable) {
       if (!fresh) y = make_alias(y);
       continue;
     }
     if (fresh) {
+      settle_view(ctx, inputs, y);
       put_on_tape(y, node, i);
       continue;
     }
     Tensor handle = make_alias(y);
-    if (!input && !get_meta(y)) {
+    if (!input && !peek_meta(y)) {
       AutogradMeta& kept = make_meta(y);  // Note [Kept outputs]
       kept.kept_output = true;
       kept.output_nr = static_cast<std::uint32_t>(i);
       kept.weak_node = WeakNode(node);
     }
-    if (input) y->storage->viewed.store(true, std::memory_order_relaxed);
+    settle_view(ctx, inputs, handle);
     put_on_tape(handle, node, i);
     y = std::move(handle);
   }
@@ -184,6 +224,7 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
     const bool constant = extras && contains(extras->non_differentiable, *y);
     const bool input = is_input(inputs, *y);
     if (input && !is_in_place(ctx, *y, input, dialect)) *y = make_alias(*y);
+    track_result(inputs, *y);
     // The forward may have computed with raw memory, which leaves no note.
     if (!constant) note_derived(inputs, *y);
   }
@@ -191,21 +232,24 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
 
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other) {
   if (!is_grad_enabled()) return false;
-  const bool wanted = wants_gradient(x);
+  const bool wanted = wants_gradient(x) || ((x->flags & TensorImpl::kTracked) != 0 &&
+                                            is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire)));
   if (!wanted && !(other.defined() && wants_gradient(other) && is_differentiable(x.dtype()))) return false;
   refuse_in_place(op, x);
-  // Another handle without a history would keep its values and not their new origin.
-  if (!wanted && !x->storage->unique()) refuse_shared(op);
   return true;
 }
 
 void take_place(const Tensor& x, const Tensor& result) {
-  AutogradMeta* const from = result.defined() ? get_meta(result) : nullptr;
-  if (!from && !get_meta(x)) return;
-  AutogradMeta& meta = make_meta(x);
-  meta.kept_output = false;
-  meta.grad_fn = from ? from->grad_fn : Ref<Node>();
-  meta.output_nr = from ? from->output_nr : 0;
+  rebase_history(x, result.defined() ? gradient_edge(result) : Edge());
+}
+
+void track_unrecorded(std::span<const Tensor* const> inputs, const Tensor& y) {
+  for (const Tensor* x : inputs) {
+    if ((*x)->storage == y->storage && !x->same(y)) {
+      track_view(*x, y);
+      return;
+    }
+  }
 }
 
 namespace {

@@ -23,7 +23,7 @@ struct Dialect {
 
 /// Whether a call with these inputs is to be recorded.
 template <class Inputs>
-bool should_record(const Inputs& inputs) noexcept {
+bool should_record(const Inputs& inputs) {
   if (!is_grad_enabled()) return false;
   for (const Tensor* x : inputs) {
     if (wants_gradient(*x)) return true;
@@ -69,7 +69,7 @@ class RecordedBackward {
 
 /// Notes, on results of an unrecorded op, that they derive from inputs that want a gradient.
 template <class Inputs>
-void note_derived(const Inputs& inputs, const Tensor& output) noexcept {
+void note_derived(const Inputs& inputs, const Tensor& output) {
   if (!modes().in_forward || !is_differentiable(output.dtype())) return;
   for (const Tensor* x : inputs) {
     if ((*x)->flags & TensorImpl::kDerived || wants_gradient(*x)) {
@@ -77,6 +77,14 @@ void note_derived(const Inputs& inputs, const Tensor& output) noexcept {
       return;
     }
   }
+}
+
+/// Makes y a tracked view of the input whose memory it shows.
+void track_unrecorded(std::span<const Tensor* const> inputs, const Tensor& y);
+/// The same for any result of a call that was not recorded.
+inline void track_result(std::span<const Tensor* const> inputs, const Tensor& y) {
+  if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) == TensorImpl::kView && is_grad_enabled())
+    track_unrecorded(inputs, y);
 }
 
 /// Adds one edge per input to a new node.
@@ -94,10 +102,11 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
                        const Dialect& dialect = {});
 
 /// Whether `op`, which writes into x in place, is to be recorded: recording is on, and x or `other` (may be undefined)
-/// wants a gradient. RuntimeError where it is and cannot be: x is a leaf that wants a gradient, or shares its memory.
+/// wants a gradient. RuntimeError where it is and cannot be: x is a leaf that wants a gradient or a view of one, or
+/// shares its memory in a way that Note [Views] does not follow.
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other);
 /// Gives x, whose memory now holds the values of `result`, result's place on the tape; an undefined one stands for a
-/// constant.
+/// constant. The base and the other views of x's memory follow.
 void take_place(const Tensor& x, const Tensor& result);
 
 /// The gradient that a layer returned for one argument: nothing, a tensor, or (for a container) a list.

@@ -12,7 +12,13 @@ std::string at(SourceLine line) { return line ? str(" at ", line.file, ":", line
 
 }  // namespace
 
-SavedTensor::SavedTensor(const Tensor& x) : tensor_(x), version_(x.defined() ? x.version() : 0) {}
+SavedTensor::SavedTensor(const Tensor& x) : tensor_(x), version_(x.defined() ? x.version() : 0) {
+  if (x.defined() && (x->flags & TensorImpl::kInference)) {
+    fail<RuntimeError>(
+        "[save_for_backward] a tensor made in inference_mode cannot be saved for backward; use a copy made outside "
+        "(clone())");
+  }
+}
 
 void SavedTensor::become_output(std::uint32_t output_nr) {
   tensor_ = make_alias(tensor_);

@@ -35,8 +35,11 @@ class Storage {
   Device device;
   /// The data lies in this block, behind the storage.
   bool embedded = false;
-  /// A view of this storage was recorded on a tape, or may be; in-place writes then need the view's history too.
-  std::atomic<bool> viewed{false};
+  /// A custom layer returned memory of its input as an output with a gradient of its own: what a write in place would
+  /// mean for the two is unknown.
+  std::atomic<bool> aliased{false};
+  /// Counts the recorded writes in place: tracked views older than the last of them look for their place anew.
+  std::atomic<std::uint32_t> history{0};
   /// Memory that must not be written to (a read-only numpy array).
   bool read_only = false;
 

@@ -59,10 +59,12 @@ void Storage::destroy() noexcept {
 void TensorImpl::destroy() noexcept {
   delete meta.load(std::memory_order_relaxed);
   Storage* shared = storage;
+  TensorImpl* const viewed = base;
   const bool owner = (flags & kView) == 0;
   this->~TensorImpl();
   if (!owner) detail::free_block(this, sizeof(TensorImpl));
   shared->release();
+  if (viewed) viewed->release();
 }
 
 Tensor empty(DimsView shape, DType dtype, Device device) {
@@ -76,6 +78,7 @@ Tensor empty(DimsView shape, DType dtype, Device device) {
   impl->device = device;
   storage->device = device;
   storage->bytes = bytes;
+  if (autograd::modes().inference) impl->flags = TensorImpl::kInference;
   impl->shape = Dims(shape);
   impl->strides = contiguous_strides(shape);
   if (embedded) {
@@ -119,10 +122,15 @@ Tensor make_view(const Tensor& x, DimsView shape, DimsView strides, std::int64_t
   impl->elements = count_elements(shape);
   impl->dtype = x.dtype();
   impl->device = x.device();
-  impl->flags = static_cast<std::uint8_t>(TensorImpl::kView | (x->flags & TensorImpl::kDerived));
+  impl->flags =
+      static_cast<std::uint8_t>(TensorImpl::kView | (x->flags & (TensorImpl::kDerived | TensorImpl::kInference)));
   impl->shape = Dims(shape);
   impl->strides = Dims(strides);
   impl->contiguous = is_contiguous(shape, strides);
+  if (x->hidden) {
+    impl->hidden = std::make_unique<HiddenAxes>(*x->hidden);
+    impl->contiguous = false;
+  }
   impl->data = x->data ? x->data + offset * static_cast<std::int64_t>(item_size(x.dtype())) : nullptr;
   return result;
 }

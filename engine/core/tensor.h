@@ -3,10 +3,12 @@
 #include <atomic>
 #include <cstdint>
 #include <iosfwd>
+#include <memory>
 #include <string>
 
 #include "engine/core/device.h"
 #include "engine/core/dtype.h"
+#include "engine/core/hidden_axes.h"
 #include "engine/core/ref.h"
 #include "engine/core/shape.h"
 #include "engine/core/storage.h"
@@ -61,6 +63,12 @@ class TensorImpl {
     /// Computed, while a custom layer's forward suspended recording, from tensors that want a gradient. See Note
     /// [Intermediates].
     kDerived = 2,
+    /// A view that `base` is set for: it follows the history of the tensor whose memory it shows. See Note [Views].
+    kTracked = 4,
+    /// Made in inference_mode: it takes part in no recorded operation.
+    kInference = 8,
+    /// detach() made it.
+    kDetached = 16,
   };
 
   char* data = nullptr;
@@ -72,6 +80,12 @@ class TensorImpl {
   bool contiguous = true;
   Dims shape;
   Dims strides;
+  /// The tensor that this one is a tracked view of, never a tracked view itself; a reference is owned.
+  TensorImpl* base = nullptr;
+  /// What the storage's history was when this view's place on the tape was found.
+  std::atomic<std::uint32_t> history{0};
+  /// The axes that vmap hides; null for all other tensors.
+  std::unique_ptr<HiddenAxes> hidden;
   /// Null unless the tensor is, or was, on a tape.
   std::atomic<autograd::AutogradMeta*> meta{nullptr};
   /// The host language's object for this tensor, which owns a reference to it while it lives. Not owned.
@@ -129,16 +143,17 @@ class Tensor {
   }
 
   /// Whether the tensor wants a gradient, or was computed from one that does.
-  bool requires_grad() const noexcept;
+  bool requires_grad() const;
   /// Sets whether a leaf wants a gradient. RuntimeError for a result of a recorded op when turning it off, or a dtype
   /// that has no gradient.
   const Tensor& set_requires_grad(bool value) const;
   /// The negation of requires_grad().
-  bool stop_gradient() const noexcept { return !requires_grad(); }
+  bool stop_gradient() const { return !requires_grad(); }
   const Tensor& set_stop_gradient(bool value) const { return set_requires_grad(!value); }
   /// Whether the tensor was not computed by a recorded op.
-  bool is_leaf() const noexcept;
-  /// The accumulated gradient; undefined where there is none.
+  bool is_leaf() const;
+  /// The accumulated gradient; undefined where there is none. A result of a recorded operation has one after
+  /// retain_grad() only.
   Tensor grad() const;
   /// Replaces the gradient (undefined clears it); ValueError where shape, dtype or device differ from the tensor's.
   void set_grad(Tensor grad) const;

@@ -3,7 +3,6 @@
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/strided.h"
-#include "ops/shape/view.h"
 
 namespace lamella {
 namespace {
@@ -66,7 +65,7 @@ struct SliceFn : Function<SliceFn> {
       ctx.input_metas.emplace_back(x);
     }
     const Tensor part = region->of(x);
-    return view_of(x, part.shape(), part.strides(), element_offset(x, *region));
+    return make_view(x, part.shape(), part.strides(), element_offset(x, *region));
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
     return PlaceFn::apply(dy, &std::as_const(ctx.state<Region>()), &std::as_const(ctx.input_metas[0].shape));

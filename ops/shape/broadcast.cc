@@ -3,7 +3,6 @@
 #include "engine/autograd/function.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
-#include "ops/shape/view.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -20,7 +19,7 @@ struct BroadcastLayer : Function<BroadcastLayer> {
     for (std::size_t i = 0; i < x.ndim(); ++i) {
       if (x.shape()[i] != 1) strides[added + i] = x.strides()[i];
     }
-    return view_of(x, shape, strides);
+    return make_view(x, shape, strides);
   }
   static Tensor backward(Context& ctx, const Tensor& dy) { return sum_to(dy, ctx.input_metas[0].shape); }
 };

@@ -7,7 +7,6 @@
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/shape/reshape.h"
-#include "ops/shape/view.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -74,7 +73,7 @@ struct SplitLayer : Function<SplitLayer> {
     for (const std::int64_t size : sizes) {
       Dims shape = x.shape();
       shape[axis] = size;
-      parts.push_back(view_of(x, shape, x.strides(), x.numel() > 0 && size > 0 ? start * x.strides()[axis] : 0));
+      parts.push_back(make_view(x, shape, x.strides(), x.numel() > 0 && size > 0 ? start * x.strides()[axis] : 0));
       start += size;
     }
     return parts;

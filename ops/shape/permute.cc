@@ -1,7 +1,6 @@
 #include "ops/shape/permute.h"
 
 #include "engine/autograd/function.h"
-#include "ops/shape/view.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -29,7 +28,7 @@ struct PermuteLayer : Function<PermuteLayer> {
       shape[i] = x.shape()[static_cast<std::size_t>(axes[i])];
       strides[i] = x.strides()[static_cast<std::size_t>(axes[i])];
     }
-    return view_of(x, shape, strides);
+    return make_view(x, shape, strides);
   }
   static Tensor backward(Context& ctx, const Tensor& dy) { return apply(dy, inverse(ctx.input_metas[0].shape)); }
 };

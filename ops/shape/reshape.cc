@@ -40,7 +40,7 @@ struct ReshapeLayer : Function<ReshapeLayer> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& shape) {
     if (ctx.recording()) ctx.input_metas.emplace_back(x);
-    if (const auto strides = strides_for_shape(x, shape)) return view_of(x, shape, *strides);
+    if (const auto strides = strides_for_shape(x, shape)) return make_view(x, shape, *strides);
     Tensor out = empty(shape, x.dtype(), x.device());
     write_values(make_view(out, x.shape(), contiguous_strides(x.shape())), x, "reshape");
     return out;

@@ -1,13 +1,6 @@
 #include "ops/shape/view.h"
 
-#include "engine/autograd/meta.h"
-
 namespace lamella {
-
-Tensor view_of(const Tensor& x, DimsView shape, DimsView strides, std::int64_t offset) {
-  if (autograd::wants_gradient(x)) x->storage->viewed.store(true, std::memory_order_relaxed);
-  return make_view(x, shape, strides, offset);
-}
 
 std::optional<Dims> strides_for_shape(const Tensor& x, DimsView shape) {
   if (x.is_contiguous() || x.numel() <= 1) return contiguous_strides(shape);

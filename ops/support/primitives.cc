@@ -7,6 +7,7 @@
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/part.h"
 
 // What the engine itself computes in a backward pass is handed to it when the library loads.
 
@@ -34,6 +35,9 @@ void add_in_place(const Tensor& a, const Tensor& b) {
       .cast = [](const Tensor& x, DType dtype) { return cast(x, dtype); },
       .sum_to = [](const Tensor& x, DimsView shape) { return sum_to(x, Dims(shape)); },
       .clone = [](const Tensor& x) { return clone(x); },
+      .take_view = take_view,
+      .place_view = place_view,
+      .clear_view = clear_view,
   };
   return true;
 }();

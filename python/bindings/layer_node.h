@@ -28,6 +28,7 @@ class PyLayerNode final : public Node {
   std::string name() const override;
   TensorList run(TensorList grads) override;
   void release_saved() noexcept override { ctx.release_saved(); }
+  const Context* context() const noexcept override { return &ctx; }
 
   /// For the garbage collector.
   int visit(visitproc visit, void* arg) const;

@@ -35,12 +35,12 @@ int visit_node(const Node& node, visitproc visit, void* arg) {
 }
 
 int visit_tensor(const Tensor& x, visitproc visit, void* arg) {
-  autograd::AutogradMeta* meta = autograd::get_meta(x);
+  autograd::AutogradMeta* meta = autograd::peek_meta(x);
   if (!meta || x->use_count() != 1) return 0;
   std::shared_ptr<autograd::HookList> hooks;
   {
     const std::lock_guard lock(meta->lock);
-    hooks = meta->hooks;
+    if (meta->extras) hooks = meta->extras->hooks;
   }
   if (const int stop = visit_hooks(hooks, visit, arg)) return stop;
   return meta->grad_fn ? visit_node(*meta->grad_fn, visit, arg) : 0;

@@ -1,0 +1,108 @@
+#include "engine/autograd/views.h"
+
+#include <mutex>
+
+#include "engine/autograd/hook_calls.h"
+#include "engine/autograd/primitives.h"
+#include "engine/core/error.h"
+
+namespace lamella::autograd {
+namespace {
+
+/// A part of a tensor, after the tensor was written to in place.
+class ViewNode final : public Node {
+ public:
+  ViewNode(ViewGeometry geometry, Edge base) : geometry_(std::move(geometry)) { add_edge(std::move(base)); }
+  std::string name() const override { return "view"; }
+  TensorList run(TensorList grads) override {
+    TensorList result;
+    result.push_back(primitives().place_view(grads[0], geometry_));
+    return result;
+  }
+
+ private:
+  ViewGeometry geometry_;
+};
+
+/// A tensor of which a part was overwritten: its inputs are the tensor before and the part's new value.
+class OverwriteNode final : public Node {
+ public:
+  OverwriteNode(ViewGeometry geometry, Edge before, Edge value) : geometry_(std::move(geometry)) {
+    add_edge(std::move(before));
+    add_edge(std::move(value));
+  }
+  std::string name() const override { return "overwrite"; }
+  TensorList run(TensorList grads) override {
+    TensorList result(2);
+    if (edges()[0]) result[0] = primitives().clear_view(grads[0], geometry_);
+    if (edges()[1]) result[1] = primitives().take_view(grads[0], geometry_);
+    return result;
+  }
+
+ private:
+  ViewGeometry geometry_;
+};
+
+Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>::share(view->base)); }
+
+/// Serializes what is rare: threads that find the same view out of date.
+std::mutex& refresh_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// Returns the node that x had: freeing it may run code of the host language, which must not happen under a lock.
+Ref<Node> put_on_tape(const Tensor& x, Edge edge) {
+  if (!edge && !peek_meta(x)) return {};
+  AutogradMeta& meta = make_meta(x);
+  meta.kept_output = false;
+  meta.output_nr = edge.input_nr;
+  std::swap(meta.grad_fn, edge.node);
+  move_retained_grad(x);
+  return std::move(edge.node);
+}
+
+}  // namespace
+
+ViewGeometry::ViewGeometry(const Tensor& base, const Tensor& view)
+    : base_shape(base.shape()), base_strides(base.strides()), shape(view.shape()), strides(view.strides()) {
+  offset = (view->data - base->data) / static_cast<std::int64_t>(item_size(base.dtype()));
+}
+
+void track_view(const Tensor& x, const Tensor& view) {
+  if (!is_grad_enabled() || (view->flags & TensorImpl::kTracked)) return;
+  TensorImpl* const base = x->flags & TensorImpl::kTracked ? x->base : x.impl();
+  base->retain();
+  view->base = base;
+  view->history.store(view->storage->history.load(std::memory_order_acquire), std::memory_order_release);
+  view->flags |= TensorImpl::kTracked;
+}
+
+void refresh_view(const Tensor& view) {
+  Ref<Node> before;
+  const std::lock_guard lock(refresh_mutex());
+  if (!is_stale(view)) return;
+  const std::uint32_t history = view->storage->history.load(std::memory_order_acquire);
+  const Tensor base = base_of(view);
+  Edge edge = gradient_edge(base);
+  if (edge) edge = {Ref<Node>::adopt(new ViewNode(ViewGeometry(base, view), std::move(edge))), 0};
+  before = put_on_tape(view, std::move(edge));
+  view->history.store(history, std::memory_order_release);
+}
+
+void rebase_history(const Tensor& x, Edge edge) {
+  if (!(x->flags & TensorImpl::kTracked)) {
+    put_on_tape(x, std::move(edge));
+    x->storage->history.fetch_add(1, std::memory_order_acq_rel);
+    return;
+  }
+  const Tensor base = base_of(x);
+  Edge before = gradient_edge(base);
+  if (before || edge) {
+    edge = {Ref<Node>::adopt(new OverwriteNode(ViewGeometry(base, x), std::move(before), std::move(edge))), 0};
+  }
+  put_on_tape(base, std::move(edge));
+  x->storage->history.fetch_add(1, std::memory_order_acq_rel);
+}
+
+}  // namespace lamella::autograd

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "engine/autograd/meta.h"
+#include "engine/autograd/node.h"
+#include "engine/core/shape.h"
+
+namespace lamella::autograd {
+
+/// Where a view lies in its base: strides and offset in elements, the offset from the base's first element.
+struct ViewGeometry {
+  Dims base_shape;
+  Dims base_strides;
+  Dims shape;
+  Dims strides;
+  std::int64_t offset = 0;
+
+  ViewGeometry() = default;
+  ViewGeometry(const Tensor& base, const Tensor& view);
+};
+
+/// Makes `view`, an alias of x that nobody else holds yet, a tracked view where recording is on. See Note [Views].
+void track_view(const Tensor& x, const Tensor& view);
+
+/// Gives x, whose memory now holds other values, the place on the tape that `edge` leads to (an empty one stands for a
+/// constant); where x is a tracked view, its base's place follows.
+void rebase_history(const Tensor& x, Edge edge);
+
+}  // namespace lamella::autograd

@@ -1,0 +1,91 @@
+#include "ops/shape/part.h"
+
+#include "engine/autograd/function.h"
+#include "ops/creation/creation.h"
+#include "ops/movement/strided.h"
+#include "ops/shape/broadcast.h"
+
+namespace lamella {
+namespace {
+
+using autograd::ViewGeometry;
+
+/// A new tensor of the base's shape and strides, and the view of it.
+struct Laid {
+  Tensor whole;
+  Tensor part;
+};
+
+/// Memory laid out like the base, filled with 0 where `zeroed`, and the view's part of it.
+Laid lay_out(const ViewGeometry& geometry, DType dtype, Device device, bool zeroed) {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  for (std::size_t i = 0; i < geometry.base_shape.size(); ++i) {
+    const std::int64_t reach = (geometry.base_shape[i] - 1) * geometry.base_strides[i];
+    (reach < 0 ? low : high) += reach;
+  }
+  if (count_elements(geometry.base_shape) == 0) low = high = 0;
+  const Dims span{high - low + 1};
+  const Tensor memory = zeroed ? zeros(span, dtype, device) : empty(span, dtype, device);
+  return {make_view(memory, geometry.base_shape, geometry.base_strides, -low),
+          make_view(memory, geometry.shape, geometry.strides, geometry.offset - low)};
+}
+
+/// The shape in which each element of the view has memory of its own.
+Dims distinct_shape(const ViewGeometry& geometry) {
+  Dims shape = geometry.shape;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (geometry.strides[i] == 0 && shape[i] > 1) shape[i] = 1;
+  }
+  return shape;
+}
+
+struct TakeFn : Function<TakeFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "take_view";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
+    if (ctx.recording()) ctx.state<ViewGeometry>() = geometry;
+    if (x.strides() == geometry.base_strides) return make_view(x, geometry.shape, geometry.strides, geometry.offset);
+    const Laid laid = lay_out(geometry, x.dtype(), x.device(), false);
+    write_values(laid.whole, x, "take_view");
+    return laid.part;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) { return place_view(dy, ctx.state<ViewGeometry>()); }
+};
+
+struct PlaceFn : Function<PlaceFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "place_view";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
+    if (ctx.recording()) ctx.state<ViewGeometry>() = geometry;
+    const Laid laid = lay_out(geometry, x.dtype(), x.device(), true);
+    const Dims distinct = distinct_shape(geometry);
+    write_values(make_view(laid.part, distinct, geometry.strides), sum_to(x, distinct), "place_view");
+    return laid.whole;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) { return take_view(dy, ctx.state<ViewGeometry>()); }
+};
+
+struct ClearFn : Function<ClearFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "clear_view";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
+    if (ctx.recording()) ctx.state<ViewGeometry>() = geometry;
+    const Laid laid = lay_out(geometry, x.dtype(), x.device(), false);
+    write_values(laid.whole, x, "clear_view");
+    write_value(make_view(laid.part, distinct_shape(geometry), geometry.strides), 0, "clear_view");
+    return laid.whole;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) { return clear_view(dy, ctx.state<ViewGeometry>()); }
+};
+
+}  // namespace
+
+Tensor take_view(const Tensor& x, const ViewGeometry& geometry) { return TakeFn::apply(x, geometry); }
+Tensor place_view(const Tensor& x, const ViewGeometry& geometry) { return PlaceFn::apply(x, geometry); }
+Tensor clear_view(const Tensor& x, const ViewGeometry& geometry) { return ClearFn::apply(x, geometry); }
+
+}  // namespace lamella
