@@ -65,6 +65,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     "div_": [(in_place("div_"), [x(2, 3), x(3, low=0.5)])],
     "copy_": [(in_place("copy_"), [x(2, 3), x(3)])],
     "fill_": [(lambda a: (a * 2).fill_(1.0) + a, [x(3)])],
+    "masked_fill_": [(lambda a, v: (a * 2).masked_fill_(index([True, False, True]), v), [x(2, 3), x()])],
     "zero_": [(lambda a: (a * 2).zero_() + a, [x(3)])],
     "reshape": [(lambda a: lm.reshape(a, [3, -1]), [x(2, 3)]), (lambda a: lm.reshape(a.T, [6]), [x(2, 3)])],
     "flatten": [(lambda a: lm.flatten(a, 1), [x(2, 2, 2)])],
