@@ -44,6 +44,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, operators.data()));
   checked(PyModule_AddFunctions(module, creation_functions()));
   checked(PyModule_AddFunctions(module, autograd_functions()));
+  checked(PyModule_AddFunctions(module, hook_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   static PyMethodDef listing[] = {
       {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},

@@ -44,6 +44,8 @@ _ELSEWHERE = frozenset(
         "cuda_is_available",
         "cuda_synchronize",
         "operators",
+        "queue_callback",
+        "register_multi_grad_hook",
     ]
 )
 for _name in _ELSEWHERE:
