@@ -175,7 +175,9 @@ class TestCallbacks:
 
         def outer():
             queue_callback(lambda: log.append("outer"))
-            Calls.apply(leaf(1.0), lambda: queue_callback(lambda: log.append("inner"))).backward()
+            with lm.enable_grad():
+                y = Calls.apply(leaf(1.0), lambda: queue_callback(lambda: log.append("inner")))
+            y.backward()
             log.append("between")
 
         Calls.apply(x, outer).backward()
@@ -200,10 +202,19 @@ class TestCallbacks:
         (x * 1).backward()
         assert log == []
 
-    def test_may_run_a_pass(self):
-        x, w = leaf(2.0), leaf(1.0)
-        Calls.apply(x, lambda: queue_callback(lambda: (w * 5).backward())).backward()
-        assert w.grad.item() == 5
+    def test_run_in_the_modes_of_the_caller(self):
+        x, w, modes = leaf(2.0), leaf(1.0), []
+
+        def work():
+            modes.append(lm.is_grad_enabled())
+            if modes[-1]:
+                (w * 5).backward()
+
+        y = Calls.apply(x, lambda: queue_callback(work))
+        y.backward(retain_graph=True)
+        with lm.no_grad():
+            y.backward()
+        assert modes == [True, False] and w.grad.item() == 5
 
     def test_wrong_use(self):
         with pytest.raises(RuntimeError, match="no backward pass"):

@@ -124,7 +124,7 @@ TEST(InferenceTest, APassInsideMakesOrdinaryTensors) {
   {
     const InferenceMode scope;
     autograd::backward(std::span(&y, 1), {}, true, false, std::span(&h, 1));
-    autograd::backward(std::span(&y, 1), {}, true, false, {});
+    autograd::backward(y, {}, true);
     dx = autograd::grad({y}, {x}, {.create_graph = true})[0];
     EXPECT_TRUE(is_inference_mode_enabled());
   }
