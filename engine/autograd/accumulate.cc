@@ -142,7 +142,7 @@ Tensor sum_dead_axes(Tensor grad, const Tensor& x) {
   for (const HiddenAxis& axis : axes) {
     const auto same = [&](const HiddenAxis& own) { return own.level == axis.level; };
     if (std::ranges::find(live, axis.level) != live.end()) continue;
-    if (x->hidden && std::ranges::any_of(*x->hidden, same)) continue;
+    if (x.defined() && x->hidden && std::ranges::any_of(*x->hidden, same)) continue;
     grad = primitives().sum_hidden(grad, axis.level);
   }
   return grad;

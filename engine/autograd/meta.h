@@ -19,11 +19,19 @@ struct Tangent {
   Tensor value;
 };
 
-/// The gradient that retain_grad() keeps. The node that fills it holds it, and not the tensor.
+/// The gradient that retain_grad() keeps. It is the tensor's; the node that fills it refers to it weakly.
 struct RetainedGrad {
   SpinLock lock;
   Tensor grad;
   HookHandle handle;
+};
+
+struct AutogradMeta;
+
+/// Tells those who may outlive a tensor whether its meta is still there; `meta` is read, and used, under the lock.
+struct Presence {
+  SpinLock lock;
+  AutogradMeta* meta = nullptr;
 };
 
 /// What few tensors have.
@@ -35,6 +43,8 @@ struct MetaExtras {
   std::shared_ptr<HookList> hooks;
   std::shared_ptr<HookTable<AccumulatedHook>> accumulated_hooks;
   std::shared_ptr<RetainedGrad> retained;
+  /// Of a leaf that a hook on several tensors asks after.
+  std::shared_ptr<Presence> presence;
   /// In the order of their levels.
   SmallVector<Tangent, 1> tangents;
   /// Where and why the tensor is off the tape, as far as that was written down.
@@ -90,6 +100,10 @@ inline AutogradMeta* get_meta(const Tensor& x) {
     refresh_view(x);
   return peek_meta(x);
 }
+
+/// Makes x, in place, a constant without a place on the tape, as detach() returns one. RuntimeError for a tracked view,
+/// whose place is its base's.
+void detach_in_place(const Tensor& x);
 
 /// Where x's gradient goes: its node, or (for a leaf that wants one) the node that accumulates it; an empty edge
 /// otherwise.

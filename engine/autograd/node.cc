@@ -27,8 +27,9 @@ autograd::NodeExtras& Node::make_extras() {
   if (auto* made = extras()) return *made;
   auto fresh = std::make_unique<autograd::NodeExtras>();
   autograd::NodeExtras* expected = nullptr;
-  if (!extras_.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel)) return *expected;
+  // Before anybody can see the extras: who finds them there counts on it.
   expect_hooks();
+  if (!extras_.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel)) return *expected;
   return *fresh.release();
 }
 

@@ -88,6 +88,11 @@ Tensor fill(const Tensor& x, Scalar value, const char* op) {
 
 void check_writable(const Tensor& x, const char* op) {
   if (x->storage->read_only) fail<RuntimeError>("[", op, "] the tensor's memory is read-only");
+  if ((x->flags & TensorImpl::kInference) && !autograd::is_inference_mode_enabled()) {
+    fail<RuntimeError>("[", op,
+                       "] a tensor made in inference_mode cannot be changed in place outside it; work on a copy made "
+                       "outside (clone())");
+  }
   if (has_repeated_elements(x)) {
     fail<RuntimeError>("[", op,
                        "] cannot write into a broadcast tensor, whose elements share memory; work on a copy (clone())");

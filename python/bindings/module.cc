@@ -48,6 +48,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, creation_functions()));
   checked(PyModule_AddFunctions(module, autograd_functions()));
   checked(PyModule_AddFunctions(module, transform_functions()));
+  checked(PyModule_AddFunctions(module, hook_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));
   static PyMethodDef listing[] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from . import _graph as graph
 from ._C import (
     HookHandle,
     Node,
@@ -13,8 +14,12 @@ from ._C import (
     backward,
     enable_grad,
     grad,
+    inference_mode,
     is_grad_enabled,
+    is_inference_mode_enabled,
     no_grad,
+    queue_callback,
+    register_multi_grad_hook,
     set_grad_enabled,
 )
 from ._transforms import (
@@ -54,8 +59,13 @@ __all__ = [
     "is_grad_enabled",
     "jacobian",
     "jacrev",
+    "graph",
+    "inference_mode",
+    "is_inference_mode_enabled",
     "no_grad",
     "once_differentiable",
+    "queue_callback",
+    "register_multi_grad_hook",
     "set_grad_enabled",
     "vhp",
     "vjp",
