@@ -109,6 +109,7 @@ class Pass {
       if (scratch(node).dependencies == 0 && std::ranges::find(ready_, node) == ready_.end()) push_ready(node);
     }
     while (!ready_.empty()) run_node(take_newest());
+    modes() = leave.modes_before;
     for (std::size_t i = 0; i < callbacks_.size(); ++i) std::exchange(callbacks_[i], nullptr)();
   }
 

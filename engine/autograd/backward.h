@@ -62,8 +62,8 @@ inline std::vector<Tensor> grad(std::initializer_list<Tensor> outputs, std::init
 
 /// Whether the pass that runs on this thread wants a gradient along `edge`; outside a pass, whether there is one.
 bool is_needed(const Edge& edge) noexcept;
-/// Runs `callback` on this thread at the end of the pass that runs on it now, after all its nodes; those of a pass that
-/// fails are dropped. RuntimeError outside a pass.
+/// Runs `callback` on this thread at the end of the pass that runs on it now, after all its nodes and in the modes that
+/// the pass was called in; those of a pass that fails are dropped. RuntimeError outside a pass.
 void queue_callback(std::function<void()> callback);
 /// A place for data that lasts as long as the pass that runs on this thread, under any address as its key. RuntimeError
 /// outside a pass.

@@ -12,13 +12,16 @@
 namespace lamella::autograd {
 namespace {
 
-/// What a hook gave for a gradient, in the gradient's dtype: the nodes that get it count on that.
-Tensor conform(Tensor given, const TensorMeta& wanted, const char* op) {
+/// Whether a node casts the gradients that arrive, or leaves that to its backward on purpose.
+bool takes_any_dtype(const Node& node) { return node.context() && !node.context()->output_metas.empty(); }
+
+/// What a hook gave for a gradient; in the gradient's dtype, where nodes that get it count on that.
+Tensor conform(Tensor given, const TensorMeta& wanted, bool any_dtype, const char* op) {
   if (given.shape() != wanted.shape || given.device() != wanted.device) {
     fail<ValueError>("[", op, "] a hook returned ", describe(given), " for a gradient that is ", wanted.dtype,
                      wanted.shape, " on ", wanted.device);
   }
-  if (given.dtype() == wanted.dtype) return given;
+  if (given.dtype() == wanted.dtype || any_dtype) return given;
   if (is_complex(given.dtype()) && !is_complex(wanted.dtype)) {
     fail<TypeError>("[", op, "] a hook returned ", given.dtype(), " for a gradient that is ", wanted.dtype,
                     "; return its real part");
@@ -26,30 +29,31 @@ Tensor conform(Tensor given, const TensorMeta& wanted, const char* op) {
   return primitives().cast(given, wanted.dtype);
 }
 
-void run_table(const HookList& table, TensorList& grads) {
+void run_table(const Node& node, const HookList& table, TensorList& grads) {
   const auto entries = table.entries();
   if (!entries) return;
   for (const HookList::Entry& entry : *entries) {
     Tensor& grad = grads[entry.output_nr];
     if (!grad.defined()) continue;
     if (Tensor changed = entry.hook(grad); changed.defined()) {
-      grad = conform(std::move(changed), TensorMeta(grad), "register_hook");
+      grad = conform(std::move(changed), TensorMeta(grad), takes_any_dtype(node), "register_hook");
     }
   }
 }
 
 /// `metas` may describe the tensors that the gradients belong to: a gradient is taken where there was none only if it
 /// is known what one looks like.
-void replace(TensorList& grads, TensorList given, const SmallVector<TensorMeta, 1>* metas, const char* op) {
+void replace(TensorList& grads, TensorList given, const SmallVector<TensorMeta, 1>* metas, bool any_dtype,
+             const char* op) {
   if (given.size() != grads.size()) {
     fail<ValueError>("[", op, "] a hook returned ", given.size(), " gradients in the place of ", grads.size());
   }
   for (std::size_t i = 0; i < grads.size(); ++i) {
     if (!given[i].defined()) continue;
     if (grads[i].defined()) {
-      given[i] = conform(std::move(given[i]), TensorMeta(grads[i]), op);
+      given[i] = conform(std::move(given[i]), TensorMeta(grads[i]), any_dtype, op);
     } else if (metas && metas->size() == grads.size()) {
-      given[i] = conform(std::move(given[i]), (*metas)[i], op);
+      given[i] = conform(std::move(given[i]), (*metas)[i], any_dtype, op);
     } else {
       fail<ValueError>("[", op, "] a hook returned a gradient, number ", i,
                        ", where there was none, for an operation that does not keep the shapes of its tensors");
@@ -78,11 +82,10 @@ void keep(RetainedGrad& retained, const Tensor& grad) {
 /// A pass fills `retained` from now on, as long as the node lives.
 void attach(const AutogradMeta& meta, const std::shared_ptr<RetainedGrad>& retained) {
   const auto& table = meta.grad_fn->make_extras().retaining;
-  const std::uint64_t id =
-      table->add(meta.output_nr, [weak = std::weak_ptr(retained)](const Tensor& grad) -> Tensor {
-        if (const auto kept = weak.lock()) keep(*kept, grad);
-        return {};
-      });
+  const std::uint64_t id = table->add(meta.output_nr, [weak = std::weak_ptr(retained)](const Tensor& grad) -> Tensor {
+    if (const auto kept = weak.lock()) keep(*kept, grad);
+    return {};
+  });
   retained->handle = HookHandle(table, id);
 }
 
@@ -96,8 +99,8 @@ void check_wants(const Tensor& x, const char* op) {
 }  // namespace
 
 void run_tensor_hooks(const Node& node, TensorList& grads) {
-  if (const auto hooks = node.tensor_hooks()) run_table(*hooks, grads);
-  if (const NodeExtras* extras = node.extras()) run_table(*extras->retaining, grads);
+  if (const auto hooks = node.tensor_hooks()) run_table(node, *hooks, grads);
+  if (const NodeExtras* extras = node.extras()) run_table(node, *extras->retaining, grads);
 }
 
 void run_node_pre_hooks(const Node& node, TensorList& grads) {
@@ -106,7 +109,8 @@ void run_node_pre_hooks(const Node& node, TensorList& grads) {
   if (!entries) return;
   for (const auto& entry : *entries) {
     if (auto changed = entry.hook(grads)) {
-      replace(grads, std::move(*changed), node.context() ? &node.context()->output_metas : nullptr, "register_prehook");
+      replace(grads, std::move(*changed), node.context() ? &node.context()->output_metas : nullptr,
+              takes_any_dtype(node), "Node.register_prehook");
     }
   }
 }
@@ -122,7 +126,7 @@ void run_node_post_hooks(const Node& node, TensorList& results, const TensorList
   results.resize(node.edges().size());
   for (const auto& entry : *entries) {
     if (auto changed = entry.hook(results, incoming)) {
-      replace(results, std::move(*changed), node.context() ? &node.context()->input_metas : nullptr,
+      replace(results, std::move(*changed), node.context() ? &node.context()->input_metas : nullptr, false,
               "Node.register_hook");
     }
   }

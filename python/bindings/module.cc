@@ -18,6 +18,7 @@
 #include "python/bindings/py_ref.h"
 #include "python/bindings/runtime.h"
 #include "python/bindings/tensor_type.h"
+#include "python/bindings/transforms.h"
 
 namespace lamella::python {
 namespace {
@@ -46,6 +47,8 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, operators.data()));
   checked(PyModule_AddFunctions(module, creation_functions()));
   checked(PyModule_AddFunctions(module, autograd_functions()));
+  checked(PyModule_AddFunctions(module, transform_functions()));
+  checked(PyModule_AddFunctions(module, hook_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));
   static PyMethodDef listing[] = {

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "python/bindings/errors.h"
+#include "python/bindings/hooks.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/visit.h"
 
@@ -15,29 +16,25 @@ struct NodeObject {
 
 PyTypeObject* node_type = nullptr;
 
-Ref<Node>& node_of(PyObject* self) { return reinterpret_cast<NodeObject*>(self)->node; }
+Ref<Node>& field(PyObject* self) { return reinterpret_cast<NodeObject*>(self)->node; }
 
-const Node& alive(PyObject* self) {
-  const Ref<Node>& node = node_of(self);
-  if (!node) fail<RuntimeError>("[Node] this node was never initialized");
-  return *node;
-}
+Node& alive(PyObject* self) { return *node_of(self); }
 
 void dealloc(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
-  node_of(object).~Ref<Node>();
+  field(object).~Ref<Node>();
   type->tp_free(object);
   Py_DECREF(type);
 }
 
 int traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
-  return node_of(object) ? visit_node(*node_of(object), visit, arg) : 0;
+  return field(object) ? visit_node(*field(object), visit, arg) : 0;
 }
 
 int clear(PyObject* object) {
-  const Ref<Node> dropped = std::move(node_of(object));
+  const Ref<Node> dropped = std::move(field(object));
   return 0;
 }
 
@@ -68,13 +65,41 @@ PyObject* repr(PyObject* self) {
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(b, node_type)) Py_RETURN_NOTIMPLEMENTED;
-  return PyBool_FromLong((node_of(a) == node_of(b)) == (op == Py_EQ));
+  return PyBool_FromLong((field(a) == field(b)) == (op == Py_EQ));
 }
 
 Py_hash_t hash(PyObject* self) {
-  const auto value = static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(node_of(self).get()) >> 4);
+  const auto value = static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(field(self).get()) >> 4);
   return value == -1 ? -2 : value;
 }
+
+PyObject* register_hook_method(PyObject* self, PyObject* function) {
+  return guarded([&] { return register_posthook(alive(self), function); });
+}
+
+PyObject* register_prehook_method(PyObject* self, PyObject* function) {
+  return guarded([&] { return register_prehook(alive(self), function); });
+}
+
+PyMethodDef methods[] = {
+    {"register_hook", register_hook_method, METH_O,
+     "register_hook($self, hook, /)\n--\n\n"
+     "Has hook(grad_inputs, grad_outputs) called after the node ran in a backward pass: tuples with the gradients of "
+     "the "
+     "operation's\n"
+     "inputs and outputs, None where there is none. A tuple that it returns takes the place of grad_inputs; it must "
+     "not "
+     "change them in\n"
+     "place. Returns a handle with remove(). The node of a leaf (AccumulateGrad) comes and goes with the graphs that "
+     "use it: keep it, or\n"
+     "use the tensor's register_post_accumulate_grad_hook."},
+    {"register_prehook", register_prehook_method, METH_O,
+     "register_prehook($self, hook, /)\n--\n\n"
+     "Has hook(grad_outputs) called before the node runs, after the hooks on the operation's results. A tuple that it "
+     "returns takes the\n"
+     "place of grad_outputs. Returns a handle with remove()."},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 PyGetSetDef attributes[] = {
     {"name", get_name, nullptr, "The name of the operation or of the layer.", nullptr},
@@ -95,6 +120,7 @@ PyTypeObject* make_node_type() {
       {Py_tp_repr, reinterpret_cast<void*>(repr)},
       {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
       {Py_tp_hash, reinterpret_cast<void*>(hash)},
+      {Py_tp_methods, methods},
       {Py_tp_getset, attributes},
       {Py_tp_doc, const_cast<char*>("A recorded operation, as Tensor.grad_fn shows it.")},
       {0, nullptr},
@@ -108,6 +134,14 @@ PyTypeObject* make_node_type() {
   };
   node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   return node_type;
+}
+
+bool is_node(PyObject* object) noexcept { return Py_IS_TYPE(object, node_type); }
+
+const Ref<Node>& node_of(PyObject* object) {
+  const Ref<Node>& node = field(object);
+  if (!node) fail<RuntimeError>("[Node] this node was never initialized");
+  return node;
 }
 
 PyObject* wrap_node(Ref<Node> node) {

@@ -47,6 +47,8 @@ _ELSEWHERE = frozenset(
         "operators",
         "restore_rng_states",
         "rng_states",
+        "queue_callback",
+        "register_multi_grad_hook",
     ]
 )
 for _name in _ELSEWHERE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from . import _graph as graph
 from ._C import (
     HookHandle,
     Node,
@@ -13,24 +14,61 @@ from ._C import (
     backward,
     enable_grad,
     grad,
+    inference_mode,
     is_grad_enabled,
+    is_inference_mode_enabled,
     no_grad,
+    queue_callback,
+    register_multi_grad_hook,
     set_grad_enabled,
+)
+from ._transforms import (
+    GradcheckError,
+    LayerCheckError,
+    LayerReport,
+    check_layer,
+    functional_call,
+    gradcheck,
+    gradgradcheck,
+    hessian,
+    hvp,
+    jacobian,
+    jacrev,
+    vhp,
+    vjp,
 )
 
 __all__ = [
+    "GradcheckError",
     "HookHandle",
+    "LayerCheckError",
+    "LayerReport",
     "NoBackwardError",
     "Node",
     "PyLayer",
     "PyLayerContext",
     "backward",
+    "check_layer",
     "enable_grad",
+    "functional_call",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "hessian",
+    "hvp",
     "is_grad_enabled",
+    "jacobian",
+    "jacrev",
+    "graph",
+    "inference_mode",
+    "is_inference_mode_enabled",
     "no_grad",
     "once_differentiable",
+    "queue_callback",
+    "register_multi_grad_hook",
     "set_grad_enabled",
+    "vhp",
+    "vjp",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -13,3 +13,5 @@
 #include "ops/all_ops.h"
 #include "ops/cpu/loader.h"
 #include "ops/index/index.h"
+#include "ops/transforms/functional.h"
+#include "ops/transforms/gradcheck.h"
