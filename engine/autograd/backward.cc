@@ -382,6 +382,9 @@ bool is_needed(const Edge& edge) noexcept {
   return !current_pass || current_pass->needs(edge.node.get());
 }
 
+OutsidePass::OutsidePass() noexcept : pass_(std::exchange(current_pass, nullptr)) {}
+OutsidePass::~OutsidePass() { current_pass = static_cast<Pass*>(pass_); }
+
 void queue_callback(std::function<void()> callback) {
   running_pass("queue_callback").callbacks().push_back(std::move(callback));
 }

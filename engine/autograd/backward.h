@@ -52,6 +52,17 @@ inline std::vector<Tensor> grad(std::initializer_list<Tensor> outputs, std::init
 
 /// Whether the pass that runs on this thread wants a gradient along `edge`; outside a pass, whether there is one.
 bool is_needed(const Edge& edge) noexcept;
+/// In this scope no pass counts as running on this thread: what is computed on the way is not its business.
+class OutsidePass {
+ public:
+  OutsidePass() noexcept;
+  ~OutsidePass();
+  OutsidePass(const OutsidePass&) = delete;
+  OutsidePass& operator=(const OutsidePass&) = delete;
+
+ private:
+  void* pass_;
+};
 /// Runs `callback` on this thread at the end of the pass that runs on it now, after all its nodes; those of a pass that
 /// fails are dropped. RuntimeError outside a pass.
 void queue_callback(std::function<void()> callback);

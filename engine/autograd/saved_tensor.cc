@@ -1,6 +1,7 @@
 #include "engine/autograd/saved_tensor.h"
 
 #include "engine/autograd/accumulate.h"
+#include "engine/autograd/duals.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/core/error.h"
@@ -44,6 +45,7 @@ Tensor SavedTensor::unpack(Node& owner, std::size_t position, SourceLine saved_a
     AutogradMeta& meta = make_meta(output);
     meta.grad_fn = Ref<Node>::share(&owner);
     meta.output_nr = output_nr_;
+    if (duals_active()) share_tangents(tensor_, output);
     return output;
   }
   if (kind_ == Kind::Intermediate) {

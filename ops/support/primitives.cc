@@ -6,6 +6,7 @@
 #include "ops/elementwise/launch.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
+#include "ops/reduce/extremum.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/part.h"
 
@@ -35,6 +36,11 @@ void add_in_place(const Tensor& a, const Tensor& b) {
       .cast = [](const Tensor& x, DType dtype) { return cast(x, dtype); },
       .sum_to = [](const Tensor& x, DimsView shape) { return sum_to(x, Dims(shape)); },
       .clone = [](const Tensor& x) { return clone(x); },
+      .any_nonzero =
+          [](const Tensor& x) {
+            const autograd::NoGrad no_grad;
+            return *to_device(any(x.detach()), kCPU).data<bool>();
+          },
       .take_view = take_view,
       .place_view = place_view,
       .clear_view = clear_view,
