@@ -54,8 +54,8 @@ namespace {
 void update_flag() noexcept {
   std::uint8_t& interceptors = modes().interceptors;
   constexpr std::uint8_t kDuals = Modes::kDuals;
-  interceptors = static_cast<std::uint8_t>(thread_state().dual_levels.empty() ? interceptors & ~kDuals
-                                                                               : interceptors | kDuals);
+  interceptors =
+      static_cast<std::uint8_t>(thread_state().dual_levels.empty() ? interceptors & ~kDuals : interceptors | kDuals);
 }
 
 LiveLevel* find_visible(std::uint64_t level) noexcept {
@@ -133,8 +133,10 @@ void add_level(Levels& levels, std::uint64_t level) {
 void add_levels(Levels& levels, const Tensor& x) {
   // A view may have a tangent by its base alone.
   const auto has_entries = [](const Tensor& y) {
-    const AutogradMeta* const meta = peek_meta(y);
-    return meta && meta->extras;
+    AutogradMeta* const meta = peek_meta(y);
+    if (!meta) return false;
+    const std::lock_guard lock(meta->lock);
+    return meta->extras && !meta->extras->tangents.empty();
   };
   if (!has_entries(x) && !(is_tracked(x) && has_entries(base_of(x)))) return;
   for (const auto& live : thread_state().dual_levels) {
@@ -148,11 +150,10 @@ void refuse_intermediate(const Tensor& x) {
   if ((x->flags & TensorImpl::kDerived) == 0 || !layer || !layer->context()) return;
   const Context::Extras* const extras = layer->context()->peek_extras();
   if (!extras || std::ranges::none_of(extras->dual_levels, find_visible)) return;
-  fail<RuntimeError>(
-      "[", layer->name(),
-      "] forward mode reached a value that the layer computed in forward, where nothing is followed: its own tangent is "
-      "unknown, and the result would be wrong. Save inputs or outputs of the layer instead, and compute the value again "
-      "in backward or jvp");
+  fail<RuntimeError>("[", layer->name(),
+                     "] forward mode reached a value that the layer computed in forward, where nothing is followed: "
+                     "its own tangent is unknown, and the result would be wrong. Save inputs or outputs of the layer "
+                     "instead, and compute the value again in backward or jvp");
 }
 
 bool any_wants(const TensorList& tensors) {
@@ -241,8 +242,10 @@ bool is_dual(const Tensor& x) {
 }
 
 bool has_tangents(const Tensor& x) {
-  const AutogradMeta* const meta = peek_meta(x);
-  if (!meta || !meta->extras) return false;
+  AutogradMeta* const meta = peek_meta(x);
+  if (!meta) return false;
+  const std::lock_guard lock(meta->lock);
+  if (!meta->extras) return false;
   return std::ranges::any_of(meta->extras->tangents, [](const Tangent& entry) { return value_of(entry).defined(); });
 }
 
@@ -276,7 +279,11 @@ void move_tangents(const Tensor& x, const Tensor& result) {
 
 void track_dual_views(std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
   for (Tensor* y : outputs) {
-    if (((*y)->flags & (TensorImpl::kView | TensorImpl::kTracked)) != TensorImpl::kView) continue;
+    if (is_tracked(*y)) {
+      note_dual_writes(base_of(*y), *y);  // made while all levels were hidden
+      continue;
+    }
+    if (((*y)->flags & TensorImpl::kView) == 0) continue;
     for (const Tensor* x : inputs) {
       if ((*x)->storage != (*y)->storage || x->same(*y)) continue;
       track_view(*x, *y, true);
@@ -287,10 +294,10 @@ void track_dual_views(std::span<const Tensor* const> inputs, std::span<Tensor* c
 
 void note_dual_writes(const Tensor& base, const Tensor& view) {
   Levels written;
-  {
-    AutogradMeta& meta = *peek_meta(base);
-    const std::lock_guard lock(meta.lock);
-    for (const Tangent& entry : meta.extras->tangents) {
+  if (AutogradMeta* const meta = peek_meta(base)) {
+    const std::lock_guard lock(meta->lock);
+    if (!meta->extras) return;
+    for (const Tangent& entry : meta->extras->tangents) {
       if (entry.writes != 0 && !(entry.value && !entry.value->defined())) written.push_back(entry.level);
     }
   }
@@ -472,8 +479,8 @@ void refuse_once_dual(const Node& layer, const TensorList& grads) {
 
 void fail_no_jvp(const Node& layer) {
   fail<RuntimeError>("[", layer.name(),
-                     "] the layer's backward is marked once_differentiable, so that forward mode cannot be derived from "
-                     "it: define jvp");
+                     "] the layer's backward is marked once_differentiable, so that forward mode cannot be derived "
+                     "from it: define jvp");
 }
 
 }  // namespace lamella::autograd

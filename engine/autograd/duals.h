@@ -32,7 +32,7 @@ struct Dialect;
 /// Whether this thread is in a level: the one question on the ordinary path.
 inline bool duals_active() noexcept { return (modes().interceptors & Modes::kDuals) != 0; }
 
-/// In this scope, level `from` of this thread and those inside of it are not looked at. Levels entered in the scope are.
+/// In this scope, level `from` of this thread and those inside of it are not looked at; levels entered in it are.
 class HideLevels {
  public:
   explicit HideLevels(std::uint64_t from = 0);

@@ -3,7 +3,6 @@
 #include "engine/autograd/duals.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/primitives.h"
-#include "engine/autograd/views.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {
@@ -20,12 +19,13 @@ struct AliasLayer : Function<AliasLayer> {
 
 /// x with its tangents but the one at `level`.
 Tensor without_tangent(const Tensor& x, std::uint64_t level) {
-  const Tensor result = [&] {
+  Tensor result = [&] {
     const HideLevels hide;
     return AliasLayer::apply(x);
   }();
-  // A write into the alias is one into x, also where nothing is recorded.
-  track_view(x, result, true);
+  const Tensor* const inputs[] = {&x};
+  Tensor* const outputs[] = {&result};
+  track_dual_views(inputs, outputs);
   if (is_dual(x)) share_tangents(x, result);
   set_tangent(result, level, Tensor());
   return result;
@@ -91,8 +91,7 @@ JvpResult jvp(const std::function<std::vector<Tensor>(std::span<const Tensor>)>&
     fail<ValueError>("[jvp] got ", primals.size(), " primals and ", tangents.size(), " tangents");
   const DualLevel level;
   std::vector<Tensor> duals;
-  for (std::size_t i = 0; i < primals.size(); ++i)
-    duals.push_back(make_dual(primals[i], tangents[i], level.level()));
+  for (std::size_t i = 0; i < primals.size(); ++i) duals.push_back(make_dual(primals[i], tangents[i], level.level()));
   const std::vector<Tensor> results = f(duals);
   JvpResult found;
   for (std::size_t k = 0; k < results.size(); ++k) {

@@ -58,7 +58,7 @@ struct JvpResult {
   std::vector<Tensor> tangents;
 };
 
-/// f(primals), and the product of f's Jacobian there with `tangents`, in one run of f: (f(x), d/dh f(x + h t) at h = 0).
+/// f(primals), and the product of f's Jacobian there with `tangents`, in one run of f.
 ///
 /// Outputs that do not depend on the primals have a tangent of zeros; RuntimeError for them where `strict` is set. The
 /// function may use what it likes: reverse mode, another jvp, in-place operators. ValueError where the counts differ;

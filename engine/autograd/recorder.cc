@@ -241,11 +241,10 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other) {
   const bool takes_other = other.defined() && is_differentiable(x.dtype());
   const bool dual = duals_active() && (is_dual(x) || (takes_other && is_dual(other)));
-  const bool recorded =
-      is_grad_enabled() && (wants_gradient(x) ||
-                            ((x->flags & TensorImpl::kTracked) != 0 &&
-                             is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire))) ||
-                            (takes_other && wants_gradient(other)));
+  const bool recorded = is_grad_enabled() && (wants_gradient(x) ||
+                                              ((x->flags & TensorImpl::kTracked) != 0 &&
+                                               is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire))) ||
+                                              (takes_other && wants_gradient(other)));
   if (!recorded && !dual) return false;
   refuse_in_place(op, x, recorded);
   return true;

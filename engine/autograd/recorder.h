@@ -60,7 +60,8 @@ class ForwardScope {
   std::unique_ptr<HideLevels> hidden_;
 };
 
-/// The backward of a custom layer. While it is recorded, or runs with tangents, intermediates of its forward are looked out for.
+/// The backward of a custom layer. While it is recorded, or runs with tangents, intermediates of its forward are looked
+/// out for.
 class RecordedBackward {
  public:
   explicit RecordedBackward(const Node& layer) noexcept : before_(modes().recorded_backward) {
@@ -109,11 +110,11 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
                        const Dialect& dialect = {});
 
 /// Whether `op`, which writes into x in place, is to be recorded: recording is on, and x or `other` (may be undefined)
-/// wants a gradient, or one of them has a tangent. RuntimeError where it is and cannot be: x is a leaf that wants a gradient or a view of one, or
-/// shares its memory in a way that Note [Views] does not follow.
+/// wants a gradient, or one of them has a tangent. RuntimeError where it is and cannot be: x is a leaf that wants a
+/// gradient or a view of one, or shares its memory in a way that Note [Views] does not follow.
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other);
-/// Gives x, whose memory now holds the values of `result`, result's place on the tape and its tangents; an undefined one
-/// stands for a constant. The base and the other views of x's memory follow.
+/// Gives x, whose memory now holds the values of `result`, result's place on the tape and its tangents; an undefined
+/// one stands for a constant. The base and the other views of x's memory follow.
 void take_place(const Tensor& x, const Tensor& result);
 
 /// The gradient that a layer returned for one argument: nothing, a tensor, or (for a container) a list.

@@ -77,8 +77,7 @@ void track_view(const Tensor& x, const Tensor& view, bool always) {
   view->base = base;
   view->history.store(view->storage->history.load(std::memory_order_acquire), std::memory_order_release);
   view->flags |= TensorImpl::kTracked;
-  const AutogradMeta* const meta = base->meta.load(std::memory_order_acquire);
-  if (meta && meta->extras) [[unlikely]]
+  if (duals_active()) [[unlikely]]
     note_dual_writes(base_of(view), view);
 }
 

@@ -1,4 +1,5 @@
-// Forward mode: levels, and making and taking apart tensors with tangents. lamella.autograd.forward_ad is written on it.
+// Forward mode: levels, and making and taking apart tensors with tangents. lamella.autograd.forward_ad is written on
+// it.
 
 #include "engine/autograd/forward_ad.h"
 

@@ -231,7 +231,8 @@ PyMethodDef methods[] = {
     {"jvp", as_c_function(undefined_jvp), METH_STATIC | METH_VARARGS | METH_KEYWORDS,
      "jvp(ctx, *tangents)\n--\n\nThe tangents of the outputs, given one for each argument of forward: None for what is "
      "no tensor, zeros for a\n"
-     "tensor without one (None after ctx.set_materialize_grads(False)). A subclass may define it; otherwise forward mode "
+     "tensor without one (None after ctx.set_materialize_grads(False)). A subclass may define it; otherwise forward "
+     "mode "
      "is\n"
      "derived from backward."},
     {nullptr, nullptr, 0, nullptr},

@@ -3,6 +3,7 @@
 // Lamella's C++ interface in one header: tensors, the tape, Function<T> and every operator.
 
 #include "engine/autograd/backward.h"
+#include "engine/autograd/forward_ad.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/modes.h"
 #include "engine/core/allocator.h"

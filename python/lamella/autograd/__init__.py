@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ._C import (
+from .._C import (
     HookHandle,
     Node,
     PyLayer,
@@ -17,6 +17,8 @@ from ._C import (
     no_grad,
     set_grad_enabled,
 )
+from . import forward_ad
+from ._forward_mode import jacfwd, jvp, linearize
 
 __all__ = [
     "HookHandle",
@@ -26,8 +28,12 @@ __all__ = [
     "PyLayerContext",
     "backward",
     "enable_grad",
+    "forward_ad",
     "grad",
     "is_grad_enabled",
+    "jacfwd",
+    "jvp",
+    "linearize",
     "no_grad",
     "once_differentiable",
     "set_grad_enabled",
