@@ -95,6 +95,7 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
                        x.shape());
   }
   if (incoming.dtype() != x.dtype()) incoming = primitives().cast(incoming, x.dtype());
+  bool copied = false;  // a copy with tangents is ours, but has a meta
   // Passes on several threads may arrive here at once. Whoever finds a gradient takes it out, adds, and tries again:
   // nothing is computed under the lock, and nothing is lost.
   while (true) {
@@ -103,13 +104,14 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
       const std::lock_guard lock(meta.lock);
       if (meta.grad.defined()) {
         held = std::move(meta.grad);
-      } else if (is_grad_enabled() || is_stealable(incoming)) {
+      } else if (copied || is_grad_enabled() || is_stealable(incoming)) {
         meta.grad = std::move(incoming);
         return;
       }
     }
     if (!held.defined()) {
       incoming = primitives().clone(incoming);
+      copied = true;
       continue;
     }
     // In place also where the user holds x.grad: it stays the same object from step to step.

@@ -97,7 +97,10 @@ class Pass {
         modes() = modes_before;
       }
     } const leave{outer};
-    modes() = Modes{.grad_enabled = create_graph_, .interceptors = leave.modes_before.interceptors};
+    modes() = Modes{.grad_enabled = create_graph_,
+                    .interceptors = leave.modes_before.interceptors,
+                    // What a layer's forward computed is no constant to a pass that its backward begins.
+                    .recorded_backward = leave.modes_before.recorded_backward};
     explore();
     for (Root& root : roots_) deliver(root.edge, std::move(root.grad));
     for (Root& root : roots_) {

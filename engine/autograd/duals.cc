@@ -330,7 +330,10 @@ void DualCall::connect_inputs(Node& node) const {
 void DualCall::connect_outputs(const Ref<Node>& node, Context& ctx, bool recording,
                                std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
                                const Dialect& dialect) {
-  for (Tensor* y : outputs) kept_.push_back((*y)->use_count() > 1 ? *y : Tensor());
+  for (Tensor* y : outputs) {
+    const bool input = std::ranges::any_of(inputs, [&](const Tensor* x) { return x->same(*y); });
+    kept_.push_back(!input && (*y)->use_count() > 1 ? *y : Tensor());
+  }
   if (const Context::Extras* extras = ctx.peek_extras()) constants_ = extras->non_differentiable;
   if (recording) {
     autograd::connect_outputs(node, ctx, inputs, outputs, dialect);

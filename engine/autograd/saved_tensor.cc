@@ -23,6 +23,7 @@ SavedTensor::SavedTensor(const Tensor& x) : tensor_(x), version_(x.defined() ? x
 
 void SavedTensor::become_output(std::uint32_t output_nr) {
   tensor_ = make_alias(tensor_);
+  tensor_->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
   output_nr_ = output_nr;
   kind_ = Kind::Output;
 }

@@ -16,7 +16,7 @@ from lamella.autograd import jacfwd, jvp, linearize
 
 
 def vec(*values: float, grad: bool = False) -> lm.Tensor:
-    return lm.tensor(np.array(values), stop_gradient=not grad)
+    return lm.tensor(np.array(values, dtype="float64"), stop_gradient=not grad)
 
 
 def tangent(x: lm.Tensor) -> list[float] | None:
