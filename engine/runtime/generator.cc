@@ -1,5 +1,7 @@
 #include "engine/runtime/generator.h"
 
+#include "engine/runtime/random_replay.h"
+
 namespace lamella {
 
 void Generator::seed(std::uint64_t seed) { set_state({seed, 0}); }
@@ -22,6 +24,8 @@ GeneratorState Generator::reserve(std::uint64_t blocks) {
 }
 
 Generator& default_generator() {
+  if (Generator* replayed = detail::replayed_generator) [[unlikely]]
+    return *replayed;
   static Generator generator;
   return generator;
 }

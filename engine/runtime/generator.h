@@ -32,7 +32,7 @@ class Generator {
   GeneratorState state_;
 };
 
-/// The generator that operators use where none is given.
+/// The generator that operators use where none is given; inside a RandomReplay, that scope's own.
 Generator& default_generator();
 
 }  // namespace lamella

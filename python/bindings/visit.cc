@@ -6,6 +6,7 @@
 #include "engine/autograd/meta.h"
 #include "python/bindings/hooks.h"
 #include "python/bindings/layer_node.h"
+#include "python/bindings/saved_hooks.h"
 
 namespace lamella::python {
 namespace {
@@ -28,6 +29,9 @@ int visit_node(const Node& node, visitproc visit, void* arg) {
   if (node.use_count() != 1) return 0;
   if (const auto* layer = dynamic_cast<const PyLayerNode*>(&node)) {
     if (const int stop = layer->visit(visit, arg)) return stop;
+  }
+  if (const Context* context = node.context()) {
+    if (const int stop = visit_packed(*context, visit, arg)) return stop;
   }
   // A leaf's hooks are the tensor's, not the node's.
   if (dynamic_cast<const autograd::AccumulateGrad*>(&node)) return 0;

@@ -17,19 +17,27 @@ from ._C import (
     no_grad,
     set_grad_enabled,
 )
+from ._checkpoint import CheckpointPolicy, checkpoint, checkpoint_sequential
+from ._saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 __all__ = [
+    "CheckpointPolicy",
     "HookHandle",
     "NoBackwardError",
     "Node",
     "PyLayer",
     "PyLayerContext",
     "backward",
+    "checkpoint",
+    "checkpoint_sequential",
+    "disable_saved_tensors_hooks",
     "enable_grad",
     "grad",
     "is_grad_enabled",
     "no_grad",
     "once_differentiable",
+    "save_on_cpu",
+    "saved_tensors_hooks",
     "set_grad_enabled",
 ]
 
