@@ -1,6 +1,7 @@
 #include "engine/autograd/checkpoint.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@
 
 namespace lamella::autograd {
 namespace {
+
+std::atomic<int> live_frames{0};
 
 /// What a pass is called in the holders' tables. Outside a pass every request is one of its own.
 std::uint64_t key_of_pass() {
@@ -104,6 +107,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   CheckpointFrame(CheckpointScope::Recompute recompute, std::span<const Tensor* const> inputs,
                   const CheckpointOptions& options)
       : recompute_(std::move(recompute)), options_(options), created_at_(current_source_line()) {
+    live_frames.fetch_add(1, std::memory_order_relaxed);
     if (options.preserve_rng_state) random_ = RandomState::now();
     for (const Tensor* x : inputs) {
       wants_gradient_.push_back(x->defined() && wants_gradient(*x));
@@ -119,6 +123,13 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
     }
   }
 
+  ~CheckpointFrame() { live_frames.fetch_sub(1, std::memory_order_relaxed); }
+  CheckpointFrame(const CheckpointFrame&) = delete;
+  CheckpointFrame& operator=(const CheckpointFrame&) = delete;
+
+  const CheckpointScope::Recompute& recompute() const noexcept { return recompute_; }
+  const std::vector<SavedTensor>& saved_inputs() const noexcept { return inputs_; }
+  long owners() const noexcept { return weak_from_this().use_count(); }
   const std::shared_ptr<KeptCalls>& kept() const noexcept { return kept_; }
   bool complete() const noexcept { return complete_; }
   void set_complete() noexcept {
@@ -240,6 +251,7 @@ class FirstRun final : public SavedTensorHooks {
     return frame_->value(std::any_cast<const std::shared_ptr<Holder>&>(packed), owner);
   }
   const Tensor* tensor_in(const std::any&) const override { return nullptr; }
+  const CheckpointFrame* frame() const noexcept { return frame_.get(); }
 
  private:
   std::shared_ptr<CheckpointFrame> frame_;
@@ -388,6 +400,36 @@ CheckpointScope::~CheckpointScope() {
 
 void CheckpointScope::complete() noexcept {
   if (frame_) frame_->set_complete();
+}
+
+bool CheckpointReferences::any() noexcept { return live_frames.load(std::memory_order_relaxed) != 0; }
+
+void CheckpointReferences::add(const Packed& packed) {
+  const auto* hooks = dynamic_cast<const FirstRun*>(packed.hooks.get());
+  if (!hooks) return;
+  auto found = std::ranges::find(found_, hooks->frame(), &Found::frame);
+  if (found == found_.end()) found = found_.insert(found_.end(), Found{.frame = hooks->frame()});
+  ++found->hooks;
+  found->hooks_owners = packed.hooks.use_count();
+  if (std::any_cast<const std::shared_ptr<Holder>&>(packed.value).use_count() == 1) ++found->holders;
+}
+
+void CheckpointReferences::for_each_owned(const std::function<void(const CheckpointScope::Recompute&)>& f) {
+  // The inputs of one checkpoint may be holders of another, around it.
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      Found& found = found_[i];
+      // Its owners are the holders and the hooks that made them.
+      if (found.owned || found.hooks != found.hooks_owners || found.frame->owners() != found.holders + 1) continue;
+      found.owned = more = true;
+      const CheckpointFrame& frame = *found.frame;
+      f(frame.recompute());
+      for (const SavedTensor& input : frame.saved_inputs()) {
+        if (input.packed() && input.packed()->use_count() == 1) add(*input.packed());
+      }
+    }
+  }
 }
 
 Tensor checkpoint_sequential(std::span<const std::function<Tensor(const Tensor&)>> functions, std::size_t segments,

@@ -59,6 +59,28 @@ class CheckpointScope {
   std::uint8_t interceptors_before_ = 0;
 };
 
+/// What a host's collector of cycles has come by on its walk through a graph: finds the checkpoints that nothing else
+/// holds. Their functions may hold results of the graph.
+class CheckpointReferences {
+ public:
+  /// Whether there is any checkpoint to look for.
+  static bool any() noexcept;
+  /// `packed` was found, and the walk has its only owner.
+  void add(const Packed& packed);
+  /// Calls f with the function of each checkpoint whose holders were all found.
+  void for_each_owned(const std::function<void(const CheckpointScope::Recompute&)>& f);
+
+ private:
+  struct Found {
+    const CheckpointFrame* frame;
+    long holders = 0;
+    long hooks = 0;
+    long hooks_owners = 0;
+    bool owned = false;
+  };
+  std::vector<Found> found_;
+};
+
 namespace detail {
 
 /// A function and its arguments without their tensors, for another run.

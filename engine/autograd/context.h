@@ -137,14 +137,11 @@ class Context {
   bool freed() const noexcept { return freed_; }
   /// Hands what was saved to the innermost pair of hooks; see saved_tensor_hooks.h.
   void pack_saved();
-  /// Calls f with each value that a hook returned for a saved tensor and that nobody else holds.
+  /// Calls f with each of what was saved, for the host's collector; f must not come back here.
   template <class F>
-  void for_each_packed(F&& f) const {
-    if (!packed_) return;
+  void for_each_saved(F&& f) const {
     const std::lock_guard lock(lock_);
-    for (const autograd::SavedTensor& saved : saved_) {
-      if (const autograd::Packed* packed = saved.packed(); packed && packed->use_count() == 1) f(*packed);
-    }
+    for (const autograd::SavedTensor& saved : saved_) f(saved);
   }
   /// Drops the saved tensors; saved_tensors() then says that the graph was freed.
   void release_saved() noexcept;

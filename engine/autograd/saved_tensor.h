@@ -15,6 +15,8 @@ class SavedTensor {
   explicit SavedTensor(const Tensor& x);
 
   const Tensor& tensor() const noexcept { return tensor_; }
+  /// The tensor was written to since it was saved; false for a packed one.
+  bool is_overwritten() const noexcept { return tensor_.defined() && tensor_.version() != version_; }
   /// Called once the outputs are known: holds output `output_nr` of the node without its graph, which would be a cycle.
   void become_output(std::uint32_t output_nr);
   /// Called where the tensor is a constant to this layer, whatever it was computed from.

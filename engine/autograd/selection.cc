@@ -27,6 +27,12 @@ class KeptCallNode final : public Node {
   std::string op_;
 };
 
+/// A result, or what was saved beside the inputs, that somebody wrote to since has to be computed again.
+bool is_intact(const KeptCalls::Call& call) {
+  return std::ranges::none_of(call.results, [](const auto& result) { return result.tensor.is_overwritten(); }) &&
+         std::ranges::none_of(call.saves, [](const auto& save) { return save.tensor.is_overwritten(); });
+}
+
 void set_mode(bool on) noexcept {
   auto& bits = modes().interceptors;
   bits = static_cast<std::uint8_t>(on ? bits | Modes::kSelective : bits & ~Modes::kSelective);
@@ -46,7 +52,7 @@ SelectedCall::SelectedCall(std::string op, std::span<const Tensor* const> inputs
     if (selection_->next_ < kept.calls.size()) {
       at_ = selection_->next_++;
       if (call().op == op) {
-        replayed_ = call().kept;
+        replayed_ = call().kept && is_intact(call());
       } else if (kept.check) {
         fail<RuntimeError>("[checkpoint] the function does not do the same when it runs again for backward: its call ",
                            at_, " is ", op, ", and was ", call().op, " in forward");

@@ -21,8 +21,8 @@
 // A checkpoint with a policy asks it, in forward, about every call of an operator or a layer that the function makes
 // (calls made by a layer's own forward belong to the layer). A call that is to be kept leaves its results here, and
 // what else it saved for backward beside its inputs. When the function runs again, calls come in the same order: one
-// that was kept is not computed, its results are handed out, and what it saved goes to the checkpoint's hooks as if it
-// had just been saved. So the hooks see the same sequence as in forward.
+// that was kept is not computed (unless somebody wrote to its results since), its results are handed out, and what it
+// saved goes to the checkpoint's hooks as if it had just been saved. So the hooks see the same sequence as in forward.
 
 namespace lamella::autograd {
 
@@ -94,7 +94,7 @@ class SelectedCall {
 
   /// Whether the results are there: the call is not to be computed.
   bool is_replayed() const noexcept { return replayed_; }
-  /// Those results, and (see KeptCalls::Call) their form. RuntimeError where one was overwritten since.
+  /// Those results, and (see KeptCalls::Call) their form.
   std::vector<Tensor> results();
   const std::any& form() const;
   /// Whether keep() is to be called.

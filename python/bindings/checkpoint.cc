@@ -1,6 +1,7 @@
 #include "python/bindings/checkpoint.h"
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/autograd/backward.h"
@@ -160,6 +161,40 @@ PyRef select_layer_call(const char* layer, std::span<const Tensor* const> inputs
     selected.keep(results, share_object(form));
   }
   return result;
+}
+
+int visit_checkpoints(const Ref<Node>& node, visitproc visit, void* arg) {
+  if (!autograd::CheckpointReferences::any()) return 0;
+  autograd::CheckpointReferences checkpoints;
+  // A node is ours where as many references to it were found as there are; what it holds is ours then.
+  std::unordered_map<const Node*, std::uint32_t> nodes;
+  std::unordered_map<const TensorImpl*, std::uint32_t> tensors;
+  std::vector<const Node*> ours;
+  const auto found = [&](const Ref<Node>& other) {
+    if (other && ++nodes[other.get()] == other->use_count()) ours.push_back(other.get());
+  };
+  found(node);
+  while (!ours.empty()) {
+    const Node* next = ours.back();
+    ours.pop_back();
+    for (const Edge& edge : next->edges()) found(edge.node);
+    if (!next->context()) continue;
+    next->context()->for_each_saved([&](const autograd::SavedTensor& saved) {
+      if (const autograd::Packed* packed = saved.packed()) {
+        if (packed->use_count() != 1) return;
+        found(packed->edge.node);
+        checkpoints.add(*packed);
+      } else if (const Tensor& x = saved.tensor(); x.defined() && ++tensors[x.impl()] == x->use_count()) {
+        if (const autograd::AutogradMeta* meta = autograd::peek_meta(x)) found(meta->grad_fn);
+      }
+    });
+  }
+  int stop = 0;
+  checkpoints.for_each_owned([&](const autograd::CheckpointScope::Recompute& function) {
+    const auto* recompute = function.target<Recompute>();
+    if (!stop && recompute && recompute->function.use_count() == 1) stop = visit(recompute->function.get(), arg);
+  });
+  return stop;
 }
 
 void add_stop_recomputation(PyObject* module) {

@@ -17,6 +17,10 @@ void set_stop_recomputation(const autograd::StopRecomputation& stop) noexcept;
 PyRef select_layer_call(const char* layer, std::span<const Tensor* const> inputs,
                         const std::function<PyRef()>& compute);
 
+/// Visits the functions of checkpoints that only the caller's reference to `node` keeps alive, for the collector: a
+/// function often holds its own results. The graph is walked as far as nobody else owns it.
+int visit_checkpoints(const Ref<Node>& node, visitproc visit, void* arg);
+
 /// What lamella.autograd.checkpoint is made of. The exception is added to the module.
 PyMethodDef* checkpoint_functions();
 void add_stop_recomputation(PyObject* module);

@@ -108,12 +108,14 @@ int PythonSavedTensorHooks::visit(visitproc visit, void* arg) const {
 
 int visit_packed(const Context& context, visitproc visit, void* arg) {
   int stop = 0;
-  context.for_each_packed([&](const autograd::Packed& packed) {
-    const auto* hooks = dynamic_cast<const PythonSavedTensorHooks*>(packed.hooks.get());
-    if (stop || !hooks) return;
-    const auto& object = std::any_cast<const SharedObject&>(packed.value);
+  context.for_each_saved([&](const autograd::SavedTensor& saved) {
+    const autograd::Packed* packed = saved.packed();
+    if (stop || !packed || packed->use_count() != 1) return;
+    const auto* hooks = dynamic_cast<const PythonSavedTensorHooks*>(packed->hooks.get());
+    if (!hooks) return;
+    const auto& object = std::any_cast<const SharedObject&>(packed->value);
     if (object.use_count() == 1) stop = visit(object.get(), arg);
-    if (!stop && packed.hooks.use_count() == 1) stop = hooks->visit(visit, arg);
+    if (!stop && packed->hooks.use_count() == 1) stop = hooks->visit(visit, arg);
   });
   return stop;
 }

@@ -4,6 +4,7 @@
 
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/meta.h"
+#include "python/bindings/checkpoint.h"
 #include "python/bindings/hooks.h"
 #include "python/bindings/layer_node.h"
 #include "python/bindings/saved_hooks.h"
@@ -47,7 +48,9 @@ int visit_tensor(const Tensor& x, visitproc visit, void* arg) {
     if (meta->extras) hooks = meta->extras->hooks;
   }
   if (const int stop = visit_hooks(hooks, visit, arg)) return stop;
-  return meta->grad_fn ? visit_node(*meta->grad_fn, visit, arg) : 0;
+  if (!meta->grad_fn) return 0;
+  if (const int stop = visit_checkpoints(meta->grad_fn, visit, arg)) return stop;
+  return visit_node(*meta->grad_fn, visit, arg);
 }
 
 }  // namespace lamella::python
