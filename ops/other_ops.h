@@ -29,12 +29,13 @@ using OtherOps = OpList<                                                        
     Zeros, Ones, Full, Empty, ZerosLike, OnesLike, FullLike, EmptyLike, Arange, Linspace, Eye, Tril, Triu,  // creation
     Rand, Randn, Uniform, Normal, RandInt, RandPerm, Bernoulli,                                             // random
     Cast, AsType, Clone, Contiguous, ToDevice,                                                              // movement
-    AddInPlace, SubtractInPlace, MultiplyInPlace, DivideInPlace, CopyInPlace, FillInPlace, ZeroInPlace,     //
-    Reshape, Flatten, Squeeze, ExpandDims, BroadcastTo, SumTo, PermuteDims, MatrixTranspose, SwapAxes,      // shape
-    Concat, Stack, Split, Flip, Roll,                                                                       //
-    Take, TakeAlongAxis, Nonzero,                                                                           // indexing
-    Sum, Mean, Prod, Max, Min, ArgMax, ArgMin, Any, All,                                                    // reduction
-    Matmul, Linear,                                                                                         // products
+    AddInPlace, SubtractInPlace, MultiplyInPlace, DivideInPlace, CopyInPlace, FillInPlace, ZeroInPlace,
+    MaskedFillInPlace,                                                                                  //
+    Reshape, Flatten, Squeeze, ExpandDims, BroadcastTo, SumTo, PermuteDims, MatrixTranspose, SwapAxes,  // shape
+    Concat, Stack, Split, Flip, Roll,                                                                   //
+    Take, TakeAlongAxis, Nonzero,                                                                       // indexing
+    Sum, Mean, Prod, Max, Min, ArgMax, ArgMin, Any, All,                                                // reduction
+    Matmul, Linear,                                                                                     // products
     Clip, Gelu,                                                  // of several formulas
     Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks
     >;

@@ -234,7 +234,8 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
 
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other) {
   if (!is_grad_enabled()) return false;
-  const bool wanted = wants_gradient(x);
+  const bool wanted = wants_gradient(x) || ((x->flags & TensorImpl::kTracked) != 0 &&
+                                            is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire)));
   if (!wanted && !(other.defined() && wants_gradient(other) && is_differentiable(x.dtype()))) return false;
   refuse_in_place(op, x);
   return true;

@@ -1,12 +1,140 @@
 #include "engine/runtime/generator.h"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <random>
+
+#include "engine/core/error.h"
+#include "engine/runtime/device_query.h"
+#include "engine/runtime/philox.h"
 #include "engine/runtime/random_replay.h"
 
 namespace lamella {
+namespace {
 
-void Generator::seed(std::uint64_t seed) { set_state({seed, 0}); }
+/// The third word of the counters that give the keys of forks. Draws have 0 there.
+constexpr std::uint32_t kForkDomain = 1;
 
-GeneratorState Generator::state() const {
+constexpr std::size_t kMaxIndex = std::numeric_limits<decltype(Device::index)>::max();
+
+/// The key of fork `n` of the stream `seed`.
+std::uint64_t forked_seed(std::uint64_t seed, std::uint64_t n) {
+  const Philox::Block words =
+      Philox::rounds({static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(n >> 32), kForkDomain, 0},
+                     {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  return words[0] | std::uint64_t{words[1]} << 32;
+}
+
+/// The default generators, each made on first use.
+class Defaults {
+ public:
+  Defaults() = default;
+  ~Defaults() {
+    for (Generator* generator : made_) delete generator;
+  }
+  Defaults(const Defaults&) = delete;
+  Defaults& operator=(const Defaults&) = delete;
+
+  Generator& of(Device device) {
+    if (device.is_meta()) fail<ValueError>("[default_generator] tensors on meta have no data: no generator is theirs");
+    if (device.index >= 0) {
+      // Acquire: the generator's own state is written before its address is.
+      if (Generator* made = slot(device).load(std::memory_order_acquire)) [[likely]]
+        return *made;
+    }
+    return make(device);
+  }
+
+  void seed(std::uint64_t seed) {
+    const std::lock_guard lock(mutex_);
+    seed_ = seed;
+    for (Generator* generator : made_) generator->manual_seed(seed);
+  }
+
+  std::vector<DeviceRngState> states() {
+    const std::lock_guard lock(mutex_);
+    std::vector<DeviceRngState> states;
+    states.reserve(made_.size() + 1);
+    for (const Generator* generator : made_) states.push_back({generator->device(), generator->get_state()});
+    states.push_back({kMeta, {.seed = seed_}});
+    return states;
+  }
+
+  /// All devices in `states` but meta have their generators.
+  void restore(std::span<const DeviceRngState> states) {
+    const std::lock_guard lock(mutex_);
+    const auto start = std::ranges::find(states, kMeta, &DeviceRngState::device);
+    if (start != states.end()) {
+      seed_ = start->state.seed;
+      for (Generator* generator : made_) {
+        if (std::ranges::find(states, generator->device(), &DeviceRngState::device) == states.end()) {
+          generator->manual_seed(seed_);
+        }
+      }
+    }
+    for (const auto& [device, state] : states) {
+      if (!device.is_meta()) slot(device).load(std::memory_order_relaxed)->set_state(state);
+    }
+  }
+
+ private:
+  std::atomic<Generator*>& slot(Device device) {
+    return slots_[static_cast<std::size_t>(device.type)][static_cast<std::size_t>(device.index)];
+  }
+
+  [[gnu::cold]] Generator& make(Device device) {
+    const int count = device_count(device.type);
+    if (device.index < 0 || device.index >= count) {
+      fail<RuntimeError>("[default_generator] there is no device ", device, ": this process can use ", count,
+                         " of its kind");
+    }
+    const std::lock_guard lock(mutex_);
+    Generator* made = slot(device).load(std::memory_order_relaxed);
+    if (!made) {
+      auto fresh = std::make_unique<Generator>(seed_, device);
+      made_.push_back(fresh.get());
+      made = fresh.release();
+      slot(device).store(made, std::memory_order_release);
+    }
+    return *made;
+  }
+
+  std::mutex mutex_;  // of the seed and of the making; taken before a generator's own
+  std::uint64_t seed_ = Generator::kDefaultSeed;
+  std::vector<Generator*> made_;
+  std::array<std::array<std::atomic<Generator*>, kMaxIndex + 1>, kDeviceTypeCount> slots_{};
+};
+
+/// Those of the RandomReplay that this thread is in.
+[[gnu::tls_model("initial-exec")]] thread_local Defaults* replayed = nullptr;
+
+Defaults& defaults() {
+  if (replayed) [[unlikely]]
+    return *replayed;
+  static auto* const all = new Defaults;  // never freed: it may be drawn from while the process ends
+  return *all;
+}
+
+}  // namespace
+
+Generator::Generator(std::uint64_t seed, Device device) : Generator(GeneratorState{.seed = seed}, device) {
+  if (device.is_meta()) fail<ValueError>("[Generator] tensors on meta have no data: a generator is of another device");
+}
+
+void Generator::manual_seed(std::uint64_t seed) { set_state({.seed = seed}); }
+
+std::uint64_t Generator::seed() {
+  std::random_device entropy;
+  const std::uint64_t high = entropy();
+  const std::uint64_t seed = high << 32 | entropy();
+  manual_seed(seed);
+  return seed;
+}
+
+GeneratorState Generator::get_state() const {
   const std::lock_guard lock(mutex_);
   return state_;
 }
@@ -18,16 +146,66 @@ void Generator::set_state(GeneratorState state) {
 
 GeneratorState Generator::reserve(std::uint64_t blocks) {
   const std::lock_guard lock(mutex_);
-  GeneratorState before = state_;
+  const GeneratorState before = state_;
   state_.offset += blocks;
   return before;
 }
 
-Generator& default_generator() {
-  if (Generator* replayed = detail::replayed_generator) [[unlikely]]
-    return *replayed;
-  static Generator generator;
-  return generator;
+Generator Generator::fork() {
+  const std::lock_guard lock(mutex_);
+  return {GeneratorState{.seed = forked_seed(state_.seed, state_.forks++)}, device_};
 }
+
+std::vector<Generator> Generator::split(std::size_t count) {
+  std::vector<Generator> parts;
+  parts.reserve(count);  // may fail: before any fork is counted
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < count; ++i) parts.emplace_back(forked_seed(state_.seed, state_.forks++), device_);
+  return parts;
+}
+
+Generator& default_generator(Device device) { return defaults().of(device); }
+
+void seed(std::uint64_t seed) { defaults().seed(seed); }
+
+void check_generator(const char* op, const Generator* generator, Device device) {
+  if (!generator || device.is_meta() || generator->device() == device) return;
+  fail<ValueError>("[", op, "] generator: one of device ", generator->device(), " cannot draw numbers on ", device,
+                   "; give one that was made for ", device);
+}
+
+std::vector<DeviceRngState> rng_states() { return defaults().states(); }
+
+std::vector<DeviceRngState> rng_states(std::span<const Device> devices) {
+  std::vector<DeviceRngState> states;
+  states.reserve(devices.size());
+  for (const Device device : devices) states.push_back({device, default_generator(device).get_state()});
+  return states;
+}
+
+void restore_rng_states(std::span<const DeviceRngState> states) {
+  // Whatever fails, fails here.
+  for (const DeviceRngState& entry : states) {
+    if (!entry.device.is_meta()) default_generator(entry.device);
+  }
+  defaults().restore(states);
+}
+
+struct RandomReplay::Generators {
+  Defaults own;
+  Defaults* before = replayed;
+};
+
+RandomReplay::RandomReplay(const RandomState& start) : generators_(std::make_unique<Generators>()) {
+  replayed = &generators_->own;
+  try {
+    start.restore();
+  } catch (...) {
+    replayed = generators_->before;
+    throw;
+  }
+}
+
+RandomReplay::~RandomReplay() { replayed = generators_->before; }
 
 }  // namespace lamella

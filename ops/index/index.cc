@@ -206,6 +206,12 @@ Dims picked_shape(const Tensor& x, const IndexItems& items) {
   return index(x.detach(), items).shape();  // x itself must not count as viewed: it is about to be written to
 }
 
+/// Whether `value` is a tracked view of x (or of the same base) on exactly the elements of `target`.
+bool is_view_of_target(const Tensor& x, const Tensor& target, const Tensor& value) {
+  return value->base && value->base == (x->base ? x->base : x.impl()) && target->data == value->data &&
+         target.shape() == value.shape() && target.strides() == value.strides();
+}
+
 /// x with x[items] = value, in place; value already has x's dtype and device.
 void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
   const autograd::NoGrad no_grad;
@@ -265,6 +271,11 @@ void set_index(const Tensor& x, const IndexItems& items, const Operand& value) {
     fail<ValueError>("[setitem] a value of shape ", given.shape(), " does not broadcast to the indexed shape ", shape);
   }
   const Tensor source = given.device() == x.device() ? given : to_device(given, x.device());
+  // x[i] += y writes into the view x[i], and then assigns that very view: it is there already.
+  if (!value.is_number() && !has_tensor(items) &&
+      is_view_of_target(x, basic_region(x.shape(), items).of(x), value.tensor())) {
+    return;
+  }
   if (autograd::records_in_place("setitem", x, source)) {
     SetItemFn::apply(x, source, std::make_shared<const Assignment>(Assignment{items}));
     return;

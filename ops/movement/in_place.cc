@@ -4,6 +4,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/formula.h"
 #include "ops/elementwise/launch.h"
+#include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
@@ -73,6 +74,16 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
   return x;
 }
 
+Tensor fill(const Tensor& x, Scalar value, const char* op) {
+  check_defined(x, op);
+  check_writable(x, op);
+  const bool recorded = autograd::records_in_place(op, x, Tensor());
+  write_value(x, value, op);
+  mark_written(x, op);
+  if (recorded) autograd::take_place(x, Tensor());
+  return x;
+}
+
 }  // namespace
 
 void check_writable(const Tensor& x, const char* op) {
@@ -114,17 +125,34 @@ Tensor CopyInPlace::call(const Tensor& x, const Operand& source) {
   return x;
 }
 
-Tensor FillInPlace::call(const Tensor& x, Scalar value) {
-  constexpr const char* kOp = "fill_";
+Tensor FillInPlace::call(const Tensor& x, Scalar value) { return fill(x, value, "fill_"); }
+
+Tensor ZeroInPlace::call(const Tensor& x) { return fill(x, 0, "zero_"); }
+
+Tensor MaskedFillInPlace::call(const Tensor& x, const Tensor& mask, const Operand& value) {
+  constexpr const char* kOp = "masked_fill_";
   check_defined(x, kOp);
+  check_defined(mask, kOp);
   check_writable(x, kOp);
-  const bool recorded = autograd::records_in_place(kOp, x, Tensor());
-  write_value(x, value, kOp);
+  if (mask.dtype() != DType::Bool) fail<TypeError>("[", kOp, "] mask must be bool, got ", mask.dtype());
+  check_shape(x, mask.shape(), kOp);
+  const Tensor* tensor = value.is_number() ? nullptr : &value.tensor();
+  if (tensor) {
+    check_defined(*tensor, kOp);
+    if (tensor->ndim() != 0) {
+      fail<ValueError>("[", kOp, "] value must be a number or a 0-d tensor, got shape ", tensor->shape(),
+                       "; use where() to choose element by element");
+    }
+  }
+  const bool recorded = autograd::records_in_place(kOp, x, tensor ? *tensor : Tensor());
+  const autograd::GradMode mode(recorded);
+  const Tensor result = where(mask, value, x);
+  check_result(x, result.dtype(), kOp);
+  const Tensor kept = cast(result, x.dtype());
+  write_values(x, kept, kOp);
   mark_written(x, kOp);
-  if (recorded) autograd::take_place(x, Tensor());
+  if (recorded) autograd::take_place(x, kept);
   return x;
 }
-
-Tensor ZeroInPlace::call(const Tensor& x) { return fill_(x, 0); }
 
 }  // namespace lamella

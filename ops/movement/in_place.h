@@ -9,8 +9,9 @@ namespace lamella {
 // Operators that write into their first argument and return it.
 //
 // While gradients are recorded, and one of the arguments wants one, the change is recorded too: the tensor then stands
-// for its new value. That is a RuntimeError for a leaf that wants a gradient and for a tensor that shares its memory
-// with a view. A saved tensor that was overwritten is found when backward reads it.
+// for its new value, and so do its views and what it is a view of. That is a RuntimeError for a leaf that wants a
+// gradient, and for memory that is shared in a way the tape does not follow (detach(), a view made under no_grad(), an
+// input that a custom layer returned). A saved tensor that was overwritten is found when backward reads it.
 
 struct AddInPlace {
   static constexpr OpInfo info{
@@ -62,6 +63,17 @@ struct FillInPlace {
   static Tensor call(const Tensor& x, Scalar value);
 };
 
+struct MaskedFillInPlace {
+  static constexpr OpInfo info{
+      .name = "masked_fill_",
+      .doc =
+          "Sets the elements of x where `mask`, a bool tensor that broadcasts to x's shape, is true to `value`, a "
+          "number or a 0-d tensor. The gradient of a tensor is summed over what it filled.",
+      .parameters = "x, mask, value, /",
+      .example = "zeros([2]).masked_fill_(tensor([True, False]), 3)"};
+  static Tensor call(const Tensor& x, const Tensor& mask, const Operand& value);
+};
+
 struct ZeroInPlace {
   static constexpr OpInfo info{
       .name = "zero_", .doc = "Sets every element of x to 0.", .parameters = "x, /", .example = "ones([2]).zero_()"};
@@ -74,6 +86,9 @@ inline Tensor mul_(const Tensor& x, const Operand& other) { return MultiplyInPla
 inline Tensor div_(const Tensor& x, const Operand& other) { return DivideInPlace::call(x, other); }
 inline Tensor copy_(const Tensor& x, const Operand& source) { return CopyInPlace::call(x, source); }
 inline Tensor fill_(const Tensor& x, Scalar value) { return FillInPlace::call(x, value); }
+inline Tensor masked_fill_(const Tensor& x, const Tensor& mask, const Operand& value) {
+  return MaskedFillInPlace::call(x, mask, value);
+}
 inline Tensor zero_(const Tensor& x) { return ZeroInPlace::call(x); }
 
 /// RuntimeError where x must not be written to: memory that is read-only, or elements that share memory.

@@ -6,7 +6,6 @@
 
 #include "engine/autograd/modes.h"
 #include "engine/core/host.h"
-#include "engine/runtime/generator.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
@@ -34,15 +33,18 @@ void fill_cpu(T* out, std::int64_t count, const Fill& fill) {
   });
 }
 
+Generator& source(Generator* given, Device device) { return given ? *given : default_generator(device); }
+
 /// Fills a new tensor. Every element has its own part of the stream, whatever else is drawn at the same time.
-Tensor make(const Dims& shape, DType dtype, Device device, Fill fill, const char* op) {
+Tensor make(const Dims& shape, DType dtype, Device device, Fill fill, Generator* generator, const char* op) {
+  check_generator(op, generator, device);
   const Tensor out = empty(shape, dtype, device);
   if (device.is_meta() || out.numel() == 0) return out;
   const std::int64_t per_block = fill.kind == Fill::Kind::Integer ? random::kIntegersPerBlock
                                  : dtype == DType::Float64        ? random::kDoublesPerBlock
                                                                   : random::kFloatsPerBlock;
   const GeneratorState state =
-      default_generator().reserve(static_cast<std::uint64_t>((out.numel() + per_block - 1) / per_block));
+      source(generator, device).reserve(static_cast<std::uint64_t>((out.numel() + per_block - 1) / per_block));
   fill.seed = state.seed;
   fill.offset = state.offset;
   if (!device.is_cpu()) {
@@ -57,11 +59,12 @@ Tensor make(const Dims& shape, DType dtype, Device device, Fill fill, const char
 }
 
 Tensor make_floats(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Fill fill,
-                   const char* op) {
+                   Generator* generator, const char* op) {
   const DType wanted = dtype.value_or(DType::Float32);
   if (!is_floating(wanted)) fail<TypeError>("[", op, "] dtype must be floating, got ", wanted);
-  if (!KernelDTypes.contains(wanted)) return cast(make(shape, DType::Float32, device.value_or(kCPU), fill, op), wanted);
-  return make(shape, wanted, device.value_or(kCPU), fill, op);
+  if (!KernelDTypes.contains(wanted))
+    return cast(make(shape, DType::Float32, device.value_or(kCPU), fill, generator, op), wanted);
+  return make(shape, wanted, device.value_or(kCPU), fill, generator, op);
 }
 
 }  // namespace
@@ -70,32 +73,32 @@ void register_fill_launcher(DeviceType type, FillLauncher launcher) {
   launchers[static_cast<std::size_t>(type)] = launcher;
 }
 
-void seed(std::uint64_t seed) { default_generator().seed(seed); }
-
-Tensor Rand::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
-  return make_floats(shape, dtype, device, {.kind = Fill::Kind::Uniform, .seed = 0, .offset = 0}, "rand");
+Tensor Rand::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
+  return make_floats(shape, dtype, device, {.kind = Fill::Kind::Uniform, .seed = 0, .offset = 0}, generator, "rand");
 }
 
-Tensor Randn::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
-  return make_floats(shape, dtype, device, {.kind = Fill::Kind::Normal, .seed = 0, .offset = 0}, "randn");
+Tensor Randn::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
+  return make_floats(shape, dtype, device, {.kind = Fill::Kind::Normal, .seed = 0, .offset = 0}, generator, "randn");
 }
 
 Tensor Uniform::call(const Dims& shape, double low, double high, std::optional<DType> dtype,
-                     std::optional<Device> device) {
+                     std::optional<Device> device, Generator* generator) {
   if (!(low <= high)) fail<ValueError>("[uniform] low must not exceed high, got ", low, " and ", high);
   return make_floats(shape, dtype, device,
-                     {.kind = Fill::Kind::Uniform, .seed = 0, .offset = 0, .low = low, .high = high}, "uniform");
+                     {.kind = Fill::Kind::Uniform, .seed = 0, .offset = 0, .low = low, .high = high}, generator,
+                     "uniform");
 }
 
 Tensor Normal::call(const Dims& shape, double mean, double std, std::optional<DType> dtype,
-                    std::optional<Device> device) {
+                    std::optional<Device> device, Generator* generator) {
   if (!(std >= 0)) fail<ValueError>("[normal] std cannot be negative, got ", std);
   return make_floats(shape, dtype, device,
-                     {.kind = Fill::Kind::Normal, .seed = 0, .offset = 0, .low = mean, .high = std}, "normal");
+                     {.kind = Fill::Kind::Normal, .seed = 0, .offset = 0, .low = mean, .high = std}, generator,
+                     "normal");
 }
 
 Tensor RandInt::call(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype,
-                     std::optional<Device> device) {
+                     std::optional<Device> device, Generator* generator) {
   if (low >= high) fail<ValueError>("[randint] low must be below high, got ", low, " and ", high);
   const DType wanted = dtype.value_or(DType::Int64);
   if (!is_integral(wanted)) fail<TypeError>("[randint] dtype must be an integer dtype, got ", wanted);
@@ -109,17 +112,19 @@ Tensor RandInt::call(std::int64_t low, std::int64_t high, const Dims& shape, std
                   .offset = 0,
                   .first = low,
                   .range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)};
-  return make(shape, wanted, device.value_or(kCPU), fill, "randint");
+  return make(shape, wanted, device.value_or(kCPU), fill, generator, "randint");
 }
 
-Tensor RandPerm::call(std::int64_t n, std::optional<DType> dtype, std::optional<Device> device) {
+Tensor RandPerm::call(std::int64_t n, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
   if (n < 0) fail<ValueError>("[randperm] n cannot be negative, got ", n);
   const DType wanted = dtype.value_or(DType::Int64);
   if (!is_integral(wanted)) fail<TypeError>("[randperm] dtype must be an integer dtype, got ", wanted);
-  const Tensor order = empty({n}, DType::Int64, device && device->is_meta() ? kMeta : kCPU);
+  const Device target = device.value_or(kCPU);
+  check_generator("randperm", generator, target);
+  const Tensor order = empty({n}, DType::Int64, target.is_meta() ? kMeta : kCPU);
   if (!order.device().is_meta() && n > 0) {
     auto* data = order.data<std::int64_t>();
-    const GeneratorState state = default_generator().reserve(static_cast<std::uint64_t>((n + 1) / 2));
+    const GeneratorState state = source(generator, target).reserve(static_cast<std::uint64_t>((n + 1) / 2));
     for (std::int64_t i = 0; i < n; ++i) data[i] = i;
     for (std::int64_t i = n - 1; i > 0; --i) {
       const Philox::Block w = Philox::at(state.seed, state.offset + static_cast<std::uint64_t>(i / 2));
@@ -127,11 +132,12 @@ Tensor RandPerm::call(std::int64_t n, std::optional<DType> dtype, std::optional<
       std::swap(data[i], data[random::below(w[half], w[half + 1], static_cast<std::uint64_t>(i) + 1)]);
     }
   }
-  return to_device(cast(order, wanted), device.value_or(kCPU));
+  return to_device(cast(order, wanted), target);
 }
 
-Tensor Bernoulli::call(const Tensor& x) {
+Tensor Bernoulli::call(const Tensor& x, Generator* generator) {
   if (!info.dtypes.contains(x.dtype())) fail<TypeError>("[bernoulli] does not take dtype ", x.dtype());
+  check_generator("bernoulli", generator, x.device());
   const autograd::NoGrad no_grad;
   if (x.device().is_cpu() && x.numel() > 0) {
     const Tensor valid = contiguous(bitwise_and(x >= 0, x <= 1));
@@ -140,7 +146,7 @@ Tensor Bernoulli::call(const Tensor& x) {
       fail<ValueError>("[bernoulli] probabilities must lie in [0, 1]");
     }
   }
-  return cast(rand(x.shape(), x.dtype(), x.device()) < x, x.dtype());
+  return cast(rand(x.shape(), x.dtype(), x.device(), generator) < x, x.dtype());
 }
 
 }  // namespace lamella

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "engine/core/tensor.h"
+#include "engine/runtime/generator.h"
 #include "ops/op_info.h"
 
 namespace lamella {
@@ -10,109 +11,112 @@ namespace lamella {
 // Random tensors. Element i is a function of the generator's seed, its offset and i alone: the same numbers for any
 // number of threads. Integers and uniforms are made of bits, and are the same on every device; normals go through log
 // and cos, and agree to rounding.
+//
+// Without a generator they draw from the default one of the tensor's device. A generator of another device is a
+// ValueError; on meta nothing is drawn.
 
 struct Rand {
   static constexpr OpInfo info{.name = "rand",
                                .doc = "Uniform numbers in [0, 1).",
-                               .parameters = "shape, *, dtype=None, device=None",
+                               .parameters = "shape, *, dtype=None, device=None, generator=None",
                                .example = "rand([2, 3])",
                                .dtypes = Floating,
                                .method = false};
-  static Tensor call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device);
+  static Tensor call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device,
+                     Generator* generator = nullptr);
 };
 
 struct Randn {
   static constexpr OpInfo info{
       .name = "randn",
       .doc = "Numbers of the standard normal distribution, by the method of Box and Muller (1958).",
-      .parameters = "shape, *, dtype=None, device=None",
+      .parameters = "shape, *, dtype=None, device=None, generator=None",
       .example = "randn([2, 3])",
       .dtypes = Floating,
       .method = false};
-  static Tensor call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device);
+  static Tensor call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device,
+                     Generator* generator = nullptr);
 };
 
 struct Uniform {
   static constexpr OpInfo info{.name = "uniform",
                                .doc = "Uniform numbers in [low, high).",
-                               .parameters = "shape, low=0.0, high=1.0, *, dtype=None, device=None",
+                               .parameters = "shape, low=0.0, high=1.0, *, dtype=None, device=None, generator=None",
                                .example = "uniform([2, 3], -1.0, 1.0)",
                                .dtypes = Floating,
                                .method = false};
   static Tensor call(const Dims& shape, double low, double high, std::optional<DType> dtype,
-                     std::optional<Device> device);
+                     std::optional<Device> device, Generator* generator = nullptr);
 };
 
 struct Normal {
   static constexpr OpInfo info{.name = "normal",
                                .doc = "Numbers of the normal distribution with the given mean and standard deviation.",
-                               .parameters = "shape, mean=0.0, std=1.0, *, dtype=None, device=None",
+                               .parameters = "shape, mean=0.0, std=1.0, *, dtype=None, device=None, generator=None",
                                .example = "normal([2, 3], 0.0, 0.1)",
                                .dtypes = Floating,
                                .method = false};
   static Tensor call(const Dims& shape, double mean, double std, std::optional<DType> dtype,
-                     std::optional<Device> device);
+                     std::optional<Device> device, Generator* generator = nullptr);
 };
 
 struct RandInt {
   static constexpr OpInfo info{.name = "randint",
                                .doc = "Integers in [low, high), each equally likely up to 2^-64 of the range.",
-                               .parameters = "low, high, shape, *, dtype=None, device=None",
+                               .parameters = "low, high, shape, *, dtype=None, device=None, generator=None",
                                .example = "randint(0, 10, [2, 3])",
                                .dtypes = Integral,
                                .method = false};
   static Tensor call(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype,
-                     std::optional<Device> device);
+                     std::optional<Device> device, Generator* generator = nullptr);
 };
 
 struct RandPerm {
   static constexpr OpInfo info{.name = "randperm",
                                .doc = "The integers from 0 to n - 1 in random order (Fisher and Yates).",
-                               .parameters = "n, *, dtype=None, device=None",
+                               .parameters = "n, *, dtype=None, device=None, generator=None",
                                .example = "randperm(5)",
                                .dtypes = Integral,
                                .method = false};
-  static Tensor call(std::int64_t n, std::optional<DType> dtype, std::optional<Device> device);
+  static Tensor call(std::int64_t n, std::optional<DType> dtype, std::optional<Device> device,
+                     Generator* generator = nullptr);
 };
 
 struct Bernoulli {
   static constexpr OpInfo info{
       .name = "bernoulli",
       .doc = "1 with the probability that each element of x gives, else 0, in x's dtype. Not differentiable.",
-      .parameters = "x, /",
+      .parameters = "x, /, *, generator=None",
       .example = "bernoulli(full([4], 0.5))",
       .dtypes = Floating,
       .method = false};
-  static Tensor call(const Tensor& x);
+  static Tensor call(const Tensor& x, Generator* generator = nullptr);
 };
 
 inline Tensor rand(const Dims& shape, std::optional<DType> dtype = std::nullopt,
-                   std::optional<Device> device = std::nullopt) {
-  return Rand::call(shape, dtype, device);
+                   std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
+  return Rand::call(shape, dtype, device, generator);
 }
 inline Tensor randn(const Dims& shape, std::optional<DType> dtype = std::nullopt,
-                    std::optional<Device> device = std::nullopt) {
-  return Randn::call(shape, dtype, device);
+                    std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
+  return Randn::call(shape, dtype, device, generator);
 }
 inline Tensor uniform(const Dims& shape, double low = 0, double high = 1, std::optional<DType> dtype = std::nullopt,
-                      std::optional<Device> device = std::nullopt) {
-  return Uniform::call(shape, low, high, dtype, device);
+                      std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
+  return Uniform::call(shape, low, high, dtype, device, generator);
 }
 inline Tensor normal(const Dims& shape, double mean = 0, double std = 1, std::optional<DType> dtype = std::nullopt,
-                     std::optional<Device> device = std::nullopt) {
-  return Normal::call(shape, mean, std, dtype, device);
+                     std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
+  return Normal::call(shape, mean, std, dtype, device, generator);
 }
 inline Tensor randint(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype = std::nullopt,
-                      std::optional<Device> device = std::nullopt) {
-  return RandInt::call(low, high, shape, dtype, device);
+                      std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
+  return RandInt::call(low, high, shape, dtype, device, generator);
 }
 inline Tensor randperm(std::int64_t n, std::optional<DType> dtype = std::nullopt,
-                       std::optional<Device> device = std::nullopt) {
-  return RandPerm::call(n, dtype, device);
+                       std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
+  return RandPerm::call(n, dtype, device, generator);
 }
-inline Tensor bernoulli(const Tensor& x) { return Bernoulli::call(x); }
-
-/// Starts the default generator's stream of `seed`: what follows is the same from run to run.
-void seed(std::uint64_t seed);
+inline Tensor bernoulli(const Tensor& x, Generator* generator = nullptr) { return Bernoulli::call(x, generator); }
 
 }  // namespace lamella

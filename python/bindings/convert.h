@@ -13,6 +13,7 @@
 #include "engine/core/shape.h"
 #include "engine/core/tensor.h"
 #include "ops/operand.h"
+#include "python/bindings/generator_type.h"
 #include "python/bindings/signature.h"
 #include "python/bindings/tensor_type.h"
 
@@ -88,6 +89,10 @@ inline DType read<DType>(PyObject* object, const Argument& argument) {
 template <>
 inline Device read<Device>(PyObject* object, const Argument& argument) {
   return read_device(object, argument);
+}
+template <>
+inline Generator* read<Generator*>(PyObject* object, const Argument& argument) {
+  return read_generator(object, argument);
 }
 template <>
 inline std::string_view read<std::string_view>(PyObject* object, const Argument& argument) {

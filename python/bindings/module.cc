@@ -9,6 +9,7 @@
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/extension_api.h"
+#include "python/bindings/generator_type.h"
 #include "python/bindings/hooks.h"
 #include "python/bindings/host.h"
 #include "python/bindings/layer_type.h"
@@ -36,6 +37,7 @@ void fill(PyObject* module) {
   checked(PyObject_SetAttrString(tensor, "__array_priority__", priority.get()));
   checked(PyModule_AddObjectRef(module, "Tensor", tensor));
   checked(PyModule_AddType(module, make_node_type()));
+  checked(PyModule_AddType(module, make_generator_type()));
   checked(PyModule_AddType(module, make_hook_handle_type()));
   checked(PyModule_AddType(module, make_context_type()));
   checked(PyModule_AddType(module, make_layer_type()));
@@ -50,6 +52,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, creation_functions()));
   checked(PyModule_AddFunctions(module, autograd_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
+  checked(PyModule_AddFunctions(module, random_functions()));
   static PyMethodDef listing[] = {
       {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},
       {nullptr, nullptr, 0, nullptr},

@@ -84,6 +84,8 @@ constexpr const char* annotation() {
     return "_DTypeLike | None";
   } else if constexpr (std::is_same_v<D, std::optional<Device>>) {
     return "str | None";
+  } else if constexpr (std::is_same_v<D, Generator*>) {
+    return "Generator | None";
   } else if constexpr (std::is_same_v<D, bool>) {
     return "bool";
   } else if constexpr (std::is_same_v<D, std::optional<Scalar>> || std::is_same_v<D, std::optional<double>>) {

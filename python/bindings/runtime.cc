@@ -2,7 +2,6 @@
 
 #include "engine/core/allocator.h"
 #include "engine/runtime/device_query.h"
-#include "engine/runtime/generator.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
 #include "python/bindings/convert.h"
@@ -60,32 +59,6 @@ PyObject* set_num_threads(PyObject*, PyObject* value) {
   });
 }
 
-PyObject* seed(PyObject*, PyObject* value) {
-  return guarded([&]() -> PyObject* {
-    static const Signature signature("seed", "n, /");
-    default_generator().seed(static_cast<std::uint64_t>(read_int(value, {signature, 0})));
-    Py_RETURN_NONE;
-  });
-}
-
-PyObject* get_rng_state(PyObject*, PyObject*) {
-  const GeneratorState state = default_generator().state();
-  return Py_BuildValue("(KK)", static_cast<unsigned long long>(state.seed),
-                       static_cast<unsigned long long>(state.offset));
-}
-
-PyObject* set_rng_state(PyObject*, PyObject* value) {
-  return guarded([&]() -> PyObject* {
-    unsigned long long seed = 0, offset = 0;
-    if (!PyTuple_Check(value) || !PyArg_ParseTuple(value, "KK:set_rng_state", &seed, &offset)) {
-      PyErr_Clear();
-      fail<TypeError>("[set_rng_state] expected what get_rng_state returned");
-    }
-    default_generator().set_state({seed, offset});
-    Py_RETURN_NONE;
-  });
-}
-
 PyObject* cuda_is_available(PyObject*, PyObject*) { return PyBool_FromLong(cuda::is_available()); }
 
 PyObject* cuda_device_count(PyObject*, PyObject*) { return PyLong_FromLong(cuda::device_count()); }
@@ -139,11 +112,6 @@ PyMethodDef functions[] = {
     {"get_num_threads", get_num_threads, METH_NOARGS, "get_num_threads()\n--\n\nThreads that one operation may use."},
     {"set_num_threads", set_num_threads, METH_O,
      "set_num_threads(count, /)\n--\n\nSets how many threads one operation may use."},
-    {"seed", seed, METH_O, "seed(n, /)\n--\n\nStarts the random numbers anew: the same seed gives the same numbers."},
-    {"get_rng_state", get_rng_state, METH_NOARGS,
-     "get_rng_state()\n--\n\nWhere the random numbers stand, for set_rng_state."},
-    {"set_rng_state", set_rng_state, METH_O,
-     "set_rng_state(state, /)\n--\n\nGoes on with the random numbers from a state."},
     {"cuda_is_available", cuda_is_available, METH_NOARGS,
      "cuda_is_available()\n--\n\nWhether there is a CUDA device to compute on."},
     {"cuda_device_count", cuda_device_count, METH_NOARGS, "cuda_device_count()\n--\n\nThe number of CUDA devices."},

@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// Functions of the module for memory, threads, random state, CUDA and the build's configuration.
+/// Functions of the module for memory, threads, CUDA and the build's configuration.
 PyMethodDef* runtime_functions();
 
 }  // namespace lamella::python

@@ -43,7 +43,10 @@ _ELSEWHERE = frozenset(
         "cuda_device_count",
         "cuda_is_available",
         "cuda_synchronize",
+        "default_generator",
         "operators",
+        "restore_rng_states",
+        "rng_states",
     ]
 )
 for _name in _ELSEWHERE:

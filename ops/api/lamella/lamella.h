@@ -9,6 +9,7 @@
 #include "engine/autograd/saved_tensor_hooks.h"
 #include "engine/core/allocator.h"
 #include "engine/core/tensor.h"
+#include "engine/runtime/fork_rng.h"
 #include "engine/runtime/generator.h"
 #include "engine/runtime/parallel.h"
 #include "ops/all_ops.h"

@@ -2,6 +2,9 @@
 
 Sources: Glorot & Bengio 2010, "Understanding the difficulty of training deep feedforward neural networks"
 (Xavier); He et al. 2015, "Delving deep into rectifiers" (Kaiming).
+
+Numbers are drawn on the tensor's device, from ``generator``, or from the device's default one where that is ``None``.
+A generator of another device is a ValueError.
 """
 
 from __future__ import annotations
@@ -29,31 +32,46 @@ def ones_(tensor: lm.Tensor) -> lm.Tensor:
     return constant_(tensor, 1)
 
 
-def uniform_(tensor: lm.Tensor, low: float = 0.0, high: float = 1.0) -> lm.Tensor:
+def uniform_(
+    tensor: lm.Tensor, low: float = 0.0, high: float = 1.0, *, generator: lm.Generator | None = None
+) -> lm.Tensor:
     """Uniform in ``[low, high)``."""
-    return _overwrite(tensor, lm.uniform(tuple(tensor.shape), low, high, dtype=_drawn_dtype(tensor)))
+    values = lm.uniform(
+        tuple(tensor.shape), low, high, dtype=_drawn_dtype(tensor), device=tensor.device, generator=generator
+    )
+    return _overwrite(tensor, values)
 
 
-def normal_(tensor: lm.Tensor, mean: float = 0.0, std: float = 1.0) -> lm.Tensor:
+def normal_(
+    tensor: lm.Tensor, mean: float = 0.0, std: float = 1.0, *, generator: lm.Generator | None = None
+) -> lm.Tensor:
     """Normal with the given mean and standard deviation."""
-    return _overwrite(tensor, lm.normal(tuple(tensor.shape), mean, std, dtype=_drawn_dtype(tensor)))
+    values = lm.normal(
+        tuple(tensor.shape), mean, std, dtype=_drawn_dtype(tensor), device=tensor.device, generator=generator
+    )
+    return _overwrite(tensor, values)
 
 
-def xavier_uniform_(tensor: lm.Tensor, gain: float = 1.0) -> lm.Tensor:
+def xavier_uniform_(tensor: lm.Tensor, gain: float = 1.0, *, generator: lm.Generator | None = None) -> lm.Tensor:
     """Uniform in ``±gain * sqrt(6 / (fan_in + fan_out))``."""
     fan_in, fan_out = fans(tensor)
     bound = gain * math.sqrt(6.0 / (fan_in + fan_out))
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator=generator)
 
 
-def xavier_normal_(tensor: lm.Tensor, gain: float = 1.0) -> lm.Tensor:
+def xavier_normal_(tensor: lm.Tensor, gain: float = 1.0, *, generator: lm.Generator | None = None) -> lm.Tensor:
     """Normal with standard deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
     fan_in, fan_out = fans(tensor)
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)))
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator=generator)
 
 
 def kaiming_uniform_(
-    tensor: lm.Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+    tensor: lm.Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    *,
+    generator: lm.Generator | None = None,
 ) -> lm.Tensor:
     """Uniform in ``±gain * sqrt(3 / fan)``.
 
@@ -62,16 +80,22 @@ def kaiming_uniform_(
         a: the negative slope of the leaky ReLU that follows.
         mode: "fan_in" keeps the variance of the forward pass, "fan_out" that of the backward pass.
         nonlinearity: what follows, see :func:`calculate_gain`.
+        generator: where the numbers come from, see the module.
     """
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator=generator)
 
 
 def kaiming_normal_(
-    tensor: lm.Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+    tensor: lm.Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    *,
+    generator: lm.Generator | None = None,
 ) -> lm.Tensor:
     """Normal with standard deviation ``gain / sqrt(fan)``; arguments as in :func:`kaiming_uniform_`."""
-    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity))
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator=generator)
 
 
 def calculate_gain(nonlinearity: str, a: float = 0.0) -> float:

@@ -141,10 +141,21 @@ TEST(MarkDirtyTest, MustNameAnInputThatIsReturned) {
   }
 }
 
-TEST(MarkDirtyTest, ATensorThatSharesItsMemoryIsARuntimeError) {
-  const Tensor h = leaf({1, 2}) * 1;
+TEST(MarkDirtyTest, AViewOfATensorTakesItsBaseAlong) {
+  const Tensor x = leaf({1, 2});
+  const Tensor h = x * 1;
   const Tensor view = reshape(h, Dims{2, 1});
-  EXPECT_THROW(DoubleInPlace::apply(view), RuntimeError);
+  const Tensor y = DoubleInPlace::apply(view);
+  backward(sum(h * 3 + reshape(y, h.shape()) * 5));
+  EXPECT_EQ(values(x.grad()), (Values{16, 16}));
+}
+
+TEST(MarkDirtyTest, MemoryThatALayerReturnedIsARuntimeError) {
+  const Tensor h = leaf({1, 2}) * 1;
+  const Tensor alias = PassThrough::apply(h, false).first;
+  EXPECT_TRUE(
+      contains(message_of<RuntimeError>([&] { DoubleInPlace::apply(h); }), "a custom layer returned this memory"));
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { add_(alias, 1); }), "a custom layer returned this memory"));
 }
 
 /// x := exp(x) in place; saves the output.

@@ -1,7 +1,9 @@
 #include "ops/random/random.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <thread>
 
 #include "engine/runtime/generator.h"
 #include "engine/runtime/parallel.h"
@@ -95,6 +97,73 @@ TEST(Random, BernoulliFollowsItsProbabilities) {
   EXPECT_EQ(rates[0], 0);
   EXPECT_NEAR(rates[1], 0.3, 0.01);
   EXPECT_EQ(rates[2], 1);
+}
+
+TEST(Random, AGeneratorOfOnesOwnIsDrawnFromAlone) {
+  using Draw = std::function<Tensor(Generator*)>;
+  const Tensor p = full({1001}, 0.3, DType::Float32);
+  const std::vector<Draw> draws{
+      [](Generator* g) { return rand({1001}, std::nullopt, kCPU, g); },
+      [](Generator* g) { return randn({1001}, DType::Float16, kCPU, g); },
+      [](Generator* g) { return uniform({1001}, -1, 1, DType::Float64, kCPU, g); },
+      [](Generator* g) { return normal({1001}, 2, 3, std::nullopt, kCPU, g); },
+      [](Generator* g) { return randint(-9, 9, {1001}, std::nullopt, kCPU, g); },
+      [](Generator* g) { return randperm(1001, std::nullopt, kCPU, g); },
+      [&](Generator* g) { return bernoulli(p, g); },
+      [&](Generator* g) { return dropout(p, 0.5, true, g); },
+  };
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    const auto draw = [&](Generator* g) { return values<double>(cast(draws[i](g), DType::Float64)); };
+    Generator own(3);
+    seed(8);
+    const GeneratorState before = default_generator().get_state();
+    const auto first = draw(&own);
+    EXPECT_EQ(default_generator().get_state(), before) << i;
+    EXPECT_GT(own.get_state().offset, 0u) << i;
+    const GeneratorState after = own.get_state();
+    EXPECT_NE(draw(&own), first) << i;
+    // The same numbers as the default generator's under that seed.
+    seed(3);
+    EXPECT_EQ(draw(nullptr), first) << i;
+    EXPECT_EQ(default_generator().get_state(), after) << i;
+    Generator elsewhere(3, {DeviceType::CUDA, 0});
+    expect_error<ValueError>([&] { draws[i](&elsewhere); }, "cuda:0");
+    expect_error<ValueError>([&] { draws[i](&elsewhere); }, "cpu");
+    EXPECT_EQ(elsewhere.get_state().offset, 0u);
+  }
+}
+
+TEST(Random, MetaTakesNoNumbers) {
+  Generator own(3), elsewhere(3, {DeviceType::CUDA, 0});
+  const GeneratorState before = default_generator().get_state();
+  for (Generator* generator : std::initializer_list<Generator*>{nullptr, &own, &elsewhere}) {
+    EXPECT_TRUE(randn({4}, std::nullopt, kMeta, generator).device().is_meta());
+    EXPECT_TRUE(randperm(4, std::nullopt, kMeta, generator).device().is_meta());
+    EXPECT_TRUE(dropout(empty({4}, DType::Float32, kMeta), 0.5, true, generator).device().is_meta());
+  }
+  EXPECT_EQ(own.get_state().offset, 0u);
+  EXPECT_EQ(default_generator().get_state(), before);
+}
+
+TEST(Random, ThreadsWithGeneratorsOfTheirOwnAreReproducible) {
+  const auto draw = [] {
+    std::vector<Generator> own = Generator(5).split(4);
+    std::vector<std::vector<float>> drawn(own.size());
+    std::vector<std::thread> users;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      users.emplace_back([&, i] {
+        for (int k = 0; k < 20; ++k) {
+          const auto more = values<float>(randn({997}, std::nullopt, kCPU, &own[i]));
+          drawn[i].insert(drawn[i].end(), more.begin(), more.end());
+        }
+      });
+    }
+    for (std::thread& user : users) user.join();
+    return drawn;
+  };
+  const auto first = draw();
+  EXPECT_EQ(draw(), first);
+  EXPECT_NE(first[0], first[1]);
 }
 
 TEST(Random, EmptyScalarAndMeta) {

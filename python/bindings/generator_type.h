@@ -1,0 +1,19 @@
+#pragma once
+
+#include <Python.h>
+
+#include "engine/runtime/generator.h"
+#include "python/bindings/signature.h"
+
+namespace lamella::python {
+
+/// Makes the type lamella.Generator.
+PyTypeObject* make_generator_type();
+
+/// The generator of a lamella.Generator, or null for None; TypeError for anything else. It lives while the object does.
+Generator* read_generator(PyObject* object, const Argument& argument);
+
+/// Functions of the module for the default generators: seeds and states.
+PyMethodDef* random_functions();
+
+}  // namespace lamella::python
