@@ -43,10 +43,10 @@ def checkpoint(
 ) -> Any:
     """Calls ``function(*args, **kwargs)`` without keeping what its operations save for backward.
 
-    Backward runs the function again for that, when it first needs something of it. Gradients are those of a plain call:
-    of any order, through arguments in nested lists, tuples, dicts and dataclasses, and through tensors that the function
-    only refers to. Checkpoints nest, and hold built-in operators and layers alike. Without recording (``no_grad``) this
-    is a plain call.
+    Backward runs the function again for that, when it first needs something of it. Gradients are those of a plain
+    call: of any order, through arguments in nested lists, tuples, dicts and dataclasses, and through tensors that the
+    function only refers to. Checkpoints nest, and hold built-in operators and layers alike. Without recording
+    (``no_grad``) this is a plain call.
 
     The function must do the same on each call. It gets its tensor arguments as new leaves the second time, so it must
     not rely on what they were computed from; a tensor inside an object that is not one of the containers named above is
@@ -62,17 +62,18 @@ def checkpoint(
             gradient.
         preserve_rng_state: The second call draws the same random numbers from the default generators, whatever other
             threads draw meanwhile.
-        determinism_check: "default" compares number, shapes, dtypes and devices of the tensors that both calls save, and
-            (with a policy) the operators they call; "none" does not.
+        determinism_check: "default" compares number, shapes, dtypes and devices of the tensors that both calls save,
+            and (with a policy) the operators they call; "none" does not.
         context_fn: Returns two context managers, for the first and for the second call. The latter is entered again
             for each further pass.
         early_stop: Leave the second call once everything is there that backward still wants, by an exception that is
             not an ``Exception``.
         policy: Which results to keep all the same: a function ``policy(op, *tensors)`` of an operator's or a layer's
-            name and the tensors it is called with, which returns a :class:`CheckpointPolicy` or a bool (keep?), or a set
-            of such names. It is asked once for each call that the function makes; calls made by a layer's ``forward`` are
-            the layer's own affair. A call whose results are kept is not made again: they, and what it saved beside its
-            inputs, live as long as the graph. One that writes into an input in place is always made again.
+            name and the tensors it is called with, which returns a :class:`CheckpointPolicy` or a bool (keep?), or a
+            set of such names. It is asked once for each call that the function makes; calls made by a layer's
+            ``forward`` are the layer's own affair. A call whose results are kept is not made again: they, and what it
+            saved beside its inputs, live as long as the graph. One that writes into an input in place, or whose results
+            somebody wrote to, is made again all the same.
         **kwargs: Keyword arguments of the function.
 
     Returns:
@@ -106,9 +107,7 @@ def checkpoint(
         )  # fmt: skip
 
 
-def checkpoint_sequential(
-    functions: Sequence[Callable[[Any], Any]], segments: int, input: Any, **options: Any
-) -> Any:
+def checkpoint_sequential(functions: Sequence[Callable[[Any], Any]], segments: int, input: Any, **options: Any) -> Any:
     """Calls ``functions`` one after the other, in ``segments`` checkpoints of about equal length.
 
     The last segment runs without a checkpoint: its backward comes first anyway.

@@ -13,11 +13,11 @@ from ._C import Tensor
 class saved_tensors_hooks:  # noqa: N801
     """Keeps, in a ``with`` block, what ``pack`` makes of each tensor that an operation saves for its backward.
 
-    ``pack(x)`` is called with each of them, off the tape, when the operation has been computed, and may return anything;
-    ``unpack(packed)`` gets that back when backward asks for the tensor, and must return a tensor of the same shape,
-    dtype and device. That holds for built-in operators, for layers in C++ and for :class:`PyLayer` alike. Both run with
-    recording off and no hooks in force, on the thread that saves or asks. Blocks nest: the innermost pair is used,
-    alone. A tensor's place on the tape is kept beside, so higher derivatives work::
+    ``pack(x)`` is called with each of them, off the tape, when the operation has been computed, and may return
+    anything; ``unpack(packed)`` gets that back when backward asks for the tensor, and must return a tensor of the same
+    shape, dtype and device. That holds for built-in operators, for layers in C++ and for :class:`PyLayer` alike. Both
+    run with recording off and no hooks in force, on the thread that saves or asks. Blocks nest: the innermost pair is
+    used, alone. A tensor's place on the tape is kept beside, so higher derivatives work::
 
         with lm.autograd.saved_tensors_hooks(lambda x: x.numpy().copy(), lm.asarray):
             y = model(x)
@@ -36,9 +36,7 @@ class saved_tensors_hooks:  # noqa: N801
     def __init__(self, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> None:
         for name, function in (("pack", pack), ("unpack", unpack)):
             if not callable(function):
-                raise TypeError(
-                    f"[saved_tensors_hooks] {name}: expected a function, got {type(function).__name__}"
-                )
+                raise TypeError(f"[saved_tensors_hooks] {name}: expected a function, got {type(function).__name__}")
         self._pack = pack
         self._unpack = unpack
 
@@ -93,8 +91,8 @@ def _back(packed: tuple[str, Tensor]) -> Tensor:
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801
     """Keeps the tensors that operations in a ``with`` block save for backward in the CPU's memory.
 
-    They go back to their device when backward asks for them. Tensors that are on the CPU are kept as they are, without a
-    copy.
+    They go back to their device when backward asks for them. Tensors that are on the CPU are kept as they are, without
+    a copy.
 
     Args:
         pin_memory: Accepted for the sake of other programs' calls; only False is supported.

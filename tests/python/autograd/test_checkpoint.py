@@ -335,7 +335,11 @@ def differing(first, second):
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        (lambda x: x.exp(), lambda x: lm.concat([x, x]).exp(), r"saved tensor 0 is float32\[4\] on cpu from exp, and was"),
+        (
+            lambda x: x.exp(),
+            lambda x: lm.concat([x, x]).exp(),
+            r"saved tensor 0 is float32\[4\] on cpu from exp, and was",
+        ),
         (lambda x: x.exp(), lambda x: x.astype("float64").exp(), r"float64\[2\]"),
         (lambda x: Cube.apply(x), lambda x: x + 1, "saved 0 tensors, and 1 in forward; .* number 0, is from Cube"),
     ],
@@ -548,9 +552,10 @@ def test_sequential(use_reentrant):
     x, plain = leaf(0.5), leaf(0.5)
     y = checkpoint_sequential(layers, 3, x, use_reentrant=use_reentrant)
     y.backward()
+    z = plain
     for layer in layers:
-        plain_result = layer(plain if layer is layers[0] else plain_result)
-    plain_result.backward()
+        z = layer(z)
+    z.backward()
     assert x.grad.item() == plain.grad.item()
     assert [layer.calls for layer in layers] == [3] * 4 + [2] * 3
 
@@ -589,13 +594,13 @@ class Model:
 def test_everything_goes_with_the_graph(use_reentrant, run_backward):
     gc.collect()
     before = lm.memory.memory_allocated()
-    function = Model(lambda t: chain(t))
-    ref = weakref.ref(function)
+    model = Model(chain)
+    ref = weakref.ref(model)
     x = leaf(0.5, 1.0)
-    y = checkpoint(lambda t: function.function(t), x, use_reentrant=use_reentrant)
+    y = checkpoint(lambda t, m: m.function(t), x, model, use_reentrant=use_reentrant)
     if run_backward:
         y.sum().backward()
-    del x, y, function
+    del x, y, model
     assert ref() is None
     assert lm.memory.memory_allocated() == before
 
@@ -649,9 +654,7 @@ def test_stress_of_random_programs():
             lm.seed(seed)
             a, b = leaf(0.3, -0.7), leaf(0.9, 0.2)
             y = call(a, b).sum()
-            da, db = lm.grad(
-                y, [a, b], create_graph=True, allow_unused=True
-            )
+            da, db = lm.grad(y, [a, b], create_graph=True, allow_unused=True)
             first = [g.tolist() if g is not None else None for g in (da, db)]
             s = sum((g * g).sum() for g in (da, db) if g is not None)
             second = [g.tolist() if g is not None else None for g in lm.grad(s, [a, b], allow_unused=True)]

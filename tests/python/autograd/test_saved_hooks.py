@@ -250,13 +250,16 @@ def test_other_threads_know_nothing_of_it():
 
 def test_disabled():
     with disable_saved_tensors_hooks("not in here"):
-        with pytest.raises(RuntimeError, match="^not in here$"), saved_tensors_hooks(lambda t: t, lambda t: t):
+        with pytest.raises(RuntimeError, match="not in here"), saved_tensors_hooks(lambda t: t, lambda t: t):
             pass
-        with pytest.raises(RuntimeError, match="^not in here$"):
+        with pytest.raises(RuntimeError, match="not in here"):
             lm.autograd.checkpoint(lm.exp, leaf(1.0))
-    with saved_tensors_hooks(lambda t: t, lambda t: t):
-        with pytest.raises(RuntimeError, match="^why$"), disable_saved_tensors_hooks("why"):
-            pass
+    with (
+        saved_tensors_hooks(lambda t: t, lambda t: t),
+        pytest.raises(RuntimeError, match="why"),
+        disable_saved_tensors_hooks("why"),
+    ):
+        pass
     with saved_tensors_hooks(lambda t: t, lambda t: t):
         pass
     with pytest.raises(TypeError, match="expected a str"):
@@ -330,13 +333,13 @@ def test_the_collector_sees_the_functions():
     x = leaf(1.0)
     results = Thing()
 
-    def run():
-        with saved_tensors_hooks(lambda t: t.numpy().copy(), lambda array: results.others and lm.asarray(array)):
+    def run(thing):
+        with saved_tensors_hooks(lambda t: t.numpy().copy(), lambda array: thing.others and lm.asarray(array)):
             return Cube.apply(x)
 
-    results.others = (run(),)
+    results.others = (run(results),)
     ref = weakref.ref(results)
-    del results, run
+    del results
     gc.collect()
     assert ref() is None
 
