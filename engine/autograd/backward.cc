@@ -80,6 +80,8 @@ class Pass {
   std::vector<Capture>& captures() { return captures_; }
   std::vector<std::function<void()>>& callbacks() { return callbacks_; }
   std::any& data(const void* key) { return data_[key]; }
+  std::uint64_t id() const noexcept { return id_; }
+  bool is_for_all_leaves() const noexcept { return everything_; }
 
   bool needs(Node* node) {
     const auto reached = [](const Scratch& notes) { return notes.needed && notes.visited; };
@@ -423,6 +425,10 @@ bool is_needed(const Edge& edge) noexcept {
   if (!edge) return false;
   return !current_pass || current_pass->needs(edge.node.get());
 }
+
+std::uint64_t current_pass_id() noexcept { return current_pass ? current_pass->id() : 0; }
+
+bool pass_is_for_all_leaves() noexcept { return current_pass && current_pass->is_for_all_leaves(); }
 
 void queue_callback(std::function<void()> callback) {
   running_pass("queue_callback").callbacks().push_back(std::move(callback));

@@ -62,6 +62,10 @@ inline std::vector<Tensor> grad(std::initializer_list<Tensor> outputs, std::init
 
 /// Whether the pass that runs on this thread wants a gradient along `edge`; outside a pass, whether there is one.
 bool is_needed(const Edge& edge) noexcept;
+/// The number of the pass that runs on this thread, which no other has; 0 outside a pass.
+std::uint64_t current_pass_id() noexcept;
+/// Whether the pass that runs on this thread is for all leaves, not for named inputs; false outside a pass.
+bool pass_is_for_all_leaves() noexcept;
 /// Runs `callback` on this thread at the end of the pass that runs on it now, after all its nodes and in the modes that
 /// the pass was called in; those of a pass that fails are dropped. RuntimeError outside a pass.
 void queue_callback(std::function<void()> callback);

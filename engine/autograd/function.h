@@ -12,6 +12,7 @@
 #include "engine/autograd/context.h"
 #include "engine/autograd/once.h"
 #include "engine/autograd/recorder.h"
+#include "engine/autograd/selection.h"
 #include "engine/autograd/tensors_in.h"
 
 namespace lamella {
@@ -272,6 +273,13 @@ class Function {
     for (const Tensor* x : inputs) {
       if (!x->defined()) fail<ValueError>("[", autograd::detail::layer_name<Layer>(), "] got an undefined tensor");
     }
+    if constexpr (std::is_copy_constructible_v<Result>) {
+      if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
+        return autograd::select_call<Result>(autograd::detail::layer_name<Layer>(), inputs, [&]() -> Result {
+          return apply_selected<Result>(std::forward<Args>(args)...);
+        });
+      }
+    }
 
     // Forward may move its arguments away, or assign to them: the inputs stay alive here for the comparison with the
     // outputs.
@@ -321,6 +329,12 @@ class Function {
   }
 
  private:
+  /// apply() with its result named, for apply() itself.
+  template <class Result, class... Args>
+  static Result apply_selected(Args&&... args) {
+    return apply(std::forward<Args>(args)...);
+  }
+
   static void check_outputs(const SmallVector<Tensor*, 4>& outputs) {
     if (outputs.empty()) fail<ValueError>("[", autograd::detail::layer_name<Layer>(), "] forward returned no tensor");
   }

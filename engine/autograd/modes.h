@@ -18,6 +18,8 @@ struct Modes {
     kSelective = 2,
     /// Where and why tensors leave the tape, and where nodes come from, is written down.
     kTrace = 4,
+    /// Saved tensors go through a pair of functions, which may put them elsewhere.
+    kPacking = 8,
   };
 
   /// Whether ops are recorded.

@@ -17,6 +17,8 @@ struct Primitives {
   Tensor (*full)(DimsView shape, DType dtype, Device device, double value) = nullptr;
   /// A copy in `dtype`, recorded.
   Tensor (*cast)(const Tensor& x, DType dtype) = nullptr;
+  /// x on `device`: a copy, recorded, or x itself where it is there.
+  Tensor (*to_device)(const Tensor& x, Device device) = nullptr;
   /// x summed over the axes along which `shape` was broadcast to x's shape, recorded.
   Tensor (*sum_to)(const Tensor& x, DimsView shape) = nullptr;
   /// A contiguous copy, recorded.

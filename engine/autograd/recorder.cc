@@ -171,6 +171,8 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
       saved.become_intermediate();
     }
   }
+  if (modes().interceptors & Modes::kPacking) [[unlikely]]
+    ctx.pack_saved();
 
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Tensor& y = *outputs[i];

@@ -179,6 +179,9 @@ class Converted {
 template <class... Inputs>
 Tensor apply(const ElementwiseOp& op, const Inputs&... inputs) {
   const std::array<const Tensor*, sizeof...(Inputs)> operands{&inputs...};
+  if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
+    return autograd::select_call<Tensor>(op.info->name, operands, [&] { return apply(op, inputs...); });
+  }
   const bool differentiable = op.differentiable() && is_differentiable(operands[op.mask_input ? 1 : 0]->dtype());
   if (differentiable && autograd::should_record(operands)) return Elementwise::apply(&op, inputs...);
   Tensor out = compute(op, operands);

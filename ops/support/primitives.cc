@@ -33,6 +33,7 @@ void add_in_place(const Tensor& a, const Tensor& b) {
       .full = [](DimsView shape, DType dtype, Device device,
                  double value) { return full(Dims(shape), value, dtype, device); },
       .cast = [](const Tensor& x, DType dtype) { return cast(x, dtype); },
+      .to_device = [](const Tensor& x, Device device) { return to_device(x, device); },
       .sum_to = [](const Tensor& x, DimsView shape) { return sum_to(x, Dims(shape)); },
       .clone = [](const Tensor& x) { return clone(x); },
       .take_view = take_view,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/autograd/recorder.h"
+#include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/form.h"
@@ -187,8 +188,14 @@ PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
     const LayerInfo& info = layer_info(type);
     const Layer layer(type, info);
     Inputs inputs(call, info);
-    return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
-                                                   : apply_unrecorded(layer, call, inputs);
+    const auto compute = [&] {
+      return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
+                                                     : apply_unrecorded(layer, call, inputs);
+    };
+    if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
+      return select_layer_call(type->tp_name, inputs.tensors, [&] { return PyRef::adopt(compute()); }).release();
+    }
+    return compute();
   });
 }
 

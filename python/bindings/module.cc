@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "python/bindings/autograd.h"
+#include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/create.h"
 #include "python/bindings/dtype_type.h"
@@ -17,6 +18,7 @@
 #include "python/bindings/operators.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/runtime.h"
+#include "python/bindings/saved_hooks.h"
 #include "python/bindings/tensor_type.h"
 #include "python/bindings/transforms.h"
 
@@ -41,6 +43,9 @@ void fill(PyObject* module) {
   checked(PyModule_AddType(module, make_context_type()));
   checked(PyModule_AddType(module, make_layer_type()));
   add_grad_modes(module);
+  add_stop_recomputation(module);
+  checked(PyModule_AddFunctions(module, saved_hooks_functions()));
+  checked(PyModule_AddFunctions(module, checkpoint_functions()));
 
   static std::vector<PyMethodDef> operators = operator_functions();
   operators.push_back({nullptr, nullptr, 0, nullptr});

@@ -22,6 +22,8 @@ from ._C import (
     register_multi_grad_hook,
     set_grad_enabled,
 )
+from ._checkpoint import CheckpointPolicy, checkpoint, checkpoint_sequential
+from ._saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from ._transforms import (
     GradcheckError,
     LayerCheckError,
@@ -39,6 +41,7 @@ from ._transforms import (
 )
 
 __all__ = [
+    "CheckpointPolicy",
     "GradcheckError",
     "HookHandle",
     "LayerCheckError",
@@ -49,23 +52,28 @@ __all__ = [
     "PyLayerContext",
     "backward",
     "check_layer",
+    "checkpoint",
+    "checkpoint_sequential",
+    "disable_saved_tensors_hooks",
     "enable_grad",
     "functional_call",
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "hessian",
     "hvp",
+    "inference_mode",
     "is_grad_enabled",
+    "is_inference_mode_enabled",
     "jacobian",
     "jacrev",
-    "graph",
-    "inference_mode",
-    "is_inference_mode_enabled",
     "no_grad",
     "once_differentiable",
     "queue_callback",
     "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
     "set_grad_enabled",
     "vhp",
     "vjp",
