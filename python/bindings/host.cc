@@ -23,6 +23,7 @@ struct KnownLine {
   SourceLine line;
 };
 
+StateMutex known_lines_mutex;
 std::array<KnownLine, 128>& known_lines() {
   static auto* lines = new std::array<KnownLine, 128>;  // never destroyed: it holds Python objects
   return *lines;
@@ -45,13 +46,24 @@ SourceLine current_line() {
   const int instruction = PyFrame_GetLasti(frame);
   KnownLine& known =
       known_lines()[(reinterpret_cast<std::uintptr_t>(code) / 64 + static_cast<unsigned>(instruction) / 2) % 128];
-  if (known.code != code || known.instruction != instruction) {
-    const KnownLine now{code, instruction, {intern_file(code->co_filename), PyFrame_GetLineNumber(frame)}};
-    Py_XDECREF(std::exchange(known, now).code);  // the entry keeps the new reference
-    return now.line;
+  KnownLine found;
+  {
+    const std::lock_guard lock(known_lines_mutex);
+    if (known.code == code && known.instruction == instruction) [[likely]]
+      found.line = known.line;
   }
-  Py_DECREF(code);
-  return known.line;
+  if (found.line) [[likely]] {
+    Py_DECREF(code);
+    return found.line;
+  }
+  found = {code, instruction, {intern_file(code->co_filename), PyFrame_GetLineNumber(frame)}};
+  const SourceLine line = found.line;
+  {
+    const std::lock_guard lock(known_lines_mutex);
+    std::swap(known, found);  // the entry keeps the reference
+  }
+  Py_XDECREF(found.code);
+  return line;
 }
 
 void* release() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }

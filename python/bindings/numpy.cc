@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -36,16 +37,18 @@ PyTypeObject* type_in(PyObject* module, const char* name) {
 }
 
 const NumpyTypes& numpy_types() noexcept {
-  static NumpyTypes types;
-  if (types.array) return types;
+  static constexpr NumpyTypes kNone;
+  static std::atomic<const NumpyTypes*> types{&kNone};
+  if (const NumpyTypes* known = types.load(std::memory_order_acquire); known->array) return *known;
   PyObject* modules = PyImport_GetModuleDict();
   PyObject* numpy = modules ? PyDict_GetItemString(modules, "numpy") : nullptr;
-  if (!numpy) return types;
+  if (!numpy) return kNone;
   NumpyTypes found{
       .array = type_in(numpy, "ndarray"), .scalar = type_in(numpy, "generic"), .dtype = type_in(numpy, "dtype")};
   // In the middle of numpy's own import they may not all be there.
-  if (found.array && found.scalar && found.dtype) types = found;
-  return types;
+  if (!found.array || !found.scalar || !found.dtype) return kNone;
+  types.store(new NumpyTypes(found), std::memory_order_release);  // never freed
+  return *types.load(std::memory_order_acquire);
 }
 
 /// Only objects of types made outside Python's core can be numpy's: this saves the look-up for numbers, strings, lists.
