@@ -19,23 +19,26 @@ Trace::Trace(bool enabled) noexcept : before_(set_tracing(enabled)) {}
 Trace::~Trace() { set_tracing(before_); }
 
 void set_detect_anomaly(bool enabled, const AnomalyChecks& checks) {
-  thread_state().anomaly = enabled ? std::make_shared<Anomaly>(checks) : nullptr;
-  set_tracing(enabled);
+  std::shared_ptr<Anomaly>& anomaly = thread_state().anomaly;
+  const bool traced_before = anomaly ? anomaly->traced_before() : is_tracing();
+  anomaly = enabled ? std::make_shared<Anomaly>(checks, traced_before) : nullptr;
+  set_tracing(enabled || traced_before);
 }
 
 std::shared_ptr<Anomaly> detected_anomaly() { return thread_state().anomaly; }
 
-DetectAnomaly::DetectAnomaly(const AnomalyChecks& checks, bool enabled)
-    : before_(detected_anomaly()), tracing_before_(is_tracing()) {
-  set_detect_anomaly(enabled, checks);
-  // Leaving detection off does not end a trace() around it.
-  if (tracing_before_) set_tracing(true);
+TracingState tracing_state() { return {is_tracing(), detected_anomaly()}; }
+
+void set_tracing_state(TracingState state) {
+  set_tracing(state.tracing);
+  thread_state().anomaly = std::move(state.anomaly);
 }
 
-DetectAnomaly::~DetectAnomaly() {
-  thread_state().anomaly = std::move(before_);
-  set_tracing(tracing_before_);
+DetectAnomaly::DetectAnomaly(const AnomalyChecks& checks, bool enabled) : before_(tracing_state()) {
+  set_detect_anomaly(enabled, checks);
 }
+
+DetectAnomaly::~DetectAnomaly() { set_tracing_state(std::move(before_)); }
 
 NonFinite count_bad(const Tensor& x, const AnomalyChecks& checks) {
   if (!x.defined() || !is_differentiable(x.dtype())) return {};

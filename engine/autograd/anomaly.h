@@ -20,11 +20,14 @@ struct AnomalyChecks {
 /// The checks of a thread that is in detect_anomaly.
 class Anomaly {
  public:
-  explicit Anomaly(AnomalyChecks checks) noexcept : checks_(checks) {}
+  Anomaly(AnomalyChecks checks, bool traced_before) noexcept : checks_(checks), traced_before_(traced_before) {}
   const AnomalyChecks& checks() const noexcept { return checks_; }
+  /// Whether the thread was tracing when detection was switched on, and goes on when it is switched off.
+  bool traced_before() const noexcept { return traced_before_; }
 
  private:
   AnomalyChecks checks_;
+  bool traced_before_;
 };
 
 /// While it lives, this thread writes down where recorded operations are called, and where and why results leave the
@@ -49,6 +52,14 @@ std::shared_ptr<Anomaly> detected_anomaly();
 /// Switches tracing on this thread, and returns what it was.
 bool set_tracing(bool enabled) noexcept;
 
+/// What set_detect_anomaly and set_tracing change, to be put back later.
+struct TracingState {
+  bool tracing = false;
+  std::shared_ptr<Anomaly> anomaly;
+};
+TracingState tracing_state();
+void set_tracing_state(TracingState state);
+
 /// The elements of x that the checks object to; none for an undefined tensor.
 NonFinite count_bad(const Tensor& x, const AnomalyChecks& checks);
 /// "2 NaN and 1 infinite values of 6 (float32[2, 3] on cpu)"
@@ -63,8 +74,7 @@ class DetectAnomaly {
   DetectAnomaly& operator=(const DetectAnomaly&) = delete;
 
  private:
-  std::shared_ptr<Anomaly> before_;
-  bool tracing_before_;
+  TracingState before_;
 };
 
 }  // namespace lamella::autograd

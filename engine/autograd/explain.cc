@@ -188,8 +188,8 @@ std::string explain_off_tape(const Tensor& x, AutogradMeta* meta, const char* na
   }
   if (flag(TensorImpl::kTracked)) {
     const Tensor base(Ref<TensorImpl>::share(x->base));
-    return str(who, "is a view of a tensor that is off the tape itself. Of that tensor: ",
-               explain_off_tape(base, get_meta(base), "it"));
+    return str(who,
+               "is a view of a tensor that is off the tape itself: ", explain_off_tape(base, get_meta(base), "base"));
   }
   if (x->storage && x->storage->deleter) {
     return str(who,
@@ -264,13 +264,13 @@ std::string explain(const Tensor& x, const Tensor& of) {
   if (!x.defined()) fail<ValueError>("[explain] the tensor is undefined");
   if (!of.defined()) return explain_alone(x, "x");
   const Edge root = gradient_edge(of);
-  if (!root) return "`of` is off the tape, which leads nowhere from there. " + explain_off_tape(of, get_meta(of), "It");
+  if (!root) return "No tape leads anywhere from `of`: " + explain_off_tape(of, get_meta(of), "of");
   const Edge target = gradient_edge(x);
   if (!target) return "No tape leads to x. " + explain_alone(x, "x");
   if (const auto path = path_to(root.node.get(), target.node.get()); !path.empty()) return explain_path(x, path);
   const std::string ends = ends_below(root);
-  return str("The tape does not lead from `of` (", describe(of), ") to ", subject(x, "x"),
-             "so that no backward pass from there brings it a gradient. ",
+  return str("The tape does not lead from `of` (", describe(of), ") to x (", describe(x),
+             "): a backward pass from there brings it no gradient. ",
              ends.empty() ? std::string("To learn where the path is broken, run the computation under "
                                         "lamella.autograd.trace() and ask again.")
                           : "The tape from `of` ends" + ends);

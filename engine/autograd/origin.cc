@@ -28,15 +28,13 @@ class LiveNodes {
  public:
   void add(WeakNode node) {
     const std::lock_guard lock(mutex_);
-    if (nodes_.size() >= sweep_at_) {
-      std::erase_if(nodes_, [](const WeakNode& n) { return n.expired(); });
-      sweep_at_ = std::max(kSweep, 2 * nodes_.size());
-    }
+    if (nodes_.size() >= sweep_at_) sweep();
     nodes_.push_back(std::move(node));
   }
   std::vector<Ref<Node>> all() {
     std::vector<Ref<Node>> alive;
     const std::lock_guard lock(mutex_);
+    sweep();
     for (const WeakNode& node : nodes_) {
       if (Ref<Node> held = node.lock()) alive.push_back(std::move(held));
     }
@@ -44,6 +42,12 @@ class LiveNodes {
   }
 
  private:
+  /// Lets go of the memory of nodes that are gone.
+  void sweep() {
+    std::erase_if(nodes_, [](const WeakNode& n) { return n.expired(); });
+    sweep_at_ = std::max(kSweep, 2 * nodes_.size());
+  }
+
   static constexpr std::size_t kSweep = 1024;
   std::mutex mutex_;
   std::vector<WeakNode> nodes_;

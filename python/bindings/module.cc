@@ -10,6 +10,7 @@
 #include "python/bindings/extension_api.h"
 #include "python/bindings/hooks.h"
 #include "python/bindings/host.h"
+#include "python/bindings/inspect.h"
 #include "python/bindings/layer_type.h"
 #include "python/bindings/node_type.h"
 #include "python/bindings/operator_list.h"
@@ -44,6 +45,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, operators.data()));
   checked(PyModule_AddFunctions(module, creation_functions()));
   checked(PyModule_AddFunctions(module, autograd_functions()));
+  checked(PyModule_AddFunctions(module, inspect_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   static PyMethodDef listing[] = {
       {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},

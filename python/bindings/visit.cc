@@ -1,5 +1,6 @@
 #include "python/bindings/visit.h"
 
+#include <any>
 #include <mutex>
 
 #include "engine/autograd/accumulate.h"
@@ -22,6 +23,20 @@ int visit_hooks(const std::shared_ptr<autograd::HookList>& hooks, visitproc visi
   return 0;
 }
 
+/// The dict that Node.metadata gives.
+int visit_metadata(const Node& node, visitproc visit, void* arg) {
+  autograd::NodeExtras* extras = node.extras();
+  if (!extras) return 0;
+  PyObject* dict = nullptr;
+  {
+    const std::lock_guard lock(extras->lock);
+    const auto* held = std::any_cast<SharedObject>(&extras->host_metadata);
+    if (held && held->use_count() == 1) dict = held->get();
+  }
+  Py_VISIT(dict);
+  return 0;
+}
+
 }  // namespace
 
 int visit_node(const Node& node, visitproc visit, void* arg) {
@@ -29,6 +44,7 @@ int visit_node(const Node& node, visitproc visit, void* arg) {
   if (const auto* layer = dynamic_cast<const PyLayerNode*>(&node)) {
     if (const int stop = layer->visit(visit, arg)) return stop;
   }
+  if (const int stop = visit_metadata(node, visit, arg)) return stop;
   // A leaf's hooks are the tensor's, not the node's.
   if (dynamic_cast<const autograd::AccumulateGrad*>(&node)) return 0;
   return visit_hooks(node.tensor_hooks(), visit, arg);

@@ -43,6 +43,7 @@ _ELSEWHERE = frozenset(
         "cuda_device_count",
         "cuda_is_available",
         "cuda_synchronize",
+        "explain",
         "operators",
     ]
 )

@@ -11,13 +11,17 @@ from . import _C
 
 
 def decorate(function: Callable[..., Any], mode: bool) -> Callable[..., Any]:
-    """Wraps ``function`` so that recording is on (or off) while it runs, and only then.
+    """Wraps ``function`` so that recording is on (or off) while it runs, and only then."""
+    return decorate_with(function, _C.enable_grad if mode else _C.no_grad, "no_grad")
+
+
+def decorate_with(function: Callable[..., Any], scope: Callable[[], Any], name: str) -> Callable[..., Any]:
+    """Wraps ``function`` so that it runs within ``scope()``; ``name`` is the scope's, for messages.
 
     A generator, a coroutine or an asynchronous generator runs in pieces: between them its caller's mode is in force.
     """
     if not callable(function):
-        raise TypeError(f"[no_grad] expected a function, got {type(function).__name__}")
-    scope = _C.enable_grad if mode else _C.no_grad
+        raise TypeError(f"[{name}] expected a function, got {type(function).__name__}")
 
     if inspect.isgeneratorfunction(function):
 
@@ -61,7 +65,7 @@ def decorate(function: Callable[..., Any], mode: bool) -> Callable[..., Any]:
 
         return generate_async
     if isinstance(function, type):
-        raise TypeError("[no_grad] decorates functions; for a class, decorate its methods")
+        raise TypeError(f"[{name}] decorates functions; for a class, decorate its methods")
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
