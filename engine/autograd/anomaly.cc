@@ -3,15 +3,37 @@
 #include <utility>
 
 #include "engine/autograd/modes.h"
+#include "engine/autograd/origin.h"
 #include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {
 
-bool set_tracing(bool enabled) noexcept {
-  const bool before = is_tracing();
+namespace {
+
+void set_trace_bit(bool enabled) noexcept {
   std::uint8_t& interceptors = modes().interceptors;
   interceptors = static_cast<std::uint8_t>(enabled ? interceptors | Modes::kTrace : interceptors & ~Modes::kTrace);
+}
+
+/// The library's own operations leave no trace.
+class Untraced {
+ public:
+  Untraced() noexcept : before_(is_tracing()) { set_trace_bit(false); }
+  ~Untraced() { set_trace_bit(before_); }
+  Untraced(const Untraced&) = delete;
+  Untraced& operator=(const Untraced&) = delete;
+
+ private:
+  bool before_;
+};
+
+}  // namespace
+
+bool set_tracing(bool enabled) noexcept {
+  const bool before = is_tracing();
+  if (enabled && !before) forget_escapes();
+  set_trace_bit(enabled);
   return before;
 }
 
@@ -42,7 +64,7 @@ DetectAnomaly::~DetectAnomaly() { set_tracing_state(std::move(before_)); }
 
 NonFinite count_bad(const Tensor& x, const AnomalyChecks& checks) {
   if (!x.defined() || !is_differentiable(x.dtype())) return {};
-  const Trace untraced(false);
+  const Untraced untraced;
   const NoGrad no_grad;
   Tensor shown = x;
   while (shown->hidden) {

@@ -5,6 +5,7 @@
 
 #include "engine/autograd/backward.h"
 #include "engine/autograd/meta.h"
+#include "engine/autograd/origin.h"
 
 namespace lamella::autograd {
 namespace {
@@ -16,12 +17,6 @@ constexpr std::size_t kMaxLength = 16;
 std::shared_ptr<const Departure>& latest_escape() {
   thread_local std::shared_ptr<const Departure> latest;
   return latest;
-}
-
-SourceLine user_line() {
-  HostFrame frame;
-  if (host_hooks().stack && host_hooks().stack(&frame, 1) == 1) return {frame.file, frame.line};
-  return current_source_line();
 }
 
 Leaving by_mode(Leaving reason, const Tensor& y) {
@@ -105,6 +100,8 @@ void note_escape_to_host(const Tensor& x) {
   if (before && !x.requires_grad()) follow(*made, std::move(before));
   latest_escape() = std::move(made);
 }
+
+void forget_escapes() noexcept { latest_escape() = nullptr; }
 
 void note_made_by_host(const Tensor& x) {
   if (!latest_escape() || !is_differentiable(x.dtype())) return;

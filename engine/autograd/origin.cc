@@ -134,6 +134,12 @@ std::shared_ptr<const Origin> origin_of(const Node& node) {
   return extras->origin;
 }
 
+SourceLine user_line() {
+  HostFrame frame;
+  if (host_hooks().stack && host_hooks().stack(&frame, 1) == 1) return {frame.file, frame.line};
+  return current_source_line();
+}
+
 std::string short_place(const Origin& origin) {
   if (const SourceLine line = origin.line()) return str(line.file, ":", line.line);
   const auto frames = user_frames(origin.native, 1);

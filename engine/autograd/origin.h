@@ -40,6 +40,11 @@ void note_call(Node& node, std::span<const Tensor* const> inputs, std::span<Tens
 /// What was noted; null where nothing was.
 std::shared_ptr<const Origin> origin_of(const Node& node);
 
+/// The line of the host language where the user calls the library; none outside of a host.
+SourceLine user_line();
+/// A new trace() begins without what went to the host in an earlier one.
+void forget_escapes() noexcept;
+
 /// "file:line", or the innermost of the user's C++ functions; empty where neither is known.
 std::string short_place(const Origin& origin);
 /// All that is known of the place, one line for each call, each indented by `indent` and ended by a newline.

@@ -13,12 +13,6 @@
 namespace lamella::autograd {
 namespace {
 
-SourceLine user_line() {
-  HostFrame frame;
-  if (host_hooks().stack && host_hooks().stack(&frame, 1) == 1) return {frame.file, frame.line};
-  return {};
-}
-
 /// Throws the exception that is being handled again, of the same type and with the note in its message, where it is
 /// exactly an E.
 template <class E>
@@ -43,10 +37,11 @@ void throw_noted(const std::exception& error, const std::string& note) {
     throw_noted<std::invalid_argument>(error, more);
     throw_noted<std::out_of_range>(error, more);
     throw_noted<std::domain_error>(error, more);
-    // A type of the user's: it goes on as it is, and its note would be lost otherwise.
-    std::cerr << note << '\n';
-    throw;
+  } catch (...) {
   }
+  // A type of the user's: it goes on as it is, and its note would be lost otherwise.
+  std::cerr << note << '\n';
+  throw;
 }
 
 std::string place_lines(const Node& node) {

@@ -135,12 +135,16 @@ def is_anomaly_enabled() -> bool:
 class Drawing(str):
     """A drawn graph: the text of an SVG, which notebooks show as a picture, or plain text."""
 
-    __slots__ = ("format",)
+    __slots__ = ("_format",)
+    _format: str
 
-    format: str  # type: ignore[assignment]  # str's method of that name is of no use here
+    def __new__(cls, text: str, format: str) -> Self:
+        drawing = super().__new__(cls, text)
+        drawing._format = format
+        return drawing
 
     def _repr_svg_(self) -> str | None:
-        return str(self) if self.format == "svg" else None
+        return str(self) if self._format == "svg" else None
 
 
 def draw(
@@ -162,8 +166,7 @@ def draw(
 
     ``ValueError`` where no tensor is on the tape; ``TypeError`` for anything but tensors.
     """
-    drawing = Drawing(_C._draw(tensors, None if params is None else dict(params), format, max_nodes))
-    drawing.format = format
+    drawing = Drawing(_C._draw(tensors, None if params is None else dict(params), format, max_nodes), format)
     if path is not None:
         Path(path).write_text(drawing, encoding="utf-8")
     return drawing

@@ -1,6 +1,5 @@
 """detect_anomaly: which operation gave a gradient that is no number, and where it was called."""
 
-import sys
 import threading
 
 import numpy as np
@@ -8,11 +7,6 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-
-
-def here(offset=0):
-    """Where this is called, or some lines off."""
-    return f"{__file__}:{sys._getframe(1).f_lineno + offset}"
 
 
 def leaf(*values, dtype="float32"):
@@ -42,16 +36,16 @@ def own_frames(text):
     return [line for line in text.splitlines() if __file__ in line or ".py:" not in line]
 
 
-def test_the_operation_the_gradient_and_the_line():
+def test_the_operation_the_gradient_and_the_line(at):
     x = leaf(0.0, 1.0, 0.0)
     with detect_anomaly():
-        y = take_log(x).sum()
+        y = take_log(x).sum()  # call
         error = raised(RuntimeError, y.backward)
     assert own_frames(str(error)) == [
         "[log] backward gave 2 infinite values of 3 (float32[3] on cpu) in the gradient of its input 0; the gradient "
         "that arrived was finite: look at the values of the forward call. The operation was",
         f"  called at {LOG}",
-        f"  from {here(-6)}, in test_the_operation_the_gradient_and_the_line",
+        f"  from {at('call')}, in test_the_operation_the_gradient_and_the_line",
     ]
     assert x.grad is None
 
@@ -78,7 +72,8 @@ def test_results_are_checked_on_request():
     with detect_anomaly(check_forward=True):
         error = raised(RuntimeError, lambda: take_log(x))
     assert own_frames(str(error))[:2] == [
-        "[log] forward gave 1 NaN value of 2 (float32[2] on cpu) in its output 0; look at the values it was called with",
+        "[log] forward gave 1 NaN value of 2 (float32[2] on cpu) in its output 0; look at the values it was called "
+        "with",
         f"  called at {LOG}",
     ]
 
@@ -103,20 +98,20 @@ class GivesNan(lm.PyLayer):
         return dy * float("nan")
 
 
-def test_an_exception_of_the_users_keeps_its_type():
+def test_an_exception_of_the_users_keeps_its_type(at):
     x = leaf(1.0)
     with detect_anomaly():
-        y = Fails.apply(x)
+        y = Fails.apply(x)  # call
         error = raised(KeyError, y.backward)
     assert error.args == ("mine",)
     note = error.__notes__[-1]
     assert own_frames(note) == [
         "raised in the backward of `Fails`, which was",
-        f"  called at {here(-6)}, in test_an_exception_of_the_users_keeps_its_type",
+        f"  called at {at('call')}, in test_an_exception_of_the_users_keeps_its_type",
     ]
 
 
-def test_an_error_of_the_library_gets_the_place_too():
+def test_an_error_of_the_library_gets_the_place_too(at):
     class WrongShape(lm.PyLayer):
         @staticmethod
         def forward(ctx, x):
@@ -128,36 +123,36 @@ def test_an_error_of_the_library_gets_the_place_too():
 
     x = leaf(1.0)
     with detect_anomaly():
-        y = WrongShape.apply(x)
+        y = WrongShape.apply(x)  # call
         error = raised(ValueError, y.backward)
     assert own_frames(str(error))[-2:] == [
         "raised in the backward of `WrongShape`, which was",
-        f"  called at {here(-4)}, in test_an_error_of_the_library_gets_the_place_too",
+        f"  called at {at('call')}, in test_an_error_of_the_library_gets_the_place_too",
     ]
 
 
-def test_a_layer_in_python_is_named():
+def test_a_layer_in_python_is_named(at):
     x = leaf(1.0)
     with detect_anomaly():
-        y = GivesNan.apply(x)
+        y = GivesNan.apply(x)  # call
         error = raised(RuntimeError, y.backward)
     assert str(error).startswith(
         "[GivesNan] backward gave 1 NaN value of 1 (float32[1] on cpu) in the gradient of its input 0; the gradient "
         "that "
-        f"arrived was finite: look at the values of the forward call. The operation was\n  called at {here(-4)}, in "
+        f"arrived was finite: look at the values of the forward call. The operation was\n  called at {at('call')}, in "
     )
 
 
-def test_the_parent_of_a_recorded_pass():
+def test_the_parent_of_a_recorded_pass(at):
     x = leaf(0.0)
     with detect_anomaly():
-        y = lm.pow(x, 1.5)
-        dy = lm.autograd.grad(y, x, create_graph=True)
+        y = lm.pow(x, 1.5)  # forward
+        dy = lm.autograd.grad(y, x, create_graph=True)  # recorded
         error = raised(RuntimeError, dy.backward)
     lines = own_frames(str(error))
-    at = lines.index("  recorded while the backward of `pow` ran, which was")
-    assert lines[at - 1] == f"  called at {here(-5)}, in test_the_parent_of_a_recorded_pass"
-    assert lines[at + 1] == f"    called at {here(-7)}, in test_the_parent_of_a_recorded_pass"
+    k = lines.index("  recorded while the backward of `pow` ran, which was")
+    assert lines[k - 1] == f"  called at {at('recorded')}, in test_the_parent_of_a_recorded_pass"
+    assert lines[k + 1] == f"    called at {at('forward')}, in test_the_parent_of_a_recorded_pass"
 
 
 def test_the_next_pass_starts_clean():

@@ -1,7 +1,6 @@
 """explain(): why there is no gradient, told as a whole, and the lines that trace() writes down."""
 
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -14,11 +13,6 @@ PLAIN = (
     " What is computed with plain values is not recorded: compute with tensors, or write a layer whose backward gives "
     "the gradient."
 )
-
-
-def here(offset=0):
-    """Where this is called, or some lines off."""
-    return f"{__file__}:{sys._getframe(1).f_lineno + offset}"
 
 
 def leaf(*values, dtype="float32"):
@@ -97,15 +91,15 @@ def test_a_gradient_that_was_cleared(clear):
     assert explain(x).startswith("x (float32[1] on cpu) has a gradient")
 
 
-def test_a_layer_that_gives_none():
+def test_a_layer_that_gives_none(at):
     a, b = leaf(1.0), leaf(2.0)
     with trace():
         c = b * 3
-        y = Half.apply(a, c)
-        y.backward()
+        y = Half.apply(a, c)  # half
+        y.backward()  # pass
     assert explain(b) == (
-        f"x (float32[1] on cpu) is a leaf that wants a gradient, but the last backward pass (called at {here(-3)}) "
-        f"brought it none: `Half` (called at {here(-5)}) gave no gradient (None) for its input 1, and x is reached "
+        f"x (float32[1] on cpu) is a leaf that wants a gradient, but the last backward pass (called at {at('pass')}) "
+        f"brought it none: `Half` (called at {at('half')}) gave no gradient (None) for its input 1, and x is reached "
         "through that input only. Return a gradient there if x is to have one."
     )
     (b * 2).backward()
@@ -123,12 +117,12 @@ def test_what_another_path_brings_is_not_missed():
 # Results of recorded operations
 
 
-def test_a_result_is_no_leaf():
+def test_a_result_is_no_leaf(at):
     x = leaf(1.0, 2.0)
     with trace():
-        y = x * x
+        y = x * x  # call
     assert explain(y) == (
-        f"x (float32[2] on cpu) is the result of `multiply` (called at {here(-2)}) and not a leaf: a backward pass "
+        f"x (float32[2] on cpu) is the result of `multiply` (called at {at('call')}) and not a leaf: a backward pass "
         "keeps gradients of leaves only. Call x.retain_grad() before backward(), or use lamella.autograd.grad()."
     )
     y.sum().backward()
@@ -181,11 +175,12 @@ def test_a_leaf_that_was_stopped():
     )
 
 
-def test_overwritten_in_place():
+def test_overwritten_in_place(at):
     y = leaf(1.0) * 2
-    y.fill_(0)
+    y.fill_(0)  # call
     assert explain(y) == (
-        f"x (float32[1] on cpu) was overwritten in place by `fill_` (called at {here(-2)}), and what was written is a "
+        f"x (float32[1] on cpu) was overwritten in place by `fill_` (called at {at('call')}), and what was written "
+        "is a "
         "constant. Write into a copy, x.clone(), where a gradient is to flow."
     )
 
@@ -229,25 +224,25 @@ def test_a_value_of_a_layers_forward():
 # Off the tape: what trace() writes down
 
 
-def test_the_chain_back_to_detach():
+def test_the_chain_back_to_detach(at):
     y = leaf(1.0)
     with trace():
-        c = y.detach()
-        d = 2 * c
-        x = lm.ones([1]) + d
+        c = y.detach()  # detach
+        d = 2 * c  # mul
+        x = lm.ones([1]) + d  # add
     assert explain(x) == (
-        f"x (float32[1] on cpu) was computed by `add` (called at {here(-2)}) from input 1, which was computed by "
-        f"`multiply` (called at {here(-4)}) from input 1, which left the tape at `detach` (called at {here(-6)}): "
+        f"x (float32[1] on cpu) was computed by `add` (called at {at('add')}) from input 1, which was computed by "
+        f"`multiply` (called at {at('mul')}) from input 1, which left the tape at `detach` (called at {at('detach')}): "
         "detach() gives a constant. Use the tensor itself where a gradient is to flow."
     )
 
 
-def test_no_grad_has_an_operation_and_a_line():
+def test_no_grad_has_an_operation_and_a_line(at):
     x = leaf(1.0)
     with trace(), lm.no_grad():
-        y = lm.exp(x)
+        y = lm.exp(x)  # call
     assert explain(y) == (
-        f"x (float32[1] on cpu) left the tape at `exp` (called at {here(-2)}): recording was off there, by no_grad() "
+        f"x (float32[1] on cpu) left the tape at `exp` (called at {at('call')}): recording was off there, by no_grad() "
         "or "
         "set_grad_enabled(False). Compute it outside of that scope, or under enable_grad()."
     )
@@ -278,17 +273,17 @@ def test_results_without_gradients(name, run, dtype):
     )
 
 
-def test_an_operation_without_a_gradient():
+def test_an_operation_without_a_gradient(at):
     x = leaf(1.5)
     with trace():
-        y = lm.floor_divide(x, 1.0)
+        y = lm.floor_divide(x, 1.0)  # call
     assert explain(y) == (
-        f"x (float32[1] on cpu) left the tape at `floor_divide` (called at {here(-2)}): it has no gradient. Use a "
+        f"x (float32[1] on cpu) left the tape at `floor_divide` (called at {at('call')}): it has no gradient. Use a "
         "differentiable operation in its place where a gradient is to flow."
     )
 
 
-def test_an_output_marked_non_differentiable():
+def test_an_output_marked_non_differentiable(at):
     class Marks(lm.PyLayer):
         @staticmethod
         def forward(ctx, x):
@@ -302,46 +297,46 @@ def test_an_output_marked_non_differentiable():
 
     x = leaf(1.0)
     with trace():
-        _, b = Marks.apply(x)
+        _, b = Marks.apply(x)  # call
     assert explain(b) == (
-        f"x (float32[1] on cpu) left the tape at `Marks` (called at {here(-2)}): the layer named this output in "
+        f"x (float32[1] on cpu) left the tape at `Marks` (called at {at('call')}): the layer named this output in "
         "mark_non_differentiable(). Take it out of there, and let the layer's backward give its gradient."
     )
 
 
-def test_through_numpy():
+def test_through_numpy(at):
     x = leaf(1.0)
     with trace():
-        a = x.detach().numpy()
-        y = lm.asarray(np.exp(a))
+        a = x.detach().numpy()  # out
+        y = lm.asarray(np.exp(a))  # back
     assert explain(y) == (
-        f"x (float32[1] on cpu) was made of plain values (a number, a list or an array) at {here(-2)}, after the "
+        f"x (float32[1] on cpu) was made of plain values (a number, a list or an array) at {at('back')}, after the "
         "values "
-        f"of a tensor that wants a gradient had been taken out (by numpy(), item() or the like) at {here(-4)}; that "
-        f"tensor left the tape at `detach` (called at {here(-5)}): detach() gives a constant. Use the tensor itself "
+        f"of a tensor that wants a gradient had been taken out (by numpy(), item() or the like) at {at('out')}; that "
+        f"tensor left the tape at `detach` (called at {at('out')}): detach() gives a constant. Use the tensor itself "
         f"where a gradient is to flow.{PLAIN}"
     )
 
 
-def test_through_item():
+def test_through_item(at):
     x = leaf(1.0)
     with trace():
-        number = x.item()
-        y = lm.tensor([number])
+        number = x.item()  # out
+        y = lm.tensor([number])  # back
     assert explain(y) == (
-        f"x (float32[1] on cpu) was made of plain values (a number, a list or an array) at {here(-2)}, after the "
+        f"x (float32[1] on cpu) was made of plain values (a number, a list or an array) at {at('back')}, after the "
         "values "
-        f"of a tensor that wants a gradient had been taken out (by numpy(), item() or the like) at {here(-4)}.{PLAIN}"
+        f"of a tensor that wants a gradient had been taken out (by numpy(), item() or the like) at {at('out')}.{PLAIN}"
     )
 
 
-def test_in_place_from_a_constant():
+def test_in_place_from_a_constant(at):
     x = leaf(1.0)
     with trace():
         y = x * 2
-        y.copy_(lm.ones([1]))
+        y.copy_(lm.ones([1]))  # call
     assert explain(y) == (
-        f"x (float32[1] on cpu) left the tape at `copy_` (called at {here(-2)}): a constant was written over it in "
+        f"x (float32[1] on cpu) left the tape at `copy_` (called at {at('call')}): a constant was written over it in "
         "place. Write into a copy, x.clone(), where a gradient is to flow."
     )
 
@@ -371,26 +366,26 @@ def test_a_long_chain_keeps_its_ends():
 # With the tensor that backward started from
 
 
-def test_the_path_from_a_result():
+def test_the_path_from_a_result(at):
     x, w = leaf(1.0), leaf(2.0)
     with trace():
-        h = x * w
-        y = lm.sum(lm.exp(h))
+        h = x * w  # h
+        y = lm.sum(lm.exp(h))  # y
     assert explain(x, of=y).startswith(
-        f"The tape leads from `of` to x (float32[1] on cpu) through `sum` (called at {here(-2)}), `exp` (called at "
-        f"{here(-3)}), `multiply` (called at {here(-5)}). x (float32[1] on cpu) is a leaf that wants a gradient"
+        f"The tape leads from `of` to x (float32[1] on cpu) through `sum` (called at {at('y')}), `exp` (called at "
+        f"{at('y')}), `multiply` (called at {at('h')}). x (float32[1] on cpu) is a leaf that wants a gradient"
     )
 
 
-def test_where_the_path_ends():
+def test_where_the_path_ends(at):
     x, w = leaf(1.0), leaf(2.0)
     with trace():
-        h = (x * 2).detach()
-        y = h * w
+        h = (x * 2).detach()  # h
+        y = h * w  # y
     assert explain(x, of=y) == (
         "The tape does not lead from `of` (float32[1] on cpu) to x (float32[1] on cpu): a backward pass from there "
         "brings it no gradient. The tape from `of` ends\n"
-        f"  at input 0 of `multiply` (called at {here(-4)}), which left the tape at `detach` (called at {here(-5)}): "
+        f"  at input 0 of `multiply` (called at {at('y')}), which left the tape at `detach` (called at {at('h')}): "
         "detach() gives a constant. Use the tensor itself where a gradient is to flow."
     )
     assert explain(x, of=w * 2) == (

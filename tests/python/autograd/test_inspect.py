@@ -1,7 +1,6 @@
 """draw(), counts of nodes, and what a node shows."""
 
 import gc
-import sys
 import threading
 import weakref
 import xml.etree.ElementTree as ET
@@ -10,11 +9,6 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import GraphStats, NodeCount, draw, graph_stats, live_nodes, saved_bytes, trace
-
-
-def here(offset=0):
-    """Where this is called, or some lines off."""
-    return f"{__file__}:{sys._getframe(1).f_lineno + offset}"
 
 
 def leaf(*values):
@@ -41,16 +35,16 @@ def stored(x):
 # draw
 
 
-def test_as_text():
+def test_as_text(at):
     x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with trace():
-        h = Cube.apply(x)
-        y = (h * w + h).sum()
+        h = Cube.apply(x)  # h
+        y = (h * w + h).sum()  # y
     assert draw(y, params={"x": x, "weight": w}, format="text") == (
-        f"sum  float32[]  {here(-2)}\n"
-        f"add  float32[2]  {here(-3)}\n"
-        f"├─ multiply  float32[2]  saves {2 * stored(x)} B  {here(-4)}\n"
-        f"│  ├─ #1 Cube  float32[2]  saves {stored(x)} B  {here(-6)}\n"
+        f"sum  float32[]  {at('y')}\n"
+        f"add  float32[2]  {at('y')}\n"
+        f"├─ multiply  float32[2]  saves {2 * stored(x)} B  {at('y')}\n"
+        f"│  ├─ #1 Cube  float32[2]  saves {stored(x)} B  {at('h')}\n"
         "│  │  leaf x  float32[2]\n"
         "│  └─ leaf weight  float32[2]\n"
         "└─ see #1\n"
@@ -65,11 +59,11 @@ def texts(svg):
     return [node.text for node in parse(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
-def test_as_svg(tmp_path):
+def test_as_svg(at, tmp_path):
     x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with trace():
-        y = (Cube.apply(x) * w).sum()
-    line = here(-1).rsplit("/", 1)[1]
+        y = (Cube.apply(x) * w).sum()  # y
+    line = at("y").rsplit("/", 1)[1]
     drawing = draw(y, params={"a<b&c": x}, path=tmp_path / "graph.svg")
     assert sorted(texts(drawing)) == sorted(
         [
@@ -197,7 +191,7 @@ def test_live_nodes_over_threads():
 # Nodes
 
 
-def test_what_a_node_shows():
+def test_what_a_node_shows(at):
     x = leaf(1.0, 2.0)
     y = Cube.apply(x)
     node = y.grad_fn
@@ -209,8 +203,8 @@ def test_what_a_node_shows():
     y.sum().backward()
     assert node.saved_tensors == ()
     with trace():
-        y = Cube.apply(x)
-    assert y.grad_fn.origin.splitlines()[0] == f"called at {here(-1)}, in test_what_a_node_shows"
+        y = Cube.apply(x)  # call
+    assert y.grad_fn.origin.splitlines()[0] == f"called at {at('call')}, in test_what_a_node_shows"
     for name in ("metadata", "saved_tensors", "sequence_nr", "origin"):
         with pytest.raises(AttributeError):
             setattr(node, name, 1)
