@@ -15,7 +15,7 @@ namespace {
 
 /// Nobody else can see this gradient's memory, and it is laid out as a fresh tensor.
 bool is_stealable(const Tensor& g) {
-  return g->use_count() == 1 && !g->hidden && g->storage->unique() && g.is_contiguous() && !peek_meta(g) &&
+  return g->use_count() == 1 && !g->hidden && g->storage->unique() && g.is_contiguous() && is_unplaced(g) &&
          !g->storage->deleter && (g->flags & TensorImpl::kTracked) == 0;
 }
 
@@ -112,7 +112,7 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
       continue;
     }
     // In place also where the user holds x.grad: it stays the same object from step to step.
-    const bool in_place = !is_grad_enabled() && !peek_meta(held) && !held->hidden && !incoming->hidden &&
+    const bool in_place = !is_grad_enabled() && is_unplaced(held) && !held->hidden && !incoming->hidden &&
                           held.dtype() == incoming.dtype() && is_writable(held);
     try {
       if (in_place) {

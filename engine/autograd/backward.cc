@@ -9,9 +9,11 @@
 #include <unordered_map>
 
 #include "engine/autograd/accumulate.h"
+#include "engine/autograd/batched_grads.h"
 #include "engine/autograd/hook_calls.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/pass_watch.h"
 #include "engine/autograd/primitives.h"
 #include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
@@ -254,7 +256,9 @@ class Pass {
     const bool leads_on = everything_ || target ||
                           std::ranges::any_of(node->edges(), [&](const Edge& e) { return e && needs(e.node.get()); });
     TensorList results;
-    if (any && leads_on) results = call(node, std::move(grads));
+    if (any && leads_on) {
+      results = watch_ ? watch_->call(*node, std::move(grads), call) : call(node, std::move(grads));
+    }
     if (!retain_graph_ && leads_on) node->release_saved();
     if (host_hooks().check_interrupt && (work >= kLongWork || ++since_check_ >= 64)) {
       since_check_ = 0;
@@ -266,7 +270,11 @@ class Pass {
       if (!edges[i]) continue;
       Node* const next = edges[i].node.get();
       if (!everything_ && !needs(next)) continue;
-      if (i < results.size() && results[i].defined()) deliver(edges[i], std::move(results[i]));
+      if (i < results.size() && results[i].defined()) {
+        deliver(edges[i], std::move(results[i]));
+      } else if (watch_) [[unlikely]] {
+        watch_->missed(*node, i);
+      }
       if (--scratch(next).dependencies == 0) push_ready(next);
     }
   }
@@ -274,6 +282,8 @@ class Pass {
   const std::uint64_t id_ = next_pass.fetch_add(1, std::memory_order_relaxed);
   const bool retain_graph_;
   const bool create_graph_;
+  /// Null outside of trace() and detect_anomaly.
+  const std::unique_ptr<PassWatch> watch_ = PassWatch::begin();
   int since_check_ = 0;
   std::vector<Root> roots_;
   bool everything_ = true;
@@ -388,38 +398,9 @@ Pass& running_pass(const char* op) {
   return *current_pass;
 }
 
-/// The gradients to begin with, each with its first axis hidden: to the pass they are single ones.
-class BatchedGrads {
- public:
-  BatchedGrads(std::span<const Tensor> outputs, std::span<const Tensor> grads) {
-    if (!primitives().hide_axis) fail<NotImplementedError>("[grad] is_grads_batched needs operators that map");
-    for (std::size_t i = 0; i < grads.size(); ++i) {
-      if (!grads[i].defined() || i >= outputs.size()) continue;
-      const Dims& shape = grads[i].shape();
-      if (shape.empty() || (size_ >= 0 && shape[0] != size_)) {
-        fail<ValueError>("[grad] with is_grads_batched every gradient has a first axis of the same size; gradient ", i,
-                         " is of shape ", shape);
-      }
-      size_ = shape[0];
-    }
-    if (size_ < 0) fail<ValueError>("[grad] is_grads_batched needs grad_outputs");
-    for (const Tensor& grad : grads) hidden_.push_back(grad.defined() ? primitives().hide_axis(grad, level_) : grad);
-    thread_state().batch_levels.push_back(level_);
-  }
-  ~BatchedGrads() { thread_state().batch_levels.pop_back(); }
-  BatchedGrads(const BatchedGrads&) = delete;
-  BatchedGrads& operator=(const BatchedGrads&) = delete;
-
-  std::span<const Tensor> hidden() const { return hidden_; }
-  Tensor shown(const Tensor& grad) const { return primitives().show_axis(grad, level_, size_); }
-
- private:
-  const std::uint64_t level_ = next_level();
-  std::int64_t size_ = -1;
-  std::vector<Tensor> hidden_;
-};
-
 }  // namespace
+
+bool is_in_pass() noexcept { return current_pass != nullptr; }
 
 bool is_needed(const Edge& edge) noexcept {
   if (!edge) return false;

@@ -60,6 +60,8 @@ inline std::vector<Tensor> grad(std::initializer_list<Tensor> outputs, std::init
   return grad(std::span(outputs.begin(), outputs.size()), std::span(inputs.begin(), inputs.size()), {}, options);
 }
 
+/// Whether a pass runs on this thread.
+bool is_in_pass() noexcept;
 /// Whether the pass that runs on this thread wants a gradient along `edge`; outside a pass, whether there is one.
 bool is_needed(const Edge& edge) noexcept;
 /// The number of the pass that runs on this thread, which no other has; 0 outside a pass.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/autograd/context.h"
+#include "engine/autograd/departure.h"
 #include "engine/autograd/once.h"
 #include "engine/autograd/recorder.h"
 #include "engine/autograd/selection.h"
@@ -186,18 +187,21 @@ std::vector<GradientEntry> to_entries(R&& result, const Context& ctx) {
   return entries;
 }
 
+/// What a call of the layer is called in messages; `ctx` says which of the operators it stands for.
+template <class Layer>
+std::string call_name(const Context& ctx) {
+  if constexpr (requires { Layer::name_of(ctx); }) {
+    if (ctx.tag) return Layer::name_of(ctx);
+  }
+  return layer_name<Layer>();
+}
+
 /// The node of a C++ layer.
 template <class Layer>
 class FunctionNode final : public Node {
  public:
   FunctionNode() : ctx(this) {}
-  std::string name() const override {
-    if constexpr (requires { Layer::name_of(ctx); }) {
-      return Layer::name_of(ctx);
-    } else {
-      return layer_name<Layer>();
-    }
-  }
+  std::string name() const override { return call_name<Layer>(ctx); }
   TensorList run(TensorList grads) override {
     if constexpr (checks_gradients<Layer>()) {
       prepare_gradients(ctx, grads);
@@ -304,6 +308,11 @@ class Function {
         autograd::for_each_tensor(result, [&](Tensor& y) {
           autograd::note_derived(inputs, y);
           autograd::track_result(inputs, y);
+        });
+      }
+      if (autograd::is_tracing()) [[unlikely]] {
+        autograd::for_each_tensor(result, [&](Tensor& y) {
+          if (y.defined()) autograd::note_departure(autograd::detail::call_name<Layer>(ctx), inputs, y);
         });
       }
       return result;

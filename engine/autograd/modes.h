@@ -49,6 +49,9 @@ inline void set_grad_enabled(bool enabled) noexcept { modes().grad_enabled = ena
 /// Whether this thread is in inference mode.
 inline bool is_inference_mode_enabled() noexcept { return modes().inference; }
 
+/// Whether this thread writes down where and why tensors leave the tape, and where nodes come from.
+inline bool is_tracing() noexcept { return (modes().interceptors & Modes::kTrace) != 0; }
+
 /// Sets recording for a scope.
 class GradMode {
  public:

@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "engine/autograd/modes.h"
+#include "engine/autograd/origin.h"
 #include "engine/core/small_blocks.h"
 
 namespace lamella {
@@ -19,7 +21,10 @@ namespace {
 autograd::NodeExtras::NodeExtras() = default;
 autograd::NodeExtras::~NodeExtras() = default;
 
-Node::Node() : sequence_(next_sequence++) {}
+Node::Node() : sequence_(next_sequence++) {
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_origin(*this);
+}
 
 Node::~Node() { delete extras_.load(std::memory_order_relaxed); }
 

@@ -6,6 +6,12 @@ namespace lamella::autograd {
 
 struct ViewGeometry;
 
+/// How many elements of a tensor are no finite numbers.
+struct NonFinite {
+  std::int64_t nan = 0;
+  std::int64_t inf = 0;
+};
+
 /// The few operations that a backward pass itself performs. The operator layer registers them: the engine names no
 /// operator.
 struct Primitives {
@@ -36,6 +42,8 @@ struct Primitives {
   Tensor (*show_axis)(const Tensor& x, std::uint64_t level, std::int64_t size) = nullptr;
   /// x summed over an axis that `level` hides; recorded.
   Tensor (*sum_hidden)(const Tensor& x, std::uint64_t level) = nullptr;
+  /// Counts the elements of x that are NaN and infinite; none for integers, and on meta. Never recorded.
+  NonFinite (*count_nonfinite)(const Tensor& x) = nullptr;
 };
 
 Primitives& primitives();

@@ -1,4 +1,5 @@
 #include "engine/autograd/backward.h"
+#include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/primitives.h"
 #include "ops/elementwise/elementwise.h"
@@ -186,6 +187,8 @@ Tensor apply(const ElementwiseOp& op, const Inputs&... inputs) {
   if (differentiable && autograd::should_record(operands)) return Elementwise::apply(&op, inputs...);
   Tensor out = compute(op, operands);
   if (differentiable) autograd::note_derived(operands, out);
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_departure(op.info->name, operands, out);
   return out;
 }
 

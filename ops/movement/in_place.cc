@@ -1,5 +1,6 @@
 #include "ops/movement/in_place.h"
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/recorder.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/formula.h"
@@ -70,6 +71,8 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
   if (tensor) {
     const Tensor* const inputs[] = {tensor};
     autograd::note_derived(inputs, x);
+    if (autograd::is_tracing()) [[unlikely]]
+      autograd::note_departure(op, inputs, x);
   }
   return x;
 }
@@ -127,6 +130,8 @@ Tensor CopyInPlace::call(const Tensor& x, const Operand& source) {
   mark_written(x, kOp);
   const Tensor* const inputs[] = {&from};
   autograd::note_derived(inputs, x);
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_departure(kOp, inputs, x);
   return x;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/recorder.h"
 #include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
@@ -178,6 +179,9 @@ PyObject* apply_unrecorded(const Layer& layer, const Call& call, const Inputs& i
   const std::span<Tensor* const> tensors = outputs.tensors();
   check_outputs(tensors, layer);
   autograd::finish_unrecorded(ctx, inputs.tensors, tensors, layer.dialect);
+  if (autograd::is_tracing()) [[unlikely]] {
+    for (const Tensor* y : tensors) autograd::note_departure(layer.type->tp_name, inputs.tensors, *y);
+  }
   return outputs.finish().release();
 }
 

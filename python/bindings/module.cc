@@ -12,6 +12,7 @@
 #include "python/bindings/generator_type.h"
 #include "python/bindings/hooks.h"
 #include "python/bindings/host.h"
+#include "python/bindings/inspect.h"
 #include "python/bindings/layer_type.h"
 #include "python/bindings/node_type.h"
 #include "python/bindings/operator_list.h"
@@ -54,6 +55,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, autograd_functions()));
   checked(PyModule_AddFunctions(module, transform_functions()));
   checked(PyModule_AddFunctions(module, hook_functions()));
+  checked(PyModule_AddFunctions(module, inspect_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));
   static PyMethodDef listing[] = {

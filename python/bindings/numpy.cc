@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "ops/movement/cast.h"
@@ -189,6 +190,8 @@ void leave_tape(const Tensor& x, const char* op) {
 void note_escape(const Tensor& x) {
   if (autograd::modes().in_forward && ((x->flags & TensorImpl::kDerived) || x.requires_grad()))
     autograd::modes().escaped = true;
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_escape_to_host(x);
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {

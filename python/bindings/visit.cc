@@ -1,5 +1,6 @@
 #include "python/bindings/visit.h"
 
+#include <any>
 #include <mutex>
 
 #include "engine/autograd/accumulate.h"
@@ -42,6 +43,20 @@ int visit_tensor_hooks(const std::shared_ptr<autograd::HookList>& hooks, visitpr
   return visit_hooks<PythonHook, PythonMemberHook>(hooks, visit, arg);
 }
 
+/// The dict that Node.metadata gives.
+int visit_metadata(const Node& node, visitproc visit, void* arg) {
+  autograd::NodeExtras* extras = node.extras();
+  if (!extras) return 0;
+  PyObject* dict = nullptr;
+  {
+    const std::lock_guard lock(extras->lock);
+    const auto* held = std::any_cast<SharedObject>(&extras->host_metadata);
+    if (held && held->use_count() == 1) dict = held->get();
+  }
+  Py_VISIT(dict);
+  return 0;
+}
+
 }  // namespace
 
 int visit_node(const Node& node, visitproc visit, void* arg) {
@@ -52,6 +67,7 @@ int visit_node(const Node& node, visitproc visit, void* arg) {
   if (const Context* context = node.context()) {
     if (const int stop = visit_packed(*context, visit, arg)) return stop;
   }
+  if (const int stop = visit_metadata(node, visit, arg)) return stop;
   const autograd::NodeExtras* extras = node.extras();
   if (!extras) return 0;
   if (const int stop = visit_hooks<PythonPreHook>(std::shared_ptr(extras->pre_hooks), visit, arg)) return stop;
