@@ -4,6 +4,7 @@
 #include <limits>
 #include <mutex>
 
+#include "engine/autograd/duals.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/primitives.h"
@@ -55,7 +56,7 @@ std::shared_ptr<HookList> AccumulateGrad::make_tensor_hooks() {
 }
 
 Tensor add_gradients(Tensor a, Tensor b) {
-  if (!is_grad_enabled()) {
+  if (!is_grad_enabled() && !duals_active()) {
     const bool alike = a.dtype() == b.dtype() && a.shape() == b.shape() && !a->hidden && !b->hidden;
     if (alike && is_stealable(a)) {
       primitives().add_in_place(a, b);
@@ -113,7 +114,8 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
     }
     // In place also where the user holds x.grad: it stays the same object from step to step.
     const bool in_place = !is_grad_enabled() && is_unplaced(held) && !held->hidden && !incoming->hidden &&
-                          held.dtype() == incoming.dtype() && is_writable(held);
+                          held.dtype() == incoming.dtype() && is_writable(held) &&
+                          !(duals_active() && is_dual(incoming));
     try {
       if (in_place) {
         primitives().add_in_place(held, incoming);

@@ -411,6 +411,9 @@ std::uint64_t current_pass_id() noexcept { return current_pass ? current_pass->i
 
 bool pass_is_for_all_leaves() noexcept { return current_pass && current_pass->is_for_all_leaves(); }
 
+OutsidePass::OutsidePass() noexcept : pass_(std::exchange(current_pass, nullptr)) {}
+OutsidePass::~OutsidePass() { current_pass = static_cast<Pass*>(pass_); }
+
 void queue_callback(std::function<void()> callback) {
   running_pass("queue_callback").callbacks().push_back(std::move(callback));
 }

@@ -68,6 +68,17 @@ bool is_needed(const Edge& edge) noexcept;
 std::uint64_t current_pass_id() noexcept;
 /// Whether the pass that runs on this thread is for all leaves, not for named inputs; false outside a pass.
 bool pass_is_for_all_leaves() noexcept;
+/// In this scope no pass counts as running on this thread: what is computed on the way is not its business.
+class OutsidePass {
+ public:
+  OutsidePass() noexcept;
+  ~OutsidePass();
+  OutsidePass(const OutsidePass&) = delete;
+  OutsidePass& operator=(const OutsidePass&) = delete;
+
+ private:
+  void* pass_;
+};
 /// Runs `callback` on this thread at the end of the pass that runs on it now, after all its nodes and in the modes that
 /// the pass was called in; those of a pass that fails are dropped. RuntimeError outside a pass.
 void queue_callback(std::function<void()> callback);

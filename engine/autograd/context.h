@@ -117,6 +117,8 @@ class Context {
     TensorList dirty;
     TensorList not_inplace;
     TensorList non_differentiable;
+    /// The levels of forward mode at which an input had a tangent.
+    SmallVector<std::uint64_t, 2> dual_levels;
     std::map<std::string, std::any> data;
   };
 

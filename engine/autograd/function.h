@@ -11,6 +11,7 @@
 
 #include "engine/autograd/context.h"
 #include "engine/autograd/departure.h"
+#include "engine/autograd/dual_rules.h"
 #include "engine/autograd/once.h"
 #include "engine/autograd/recorder.h"
 #include "engine/autograd/selection.h"
@@ -205,6 +206,7 @@ class FunctionNode final : public Node {
   TensorList run(TensorList grads) override {
     if constexpr (checks_gradients<Layer>()) {
       prepare_gradients(ctx, grads);
+      if (is_once_differentiable<Layer>() && duals_active()) refuse_once_dual(*this, grads);
       if (is_once_differentiable<Layer>() && is_grad_enabled()) return run_once(std::move(grads));
       const RecordedBackward scope(*this);
       return assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx));
@@ -240,6 +242,17 @@ class FunctionNode final : public Node {
   }
 };
 
+/// What forward returns for these arguments; void where it cannot be called with them.
+template <class Layer, class... Args>
+struct ForwardResult {
+  using type = void;
+};
+template <class Layer, class... Args>
+  requires requires(Context& ctx, Args&&... args) { Layer::forward(ctx, std::forward<Args>(args)...); }
+struct ForwardResult<Layer, Args...> {
+  using type = std::decay_t<decltype(Layer::forward(std::declval<Context&>(), std::declval<Args>()...))>;
+};
+
 }  // namespace autograd::detail
 
 /// Base of a differentiable operation with a gradient of its own.
@@ -257,16 +270,22 @@ class FunctionNode final : public Node {
 /// TensorList or std::vector<Tensor>), and returns one gradient for each tensor argument, or for each argument. Wrong
 /// counts and shapes are a ValueError when it runs. A layer whose backward is not made of differentiable operators
 /// declares `static constexpr bool kOnceDifferentiable = true;`, and a second derivative is a RuntimeError.
+///
+/// Forward mode (forward_ad.h) is derived from backward. A layer may know better: `static R jvp(Context&, const Tensor&
+/// tangent, ...)` takes a tangent for each tensor of the call, in order (or one TensorList; zeros for what has none,
+/// undefined after set_materialize_grads(false)), sees what forward saved, and returns one for each output tensor. Or
+/// the layer declares `static constexpr bool kLinear = true;`, which says that it is linear in all its tensors
+/// together, or `kMultilinear`, that it is in each of them: forward is then all that is needed.
 template <class Layer>
 class Function {
  public:
   /// Runs forward on `args` and records the call where an input wants a gradient.
   template <class... Args>
-  static auto apply(Args&&... args) {
+  static typename autograd::detail::ForwardResult<Layer, Args...>::type apply(Args&&... args) {
     static_assert(
         requires(Context& ctx) { Layer::forward(ctx, std::forward<Args>(args)...); },
         "the layer needs `static R forward(Context&, ...)` that can be called with the arguments given to apply");
-    using Result = std::decay_t<decltype(Layer::forward(std::declval<Context&>(), std::forward<Args>(args)...))>;
+    using Result = typename autograd::detail::ForwardResult<Layer, Args...>::type;
     static_assert(
         autograd::kHoldsTensors<Result>,
         "forward must return at least one tensor: a Tensor, or a tuple, array, vector or plain struct that holds one");
@@ -295,6 +314,12 @@ class Function {
     constexpr bool kMoves = ((autograd::kHoldsTensors<Args> && !std::is_lvalue_reference_v<Args>) || ...);
     const bool recording = autograd::should_record(inputs);
     if (kMoves || (kChecked && recording)) hold_inputs();
+    if (autograd::duals_active()) [[unlikely]] {
+      if (autograd::DualCall duals(inputs); duals) {
+        hold_inputs();
+        return apply_dual<Result>(duals, recording, inputs, std::forward<Args>(args)...);
+      }
+    }
 
     if (!recording) {
       Context ctx;
@@ -342,6 +367,60 @@ class Function {
   template <class Result, class... Args>
   static Result apply_selected(Args&&... args) {
     return apply(std::forward<Args>(args)...);
+  }
+
+  /// The same for inputs with tangents: gives the outputs theirs.
+  template <class Result, class Inputs, class... Args>
+  static Result apply_dual(autograd::DualCall& duals, bool recording, const Inputs& inputs, Args&&... args) {
+    namespace detail = autograd::detail;
+    if constexpr (detail::is_linear<Layer>() || detail::is_multilinear<Layer>()) {
+      // Forward may move its arguments away.
+      const std::tuple<detail::Substitute<Args&&>...> kept(args...);
+      Result result = [&]() -> Result {
+        const autograd::HideLevels hide;
+        return apply(std::forward<Args>(args)...);
+      }();
+      const SmallVector<Tensor*, 4> outputs = outputs_of(result);
+      autograd::track_dual_views(inputs, outputs);
+      duals.finish(nullptr, nullptr, outputs, [&](const TensorList& tangents) {
+        return std::apply(
+            [&](const auto&... argument) { return detail::linear_tangents<Layer>(tangents, argument...); }, kept);
+      });
+      return result;
+    } else {
+      constexpr bool kChecked = detail::checks_gradients<Layer>();
+      auto* raw = new detail::FunctionNode<Layer>;
+      const Ref<Node> node = Ref<Node>::adopt(raw);
+      autograd::connect_inputs(*node, inputs);
+      duals.connect_inputs(*node);
+      if constexpr (kChecked) {
+        describe_arguments(raw->ctx, args...);
+        raw->ctx.created_at = current_source_line();
+        for (const Tensor* x : inputs) raw->ctx.input_metas.emplace_back(*x);
+      }
+      Result result = [&]() -> Result {
+        const autograd::HideLevels hide;
+        return run_forward(raw->ctx, true, std::forward<Args>(args)...);
+      }();
+      const SmallVector<Tensor*, 4> outputs = outputs_of(result);
+      if constexpr (kChecked) {
+        check_outputs(outputs);
+        for (const Tensor* y : outputs) raw->ctx.output_metas.emplace_back(*y);
+      }
+      duals.connect_outputs(node, raw->ctx, recording, inputs, outputs);
+      if constexpr (!kChecked) autograd::track_dual_views(inputs, outputs);
+      duals.finish(raw, &raw->ctx, outputs, [&](TensorList tangents) -> TensorList {
+        if constexpr (detail::has_jvp<Layer>()) {
+          if constexpr (kChecked) tangents = duals.prepare(raw->ctx, std::move(tangents));
+          return autograd::conform_tangents(*node, outputs, detail::call_jvp<Layer>(*node, raw->ctx, tangents));
+        } else if constexpr (detail::is_once_differentiable<Layer>()) {
+          autograd::fail_no_jvp(*node);
+        } else {
+          return duals.transpose(*node, outputs, tangents);
+        }
+      });
+      return result;
+    }
   }
 
   static void check_outputs(const SmallVector<Tensor*, 4>& outputs) {

@@ -14,10 +14,13 @@ namespace lamella::autograd {
 struct Departure;
 struct Missed;
 
-/// The derivative of a tensor along the direction of one call of jvp.
+/// The derivative of a tensor along the direction of one level of forward mode; see Note [Duals] in duals.h.
 struct Tangent {
   std::uint64_t level = 0;
-  Tensor value;
+  /// Shared by aliases, emptied when the level ends; null for a tensor that has none although its base has.
+  std::shared_ptr<Tensor> value;
+  /// How many writes in place have moved this tangent; for a view, of those into its base, how many it has seen.
+  std::uint32_t writes = 0;
 };
 
 /// The gradient that retain_grad() keeps. It is the tensor's; the node that fills it refers to it weakly.

@@ -101,6 +101,7 @@ class Node {
   /// Grows with every node that a thread records; passes run larger ones first.
   std::uint64_t sequence() const noexcept { return sequence_; }
   void add_edge(Edge edge) { edges_.push_back(std::move(edge)); }
+  void set_edge(std::size_t i, Edge edge) { edges_[i] = std::move(edge); }
   void set_output_count(std::uint32_t count) noexcept { output_count_ = count; }
 
   /// The context of a layer's call; null for nodes that have none.

@@ -29,6 +29,8 @@ struct Primitives {
   Tensor (*sum_to)(const Tensor& x, DimsView shape) = nullptr;
   /// A contiguous copy, recorded.
   Tensor (*clone)(const Tensor& x) = nullptr;
+  /// Whether an element differs from 0; never recorded.
+  bool (*any_nonzero)(const Tensor& x) = nullptr;
   /// The part of x, which has the base's shape and any strides, that lies where the view does in the base; recorded.
   Tensor (*take_view)(const Tensor& x, const ViewGeometry& geometry) = nullptr;
   /// x, which has the view's shape, in a tensor of the base's shape that is 0 elsewhere; what falls on one element of

@@ -53,16 +53,17 @@ bool repeats_elements(const TensorImpl& x) {
   return false;
 }
 
-/// RuntimeError where a recorded write into x's memory would leave some tensor with a wrong gradient.
-void refuse_in_place(std::string_view who, const Tensor& x) {
+/// RuntimeError where a write into x's memory that is recorded, or that moves tangents, would leave some tensor with a
+/// wrong derivative.
+void refuse_in_place(std::string_view who, const Tensor& x, bool recorded = true) {
   const bool tracked = (x->flags & TensorImpl::kTracked) != 0;
-  if (is_leaf_with_gradient(get_meta(x)) ||
-      (tracked && is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire)))) {
+  if (recorded && (is_leaf_with_gradient(get_meta(x)) ||
+                   (tracked && is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire))))) {
     fail<RuntimeError>("[", who, "] a ", tracked ? "view of a leaf" : "leaf",
                        " tensor that wants a gradient cannot be changed in place while gradients are recorded; use "
                        "no_grad() or work on a copy (clone())");
   }
-  if (x->flags & TensorImpl::kInference) {
+  if (recorded && (x->flags & TensorImpl::kInference)) {
     fail<RuntimeError>(
         "[", who,
         "] a tensor made in inference_mode cannot take part in a recorded operation; work on a copy made "
@@ -115,7 +116,8 @@ const char* interned(const std::string& name) {
 }
 
 /// Checks what mark_dirty was told, and counts the writes.
-void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
+void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
+                  bool recorded) {
   const Context::Extras* extras = ctx.peek_extras();
   if (!extras || extras->dirty.empty()) return;
   const std::string who = ctx.node() ? ctx.node()->name() : "mark_dirty";
@@ -126,7 +128,7 @@ void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std
           "[", who,
           "] an input that was marked dirty must be returned: its gradient flows through the layer from there");
     }
-    if (ctx.node()) refuse_in_place(who, x);
+    if (ctx.node()) refuse_in_place(who, x, recorded);
   }
   for (const Tensor& x : extras->dirty) mark_written(x, interned(who));
 }
@@ -146,7 +148,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
   if (tracing) [[unlikely]]
     note_call(*node, inputs, outputs);
   const Context::Extras* extras = ctx.peek_extras();
-  settle_dirty(ctx, inputs, outputs);
+  settle_dirty(ctx, inputs, outputs, true);
   const auto is_differentiable_output = [&](const Tensor& y) {
     return (is_differentiable(y.dtype()) || dialect.integer_outputs) &&
            !(extras && contains(extras->non_differentiable, y));
@@ -230,8 +232,14 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
 void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
                        const Dialect& dialect) {
   ctx.end_forward();
-  settle_dirty(ctx, inputs, outputs);
+  settle_dirty(ctx, inputs, outputs, false);
   const Context::Extras* extras = ctx.peek_extras();
+  if (extras) {
+    // A call that only forward mode looks at reads in its jvp what forward saved.
+    for (SavedTensor& saved : ctx.saved()) {
+      if (saved.tensor().defined() && contains(extras->dirty, saved.tensor())) saved.refresh_version();
+    }
+  }
   for (Tensor* y : outputs) {
     const bool constant = extras && contains(extras->non_differentiable, *y);
     const bool input = is_input(inputs, *y);
@@ -243,19 +251,26 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
 }
 
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other) {
-  if (!is_grad_enabled()) return false;
-  const bool wanted = wants_gradient(x) || ((x->flags & TensorImpl::kTracked) != 0 &&
-                                            is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire)));
-  if (!wanted && !(other.defined() && wants_gradient(other) && is_differentiable(x.dtype()))) return false;
-  refuse_in_place(op, x);
+  const bool takes_other = other.defined() && is_differentiable(x.dtype());
+  const bool dual = duals_active() && (is_dual(x) || (takes_other && is_dual(other)));
+  const bool recorded = is_grad_enabled() && (wants_gradient(x) ||
+                                              ((x->flags & TensorImpl::kTracked) != 0 &&
+                                               is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire))) ||
+                                              (takes_other && wants_gradient(other)));
+  if (!recorded && !dual) return false;
+  refuse_in_place(op, x, recorded);
   return true;
 }
 
 void take_place(const Tensor& x, const Tensor& result) {
-  Edge edge = result.defined() ? gradient_edge(result) : Edge();
-  if (!edge && is_tracing()) [[unlikely]]
-    note_overwritten(x);
-  rebase_history(x, std::move(edge));
+  if (is_grad_enabled()) {
+    Edge edge = result.defined() ? gradient_edge(result) : Edge();
+    if (!edge && is_tracing()) [[unlikely]]
+      note_overwritten(x);
+    rebase_history(x, std::move(edge));
+  }
+  if (duals_active()) [[unlikely]]
+    move_tangents(x, result);
 }
 
 void track_unrecorded(std::span<const Tensor* const> inputs, const Tensor& y) {

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "engine/autograd/accumulate.h"
+#include "engine/autograd/duals.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/saved_tensor_hooks.h"
@@ -21,6 +22,7 @@ Tensor output_of(const Tensor& x, Node& owner, std::uint32_t output_nr) {
   AutogradMeta& meta = make_meta(output);
   meta.grad_fn = Ref<Node>::share(&owner);
   meta.output_nr = output_nr;
+  if (duals_active()) share_tangents(x, output);
   return output;
 }
 

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "engine/autograd/duals.h"
 #include "engine/autograd/hook_calls.h"
 #include "engine/autograd/primitives.h"
 #include "engine/core/error.h"
@@ -43,8 +44,6 @@ class OverwriteNode final : public Node {
   ViewGeometry geometry_;
 };
 
-Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>::share(view->base)); }
-
 /// Serializes what is rare: threads that find the same view out of date.
 std::mutex& refresh_mutex() {
   static std::mutex mutex;
@@ -69,13 +68,17 @@ ViewGeometry::ViewGeometry(const Tensor& base, const Tensor& view)
   offset = (view->data - base->data) / static_cast<std::int64_t>(item_size(base.dtype()));
 }
 
-void track_view(const Tensor& x, const Tensor& view) {
-  if (!is_grad_enabled() || (view->flags & TensorImpl::kTracked)) return;
+Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>::share(view->base)); }
+
+void track_view(const Tensor& x, const Tensor& view, bool always) {
+  if ((!is_grad_enabled() && !always) || (view->flags & TensorImpl::kTracked)) return;
   TensorImpl* const base = x->flags & TensorImpl::kTracked ? x->base : x.impl();
   base->retain();
   view->base = base;
   view->history.store(view->storage->history.load(std::memory_order_acquire), std::memory_order_release);
   view->flags |= TensorImpl::kTracked;
+  if (duals_active()) [[unlikely]]
+    note_dual_writes(base_of(view), view);
 }
 
 void refresh_view(const Tensor& view) {

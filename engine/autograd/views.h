@@ -18,8 +18,11 @@ struct ViewGeometry {
   ViewGeometry(const Tensor& base, const Tensor& view);
 };
 
-/// Makes `view`, an alias of x that nobody else holds yet, a tracked view where recording is on. See Note [Views].
-void track_view(const Tensor& x, const Tensor& view);
+/// Makes `view`, an alias of x that nobody else holds yet, a tracked view where recording is on, or `always`. See Note
+/// [Views].
+void track_view(const Tensor& x, const Tensor& view, bool always = false);
+/// The tensor whose memory a tracked view shows.
+Tensor base_of(const Tensor& view);
 
 /// Gives x, whose memory now holds other values, the place on the tape that `edge` leads to (an empty one stands for a
 /// constant); where x is a tracked view, its base's place follows.

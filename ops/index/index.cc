@@ -254,6 +254,11 @@ struct SetItemFn : Function<SetItemFn> {
     }
     return grads;
   }
+  static Tensor jvp(Context& ctx, const Tensor& dx, const Tensor& dvalue) {
+    const Tensor result = clone(dx);
+    set_index(result, ctx.state<std::shared_ptr<const Assignment>>()->items, dvalue);
+    return result;
+  }
 };
 
 }  // namespace

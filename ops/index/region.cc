@@ -44,6 +44,7 @@ Region::Axis read_integer(std::int64_t index, std::int64_t source, std::int64_t 
 /// The same region of another tensor of the given shape, which is zero elsewhere: the gradient of a slice.
 struct PlaceFn : Function<PlaceFn> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "place";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Region* region, const Dims* shape) {
@@ -57,6 +58,7 @@ struct PlaceFn : Function<PlaceFn> {
 
 struct SliceFn : Function<SliceFn> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "slice";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Region* region) {

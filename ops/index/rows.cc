@@ -74,6 +74,7 @@ void scatter_cpu(const Tensor& x, const Tensor& rows, const Tensor& out) {
 
 struct GatherFn : Function<GatherFn> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "gather_rows";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& rows) {
@@ -100,6 +101,7 @@ struct GatherFn : Function<GatherFn> {
 
 struct ScatterFn : Function<ScatterFn> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "scatter_rows";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& rows, std::int64_t count) {

@@ -15,6 +15,7 @@ namespace {
 /// Both have at least two axes, one dtype, and fitting inner sizes.
 struct MatmulLayer : Function<MatmulLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kMultilinear = true;
   static constexpr std::string_view name = "matmul";
 
   static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b) {

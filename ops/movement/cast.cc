@@ -10,6 +10,7 @@ namespace {
 /// A contiguous copy in `dtype`; the gradient is cast back.
 struct CastLayer : Function<CastLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "cast";
 
   static Tensor forward(Context& ctx, const Tensor& x, DType dtype) {
@@ -23,6 +24,7 @@ struct CastLayer : Function<CastLayer> {
 
 struct CloneLayer : Function<CloneLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "clone";
 
   static Tensor forward(Context&, const Tensor& x) {
@@ -35,6 +37,7 @@ struct CloneLayer : Function<CloneLayer> {
 
 struct ToDeviceLayer : Function<ToDeviceLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "to_device";
 
   static Tensor forward(Context& ctx, const Tensor& x, Device device) {

@@ -155,7 +155,7 @@ Tensor MaskedFillInPlace::call(const Tensor& x, const Tensor& mask, const Operan
     }
   }
   const bool recorded = autograd::records_in_place(kOp, x, tensor ? *tensor : Tensor());
-  const autograd::GradMode mode(recorded);
+  const autograd::GradMode mode(recorded && autograd::is_grad_enabled());
   const Tensor result = where(mask, value, x);
   check_result(x, result.dtype(), kOp);
   const Tensor kept = cast(result, x.dtype());

@@ -2,10 +2,12 @@
 
 #include "engine/autograd/backward.h"
 #include "engine/autograd/function.h"
+#include "ops/elementwise/arithmetic.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/product.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/sum.h"
+#include "ops/shape/broadcast.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
@@ -35,6 +37,18 @@ struct LinearLayer : Function<LinearLayer> {
     if (autograd::is_needed(edges[1])) grads[1] = matmul(matrix_transpose(dy), x);
     if (edges.size() > 2 && autograd::is_needed(edges[2])) grads[2] = sum(dy, 0);
     return grads;
+  }
+  /// dx @ weight.T + x @ dweight.T + dbias
+  static Tensor jvp(Context& ctx, const TensorList& tangents) {
+    const auto [x, weight] = ctx.saved_tensors<2>();
+    const std::optional<Tensor> bias =
+        tangents.size() > 2 && tangents[2].defined() ? std::optional(tangents[2]) : std::nullopt;
+    if (!tangents[1].defined()) {
+      return tangents[0].defined() ? linear(tangents[0], weight, bias)
+                                   : broadcast_to(*bias, Dims{x.size(0), weight.size(0)});
+    }
+    const Tensor by_weight = linear(x, tangents[1], bias);
+    return tangents[0].defined() ? add(linear(tangents[0], weight), by_weight) : by_weight;
   }
 };
 

@@ -99,12 +99,19 @@ struct SoftmaxFn : Function<SoftmaxFn<kLog>> {
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const auto [y] = ctx.saved_tensors<1>();
-    if (!autograd::is_grad_enabled()) return run_backward(y, dy, kLog, name);
+    const Tensor operands[] = {y, dy};
+    if (!autograd::is_grad_enabled() && !autograd::any_dual(operands)) return run_backward(y, dy, kLog, name);
     if constexpr (kLog) {
       return dy - exp(y) * sum(dy, -1, true);
     } else {
       return y * (dy - sum(dy * y, -1, true));
     }
+  }
+  /// The Jacobian of softmax is symmetric; that of its logarithm gives dx - sum(exp(y) dx).
+  static Tensor jvp(Context& ctx, const Tensor& dx) {
+    if constexpr (!kLog) return backward(ctx, dx);
+    const auto [y] = ctx.saved_tensors<1>();
+    return dx - sum(exp(y) * dx, -1, true);
   }
 };
 

@@ -27,17 +27,33 @@ struct ExtremumLayer : Function<ExtremumLayer> {
     if (ctx.recording()) {
       ctx.save_for_backward(x, y);
       remember_axes(ctx, x, axes);
+      ctx.output_metas.emplace_back(y);
     }
     return y;
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
-    const auto [x, y] = ctx.saved_tensors<2>();
-    const Tensor chosen = cast(equal(x, with_reduced_axes(ctx, y)), dy.dtype());
+    const auto [chosen, count] = choice(ctx);
+    return multiply(chosen, divide(with_reduced_axes(ctx, dy), count));
+  }
+  static Tensor jvp(Context& ctx, const Tensor& dx) {
+    const auto [chosen, count] = choice(ctx);
+    const Tensor mean = divide(sum(multiply(chosen, dx), reduced_axes(ctx), true), count);
+    return reshape(mean, ctx.output_metas[0].shape);
+  }
+
+ private:
+  static Dims reduced_axes(const Context& ctx) {
     Dims axes;
-    for (std::size_t i = 0; i < x.ndim(); ++i) {
-      if (ctx.input_metas[1].shape[i] != x.shape()[i]) axes.push_back(static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < ctx.input_metas[0].shape.size(); ++i) {
+      if (ctx.input_metas[1].shape[i] != ctx.input_metas[0].shape[i]) axes.push_back(static_cast<std::int64_t>(i));
     }
-    return multiply(chosen, divide(with_reduced_axes(ctx, dy), sum(chosen, axes, true)));
+    return axes;
+  }
+  /// 1 where an element equals the extremum and 0 elsewhere, and how many do.
+  static std::pair<Tensor, Tensor> choice(const Context& ctx) {
+    const auto [x, y] = ctx.saved_tensors<2>();
+    const Tensor chosen = cast(equal(x, with_reduced_axes(ctx, y)), x.dtype());
+    return {chosen, sum(chosen, reduced_axes(ctx), true)};
   }
 };
 

@@ -28,6 +28,7 @@ struct Parts {
 /// All inputs have one dtype and fit. Each gradient is the input's part of dy, as a view.
 struct ConcatLayer : Function<ConcatLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "concat";
 
   static Tensor forward(Context& ctx, const std::vector<Tensor>& arrays, std::size_t axis) {
@@ -61,6 +62,7 @@ struct ConcatLayer : Function<ConcatLayer> {
 /// One node for all parts, whose gradients are joined again.
 struct SplitLayer : Function<SplitLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "split";
 
   static std::vector<Tensor> forward(Context& ctx, const Tensor& x, const Dims& sizes, std::size_t axis) {

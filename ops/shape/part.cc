@@ -42,6 +42,7 @@ Dims distinct_shape(const ViewGeometry& geometry) {
 
 struct TakeFn : Function<TakeFn> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "take_view";
 
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
@@ -56,6 +57,7 @@ struct TakeFn : Function<TakeFn> {
 
 struct PlaceFn : Function<PlaceFn> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "place_view";
 
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
@@ -70,6 +72,7 @@ struct PlaceFn : Function<PlaceFn> {
 
 struct ClearFn : Function<ClearFn> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "clear_view";
 
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {

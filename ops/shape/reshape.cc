@@ -36,6 +36,7 @@ Dims complete_shape(const Tensor& x, const Dims& shape) {
 /// shape again.
 struct ReshapeLayer : Function<ReshapeLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "reshape";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& shape) {

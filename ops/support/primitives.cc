@@ -51,6 +51,11 @@ autograd::NonFinite count_nonfinite(const Tensor& x) {
       .to_device = [](const Tensor& x, Device device) { return to_device(x, device); },
       .sum_to = [](const Tensor& x, DimsView shape) { return sum_to(x, Dims(shape)); },
       .clone = [](const Tensor& x) { return clone(x); },
+      .any_nonzero =
+          [](const Tensor& x) {
+            const autograd::NoGrad no_grad;
+            return *to_device(any(x.detach()), kCPU).data<bool>();
+          },
       .take_view = take_view,
       .place_view = place_view,
       .clear_view = clear_view,

@@ -136,13 +136,17 @@ void check_outputs(std::span<Tensor* const> outputs, const Layer& layer) {
   if (outputs.empty()) fail<ValueError>("[", layer.type->tp_name, "] forward returned no tensor");
 }
 
-PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs) {
+/// `duals` is null for a call whose inputs have no tangents; one that is not recorded has some.
+PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs, autograd::DualCall* duals = nullptr) {
+  const bool recording = !duals || autograd::should_record(inputs.tensors);
   const PyRef context = PyRef::adopt(new_context(nullptr));
   auto* raw = new PyLayerNode(layer.type, context.get(), layer.dialect);
   const Ref<Node> node = Ref<Node>::adopt(raw);
   reinterpret_cast<ContextObject*>(context.get())->context = &raw->ctx;
   // Edges first: needs_input_grad is answered in forward, and the inputs may change in place there.
   autograd::connect_inputs(*node, inputs.tensors);
+  if (duals) [[unlikely]]
+    duals->connect_inputs(*node);
   raw->ctx.created_at = current_source_line();
   raw->ctx.arguments.assign(inputs.arguments.begin(), inputs.arguments.end());
   for (const Tensor* x : inputs.tensors) raw->ctx.input_metas.emplace_back(*x);
@@ -159,7 +163,13 @@ PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs) {
   const std::span<Tensor* const> tensors = outputs.tensors();
   check_outputs(tensors, layer);
   for (const Tensor* y : tensors) raw->ctx.output_metas.emplace_back(*y);
-  autograd::connect_outputs(node, raw->ctx, inputs.tensors, tensors, layer.dialect);
+  if (duals) [[unlikely]] {
+    duals->connect_outputs(node, raw->ctx, recording, inputs.tensors, tensors, layer.dialect);
+    duals->finish(raw, &raw->ctx, tensors,
+                  [&](const TensorList& tangents) { return raw->tangents(*duals, tensors, tangents); });
+  } else {
+    autograd::connect_outputs(node, raw->ctx, inputs.tensors, tensors, layer.dialect);
+  }
   return outputs.finish().release();
 }
 
@@ -193,6 +203,9 @@ PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
     const Layer layer(type, info);
     Inputs inputs(call, info);
     const auto compute = [&] {
+      if (autograd::duals_active()) [[unlikely]] {
+        if (autograd::DualCall duals(inputs.tensors); duals) return apply_recorded(layer, call, inputs, &duals);
+      }
       return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
                                                      : apply_unrecorded(layer, call, inputs);
     };
@@ -213,6 +226,11 @@ PyObject* undefined_backward(PyObject*, PyObject*, PyObject*) {
   return nullptr;
 }
 
+PyObject* undefined_jvp(PyObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_NotImplementedError, "[PyLayer] the layer defines no jvp");
+  return nullptr;
+}
+
 PyMethodDef methods[] = {
     {"apply", as_c_function(apply), METH_CLASS | METH_FASTCALL | METH_KEYWORDS,
      "apply($type, /, *args, **kwargs)\n--\n\n"
@@ -221,6 +239,13 @@ PyMethodDef methods[] = {
      "forward(ctx, *args, **kwargs)\n--\n\nComputes the layer. A subclass defines it."},
     {"backward", as_c_function(undefined_backward), METH_STATIC | METH_VARARGS | METH_KEYWORDS,
      "backward(ctx, *grads)\n--\n\nThe gradients of the inputs, given those of the outputs. A subclass defines it."},
+    {"jvp", as_c_function(undefined_jvp), METH_STATIC | METH_VARARGS | METH_KEYWORDS,
+     "jvp(ctx, *tangents)\n--\n\nThe tangents of the outputs, given one for each argument of forward: None for what is "
+     "no tensor, zeros for a\n"
+     "tensor without one (None after ctx.set_materialize_grads(False)). A subclass may define it; otherwise forward "
+     "mode "
+     "is\n"
+     "derived from backward."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -56,6 +56,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, transform_functions()));
   checked(PyModule_AddFunctions(module, hook_functions()));
   checked(PyModule_AddFunctions(module, inspect_functions()));
+  checked(PyModule_AddFunctions(module, forward_ad_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));
   static PyMethodDef listing[] = {

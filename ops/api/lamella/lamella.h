@@ -4,6 +4,7 @@
 
 #include "engine/autograd/backward.h"
 #include "engine/autograd/checkpoint.h"
+#include "engine/autograd/forward_ad.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/saved_tensor_hooks.h"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from . import _graph as graph
-from ._C import (
+from .. import _graph as graph
+from .._C import (
     HookHandle,
     Node,
     PyLayer,
@@ -23,8 +23,8 @@ from ._C import (
     register_multi_grad_hook,
     set_grad_enabled,
 )
-from ._checkpoint import CheckpointPolicy, checkpoint, checkpoint_sequential
-from ._inspect import (
+from .._checkpoint import CheckpointPolicy, checkpoint, checkpoint_sequential
+from .._inspect import (
     Drawing,
     GraphStats,
     NodeCount,
@@ -37,8 +37,8 @@ from ._inspect import (
     set_detect_anomaly,
     trace,
 )
-from ._saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
-from ._transforms import (
+from .._saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+from .._transforms import (
     GradcheckError,
     LayerCheckError,
     LayerReport,
@@ -53,6 +53,8 @@ from ._transforms import (
     vhp,
     vjp,
 )
+from . import forward_ad
+from ._forward_mode import jacfwd, jvp, linearize
 
 __all__ = [
     "CheckpointPolicy",
@@ -76,6 +78,7 @@ __all__ = [
     "draw",
     "enable_grad",
     "explain",
+    "forward_ad",
     "functional_call",
     "grad",
     "gradcheck",
@@ -88,8 +91,11 @@ __all__ = [
     "is_anomaly_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "jacfwd",
     "jacobian",
     "jacrev",
+    "jvp",
+    "linearize",
     "live_nodes",
     "no_grad",
     "once_differentiable",
