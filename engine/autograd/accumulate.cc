@@ -16,7 +16,7 @@ namespace {
 
 /// Nobody else can see this gradient's memory, and it is laid out as a fresh tensor.
 bool is_stealable(const Tensor& g) {
-  return g->use_count() == 1 && !g->hidden && g->storage->unique() && g.is_contiguous() && !peek_meta(g) &&
+  return g->use_count() == 1 && !g->hidden && g->storage->unique() && g.is_contiguous() && is_unplaced(g) &&
          !g->storage->deleter && (g->flags & TensorImpl::kTracked) == 0;
 }
 
@@ -115,7 +115,7 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
       continue;
     }
     // In place also where the user holds x.grad: it stays the same object from step to step.
-    const bool in_place = !is_grad_enabled() && !peek_meta(held) && !held->hidden && !incoming->hidden &&
+    const bool in_place = !is_grad_enabled() && is_unplaced(held) && !held->hidden && !incoming->hidden &&
                           held.dtype() == incoming.dtype() && is_writable(held) &&
                           !(duals_active() && is_dual(incoming));
     try {
@@ -146,7 +146,7 @@ Tensor sum_dead_axes(Tensor grad, const Tensor& x) {
   for (const HiddenAxis& axis : axes) {
     const auto same = [&](const HiddenAxis& own) { return own.level == axis.level; };
     if (std::ranges::find(live, axis.level) != live.end()) continue;
-    if (x->hidden && std::ranges::any_of(*x->hidden, same)) continue;
+    if (x.defined() && x->hidden && std::ranges::any_of(*x->hidden, same)) continue;
     grad = primitives().sum_hidden(grad, axis.level);
   }
   return grad;

@@ -36,7 +36,7 @@ class DetachedIntermediate final : public Node {
 void accumulate_grad(const Tensor& x, Tensor incoming);
 
 /// The gradient of x without the axes of calls of vmap that have ended: what they mapped over is summed, as x is the
-/// same for all of it.
+/// same for all of it. An undefined x has none of them.
 Tensor sum_dead_axes(Tensor grad, const Tensor& x);
 
 /// a + b as gradients: reuses the buffer of one that nobody else holds, unless the sum itself is to be recorded.

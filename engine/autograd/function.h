@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "engine/autograd/context.h"
+#include "engine/autograd/departure.h"
 #include "engine/autograd/dual_rules.h"
 #include "engine/autograd/once.h"
 #include "engine/autograd/recorder.h"
+#include "engine/autograd/selection.h"
 #include "engine/autograd/tensors_in.h"
 
 namespace lamella {
@@ -186,18 +188,21 @@ std::vector<GradientEntry> to_entries(R&& result, const Context& ctx) {
   return entries;
 }
 
+/// What a call of the layer is called in messages; `ctx` says which of the operators it stands for.
+template <class Layer>
+std::string call_name(const Context& ctx) {
+  if constexpr (requires { Layer::name_of(ctx); }) {
+    if (ctx.tag) return Layer::name_of(ctx);
+  }
+  return layer_name<Layer>();
+}
+
 /// The node of a C++ layer.
 template <class Layer>
 class FunctionNode final : public Node {
  public:
   FunctionNode() : ctx(this) {}
-  std::string name() const override {
-    if constexpr (requires { Layer::name_of(ctx); }) {
-      return Layer::name_of(ctx);
-    } else {
-      return layer_name<Layer>();
-    }
-  }
+  std::string name() const override { return call_name<Layer>(ctx); }
   TensorList run(TensorList grads) override {
     if constexpr (checks_gradients<Layer>()) {
       prepare_gradients(ctx, grads);
@@ -291,6 +296,13 @@ class Function {
     for (const Tensor* x : inputs) {
       if (!x->defined()) fail<ValueError>("[", autograd::detail::layer_name<Layer>(), "] got an undefined tensor");
     }
+    if constexpr (std::is_copy_constructible_v<Result>) {
+      if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
+        return autograd::select_call<Result>(autograd::detail::layer_name<Layer>(), inputs, [&]() -> Result {
+          return apply_selected<Result>(std::forward<Args>(args)...);
+        });
+      }
+    }
 
     // Forward may move its arguments away, or assign to them: the inputs stay alive here for the comparison with the
     // outputs.
@@ -323,6 +335,11 @@ class Function {
           autograd::track_result(inputs, y);
         });
       }
+      if (autograd::is_tracing()) [[unlikely]] {
+        autograd::for_each_tensor(result, [&](Tensor& y) {
+          if (y.defined()) autograd::note_departure(autograd::detail::call_name<Layer>(ctx), inputs, y);
+        });
+      }
       return result;
     }
 
@@ -346,6 +363,12 @@ class Function {
   }
 
  private:
+  /// apply() with its result named, for apply() itself.
+  template <class Result, class... Args>
+  static Result apply_selected(Args&&... args) {
+    return apply(std::forward<Args>(args)...);
+  }
+
   /// The same for inputs with tangents: gives the outputs theirs.
   template <class Result, class Inputs, class... Args>
   static Result apply_dual(autograd::DualCall& duals, bool recording, const Inputs& inputs, Args&&... args) {

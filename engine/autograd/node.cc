@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "engine/autograd/modes.h"
+#include "engine/autograd/origin.h"
 #include "engine/core/small_blocks.h"
 
 namespace lamella {
@@ -19,7 +21,10 @@ namespace {
 autograd::NodeExtras::NodeExtras() = default;
 autograd::NodeExtras::~NodeExtras() = default;
 
-Node::Node() : sequence_(next_sequence++) {}
+Node::Node() : sequence_(next_sequence++) {
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_origin(*this);
+}
 
 Node::~Node() { delete extras_.load(std::memory_order_relaxed); }
 
@@ -27,8 +32,9 @@ autograd::NodeExtras& Node::make_extras() {
   if (auto* made = extras()) return *made;
   auto fresh = std::make_unique<autograd::NodeExtras>();
   autograd::NodeExtras* expected = nullptr;
-  if (!extras_.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel)) return *expected;
+  // Before anybody can see the extras: who finds them there counts on it.
   expect_hooks();
+  if (!extras_.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel)) return *expected;
   return *fresh.release();
 }
 

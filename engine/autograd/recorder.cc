@@ -6,6 +6,8 @@
 #include <string>
 
 #include "engine/autograd/backward.h"
+#include "engine/autograd/departure.h"
+#include "engine/autograd/origin.h"
 #include "engine/autograd/primitives.h"
 #include "engine/autograd/views.h"
 #include "engine/core/error.h"
@@ -142,6 +144,9 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
   } const drop_marks{ctx};
   ctx.end_forward();
   node->set_output_count(static_cast<std::uint32_t>(outputs.size()));
+  const bool tracing = is_tracing();
+  if (tracing) [[unlikely]]
+    note_call(*node, inputs, outputs);
   const Context::Extras* extras = ctx.peek_extras();
   settle_dirty(ctx, inputs, outputs, true);
   const auto is_differentiable_output = [&](const Tensor& y) {
@@ -156,7 +161,8 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
     const bool dirty = extras && contains(extras->dirty, x);
     if (is_input(inputs, x) && !dirty) {
       // What an earlier layer's forward computed (a running mean, say) is a constant to this one.
-      if (!modes().in_forward && !modes().recorded_backward && (x->flags & TensorImpl::kDerived) && !get_meta(x)) {
+      if (!modes().in_forward && !modes().recorded_backward && (x->flags & TensorImpl::kDerived) &&
+          !wants_gradient(x)) {
         saved.become_constant();
       }
       continue;
@@ -173,6 +179,8 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
       saved.become_intermediate();
     }
   }
+  if (modes().interceptors & Modes::kPacking) [[unlikely]]
+    ctx.pack_saved();
 
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Tensor& y = *outputs[i];
@@ -194,9 +202,13 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
       continue;
     }
     // A fresh result that nobody else holds goes on the tape as it is.
-    const bool fresh = !input && !peek_meta(y) && y->use_count() == 1;
+    const bool fresh = !input && is_unplaced(y) && y->use_count() == 1;
     if (!differentiable) {
       if (!fresh) y = make_alias(y);
+      if (tracing) [[unlikely]] {
+        const bool marked = extras && contains(extras->non_differentiable, *outputs[i]);
+        note_departure(node->name(), inputs, y, marked ? Leaving::Marked : Leaving::Mode);
+      }
       continue;
     }
     if (fresh) {
@@ -205,7 +217,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
       continue;
     }
     Tensor handle = make_alias(y);
-    if (!input && !peek_meta(y)) {
+    if (!input && is_unplaced(y)) {
       AutogradMeta& kept = make_meta(y);  // Note [Kept outputs]
       kept.kept_output = true;
       kept.output_nr = static_cast<std::uint32_t>(i);
@@ -251,7 +263,12 @@ bool records_in_place(const char* op, const Tensor& x, const Tensor& other) {
 }
 
 void take_place(const Tensor& x, const Tensor& result) {
-  if (is_grad_enabled()) rebase_history(x, result.defined() ? gradient_edge(result) : Edge());
+  if (is_grad_enabled()) {
+    Edge edge = result.defined() ? gradient_edge(result) : Edge();
+    if (!edge && is_tracing()) [[unlikely]]
+      note_overwritten(x);
+    rebase_history(x, std::move(edge));
+  }
   if (duals_active()) [[unlikely]]
     move_tangents(x, result);
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/autograd/modes.h"
@@ -21,8 +22,11 @@ struct ThreadState {
   std::vector<std::shared_ptr<LiveLevel>> dual_levels;
   /// Calls of vmap that are under way, innermost last.
   std::vector<std::uint64_t> batch_levels;
-  /// Pairs of functions that tensors are packed with when they are saved, innermost last.
+  /// Pairs of functions that tensors are packed with when they are saved, innermost last; null where none is to be
+  /// used.
   std::vector<std::shared_ptr<const SavedTensorHooks>> saved_tensor_hooks;
+  /// Why such pairs must not be used, where somebody said so; innermost last.
+  std::vector<std::string> saved_tensor_hooks_disabled;
   /// Set while a checkpoint with a policy runs.
   std::shared_ptr<Selection> selection;
   /// Set in detect_anomaly.

@@ -42,6 +42,8 @@ std::size_t bytes_of(std::int64_t elements, DType dtype, DimsView shape) {
   return bytes;
 }
 
+std::uint8_t flags_of_new() noexcept { return autograd::modes().inference ? TensorImpl::kInference : 0; }
+
 }  // namespace
 
 void Storage::destroy() noexcept {
@@ -78,7 +80,7 @@ Tensor empty(DimsView shape, DType dtype, Device device) {
   impl->device = device;
   storage->device = device;
   storage->bytes = bytes;
-  if (autograd::modes().inference) impl->flags = TensorImpl::kInference;
+  impl->flags = flags_of_new();
   impl->shape = Dims(shape);
   impl->strides = contiguous_strides(shape);
   if (embedded) {
@@ -102,6 +104,7 @@ Tensor from_memory(void* data, DimsView shape, DimsView strides, DType dtype, De
   impl->elements = elements;
   impl->dtype = dtype;
   impl->device = device;
+  impl->flags = flags_of_new();
   impl->shape = Dims(shape);
   impl->strides = Dims(strides);
   impl->contiguous = is_contiguous(shape, strides);

@@ -10,6 +10,7 @@
 #include "engine/core/error.h"
 #include "engine/runtime/device_query.h"
 #include "engine/runtime/philox.h"
+#include "engine/runtime/random_replay.h"
 
 namespace lamella {
 namespace {
@@ -27,9 +28,16 @@ std::uint64_t forked_seed(std::uint64_t seed, std::uint64_t n) {
   return words[0] | std::uint64_t{words[1]} << 32;
 }
 
-/// The default generators. Each is made on first use and never freed: one may be drawn from while the process ends.
+/// The default generators, each made on first use.
 class Defaults {
  public:
+  Defaults() = default;
+  ~Defaults() {
+    for (Generator* generator : made_) delete generator;
+  }
+  Defaults(const Defaults&) = delete;
+  Defaults& operator=(const Defaults&) = delete;
+
   Generator& of(Device device) {
     if (device.is_meta()) fail<ValueError>("[default_generator] tensors on meta have no data: no generator is theirs");
     if (device.index >= 0) {
@@ -100,8 +108,13 @@ class Defaults {
   std::array<std::array<std::atomic<Generator*>, kMaxIndex + 1>, kDeviceTypeCount> slots_{};
 };
 
+/// Those of the RandomReplay that this thread is in.
+[[gnu::tls_model("initial-exec")]] thread_local Defaults* replayed = nullptr;
+
 Defaults& defaults() {
-  static auto* const all = new Defaults;
+  if (replayed) [[unlikely]]
+    return *replayed;
+  static auto* const all = new Defaults;  // never freed: it may be drawn from while the process ends
   return *all;
 }
 
@@ -177,5 +190,22 @@ void restore_rng_states(std::span<const DeviceRngState> states) {
   }
   defaults().restore(states);
 }
+
+struct RandomReplay::Generators {
+  Defaults own;
+  Defaults* before = replayed;
+};
+
+RandomReplay::RandomReplay(const RandomState& start) : generators_(std::make_unique<Generators>()) {
+  replayed = &generators_->own;
+  try {
+    start.restore();
+  } catch (...) {
+    replayed = generators_->before;
+    throw;
+  }
+}
+
+RandomReplay::~RandomReplay() { replayed = generators_->before; }
 
 }  // namespace lamella

@@ -1,4 +1,5 @@
 #include "engine/autograd/backward.h"
+#include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/primitives.h"
 #include "ops/elementwise/elementwise.h"
@@ -216,6 +217,9 @@ Tensor apply_dual(autograd::DualCall& duals, const ElementwiseOp& op, const Inpu
 template <class... Inputs>
 Tensor apply(const ElementwiseOp& op, const Inputs&... inputs) {
   const std::array<const Tensor*, sizeof...(Inputs)> operands{&inputs...};
+  if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
+    return autograd::select_call<Tensor>(op.info->name, operands, [&] { return apply(op, inputs...); });
+  }
   const bool differentiable = op.differentiable() && is_differentiable(operands[op.mask_input ? 1 : 0]->dtype());
   if (differentiable && autograd::duals_active()) [[unlikely]] {
     if (autograd::DualCall duals(operands); duals) return apply_dual(duals, op, inputs...);
@@ -223,6 +227,8 @@ Tensor apply(const ElementwiseOp& op, const Inputs&... inputs) {
   if (differentiable && autograd::should_record(operands)) return Elementwise::apply(&op, inputs...);
   Tensor out = compute(op, operands);
   if (differentiable) autograd::note_derived(operands, out);
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_departure(op.info->name, operands, out);
   return out;
 }
 

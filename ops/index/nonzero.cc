@@ -1,5 +1,6 @@
 #include "ops/index/nonzero.h"
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/modes.h"
 #include "ops/elementwise/compare.h"
 #include "ops/movement/cast.h"
@@ -31,7 +32,12 @@ std::vector<Tensor> Nonzero::call(const Tensor& x) {
     }
     ++at;
   }
-  for (Tensor& p : positions) p = to_device(p, x.device());
+  const Tensor* const inputs[] = {&x};
+  for (Tensor& p : positions) {
+    p = to_device(p, x.device());
+    if (autograd::is_tracing()) [[unlikely]]
+      autograd::note_departure("nonzero", inputs, p);
+  }
   return positions;
 }
 

@@ -1,5 +1,6 @@
 #include "ops/movement/in_place.h"
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/recorder.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/formula.h"
@@ -70,6 +71,8 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
   if (tensor) {
     const Tensor* const inputs[] = {tensor};
     autograd::note_derived(inputs, x);
+    if (autograd::is_tracing()) [[unlikely]]
+      autograd::note_departure(op, inputs, x);
   }
   return x;
 }
@@ -88,6 +91,11 @@ Tensor fill(const Tensor& x, Scalar value, const char* op) {
 
 void check_writable(const Tensor& x, const char* op) {
   if (x->storage->read_only) fail<RuntimeError>("[", op, "] the tensor's memory is read-only");
+  if ((x->flags & TensorImpl::kInference) && !autograd::is_inference_mode_enabled()) {
+    fail<RuntimeError>("[", op,
+                       "] a tensor made in inference_mode cannot be changed in place outside it; work on a copy made "
+                       "outside (clone())");
+  }
   if (has_repeated_elements(x)) {
     fail<RuntimeError>("[", op,
                        "] cannot write into a broadcast tensor, whose elements share memory; work on a copy (clone())");
@@ -122,6 +130,8 @@ Tensor CopyInPlace::call(const Tensor& x, const Operand& source) {
   mark_written(x, kOp);
   const Tensor* const inputs[] = {&from};
   autograd::note_derived(inputs, x);
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_departure(kOp, inputs, x);
   return x;
 }
 

@@ -1,5 +1,6 @@
 #include "ops/reduce/extremum.h"
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -22,8 +23,8 @@ struct ExtremumLayer : Function<ExtremumLayer> {
   static Tensor forward(Context& ctx, const Tensor& x, const OpInfo* info, Reduction reduction, const Dims& axes,
                         bool keepdims) {
     Tensor y = reduce(reduction, x, axes, keepdims, info->name);
+    ctx.tag = info;
     if (ctx.recording()) {
-      ctx.tag = info;
       ctx.save_for_backward(x, y);
       remember_axes(ctx, x, axes);
       ctx.output_metas.emplace_back(y);
@@ -63,19 +64,31 @@ Tensor extremum(const OpInfo& info, Reduction reduction, const Tensor& x, const 
   return ExtremumLayer::apply(x, &info, reduction, normalize_axes(axis, x.ndim(), info.name), keepdims);
 }
 
+/// Notes that x's gradient ends at y, which has none.
+Tensor constant(const OpInfo& info, const Tensor& x, Tensor y) {
+  if (autograd::is_tracing()) [[unlikely]] {
+    const Tensor* const inputs[] = {&x};
+    autograd::note_departure(info.name, inputs, y);
+  }
+  return y;
+}
+
 Tensor position(const OpInfo& info, Reduction reduction, const Tensor& x, std::optional<std::int64_t> axis,
                 bool keepdims) {
   check_defined(x, info.name);
   check_dtype(x, Real, info.name);
   const autograd::NoGrad no_grad;
-  if (axis) return reduce(reduction, x, normalize_axes(Dims{*axis}, x.ndim(), info.name), keepdims, info.name);
+  if (axis) {
+    return constant(info, x,
+                    reduce(reduction, x, normalize_axes(Dims{*axis}, x.ndim(), info.name), keepdims, info.name));
+  }
   const Tensor y = reduce(reduction, reshape(x, {-1}), {0}, false, info.name);
-  return keepdims ? reshape(y, Dims(x.ndim(), 1)) : y;
+  return constant(info, x, keepdims ? reshape(y, Dims(x.ndim(), 1)) : y);
 }
 
 Tensor truth(const OpInfo& info, Reduction reduction, const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
   check_defined(x, info.name);
-  return reduce(reduction, x, normalize_axes(axis, x.ndim(), info.name), keepdims, info.name);
+  return constant(info, x, reduce(reduction, x, normalize_axes(axis, x.ndim(), info.name), keepdims, info.name));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "ops/reduce/sum.h"
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/movement/cast.h"
@@ -82,7 +83,11 @@ Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
   const bool recorded = followed && values.numel() > 0;
   const Tensor y = recorded ? recorded_product(values, axes, keepdims)
                             : reduce(cpu::Reduction::Prod, values, axes, keepdims, "prod");
-  if (!recorded) autograd::note_derived(inputs, y);
+  if (!recorded) {
+    autograd::note_derived(inputs, y);
+    if (autograd::is_tracing()) [[unlikely]]
+      autograd::note_departure("prod", inputs, y);
+  }
   return dtype ? cast(y, *dtype) : y;
 }
 

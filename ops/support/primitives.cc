@@ -4,9 +4,11 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/launch.h"
+#include "ops/elementwise/predicates.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/reduce/extremum.h"
+#include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/part.h"
 
@@ -27,6 +29,18 @@ void add_in_place(const Tensor& a, const Tensor& b) {
   a->storage->bump_version("backward", {});
 }
 
+std::int64_t count_true(const Tensor& mask) {
+  return *to_device(sum(cast(mask, DType::Int64)), kCPU).data<std::int64_t>();
+}
+
+autograd::NonFinite count_nonfinite(const Tensor& x) {
+  if (!is_differentiable(x.dtype()) || x.device().is_meta() || x.numel() == 0) return {};
+  const autograd::NoGrad no_grad;
+  // The usual case takes one pass.
+  if (*to_device(all(isfinite(x)), kCPU).data<bool>()) return {};
+  return {.nan = count_true(isnan(x)), .inf = count_true(isinf(x))};
+}
+
 [[maybe_unused]] const bool registered = [] {
   autograd::primitives() = {
       .add = [](const Tensor& a, const Tensor& b) { return add(a, b); },
@@ -34,6 +48,7 @@ void add_in_place(const Tensor& a, const Tensor& b) {
       .full = [](DimsView shape, DType dtype, Device device,
                  double value) { return full(Dims(shape), value, dtype, device); },
       .cast = [](const Tensor& x, DType dtype) { return cast(x, dtype); },
+      .to_device = [](const Tensor& x, Device device) { return to_device(x, device); },
       .sum_to = [](const Tensor& x, DimsView shape) { return sum_to(x, Dims(shape)); },
       .clone = [](const Tensor& x) { return clone(x); },
       .any_nonzero =
@@ -44,6 +59,7 @@ void add_in_place(const Tensor& a, const Tensor& b) {
       .take_view = take_view,
       .place_view = place_view,
       .clear_view = clear_view,
+      .count_nonfinite = count_nonfinite,
   };
   return true;
 }();

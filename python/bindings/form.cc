@@ -69,10 +69,9 @@ bool Form::holds_tensors() const { return kind == Kind::Tensor || std::ranges::a
 PyRef dataclass_fields(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return {};
-  static PyObject* name = nullptr;
-  if (!name) name = checked(PyUnicode_InternFromString("__dataclass_fields__"));
-  PyObject* fields = _PyType_Lookup(type, name);
-  return fields && PyDict_Check(fields) ? PyRef::share(fields) : PyRef();
+  static PyObject* const name = checked(PyUnicode_InternFromString("__dataclass_fields__"));
+  PyRef fields = find_in_type(type, name);
+  return fields && PyDict_Check(fields.get()) ? fields : PyRef();
 }
 
 bool is_container(PyObject* object) noexcept {
@@ -95,6 +94,7 @@ void TensorFinder::find(PyObject* value, Form* form) {
 
 void TensorFinder::find_parts(PyObject* value, Form* form) {
   const auto add = [&](PyObject* part, PyObject* key) {
+    const PyRef held = PyRef::share(part);  // looking into a dataclass may run Python code, which may drop it
     Form* below = nullptr;
     if (form) {
       below = &form->parts.emplace_back();

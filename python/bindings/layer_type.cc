@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/recorder.h"
+#include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/form.h"
@@ -187,6 +189,9 @@ PyObject* apply_unrecorded(const Layer& layer, const Call& call, const Inputs& i
   const std::span<Tensor* const> tensors = outputs.tensors();
   check_outputs(tensors, layer);
   autograd::finish_unrecorded(ctx, inputs.tensors, tensors, layer.dialect);
+  if (autograd::is_tracing()) [[unlikely]] {
+    for (const Tensor* y : tensors) autograd::note_departure(layer.type->tp_name, inputs.tensors, *y);
+  }
   return outputs.finish().release();
 }
 
@@ -197,11 +202,17 @@ PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
     const LayerInfo& info = layer_info(type);
     const Layer layer(type, info);
     Inputs inputs(call, info);
-    if (autograd::duals_active()) [[unlikely]] {
-      if (autograd::DualCall duals(inputs.tensors); duals) return apply_recorded(layer, call, inputs, &duals);
+    const auto compute = [&] {
+      if (autograd::duals_active()) [[unlikely]] {
+        if (autograd::DualCall duals(inputs.tensors); duals) return apply_recorded(layer, call, inputs, &duals);
+      }
+      return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
+                                                     : apply_unrecorded(layer, call, inputs);
+    };
+    if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
+      return select_layer_call(type->tp_name, inputs.tensors, [&] { return PyRef::adopt(compute()); }).release();
     }
-    return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
-                                                   : apply_unrecorded(layer, call, inputs);
+    return compute();
   });
 }
 

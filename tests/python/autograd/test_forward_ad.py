@@ -7,11 +7,11 @@ import threading
 import weakref
 from typing import Any
 
-import lamella.autograd.forward_ad as fwad
 import numpy as np
 import pytest
 
 import lamella as lm
+import lamella.autograd.forward_ad as fwad
 from lamella.autograd import jacfwd, jvp, linearize
 
 
