@@ -259,6 +259,11 @@ void set_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent) {
   write_entry(x, {level, tangent.defined() ? live->keep(tangent) : nullptr, whole.writes});
 }
 
+Tangent make_tangent(std::uint64_t level, const Tensor& tangent) {
+  LiveLevel* const live = find_visible(level);
+  return {level, live ? live->keep(tangent) : nullptr, 0};
+}
+
 void share_tangents(const Tensor& from, const Tensor& to) {
   for (const auto& live : thread_state().dual_levels) {
     Tangent entry = current_entry(from, live->number());
@@ -393,8 +398,8 @@ void DualCall::attach(std::uint64_t level, const TensorList& tangents, std::span
     if (!tangent.defined()) continue;
     if (given.defined() && !given.same(y)) set_tangent(given, level, tangent);
     if (!ctx) continue;
-    for (const SavedTensor& saved : ctx->saved()) {
-      if (saved.is_output(static_cast<std::uint32_t>(k))) set_tangent(saved.tensor(), level, tangent);
+    for (SavedTensor& saved : ctx->saved()) {
+      if (saved.is_output(static_cast<std::uint32_t>(k))) saved.take_tangent(level, tangent);
     }
   }
 }

@@ -68,6 +68,8 @@ bool has_tangents(const Tensor& x);
 Tensor tangent_of(const Tensor& x, std::uint64_t level);
 /// Gives x a tangent, or takes it away (an undefined one). The level is not hidden.
 void set_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent);
+/// A tangent for such an entry; the level is not hidden.
+Tangent make_tangent(std::uint64_t level, const Tensor& tangent);
 /// `to`, an alias of `from`, gets its tangents.
 void share_tangents(const Tensor& from, const Tensor& to);
 /// After a write in place: x's tangents become those of `result`, which holds the new values (undefined: constants).

@@ -85,6 +85,12 @@ UnpackedDual unpack_dual(const Tensor& x, std::optional<std::uint64_t> level) {
   return {without_tangent(x, at), std::move(tangent)};
 }
 
+Tensor off_tape(const Tensor& x) {
+  Tensor result = x.detach();
+  if (duals_active() && is_differentiable(x.dtype())) share_tangents(x, result);
+  return result;
+}
+
 JvpResult jvp(const std::function<std::vector<Tensor>(std::span<const Tensor>)>& f, std::span<const Tensor> primals,
               std::span<const Tensor> tangents, bool strict) {
   if (primals.size() != tangents.size())

@@ -52,6 +52,10 @@ struct UnpackedDual {
 /// Outside of any level no tensor has a tangent.
 UnpackedDual unpack_dual(const Tensor& x, std::optional<std::uint64_t> level = std::nullopt);
 
+/// x without a place on the tape, as detach() gives it, that keeps its tangents: the result of a function that
+/// differentiates inside, to which reverse mode is a matter of its own.
+Tensor off_tape(const Tensor& x);
+
 /// What jvp() returns: the function's results, and for each its derivative.
 struct JvpResult {
   std::vector<Tensor> outputs;

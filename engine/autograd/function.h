@@ -419,6 +419,9 @@ class Function {
           return duals.transpose(*node, outputs, tangents);
         }
       });
+      if (!recording && autograd::is_tracing()) {
+        for (const Tensor* y : outputs) autograd::note_departure(detail::call_name<Layer>(raw->ctx), inputs, *y);
+      }
       return result;
     }
   }

@@ -49,6 +49,14 @@ void SavedTensor::become_output(std::uint32_t output_nr) {
   kind_ = Kind::Output;
 }
 
+void SavedTensor::take_tangent(std::uint64_t level, const Tensor& tangent) {
+  if (packed_) {
+    packed_->tangents.push_back(make_tangent(level, tangent));
+  } else {
+    set_tangent(tensor_, level, tangent);
+  }
+}
+
 void SavedTensor::refresh_version() noexcept { version_ = tensor_.version(); }
 
 void SavedTensor::fail_overwritten(const Tensor& x, std::uint32_t version, const Node& owner, std::size_t position,

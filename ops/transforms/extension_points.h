@@ -7,7 +7,7 @@
 #include "ops/transforms/gradcheck.h"
 
 // Where batched passes and forward-mode differentiation plug in: one function for each use, called nowhere else. Until
-// the engine has them, each is a NotImplementedError that names the option.
+// the engine has batched passes, what needs them is a NotImplementedError that names the option.
 
 namespace lamella::autograd::extension_points {
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "engine/autograd/forward_ad.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "ops/creation/creation.h"
@@ -28,7 +29,7 @@ Tensor one_hot_like(const Tensor& y, std::int64_t element) {
 }
 
 void detach_all(std::vector<Tensor>& tensors) {
-  for (Tensor& x : tensors) x = x.detach();
+  for (Tensor& x : tensors) x = off_tape(x);
 }
 
 void check_outputs(std::span<const Tensor> outputs, bool strict, const char* op) {
@@ -163,7 +164,7 @@ struct FirstOrder {
                           str("the gradient does not depend on input ", i));
     }
     if (!options.create_graph) {
-      output = output.detach();
+      output = off_tape(output);
       detach_all(product);
     }
     return {std::move(output), std::move(product)};

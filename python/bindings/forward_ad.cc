@@ -61,6 +61,13 @@ PyObject* unpack_dual(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
   });
 }
 
+PyObject* off_tape(PyObject*, PyObject* x) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("_off_tape", "x, /");
+    return wrap(autograd::off_tape(read<const Tensor&>(x, {signature, 0})));
+  });
+}
+
 PyMethodDef functions[] = {
     {"_enter_dual_level", enter_dual_level, METH_NOARGS,
      "_enter_dual_level()\n--\n\nBegins a level of forward mode on this thread; its number."},
@@ -70,6 +77,8 @@ PyMethodDef functions[] = {
      "_make_dual(tensor, tangent, level=None)\n--\n\nA tensor on tensor's memory that has `tangent`."},
     {"_unpack_dual", as_c_function(unpack_dual), METH_FASTCALL | METH_KEYWORDS,
      "_unpack_dual(tensor, level=None)\n--\n\nThe tensor without its tangent, and the tangent or None."},
+    {"_off_tape", off_tape, METH_O,
+     "_off_tape(x, /)\n--\n\nThe tensor without a place on the tape, with the tangents that detach() drops."},
     {nullptr, nullptr, 0, nullptr},
 };
 

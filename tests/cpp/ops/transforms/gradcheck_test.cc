@@ -266,9 +266,6 @@ TEST(Gradcheck, InputsThatCannotBeCheckedAreErrors) {
   options = {};
   options.check_batched_grad = true;
   expect_error<NotImplementedError>([&] { check(leaves(sample({2}))[0], options); }, "check_batched_grad");
-  options = {};
-  options.check_forward_ad = true;
-  expect_error<NotImplementedError>([&] { check(leaves(sample({2}))[0], options); }, "check_forward_ad");
 }
 
 TEST(Gradcheck, Float32WithALargerStep) {
