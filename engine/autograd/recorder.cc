@@ -204,11 +204,10 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
     // A fresh result that nobody else holds goes on the tape as it is.
     const bool fresh = !input && is_unplaced(y) && y->use_count() == 1;
     if (!differentiable) {
+      const bool marked = tracing && extras && contains(extras->non_differentiable, y);
       if (!fresh) y = make_alias(y);
-      if (tracing) [[unlikely]] {
-        const bool marked = extras && contains(extras->non_differentiable, *outputs[i]);
+      if (tracing) [[unlikely]]
         note_departure(node->name(), inputs, y, marked ? Leaving::Marked : Leaving::Mode);
-      }
       continue;
     }
     if (fresh) {

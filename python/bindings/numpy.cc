@@ -297,6 +297,9 @@ Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
 
 PyObject* tensor_item(const Tensor& x, const char* op) {
   if (x.numel() != 1) fail<ValueError>("[", op, "] expected a tensor with one element, this one is ", describe(x));
+  // A condition decides what is computed, and is no part of it.
+  if (autograd::is_tracing() && std::string_view(op) != "bool") [[unlikely]]
+    autograd::note_escape_to_host(x);
   const Tensor readable = on_cpu(x, op);
   return checked(element_object(x.dtype(), static_cast<const char*>(readable.raw_data())));
 }
