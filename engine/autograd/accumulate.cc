@@ -28,12 +28,26 @@ bool is_writable(const Tensor& g) {
   return true;
 }
 
+/// The gradient of x without axes that x does not hide; RuntimeError for those of calls of vmap that are under way.
+Tensor fit_axes(Tensor grad, const Tensor& x) {
+  grad = sum_dead_axes(std::move(grad), x->hidden.get());
+  if (!grad->hidden) return grad;
+  for (const HiddenAxis& axis : *grad->hidden) {
+    if (x->hidden && std::ranges::find(*x->hidden, axis.level, &HiddenAxis::level) != x->hidden->end()) continue;
+    fail<RuntimeError>(
+        "[backward] inside of vmap, a tensor from outside has a gradient for each of ", axis.size,
+        " examples, which its `grad` cannot hold: use grad(), which returns it, or call backward() after vmap");
+  }
+  return grad;
+}
+
 }  // namespace
 
 AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
   // Leaves come first: their gradients free the memory that produced them.
   set_sequence(std::numeric_limits<std::uint64_t>::max());
   set_output_count(1);
+  note_hidden_axes(0, leaf_);
   // A new node for a leaf that has hooks already. The caller holds the leaf's lock.
   const AutogradMeta& meta = *peek_meta(leaf_);
   if (meta.extras && meta.extras->hooks) expect_hooks();
@@ -87,7 +101,8 @@ TensorList AccumulateGrad::run(TensorList grads) {
 
 void accumulate_grad(const Tensor& x, Tensor incoming) {
   AutogradMeta& meta = make_meta(x);
-  incoming = sum_dead_axes(std::move(incoming), x);
+  if (incoming->hidden) [[unlikely]]
+    incoming = fit_axes(std::move(incoming), x);
   // Hooks may have changed the gradient; what `grad` holds always matches its tensor.
   if (incoming.shape() != x.shape()) {
     fail<RuntimeError>("[backward] a gradient of shape ", incoming.shape(), " arrived at a tensor of shape ",
@@ -135,14 +150,13 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
   }
 }
 
-Tensor sum_dead_axes(Tensor grad, const Tensor& x) {
+Tensor sum_dead_axes(Tensor grad, const HiddenAxes* own) {
   if (!grad->hidden) return grad;
   const auto& live = thread_state().batch_levels;
   const HiddenAxes axes = *grad->hidden;
   for (const HiddenAxis& axis : axes) {
-    const auto same = [&](const HiddenAxis& own) { return own.level == axis.level; };
     if (std::ranges::find(live, axis.level) != live.end()) continue;
-    if (x->hidden && std::ranges::any_of(*x->hidden, same)) continue;
+    if (own && std::ranges::find(*own, axis.level, &HiddenAxis::level) != own->end()) continue;
     grad = primitives().sum_hidden(grad, axis.level);
   }
   return grad;

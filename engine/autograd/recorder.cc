@@ -37,6 +37,7 @@ bool is_input(std::span<const Tensor* const> inputs, const Tensor& x) {
 }
 
 void put_on_tape(const Tensor& x, const Ref<Node>& node, std::size_t output_nr) {
+  node->note_hidden_axes(static_cast<std::uint32_t>(output_nr), x);
   AutogradMeta& meta = make_meta(x);
   meta.grad_fn = node;
   meta.output_nr = static_cast<std::uint32_t>(output_nr);
@@ -48,7 +49,7 @@ bool repeats_elements(const TensorImpl& x) {
   for (std::size_t i = 0; i < x.shape.size(); ++i) {
     if (x.strides[i] == 0 && x.shape[i] > 1) return true;
   }
-  return false;
+  return x.hidden && std::ranges::any_of(*x.hidden, [](const HiddenAxis& a) { return a.stride == 0 && a.size > 1; });
 }
 
 /// RuntimeError where a recorded write into x's memory would leave some tensor with a wrong gradient.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/autograd/modes.h"
+#include "engine/autograd/vmap_rule.h"
 
 namespace lamella::autograd {
 
@@ -21,6 +22,8 @@ struct ThreadState {
   std::uint64_t dual_limit = UINT64_MAX;
   /// Calls of vmap that are under way, innermost last.
   std::vector<std::uint64_t> batch_levels;
+  /// What else is known of those that a function is being mapped by; a batched backward pass has none.
+  std::vector<BatchScope> batch_scopes;
   /// Pairs of functions that tensors are packed with when they are saved, innermost last.
   std::vector<std::shared_ptr<const SavedTensorHooks>> saved_tensor_hooks;
   /// Set while a checkpoint with a policy runs.

@@ -7,7 +7,9 @@
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/hide.h"
 #include "ops/shape/part.h"
+#include "ops/support/hidden.h"
 
 // What the engine itself computes in a backward pass is handed to it when the library loads.
 
@@ -16,6 +18,7 @@ namespace {
 
 /// The usual case goes straight to the kernel: a backward pass adds gradients at every fork of the graph.
 void add_in_place(const Tensor& a, const Tensor& b) {
+  check_room(a, b, "backward");
   if (a.dtype() != b.dtype() || a.shape() != b.shape() || a.device() != b.device() || a->storage == b->storage) {
     const autograd::NoGrad no_grad;
     add_(a, b);
@@ -38,6 +41,9 @@ void add_in_place(const Tensor& a, const Tensor& b) {
       .take_view = take_view,
       .place_view = place_view,
       .clear_view = clear_view,
+      .hide_axis = hide_axis,
+      .show_axis = show_axis,
+      .sum_hidden = sum_hidden,
   };
   return true;
 }();

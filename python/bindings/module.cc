@@ -17,6 +17,7 @@
 #include "python/bindings/py_ref.h"
 #include "python/bindings/runtime.h"
 #include "python/bindings/tensor_type.h"
+#include "python/bindings/vmap.h"
 
 namespace lamella::python {
 namespace {
@@ -45,6 +46,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, creation_functions()));
   checked(PyModule_AddFunctions(module, autograd_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
+  checked(PyModule_AddFunctions(module, vmap_functions()));
   static PyMethodDef listing[] = {
       {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},
       {nullptr, nullptr, 0, nullptr},

@@ -17,6 +17,7 @@ from ._C import (
     no_grad,
     set_grad_enabled,
 )
+from ._vmap import VmapInfo, vmap
 
 __all__ = [
     "HookHandle",
@@ -24,6 +25,7 @@ __all__ = [
     "Node",
     "PyLayer",
     "PyLayerContext",
+    "VmapInfo",
     "backward",
     "enable_grad",
     "grad",
@@ -31,6 +33,7 @@ __all__ = [
     "no_grad",
     "once_differentiable",
     "set_grad_enabled",
+    "vmap",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -12,3 +12,4 @@
 #include "ops/all_ops.h"
 #include "ops/cpu/loader.h"
 #include "ops/index/index.h"
+#include "ops/transforms/vmap.h"
