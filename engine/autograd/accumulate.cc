@@ -28,12 +28,16 @@ bool is_writable(const Tensor& g) {
   return true;
 }
 
+bool hides(const HiddenAxes* axes, std::uint64_t level) {
+  return axes && std::ranges::find(*axes, level, &HiddenAxis::level) != axes->end();
+}
+
 /// The gradient of x without axes that x does not hide; RuntimeError for those of calls of vmap that are under way.
 Tensor fit_axes(Tensor grad, const Tensor& x) {
-  grad = sum_dead_axes(std::move(grad), x->hidden.get());
+  grad = fit_dead_axes(std::move(grad), x->hidden.get());
   if (!grad->hidden) return grad;
   for (const HiddenAxis& axis : *grad->hidden) {
-    if (x->hidden && std::ranges::find(*x->hidden, axis.level, &HiddenAxis::level) != x->hidden->end()) continue;
+    if (hides(x->hidden.get(), axis.level)) continue;
     fail<RuntimeError>(
         "[backward] inside of vmap, a tensor from outside has a gradient for each of ", axis.size,
         " examples, which its `grad` cannot hold: use grad(), which returns it, or call backward() after vmap");
@@ -111,19 +115,21 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
   if (incoming.dtype() != x.dtype()) incoming = primitives().cast(incoming, x.dtype());
   // Passes on several threads may arrive here at once. Whoever finds a gradient takes it out, adds, and tries again:
   // nothing is computed under the lock, and nothing is lost.
+  bool ours = false;
   while (true) {
     Tensor held;
     {
       const std::lock_guard lock(meta.lock);
       if (meta.grad.defined()) {
         held = std::move(meta.grad);
-      } else if (is_grad_enabled() || is_stealable(incoming)) {
+      } else if (is_grad_enabled() || ours || is_stealable(incoming)) {
         meta.grad = std::move(incoming);
         return;
       }
     }
     if (!held.defined()) {
       incoming = primitives().clone(incoming);
+      ours = true;
       continue;
     }
     // In place also where the user holds x.grad: it stays the same object from step to step.
@@ -150,14 +156,19 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
   }
 }
 
-Tensor sum_dead_axes(Tensor grad, const HiddenAxes* own) {
-  if (!grad->hidden) return grad;
+Tensor fit_dead_axes(Tensor grad, const HiddenAxes* own) {
   const auto& live = thread_state().batch_levels;
-  const HiddenAxes axes = *grad->hidden;
-  for (const HiddenAxis& axis : axes) {
-    if (std::ranges::find(live, axis.level) != live.end()) continue;
-    if (own && std::ranges::find(*own, axis.level, &HiddenAxis::level) != own->end()) continue;
-    grad = primitives().sum_hidden(grad, axis.level);
+  const auto is_dead = [&](const HiddenAxis& axis) { return std::ranges::find(live, axis.level) == live.end(); };
+  if (grad->hidden) {
+    const HiddenAxes axes = *grad->hidden;
+    for (const HiddenAxis& axis : axes) {
+      if (is_dead(axis) && !hides(own, axis.level)) grad = primitives().sum_hidden(grad, axis.level);
+    }
+  }
+  if (!own) return grad;
+  for (const HiddenAxis& axis : *own) {
+    if (!is_dead(axis) || hides(grad->hidden.get(), axis.level)) continue;
+    grad = primitives().hide_axis(primitives().show_axis(grad, axis.level, axis.size), axis.level);
   }
   return grad;
 }

@@ -176,8 +176,9 @@ class Pass {
   }
 
   void deliver(const Edge& edge, Tensor grad) {
-    if (grad->hidden) [[unlikely]]
-      grad = sum_dead_axes(std::move(grad), edge.node->hidden_axes(edge.input_nr));
+    const HiddenAxes* const hidden = edge.node->hidden_axes(edge.input_nr);
+    if (hidden || grad->hidden) [[unlikely]]
+      grad = fit_dead_axes(std::move(grad), hidden);
     Scratch& notes = scratch(edge.node.get());
     if (notes.pending.size() <= edge.input_nr)
       notes.pending.resize(std::max(edge.node->output_count(), edge.input_nr + 1));
@@ -422,7 +423,7 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
     const Tensor& x = inputs[i];
     Tensor grad = std::move(pass.captures()[i].grad);
     if (grad.defined()) {
-      grad = sum_dead_axes(std::move(grad), x->hidden.get());
+      grad = fit_dead_axes(std::move(grad), x->hidden.get());
     } else if (options.materialize_grads) {
       grad = primitives().full(x.shape(), x.dtype(), x.device(), 0.0);
     } else if (!options.allow_unused) {

@@ -72,6 +72,10 @@ void Tensor::set_grad(Tensor grad) const {
     if (grad.shape() != shape() || grad.dtype() != dtype() || grad.device() != device()) {
       fail<ValueError>("[grad] expected a gradient like the tensor, ", describe(*this), ", got ", describe(grad));
     }
+    if (grad->hidden && !impl_->hidden) {
+      fail<RuntimeError>("[grad] the gradient is ", describe(grad),
+                         " by vmap: a tensor from outside has no room for one for each example");
+    }
   }
   AutogradMeta& meta = autograd::make_meta(*this);
   const std::lock_guard lock(meta.lock);

@@ -37,7 +37,6 @@ bool is_input(std::span<const Tensor* const> inputs, const Tensor& x) {
 }
 
 void put_on_tape(const Tensor& x, const Ref<Node>& node, std::size_t output_nr) {
-  node->note_hidden_axes(static_cast<std::uint32_t>(output_nr), x);
   AutogradMeta& meta = make_meta(x);
   meta.grad_fn = node;
   meta.output_nr = static_cast<std::uint32_t>(output_nr);
@@ -175,6 +174,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
 
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Tensor& y = *outputs[i];
+    node->note_hidden_axes(static_cast<std::uint32_t>(i), y);
     const bool input = is_input(inputs, y);
     const bool differentiable = is_differentiable_output(y);
     // Only where set: a tensor that other threads read too must not be written to.

@@ -11,7 +11,7 @@
 // is_batched(), and where the answer is yes look at *physical* tensors: hidden axes first, in the order of their
 // levels, then the shown ones, with axes of size 1 between where another operand shows more. They run as ever on those,
 // and hide the axes of the result again. As the tape records the call with the batched tensors, gradients are batched
-// as well; those that arrive where nothing is hidden are summed once the call of vmap has ended (sum_dead_axes).
+// as well; those that arrive where nothing is hidden are summed once the call of vmap has ended (fit_dead_axes).
 
 namespace lamella {
 
