@@ -105,7 +105,9 @@ def _released(aux: Any, own: tuple[Tensor, ...], recording: bool) -> Any:
     """``aux`` with its tensors off the tape, but for those that depend on something else that wants a gradient."""
     leaves, structure = flatten(aux)
     return structure.build(
-        _C._off_tape(leaf) if isinstance(leaf, Tensor) and not (recording and _C._depends_on_others([leaf], own)) else leaf
+        _C._off_tape(leaf)
+        if isinstance(leaf, Tensor) and not (recording and _C._depends_on_others([leaf], own))
+        else leaf
         for leaf in leaves
     )
 
