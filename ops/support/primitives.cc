@@ -62,10 +62,10 @@ autograd::NonFinite count_nonfinite(const Tensor& x) {
       .take_view = take_view,
       .place_view = place_view,
       .clear_view = clear_view,
-      .count_nonfinite = count_nonfinite,
       .hide_axis = hide_axis,
       .show_axis = show_axis,
       .sum_hidden = sum_hidden,
+      .count_nonfinite = count_nonfinite,
   };
   return true;
 }();
