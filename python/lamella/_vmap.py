@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from ._C import (
@@ -188,13 +188,16 @@ def _shown(result: Any, out_axes: Axes, level: int, size: int) -> Any:
     return _map(result, out_axes, "the result", "out_axes", show)
 
 
+def _leaves(result: Any, out_axes: Axes) -> list[Tensor]:
+    """The tensors of a result, in order."""
+    found: list[Tensor] = []
+    _map(result, out_axes, "the result", "out_axes", lambda value, axis, path: found.append(value))
+    return found
+
+
 def _joined(parts: list[Any], out_axes: Axes) -> Any:
     """The results of all chunks as one."""
-    leaves: list[Iterator[Tensor]] = []
-    for part in parts:
-        found: list[Tensor] = []
-        _map(part, out_axes, "the result", "out_axes", lambda value, axis, path, found=found: found.append(value))
-        leaves.append(iter(found))
+    leaves = [iter(_leaves(part, out_axes)) for part in parts]
 
     def join(value: Any, axis: Any, path: str) -> Any:
         pieces = [next(each) for each in leaves]
