@@ -69,10 +69,10 @@ std::vector<Tensor> map_in_chunks(const TensorFunction& function, const VmapOpti
   const std::int64_t chunk = *options.chunk_size;
   if (chunk < 1) fail<ValueError>("[vmap] chunk_size must be positive, got ", chunk);
   // The same numbers for all examples are the same in each chunk.
-  const GeneratorState random = default_generator().state();
+  const std::vector<DeviceRngState> random = rng_states();
   std::vector<std::vector<Tensor>> parts;
   for (std::int64_t begin = 0; begin < size; begin += chunk) {
-    if (options.randomness == Randomness::Same) default_generator().set_state(random);
+    if (options.randomness == Randomness::Same) restore_rng_states(random);
     const std::int64_t count = std::min(chunk, size - begin);
     std::vector<Tensor> part(args.begin(), args.end());
     for (std::size_t i = 0; i < part.size(); ++i) {

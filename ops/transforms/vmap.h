@@ -7,11 +7,10 @@
 
 #include "engine/autograd/vmap_rule.h"
 #include "engine/core/tensor.h"
+#include "ops/transforms/functional.h"
 
 namespace lamella::autograd {
 
-/// A function that vmap maps, and what vmap makes of it.
-using TensorFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 /// For each tensor the axis that is mapped over, which may count from the end; nothing for one that is the same for all
 /// examples. One entry stands for all tensors.
 using MappedAxes = std::vector<std::optional<std::int64_t>>;
