@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/autograd/backward.h"
+#include "engine/autograd/context.h"
 #include "engine/runtime/random_replay.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
