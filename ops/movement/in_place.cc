@@ -60,9 +60,11 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
                       (tensor || x.dtype() != DType::Bool);
   if (direct) {
     Tensor y = tensor ? *tensor : number_tensor(other.number(), x.dtype());
-    const bool same_places =
-        y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides() && !is_batched(x) && !is_batched(y);
-    if (tensor && !same_places && may_overlap(x, y)) y = clone(y);
+    const auto same_places = [&] {
+      return y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides() && !is_batched(x) &&
+             !is_batched(y);
+    };
+    if (tensor && !same_places() && may_overlap(x, y)) y = clone(y);
     const Tensor* const operands[] = {&x, &y};
     launch_elementwise(elementwise_op<Op>(), -1, operands, x, x.dtype());
   } else {

@@ -93,8 +93,7 @@ Tensor empty_batched(std::span<const Tensor* const> inputs, DimsView shape, DTyp
   return hide_in_place(empty(with_axes(axes, shape), dtype, device), axes);
 }
 
-void check_room(const Tensor& x, const Tensor& value, const char* op) {
-  if (!is_batched(value)) return;
+void check_room_for_batched(const Tensor& x, const Tensor& value, const char* op) {
   const HiddenAxes extra = hidden_in_first_only(value, x);
   if (extra.empty()) return;
   fail<RuntimeError>("[", op, "] under vmap the value stands for each of ", extra[0].size,

@@ -57,7 +57,11 @@ inline Tensor empty_beside(const Tensor& x, DimsView shape, DType dtype, Device 
 }
 
 /// RuntimeError where `value` hides an axis that x does not: x has no room for a value for each example.
-void check_room(const Tensor& x, const Tensor& value, const char* op);
+void check_room_for_batched(const Tensor& x, const Tensor& value, const char* op);
+inline void check_room(const Tensor& x, const Tensor& value, const char* op) {
+  if (is_batched(value)) [[unlikely]]
+    check_room_for_batched(x, value, op);
+}
 
 /// Axes of calls of vmap that have ended, hidden in one of two tensors and not among `own` (null for none), become
 /// rows: for a gradient of something that hides `own`, and that sums over the first axis of both, which then needs no

@@ -196,6 +196,72 @@ def test_hooks_outside_see_whole_gradients() -> None:
     assert seen == [[4.0, 4.0], [12.0, 12.0]]
 
 
+class Tripled(lm.PyLayer):
+    """Reads memory in both directions: it can stand outside of vmap, and inside where nothing of it is mapped."""
+
+    @staticmethod
+    def forward(ctx: Any, x: lm.Tensor) -> Any:
+        return lm.asarray(x.numpy() * 3)
+
+    @staticmethod
+    def backward(ctx: Any, dy: lm.Tensor) -> Any:
+        return lm.asarray(dy.numpy() * 3)
+
+
+def test_what_is_not_mapped_gets_whole_gradients() -> None:
+    w = lm.tensor([1.0, 2.0], stop_gradient=False)
+    outside = Tripled.apply(w)
+    vmap(lambda x: (x * outside).sum())(lm.ones([4, 2])).sum().backward()
+    assert w.grad.tolist() == [12.0, 12.0]
+    w.grad = None
+    vmap(lambda x: (x * Tripled.apply(w)).sum())(lm.ones([4, 2])).sum().backward()
+    assert w.grad.tolist() == [12.0, 12.0]
+    w.grad = None
+    a, b = vmap(lambda x: (x * w, w * w), out_axes=(0, None))(lm.ones([4, 2]))
+    (a.sum() + b.sum()).backward()
+    assert w.grad.tolist() == [6.0, 8.0]
+
+
+def test_a_constant_gradient_counts_for_each_example() -> None:
+    class Constant(lm.PyLayer):
+        @staticmethod
+        def forward(ctx: Any, x: lm.Tensor) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, dy: lm.Tensor) -> Any:
+            return lm.full([2], 2.0)
+
+    w = lm.tensor([1.0, 2.0], stop_gradient=False)
+    vmap(lambda x: Constant.apply(x * w).sum())(lm.ones([4, 2])).sum().backward()
+    assert w.grad.tolist() == [8.0, 8.0]
+
+
+def test_second_derivatives_of_shared_weights() -> None:
+    weights = [lm.tensor(table(*shape, seed=3), stop_gradient=False) for shape in [(3, 4), (3,), (7, 4)]]
+    w, b, rows = weights
+    x, ids = table(6, 5, 4), lm.asarray(np.random.default_rng(0).integers(0, 7, (6, 5)))
+
+    def net(x: lm.Tensor, ids: lm.Tensor) -> lm.Tensor:
+        return lm.tanh(lm.linear(x + rows[ids], w, b)) @ w
+
+    def second(y: lm.Tensor) -> list[lm.Tensor]:
+        first = lm.grad([(y * y).sum()], weights, create_graph=True)
+        return lm.grad([sum((g**3).sum() for g in first)], weights)
+
+    for ours, theirs in zip(second(vmap(net)(x, ids)), second(net(x, ids)), strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-8)
+
+
+def test_shapes_without_data() -> None:
+    def f(x: lm.Tensor) -> lm.Tensor:
+        there = lm.to_device(x, "meta")
+        return lm.softmax(there @ lm.ones([2, 3], device="meta"))[lm.to_device(lm.asarray([0, 1]), "meta")]
+
+    y = vmap(f)(lm.ones([5, 4, 2]))
+    assert (y.device, y.shape) == ("meta", (5, 2, 3))
+
+
 def test_hessian_by_nesting() -> None:
     x = table(3, 2)
 
