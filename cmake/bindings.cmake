@@ -18,12 +18,23 @@ if(LAMELLA_BINDINGS)
   target_link_libraries(_C PRIVATE lamella lamella_settings)
   lamella_target(_C <pybind11/pybind11.h>)
   lamella_output(_C)
-  # The types of all operators, as the module itself lists them.
-  set(stubs ${PROJECT_SOURCE_DIR}/python/stubs)
-  add_custom_command(
-    TARGET _C POST_BUILD COMMAND ${Python_EXECUTABLE} ${stubs}/make_stubs.py $<TARGET_FILE:_C> ${LAMELLA_OUTPUT_DIR}/_C.pyi
-    COMMENT "Writing the stubs of lamella._C" VERBATIM)
-  set_target_properties(_C PROPERTIES LINK_DEPENDS "${stubs}/make_stubs.py;${stubs}/_C.pyi.in")
+  if(LAMELLA_SANITIZE)
+    # The module is loaded with the sanitizer's runtime only, which tests/CMakeLists.txt sees to. The package's other
+    # files are found beside it.
+    file(GLOB package_files RELATIVE ${PROJECT_SOURCE_DIR}/python/lamella ${PROJECT_SOURCE_DIR}/python/lamella/*)
+    list(FILTER package_files EXCLUDE REGEX "^(_C[.].*|cmake|include|__pycache__|.*[.]so)$")
+    file(MAKE_DIRECTORY ${LAMELLA_OUTPUT_DIR})
+    foreach(file IN LISTS package_files)
+      file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python/lamella/${file} ${LAMELLA_OUTPUT_DIR}/${file} SYMBOLIC)
+    endforeach()
+  else()
+    # The types of all operators, as the module itself lists them.
+    set(stubs ${PROJECT_SOURCE_DIR}/python/stubs)
+    add_custom_command(
+      TARGET _C POST_BUILD COMMAND ${Python_EXECUTABLE} ${stubs}/make_stubs.py $<TARGET_FILE:_C> ${LAMELLA_OUTPUT_DIR}/_C.pyi
+      COMMENT "Writing the stubs of lamella._C" VERBATIM)
+    set_target_properties(_C PROPERTIES LINK_DEPENDS "${stubs}/make_stubs.py;${stubs}/_C.pyi.in")
+  endif()
 endif()
 
 # Everything that `import lamella` needs on this machine.

@@ -9,9 +9,12 @@
 #include <unordered_map>
 
 #include "engine/autograd/accumulate.h"
+#include "engine/autograd/batched_grads.h"
 #include "engine/autograd/hook_calls.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/pass_inputs.h"
+#include "engine/autograd/pass_watch.h"
 #include "engine/autograd/primitives.h"
 #include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
@@ -38,6 +41,8 @@ struct Capture {
   /// The next capture at the same node, counted from 1.
   std::uint32_t next;
   Tensor grad;
+  /// Where set, the gradient is added to this tensor's grad.
+  const Tensor* into;
 };
 
 class Pass;
@@ -56,15 +61,15 @@ class Pass {
     }
   }
 
-  void add_root(Edge edge, Tensor grad) { roots_.push_back({std::move(edge), std::move(grad)}); }
-  /// Restricts the pass to what its captures and targets need, and keeps the gradient that arrives along `edge`. The
-  /// caller holds the edge.
-  void capture(const Edge& edge) {
+  void add_root(Root root) { roots_.push_back(std::move(root)); }
+  /// Restricts the pass to what its captures and targets need, and keeps the gradient that arrives along `edge`, or
+  /// adds it to the grad of `into`. The caller holds both.
+  void capture(const Edge& edge, const Tensor* into = nullptr) {
     everything_ = false;
     enter(edge.node.get());
     Scratch& notes = scratch(edge.node.get());
     notes.needed = true;
-    captures_.push_back({edge.input_nr, notes.capture, Tensor()});
+    captures_.push_back({edge.input_nr, notes.capture, Tensor(), into});
     notes.capture = static_cast<std::uint32_t>(captures_.size());
   }
   /// The same, but runs the node: a leaf's AccumulateGrad.
@@ -82,9 +87,10 @@ class Pass {
   bool is_for_all_leaves() const noexcept { return everything_; }
 
   bool needs(Node* node) {
-    if (node->claimed_by.load(std::memory_order_relaxed) == id_) return node->scratch.needed;
+    const auto reached = [](const Scratch& notes) { return notes.needed && notes.visited; };
+    if (node->claimed_by.load(std::memory_order_relaxed) == id_) return reached(node->scratch);
     const auto found = overflow_.find(node);
-    return found != overflow_.end() && found->second.needed;
+    return found != overflow_.end() && reached(found->second);
   }
 
   void run() {
@@ -99,7 +105,10 @@ class Pass {
         modes() = modes_before;
       }
     } const leave{outer};
-    modes() = Modes{.grad_enabled = create_graph_, .interceptors = leave.modes_before.interceptors};
+    modes() = Modes{.grad_enabled = create_graph_,
+                    .interceptors = leave.modes_before.interceptors,
+                    // What a layer's forward computed is no constant to a pass that its backward begins.
+                    .recorded_backward = leave.modes_before.recorded_backward};
     explore();
     for (Root& root : roots_) deliver(root.edge, std::move(root.grad));
     for (Root& root : roots_) {
@@ -108,15 +117,11 @@ class Pass {
       if (scratch(node).dependencies == 0 && std::ranges::find(ready_, node) == ready_.end()) push_ready(node);
     }
     while (!ready_.empty()) run_node(take_newest());
+    modes() = leave.modes_before;
     for (std::size_t i = 0; i < callbacks_.size(); ++i) std::exchange(callbacks_[i], nullptr)();
   }
 
  private:
-  struct Root {
-    Edge edge;
-    Tensor grad;
-  };
-
   /// The notes on a node: in the node where this pass holds it, in the table otherwise.
   Scratch& scratch(Node* node) {
     if (node->claimed_by.load(std::memory_order_relaxed) == id_) return node->scratch;
@@ -178,6 +183,9 @@ class Pass {
   }
 
   void deliver(const Edge& edge, Tensor grad) {
+    const HiddenAxes* const hidden = edge.node->hidden_axes(edge.input_nr);
+    if (hidden || grad->hidden) [[unlikely]]
+      grad = fit_dead_axes(std::move(grad), hidden);
     Scratch& notes = scratch(edge.node.get());
     if (notes.pending.size() <= edge.input_nr)
       notes.pending.resize(std::max(edge.node->output_count(), edge.input_nr + 1));
@@ -227,6 +235,15 @@ class Pass {
     return results;
   }
 
+  static void keep(Capture& capture, const TensorList& grads) {
+    const Tensor& grad = grads[capture.input_nr];
+    if (!capture.into) {
+      capture.grad = grad;
+    } else if (grad.defined() && !retains_grad(*capture.into)) {
+      accumulate_grad(*capture.into, grad);  // what retain_grad() asked for is there already
+    }
+  }
+
   void run_node(Node* node) {
     Scratch& notes = scratch(node);
     std::uint32_t capture = notes.capture;
@@ -236,14 +253,14 @@ class Pass {
     const bool any = take_pending(node, notes, grads, work);
     if (any && node->may_have_hooks()) [[unlikely]]
       run_tensor_hooks(*node, grads);
-    for (; capture; capture = captures_[capture - 1].next) {
-      captures_[capture - 1].grad = grads[captures_[capture - 1].input_nr];
-    }
+    for (; capture; capture = captures_[capture - 1].next) keep(captures_[capture - 1], grads);
     // A node that was only captured, and leads nowhere else that is needed, does not run.
     const bool leads_on = everything_ || target ||
                           std::ranges::any_of(node->edges(), [&](const Edge& e) { return e && needs(e.node.get()); });
     TensorList results;
-    if (any && leads_on) results = call(node, std::move(grads));
+    if (any && leads_on) {
+      results = watch_ ? watch_->call(*node, std::move(grads), call) : call(node, std::move(grads));
+    }
     if (!retain_graph_ && leads_on) node->release_saved();
     if (host_hooks().check_interrupt && (work >= kLongWork || ++since_check_ >= 64)) {
       since_check_ = 0;
@@ -255,7 +272,11 @@ class Pass {
       if (!edges[i]) continue;
       Node* const next = edges[i].node.get();
       if (!everything_ && !needs(next)) continue;
-      if (i < results.size() && results[i].defined()) deliver(edges[i], std::move(results[i]));
+      if (i < results.size() && results[i].defined()) {
+        deliver(edges[i], std::move(results[i]));
+      } else if (watch_) [[unlikely]] {
+        watch_->missed(*node, i);
+      }
       if (--scratch(next).dependencies == 0) push_ready(next);
     }
   }
@@ -263,6 +284,8 @@ class Pass {
   const std::uint64_t id_ = next_pass.fetch_add(1, std::memory_order_relaxed);
   const bool retain_graph_;
   const bool create_graph_;
+  /// Null outside of trace() and detect_anomaly.
+  const std::unique_ptr<PassWatch> watch_ = PassWatch::begin();
   int since_check_ = 0;
   std::vector<Root> roots_;
   bool everything_ = true;
@@ -281,103 +304,51 @@ void run_pass(Pass& pass) {
     return;
   }
   std::exception_ptr error;
-  const auto release = host_hooks().release;
-  void* const host_state = release ? release() : nullptr;
-  std::thread([&, state = thread_state(), inherited = modes()] {
-    try {
-      thread_state() = state;
-      modes() = inherited;
-      pass.run();
-    } catch (...) {
-      error = std::current_exception();
-    }
-  }).join();
-  if (host_state) host_hooks().restore(host_state);
+  {
+    // Also where no thread is to be had.
+    const struct HostStands {
+      void* state = host_hooks().release ? host_hooks().release() : nullptr;
+      ~HostStands() {
+        if (state) host_hooks().restore(state);
+      }
+    } host_stands;
+    std::thread([&, state = thread_state(), inherited = modes()] {
+      try {
+        thread_state() = state;
+        modes() = inherited;
+        pass.run();
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }).join();
+  }
   if (error) std::rethrow_exception(error);
 }
 
-Tensor initial_gradient(const Tensor& output, const Tensor& given, const char* op) {
-  if (given.defined()) {
-    if (given.shape() != output.shape()) {
-      fail<ValueError>("[", op, "] the gradient's shape ", given.shape(), " differs from the tensor's, ",
-                       output.shape());
-    }
-    if (given.device() != output.device()) {
-      fail<RuntimeError>("[", op, "] the gradient is on ", given.device(), ", the tensor on ", output.device());
-    }
-    return given.dtype() == output.dtype() ? given : primitives().cast(given, output.dtype());
-  }
-  if (output.numel() != 1) {
-    fail<RuntimeError>("[", op, "] a gradient must be given for a tensor with more than one element, this one is ",
-                       output.shape());
-  }
-  return primitives().full(output.shape(), output.dtype(), output.device(), 1.0);
-}
-
 void add_roots(Pass& pass, std::span<const Tensor> outputs, std::span<const Tensor> grads, const char* op) {
-  if (!grads.empty() && grads.size() != outputs.size()) {
-    fail<ValueError>("[", op, "] got ", outputs.size(), " tensors and ", grads.size(), " gradients");
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].defined()) fail<ValueError>("[", op, "] tensor ", i, " is undefined");
-    Edge edge = gradient_edge(outputs[i]);
-    if (!edge) {
-      fail<RuntimeError>(
-          "[", op, "] tensor ", i,
-          " has stop_gradient=True and was not computed from a tensor that wants a gradient: there is nothing to "
-          "differentiate");
-    }
-    pass.add_root(std::move(edge), initial_gradient(outputs[i], grads.empty() ? Tensor() : grads[i], op));
-  }
+  for (Root& root : roots_of(outputs, grads, op)) pass.add_root(std::move(root));
 }
 
-/// The edges to the inputs of a call, which keep their nodes alive while it runs.
-std::vector<Edge> edges_of(std::span<const Tensor> inputs, const char* op) {
-  std::vector<Edge> edges;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].defined()) fail<ValueError>("[", op, "] input ", i, " is undefined");
-    edges.push_back(gradient_edge(inputs[i]));
-    if (!edges.back()) fail<RuntimeError>("[", op, "] input ", i, " has stop_gradient=True");
-  }
-  return edges;
-}
+/// What a pass makes are ordinary tensors, also where the caller is in inference mode.
+class OutsideInference {
+ public:
+  OutsideInference() noexcept : before_(std::exchange(modes().inference, false)) {}
+  ~OutsideInference() { modes().inference = before_; }
+  OutsideInference(const OutsideInference&) = delete;
+  OutsideInference& operator=(const OutsideInference&) = delete;
+
+ private:
+  bool before_;
+};
 
 Pass& running_pass(const char* op) {
   if (!current_pass) fail<RuntimeError>("[", op, "] there is no backward pass on this thread");
   return *current_pass;
 }
 
-/// The gradients to begin with, each with its first axis hidden: to the pass they are single ones.
-class BatchedGrads {
- public:
-  BatchedGrads(std::span<const Tensor> outputs, std::span<const Tensor> grads) {
-    for (std::size_t i = 0; i < grads.size(); ++i) {
-      if (!grads[i].defined() || i >= outputs.size()) continue;
-      const Dims& shape = grads[i].shape();
-      if (shape.empty() || (size_ >= 0 && shape[0] != size_)) {
-        fail<ValueError>("[grad] with is_grads_batched every gradient has a first axis of the same size; gradient ", i,
-                         " is of shape ", shape);
-      }
-      size_ = shape[0];
-    }
-    if (size_ < 0) fail<ValueError>("[grad] is_grads_batched needs grad_outputs");
-    for (const Tensor& grad : grads) hidden_.push_back(grad.defined() ? primitives().hide_axis(grad, level_) : grad);
-    thread_state().batch_levels.push_back(level_);
-  }
-  ~BatchedGrads() { thread_state().batch_levels.pop_back(); }
-  BatchedGrads(const BatchedGrads&) = delete;
-  BatchedGrads& operator=(const BatchedGrads&) = delete;
-
-  std::span<const Tensor> hidden() const { return hidden_; }
-  Tensor shown(const Tensor& grad) const { return primitives().show_axis(grad, level_, size_); }
-
- private:
-  const std::uint64_t level_ = next_level();
-  std::int64_t size_ = -1;
-  std::vector<Tensor> hidden_;
-};
-
 }  // namespace
+
+bool is_in_pass() noexcept { return current_pass != nullptr; }
 
 bool is_needed(const Edge& edge) noexcept {
   if (!edge) return false;
@@ -388,6 +359,9 @@ std::uint64_t current_pass_id() noexcept { return current_pass ? current_pass->i
 
 bool pass_is_for_all_leaves() noexcept { return current_pass && current_pass->is_for_all_leaves(); }
 
+OutsidePass::OutsidePass() noexcept : pass_(std::exchange(current_pass, nullptr)) {}
+OutsidePass::~OutsidePass() { current_pass = static_cast<Pass*>(pass_); }
+
 void queue_callback(std::function<void()> callback) {
   running_pass("queue_callback").callbacks().push_back(std::move(callback));
 }
@@ -396,22 +370,43 @@ std::any& pass_data(const void* key) { return running_pass("pass_data").data(key
 
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors, bool retain_graph,
               bool create_graph, std::span<const Tensor> inputs) {
+  const std::vector<GradTarget> targets(inputs.begin(), inputs.end());
+  backward(tensors, grad_tensors, retain_graph, create_graph, std::span<const GradTarget>(targets));
+}
+
+void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors, bool retain_graph,
+              bool create_graph, std::span<const GradTarget> inputs) {
+  const OutsideInference scope;
   const std::vector<Edge> edges = edges_of(inputs, "backward");
   Pass pass(retain_graph || create_graph, create_graph);
   add_roots(pass, tensors, grad_tensors, "backward");
-  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].is_leaf() ? pass.target(edges[i]) : pass.capture(edges[i]);
-  run_pass(pass);
-  std::size_t next = 0;
-  for (const Tensor& x : inputs) {
-    if (x.is_leaf()) continue;
-    Tensor& grad = pass.captures()[next++].grad;
-    // What retain_grad() asked for is there already.
-    if (grad.defined() && !retains_grad(x)) accumulate_grad(x, std::move(grad));
+  std::vector<TensorImpl*> seen;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (dynamic_cast<const AccumulateGrad*>(edges[i].node.get())) {
+      pass.target(edges[i]);
+      continue;
+    }
+    const Tensor* const x = std::get_if<Tensor>(&inputs[i]);
+    if (!x) {
+      fail<ValueError>("[backward] input ", i, " is an edge to ", edges[i].node->name(),
+                       ", which has no grad to add to; give the tensor, or use grad()");
+    }
+    if (std::ranges::find(seen, x->impl()) != seen.end()) continue;
+    seen.push_back(x->impl());
+    pass.capture(edges[i], x);
   }
+  run_pass(pass);
 }
 
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                          std::span<const Tensor> grad_outputs, const GradOptions& options) {
+  const std::vector<GradTarget> targets(inputs.begin(), inputs.end());
+  return grad(outputs, std::span<const GradTarget>(targets), grad_outputs, options);
+}
+
+std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const GradTarget> inputs,
+                         std::span<const Tensor> grad_outputs, const GradOptions& options) {
+  const OutsideInference scope;
   const std::vector<Edge> edges = edges_of(inputs, "grad");
   if (inputs.empty()) fail<ValueError>("[grad] needs at least one input");
   std::optional<BatchedGrads> batch;
@@ -423,11 +418,12 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   const GradMode recording(options.create_graph);
   std::vector<Tensor> grads;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor& x = inputs[i];
+    const Tensor x = std::holds_alternative<Tensor>(inputs[i]) ? std::get<Tensor>(inputs[i]) : Tensor();
     Tensor grad = std::move(pass.captures()[i].grad);
     if (grad.defined()) {
-      grad = sum_dead_axes(std::move(grad), x);
+      grad = fit_dead_axes(std::move(grad), x.defined() ? x->hidden.get() : nullptr);
     } else if (options.materialize_grads) {
+      if (!x.defined()) fail<ValueError>("[grad] materialize_grads needs tensors as inputs, input ", i, " is an edge");
       grad = primitives().full(x.shape(), x.dtype(), x.device(), 0.0);
     } else if (!options.allow_unused) {
       fail<RuntimeError>("[grad] input ", i,

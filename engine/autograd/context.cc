@@ -57,6 +57,13 @@ TensorList Context::saved_tensors() const {
   return tensors;
 }
 
+TensorList Context::kept_tensors() const {
+  const std::lock_guard lock(lock_);
+  TensorList tensors;
+  for (const autograd::SavedTensor& saved : saved_) tensors.push_back(saved.tensor());
+  return tensors;
+}
+
 bool Context::needs_input_grad(std::size_t i) const {
   if (i >= arguments.size()) {
     fail<IndexError>("[needs_input_grad] argument ", i, " of a layer that was called with ", arguments.size());

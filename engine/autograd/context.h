@@ -117,6 +117,8 @@ class Context {
     TensorList dirty;
     TensorList not_inplace;
     TensorList non_differentiable;
+    /// The levels of forward mode at which an input had a tangent.
+    SmallVector<std::uint64_t, 2> dual_levels;
     std::map<std::string, std::any> data;
   };
 
@@ -130,6 +132,9 @@ class Context {
   /// Forgets what the mark_...() functions were told; data stays.
   void drop_marks() noexcept;
   SmallVector<autograd::SavedTensor, 2>& saved() noexcept { return saved_; }
+  /// The saved tensors as they are kept, to look at: no check, nothing once they were freed. Undefined ones stand for
+  /// what was saved so, and for what is not kept as a tensor.
+  TensorList kept_tensors() const;
   bool materialize_grads() const noexcept { return materialize_grads_; }
   bool grad_in_dtype_consistent() const noexcept { return grad_in_dtype_consistent_; }
   /// Forward has ended: saving is an error from now on.

@@ -3,55 +3,87 @@
 #include <algorithm>
 #include <mutex>
 
-#include "engine/autograd/accumulate.h"
-#include "engine/autograd/backward.h"
+#include "engine/autograd/context.h"
 #include "engine/autograd/hook_calls.h"
 #include "engine/autograd/meta.h"
+#include "engine/autograd/primitives.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {
 namespace {
 
-void check_replacement(const Tensor& given, const Tensor& grad, const char* op) {
-  if (given.shape() == grad.shape() && given.device() == grad.device()) return;
-  fail<ValueError>("[", op, "] a hook returned ", describe(given), " for a gradient that is ", describe(grad));
+/// Whether a node casts the gradients that arrive, or leaves that to its backward on purpose.
+bool takes_any_dtype(const Node& node) { return node.context() && !node.context()->output_metas.empty(); }
+
+/// What a hook gave for a gradient; in the gradient's dtype, where nodes that get it count on that.
+Tensor conform(Tensor given, const TensorMeta& wanted, bool any_dtype, const char* op) {
+  if (given.shape() != wanted.shape || given.device() != wanted.device) {
+    fail<ValueError>("[", op, "] a hook returned ", describe(given), " for a gradient that is ", wanted.dtype,
+                     wanted.shape, " on ", wanted.device);
+  }
+  if (given.dtype() == wanted.dtype || any_dtype) return given;
+  if (is_complex(given.dtype()) && !is_complex(wanted.dtype)) {
+    fail<TypeError>("[", op, "] a hook returned ", given.dtype(), " for a gradient that is ", wanted.dtype,
+                    "; return its real part");
+  }
+  return primitives().cast(given, wanted.dtype);
 }
 
-void run_table(const HookList& table, TensorList& grads) {
+void run_table(const Node& node, const HookList& table, TensorList& grads) {
   const auto entries = table.entries();
   if (!entries) return;
   for (const HookList::Entry& entry : *entries) {
     Tensor& grad = grads[entry.output_nr];
     if (!grad.defined()) continue;
     if (Tensor changed = entry.hook(grad); changed.defined()) {
-      check_replacement(changed, grad, "register_hook");
-      grad = std::move(changed);
+      grad = conform(std::move(changed), TensorMeta(grad), takes_any_dtype(node), "register_hook");
     }
   }
 }
 
-void replace(TensorList& grads, TensorList given, const char* op) {
+/// `metas` may describe the tensors that the gradients belong to: a gradient is taken where there was none only if it
+/// is known what one looks like.
+void replace(TensorList& grads, TensorList given, const SmallVector<TensorMeta, 1>* metas, bool any_dtype,
+             const char* op) {
   if (given.size() != grads.size()) {
     fail<ValueError>("[", op, "] a hook returned ", given.size(), " gradients in the place of ", grads.size());
   }
   for (std::size_t i = 0; i < grads.size(); ++i) {
-    if (given[i].defined() && grads[i].defined()) check_replacement(given[i], grads[i], op);
+    if (!given[i].defined()) continue;
+    if (grads[i].defined()) {
+      given[i] = conform(std::move(given[i]), TensorMeta(grads[i]), any_dtype, op);
+    } else if (metas && metas->size() == grads.size()) {
+      given[i] = conform(std::move(given[i]), (*metas)[i], any_dtype, op);
+    } else {
+      fail<ValueError>("[", op, "] a hook returned a gradient, number ", i,
+                       ", where there was none, for an operation that does not keep the shapes of its tensors");
+    }
   }
   grads = std::move(given);
+}
+
+/// Adds to what is kept. Passes on several threads may do so at once.
+void keep(RetainedGrad& retained, const Tensor& grad) {
+  while (true) {
+    Tensor before;
+    {
+      const std::lock_guard lock(retained.lock);
+      before = retained.grad;
+    }
+    // A tensor of its own, whatever becomes of the one that flows on.
+    Tensor sum = before.defined() ? primitives().add(before, grad) : primitives().clone(grad);
+    const std::lock_guard lock(retained.lock);
+    if (!retained.grad.same(before)) continue;
+    std::swap(retained.grad, sum);
+    return;
+  }
 }
 
 /// A pass fills `retained` from now on, as long as the node lives.
 void attach(const AutogradMeta& meta, const std::shared_ptr<RetainedGrad>& retained) {
   const auto& table = meta.grad_fn->make_extras().retaining;
-  const std::uint64_t id = table->add(meta.output_nr, [retained](const Tensor& grad) -> Tensor {
-    Tensor before;
-    {
-      const std::lock_guard lock(retained->lock);
-      before = retained->grad;
-    }
-    Tensor sum = before.defined() ? add_gradients(before, grad) : grad;
-    const std::lock_guard lock(retained->lock);
-    std::swap(retained->grad, sum);
+  const std::uint64_t id = table->add(meta.output_nr, [weak = std::weak_ptr(retained)](const Tensor& grad) -> Tensor {
+    if (const auto kept = weak.lock()) keep(*kept, grad);
     return {};
   });
   retained->handle = HookHandle(table, id);
@@ -67,8 +99,8 @@ void check_wants(const Tensor& x, const char* op) {
 }  // namespace
 
 void run_tensor_hooks(const Node& node, TensorList& grads) {
-  if (const auto hooks = node.tensor_hooks()) run_table(*hooks, grads);
-  if (const NodeExtras* extras = node.extras()) run_table(*extras->retaining, grads);
+  if (const auto hooks = node.tensor_hooks()) run_table(node, *hooks, grads);
+  if (const NodeExtras* extras = node.extras()) run_table(node, *extras->retaining, grads);
 }
 
 void run_node_pre_hooks(const Node& node, TensorList& grads) {
@@ -76,7 +108,10 @@ void run_node_pre_hooks(const Node& node, TensorList& grads) {
   const auto entries = extras ? extras->pre_hooks->entries() : nullptr;
   if (!entries) return;
   for (const auto& entry : *entries) {
-    if (auto changed = entry.hook(grads)) replace(grads, std::move(*changed), "register_prehook");
+    if (auto changed = entry.hook(grads)) {
+      replace(grads, std::move(*changed), node.context() ? &node.context()->output_metas : nullptr,
+              takes_any_dtype(node), "Node.register_prehook");
+    }
   }
 }
 
@@ -90,7 +125,10 @@ void run_node_post_hooks(const Node& node, TensorList& results, const TensorList
   if (!entries) return;
   results.resize(node.edges().size());
   for (const auto& entry : *entries) {
-    if (auto changed = entry.hook(results, incoming)) replace(results, std::move(*changed), "register_hook");
+    if (auto changed = entry.hook(results, incoming)) {
+      replace(results, std::move(*changed), node.context() ? &node.context()->input_metas : nullptr, false,
+              "Node.register_hook");
+    }
   }
 }
 
@@ -141,6 +179,7 @@ void retain_grad(const Tensor& x) {
     auto& own = meta.make_extras().retained;
     if (own) return;
     own = retained;
+    retained->grad = std::move(meta.grad);  // of an earlier backward(inputs=...)
   }
   attach(meta, retained);
 }
@@ -149,7 +188,7 @@ bool retains_grad(const Tensor& x) {
   AutogradMeta* meta = get_meta(x);
   if (!meta) return false;
   const std::lock_guard lock(meta->lock);
-  return meta->extras && meta->extras->retained;
+  return meta->grad_fn && meta->extras && meta->extras->retained;
 }
 
 void move_retained_grad(const Tensor& x) {

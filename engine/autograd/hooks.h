@@ -129,14 +129,18 @@ enum class MultiGradMode : std::uint8_t {
 /// Gets the gradients in the order of the tensors; undefined for those that the pass does not reach. With
 /// MultiGradMode::Any all but one are undefined.
 using MultiGradHook = std::function<void(const std::vector<Tensor>& grads)>;
-/// Registers one hook on several tensors, each of which must want a gradient (RuntimeError).
+/// Registers one hook on several tensors, each of which must want a gradient (RuntimeError). Those whose gradient a
+/// pass finds to be none (a layer returned nothing for it) are not waited for beyond the pass's end: the hook runs
+/// there, before callbacks queued later. `wrap`, where given, makes what is registered on each tensor from what would
+/// be, so that a host language can tie objects of its own to it.
 HookHandle register_multi_grad_hook(std::span<const Tensor> tensors, MultiGradHook hook,
-                                    MultiGradMode mode = MultiGradMode::All);
+                                    MultiGradMode mode = MultiGradMode::All,
+                                    const std::function<TensorHook(TensorHook member)>& wrap = {});
 
 /// Keeps the gradient of a result of a recorded operation in its grad, as a leaf's is kept. RuntimeError where x wants
 /// none; nothing happens for a leaf.
 void retain_grad(const Tensor& x);
-/// Whether retain_grad() was called for x.
+/// Whether retain_grad() was called for x, and x is still the result of a recorded operation.
 bool retains_grad(const Tensor& x);
 
 }  // namespace autograd

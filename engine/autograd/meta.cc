@@ -3,13 +3,30 @@
 #include <mutex>
 
 #include "engine/autograd/accumulate.h"
+#include "engine/autograd/departure.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/pass_watch.h"
 #include "engine/core/error.h"
 
 namespace lamella {
 
 using autograd::AutogradMeta;
 using autograd::get_meta;
+
+namespace autograd {
+namespace {
+
+/// What retain_grad() kept of a tensor that is a leaf from here on is the leaf's gradient. The caller holds the lock;
+/// the gradient that was there before is to be freed after it.
+[[nodiscard]] Tensor keep_as_leaf(AutogradMeta& meta) {
+  if (!meta.extras || !meta.extras->retained) return {};
+  const std::shared_ptr<RetainedGrad> retained = std::move(meta.extras->retained);
+  const std::lock_guard lock(retained->lock);
+  return std::exchange(meta.grad, std::move(retained->grad));
+}
+
+}  // namespace
+}  // namespace autograd
 
 bool Tensor::requires_grad() const {
   const AutogradMeta* meta = get_meta(*this);
@@ -28,9 +45,10 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
     fail<RuntimeError>("[stop_gradient] only floating and complex tensors can want a gradient, this one is ", dtype());
   }
   if (!value && !meta) return *this;
-  if (value && ((*this)->flags & TensorImpl::kInference)) {
+  if (value && ((*this)->flags & TensorImpl::kInference) && !autograd::is_inference_mode_enabled()) {
     fail<RuntimeError>(
-        "[stop_gradient] a tensor made in inference_mode cannot want a gradient; use a copy made outside (clone())");
+        "[stop_gradient] a tensor made in inference_mode cannot want a gradient outside; use a copy made outside "
+        "(clone())");
   }
   AutogradMeta& own = autograd::make_meta(*this);
   if (value && ((*this)->flags & TensorImpl::kTracked)) {
@@ -45,6 +63,11 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
     own.output_nr = 0;
     own.weak_node = WeakNode();
   }
+  if (own.extras) {
+    Tensor before;
+    const std::lock_guard lock(own.lock);
+    before = autograd::keep_as_leaf(own);
+  }
   own.requires_grad = value;
   return *this;
 }
@@ -57,12 +80,14 @@ bool Tensor::is_leaf() const {
 Tensor Tensor::grad() const {
   AutogradMeta* meta = get_meta(*this);
   if (!meta) return {};
-  const std::lock_guard lock(meta->lock);
-  if (meta->extras && meta->extras->retained) {
+  Tensor grad;
+  {
+    const std::lock_guard lock(meta->lock);
+    if (!meta->extras || !meta->extras->retained) return meta->grad;
     const std::lock_guard retained_lock(meta->extras->retained->lock);
-    return meta->extras->retained->grad;
+    grad = meta->extras->retained->grad;
   }
-  return meta->grad;
+  return grad.defined() ? autograd::fit_dead_axes(std::move(grad), (*this)->hidden.get()) : grad;
 }
 
 void Tensor::set_grad(Tensor grad) const {
@@ -72,6 +97,10 @@ void Tensor::set_grad(Tensor grad) const {
     if (grad.shape() != shape() || grad.dtype() != dtype() || grad.device() != device()) {
       fail<ValueError>("[grad] expected a gradient like the tensor, ", describe(*this), ", got ", describe(grad));
     }
+    if (grad->hidden && !impl_->hidden) {
+      fail<RuntimeError>("[grad] the gradient is ", describe(grad),
+                         " by vmap: a tensor from outside has no room for one for each example");
+    }
   }
   AutogradMeta& meta = autograd::make_meta(*this);
   const std::lock_guard lock(meta.lock);
@@ -80,6 +109,7 @@ void Tensor::set_grad(Tensor grad) const {
     std::swap(meta.extras->retained->grad, grad);
     return;
   }
+  meta.grad_cleared = !grad.defined() && (meta.grad_cleared || meta.grad.defined());
   std::swap(meta.grad, grad);  // the old one is freed after the lock
 }
 
@@ -92,13 +122,50 @@ Tensor Tensor::detach() const {
   Tensor result = make_alias(*this);
   result->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);  // asked for: a constant from here on
   result->flags |= TensorImpl::kDetached;
+  if (autograd::is_tracing()) [[unlikely]] {
+    const Tensor* const inputs[] = {this};
+    autograd::note_departure("detach", inputs, result, autograd::Leaving::Detached);
+  }
   return result;
 }
 
 namespace autograd {
 
 MetaExtras::MetaExtras() = default;
-MetaExtras::~MetaExtras() = default;
+MetaExtras::~MetaExtras() {
+  if (!presence) return;
+  const std::lock_guard lock(presence->lock);
+  presence->meta = nullptr;
+}
+
+void detach_in_place(const Tensor& x) {
+  if (x->flags & TensorImpl::kTracked) {
+    fail<RuntimeError>(
+        "[detach_] a view follows the history of the tensor whose memory it shows, and cannot leave the tape alone; "
+        "use detach(), or detach_() on that tensor");
+  }
+  x->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
+  AutogradMeta* const meta = peek_meta(x);
+  if (!meta) return;
+  Ref<Node> dropped;  // both freed after the lock: that may run code of the host language
+  Tensor before;
+  const std::lock_guard lock(meta->lock);
+  if (meta->kept_output) meta->weak_node = WeakNode();
+  meta->kept_output = false;
+  meta->requires_grad = false;
+  meta->output_nr = 0;
+  std::swap(meta->grad_fn, dropped);
+  before = keep_as_leaf(*meta);
+}
+
+bool only_traced(AutogradMeta& meta) noexcept {
+  if (meta.requires_grad || meta.kept_output || meta.grad_fn) return false;
+  const std::lock_guard lock(meta.lock);
+  if (meta.grad.defined() || meta.grad_cleared) return false;
+  const MetaExtras* extras = meta.extras.get();
+  return extras && extras->departure && !extras->hooks && !extras->accumulated_hooks && !extras->retained &&
+         extras->tangents.empty();
+}
 
 AutogradMeta& make_meta(const Tensor& x) {
   if (AutogradMeta* meta = peek_meta(x)) return *meta;
@@ -110,7 +177,7 @@ AutogradMeta& make_meta(const Tensor& x) {
 
 Edge gradient_edge(const Tensor& x) {
   AutogradMeta* meta = get_meta(x);
-  if (!meta) {
+  if (!meta || only_traced(*meta)) {
     const Node* const layer = modes().recorded_backward;
     if (!layer || (x->flags & TensorImpl::kDerived) == 0) return {};
     return {Ref<Node>::adopt(new DetachedIntermediate(*layer)), 0};

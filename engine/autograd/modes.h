@@ -44,9 +44,13 @@ inline Modes& modes() noexcept { return detail::modes; }
 
 /// Whether this thread records operations.
 inline bool is_grad_enabled() noexcept { return modes().grad_enabled; }
-inline void set_grad_enabled(bool enabled) noexcept { modes().grad_enabled = enabled; }
+/// Has no effect in inference mode, where nothing is recorded.
+inline void set_grad_enabled(bool enabled) noexcept { modes().grad_enabled = enabled && !modes().inference; }
 /// Whether this thread is in inference mode.
 inline bool is_inference_mode_enabled() noexcept { return modes().inference; }
+
+/// Whether this thread writes down where and why tensors leave the tape, and where nodes come from.
+inline bool is_tracing() noexcept { return (modes().interceptors & Modes::kTrace) != 0; }
 
 /// Sets recording for a scope.
 class GradMode {

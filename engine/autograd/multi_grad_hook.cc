@@ -10,90 +10,97 @@
 namespace lamella::autograd {
 namespace {
 
-/// The tensors of one hook. It is held by what the tensors hold, so it must hold none of them: a leaf is a bare
-/// pointer, which the leaf's own entry clears when it goes.
+/// Asks after a leaf: whoever is told of it must not keep it alive.
+std::shared_ptr<Presence> presence_of(const Tensor& leaf) {
+  AutogradMeta& meta = make_meta(leaf);
+  const std::lock_guard lock(meta.lock);
+  auto& presence = meta.make_extras().presence;
+  if (!presence) {
+    presence = std::make_shared<Presence>();
+    presence->meta = &meta;
+  }
+  return presence;
+}
+
+/// The tensors of one hook. What the tensors hold holds it, so it must hold none of them.
 struct Group {
   struct Member {
-    TensorImpl* leaf = nullptr;
+    /// Of a leaf, whose node comes and goes with the graphs that use it.
+    std::shared_ptr<Presence> leaf;
+    /// Of a result.
     WeakNode node;
+
+    Ref<Node> node_now() const {
+      if (!leaf) return node.lock();
+      const std::lock_guard lock(leaf->lock);
+      if (!leaf->meta) return {};
+      const std::lock_guard meta_lock(leaf->meta->lock);
+      return leaf->meta->weak_node.lock();
+    }
   };
-  std::mutex mutex;
+  /// Names the group in the data of a pass, which keeps it: its address is not used again before the pass ends.
+  const std::shared_ptr<const char> key = std::make_shared<const char>();
   std::vector<Member> members;
   MultiGradHook hook;
-  MultiGradMode mode;
+  MultiGradMode mode = MultiGradMode::All;
 
-  /// Which members the running pass will reach.
-  std::vector<bool> reached() {
-    const std::lock_guard lock(mutex);
-    std::vector<bool> result;
-    for (const Member& member : members) {
-      Ref<Node> node;
-      if (member.leaf) {
-        AutogradMeta* meta = member.leaf->meta.load(std::memory_order_acquire);
-        const std::lock_guard meta_lock(meta->lock);
-        node = meta->weak_node.lock();
-      } else {
-        node = member.node.lock();
-      }
-      result.push_back(node && is_needed(Edge{node, 0}));
-    }
-    return result;
+  /// How many members the running pass will reach.
+  std::size_t reached() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(members, [](const Member& member) { return is_needed(Edge{member.node_now(), 0}); }));
   }
 };
 
 /// What one pass knows of a group.
 struct Arrivals {
+  std::shared_ptr<const char> key;
   std::vector<Tensor> grads;
   std::size_t missing = 0;
   bool done = false;
+
+  void run(const Group& group) {
+    done = true;
+    const std::vector<Tensor> given = std::move(grads);
+    group.hook(given);
+  }
 };
 
-/// One member's hook; copies share the entry, and the last of them takes the member out of the group.
-class MemberHook {
- public:
-  MemberHook(std::shared_ptr<Group> group, std::size_t index)
-      : entry_(std::make_shared<Entry>(std::move(group), index)) {}
+/// What the running pass knows of the group; begun at the first gradient that arrives.
+Arrivals& arrivals_of(const std::shared_ptr<Group>& group) {
+  std::any& slot = pass_data(group->key.get());
+  if (slot.has_value()) return *std::any_cast<std::shared_ptr<Arrivals>&>(slot);
+  const auto fresh = std::make_shared<Arrivals>(
+      Arrivals{.key = group->key, .grads = std::vector<Tensor>(group->members.size()), .missing = group->reached()});
+  slot = fresh;
+  if (group->mode == MultiGradMode::All) {
+    // A gradient that turns out to be none never arrives. Weakly, as the hook may be removed meanwhile.
+    queue_callback([weak = std::weak_ptr(group), fresh] {
+      const auto alive = fresh->done ? nullptr : weak.lock();
+      if (alive) fresh->run(*alive);
+    });
+  }
+  return *fresh;
+}
+
+/// One member's hook.
+struct MemberHook {
+  std::shared_ptr<Group> group;
+  std::size_t index;
 
   Tensor operator()(const Tensor& grad) const {
-    Group& group = *entry_->group;
-    std::any& slot = pass_data(&group);
-    if (!slot.has_value()) {
-      Arrivals fresh;
-      const std::vector<bool> reached = group.reached();
-      fresh.grads.resize(reached.size());
-      fresh.missing = static_cast<std::size_t>(std::ranges::count(reached, true));
-      slot = std::move(fresh);
-    }
-    auto& arrivals = std::any_cast<Arrivals&>(slot);
+    Arrivals& arrivals = arrivals_of(group);
     if (arrivals.done) return {};
-    arrivals.grads[entry_->index] = grad;
-    --arrivals.missing;
-    if (group.mode == MultiGradMode::Any || arrivals.missing == 0) {
-      arrivals.done = true;
-      const std::vector<Tensor> grads = std::move(arrivals.grads);
-      group.hook(grads);
-    }
+    arrivals.grads[index] = grad;
+    if (arrivals.missing > 0) --arrivals.missing;
+    if (group->mode == MultiGradMode::Any || arrivals.missing == 0) arrivals.run(*group);
     return {};
   }
-
- private:
-  struct Entry {
-    Entry(std::shared_ptr<Group> group, std::size_t index) : group(std::move(group)), index(index) {}
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-    ~Entry() {
-      const std::lock_guard lock(group->mutex);
-      group->members[index].leaf = nullptr;
-    }
-    std::shared_ptr<Group> group;
-    std::size_t index;
-  };
-  std::shared_ptr<Entry> entry_;
 };
 
 }  // namespace
 
-HookHandle register_multi_grad_hook(std::span<const Tensor> tensors, MultiGradHook hook, MultiGradMode mode) {
+HookHandle register_multi_grad_hook(std::span<const Tensor> tensors, MultiGradHook hook, MultiGradMode mode,
+                                    const std::function<TensorHook(TensorHook)>& wrap) {
   if (tensors.empty()) fail<ValueError>("[register_multi_grad_hook] needs at least one tensor");
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].defined() || !tensors[i].requires_grad()) {
@@ -111,14 +118,17 @@ HookHandle register_multi_grad_hook(std::span<const Tensor> tensors, MultiGradHo
   for (const Tensor& x : tensors) {
     Group::Member member;
     if (x.is_leaf()) {
-      member.leaf = x.impl();
+      member.leaf = presence_of(x);
     } else {
       member.node = WeakNode(x.grad_fn());
     }
     group->members.push_back(std::move(member));
   }
   HookHandle handle;
-  for (std::size_t i = 0; i < tensors.size(); ++i) handle.add(register_hook(tensors[i], MemberHook(group, i)));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    TensorHook member = MemberHook{group, i};
+    handle.add(register_hook(tensors[i], wrap ? wrap(std::move(member)) : std::move(member)));
+  }
   return handle;
 }
 

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "engine/autograd/accumulate.h"
+#include "engine/autograd/duals.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/saved_tensor_hooks.h"
@@ -21,6 +22,7 @@ Tensor output_of(const Tensor& x, Node& owner, std::uint32_t output_nr) {
   AutogradMeta& meta = make_meta(output);
   meta.grad_fn = Ref<Node>::share(&owner);
   meta.output_nr = output_nr;
+  if (duals_active()) share_tangents(x, output);
   return output;
 }
 
@@ -42,8 +44,17 @@ SavedTensor::SavedTensor(const Tensor& x) : tensor_(x), version_(x.defined() ? x
 
 void SavedTensor::become_output(std::uint32_t output_nr) {
   tensor_ = make_alias(tensor_);
+  tensor_->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
   output_nr_ = output_nr;
   kind_ = Kind::Output;
+}
+
+void SavedTensor::take_tangent(std::uint64_t level, const Tensor& tangent) {
+  if (packed_) {
+    packed_->tangents.push_back(make_tangent(level, tangent));
+  } else {
+    set_tangent(tensor_, level, tangent);
+  }
 }
 
 void SavedTensor::refresh_version() noexcept { version_ = tensor_.version(); }

@@ -17,6 +17,10 @@ class SavedTensor {
   const Tensor& tensor() const noexcept { return tensor_; }
   /// The tensor was written to since it was saved; false for a packed one.
   bool is_overwritten() const noexcept { return tensor_.defined() && tensor_.version() != version_; }
+  /// Whether output `output_nr` of the node was saved.
+  bool is_output(std::uint32_t output_nr) const noexcept { return kind_ == Kind::Output && output_nr_ == output_nr; }
+  /// Notes the tangent that the saved output got at a level of forward mode.
+  void take_tangent(std::uint64_t level, const Tensor& tangent);
   /// Called once the outputs are known: holds output `output_nr` of the node without its graph, which would be a cycle.
   void become_output(std::uint32_t output_nr);
   /// Called where the tensor is a constant to this layer, whatever it was computed from.

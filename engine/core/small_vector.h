@@ -86,7 +86,7 @@ class SmallVector {
   void resize(std::size_t count) {
     reserve(count);
     while (size_ > count) pop_back();
-    while (size_ < count) new (data_ + size_++) T();
+    for (; size_ < count; ++size_) new (data_ + size_) T();
   }
   void resize(std::size_t count, const T& value) {
     if (count > capacity_) {
@@ -95,16 +95,19 @@ class SmallVector {
       return resize(count, copy);
     }
     while (size_ > count) pop_back();
-    while (size_ < count) new (data_ + size_++) T(value);
+    for (; size_ < count; ++size_) new (data_ + size_) T(value);
   }
   template <class... Args>
   T& emplace_back(Args&&... args) {
+    // Counted once it is there: the constructor may throw.
     if (size_ == capacity_) {
       T made(std::forward<Args>(args)...);  // the arguments may be elements of this vector
       grow(std::size_t{capacity_} * 2);
-      return *new (data_ + size_++) T(std::move(made));
+      new (data_ + size_) T(std::move(made));
+    } else {
+      new (data_ + size_) T(std::forward<Args>(args)...);
     }
-    return *new (data_ + size_++) T(std::forward<Args>(args)...);
+    return data_[size_++];
   }
   void push_back(T value) { emplace_back(std::move(value)); }
   void pop_back() noexcept { data_[--size_].~T(); }

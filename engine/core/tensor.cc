@@ -1,9 +1,11 @@
 #include "engine/core/tensor.h"
 
+#include <algorithm>
 #include <array>
 #include <new>
 
 #include "engine/autograd/meta.h"
+#include "engine/autograd/thread_state.h"
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
 #include "engine/core/small_blocks.h"
@@ -42,6 +44,8 @@ std::size_t bytes_of(std::int64_t elements, DType dtype, DimsView shape) {
   return bytes;
 }
 
+std::uint8_t flags_of_new() noexcept { return autograd::modes().inference ? TensorImpl::kInference : 0; }
+
 }  // namespace
 
 void Storage::destroy() noexcept {
@@ -78,7 +82,7 @@ Tensor empty(DimsView shape, DType dtype, Device device) {
   impl->device = device;
   storage->device = device;
   storage->bytes = bytes;
-  if (autograd::modes().inference) impl->flags = TensorImpl::kInference;
+  impl->flags = flags_of_new();
   impl->shape = Dims(shape);
   impl->strides = contiguous_strides(shape);
   if (embedded) {
@@ -102,6 +106,7 @@ Tensor from_memory(void* data, DimsView shape, DimsView strides, DType dtype, De
   impl->elements = elements;
   impl->dtype = dtype;
   impl->device = device;
+  impl->flags = flags_of_new();
   impl->shape = Dims(shape);
   impl->strides = Dims(strides);
   impl->contiguous = is_contiguous(shape, strides);
@@ -144,7 +149,25 @@ void register_current_stream(DeviceType type, CurrentStream function) {
 }
 
 std::string describe(const Tensor& x) {
-  return x.defined() ? str(x.dtype(), x.shape(), " on ", x.device()) : std::string("an undefined tensor");
+  if (!x.defined()) return "an undefined tensor";
+  std::string text = str(x.dtype(), x.shape(), " on ", x.device());
+  if (x->hidden) {
+    for (const HiddenAxis& axis : *x->hidden) text += str(", batched over ", axis.size);
+  }
+  return text;
+}
+
+void Tensor::refuse_batched(const char* what) const {
+  const HiddenAxis& axis = impl_->hidden->back();
+  const auto& live = autograd::thread_state().batch_levels;
+  if (std::ranges::find(live, axis.level) == live.end()) {
+    fail<RuntimeError>("[", what,
+                       "] this tensor was kept from a call of vmap that has ended, and holds a value for each of its ",
+                       axis.size, " examples: return it from the function that vmap maps instead");
+  }
+  fail<RuntimeError>("[", what, "] inside of vmap this tensor stands for each of ", axis.size,
+                     " examples, and has no single value to be read: compute with operators (where() in place of an "
+                     "if), or return it from the function that vmap maps");
 }
 
 void Tensor::wrong_data_type(DType asked) const {

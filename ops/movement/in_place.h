@@ -91,7 +91,8 @@ inline Tensor masked_fill_(const Tensor& x, const Tensor& mask, const Operand& v
 }
 inline Tensor zero_(const Tensor& x) { return ZeroInPlace::call(x); }
 
-/// RuntimeError where x must not be written to: memory that is read-only, or elements that share memory.
+/// RuntimeError where x must not be written to: memory that is read-only, elements that share memory, or a tensor made
+/// in inference mode outside it.
 void check_writable(const Tensor& x, const char* op);
 
 }  // namespace lamella

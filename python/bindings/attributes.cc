@@ -59,6 +59,11 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 
 PyObject* number(std::int64_t value) { return checked(PyLong_FromLongLong(value)); }
 
+std::int64_t output_nr(const Tensor& x) {
+  const autograd::AutogradMeta* meta = autograd::get_meta(x);
+  return meta && meta->grad_fn ? meta->output_nr : 0;
+}
+
 PyGetSetDef attributes[] = {
     {"shape", get<[](const Tensor& x) { return to_tuple(x.shape()); }>, nullptr, "The sizes of the axes, a tuple.",
      nullptr},
@@ -93,7 +98,13 @@ PyGetSetDef attributes[] = {
      nullptr},
     {"grad_fn", get<[](const Tensor& x) { return wrap_node(x.grad_fn()); }>, nullptr,
      "The recorded operation that the tensor is the result of; None for a leaf.", nullptr},
-    {"_version", get<[](const Tensor& x) { return number(x.version()); }>, nullptr, "Counts the writes in place.",
+    {"output_nr", get<[](const Tensor& x) { return number(output_nr(x)); }>, nullptr,
+     "Which output of grad_fn's operation the tensor is; 0 for a leaf.", nullptr},
+    {"retains_grad", get<[](const Tensor& x) { return PyBool_FromLong(autograd::retains_grad(x)); }>, nullptr,
+     "Whether retain_grad() was called for the tensor; False for a leaf.", nullptr},
+    {"inplace_version", get<[](const Tensor& x) { return number(x.version()); }>, nullptr,
+     "Counts the writes in place into the tensor's memory.", nullptr},
+    {"_version", get<[](const Tensor& x) { return number(x.version()); }>, nullptr, "The same as inplace_version.",
      nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

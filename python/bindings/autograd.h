@@ -4,12 +4,14 @@
 
 namespace lamella::python {
 
-/// lm.Tensor.backward(grad=None, retain_graph=False, create_graph=False).
+/// lm.Tensor.backward(grad=None, retain_graph=None, create_graph=False, inputs=None).
 PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
-/// Functions grad and backward of the module.
+/// Functions grad, backward and _gradient_edge of the module.
 PyMethodDef* autograd_functions();
+/// Functions of the module for forward mode.
+PyMethodDef* forward_ad_functions();
 
-/// Makes the types no_grad, enable_grad and set_grad_enabled and adds them to the module.
+/// Makes the types no_grad, enable_grad, set_grad_enabled and inference_mode and adds them to the module.
 void add_grad_modes(PyObject* module);
 
 }  // namespace lamella::python

@@ -69,10 +69,9 @@ bool Form::holds_tensors() const { return kind == Kind::Tensor || std::ranges::a
 PyRef dataclass_fields(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return {};
-  static PyObject* name = nullptr;
-  if (!name) name = checked(PyUnicode_InternFromString("__dataclass_fields__"));
-  PyObject* fields = _PyType_Lookup(type, name);
-  return fields && PyDict_Check(fields) ? PyRef::share(fields) : PyRef();
+  static PyObject* const name = checked(PyUnicode_InternFromString("__dataclass_fields__"));
+  PyRef fields = find_in_type(type, name);
+  return fields && PyDict_Check(fields.get()) ? fields : PyRef();
 }
 
 bool is_container(PyObject* object) noexcept {
@@ -95,6 +94,7 @@ void TensorFinder::find(PyObject* value, Form* form) {
 
 void TensorFinder::find_parts(PyObject* value, Form* form) {
   const auto add = [&](PyObject* part, PyObject* key) {
+    const PyRef held = PyRef::share(part);  // looking into a dataclass may run Python code, which may drop it
     Form* below = nullptr;
     if (form) {
       below = &form->parts.emplace_back();
@@ -118,6 +118,31 @@ void TensorFinder::find_parts(PyObject* value, Form* form) {
       if (!part) PyErr_Clear();  // a class variable, or a field that was deleted
       if (part) add(part.get(), key);
     }
+  }
+}
+
+PyRef build_tangents(const Form& form, Tensor*& next) {
+  switch (form.kind) {
+    case Form::Kind::Tensor:
+      return PyRef::adopt(checked(wrap(*next++)));
+    case Form::Kind::Sequence: {
+      PyRef list = PyRef::adopt(checked(PyList_New(0)));
+      for (const Form& part : form.parts) {
+        if (PyList_Append(list.get(), build_tangents(part, next).get()) < 0) throw_python_error();
+      }
+      return list;
+    }
+    case Form::Kind::Mapping:
+    case Form::Kind::Record: {
+      PyRef dict = PyRef::adopt(checked(PyDict_New()));
+      for (std::size_t i = 0; i < form.parts.size(); ++i) {
+        if (PyDict_SetItem(dict.get(), form.keys[i].get(), build_tangents(form.parts[i], next).get()) < 0)
+          throw_python_error();
+      }
+      return dict;
+    }
+    default:
+      return PyRef::share(Py_None);
   }
 }
 

@@ -21,6 +21,8 @@ struct Names {
   PyObject* forward = checked(PyUnicode_InternFromString("forward"));
   PyObject* backward = checked(PyUnicode_InternFromString("backward"));
   PyObject* setup_context = checked(PyUnicode_InternFromString("setup_context"));
+  PyObject* jvp = checked(PyUnicode_InternFromString("jvp"));
+  PyObject* vmap = checked(PyUnicode_InternFromString("vmap"));
   PyObject* dialect = checked(PyUnicode_InternFromString("_dialect"));
   PyObject* once = checked(PyUnicode_InternFromString("_once_differentiable"));
 };
@@ -33,10 +35,10 @@ const Names& names() {
 /// A function of the class, and whether the class itself keeps it alive (a plain or static function, not one bound on
 /// look-up).
 PyRef find_function(PyTypeObject* layer, PyObject* name, bool& kept) {
-  PyObject* raw = _PyType_Lookup(layer, name);
-  if (!raw || raw == _PyType_Lookup(layer_base, name)) return {};
+  const PyRef raw = find_in_type(layer, name);
+  if (!raw || raw.get() == find_in_type(layer_base, name).get()) return {};
   PyRef function = PyRef::adopt(checked(PyObject_GetAttr(reinterpret_cast<PyObject*>(layer), name)));
-  if (!(Py_IS_TYPE(raw, &PyStaticMethod_Type) || function.get() == raw)) kept = false;
+  if (!(Py_IS_TYPE(raw.get(), &PyStaticMethod_Type) || function.get() == raw.get())) kept = false;
   return function;
 }
 
@@ -96,16 +98,20 @@ void look_up(LayerInfo& info, PyTypeObject* layer) {
   if (!forward) fail<NotImplementedError>("[", layer->tp_name, "] the layer defines no forward");
   const PyRef backward = find_function(layer, names().backward, kept);
   const PyRef setup_context = find_function(layer, names().setup_context, kept);
+  const PyRef jvp = find_function(layer, names().jvp, kept);
   info.forward = forward.get();
   info.backward = backward.get();
   info.setup_context = setup_context.get();
+  info.jvp = jvp.get();
+  const PyRef vmap = find_function(layer, names().vmap, kept);
+  info.vmap = vmap.get();
   if (backward) {
     const PyRef once = PyRef::adopt(PyObject_GetAttr(backward.get(), names().once));
     if (!once) PyErr_Clear();
     info.once_differentiable = once.get() == Py_True;
   }
-  if (PyObject* dialect = _PyType_Lookup(layer, names().dialect)) {
-    if (PyUnicode_Check(dialect)) info.paddle = text_of(dialect) == "paddle";
+  if (const PyRef dialect = find_in_type(layer, names().dialect)) {
+    if (PyUnicode_Check(dialect.get())) info.paddle = text_of(dialect.get()) == "paddle";
   }
   info.dialect = info.paddle ? &kPaddle : &kNative;
   const std::size_t skip = setup_context ? 0 : 1;  // ctx
@@ -114,24 +120,37 @@ void look_up(LayerInfo& info, PyTypeObject* layer) {
   } else {
     read_signature(info, info.forward, skip);
   }
+#ifdef Py_GIL_DISABLED
+  info.held = {forward, backward, setup_context};
+#else
   if (!kept) {
     // Bound anew at each look-up: nobody but this call holds it, so it is kept by the class's entry until the next
     // look-up.
-    static auto* last = new std::array<PyRef, 3>;
-    *last = {forward, backward, setup_context};
+    static auto* last = new std::array<PyRef, 5>;
+    *last = {forward, backward, setup_context, jvp, vmap};
   }
+#endif
   info.version = kept ? layer->tp_version_tag : 0;
 }
 
+#ifndef Py_GIL_DISABLED
 bool is_current(const LayerInfo& info, PyTypeObject* layer) {
   return info.layer == layer && info.version != 0 && info.version == layer->tp_version_tag &&
          (!info.code || info.code == PyFunction_GET_CODE(info.forward));
 }
 
 constexpr std::size_t kEntries = 256;
+#endif
 
 }  // namespace
 
+#ifdef Py_GIL_DISABLED
+LayerInfo layer_info(PyTypeObject* layer) {
+  LayerInfo info;
+  look_up(info, layer);
+  return info;
+}
+#else
 const LayerInfo& layer_info(PyTypeObject* layer) {
   static std::array<std::unique_ptr<LayerInfo>, kEntries>* entries =
       new std::array<std::unique_ptr<LayerInfo>, kEntries>;
@@ -143,5 +162,6 @@ const LayerInfo& layer_info(PyTypeObject* layer) {
   entry = std::move(fresh);
   return *entry;
 }
+#endif
 
 }  // namespace lamella::python

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/autograd/recorder.h"
+#include "python/bindings/py_ref.h"
 
 namespace lamella::python {
 
@@ -18,6 +19,8 @@ struct LayerInfo {
   PyObject* forward = nullptr;
   PyObject* backward = nullptr;       ///< null where the class defines none
   PyObject* setup_context = nullptr;  ///< null where the class defines none
+  PyObject* jvp = nullptr;            ///< null where the class defines none
+  PyObject* vmap = nullptr;           ///< null where the class defines none
   PyObject* code = nullptr;           ///< of forward, when its parameters were read
   bool once_differentiable = false;
   bool paddle = false;
@@ -27,10 +30,18 @@ struct LayerInfo {
   std::size_t positional = 0;
   /// The name of `*args`; empty where forward has none.
   std::string rest;
+#ifdef Py_GIL_DISABLED
+  /// The functions, owned.
+  std::vector<PyRef> held;
+#endif
 };
 
 /// Looks a class up. NotImplementedError where it defines no forward.
+#ifdef Py_GIL_DISABLED
+LayerInfo layer_info(PyTypeObject* layer);  // anew each time: other threads may change the class meanwhile
+#else
 const LayerInfo& layer_info(PyTypeObject* layer);
+#endif
 
 /// lamella.PyLayer itself, whose own forward and backward do not count; set when the module is loaded.
 extern PyTypeObject* layer_base;

@@ -3,6 +3,7 @@
 #include "engine/autograd/meta.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/form.h"
+#include "python/bindings/gil.h"
 #include "python/bindings/tensor_type.h"
 
 namespace lamella::python {
@@ -30,7 +31,7 @@ PyRef tuple_like(PyObject* value, PyRef items) {
 }  // namespace
 
 LayerOutputs::LayerOutputs(PyRef result) : result_(std::move(result)) {
-  find(result_.get(), Py_REFCNT(result_.get()) == 1);
+  find(result_.get(), is_sole_reference(result_.get()));
 }
 
 void LayerOutputs::find(PyObject* value, bool exclusive) {
@@ -41,7 +42,7 @@ void LayerOutputs::find(PyObject* value, bool exclusive) {
   }
   if (!is_container(value)) return;
   const RecursionGuard guard;
-  const auto part = [&](PyObject* item) { find(item, exclusive && Py_REFCNT(item) == 1); };
+  const auto part = [&](PyObject* item) { find(item, exclusive && is_sole_reference(item)); };
   if (PyList_Check(value) || PyTuple_Check(value)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) part(PySequence_Fast_GET_ITEM(value, i));
   } else if (PyDict_Check(value)) {
@@ -51,13 +52,18 @@ void LayerOutputs::find(PyObject* value, bool exclusive) {
     const PyRef fields = dataclass_fields(value);
     PyObject *key = nullptr, *field = nullptr;
     for (Py_ssize_t at = 0; PyDict_Next(fields.get(), &at, &key, &field);) {
-      PyObject* item = PyObject_GenericGetAttr(value, key);
+      PyRef item = PyRef::adopt(PyObject_GenericGetAttr(value, key));
       if (!item) {
         PyErr_Clear();
         continue;
       }
-      Py_DECREF(item);  // the instance holds it
-      part(item);
+      if (is_sole_reference(item.get())) {  // a property made it
+        find(item.get(), false);
+        continue;
+      }
+      PyObject* const held = item.get();
+      item = PyRef();  // the instance holds it, and who else does is counted
+      part(held);
     }
   }
 }
@@ -72,6 +78,15 @@ std::span<Tensor* const> LayerOutputs::tensors() {
   return pointers_;
 }
 
+LayerOutputs::Slot& LayerOutputs::next_slot() {
+  if (next_ == slots_.size()) {
+    fail<RuntimeError>(
+        "[PyLayer] what forward returned had more tensors when it was looked at again: do not change it, "
+        "and do not make it of properties that compute");
+  }
+  return slots_[next_++];
+}
+
 PyRef LayerOutputs::settle(Slot& slot) {
   if (!slot.in_object) return wrap_ref(std::move(slot.handle));
   const Tensor& x = as_object(slot.object)->tensor;
@@ -82,20 +97,20 @@ PyRef LayerOutputs::settle(Slot& slot) {
 
 PyRef LayerOutputs::finish() {
   next_ = 0;
-  const bool exclusive = Py_REFCNT(result_.get()) == 1;
-  if (is_tensor(result_.get())) return settle(slots_[0]);
+  const bool exclusive = is_sole_reference(result_.get());
+  if (is_tensor(result_.get())) return settle(next_slot());
   return rebuild(std::move(result_), exclusive);
 }
 
 PyRef LayerOutputs::rebuild(PyRef value, bool exclusive) {
-  if (is_tensor(value.get())) return settle(slots_[next_++]);
+  if (is_tensor(value.get())) return settle(next_slot());
   return is_container(value.get()) ? rebuild_parts(std::move(value), exclusive) : value;
 }
 
 PyRef LayerOutputs::rebuild_parts(PyRef value, bool exclusive) {
   PyObject* const old = value.get();
   const auto part = [&](PyObject* item) {
-    const bool ours = exclusive && Py_REFCNT(item) == 1;
+    const bool ours = exclusive && is_sole_reference(item);
     return rebuild(PyRef::share(item), ours);
   };
   if (PyTuple_Check(old)) {
@@ -142,7 +157,8 @@ PyRef LayerOutputs::rebuild_parts(PyRef value, bool exclusive) {
       continue;
     }
     PyObject* const item_before = before.get();
-    before = PyRef();  // the instance holds it, and who else does is counted
+    // Where the instance holds it, who else does is counted.
+    if (!is_sole_reference(item_before)) before = PyRef();
     const PyRef item = part(item_before);
     if (item.get() == item_before) continue;
     if (!exclusive && target.get() == old) target = shallow_copy(old);

@@ -39,6 +39,7 @@ class LayerOutputs {
   };
 
   void find(PyObject* value, bool exclusive);
+  Slot& next_slot();
   /// The tensor's object after the engine's changes.
   PyRef settle(Slot& slot);
   PyRef rebuild(PyRef value, bool exclusive);

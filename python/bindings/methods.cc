@@ -34,6 +34,32 @@ PyObject* register_hook_method(PyObject* self, PyObject* function) {
   return guarded([&] { return register_hook(self, function); });
 }
 
+PyObject* register_post_accumulate_grad_hook_method(PyObject* self, PyObject* function) {
+  return guarded([&] { return register_post_accumulate_grad_hook(self, function); });
+}
+
+PyObject* retain_grad(const Tensor& x) {
+  autograd::retain_grad(x);
+  Py_RETURN_NONE;
+}
+
+PyObject* detach_in_place(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    autograd::detach_in_place(tensor_of(self));
+    return Py_NewRef(self);
+  });
+}
+
+PyObject* requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("requires_grad_", "self, requires_grad=True");
+    PyObject* values[2] = {self};
+    signature.bind(args, count, keywords, values, 1);
+    tensor_of(self).set_requires_grad(read<bool>(values[1], {signature, 1}));
+    return Py_NewRef(self);
+  });
+}
+
 PyObject* clear_grad(const Tensor& x) {
   x.set_grad({});
   Py_RETURN_NONE;
@@ -82,6 +108,15 @@ PyMethodDef own_methods[] = {
      "tolist($self, /)\n--\n\nThe elements as Python numbers in nested lists."},
     {"detach", plain<[](const Tensor& x) { return wrap(x.detach()); }>, METH_NOARGS,
      "detach($self, /)\n--\n\nThe same data without a place on the tape."},
+    {"detach_", detach_in_place, METH_NOARGS,
+     "detach_($self, /)\n--\n\n"
+     "Takes the tensor itself off the tape, so that it becomes a leaf that wants no gradient, and returns it. "
+     "RuntimeError for a view that\n"
+     "follows the tensor whose memory it shows."},
+    {"requires_grad_", as_c_function(requires_grad_), METH_FASTCALL | METH_KEYWORDS,
+     "requires_grad_($self, requires_grad=True)\n--\n\nSets requires_grad, and returns the tensor itself."},
+    {"is_inference", plain<[](const Tensor& x) { return PyBool_FromLong((x->flags & TensorImpl::kInference) != 0); }>,
+     METH_NOARGS, "is_inference($self, /)\n--\n\nWhether the tensor was made in inference_mode."},
     {"to", as_c_function(to), METH_FASTCALL | METH_KEYWORDS,
      "to($self, target=None, *, dtype=None, device=None)\n--\n\n"
      "The tensor on another device, in another dtype, or both; itself where it is that already."},
@@ -98,13 +133,28 @@ PyMethodDef own_methods[] = {
      "register_hook($self, hook, /)\n--\n\n"
      "Has hook(grad) called when the tensor's gradient is computed, before it is added up or passed on; a tensor that "
      "it returns takes\n"
-     "the gradient's place. Returns a handle with remove()."},
+     "the gradient's place; it must not change the gradient itself. Returns a handle with remove()."},
+    {"register_post_accumulate_grad_hook", register_post_accumulate_grad_hook_method, METH_O,
+     "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
+     "Has hook(tensor) called each time after a gradient was added to the grad of this leaf: the place for an "
+     "optimizer's step during the\n"
+     "pass. It returns None. RuntimeError for a tensor that is no leaf, or wants no gradient. Returns a handle with "
+     "remove()."},
+    {"retain_grad", plain<retain_grad>, METH_NOARGS,
+     "retain_grad($self, /)\n--\n\n"
+     "Has passes keep the gradient of this result of a recorded operation in its grad, as they do for leaves, after "
+     "its "
+     "hooks have seen it.\n"
+     "RuntimeError for a tensor that wants no gradient; nothing changes for a leaf."},
     {"backward", as_c_function(tensor_backward), METH_FASTCALL | METH_KEYWORDS,
-     "backward($self, grad=None, retain_graph=False, create_graph=False)\n--\n\n"
+     "backward($self, grad=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
      "Computes the gradients of all leaves that the tensor depends on and adds them to their grad.\n\n"
      "`grad` is the gradient to begin with, ones by default, which only a tensor with one element may leave out. "
      "retain_graph keeps\n"
-     "what was saved for another pass; create_graph records the pass itself, for higher derivatives."},
+     "what was saved for another pass, by default where create_graph is set, which records the pass itself for higher "
+     "derivatives. `inputs`,\n"
+     "a tensor or a list, names the only tensors whose gradients are computed; those that are no leaves get one in "
+     "their grad as well."},
     {"__array__", as_c_function(tensor_array), METH_FASTCALL | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\n"},
     {"__dlpack__", as_c_function(tensor_dlpack), METH_FASTCALL | METH_KEYWORDS,

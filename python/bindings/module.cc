@@ -12,6 +12,7 @@
 #include "python/bindings/generator_type.h"
 #include "python/bindings/hooks.h"
 #include "python/bindings/host.h"
+#include "python/bindings/inspect.h"
 #include "python/bindings/layer_type.h"
 #include "python/bindings/node_type.h"
 #include "python/bindings/operator_list.h"
@@ -20,6 +21,8 @@
 #include "python/bindings/runtime.h"
 #include "python/bindings/saved_hooks.h"
 #include "python/bindings/tensor_type.h"
+#include "python/bindings/transforms.h"
+#include "python/bindings/vmap.h"
 
 namespace lamella::python {
 namespace {
@@ -51,8 +54,13 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, operators.data()));
   checked(PyModule_AddFunctions(module, creation_functions()));
   checked(PyModule_AddFunctions(module, autograd_functions()));
+  checked(PyModule_AddFunctions(module, transform_functions()));
+  checked(PyModule_AddFunctions(module, hook_functions()));
+  checked(PyModule_AddFunctions(module, inspect_functions()));
+  checked(PyModule_AddFunctions(module, forward_ad_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));
+  checked(PyModule_AddFunctions(module, vmap_functions()));
   static PyMethodDef listing[] = {
       {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},
       {nullptr, nullptr, 0, nullptr},

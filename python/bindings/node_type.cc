@@ -1,9 +1,16 @@
 #include "python/bindings/node_type.h"
 
+#include <any>
+#include <mutex>
 #include <new>
 
+#include "engine/autograd/inspect.h"
+#include "engine/autograd/origin.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/hooks.h"
+#include "python/bindings/gil.h"
 #include "python/bindings/py_ref.h"
+#include "python/bindings/tensor_type.h"
 #include "python/bindings/visit.h"
 
 namespace lamella::python {
@@ -15,29 +22,25 @@ struct NodeObject {
 
 PyTypeObject* node_type = nullptr;
 
-Ref<Node>& node_of(PyObject* self) { return reinterpret_cast<NodeObject*>(self)->node; }
+Ref<Node>& field(PyObject* self) { return reinterpret_cast<NodeObject*>(self)->node; }
 
-const Node& alive(PyObject* self) {
-  const Ref<Node>& node = node_of(self);
-  if (!node) fail<RuntimeError>("[Node] this node was never initialized");
-  return *node;
-}
+Node& alive(PyObject* self) { return *node_of(self); }
 
 void dealloc(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
-  node_of(object).~Ref<Node>();
+  field(object).~Ref<Node>();
   type->tp_free(object);
   Py_DECREF(type);
 }
 
 int traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
-  return node_of(object) ? visit_node(*node_of(object), visit, arg) : 0;
+  return field(object) ? visit_node(*field(object), visit, arg) : 0;
 }
 
 int clear(PyObject* object) {
-  const Ref<Node> dropped = std::move(node_of(object));
+  const Ref<Node> dropped = std::move(field(object));
   return 0;
 }
 
@@ -62,25 +65,100 @@ PyObject* get_next_functions(PyObject* self, void*) {
   });
 }
 
+PyObject* get_metadata(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    alive(self);
+    autograd::NodeExtras& extras = node_of(self)->make_extras();
+    const PyRef fresh = PyRef::adopt(checked(PyDict_New()));
+    const std::lock_guard lock(extras.lock);
+    if (!extras.host_metadata.has_value()) extras.host_metadata = share_object(fresh.get());
+    return Py_NewRef(std::any_cast<const SharedObject&>(extras.host_metadata).get());
+  });
+}
+
+PyObject* get_saved_tensors(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const TensorList saved = autograd::saved_tensors(alive(self));
+    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(saved.size()))));
+    for (std::size_t i = 0; i < saved.size(); ++i) {
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(saved[i])));
+    }
+    return tuple.release();
+  });
+}
+
+PyObject* get_sequence_nr(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* { return checked(PyLong_FromUnsignedLongLong(alive(self).sequence())); });
+}
+
+PyObject* get_origin(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const auto origin = autograd::origin_of(alive(self));
+    if (!origin) Py_RETURN_NONE;
+    return text(autograd::long_place(*origin, ""));
+  });
+}
+
 PyObject* repr(PyObject* self) {
   return guarded([&] { return text("<" + alive(self).name() + " node>"); });
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(b, node_type)) Py_RETURN_NOTIMPLEMENTED;
-  return PyBool_FromLong((node_of(a) == node_of(b)) == (op == Py_EQ));
+  return PyBool_FromLong((field(a) == field(b)) == (op == Py_EQ));
 }
 
 Py_hash_t hash(PyObject* self) {
-  const auto value = static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(node_of(self).get()) >> 4);
+  const auto value = static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(field(self).get()) >> 4);
   return value == -1 ? -2 : value;
 }
+
+PyObject* register_hook_method(PyObject* self, PyObject* function) {
+  return guarded([&] { return register_posthook(alive(self), function); });
+}
+
+PyObject* register_prehook_method(PyObject* self, PyObject* function) {
+  return guarded([&] { return register_prehook(alive(self), function); });
+}
+
+PyMethodDef methods[] = {
+    {"register_hook", register_hook_method, METH_O,
+     "register_hook($self, hook, /)\n--\n\n"
+     "Has hook(grad_inputs, grad_outputs) called after the node ran in a backward pass: tuples with the gradients of "
+     "the "
+     "operation's\n"
+     "inputs and outputs, None where there is none. A tuple that it returns takes the place of grad_inputs; it must "
+     "not "
+     "change them in\n"
+     "place. Returns a handle with remove(). The node of a leaf (AccumulateGrad) comes and goes with the graphs that "
+     "use it: keep it, or\n"
+     "use the tensor's register_post_accumulate_grad_hook."},
+    {"register_prehook", register_prehook_method, METH_O,
+     "register_prehook($self, hook, /)\n--\n\n"
+     "Has hook(grad_outputs) called before the node runs, after the hooks on the operation's results. A tuple that it "
+     "returns takes the\n"
+     "place of grad_outputs. Returns a handle with remove()."},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 PyGetSetDef attributes[] = {
     {"name", get_name, nullptr, "The name of the operation or of the layer.", nullptr},
     {"next_functions", get_next_functions, nullptr,
      "For each input of the operation, the node that its gradient goes to (or None) and which of that node's outputs "
      "it was.",
+     nullptr},
+    {"metadata", get_metadata, nullptr, "A dict for notes of one's own, which lasts as long as the operation does.",
+     nullptr},
+    {"saved_tensors", get_saved_tensors, nullptr,
+     "The tensors that the operation saved for backward, as they are kept: to look at. None stands for what is not "
+     "kept "
+     "as a tensor. Empty once the graph was freed.",
+     nullptr},
+    {"sequence_nr", get_sequence_nr, nullptr,
+     "Grows with every operation that a thread records: backward passes run larger ones first.", nullptr},
+    {"origin", get_origin, nullptr,
+     "Where the operation was called, a line of text for each call of the user's; None where it was not recorded under "
+     "trace().",
      nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -95,6 +173,7 @@ PyTypeObject* make_node_type() {
       {Py_tp_repr, reinterpret_cast<void*>(repr)},
       {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
       {Py_tp_hash, reinterpret_cast<void*>(hash)},
+      {Py_tp_methods, methods},
       {Py_tp_getset, attributes},
       {Py_tp_doc, const_cast<char*>("A recorded operation, as Tensor.grad_fn shows it.")},
       {0, nullptr},
@@ -108,6 +187,14 @@ PyTypeObject* make_node_type() {
   };
   node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   return node_type;
+}
+
+bool is_node(PyObject* object) noexcept { return Py_IS_TYPE(object, node_type); }
+
+const Ref<Node>& node_of(PyObject* object) {
+  const Ref<Node>& node = field(object);
+  if (!node) fail<RuntimeError>("[Node] this node was never initialized");
+  return node;
 }
 
 PyObject* wrap_node(Ref<Node> node) {

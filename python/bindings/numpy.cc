@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "ops/movement/cast.h"
@@ -36,16 +38,18 @@ PyTypeObject* type_in(PyObject* module, const char* name) {
 }
 
 const NumpyTypes& numpy_types() noexcept {
-  static NumpyTypes types;
-  if (types.array) return types;
+  static constexpr NumpyTypes kNone;
+  static std::atomic<const NumpyTypes*> types{&kNone};
+  if (const NumpyTypes* known = types.load(std::memory_order_acquire); known->array) return *known;
   PyObject* modules = PyImport_GetModuleDict();
   PyObject* numpy = modules ? PyDict_GetItemString(modules, "numpy") : nullptr;
-  if (!numpy) return types;
+  if (!numpy) return kNone;
   NumpyTypes found{
       .array = type_in(numpy, "ndarray"), .scalar = type_in(numpy, "generic"), .dtype = type_in(numpy, "dtype")};
   // In the middle of numpy's own import they may not all be there.
-  if (found.array && found.scalar && found.dtype) types = found;
-  return types;
+  if (!found.array || !found.scalar || !found.dtype) return kNone;
+  types.store(new NumpyTypes(found), std::memory_order_release);  // never freed
+  return *types.load(std::memory_order_acquire);
 }
 
 /// Only objects of types made outside Python's core can be numpy's: this saves the look-up for numbers, strings, lists.
@@ -176,6 +180,7 @@ PyRef numpy_function(const char* name) {
 }
 
 void leave_tape(const Tensor& x, const char* op) {
+  if (x->hidden) x.refuse_batched(op);
   if (autograd::is_grad_enabled() && x.requires_grad()) {
     fail<RuntimeError>("[", op, "] the tensor wants a gradient, which would be lost here: call x.detach().", op,
                        "() instead");
@@ -186,6 +191,8 @@ void leave_tape(const Tensor& x, const char* op) {
 void note_escape(const Tensor& x) {
   if (autograd::modes().in_forward && ((x->flags & TensorImpl::kDerived) || x.requires_grad()))
     autograd::modes().escaped = true;
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_escape_to_host(x);
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -290,12 +297,17 @@ Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
 }
 
 PyObject* tensor_item(const Tensor& x, const char* op) {
+  if (x->hidden) x.refuse_batched(op);
   if (x.numel() != 1) fail<ValueError>("[", op, "] expected a tensor with one element, this one is ", describe(x));
+  // A condition decides what is computed, and is no part of it.
+  if (autograd::is_tracing() && std::string_view(op) != "bool") [[unlikely]]
+    autograd::note_escape_to_host(x);
   const Tensor readable = on_cpu(x, op);
   return checked(element_object(x.dtype(), static_cast<const char*>(readable.raw_data())));
 }
 
 PyObject* tensor_to_list(const Tensor& x) {
+  if (x->hidden) x.refuse_batched("tolist");
   note_escape(x);
   const Tensor readable = on_cpu(x, "tolist");
   return nested_list(readable, 0, static_cast<const char*>(readable.raw_data()));

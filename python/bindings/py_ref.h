@@ -38,4 +38,13 @@ class PyRef {
   PyObject* object_ = nullptr;
 };
 
+/// An attribute as the type and its bases hold it, without any binding; null where there is none.
+inline PyRef find_in_type(PyTypeObject* type, PyObject* name) noexcept {
+#if PY_VERSION_HEX >= 0x030d0000
+  return PyRef::adopt(_PyType_LookupRef(type, name));
+#else
+  return PyRef::share(_PyType_Lookup(type, name));
+#endif
+}
+
 }  // namespace lamella::python

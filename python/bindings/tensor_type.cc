@@ -2,12 +2,14 @@
 
 #include <structmember.h>
 
+#include <array>
 #include <new>
 #include <vector>
 
 #include "engine/core/error.h"
 #include "python/bindings/create.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/gil.h"
 #include "python/bindings/numpy.h"
 #include "python/bindings/operators.h"
 #include "python/bindings/tensor_slots.h"
@@ -38,15 +40,39 @@ TensorObject* new_object() {
   return PyObject_GC_New(TensorObject, tensor_type);
 }
 
-/// Makes `self` the object of its tensor.
-void adopt(TensorObject* self, Tensor x) noexcept {
+/// Guards the way from a tensor to its object, whose memory stays while it is held: an object that goes is forgotten
+/// under it first.
+StateMutex& object_mutex(const Tensor& x) noexcept {
+  static std::array<StateMutex, 64> mutexes;
+  return mutexes[reinterpret_cast<std::uintptr_t>(x.impl()) / 64 % mutexes.size()];
+}
+
+/// A new reference to the tensor's object; null where it has none, or one that is being taken down (its attributes are,
+/// just now), which gets a successor.
+PyObject* existing_object(const Tensor& x) noexcept {
+  const std::lock_guard lock(object_mutex(x));
+  auto* object = static_cast<PyObject*>(x->host_object.load(std::memory_order_acquire));
+  return object && try_retain(object) ? object : nullptr;
+}
+
+/// Makes `self` the object of its tensor; where there is one already, returns a reference to it, and leaves `self`
+/// empty.
+PyObject* adopt(TensorObject* self, Tensor x) noexcept {
+  new (&self->tensor) Tensor();
+  expect_try_retain(reinterpret_cast<PyObject*>(self));
+  const std::lock_guard lock(object_mutex(x));
+  auto* object = static_cast<PyObject*>(x->host_object.load(std::memory_order_acquire));
+  if (object && try_retain(object)) [[unlikely]]
+    return object;
   x->host_object.store(self, std::memory_order_release);
-  new (&self->tensor) Tensor(std::move(x));
+  self->tensor = std::move(x);
+  return nullptr;
 }
 
 void forget(TensorObject* self) noexcept {
   if (!self->tensor.defined()) return;
   void* expected = self;
+  const std::lock_guard lock(object_mutex(self->tensor));
   self->tensor->host_object.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
 }
 
@@ -126,10 +152,7 @@ void fail_uninitialized() { fail<RuntimeError>("[Tensor] this tensor was never i
 
 PyObject* wrap(Tensor x) noexcept {
   if (!x.defined()) Py_RETURN_NONE;
-  auto* object = static_cast<PyObject*>(x->host_object.load(std::memory_order_acquire));
-  // One whose count is 0 is being taken down (its attributes are, just now): it gets a successor.
-  if (object && Py_REFCNT(object) != 0) [[unlikely]] {
-    Py_INCREF(object);
+  if (PyObject* object = existing_object(x)) [[unlikely]] {
     // It may have come on a tape since it was made.
     if (autograd::get_meta(x)) track(object);
     return object;
@@ -139,7 +162,11 @@ PyObject* wrap(Tensor x) noexcept {
     return nullptr;
   self->weak_references = nullptr;
   const bool on_tape = autograd::get_meta(x) != nullptr;
-  adopt(self, std::move(x));
+  if (PyObject* object = adopt(self, std::move(x))) [[unlikely]] {
+    // Somebody else was quicker: another thread, or a collection that the allocation set off.
+    Py_DECREF(self);
+    return object;
+  }
   if (on_tape) PyObject_GC_Track(self);
   return reinterpret_cast<PyObject*>(self);
 }
@@ -147,9 +174,11 @@ PyObject* wrap(Tensor x) noexcept {
 PyRef wrap_ref(Tensor x) { return PyRef::adopt(checked(wrap(std::move(x)))); }
 
 PyObject* wrap_as(PyTypeObject* type, Tensor x) {
-  if (x->host_object.load(std::memory_order_acquire)) x = x.detach();
   PyObject* self = checked(type->tp_alloc(type, 0));
-  adopt(as_object(self), std::move(x));
+  while (PyObject* other = adopt(as_object(self), x)) {
+    Py_DECREF(other);
+    x = x.detach();
+  }
   return self;
 }
 

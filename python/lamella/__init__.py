@@ -44,9 +44,12 @@ _ELSEWHERE = frozenset(
         "cuda_is_available",
         "cuda_synchronize",
         "default_generator",
+        "explain",
         "operators",
         "restore_rng_states",
         "rng_states",
+        "queue_callback",
+        "register_multi_grad_hook",
     ]
 )
 for _name in _ELSEWHERE:

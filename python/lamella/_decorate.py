@@ -5,19 +5,27 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
-from . import _C
 
+def decorate(
+    function: Callable[..., Any],
+    kind: Callable[..., AbstractContextManager[Any]],
+    mode: bool | None = None,
+    *,
+    name: str | None = None,
+) -> Callable[..., Any]:
+    """Wraps ``function`` so that it runs in ``kind()``, or in ``kind(mode)`` where a mode is given, and only it does.
 
-def decorate(function: Callable[..., Any], mode: bool) -> Callable[..., Any]:
-    """Wraps ``function`` so that recording is on (or off) while it runs, and only then.
+    ``name`` stands for the kind's own in messages.
 
     A generator, a coroutine or an asynchronous generator runs in pieces: between them its caller's mode is in force.
     """
+    name = name or kind.__name__
     if not callable(function):
-        raise TypeError(f"[no_grad] expected a function, got {type(function).__name__}")
-    scope = _C.enable_grad if mode else _C.no_grad
+        raise TypeError(f"[{name}] expected a function, got {type(function).__name__}")
+    scope = kind if mode is None else functools.partial(kind, mode)
 
     if inspect.isgeneratorfunction(function):
 
@@ -61,7 +69,7 @@ def decorate(function: Callable[..., Any], mode: bool) -> Callable[..., Any]:
 
         return generate_async
     if isinstance(function, type):
-        raise TypeError("[no_grad] decorates functions; for a class, decorate its methods")
+        raise TypeError(f"[{name}] decorates functions; for a class, decorate its methods")
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

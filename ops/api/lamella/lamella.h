@@ -4,6 +4,7 @@
 
 #include "engine/autograd/backward.h"
 #include "engine/autograd/checkpoint.h"
+#include "engine/autograd/forward_ad.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/saved_tensor_hooks.h"
@@ -15,3 +16,6 @@
 #include "ops/all_ops.h"
 #include "ops/cpu/loader.h"
 #include "ops/index/index.h"
+#include "ops/transforms/functional.h"
+#include "ops/transforms/gradcheck.h"
+#include "ops/transforms/vmap.h"

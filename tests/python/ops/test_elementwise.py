@@ -87,69 +87,6 @@ def differentiable_inputs(op: Operator) -> list[int]:
 
 
 DIFFERENTIABLE = [op for op in ELEMENTWISE if any(op.differentiable) and "float64" in op.dtypes]
-GRADIENT_SHAPES = {"same": [(2, 3)] * 3, "broadcast": [(2, 1), (3,), (2, 3)], "0-d": [(), (2,), ()]}
-
-
-def numerical_gradient(op: Operator, arrays: list[np.ndarray], i: int, weights: np.ndarray) -> np.ndarray:
-    """Central differences of sum(op(...) * weights) with respect to argument i."""
-    step = 1e-6
-    result = np.zeros_like(arrays[i])
-    for index in np.ndindex(arrays[i].shape):
-        sides = []
-        for sign in (1, -1):
-            moved = [a.copy() for a in arrays]
-            moved[i][index] += sign * step
-            sides.append(float((op(*[lm.asarray(a) for a in moved]).numpy() * weights).sum()))
-        result[index] = (sides[0] - sides[1]) / (2 * step)
-    return result
-
-
-@pytest.mark.parametrize("shapes", GRADIENT_SHAPES.values(), ids=GRADIENT_SHAPES)
-@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=case_id)
-def test_first_derivative(op: Operator, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> None:
-    arrays = arguments(op, shapes[: op.inputs], "float64", rng)
-    wanted = differentiable_inputs(op)
-    tensors = [lm.tensor(a, stop_gradient=i not in wanted) for i, a in enumerate(arrays)]
-    y = op(*tensors)
-    weights = rng.uniform(0.5, 1.5, y.shape)
-    grads = lm.grad([y], [tensors[i] for i in wanted], grad_outputs=[lm.asarray(weights)], allow_unused=False)
-    for i, grad in zip(wanted, grads, strict=True):
-        assert grad.shape == arrays[i].shape
-        np.testing.assert_allclose(grad.numpy(), numerical_gradient(op, arrays, i, weights), rtol=1e-5, atol=1e-7)
-
-
-@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=case_id)
-def test_second_derivative(op: Operator, rng: np.random.Generator) -> None:
-    """The derivative of sum(gradient * v) against differences of the gradient, which the test above has checked."""
-    arrays = arguments(op, [(2, 2)] * op.inputs, "float64", rng)
-    wanted = differentiable_inputs(op)
-    directions = {i: rng.uniform(0.5, 1.5, arrays[i].shape) for i in wanted}
-    weights = rng.uniform(0.5, 1.5, (2, 2))
-
-    def first(values: list[np.ndarray], create_graph: bool) -> tuple[lm.Tensor, list[lm.Tensor]]:
-        tensors = [lm.tensor(a, stop_gradient=i not in wanted) for i, a in enumerate(values)]
-        grads = lm.grad(
-            [op(*tensors)], [tensors[i] for i in wanted], grad_outputs=[lm.asarray(weights)], create_graph=create_graph
-        )
-        total = lm.asarray(0.0, dtype="float64")
-        for i, grad in zip(wanted, grads, strict=True):
-            total = total + (grad * lm.asarray(directions[i])).sum()
-        return total, tensors
-
-    total, tensors = first(arrays, create_graph=True)
-    inputs = [tensors[i] for i in wanted]
-    second = [None] * len(inputs) if total.stop_gradient else lm.grad([total], inputs, allow_unused=True)
-    for i, got in zip(wanted, second, strict=True):
-        expected = np.zeros_like(arrays[i])
-        for index in np.ndindex(arrays[i].shape):
-            sides = []
-            for sign in (1, -1):
-                moved = [a.copy() for a in arrays]
-                moved[i][index] += sign * 1e-6
-                sides.append(first(moved, create_graph=False)[0].item())
-            expected[index] = (sides[0] - sides[1]) / 2e-6
-        values = np.zeros_like(expected) if got is None else got.numpy()
-        np.testing.assert_allclose(values, expected, rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=case_id)

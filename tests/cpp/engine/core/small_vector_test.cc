@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -178,6 +179,27 @@ TEST(SmallVectorBasicTest, ConvertsToSpans) {
   EXPECT_EQ(view.size(), 3u);
   EXPECT_EQ(view.data(), vector.data());
   EXPECT_EQ((SmallVector<int, 2>(view)), vector);
+}
+
+/// Throws from its constructor when asked to.
+struct Throwing {
+  Counted counted;
+  explicit Throwing(bool fail) {
+    if (fail) throw std::domain_error("on purpose");
+  }
+};
+
+TEST(SmallVectorBasicTest, AnElementWhoseConstructorThrowsIsNotThere) {
+  const int before = Counted::alive;
+  {
+    SmallVector<Throwing, 2> vector;
+    for (std::size_t size = 0; size < 6; ++size) {
+      EXPECT_THROW(vector.emplace_back(true), std::domain_error);
+      EXPECT_EQ(vector.size(), size);
+      vector.emplace_back(false);
+    }
+  }
+  EXPECT_EQ(Counted::alive, before);
 }
 
 TEST(SmallVectorBasicTest, ReservesAndDefaultsToZero) {

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ops/transforms/checked_function.h"
+
+namespace lamella::autograd {
+
+/// An entry of a Jacobian that is wrong.
+struct WrongEntry {
+  std::size_t row = 0;
+  std::size_t column = 0;
+  /// How many entries of the matrix are wrong.
+  std::size_t count = 0;
+};
+
+/// Whether two numbers agree within the tolerances; NaN and infinities agree with nothing but themselves.
+bool agrees(double analytical, double numerical, double atol, double rtol);
+
+/// The entry that is farthest off, measured in tolerances; nothing where all agree.
+std::optional<WrongEntry> find_wrong(const Matrix& analytical, const Matrix& numerical, double atol, double rtol);
+
+/// A pair of an output and an input whose Jacobian is wrong, with all that was computed on the way.
+struct Finding {
+  const CheckedFunction& f;
+  const Analytical& analytical;
+  /// [w][o]
+  const std::vector<std::vector<Matrix>>& numerical;
+  std::size_t o;
+  std::size_t w;
+  WrongEntry entry;
+
+  const Matrix& tape() const { return analytical.jacobians[o][w]; }
+  const Matrix& differences() const { return numerical[w][o]; }
+};
+
+/// What is probably the matter, in a clause that begins in lower case; found by comparing the two Jacobians and, near
+/// the entry, by calling the function again.
+std::string likely_reason(const Finding& finding);
+
+}  // namespace lamella::autograd

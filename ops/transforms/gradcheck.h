@@ -1,0 +1,70 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ops/transforms/functional.h"
+
+// Checks of gradients against differences of the function's values.
+//
+// A function f of real components x with real components y has the Jacobian J[r, c] = dy_r / dx_c. The tape gives its
+// rows, one backward pass each; central differences, (f(x + h e_c) - f(x - h e_c)) / 2h, give its columns. A complex
+// element counts as two real components. With the tape's convention, by which the gradient of a real L with respect to
+// z = x + iy is dL/dx + i dL/dy (and a gradient that comes in likewise), the rows of such a pair are the passes that
+// begin with 1 and with i. (A. Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008, sections 3.2 and 8.1, for the
+// real case; K. Kreutz-Delgado, "The Complex Gradient Operator and the CR-Calculus", arXiv:0906.4835, for the complex.)
+
+namespace lamella::autograd {
+
+struct GradcheckOptions {
+  /// The step of the differences.
+  double eps = 1e-6;
+  /// Numbers agree where |analytical - numerical| <= atol + rtol * |numerical|.
+  double atol = 1e-5;
+  double rtol = 1e-3;
+  /// How far two runs may lie apart.
+  double nondet_tol = 0.0;
+  /// Checks that an output without a gradient counts as one with a gradient of zeros.
+  bool check_undefined_grad = true;
+  /// Checks that gradients have their inputs' dtypes.
+  bool check_grad_dtypes = false;
+  /// Compares u^T J v for one random u and v per output and input, in place of every entry of J: two calls of the
+  /// function and one backward pass each. (With entries of u and v that are positive, `atol` grows by the product of
+  /// their sums.)
+  bool fast_mode = false;
+  bool check_batched_grad = false;
+  bool check_forward_ad = false;
+  /// Opens the messages.
+  std::string name = "gradcheck";
+  /// What messages call the inputs and the outputs, in place of "input 0" and "output 0".
+  std::vector<std::string> input_names;
+  std::vector<std::string> output_names;
+  /// The text of an exception of the host language, for messages; what() by default.
+  std::function<std::string(const std::exception&)> error_text;
+};
+
+/// Whether gradients are right; where they are not, the message says which, by how much, and why that may be.
+struct GradcheckResult {
+  bool ok = true;
+  std::string message;
+  explicit operator bool() const noexcept { return ok; }
+};
+
+/// Checks the gradients of `func` with respect to those `inputs` that want one. Its results that have no gradient (by
+/// dtype, or because a layer marked them so) are left out.
+///
+/// The inputs are copied for each call, so a function that writes into copies of them may do so. ValueError where no
+/// input wants a gradient, where one is on the meta device, or has too few digits for `eps`: float32 wants
+/// eps >= 1e-4, half precision 1e-2. Exceptions of the function's come out as they are.
+GradcheckResult gradcheck(const TensorFunction& func, std::span<const Tensor> inputs,
+                          const GradcheckOptions& options = {});
+
+/// Checks the gradients of the gradients: gradcheck() of the function that takes the inputs and the outputs' gradients
+/// to the inputs' gradients. `grad_outputs` are those to begin with, random by default.
+GradcheckResult gradgradcheck(const TensorFunction& func, std::span<const Tensor> inputs,
+                              std::span<const Tensor> grad_outputs = {}, const GradcheckOptions& options = {});
+
+}  // namespace lamella::autograd

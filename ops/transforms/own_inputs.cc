@@ -1,0 +1,83 @@
+#include "ops/transforms/own_inputs.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "engine/autograd/accumulate.h"
+#include "engine/autograd/backward.h"
+#include "engine/autograd/forward_ad.h"
+#include "engine/autograd/meta.h"
+#include "engine/autograd/modes.h"
+#include "ops/shape/reshape.h"
+
+namespace lamella::autograd {
+
+std::vector<Tensor> own_inputs(std::span<const Tensor> inputs, bool connected, const char* op) {
+  std::vector<Tensor> own;
+  own.reserve(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& x = inputs[i];
+    if (!x.defined()) fail<ValueError>("[", op, "] input ", i, " is undefined");
+    if (!is_differentiable(x.dtype())) {
+      fail<TypeError>("[", op, "] input ", i, " is ", describe(x),
+                      ": only floating and complex tensors can be differentiated");
+    }
+    if (connected && wants_gradient(x)) {
+      const EnableGrad recording;
+      own.push_back(reshape(x, x.shape()));
+    } else {
+      own.push_back(off_tape(x).set_requires_grad(true));
+    }
+  }
+  return own;
+}
+
+bool depends_on_others(std::span<const Tensor> outputs, std::span<const Tensor> own) {
+  // Each own input is the end of its paths: what a connected alias leads to counts, what a leaf leads to is itself.
+  std::unordered_set<const Node*> seen;
+  std::vector<Ref<Node>> waiting;
+  const auto visit = [&](const Ref<Node>& node) {
+    if (node && seen.insert(node.get()).second) waiting.push_back(node);
+  };
+  for (const Tensor& y : outputs) {
+    if (y.defined()) visit(gradient_edge(y).node);
+  }
+  while (!waiting.empty()) {
+    const Ref<Node> node = std::move(waiting.back());
+    waiting.pop_back();
+    if (const auto* end = dynamic_cast<const AccumulateGrad*>(node.get())) {
+      const bool ours = std::ranges::any_of(own, [&](const Tensor& x) { return x.same(end->leaf()); });
+      if (!ours) return true;
+    }
+    for (const Edge& edge : node->edges()) visit(edge.node);
+  }
+  return false;
+}
+
+std::vector<Tensor> call_recorded(const TensorFunction& func, std::span<const Tensor> inputs, const char* op) {
+  const EnableGrad recording;
+  std::vector<Tensor> outputs = func(inputs);
+  if (outputs.empty()) fail<TypeError>("[", op, "] the function returned no tensor");
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined()) fail<TypeError>("[", op, "] output ", i, " of the function is undefined");
+  }
+  return outputs;
+}
+
+std::vector<Tensor> grad_where_recorded(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                                        std::span<const Tensor> grad_outputs, bool create_graph) {
+  std::vector<Tensor> recorded;
+  std::vector<Tensor> seeds;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined() || !wants_gradient(outputs[i])) continue;
+    if (!grad_outputs.empty()) {
+      if (!grad_outputs[i].defined()) continue;
+      seeds.push_back(grad_outputs[i]);
+    }
+    recorded.push_back(outputs[i]);
+  }
+  if (recorded.empty()) return std::vector<Tensor>(inputs.size());
+  return grad(recorded, inputs, seeds, {.retain_graph = true, .create_graph = create_graph, .allow_unused = true});
+}
+
+}  // namespace lamella::autograd
