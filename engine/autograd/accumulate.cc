@@ -4,6 +4,7 @@
 #include <limits>
 #include <mutex>
 
+#include "engine/autograd/duals.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/primitives.h"
@@ -15,7 +16,7 @@ namespace {
 
 /// Nobody else can see this gradient's memory, and it is laid out as a fresh tensor.
 bool is_stealable(const Tensor& g) {
-  return g->use_count() == 1 && !g->hidden && g->storage->unique() && g.is_contiguous() && !peek_meta(g) &&
+  return g->use_count() == 1 && !g->hidden && g->storage->unique() && g.is_contiguous() && is_unplaced(g) &&
          !g->storage->deleter && (g->flags & TensorImpl::kTracked) == 0;
 }
 
@@ -28,12 +29,30 @@ bool is_writable(const Tensor& g) {
   return true;
 }
 
+bool hides(const HiddenAxes* axes, std::uint64_t level) {
+  return axes && std::ranges::find(*axes, level, &HiddenAxis::level) != axes->end();
+}
+
+/// The gradient of x without axes that x does not hide; RuntimeError for those of calls of vmap that are under way.
+Tensor fit_axes(Tensor grad, const Tensor& x) {
+  grad = fit_dead_axes(std::move(grad), x->hidden.get());
+  if (!grad->hidden) return grad;
+  for (const HiddenAxis& axis : *grad->hidden) {
+    if (hides(x->hidden.get(), axis.level)) continue;
+    fail<RuntimeError>(
+        "[backward] inside of vmap, a tensor from outside has a gradient for each of ", axis.size,
+        " examples, which its `grad` cannot hold: use grad(), which returns it, or call backward() after vmap");
+  }
+  return grad;
+}
+
 }  // namespace
 
 AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
   // Leaves come first: their gradients free the memory that produced them.
   set_sequence(std::numeric_limits<std::uint64_t>::max());
   set_output_count(1);
+  note_hidden_axes(0, leaf_);
   // A new node for a leaf that has hooks already. The caller holds the leaf's lock.
   const AutogradMeta& meta = *peek_meta(leaf_);
   if (meta.extras && meta.extras->hooks) expect_hooks();
@@ -55,7 +74,7 @@ std::shared_ptr<HookList> AccumulateGrad::make_tensor_hooks() {
 }
 
 Tensor add_gradients(Tensor a, Tensor b) {
-  if (!is_grad_enabled()) {
+  if (!is_grad_enabled() && !duals_active()) {
     const bool alike = a.dtype() == b.dtype() && a.shape() == b.shape() && !a->hidden && !b->hidden;
     if (alike && is_stealable(a)) {
       primitives().add_in_place(a, b);
@@ -87,13 +106,15 @@ TensorList AccumulateGrad::run(TensorList grads) {
 
 void accumulate_grad(const Tensor& x, Tensor incoming) {
   AutogradMeta& meta = make_meta(x);
-  incoming = sum_dead_axes(std::move(incoming), x);
+  if (incoming->hidden) [[unlikely]]
+    incoming = fit_axes(std::move(incoming), x);
   // Hooks may have changed the gradient; what `grad` holds always matches its tensor.
   if (incoming.shape() != x.shape()) {
     fail<RuntimeError>("[backward] a gradient of shape ", incoming.shape(), " arrived at a tensor of shape ",
                        x.shape());
   }
   if (incoming.dtype() != x.dtype()) incoming = primitives().cast(incoming, x.dtype());
+  bool copied = false;  // a copy with tangents is ours, but has a meta
   // Passes on several threads may arrive here at once. Whoever finds a gradient takes it out, adds, and tries again:
   // nothing is computed under the lock, and nothing is lost.
   while (true) {
@@ -102,18 +123,20 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
       const std::lock_guard lock(meta.lock);
       if (meta.grad.defined()) {
         held = std::move(meta.grad);
-      } else if (is_grad_enabled() || is_stealable(incoming)) {
+      } else if (copied || is_grad_enabled() || is_stealable(incoming)) {
         meta.grad = std::move(incoming);
         return;
       }
     }
     if (!held.defined()) {
       incoming = primitives().clone(incoming);
+      copied = true;
       continue;
     }
     // In place also where the user holds x.grad: it stays the same object from step to step.
-    const bool in_place = !is_grad_enabled() && !peek_meta(held) && !held->hidden && !incoming->hidden &&
-                          held.dtype() == incoming.dtype() && is_writable(held);
+    const bool in_place = !is_grad_enabled() && is_unplaced(held) && !held->hidden && !incoming->hidden &&
+                          held.dtype() == incoming.dtype() && is_writable(held) &&
+                          !(duals_active() && is_dual(incoming));
     try {
       if (in_place) {
         primitives().add_in_place(held, incoming);
@@ -135,15 +158,19 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
   }
 }
 
-Tensor sum_dead_axes(Tensor grad, const Tensor& x) {
-  if (!grad->hidden) return grad;
+Tensor fit_dead_axes(Tensor grad, const HiddenAxes* own) {
   const auto& live = thread_state().batch_levels;
-  const HiddenAxes axes = *grad->hidden;
-  for (const HiddenAxis& axis : axes) {
-    const auto same = [&](const HiddenAxis& own) { return own.level == axis.level; };
-    if (std::ranges::find(live, axis.level) != live.end()) continue;
-    if (x.defined() && x->hidden && std::ranges::any_of(*x->hidden, same)) continue;
-    grad = primitives().sum_hidden(grad, axis.level);
+  const auto is_dead = [&](const HiddenAxis& axis) { return std::ranges::find(live, axis.level) == live.end(); };
+  if (grad->hidden) {
+    const HiddenAxes axes = *grad->hidden;
+    for (const HiddenAxis& axis : axes) {
+      if (is_dead(axis) && !hides(own, axis.level)) grad = primitives().sum_hidden(grad, axis.level);
+    }
+  }
+  if (!own) return grad;
+  for (const HiddenAxis& axis : *own) {
+    if (!is_dead(axis) || hides(grad->hidden.get(), axis.level)) continue;
+    grad = primitives().hide_axis(primitives().show_axis(grad, axis.level, axis.size), axis.level);
   }
   return grad;
 }

@@ -9,9 +9,12 @@
 #include <unordered_map>
 
 #include "engine/autograd/accumulate.h"
+#include "engine/autograd/batched_grads.h"
 #include "engine/autograd/hook_calls.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/pass_inputs.h"
+#include "engine/autograd/pass_watch.h"
 #include "engine/autograd/primitives.h"
 #include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
@@ -58,7 +61,7 @@ class Pass {
     }
   }
 
-  void add_root(Edge edge, Tensor grad) { roots_.push_back({std::move(edge), std::move(grad)}); }
+  void add_root(Root root) { roots_.push_back(std::move(root)); }
   /// Restricts the pass to what its captures and targets need, and keeps the gradient that arrives along `edge`, or
   /// adds it to the grad of `into`. The caller holds both.
   void capture(const Edge& edge, const Tensor* into = nullptr) {
@@ -80,6 +83,8 @@ class Pass {
   std::vector<Capture>& captures() { return captures_; }
   std::vector<std::function<void()>>& callbacks() { return callbacks_; }
   std::any& data(const void* key) { return data_[key]; }
+  std::uint64_t id() const noexcept { return id_; }
+  bool is_for_all_leaves() const noexcept { return everything_; }
 
   bool needs(Node* node) {
     const auto reached = [](const Scratch& notes) { return notes.needed && notes.visited; };
@@ -100,7 +105,10 @@ class Pass {
         modes() = modes_before;
       }
     } const leave{outer};
-    modes() = Modes{.grad_enabled = create_graph_, .interceptors = leave.modes_before.interceptors};
+    modes() = Modes{.grad_enabled = create_graph_,
+                    .interceptors = leave.modes_before.interceptors,
+                    // What a layer's forward computed is no constant to a pass that its backward begins.
+                    .recorded_backward = leave.modes_before.recorded_backward};
     explore();
     for (Root& root : roots_) deliver(root.edge, std::move(root.grad));
     for (Root& root : roots_) {
@@ -114,11 +122,6 @@ class Pass {
   }
 
  private:
-  struct Root {
-    Edge edge;
-    Tensor grad;
-  };
-
   /// The notes on a node: in the node where this pass holds it, in the table otherwise.
   Scratch& scratch(Node* node) {
     if (node->claimed_by.load(std::memory_order_relaxed) == id_) return node->scratch;
@@ -180,6 +183,9 @@ class Pass {
   }
 
   void deliver(const Edge& edge, Tensor grad) {
+    const HiddenAxes* const hidden = edge.node->hidden_axes(edge.input_nr);
+    if (hidden || grad->hidden) [[unlikely]]
+      grad = fit_dead_axes(std::move(grad), hidden);
     Scratch& notes = scratch(edge.node.get());
     if (notes.pending.size() <= edge.input_nr)
       notes.pending.resize(std::max(edge.node->output_count(), edge.input_nr + 1));
@@ -252,7 +258,9 @@ class Pass {
     const bool leads_on = everything_ || target ||
                           std::ranges::any_of(node->edges(), [&](const Edge& e) { return e && needs(e.node.get()); });
     TensorList results;
-    if (any && leads_on) results = call(node, std::move(grads));
+    if (any && leads_on) {
+      results = watch_ ? watch_->call(*node, std::move(grads), call) : call(node, std::move(grads));
+    }
     if (!retain_graph_ && leads_on) node->release_saved();
     if (host_hooks().check_interrupt && (work >= kLongWork || ++since_check_ >= 64)) {
       since_check_ = 0;
@@ -264,7 +272,11 @@ class Pass {
       if (!edges[i]) continue;
       Node* const next = edges[i].node.get();
       if (!everything_ && !needs(next)) continue;
-      if (i < results.size() && results[i].defined()) deliver(edges[i], std::move(results[i]));
+      if (i < results.size() && results[i].defined()) {
+        deliver(edges[i], std::move(results[i]));
+      } else if (watch_) [[unlikely]] {
+        watch_->missed(*node, i);
+      }
       if (--scratch(next).dependencies == 0) push_ready(next);
     }
   }
@@ -272,6 +284,8 @@ class Pass {
   const std::uint64_t id_ = next_pass.fetch_add(1, std::memory_order_relaxed);
   const bool retain_graph_;
   const bool create_graph_;
+  /// Null outside of trace() and detect_anomaly.
+  const std::unique_ptr<PassWatch> watch_ = PassWatch::begin();
   int since_check_ = 0;
   std::vector<Root> roots_;
   bool everything_ = true;
@@ -311,63 +325,9 @@ void run_pass(Pass& pass) {
   if (error) std::rethrow_exception(error);
 }
 
-Tensor initial_gradient(const Tensor& output, const Tensor& given, const char* op) {
-  if (given.defined()) {
-    if (given.shape() != output.shape()) {
-      fail<ValueError>("[", op, "] the gradient's shape ", given.shape(), " differs from the tensor's, ",
-                       output.shape());
-    }
-    if (given.device() != output.device()) {
-      fail<RuntimeError>("[", op, "] the gradient is on ", given.device(), ", the tensor on ", output.device());
-    }
-    return given.dtype() == output.dtype() ? given : primitives().cast(given, output.dtype());
-  }
-  if (output.numel() != 1) {
-    fail<RuntimeError>("[", op, "] a gradient must be given for a tensor with more than one element, this one is ",
-                       output.shape());
-  }
-  return primitives().full(output.shape(), output.dtype(), output.device(), 1.0);
-}
-
 void add_roots(Pass& pass, std::span<const Tensor> outputs, std::span<const Tensor> grads, const char* op) {
-  if (!grads.empty() && grads.size() != outputs.size()) {
-    fail<ValueError>("[", op, "] got ", outputs.size(), " tensors and ", grads.size(), " gradients");
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].defined()) fail<ValueError>("[", op, "] tensor ", i, " is undefined");
-    Edge edge = gradient_edge(outputs[i]);
-    if (!edge) {
-      fail<RuntimeError>(
-          "[", op, "] tensor ", i,
-          " has stop_gradient=True and was not computed from a tensor that wants a gradient: there is nothing to "
-          "differentiate");
-    }
-    pass.add_root(std::move(edge), initial_gradient(outputs[i], grads.empty() ? Tensor() : grads[i], op));
-  }
+  for (Root& root : roots_of(outputs, grads, op)) pass.add_root(std::move(root));
 }
-
-/// The edges to the inputs of a call, which keep their nodes alive while it runs.
-std::vector<Edge> edges_of(std::span<const GradTarget> inputs, const char* op) {
-  std::vector<Edge> edges;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (const Tensor* x = std::get_if<Tensor>(&inputs[i])) {
-      if (!x->defined()) fail<ValueError>("[", op, "] input ", i, " is undefined");
-      edges.push_back(gradient_edge(*x));
-      if (!edges.back()) fail<RuntimeError>("[", op, "] input ", i, " has stop_gradient=True");
-      continue;
-    }
-    const Edge& edge = std::get<Edge>(inputs[i]);
-    if (!edge) fail<ValueError>("[", op, "] input ", i, " is an edge to no node");
-    if (edge.input_nr >= edge.node->output_count()) {
-      fail<ValueError>("[", op, "] input ", i, " is an edge to output ", edge.input_nr, " of ", edge.node->name(),
-                       ", which has ", edge.node->output_count());
-    }
-    edges.push_back(edge);
-  }
-  return edges;
-}
-
-std::vector<GradTarget> targets_of(std::span<const Tensor> inputs) { return {inputs.begin(), inputs.end()}; }
 
 /// What a pass makes are ordinary tensors, also where the caller is in inference mode.
 class OutsideInference {
@@ -386,43 +346,21 @@ Pass& running_pass(const char* op) {
   return *current_pass;
 }
 
-/// The gradients to begin with, each with its first axis hidden: to the pass they are single ones.
-class BatchedGrads {
- public:
-  BatchedGrads(std::span<const Tensor> outputs, std::span<const Tensor> grads) {
-    if (!primitives().hide_axis) fail<NotImplementedError>("[grad] is_grads_batched needs operators that map");
-    for (std::size_t i = 0; i < grads.size(); ++i) {
-      if (!grads[i].defined() || i >= outputs.size()) continue;
-      const Dims& shape = grads[i].shape();
-      if (shape.empty() || (size_ >= 0 && shape[0] != size_)) {
-        fail<ValueError>("[grad] with is_grads_batched every gradient has a first axis of the same size; gradient ", i,
-                         " is of shape ", shape);
-      }
-      size_ = shape[0];
-    }
-    if (size_ < 0) fail<ValueError>("[grad] is_grads_batched needs grad_outputs");
-    for (const Tensor& grad : grads) hidden_.push_back(grad.defined() ? primitives().hide_axis(grad, level_) : grad);
-    thread_state().batch_levels.push_back(level_);
-  }
-  ~BatchedGrads() { thread_state().batch_levels.pop_back(); }
-  BatchedGrads(const BatchedGrads&) = delete;
-  BatchedGrads& operator=(const BatchedGrads&) = delete;
-
-  std::span<const Tensor> hidden() const { return hidden_; }
-  Tensor shown(const Tensor& grad) const { return primitives().show_axis(grad, level_, size_); }
-
- private:
-  const std::uint64_t level_ = next_level();
-  std::int64_t size_ = -1;
-  std::vector<Tensor> hidden_;
-};
-
 }  // namespace
+
+bool is_in_pass() noexcept { return current_pass != nullptr; }
 
 bool is_needed(const Edge& edge) noexcept {
   if (!edge) return false;
   return !current_pass || current_pass->needs(edge.node.get());
 }
+
+std::uint64_t current_pass_id() noexcept { return current_pass ? current_pass->id() : 0; }
+
+bool pass_is_for_all_leaves() noexcept { return current_pass && current_pass->is_for_all_leaves(); }
+
+OutsidePass::OutsidePass() noexcept : pass_(std::exchange(current_pass, nullptr)) {}
+OutsidePass::~OutsidePass() { current_pass = static_cast<Pass*>(pass_); }
 
 void queue_callback(std::function<void()> callback) {
   running_pass("queue_callback").callbacks().push_back(std::move(callback));
@@ -432,7 +370,7 @@ std::any& pass_data(const void* key) { return running_pass("pass_data").data(key
 
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors, bool retain_graph,
               bool create_graph, std::span<const Tensor> inputs) {
-  const std::vector<GradTarget> targets = targets_of(inputs);
+  const std::vector<GradTarget> targets(inputs.begin(), inputs.end());
   backward(tensors, grad_tensors, retain_graph, create_graph, std::span<const GradTarget>(targets));
 }
 
@@ -462,7 +400,7 @@ void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tens
 
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                          std::span<const Tensor> grad_outputs, const GradOptions& options) {
-  const std::vector<GradTarget> targets = targets_of(inputs);
+  const std::vector<GradTarget> targets(inputs.begin(), inputs.end());
   return grad(outputs, std::span<const GradTarget>(targets), grad_outputs, options);
 }
 
@@ -483,7 +421,7 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const GradTa
     const Tensor x = std::holds_alternative<Tensor>(inputs[i]) ? std::get<Tensor>(inputs[i]) : Tensor();
     Tensor grad = std::move(pass.captures()[i].grad);
     if (grad.defined()) {
-      grad = sum_dead_axes(std::move(grad), x);
+      grad = fit_dead_axes(std::move(grad), x.defined() ? x->hidden.get() : nullptr);
     } else if (options.materialize_grads) {
       if (!x.defined()) fail<ValueError>("[grad] materialize_grads needs tensors as inputs, input ", i, " is an edge");
       grad = primitives().full(x.shape(), x.dtype(), x.device(), 0.0);

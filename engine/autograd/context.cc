@@ -28,12 +28,39 @@ void Context::check_saved(std::size_t expected) const {
   }
 }
 
+void Context::pack_saved() {
+  packed_ = !saved_.empty();
+  for (autograd::SavedTensor& saved : saved_) saved.pack(*node_);
+}
+
+TensorList Context::unpack_saved(std::optional<std::size_t> expected) const {
+  SmallVector<autograd::SavedTensor, 2> saved;
+  {
+    const std::lock_guard lock(lock_);
+    check_saved(expected.value_or(saved_.size()));
+    saved = saved_;
+  }
+  TensorList tensors;
+  tensors.reserve(saved.size());
+  for (std::size_t i = 0; i < saved.size(); ++i) tensors.push_back(saved[i].unpack(*node_, i, created_at));
+  return tensors;
+}
+
 TensorList Context::saved_tensors() const {
+  if (packed_) [[unlikely]]
+    return unpack_saved(std::nullopt);
   const std::lock_guard lock(lock_);
   check_saved(saved_.size());
   TensorList tensors;
   tensors.reserve(saved_.size());
   for (std::size_t i = 0; i < saved_.size(); ++i) tensors.push_back(saved_[i].unpack(*node_, i, created_at));
+  return tensors;
+}
+
+TensorList Context::kept_tensors() const {
+  const std::lock_guard lock(lock_);
+  TensorList tensors;
+  for (const autograd::SavedTensor& saved : saved_) tensors.push_back(saved.tensor());
   return tensors;
 }
 

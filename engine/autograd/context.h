@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "engine/autograd/node.h"
@@ -64,9 +65,13 @@ class Context {
   /// The same, as an array: `auto [x, y] = ctx.saved_tensors<2>();`. RuntimeError where another number was saved.
   template <std::size_t N>
   std::array<Tensor, N> saved_tensors() const {
-    const std::lock_guard lock(lock_);
-    check_saved(N);
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      if (packed_) [[unlikely]] {
+        TensorList tensors = unpack_saved(N);
+        return std::array<Tensor, N>{std::move(tensors[I])...};
+      }
+      const std::lock_guard lock(lock_);
+      check_saved(N);
       return std::array<Tensor, N>{saved_[I].unpack(*node_, I, created_at)...};
     }(std::make_index_sequence<N>{});
   }
@@ -112,6 +117,8 @@ class Context {
     TensorList dirty;
     TensorList not_inplace;
     TensorList non_differentiable;
+    /// The levels of forward mode at which an input had a tangent.
+    SmallVector<std::uint64_t, 2> dual_levels;
     std::map<std::string, std::any> data;
   };
 
@@ -125,11 +132,22 @@ class Context {
   /// Forgets what the mark_...() functions were told; data stays.
   void drop_marks() noexcept;
   SmallVector<autograd::SavedTensor, 2>& saved() noexcept { return saved_; }
+  /// The saved tensors as they are kept, to look at: no check, nothing once they were freed. Undefined ones stand for
+  /// what was saved so, and for what is not kept as a tensor.
+  TensorList kept_tensors() const;
   bool materialize_grads() const noexcept { return materialize_grads_; }
   bool grad_in_dtype_consistent() const noexcept { return grad_in_dtype_consistent_; }
   /// Forward has ended: saving is an error from now on.
   void end_forward() noexcept { in_forward_ = false; }
   bool freed() const noexcept { return freed_; }
+  /// Hands what was saved to the innermost pair of hooks; see saved_tensor_hooks.h.
+  void pack_saved();
+  /// Calls f with each of what was saved, for the host's collector; f must not come back here.
+  template <class F>
+  void for_each_saved(F&& f) const {
+    const std::lock_guard lock(lock_);
+    for (const autograd::SavedTensor& saved : saved_) f(saved);
+  }
   /// Drops the saved tensors; saved_tensors() then says that the graph was freed.
   void release_saved() noexcept;
 
@@ -145,6 +163,8 @@ class Context {
  private:
   void begin_save();
   void check_saved(std::size_t expected) const;
+  /// What was packed, of which there is to be `expected`, by the users' functions: not under the lock.
+  TensorList unpack_saved(std::optional<std::size_t> expected) const;
 
   Node* node_;
   SmallVector<autograd::SavedTensor, 2> saved_;
@@ -157,6 +177,8 @@ class Context {
   bool in_forward_ = true;
   bool save_called_ = false;
   bool freed_ = false;
+  /// Hooks were in force when forward ended.
+  bool packed_ = false;
 };
 
 }  // namespace lamella

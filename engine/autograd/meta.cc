@@ -3,7 +3,9 @@
 #include <mutex>
 
 #include "engine/autograd/accumulate.h"
+#include "engine/autograd/departure.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/pass_watch.h"
 #include "engine/core/error.h"
 
 namespace lamella {
@@ -85,7 +87,7 @@ Tensor Tensor::grad() const {
     const std::lock_guard retained_lock(meta->extras->retained->lock);
     grad = meta->extras->retained->grad;
   }
-  return grad.defined() ? autograd::sum_dead_axes(std::move(grad), *this) : grad;
+  return grad.defined() ? autograd::fit_dead_axes(std::move(grad), (*this)->hidden.get()) : grad;
 }
 
 void Tensor::set_grad(Tensor grad) const {
@@ -95,6 +97,10 @@ void Tensor::set_grad(Tensor grad) const {
     if (grad.shape() != shape() || grad.dtype() != dtype() || grad.device() != device()) {
       fail<ValueError>("[grad] expected a gradient like the tensor, ", describe(*this), ", got ", describe(grad));
     }
+    if (grad->hidden && !impl_->hidden) {
+      fail<RuntimeError>("[grad] the gradient is ", describe(grad),
+                         " by vmap: a tensor from outside has no room for one for each example");
+    }
   }
   AutogradMeta& meta = autograd::make_meta(*this);
   const std::lock_guard lock(meta.lock);
@@ -103,6 +109,7 @@ void Tensor::set_grad(Tensor grad) const {
     std::swap(meta.extras->retained->grad, grad);
     return;
   }
+  meta.grad_cleared = !grad.defined() && (meta.grad_cleared || meta.grad.defined());
   std::swap(meta.grad, grad);  // the old one is freed after the lock
 }
 
@@ -115,6 +122,10 @@ Tensor Tensor::detach() const {
   Tensor result = make_alias(*this);
   result->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);  // asked for: a constant from here on
   result->flags |= TensorImpl::kDetached;
+  if (autograd::is_tracing()) [[unlikely]] {
+    const Tensor* const inputs[] = {this};
+    autograd::note_departure("detach", inputs, result, autograd::Leaving::Detached);
+  }
   return result;
 }
 
@@ -147,6 +158,15 @@ void detach_in_place(const Tensor& x) {
   before = keep_as_leaf(*meta);
 }
 
+bool only_traced(AutogradMeta& meta) noexcept {
+  if (meta.requires_grad || meta.kept_output || meta.grad_fn) return false;
+  const std::lock_guard lock(meta.lock);
+  if (meta.grad.defined() || meta.grad_cleared) return false;
+  const MetaExtras* extras = meta.extras.get();
+  return extras && extras->departure && !extras->hooks && !extras->accumulated_hooks && !extras->retained &&
+         extras->tangents.empty();
+}
+
 AutogradMeta& make_meta(const Tensor& x) {
   if (AutogradMeta* meta = peek_meta(x)) return *meta;
   auto fresh = std::make_unique<AutogradMeta>();
@@ -157,7 +177,7 @@ AutogradMeta& make_meta(const Tensor& x) {
 
 Edge gradient_edge(const Tensor& x) {
   AutogradMeta* meta = get_meta(x);
-  if (!meta) {
+  if (!meta || only_traced(*meta)) {
     const Node* const layer = modes().recorded_backward;
     if (!layer || (x->flags & TensorImpl::kDerived) == 0) return {};
     return {Ref<Node>::adopt(new DetachedIntermediate(*layer)), 0};

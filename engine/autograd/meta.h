@@ -12,11 +12,15 @@
 namespace lamella::autograd {
 
 struct Departure;
+struct Missed;
 
-/// The derivative of a tensor along the direction of one call of jvp.
+/// The derivative of a tensor along the direction of one level of forward mode; see Note [Duals] in duals.h.
 struct Tangent {
   std::uint64_t level = 0;
-  Tensor value;
+  /// Shared by aliases, emptied when the level ends; null for a tensor that has none although its base has.
+  std::shared_ptr<Tensor> value;
+  /// How many writes in place have moved this tangent; for a view, of those into its base, how many it has seen.
+  std::uint32_t writes = 0;
 };
 
 /// The gradient that retain_grad() keeps. It is the tensor's; the node that fills it refers to it weakly.
@@ -49,6 +53,8 @@ struct MetaExtras {
   SmallVector<Tangent, 1> tangents;
   /// Where and why the tensor is off the tape, as far as that was written down.
   std::shared_ptr<const Departure> departure;
+  /// Why the last backward pass brought this leaf no gradient, as far as that was written down.
+  std::shared_ptr<const Missed> missed;
 };
 
 /// A tensor's place on the tape. Only tensors that are, or were, on one have it.
@@ -58,6 +64,8 @@ struct AutogradMeta {
   bool requires_grad = false;
   /// weak_node is the op that this tensor left; see Note [Kept outputs] in recorder.cc.
   bool kept_output = false;
+  /// A gradient was here, and the user dropped it.
+  bool grad_cleared = false;
   /// Which output of grad_fn (or of a kept output's node) this tensor is.
   std::uint32_t output_nr = 0;
   Ref<Node> grad_fn;
@@ -91,6 +99,8 @@ inline bool is_stale(const Tensor& x) noexcept {
 /// Finds the place on the tape of a tracked view after a recorded write in place. Any thread may do so.
 void refresh_view(const Tensor& view);
 
+/// Whether there is nothing in it but what trace() wrote down.
+bool only_traced(AutogradMeta& meta) noexcept;
 /// The tensor's meta, made where it has none.
 AutogradMeta& make_meta(const Tensor& x);
 /// As it stands, also where that is out of date.
@@ -105,14 +115,23 @@ inline AutogradMeta* get_meta(const Tensor& x) {
 /// whose place is its base's.
 void detach_in_place(const Tensor& x);
 
+/// Whether x neither is nor was on the tape. That the reason was written down changes nothing.
+inline bool is_unplaced(const Tensor& x) noexcept {
+  AutogradMeta* meta = peek_meta(x);
+  return !meta || only_traced(*meta);
+}
+
 /// Where x's gradient goes: its node, or (for a leaf that wants one) the node that accumulates it; an empty edge
 /// otherwise.
 Edge gradient_edge(const Tensor& x);
 
 /// Whether a recorded op with x as its input needs an edge for it; the question on the hot path.
 inline bool wants_gradient(const Tensor& x) {
-  const AutogradMeta* meta = get_meta(x);
-  if (meta) return meta->requires_grad || meta->grad_fn || (meta->kept_output && !meta->weak_node.expired());
+  AutogradMeta* meta = get_meta(x);
+  if (meta) {
+    if (meta->requires_grad || meta->grad_fn) return true;
+    if (!only_traced(*meta)) return meta->kept_output && !meta->weak_node.expired();
+  }
   return (x->flags & TensorImpl::kDerived) != 0 && modes().recorded_backward;
 }
 

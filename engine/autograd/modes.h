@@ -18,6 +18,8 @@ struct Modes {
     kSelective = 2,
     /// Where and why tensors leave the tape, and where nodes come from, is written down.
     kTrace = 4,
+    /// Saved tensors go through a pair of functions, which may put them elsewhere.
+    kPacking = 8,
   };
 
   /// Whether ops are recorded.
@@ -46,6 +48,9 @@ inline bool is_grad_enabled() noexcept { return modes().grad_enabled; }
 inline void set_grad_enabled(bool enabled) noexcept { modes().grad_enabled = enabled && !modes().inference; }
 /// Whether this thread is in inference mode.
 inline bool is_inference_mode_enabled() noexcept { return modes().inference; }
+
+/// Whether this thread writes down where and why tensors leave the tape, and where nodes come from.
+inline bool is_tracing() noexcept { return (modes().interceptors & Modes::kTrace) != 0; }
 
 /// Sets recording for a scope.
 class GradMode {

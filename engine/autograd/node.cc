@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "engine/autograd/modes.h"
+#include "engine/autograd/origin.h"
 #include "engine/core/small_blocks.h"
 
 namespace lamella {
@@ -19,7 +21,10 @@ namespace {
 autograd::NodeExtras::NodeExtras() = default;
 autograd::NodeExtras::~NodeExtras() = default;
 
-Node::Node() : sequence_(next_sequence++) {}
+Node::Node() : sequence_(next_sequence++) {
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_origin(*this);
+}
 
 Node::~Node() { delete extras_.load(std::memory_order_relaxed); }
 
@@ -39,6 +44,12 @@ std::shared_ptr<autograd::HookList> Node::tensor_hooks() const {
 }
 
 std::shared_ptr<autograd::HookList> Node::make_tensor_hooks() { return make_extras().tensor_hooks; }
+
+void Node::set_hidden_axes(std::uint32_t k, const HiddenAxes& axes) {
+  if (!hidden_axes_) hidden_axes_ = std::make_unique<std::vector<HiddenAxes>>();
+  if (hidden_axes_->size() <= k) hidden_axes_->resize(k + 1);
+  (*hidden_axes_)[k] = axes;
+}
 
 void* Node::operator new(std::size_t bytes) {
   const std::size_t total = sizeof(NodeHeader) + bytes;

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "engine/autograd/backward.h"
+#include "engine/autograd/departure.h"
+#include "engine/autograd/origin.h"
 #include "engine/autograd/primitives.h"
 #include "engine/autograd/views.h"
 #include "engine/core/error.h"
@@ -48,19 +50,20 @@ bool repeats_elements(const TensorImpl& x) {
   for (std::size_t i = 0; i < x.shape.size(); ++i) {
     if (x.strides[i] == 0 && x.shape[i] > 1) return true;
   }
-  return false;
+  return x.hidden && std::ranges::any_of(*x.hidden, [](const HiddenAxis& a) { return a.stride == 0 && a.size > 1; });
 }
 
-/// RuntimeError where a recorded write into x's memory would leave some tensor with a wrong gradient.
-void refuse_in_place(std::string_view who, const Tensor& x) {
+/// RuntimeError where a write into x's memory that is recorded, or that moves tangents, would leave some tensor with a
+/// wrong derivative.
+void refuse_in_place(std::string_view who, const Tensor& x, bool recorded = true) {
   const bool tracked = (x->flags & TensorImpl::kTracked) != 0;
-  if (is_leaf_with_gradient(get_meta(x)) ||
-      (tracked && is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire)))) {
+  if (recorded && (is_leaf_with_gradient(get_meta(x)) ||
+                   (tracked && is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire))))) {
     fail<RuntimeError>("[", who, "] a ", tracked ? "view of a leaf" : "leaf",
                        " tensor that wants a gradient cannot be changed in place while gradients are recorded; use "
                        "no_grad() or work on a copy (clone())");
   }
-  if (x->flags & TensorImpl::kInference) {
+  if (recorded && (x->flags & TensorImpl::kInference)) {
     fail<RuntimeError>(
         "[", who,
         "] a tensor made in inference_mode cannot take part in a recorded operation; work on a copy made "
@@ -113,7 +116,8 @@ const char* interned(const std::string& name) {
 }
 
 /// Checks what mark_dirty was told, and counts the writes.
-void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
+void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
+                  bool recorded) {
   const Context::Extras* extras = ctx.peek_extras();
   if (!extras || extras->dirty.empty()) return;
   const std::string who = ctx.node() ? ctx.node()->name() : "mark_dirty";
@@ -124,7 +128,7 @@ void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std
           "[", who,
           "] an input that was marked dirty must be returned: its gradient flows through the layer from there");
     }
-    if (ctx.node()) refuse_in_place(who, x);
+    if (ctx.node()) refuse_in_place(who, x, recorded);
   }
   for (const Tensor& x : extras->dirty) mark_written(x, interned(who));
 }
@@ -140,8 +144,11 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
   } const drop_marks{ctx};
   ctx.end_forward();
   node->set_output_count(static_cast<std::uint32_t>(outputs.size()));
+  const bool tracing = is_tracing();
+  if (tracing) [[unlikely]]
+    note_call(*node, inputs, outputs);
   const Context::Extras* extras = ctx.peek_extras();
-  settle_dirty(ctx, inputs, outputs);
+  settle_dirty(ctx, inputs, outputs, true);
   const auto is_differentiable_output = [&](const Tensor& y) {
     return (is_differentiable(y.dtype()) || dialect.integer_outputs) &&
            !(extras && contains(extras->non_differentiable, y));
@@ -154,7 +161,8 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
     const bool dirty = extras && contains(extras->dirty, x);
     if (is_input(inputs, x) && !dirty) {
       // What an earlier layer's forward computed (a running mean, say) is a constant to this one.
-      if (!modes().in_forward && !modes().recorded_backward && (x->flags & TensorImpl::kDerived) && !get_meta(x)) {
+      if (!modes().in_forward && !modes().recorded_backward && (x->flags & TensorImpl::kDerived) &&
+          !wants_gradient(x)) {
         saved.become_constant();
       }
       continue;
@@ -171,9 +179,12 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
       saved.become_intermediate();
     }
   }
+  if (modes().interceptors & Modes::kPacking) [[unlikely]]
+    ctx.pack_saved();
 
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Tensor& y = *outputs[i];
+    node->note_hidden_axes(static_cast<std::uint32_t>(i), y);
     const bool input = is_input(inputs, y);
     const bool differentiable = is_differentiable_output(y);
     // Only where set: a tensor that other threads read too must not be written to.
@@ -192,9 +203,12 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
       continue;
     }
     // A fresh result that nobody else holds goes on the tape as it is.
-    const bool fresh = !input && !peek_meta(y) && y->use_count() == 1;
+    const bool fresh = !input && is_unplaced(y) && y->use_count() == 1;
     if (!differentiable) {
+      const bool marked = tracing && extras && contains(extras->non_differentiable, y);
       if (!fresh) y = make_alias(y);
+      if (tracing) [[unlikely]]
+        note_departure(node->name(), inputs, y, marked ? Leaving::Marked : Leaving::Mode);
       continue;
     }
     if (fresh) {
@@ -203,7 +217,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
       continue;
     }
     Tensor handle = make_alias(y);
-    if (!input && !peek_meta(y)) {
+    if (!input && is_unplaced(y)) {
       AutogradMeta& kept = make_meta(y);  // Note [Kept outputs]
       kept.kept_output = true;
       kept.output_nr = static_cast<std::uint32_t>(i);
@@ -218,8 +232,14 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
 void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
                        const Dialect& dialect) {
   ctx.end_forward();
-  settle_dirty(ctx, inputs, outputs);
+  settle_dirty(ctx, inputs, outputs, false);
   const Context::Extras* extras = ctx.peek_extras();
+  if (extras) {
+    // A call that only forward mode looks at reads in its jvp what forward saved.
+    for (SavedTensor& saved : ctx.saved()) {
+      if (saved.tensor().defined() && contains(extras->dirty, saved.tensor())) saved.refresh_version();
+    }
+  }
   for (Tensor* y : outputs) {
     const bool constant = extras && contains(extras->non_differentiable, *y);
     const bool input = is_input(inputs, *y);
@@ -231,16 +251,26 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
 }
 
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other) {
-  if (!is_grad_enabled()) return false;
-  const bool wanted = wants_gradient(x) || ((x->flags & TensorImpl::kTracked) != 0 &&
-                                            is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire)));
-  if (!wanted && !(other.defined() && wants_gradient(other) && is_differentiable(x.dtype()))) return false;
-  refuse_in_place(op, x);
+  const bool takes_other = other.defined() && is_differentiable(x.dtype());
+  const bool dual = duals_active() && (is_dual(x) || (takes_other && is_dual(other)));
+  const bool recorded = is_grad_enabled() && (wants_gradient(x) ||
+                                              ((x->flags & TensorImpl::kTracked) != 0 &&
+                                               is_leaf_with_gradient(x->base->meta.load(std::memory_order_acquire))) ||
+                                              (takes_other && wants_gradient(other)));
+  if (!recorded && !dual) return false;
+  refuse_in_place(op, x, recorded);
   return true;
 }
 
 void take_place(const Tensor& x, const Tensor& result) {
-  rebase_history(x, result.defined() ? gradient_edge(result) : Edge());
+  if (is_grad_enabled()) {
+    Edge edge = result.defined() ? gradient_edge(result) : Edge();
+    if (!edge && is_tracing()) [[unlikely]]
+      note_overwritten(x);
+    rebase_history(x, std::move(edge));
+  }
+  if (duals_active()) [[unlikely]]
+    move_tangents(x, result);
 }
 
 void track_unrecorded(std::span<const Tensor* const> inputs, const Tensor& y) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 
 #include "engine/autograd/context.h"
+#include "engine/autograd/duals.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/node.h"
@@ -31,7 +33,8 @@ bool should_record(const Inputs& inputs) {
   return false;
 }
 
-/// Suspends recording while a layer's forward runs, and follows what its results depend on; see Note [Intermediates].
+/// Suspends recording and forward mode while a layer's forward runs, and follows what its results depend on; see Note
+/// [Intermediates].
 class ForwardScope {
  public:
   explicit ForwardScope(bool recording) noexcept : before_(modes()) {
@@ -39,8 +42,11 @@ class ForwardScope {
     modes().in_forward = recording || before_.in_forward;
     modes().escaped = before_.in_forward && before_.escaped;
     modes().recorded_backward = nullptr;
+    if (duals_active()) [[unlikely]]
+      hidden_ = std::make_unique<HideLevels>();
   }
   ~ForwardScope() {
+    hidden_.reset();
     // What escaped from a layer called in another's forward may come back there.
     const bool escaped = before_.in_forward && modes().escaped;
     modes() = before_;
@@ -51,13 +57,15 @@ class ForwardScope {
 
  private:
   Modes before_;
+  std::unique_ptr<HideLevels> hidden_;
 };
 
-/// The backward of a custom layer. While it is recorded, intermediates of its forward are looked out for.
+/// The backward of a custom layer. While it is recorded, or runs with tangents, intermediates of its forward are looked
+/// out for.
 class RecordedBackward {
  public:
   explicit RecordedBackward(const Node& layer) noexcept : before_(modes().recorded_backward) {
-    modes().recorded_backward = is_grad_enabled() ? &layer : nullptr;
+    modes().recorded_backward = is_grad_enabled() || duals_active() ? &layer : nullptr;
   }
   ~RecordedBackward() { modes().recorded_backward = before_; }
   RecordedBackward(const RecordedBackward&) = delete;
@@ -72,7 +80,7 @@ template <class Inputs>
 void note_derived(const Inputs& inputs, const Tensor& output) {
   if (!modes().in_forward || !is_differentiable(output.dtype())) return;
   for (const Tensor* x : inputs) {
-    if ((*x)->flags & TensorImpl::kDerived || wants_gradient(*x)) {
+    if ((*x)->flags & TensorImpl::kDerived || wants_gradient(*x) || has_tangents(*x)) {
       output->flags |= TensorImpl::kDerived;
       return;
     }
@@ -102,11 +110,11 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
                        const Dialect& dialect = {});
 
 /// Whether `op`, which writes into x in place, is to be recorded: recording is on, and x or `other` (may be undefined)
-/// wants a gradient. RuntimeError where it is and cannot be: x is a leaf that wants a gradient or a view of one, or
-/// shares its memory in a way that Note [Views] does not follow.
+/// wants a gradient, or one of them has a tangent. RuntimeError where it is and cannot be: x is a leaf that wants a
+/// gradient or a view of one, or shares its memory in a way that Note [Views] does not follow.
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other);
-/// Gives x, whose memory now holds the values of `result`, result's place on the tape; an undefined one stands for a
-/// constant. The base and the other views of x's memory follow.
+/// Gives x, whose memory now holds the values of `result`, result's place on the tape and its tangents; an undefined
+/// one stands for a constant. The base and the other views of x's memory follow.
 void take_place(const Tensor& x, const Tensor& result);
 
 /// The gradient that a layer returned for one argument: nothing, a tensor, or (for a container) a list.

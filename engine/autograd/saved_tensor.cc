@@ -1,14 +1,36 @@
 #include "engine/autograd/saved_tensor.h"
 
+#include <mutex>
+
 #include "engine/autograd/accumulate.h"
+#include "engine/autograd/duals.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/saved_tensor_hooks.h"
+#include "engine/autograd/selection.h"
+#include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {
 namespace {
 
 std::string at(SourceLine line) { return line ? str(" at ", line.file, ":", line.line) : std::string(); }
+
+/// The saved handle has no graph; a recorded backward needs the output as it stands on the tape.
+Tensor output_of(const Tensor& x, Node& owner, std::uint32_t output_nr) {
+  Tensor output = make_alias(x);
+  AutogradMeta& meta = make_meta(output);
+  meta.grad_fn = Ref<Node>::share(&owner);
+  meta.output_nr = output_nr;
+  if (duals_active()) share_tangents(x, output);
+  return output;
+}
+
+Tensor intermediate_of(const Tensor& x, Node& owner) {
+  Tensor value = make_alias(x);
+  make_meta(value).grad_fn = Ref<Node>::adopt(new DetachedIntermediate(owner));
+  return value;
+}
 
 }  // namespace
 
@@ -22,37 +44,107 @@ SavedTensor::SavedTensor(const Tensor& x) : tensor_(x), version_(x.defined() ? x
 
 void SavedTensor::become_output(std::uint32_t output_nr) {
   tensor_ = make_alias(tensor_);
+  tensor_->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
   output_nr_ = output_nr;
   kind_ = Kind::Output;
 }
 
+void SavedTensor::take_tangent(std::uint64_t level, const Tensor& tangent) {
+  if (packed_) {
+    packed_->tangents.push_back(make_tangent(level, tangent));
+  } else {
+    set_tangent(tensor_, level, tangent);
+  }
+}
+
 void SavedTensor::refresh_version() noexcept { version_ = tensor_.version(); }
 
+void SavedTensor::fail_overwritten(const Tensor& x, std::uint32_t version, const Node& owner, std::size_t position,
+                                   SourceLine saved_at) const {
+  const WriteRecord& write = x->storage->last_write;
+  fail<RuntimeError>("[", owner.name(), "] saved tensor ", position, " (", describe(x), "), saved", at(saved_at),
+                     ", was overwritten by ", write.op ? write.op : "an operation", at(write.line),
+                     ": it is at version ", x.version(), ", and version ", version,
+                     " was saved; write into a copy instead (clone())");
+}
+
 Tensor SavedTensor::unpack(Node& owner, std::size_t position, SourceLine saved_at) const {
+  if (packed_) [[unlikely]]
+    return unpack_packed(owner, position, saved_at);
   if (!tensor_.defined()) return {};
-  if (tensor_.version() != version_) {
-    const WriteRecord& write = tensor_->storage->last_write;
-    fail<RuntimeError>("[", owner.name(), "] saved tensor ", position, " (", describe(tensor_), "), saved",
-                       at(saved_at), ", was overwritten by ", write.op ? write.op : "an operation", at(write.line),
-                       ": it is at version ", tensor_.version(), ", and version ", version_,
-                       " was saved; write into a copy instead (clone())");
-  }
+  if (tensor_.version() != version_) fail_overwritten(tensor_, version_, owner, position, saved_at);
   if (!is_grad_enabled()) return tensor_;
-  if (kind_ == Kind::Output) {
-    // The saved handle has no graph; a recorded backward needs the output as it stands on the tape.
-    Tensor output = make_alias(tensor_);
-    AutogradMeta& meta = make_meta(output);
-    meta.grad_fn = Ref<Node>::share(&owner);
-    meta.output_nr = output_nr_;
-    return output;
-  }
-  if (kind_ == Kind::Intermediate) {
-    Tensor value = make_alias(tensor_);
-    AutogradMeta& meta = make_meta(value);
-    meta.grad_fn = Ref<Node>::adopt(new DetachedIntermediate(owner));
-    return value;
-  }
+  if (kind_ == Kind::Output) return output_of(tensor_, owner, output_nr_);
+  if (kind_ == Kind::Intermediate) return intermediate_of(tensor_, owner);
   return tensor_;
+}
+
+void SavedTensor::pack(const Node& owner) {
+  if (!tensor_.defined() || packed_) return;
+  if (Selection* selection = thread_state().selection.get()) selection->note_packed(tensor_);
+  const auto packed = Ref<Packed>::adopt(new Packed);
+  packed->hooks = thread_state().saved_tensor_hooks.back();
+  packed->shape = tensor_.shape();
+  packed->dtype = tensor_.dtype();
+  packed->device = tensor_.device();
+  packed->version = version_;
+  if (kind_ == Kind::Input) packed->edge = gradient_edge(tensor_);
+  if (AutogradMeta* meta = peek_meta(tensor_)) {
+    const std::lock_guard lock(meta->lock);
+    if (meta->extras) packed->tangents = meta->extras->tangents;
+  }
+  const Tensor given = tensor_.detach();
+  {
+    const NoSavedTensorHooks no_hooks;
+    const NoGrad no_grad;
+    packed->value = packed->hooks->pack(given, owner);
+  }
+  if (given.version() != version_) {
+    fail<RuntimeError>("[saved_tensors_hooks] pack wrote into the tensor that it was given (", describe(given),
+                       ", saved by ", owner.name(), "): other operations use it; work on a copy (clone())");
+  }
+  const Tensor* kept = packed->hooks->tensor_in(packed->value);
+  packed->same_memory = kept && kept->defined() && (*kept)->storage && (*kept)->storage == given->storage;
+  tensor_ = Tensor();
+  packed_ = packed;
+}
+
+Tensor SavedTensor::unpack_packed(Node& owner, std::size_t position, SourceLine saved_at) const {
+  const Packed& packed = *packed_;
+  if (packed.same_memory) {
+    const Tensor& kept = *packed.hooks->tensor_in(packed.value);
+    if (kept.version() != packed.version) fail_overwritten(kept, packed.version, owner, position, saved_at);
+  }
+  Tensor x;
+  {
+    const NoSavedTensorHooks no_hooks;
+    const NoGrad no_grad;
+    x = packed.hooks->unpack(packed.value, owner);
+  }
+  if (!x.defined()) {
+    fail<TypeError>("[", owner.name(), "] unpack of saved_tensors_hooks returned no tensor for saved tensor ",
+                    position);
+  }
+  if (x.shape() != packed.shape || x.dtype() != packed.dtype || x.device() != packed.device) {
+    fail<ValueError>("[", owner.name(), "] unpack of saved_tensors_hooks returned ", describe(x), " for saved tensor ",
+                     position, ", which was ", packed.dtype, packed.shape, " on ", packed.device,
+                     ": it must return a tensor like the one that pack was given");
+  }
+  if (!is_grad_enabled() && packed.tangents.empty()) return x;
+  if (is_grad_enabled() && kind_ == Kind::Output) {
+    x = output_of(x, owner, output_nr_);
+  } else if (is_grad_enabled() && kind_ == Kind::Intermediate) {
+    x = intermediate_of(x, owner);
+  } else {
+    x = make_alias(x);
+    if (is_grad_enabled() && packed.edge) {
+      AutogradMeta& meta = make_meta(x);
+      meta.grad_fn = packed.edge.node;
+      meta.output_nr = packed.edge.input_nr;
+    }
+  }
+  if (!packed.tangents.empty()) make_meta(x).make_extras().tangents = packed.tangents;
+  return x;
 }
 
 }  // namespace lamella::autograd

@@ -2,12 +2,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/autograd/modes.h"
+#include "engine/autograd/vmap_rule.h"
 
 namespace lamella::autograd {
 
+class LiveLevel;
 class SavedTensorHooks;
 class Anomaly;
 class Selection;
@@ -15,14 +18,18 @@ class Selection;
 /// What a thread has entered, beside its Modes: the scopes that few programs use. A pass that goes on in another thread
 /// takes it along.
 struct ThreadState {
-  /// Calls of jvp that are under way, innermost last; a tangent of another level is out of date.
-  std::vector<std::uint64_t> dual_levels;
-  /// Tangents of this level and of inner ones are not looked at: those of outer ones are being computed.
-  std::uint64_t dual_limit = UINT64_MAX;
+  /// The levels of forward mode that are looked at, innermost last; a tangent of another level is not. Where there are
+  /// any, Modes::kDuals is set.
+  std::vector<std::shared_ptr<LiveLevel>> dual_levels;
   /// Calls of vmap that are under way, innermost last.
   std::vector<std::uint64_t> batch_levels;
-  /// Pairs of functions that tensors are packed with when they are saved, innermost last.
+  /// What else is known of those that a function is being mapped by; a batched backward pass has none.
+  std::vector<BatchScope> batch_scopes;
+  /// Pairs of functions that tensors are packed with when they are saved, innermost last; null where none is to be
+  /// used.
   std::vector<std::shared_ptr<const SavedTensorHooks>> saved_tensor_hooks;
+  /// Why such pairs must not be used, where somebody said so; innermost last.
+  std::vector<std::string> saved_tensor_hooks_disabled;
   /// Set while a checkpoint with a policy runs.
   std::shared_ptr<Selection> selection;
   /// Set in detect_anomaly.

@@ -1,7 +1,9 @@
 #include "engine/autograd/views.h"
 
+#include <algorithm>
 #include <mutex>
 
+#include "engine/autograd/duals.h"
 #include "engine/autograd/hook_calls.h"
 #include "engine/autograd/primitives.h"
 #include "engine/core/error.h"
@@ -43,7 +45,22 @@ class OverwriteNode final : public Node {
   ViewGeometry geometry_;
 };
 
-Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>::share(view->base)); }
+HiddenAxes hidden_in_first_only(const Tensor& a, const Tensor& b) {
+  HiddenAxes result;
+  if (!a->hidden) return result;
+  for (const HiddenAxis& axis : *a->hidden) {
+    const auto same = [&](const HiddenAxis& other) { return other.level == axis.level; };
+    if (!b->hidden || std::ranges::none_of(*b->hidden, same)) result.push_back(axis);
+  }
+  return result;
+}
+
+void put_in_front(const HiddenAxes& axes, Dims& shape, Dims& strides) {
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    shape.insert(shape.begin(), axes[i].size);
+    strides.insert(strides.begin(), axes[i].stride);
+  }
+}
 
 /// Serializes what is rare: threads that find the same view out of date.
 std::mutex& refresh_mutex() {
@@ -67,15 +84,24 @@ Ref<Node> put_on_tape(const Tensor& x, Edge edge) {
 ViewGeometry::ViewGeometry(const Tensor& base, const Tensor& view)
     : base_shape(base.shape()), base_strides(base.strides()), shape(view.shape()), strides(view.strides()) {
   offset = (view->data - base->data) / static_cast<std::int64_t>(item_size(base.dtype()));
+  if (!base->hidden && !view->hidden) return;
+  base_hides = hidden_in_first_only(base, view);
+  view_hides = hidden_in_first_only(view, base);
+  put_in_front(base_hides, base_shape, base_strides);
+  put_in_front(view_hides, shape, strides);
 }
 
-void track_view(const Tensor& x, const Tensor& view) {
-  if (!is_grad_enabled() || (view->flags & TensorImpl::kTracked)) return;
+Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>::share(view->base)); }
+
+void track_view(const Tensor& x, const Tensor& view, bool always) {
+  if ((!is_grad_enabled() && !always) || (view->flags & TensorImpl::kTracked)) return;
   TensorImpl* const base = x->flags & TensorImpl::kTracked ? x->base : x.impl();
   base->retain();
   view->base = base;
   view->history.store(view->storage->history.load(std::memory_order_acquire), std::memory_order_release);
   view->flags |= TensorImpl::kTracked;
+  if (duals_active()) [[unlikely]]
+    note_dual_writes(base_of(view), view);
 }
 
 void refresh_view(const Tensor& view) {
@@ -85,7 +111,10 @@ void refresh_view(const Tensor& view) {
   const std::uint32_t history = view->storage->history.load(std::memory_order_acquire);
   const Tensor base = base_of(view);
   Edge edge = gradient_edge(base);
-  if (edge) edge = {Ref<Node>::adopt(new ViewNode(ViewGeometry(base, view), std::move(edge))), 0};
+  if (edge) {
+    edge = {Ref<Node>::adopt(new ViewNode(ViewGeometry(base, view), std::move(edge))), 0};
+    edge.node->note_hidden_axes(0, view);
+  }
   before = put_on_tape(view, std::move(edge));
   view->history.store(history, std::memory_order_release);
 }
@@ -100,6 +129,7 @@ void rebase_history(const Tensor& x, Edge edge) {
   Edge before = gradient_edge(base);
   if (before || edge) {
     edge = {Ref<Node>::adopt(new OverwriteNode(ViewGeometry(base, x), std::move(before), std::move(edge))), 0};
+    edge.node->note_hidden_axes(0, base);
   }
   put_on_tape(base, std::move(edge));
   x->storage->history.fetch_add(1, std::memory_order_acq_rel);

@@ -6,20 +6,27 @@
 
 namespace lamella::autograd {
 
-/// Where a view lies in its base: strides and offset in elements, the offset from the base's first element.
+/// Where a view lies in its base: strides and offset in elements, the offset from the base's first element. Axes that
+/// vmap hides in one of the two only lead its shape.
 struct ViewGeometry {
   Dims base_shape;
   Dims base_strides;
   Dims shape;
   Dims strides;
   std::int64_t offset = 0;
+  /// Hidden in the base and not in the view, and the other way round.
+  HiddenAxes base_hides;
+  HiddenAxes view_hides;
 
   ViewGeometry() = default;
   ViewGeometry(const Tensor& base, const Tensor& view);
 };
 
-/// Makes `view`, an alias of x that nobody else holds yet, a tracked view where recording is on. See Note [Views].
-void track_view(const Tensor& x, const Tensor& view);
+/// Makes `view`, an alias of x that nobody else holds yet, a tracked view where recording is on, or `always`. See Note
+/// [Views].
+void track_view(const Tensor& x, const Tensor& view, bool always = false);
+/// The tensor whose memory a tracked view shows.
+Tensor base_of(const Tensor& view);
 
 /// Gives x, whose memory now holds other values, the place on the tape that `edge` leads to (an empty one stands for a
 /// constant); where x is a tracked view, its base's place follows.

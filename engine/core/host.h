@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace lamella {
 
@@ -10,6 +12,13 @@ struct SourceLine {
   std::int32_t line = 0;
 
   explicit operator bool() const { return file != nullptr; }
+};
+
+/// A call of the host language that is under way. The texts are interned and never freed.
+struct HostFrame {
+  const char* file = nullptr;
+  const char* function = nullptr;
+  std::int32_t line = 0;
 };
 
 /// What the host language lends the engine, which knows no Python. All entries may be null.
@@ -23,6 +32,11 @@ struct HostHooks {
   void (*restore)(void*) = nullptr;
   /// Throws where the user asked to stop (Ctrl-C).
   void (*check_interrupt)() = nullptr;
+  /// Fills `frames` with the user's calls, innermost first, and returns how many there are, at most `capacity`; calls
+  /// within the library are left out.
+  std::size_t (*stack)(HostFrame* frames, std::size_t capacity) = nullptr;
+  /// Adds a note to the host's exception that is being handled; false where it is none of the host's.
+  bool (*annotate)(const std::string& note) = nullptr;
 };
 
 namespace detail {

@@ -10,6 +10,8 @@
 #include "engine/core/error.h"
 #include "engine/runtime/device_query.h"
 #include "engine/runtime/philox.h"
+#include "engine/runtime/random_lease.h"
+#include "engine/runtime/random_replay.h"
 
 namespace lamella {
 namespace {
@@ -27,9 +29,16 @@ std::uint64_t forked_seed(std::uint64_t seed, std::uint64_t n) {
   return words[0] | std::uint64_t{words[1]} << 32;
 }
 
-/// The default generators. Each is made on first use and never freed: one may be drawn from while the process ends.
+/// The default generators, each made on first use.
 class Defaults {
  public:
+  Defaults() = default;
+  ~Defaults() {
+    for (Generator* generator : made_) delete generator;
+  }
+  Defaults(const Defaults&) = delete;
+  Defaults& operator=(const Defaults&) = delete;
+
   Generator& of(Device device) {
     if (device.is_meta()) fail<ValueError>("[default_generator] tensors on meta have no data: no generator is theirs");
     if (device.index >= 0) {
@@ -53,6 +62,32 @@ class Defaults {
     for (const Generator* generator : made_) states.push_back({generator->device(), generator->get_state()});
     states.push_back({kMeta, {.seed = seed_}});
     return states;
+  }
+
+  /// states(), whose next `blocks` counters are taken.
+  std::vector<DeviceRngState> lend(std::uint64_t blocks) {
+    const std::lock_guard lock(mutex_);
+    std::vector<DeviceRngState> states;
+    for (Generator* generator : made_) states.push_back({generator->device(), generator->reserve(blocks)});
+    states.push_back({kMeta, {.seed = seed_}});
+    return states;
+  }
+
+  /// Ends lend(): a generator goes to its entry in `now` if nobody used it since. Those that were first used meanwhile
+  /// are made.
+  void take_back(std::span<const DeviceRngState> lent, std::uint64_t blocks, std::span<const DeviceRngState> now) {
+    for (const auto& [device, state] : now) {
+      const auto before = std::ranges::find(lent, device, &DeviceRngState::device);
+      if (device.is_meta()) {
+        const std::lock_guard lock(mutex_);
+        if (seed_ == before->state.seed) seed_ = state.seed;
+        continue;
+      }
+      Generator& generator = of(device);
+      GeneratorState untouched = before != lent.end() ? before->state : GeneratorState{.seed = lent.back().state.seed};
+      if (before != lent.end()) untouched.offset += blocks;
+      if (generator.get_state() == untouched) generator.set_state(state);
+    }
   }
 
   /// All devices in `states` but meta have their generators.
@@ -100,8 +135,13 @@ class Defaults {
   std::array<std::array<std::atomic<Generator*>, kMaxIndex + 1>, kDeviceTypeCount> slots_{};
 };
 
+/// Those of the RandomReplay that this thread is in.
+[[gnu::tls_model("initial-exec")]] thread_local Defaults* replayed = nullptr;
+
 Defaults& defaults() {
-  static auto* const all = new Defaults;
+  if (replayed) [[unlikely]]
+    return *replayed;
+  static auto* const all = new Defaults;  // never freed: it may be drawn from while the process ends
   return *all;
 }
 
@@ -176,6 +216,46 @@ void restore_rng_states(std::span<const DeviceRngState> states) {
     if (!entry.device.is_meta()) default_generator(entry.device);
   }
   defaults().restore(states);
+}
+
+struct RandomReplay::Generators {
+  Defaults own;
+  Defaults* before = replayed;
+};
+
+RandomReplay::RandomReplay(const RandomState& start) : generators_(std::make_unique<Generators>()) {
+  replayed = &generators_->own;
+  try {
+    start.restore();
+  } catch (...) {
+    replayed = generators_->before;
+    throw;
+  }
+}
+
+RandomReplay::~RandomReplay() { replayed = generators_->before; }
+
+struct RandomLease::Generators {
+  /// More than a scope draws, and few enough for millions of leases.
+  static constexpr std::uint64_t kBlocks = std::uint64_t{1} << 40;
+
+  Defaults own;
+  std::vector<DeviceRngState> lent;
+};
+
+RandomLease::RandomLease() {
+  if (replayed) return;
+  generators_ = std::make_unique<Generators>();
+  generators_->lent = defaults().lend(Generators::kBlocks);
+  replayed = &generators_->own;
+  restore_rng_states(generators_->lent);  // all of these devices are there
+}
+
+RandomLease::~RandomLease() {
+  if (!generators_) return;
+  const std::vector<DeviceRngState> now = replayed->states();
+  replayed = nullptr;
+  defaults().take_back(generators_->lent, Generators::kBlocks, now);
 }
 
 }  // namespace lamella

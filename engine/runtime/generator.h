@@ -74,8 +74,9 @@ class Generator {
   GeneratorState state_;
 };
 
-/// The generator that operators use on a device where none is given; made on first use, and there until the process
-/// ends. ValueError for meta, RuntimeError where this machine has no such device.
+/// The generator that operators use on a device where none is given (inside a RandomReplay, that scope's own); made on
+/// first use, and there until the process ends. ValueError for meta, RuntimeError where this machine has no such
+/// device.
 Generator& default_generator(Device device = kCPU);
 
 /// Starts the stream of `seed` on every device, those first used later included: what follows is the same from run to

@@ -1,10 +1,13 @@
 #include "engine/autograd/backward.h"
+#include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/primitives.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/launch.h"
 #include "ops/movement/cast.h"
+#include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 // From a call with operands to a kernel, and the one layer that records all elementwise operators.
 
@@ -75,12 +78,12 @@ Tensor compute(const ElementwiseOp& op, std::span<const Tensor* const> operands)
   }
   Tensor out;
   if (alike) {
-    out = empty(operands[0]->shape(), dtype, device);
+    out = empty_beside(operands, operands[0]->shape(), dtype, device);
   } else {
     Dims shape = operands[0]->shape();
     for (std::size_t i = 1; i < operands.size(); ++i)
       shape = broadcast_shapes(shape, operands[i]->shape(), op.info->name);
-    out = empty(shape, dtype, device);
+    out = empty_beside(operands, shape, dtype, device);
   }
   launch_elementwise(op, -1, operands, out, first.dtype());
   return out;
@@ -126,9 +129,7 @@ struct Elementwise : Function<Elementwise> {
     TensorList grads(inputs);
     for (std::size_t i = 0; i < inputs; ++i) {
       if (!autograd::is_needed(ctx.node()->edges()[i])) continue;
-      grads[i] = autograd::is_grad_enabled() || !has_fused_backward(op, static_cast<int>(i))
-                     ? op.formulas[i](operands.data())
-                     : fused_gradient(op, i, operands, dy);
+      grads[i] = gradient(op, i, operands);
       if (ctx.input_metas.empty()) continue;
       if (grads[i].shape() != ctx.input_metas[i].shape)
         grads[i] = autograd::primitives().sum_to(grads[i], ctx.input_metas[i].shape);
@@ -137,17 +138,36 @@ struct Elementwise : Function<Elementwise> {
     return grads;
   }
 
- private:
-  static Tensor fused_gradient(const ElementwiseOp& op, std::size_t i,
-                               const std::array<Tensor, StridedLoop::kMaxOperands>& operands, const Tensor& dy) {
+  /// The gradient formula of input i, by its kernel where nothing follows what it computes. The last of the operands
+  /// that it may read is dy.
+  static Tensor gradient(const ElementwiseOp& op, std::size_t i,
+                         const std::array<Tensor, StridedLoop::kMaxOperands>& operands) {
+    if (autograd::is_grad_enabled() || !has_fused_backward(op, static_cast<int>(i)) || autograd::any_dual(operands))
+      return op.formulas[i](operands.data());
     std::array<const Tensor*, StridedLoop::kMaxOperands> read;
     std::size_t count = 0;
     for (std::size_t k = 0; k < operands.size(); ++k) {
       if (op.reads[i] >> k & 1) read[count++] = &operands[k];
     }
-    Tensor grad = empty(dy.shape(), dy.dtype(), dy.device());
-    launch_elementwise(op, static_cast<int>(i), std::span(read.data(), count), grad, dy.dtype());
+    const Tensor& dy = operands[static_cast<std::size_t>(op.inputs) + 1];
+    const std::span operands_read(read.data(), count);
+    Tensor grad = empty_beside(operands_read, dy.shape(), dy.dtype(), dy.device());
+    launch_elementwise(op, static_cast<int>(i), operands_read, grad, dy.dtype());
     return grad;
+  }
+
+  /// Forward mode: the Jacobian is diagonal, so each input's tangent goes where a gradient would in its formula.
+  template <class... Inputs>
+  static Tensor tangent(const ElementwiseOp& op, const Tensor& y, const TensorList& tangents, const Inputs&... inputs) {
+    std::array<Tensor, StridedLoop::kMaxOperands> operands{inputs..., y};
+    Tensor sum;
+    for (std::size_t i = 0; i < tangents.size(); ++i) {
+      if (!tangents[i].defined() || !op.reads[i]) continue;
+      operands[sizeof...(Inputs) + 1] = broadcast_to(to_device(tangents[i], y.device()), y.shape());
+      const Tensor part = gradient(op, i, operands);
+      sum = sum.defined() ? autograd::primitives().add(sum, part) : part;
+    }
+    return sum;
   }
 };
 
@@ -175,14 +195,42 @@ class Converted {
   Tensor own_;
 };
 
+template <class... Inputs>
+Tensor apply(const ElementwiseOp& op, const Inputs&... inputs);
+
+/// The same for operands with tangents.
+template <class... Inputs>
+Tensor apply_dual(autograd::DualCall& duals, const ElementwiseOp& op, const Inputs&... inputs) {
+  Tensor y = [&] {
+    const autograd::HideLevels hide;
+    return apply(op, inputs...);
+  }();
+  Context* ctx = nullptr;
+  if (const Ref<Node> node = y.grad_fn())
+    ctx = &static_cast<autograd::detail::FunctionNode<Elementwise>*>(node.get())->ctx;
+  Tensor* const outputs[] = {&y};
+  duals.finish(nullptr, ctx, outputs, [&](const TensorList& tangents) {
+    return TensorList{Elementwise::tangent(op, y, tangents, inputs...)};
+  });
+  return y;
+}
+
 /// Operators without a gradient are never recorded, so their results are constants even where an input is on the tape.
 template <class... Inputs>
 Tensor apply(const ElementwiseOp& op, const Inputs&... inputs) {
   const std::array<const Tensor*, sizeof...(Inputs)> operands{&inputs...};
+  if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
+    return autograd::select_call<Tensor>(op.info->name, operands, [&] { return apply(op, inputs...); });
+  }
   const bool differentiable = op.differentiable() && is_differentiable(operands[op.mask_input ? 1 : 0]->dtype());
+  if (differentiable && autograd::duals_active()) [[unlikely]] {
+    if (autograd::DualCall duals(operands); duals) return apply_dual(duals, op, inputs...);
+  }
   if (differentiable && autograd::should_record(operands)) return Elementwise::apply(&op, inputs...);
   Tensor out = compute(op, operands);
   if (differentiable) autograd::note_derived(operands, out);
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_departure(op.info->name, operands, out);
   return out;
 }
 

@@ -1,14 +1,21 @@
 #include "ops/index/nonzero.h"
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/modes.h"
 #include "ops/elementwise/compare.h"
 #include "ops/movement/cast.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 
 std::vector<Tensor> Nonzero::call(const Tensor& x) {
   if (x.ndim() == 0) fail<ValueError>("[nonzero] a 0-d tensor has no axes; use reshape(x, [1]) first");
   if (x.device().is_meta()) fail<RuntimeError>("[nonzero] the number of positions is not known on meta");
+  if (is_batched(x)) {
+    fail<RuntimeError>(
+        "[nonzero] under vmap the number of positions differs from example to example, and has no shape: use where() "
+        "in place of a bool index");
+  }
   const autograd::NoGrad no_grad;
   const Tensor mask = contiguous(to_device(x.dtype() == DType::Bool ? x : not_equal(x, 0), kCPU));
   const bool* data = mask.data<bool>();
@@ -31,7 +38,12 @@ std::vector<Tensor> Nonzero::call(const Tensor& x) {
     }
     ++at;
   }
-  for (Tensor& p : positions) p = to_device(p, x.device());
+  const Tensor* const inputs[] = {&x};
+  for (Tensor& p : positions) {
+    p = to_device(p, x.device());
+    if (autograd::is_tracing()) [[unlikely]]
+      autograd::note_departure("nonzero", inputs, p);
+  }
   return positions;
 }
 

@@ -3,6 +3,7 @@
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/strided.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -44,11 +45,13 @@ Region::Axis read_integer(std::int64_t index, std::int64_t source, std::int64_t 
 /// The same region of another tensor of the given shape, which is zero elsewhere: the gradient of a slice.
 struct PlaceFn : Function<PlaceFn> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "place";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Region* region, const Dims* shape) {
     ctx.state<Region>() = *region;
-    const Tensor result = zeros(*shape, x.dtype(), x.device());
+    const Tensor result = empty_beside(x, *shape, x.dtype(), x.device());
+    write_value(result, 0, "index");
     write_values(region->of(result), x, "index");
     return result;
   }
@@ -57,6 +60,7 @@ struct PlaceFn : Function<PlaceFn> {
 
 struct SliceFn : Function<SliceFn> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "slice";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Region* region) {

@@ -3,6 +3,7 @@
 #include "engine/autograd/function.h"
 #include "ops/movement/strided.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -10,11 +11,12 @@ namespace {
 /// A contiguous copy in `dtype`; the gradient is cast back.
 struct CastLayer : Function<CastLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "cast";
 
   static Tensor forward(Context& ctx, const Tensor& x, DType dtype) {
     if (ctx.recording()) ctx.input_metas.emplace_back(x);
-    Tensor out = empty(x.shape(), dtype, x.device());
+    Tensor out = empty_beside(x, x.shape(), dtype, x.device());
     write_values(out, x, "cast");
     return out;
   }
@@ -23,10 +25,11 @@ struct CastLayer : Function<CastLayer> {
 
 struct CloneLayer : Function<CloneLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "clone";
 
   static Tensor forward(Context&, const Tensor& x) {
-    Tensor out = empty_like(x);
+    Tensor out = empty_beside(x, x.shape(), x.dtype(), x.device());
     write_values(out, x, "clone");
     return out;
   }
@@ -35,11 +38,12 @@ struct CloneLayer : Function<CloneLayer> {
 
 struct ToDeviceLayer : Function<ToDeviceLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "to_device";
 
   static Tensor forward(Context& ctx, const Tensor& x, Device device) {
     if (ctx.recording()) ctx.input_metas.emplace_back(x);
-    Tensor out = empty(x.shape(), x.dtype(), device);
+    Tensor out = empty_beside(x, x.shape(), x.dtype(), device);
     write_values(out, x, "to_device");
     return out;
   }

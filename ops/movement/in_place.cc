@@ -1,5 +1,6 @@
 #include "ops/movement/in_place.h"
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/recorder.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/formula.h"
@@ -9,6 +10,7 @@
 #include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -37,6 +39,7 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
   if (tensor) {
     check_defined(*tensor, op);
     check_shape(x, tensor->shape(), op);
+    check_room(x, *tensor, op);
   }
   if (autograd::records_in_place(op, x, tensor ? *tensor : Tensor())) {
     // What the gradient reads must not be what is overwritten.
@@ -57,8 +60,11 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
                       (tensor || x.dtype() != DType::Bool);
   if (direct) {
     Tensor y = tensor ? *tensor : number_tensor(other.number(), x.dtype());
-    if (tensor && !(y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides()) && may_overlap(x, y))
-      y = clone(y);
+    const auto same_places = [&] {
+      return y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides() && !is_batched(x) &&
+             !is_batched(y);
+    };
+    if (tensor && !same_places() && may_overlap(x, y)) y = clone(y);
     const Tensor* const operands[] = {&x, &y};
     launch_elementwise(elementwise_op<Op>(), -1, operands, x, x.dtype());
   } else {
@@ -70,6 +76,8 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
   if (tensor) {
     const Tensor* const inputs[] = {tensor};
     autograd::note_derived(inputs, x);
+    if (autograd::is_tracing()) [[unlikely]]
+      autograd::note_departure(op, inputs, x);
   }
   return x;
 }
@@ -112,6 +120,7 @@ Tensor CopyInPlace::call(const Tensor& x, const Operand& source) {
   check_defined(from, kOp);
   check_writable(x, kOp);
   check_shape(x, from.shape(), kOp);
+  check_room(x, from, kOp);
   if (from.same(x)) return x;
   if (autograd::records_in_place(kOp, x, from)) {
     Tensor result = broadcast_to(to_device(cast(from, x.dtype()), x.device()), x.shape());
@@ -127,6 +136,8 @@ Tensor CopyInPlace::call(const Tensor& x, const Operand& source) {
   mark_written(x, kOp);
   const Tensor* const inputs[] = {&from};
   autograd::note_derived(inputs, x);
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_departure(kOp, inputs, x);
   return x;
 }
 
@@ -150,7 +161,7 @@ Tensor MaskedFillInPlace::call(const Tensor& x, const Tensor& mask, const Operan
     }
   }
   const bool recorded = autograd::records_in_place(kOp, x, tensor ? *tensor : Tensor());
-  const autograd::GradMode mode(recorded);
+  const autograd::GradMode mode(recorded && autograd::is_grad_enabled());
   const Tensor result = where(mask, value, x);
   check_result(x, result.dtype(), kOp);
   const Tensor kept = cast(result, x.dtype());

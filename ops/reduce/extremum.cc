@@ -1,5 +1,6 @@
 #include "ops/reduce/extremum.h"
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -22,21 +23,37 @@ struct ExtremumLayer : Function<ExtremumLayer> {
   static Tensor forward(Context& ctx, const Tensor& x, const OpInfo* info, Reduction reduction, const Dims& axes,
                         bool keepdims) {
     Tensor y = reduce(reduction, x, axes, keepdims, info->name);
+    ctx.tag = info;
     if (ctx.recording()) {
-      ctx.tag = info;
       ctx.save_for_backward(x, y);
       remember_axes(ctx, x, axes);
+      ctx.output_metas.emplace_back(y);
     }
     return y;
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
-    const auto [x, y] = ctx.saved_tensors<2>();
-    const Tensor chosen = cast(equal(x, with_reduced_axes(ctx, y)), dy.dtype());
+    const auto [chosen, count] = choice(ctx);
+    return multiply(chosen, divide(with_reduced_axes(ctx, dy), count));
+  }
+  static Tensor jvp(Context& ctx, const Tensor& dx) {
+    const auto [chosen, count] = choice(ctx);
+    const Tensor mean = divide(sum(multiply(chosen, dx), reduced_axes(ctx), true), count);
+    return reshape(mean, ctx.output_metas[0].shape);
+  }
+
+ private:
+  static Dims reduced_axes(const Context& ctx) {
     Dims axes;
-    for (std::size_t i = 0; i < x.ndim(); ++i) {
-      if (ctx.input_metas[1].shape[i] != x.shape()[i]) axes.push_back(static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < ctx.input_metas[0].shape.size(); ++i) {
+      if (ctx.input_metas[1].shape[i] != ctx.input_metas[0].shape[i]) axes.push_back(static_cast<std::int64_t>(i));
     }
-    return multiply(chosen, divide(with_reduced_axes(ctx, dy), sum(chosen, axes, true)));
+    return axes;
+  }
+  /// 1 where an element equals the extremum and 0 elsewhere, and how many do.
+  static std::pair<Tensor, Tensor> choice(const Context& ctx) {
+    const auto [x, y] = ctx.saved_tensors<2>();
+    const Tensor chosen = cast(equal(x, with_reduced_axes(ctx, y)), x.dtype());
+    return {chosen, sum(chosen, reduced_axes(ctx), true)};
   }
 };
 
@@ -47,19 +64,31 @@ Tensor extremum(const OpInfo& info, Reduction reduction, const Tensor& x, const 
   return ExtremumLayer::apply(x, &info, reduction, normalize_axes(axis, x.ndim(), info.name), keepdims);
 }
 
+/// Notes that x's gradient ends at y, which has none.
+Tensor constant(const OpInfo& info, const Tensor& x, Tensor y) {
+  if (autograd::is_tracing()) [[unlikely]] {
+    const Tensor* const inputs[] = {&x};
+    autograd::note_departure(info.name, inputs, y);
+  }
+  return y;
+}
+
 Tensor position(const OpInfo& info, Reduction reduction, const Tensor& x, std::optional<std::int64_t> axis,
                 bool keepdims) {
   check_defined(x, info.name);
   check_dtype(x, Real, info.name);
   const autograd::NoGrad no_grad;
-  if (axis) return reduce(reduction, x, normalize_axes(Dims{*axis}, x.ndim(), info.name), keepdims, info.name);
+  if (axis) {
+    return constant(info, x,
+                    reduce(reduction, x, normalize_axes(Dims{*axis}, x.ndim(), info.name), keepdims, info.name));
+  }
   const Tensor y = reduce(reduction, reshape(x, {-1}), {0}, false, info.name);
-  return keepdims ? reshape(y, Dims(x.ndim(), 1)) : y;
+  return constant(info, x, keepdims ? reshape(y, Dims(x.ndim(), 1)) : y);
 }
 
 Tensor truth(const OpInfo& info, Reduction reduction, const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
   check_defined(x, info.name);
-  return reduce(reduction, x, normalize_axes(axis, x.ndim(), info.name), keepdims, info.name);
+  return constant(info, x, reduce(reduction, x, normalize_axes(axis, x.ndim(), info.name), keepdims, info.name));
 }
 
 }  // namespace

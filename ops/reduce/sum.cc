@@ -1,5 +1,6 @@
 #include "ops/reduce/sum.h"
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/movement/cast.h"
@@ -15,6 +16,7 @@ namespace {
 /// dx = dy, broadcast.
 struct SumLayer : Function<SumLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "sum";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims) {
@@ -77,10 +79,15 @@ Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
   const Dims axes = normalize_axes(axis, x.ndim(), "prod");
   const Tensor values = in_accumulation_dtype(x, dtype);
   const Tensor* const inputs[] = {&values};
-  const bool recorded = autograd::should_record(inputs) && values.numel() > 0;
+  const bool followed = autograd::should_record(inputs) || autograd::any_dual(std::span(&values, 1));
+  const bool recorded = followed && values.numel() > 0;
   const Tensor y = recorded ? recorded_product(values, axes, keepdims)
                             : reduce(cpu::Reduction::Prod, values, axes, keepdims, "prod");
-  if (!recorded) autograd::note_derived(inputs, y);
+  if (!recorded) {
+    autograd::note_derived(inputs, y);
+    if (autograd::is_tracing()) [[unlikely]]
+      autograd::note_departure("prod", inputs, y);
+  }
   return dtype ? cast(y, *dtype) : y;
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 struct BroadcastLayer : Function<BroadcastLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "broadcast_to";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& shape) {

@@ -8,6 +8,7 @@
 #include "ops/movement/strided.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -28,6 +29,7 @@ struct Parts {
 /// All inputs have one dtype and fit. Each gradient is the input's part of dy, as a view.
 struct ConcatLayer : Function<ConcatLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "concat";
 
   static Tensor forward(Context& ctx, const std::vector<Tensor>& arrays, std::size_t axis) {
@@ -36,7 +38,9 @@ struct ConcatLayer : Function<ConcatLayer> {
     for (const Tensor& x : arrays) sizes.push_back(x.shape()[axis]);
     shape[axis] = 0;
     for (const std::int64_t size : sizes) shape[axis] += size;
-    Tensor out = empty(shape, arrays[0].dtype(), arrays[0].device());
+    SmallVector<const Tensor*, 4> inputs;
+    for (const Tensor& x : arrays) inputs.push_back(&x);
+    Tensor out = empty_beside(inputs, shape, arrays[0].dtype(), arrays[0].device());
     std::int64_t start = 0;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       write_values(part_of(out, axis, start, sizes[i]), arrays[i], "concat");
@@ -61,6 +65,7 @@ struct ConcatLayer : Function<ConcatLayer> {
 /// One node for all parts, whose gradients are joined again.
 struct SplitLayer : Function<SplitLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "split";
 
   static std::vector<Tensor> forward(Context& ctx, const Tensor& x, const Dims& sizes, std::size_t axis) {

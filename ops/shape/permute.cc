@@ -15,6 +15,7 @@ Dims inverse(const Dims& axes) {
 
 struct PermuteLayer : Function<PermuteLayer> {
   static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
   static constexpr std::string_view name = "permute_dims";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes) {

@@ -2,14 +2,15 @@
 
 #include <memory>
 
+#include "engine/autograd/forward_ad.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/in_place.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
-#include "ops/transforms/extension_points.h"
 #include "ops/transforms/own_inputs.h"
+#include "ops/transforms/strategies.h"
 
 namespace lamella::autograd {
 namespace {
@@ -28,7 +29,7 @@ Tensor one_hot_like(const Tensor& y, std::int64_t element) {
 }
 
 void detach_all(std::vector<Tensor>& tensors) {
-  for (Tensor& x : tensors) x = x.detach();
+  for (Tensor& x : tensors) x = off_tape(x);
 }
 
 void check_outputs(std::span<const Tensor> outputs, bool strict, const char* op) {
@@ -79,7 +80,7 @@ std::vector<Tensor> stacked_rows(const Tensor& y, std::size_t o, std::span<const
     return columns;
   }
   if (options.vectorize && wants_gradient(y)) {
-    columns = extension_points::batched_rows(y, inputs, create_graph);
+    columns = detail::batched_rows(y, inputs, create_graph);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (columns[i].defined()) continue;
       if (options.strict) fail<RuntimeError>("[jacobian] strict=True: ", what(i), " (by recorded operations)");
@@ -163,7 +164,7 @@ struct FirstOrder {
                           str("the gradient does not depend on input ", i));
     }
     if (!options.create_graph) {
-      output = output.detach();
+      output = off_tape(output);
       detach_all(product);
     }
     return {std::move(output), std::move(product)};
@@ -200,7 +201,7 @@ std::vector<std::vector<Tensor>> jacobian(const TensorFunction& func, std::span<
                                           const JacobianOptions& options) {
   if (inputs.empty()) fail<ValueError>("[jacobian] needs at least one input");
   if (options.strategy == JacobianStrategy::Forward) {
-    return extension_points::forward_jacobian(func, inputs, options);
+    return detail::forward_jacobian(func, inputs, options);
   }
   if (options.vectorize && options.strict) {
     fail<ValueError>("[jacobian] strict=True cannot be combined with vectorize=True: a batch has no graph of its own");

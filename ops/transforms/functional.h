@@ -44,7 +44,7 @@ struct JacobianOptions {
   bool strict = false;
   /// All rows by one batched pass.
   bool vectorize = false;
-  /// Rows by backward passes, or columns by forward-mode differentiation, which wants `vectorize`.
+  /// Rows by backward passes, or columns by forward-mode differentiation, one call of the function for each.
   JacobianStrategy strategy = JacobianStrategy::Reverse;
 };
 

@@ -5,6 +5,7 @@
 
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/backward.h"
+#include "engine/autograd/forward_ad.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "ops/shape/reshape.h"
@@ -25,7 +26,7 @@ std::vector<Tensor> own_inputs(std::span<const Tensor> inputs, bool connected, c
       const EnableGrad recording;
       own.push_back(reshape(x, x.shape()));
     } else {
-      own.push_back(x.detach().set_requires_grad(true));
+      own.push_back(off_tape(x).set_requires_grad(true));
     }
   }
   return own;

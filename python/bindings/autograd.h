@@ -8,6 +8,8 @@ namespace lamella::python {
 PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 /// Functions grad, backward and _gradient_edge of the module.
 PyMethodDef* autograd_functions();
+/// Functions of the module for forward mode.
+PyMethodDef* forward_ad_functions();
 
 /// Makes the types no_grad, enable_grad, set_grad_enabled and inference_mode and adds them to the module.
 void add_grad_modes(PyObject* module);

@@ -1,5 +1,6 @@
 #include "python/bindings/create.h"
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/modes.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/convert.h"
@@ -43,6 +44,8 @@ Tensor from_array_method(PyObject* object, const CreateOptions& options, bool& s
 /// Marks values that came from Python while it holds values of a layer's inputs; see Note [Intermediates].
 Tensor came_from_python(Tensor x) {
   if (autograd::modes().escaped && is_differentiable(x.dtype())) x->flags |= TensorImpl::kDerived;
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_made_by_host(x);
   return x;
 }
 

@@ -3,6 +3,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "python/bindings/checkpoint.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {
@@ -55,6 +56,8 @@ void set_python_error() noexcept {
     throw;
   } catch (const PythonError& error) {
     error.restore();
+  } catch (const autograd::StopRecomputation& stop) {
+    set_stop_recomputation(stop);
   } catch (const ValueError& error) {
     raise(PyExc_ValueError, error);
   } catch (const TypeError& error) {

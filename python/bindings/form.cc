@@ -121,6 +121,31 @@ void TensorFinder::find_parts(PyObject* value, Form* form) {
   }
 }
 
+PyRef build_tangents(const Form& form, Tensor*& next) {
+  switch (form.kind) {
+    case Form::Kind::Tensor:
+      return PyRef::adopt(checked(wrap(*next++)));
+    case Form::Kind::Sequence: {
+      PyRef list = PyRef::adopt(checked(PyList_New(0)));
+      for (const Form& part : form.parts) {
+        if (PyList_Append(list.get(), build_tangents(part, next).get()) < 0) throw_python_error();
+      }
+      return list;
+    }
+    case Form::Kind::Mapping:
+    case Form::Kind::Record: {
+      PyRef dict = PyRef::adopt(checked(PyDict_New()));
+      for (std::size_t i = 0; i < form.parts.size(); ++i) {
+        if (PyDict_SetItem(dict.get(), form.keys[i].get(), build_tangents(form.parts[i], next).get()) < 0)
+          throw_python_error();
+      }
+      return dict;
+    }
+    default:
+      return PyRef::share(Py_None);
+  }
+}
+
 void read_gradient(const Form& form, PyObject* gradient, const std::string& who, const std::string& what,
                    TensorList& tensors) {
   if (is_tensor(gradient)) {

@@ -49,6 +49,10 @@ class TensorFinder {
   void find_parts(PyObject* value, Form* form);
 };
 
+/// A value of the given form made of tensors, the next of which `next` points to: a list for a sequence, a dict for
+/// anything that has names, None for what was no tensor.
+PyRef build_tangents(const Form& form, Tensor*& next);
+
 /// Reads a gradient for a value of the given form: tensors and undefined tensors, in the order of the value's tensors.
 /// TypeError, ValueError where it is made up otherwise; `who` and `what` go into the message.
 void read_gradient(const Form& form, PyObject* gradient, const std::string& who, const std::string& what,

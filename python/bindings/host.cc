@@ -6,12 +6,14 @@
 #include <array>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
 #include "engine/core/host.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
+#include "python/bindings/py_ref.h"
 
 namespace lamella::python {
 namespace {
@@ -66,6 +68,49 @@ SourceLine current_line() {
   return line;
 }
 
+/// The folder of the package, with a slash behind it; empty where it is not known.
+std::string package_folder() {
+  const PyRef package = PyRef::share(PyImport_AddModule("lamella"));
+  const PyRef file = PyRef::adopt(package ? PyObject_GetAttrString(package.get(), "__file__") : nullptr);
+  const char* const path = file && PyUnicode_Check(file.get()) ? PyUnicode_AsUTF8(file.get()) : nullptr;
+  PyErr_Clear();
+  const std::string text = path ? path : "";
+  return text.substr(0, text.rfind('/') + 1);
+}
+
+std::size_t stack(HostFrame* frames, std::size_t capacity) {
+  if (!PyGILState_Check()) return 0;
+  static const auto* const folder = new std::string(package_folder());
+  std::size_t count = 0;
+  PyRef frame = PyRef::share(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame && count < capacity) {
+    auto* const raw = reinterpret_cast<PyFrameObject*>(frame.get());
+    const PyRef code = PyRef::adopt(reinterpret_cast<PyObject*>(PyFrame_GetCode(raw)));
+    const auto* const body = reinterpret_cast<PyCodeObject*>(code.get());
+    const char* const file = intern_file(body->co_filename);
+    if (folder->empty() || std::string_view(file).substr(0, folder->size()) != *folder) {
+      frames[count++] = {file, intern_file(body->co_name), PyFrame_GetLineNumber(raw)};
+    }
+    frame = PyRef::adopt(reinterpret_cast<PyObject*>(PyFrame_GetBack(raw)));
+  }
+  return count;
+}
+
+bool annotate(const std::string& note) {
+  try {
+    throw;
+  } catch (const PythonError& error) {
+    if (!python_is_alive()) return true;
+    const GilHold gil;
+    error.restore();
+    add_note(note);
+    PyErr_Clear();  // the C++ exception holds the same object
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 void* release() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
 
 void restore(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
@@ -79,8 +124,12 @@ void check_interrupt() {
 }  // namespace
 
 void install_host_hooks() {
-  host_hooks() = {
-      .current_line = current_line, .release = release, .restore = restore, .check_interrupt = check_interrupt};
+  host_hooks() = {.current_line = current_line,
+                  .release = release,
+                  .restore = restore,
+                  .check_interrupt = check_interrupt,
+                  .stack = stack,
+                  .annotate = annotate};
 }
 
 }  // namespace lamella::python

@@ -26,14 +26,17 @@ namespace {
   throw NotImplementedError(message);
 }
 
-/// The arguments of a call of backward: ctx and the gradients, which it owns.
+/// The arguments of a call of backward or jvp: ctx and the gradients or tangents, which it owns.
 class BackwardArguments {
  public:
-  BackwardArguments(PyObject* context, TensorList& grads) {
+  explicit BackwardArguments(PyObject* context) {
     values_.push_back(nullptr);  // room that a vectorcall may use
     values_.push_back(context);
+  }
+  BackwardArguments(PyObject* context, TensorList& grads) : BackwardArguments(context) {
     for (Tensor& grad : grads) values_.push_back(checked(wrap(std::move(grad))));
   }
+  void add(PyRef value) { values_.push_back(value.release()); }
   ~BackwardArguments() {
     for (std::size_t i = 2; i < values_.size(); ++i) Py_DECREF(values_[i]);
   }
@@ -86,6 +89,7 @@ TensorList PyLayerNode::run(TensorList grads) {
     if (!info.backward) fail_no_backward(info);
     const PyRef backward = PyRef::share(info.backward);
     const bool once = info.once_differentiable && autograd::is_grad_enabled();
+    if (info.once_differentiable && autograd::duals_active()) autograd::refuse_once_dual(*this, grads);
 
     autograd::prepare_gradients(ctx, grads);
     const TensorList incoming = once ? grads : TensorList();
@@ -114,6 +118,53 @@ TensorList PyLayerNode::run(TensorList grads) {
                    ctx.created_at.line));
     throw_python_error();
   }
+}
+
+TensorList PyLayerNode::tangents(autograd::DualCall& duals, std::span<Tensor* const> outputs,
+                                 const TensorList& inputs) {
+  const LayerInfo& info = layer_info(layer_);
+  if (!info.jvp) {
+    if (!info.backward) {
+      fail<NotImplementedError>("[", info.layer->tp_name,
+                                "] forward mode needs a jvp or a backward, and the layer defines neither");
+    }
+    if (info.once_differentiable) autograd::fail_no_jvp(*this);
+    return duals.transpose(*this, outputs, inputs);
+  }
+  const PyRef jvp = PyRef::share(info.jvp);
+  TensorList given = duals.prepare(ctx, inputs);
+  BackwardArguments arguments(context_);
+  for (std::size_t i = 0; i < ctx.arguments.size(); ++i) {
+    const ArgumentInfo& argument = ctx.arguments[i];
+    Tensor* next = given.data() + argument.first;
+    if (argument.container && forms) {
+      arguments.add(build_tangents((*forms)[i], next));
+    } else {
+      arguments.add(argument.has_tensors ? PyRef::adopt(checked(wrap(std::move(*next)))) : PyRef::share(Py_None));
+    }
+  }
+  const PyRef result = arguments.call(jvp.get());
+  return autograd::conform_tangents(*this, outputs, read_tangents(result.get()));
+}
+
+TensorList PyLayerNode::read_tangents(PyObject* result) const {
+  TensorList tangents;
+  const auto read = [&](PyObject* item) {
+    if (item == Py_None) {
+      tangents.emplace_back();
+    } else if (is_tensor(item)) {
+      tangents.push_back(tensor_of(item));
+    } else {
+      fail<TypeError>("[", name(), "] jvp returned ", type_name(item), " (item ", tangents.size(),
+                      "): expected a Tensor or None");
+    }
+  };
+  if (PyTuple_Check(result) || PyList_Check(result)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i) read(PySequence_Fast_GET_ITEM(result, i));
+  } else {
+    read(result);
+  }
+  return tangents;
 }
 
 TensorList PyLayerNode::gradients_from(PyObject* result) {

@@ -29,6 +29,8 @@ class PyLayerNode final : public Node {
   TensorList run(TensorList grads) override;
   void release_saved() noexcept override { ctx.release_saved(); }
   const Context* context() const noexcept override { return &ctx; }
+  /// The outputs' tangents by the class's jvp, by backward where it defines none. `duals` is the call.
+  TensorList tangents(autograd::DualCall& duals, std::span<Tensor* const> outputs, const TensorList& inputs);
 
   /// For the garbage collector.
   int visit(visitproc visit, void* arg) const;
@@ -41,6 +43,7 @@ class PyLayerNode final : public Node {
 
  private:
   TensorList gradients_from(PyObject* result);
+  TensorList read_tangents(PyObject* result) const;
   TensorList sort_gradients(PyObject* result);
   std::vector<std::string> argument_names() const;
 

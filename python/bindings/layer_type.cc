@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/recorder.h"
+#include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/form.h"
@@ -12,6 +14,7 @@
 #include "python/bindings/layer_outputs.h"
 #include "python/bindings/method.h"
 #include "python/bindings/tensor_type.h"
+#include "python/bindings/vmap.h"
 
 namespace lamella::python {
 namespace {
@@ -100,12 +103,14 @@ struct Layer {
   PyTypeObject* type;
   PyRef forward;
   PyRef setup_context;
+  PyRef vmap;
   const autograd::Dialect& dialect;
 
   Layer(PyTypeObject* type, const LayerInfo& info)
       : type(type),
         forward(PyRef::share(info.forward)),
         setup_context(PyRef::share(info.setup_context)),
+        vmap(PyRef::share(info.vmap)),
         dialect(*info.dialect) {}
 };
 
@@ -134,13 +139,17 @@ void check_outputs(std::span<Tensor* const> outputs, const Layer& layer) {
   if (outputs.empty()) fail<ValueError>("[", layer.type->tp_name, "] forward returned no tensor");
 }
 
-PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs) {
+/// `duals` is null for a call whose inputs have no tangents; one that is not recorded has some.
+PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs, autograd::DualCall* duals = nullptr) {
+  const bool recording = !duals || autograd::should_record(inputs.tensors);
   const PyRef context = PyRef::adopt(new_context(nullptr));
   auto* raw = new PyLayerNode(layer.type, context.get(), layer.dialect);
   const Ref<Node> node = Ref<Node>::adopt(raw);
   reinterpret_cast<ContextObject*>(context.get())->context = &raw->ctx;
   // Edges first: needs_input_grad is answered in forward, and the inputs may change in place there.
   autograd::connect_inputs(*node, inputs.tensors);
+  if (duals) [[unlikely]]
+    duals->connect_inputs(*node);
   raw->ctx.created_at = current_source_line();
   raw->ctx.arguments.assign(inputs.arguments.begin(), inputs.arguments.end());
   for (const Tensor* x : inputs.tensors) raw->ctx.input_metas.emplace_back(*x);
@@ -157,7 +166,13 @@ PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs) {
   const std::span<Tensor* const> tensors = outputs.tensors();
   check_outputs(tensors, layer);
   for (const Tensor* y : tensors) raw->ctx.output_metas.emplace_back(*y);
-  autograd::connect_outputs(node, raw->ctx, inputs.tensors, tensors, layer.dialect);
+  if (duals) [[unlikely]] {
+    duals->connect_outputs(node, raw->ctx, recording, inputs.tensors, tensors, layer.dialect);
+    duals->finish(raw, &raw->ctx, tensors,
+                  [&](const TensorList& tangents) { return raw->tangents(*duals, tensors, tangents); });
+  } else {
+    autograd::connect_outputs(node, raw->ctx, inputs.tensors, tensors, layer.dialect);
+  }
   return outputs.finish().release();
 }
 
@@ -177,7 +192,23 @@ PyObject* apply_unrecorded(const Layer& layer, const Call& call, const Inputs& i
   const std::span<Tensor* const> tensors = outputs.tensors();
   check_outputs(tensors, layer);
   autograd::finish_unrecorded(ctx, inputs.tensors, tensors, layer.dialect);
+  if (autograd::is_tracing()) [[unlikely]] {
+    for (const Tensor* y : tensors) autograd::note_departure(layer.type->tp_name, inputs.tensors, *y);
+  }
   return outputs.finish().release();
+}
+
+/// Under vmap, of a layer with a rule of its own for it.
+PyObject* apply_rule(const Layer& layer, const Call& call, const Inputs& inputs, const autograd::VmapRule& rule) {
+  const PyRef positional = PyRef::adopt(checked(PyTuple_New(call.count)));
+  for (Py_ssize_t i = 0; i < call.count; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(call.args[i]));
+  const PyRef named = PyRef::adopt(checked(PyDict_New()));
+  const PyRef names = inputs.sorted_keywords(call);
+  for (std::size_t i = 0; i < call.named(); ++i) {
+    checked(PyDict_SetItem(named.get(), PyTuple_GET_ITEM(names.get(), static_cast<Py_ssize_t>(i)),
+                           inputs.argument(call, static_cast<std::size_t>(call.count) + i)));
+  }
+  return call_vmap_rule(reinterpret_cast<PyObject*>(layer.type), layer.vmap.get(), rule, positional.get(), named.get());
 }
 
 PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -187,8 +218,20 @@ PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
     const LayerInfo& info = layer_info(type);
     const Layer layer(type, info);
     Inputs inputs(call, info);
-    return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
-                                                   : apply_unrecorded(layer, call, inputs);
+    if (layer.vmap) [[unlikely]] {
+      if (const auto rule = autograd::VmapRule::of(inputs.tensors)) return apply_rule(layer, call, inputs, *rule);
+    }
+    const auto compute = [&] {
+      if (autograd::duals_active()) [[unlikely]] {
+        if (autograd::DualCall duals(inputs.tensors); duals) return apply_recorded(layer, call, inputs, &duals);
+      }
+      return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
+                                                     : apply_unrecorded(layer, call, inputs);
+    };
+    if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
+      return select_layer_call(type->tp_name, inputs.tensors, [&] { return PyRef::adopt(compute()); }).release();
+    }
+    return compute();
   });
 }
 
@@ -202,6 +245,11 @@ PyObject* undefined_backward(PyObject*, PyObject*, PyObject*) {
   return nullptr;
 }
 
+PyObject* undefined_jvp(PyObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_NotImplementedError, "[PyLayer] the layer defines no jvp");
+  return nullptr;
+}
+
 PyMethodDef methods[] = {
     {"apply", as_c_function(apply), METH_CLASS | METH_FASTCALL | METH_KEYWORDS,
      "apply($type, /, *args, **kwargs)\n--\n\n"
@@ -210,6 +258,13 @@ PyMethodDef methods[] = {
      "forward(ctx, *args, **kwargs)\n--\n\nComputes the layer. A subclass defines it."},
     {"backward", as_c_function(undefined_backward), METH_STATIC | METH_VARARGS | METH_KEYWORDS,
      "backward(ctx, *grads)\n--\n\nThe gradients of the inputs, given those of the outputs. A subclass defines it."},
+    {"jvp", as_c_function(undefined_jvp), METH_STATIC | METH_VARARGS | METH_KEYWORDS,
+     "jvp(ctx, *tangents)\n--\n\nThe tangents of the outputs, given one for each argument of forward: None for what is "
+     "no tensor, zeros for a\n"
+     "tensor without one (None after ctx.set_materialize_grads(False)). A subclass may define it; otherwise forward "
+     "mode "
+     "is\n"
+     "derived from backward."},
     {nullptr, nullptr, 0, nullptr},
 };
 

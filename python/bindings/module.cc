@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "python/bindings/autograd.h"
+#include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/create.h"
 #include "python/bindings/dtype_type.h"
@@ -11,14 +12,17 @@
 #include "python/bindings/generator_type.h"
 #include "python/bindings/hooks.h"
 #include "python/bindings/host.h"
+#include "python/bindings/inspect.h"
 #include "python/bindings/layer_type.h"
 #include "python/bindings/node_type.h"
 #include "python/bindings/operator_list.h"
 #include "python/bindings/operators.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/runtime.h"
+#include "python/bindings/saved_hooks.h"
 #include "python/bindings/tensor_type.h"
 #include "python/bindings/transforms.h"
+#include "python/bindings/vmap.h"
 
 namespace lamella::python {
 namespace {
@@ -41,6 +45,9 @@ void fill(PyObject* module) {
   checked(PyModule_AddType(module, make_context_type()));
   checked(PyModule_AddType(module, make_layer_type()));
   add_grad_modes(module);
+  add_stop_recomputation(module);
+  checked(PyModule_AddFunctions(module, saved_hooks_functions()));
+  checked(PyModule_AddFunctions(module, checkpoint_functions()));
 
   static std::vector<PyMethodDef> operators = operator_functions();
   operators.push_back({nullptr, nullptr, 0, nullptr});
@@ -49,8 +56,11 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, autograd_functions()));
   checked(PyModule_AddFunctions(module, transform_functions()));
   checked(PyModule_AddFunctions(module, hook_functions()));
+  checked(PyModule_AddFunctions(module, inspect_functions()));
+  checked(PyModule_AddFunctions(module, forward_ad_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));
+  checked(PyModule_AddFunctions(module, vmap_functions()));
   static PyMethodDef listing[] = {
       {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},
       {nullptr, nullptr, 0, nullptr},

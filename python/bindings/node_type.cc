@@ -1,10 +1,16 @@
 #include "python/bindings/node_type.h"
 
+#include <any>
+#include <mutex>
 #include <new>
 
+#include "engine/autograd/inspect.h"
+#include "engine/autograd/origin.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/hooks.h"
+#include "python/bindings/gil.h"
 #include "python/bindings/py_ref.h"
+#include "python/bindings/tensor_type.h"
 #include "python/bindings/visit.h"
 
 namespace lamella::python {
@@ -59,6 +65,40 @@ PyObject* get_next_functions(PyObject* self, void*) {
   });
 }
 
+PyObject* get_metadata(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    alive(self);
+    autograd::NodeExtras& extras = node_of(self)->make_extras();
+    const PyRef fresh = PyRef::adopt(checked(PyDict_New()));
+    const std::lock_guard lock(extras.lock);
+    if (!extras.host_metadata.has_value()) extras.host_metadata = share_object(fresh.get());
+    return Py_NewRef(std::any_cast<const SharedObject&>(extras.host_metadata).get());
+  });
+}
+
+PyObject* get_saved_tensors(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const TensorList saved = autograd::saved_tensors(alive(self));
+    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(saved.size()))));
+    for (std::size_t i = 0; i < saved.size(); ++i) {
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(saved[i])));
+    }
+    return tuple.release();
+  });
+}
+
+PyObject* get_sequence_nr(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* { return checked(PyLong_FromUnsignedLongLong(alive(self).sequence())); });
+}
+
+PyObject* get_origin(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const auto origin = autograd::origin_of(alive(self));
+    if (!origin) Py_RETURN_NONE;
+    return text(autograd::long_place(*origin, ""));
+  });
+}
+
 PyObject* repr(PyObject* self) {
   return guarded([&] { return text("<" + alive(self).name() + " node>"); });
 }
@@ -106,6 +146,19 @@ PyGetSetDef attributes[] = {
     {"next_functions", get_next_functions, nullptr,
      "For each input of the operation, the node that its gradient goes to (or None) and which of that node's outputs "
      "it was.",
+     nullptr},
+    {"metadata", get_metadata, nullptr, "A dict for notes of one's own, which lasts as long as the operation does.",
+     nullptr},
+    {"saved_tensors", get_saved_tensors, nullptr,
+     "The tensors that the operation saved for backward, as they are kept: to look at. None stands for what is not "
+     "kept "
+     "as a tensor. Empty once the graph was freed.",
+     nullptr},
+    {"sequence_nr", get_sequence_nr, nullptr,
+     "Grows with every operation that a thread records: backward passes run larger ones first.", nullptr},
+    {"origin", get_origin, nullptr,
+     "Where the operation was called, a line of text for each call of the user's; None where it was not recorded under "
+     "trace().",
      nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

@@ -1,11 +1,14 @@
 #include "python/bindings/visit.h"
 
+#include <any>
 #include <mutex>
 
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/meta.h"
+#include "python/bindings/checkpoint.h"
 #include "python/bindings/hooks.h"
 #include "python/bindings/layer_node.h"
+#include "python/bindings/saved_hooks.h"
 
 namespace lamella::python {
 namespace {
@@ -40,6 +43,20 @@ int visit_tensor_hooks(const std::shared_ptr<autograd::HookList>& hooks, visitpr
   return visit_hooks<PythonHook, PythonMemberHook>(hooks, visit, arg);
 }
 
+/// The dict that Node.metadata gives.
+int visit_metadata(const Node& node, visitproc visit, void* arg) {
+  autograd::NodeExtras* extras = node.extras();
+  if (!extras) return 0;
+  PyObject* dict = nullptr;
+  {
+    const std::lock_guard lock(extras->lock);
+    const auto* held = std::any_cast<SharedObject>(&extras->host_metadata);
+    if (held && held->use_count() == 1) dict = held->get();
+  }
+  Py_VISIT(dict);
+  return 0;
+}
+
 }  // namespace
 
 int visit_node(const Node& node, visitproc visit, void* arg) {
@@ -47,6 +64,10 @@ int visit_node(const Node& node, visitproc visit, void* arg) {
   if (const auto* layer = dynamic_cast<const PyLayerNode*>(&node)) {
     if (const int stop = layer->visit(visit, arg)) return stop;
   }
+  if (const Context* context = node.context()) {
+    if (const int stop = visit_packed(*context, visit, arg)) return stop;
+  }
+  if (const int stop = visit_metadata(node, visit, arg)) return stop;
   const autograd::NodeExtras* extras = node.extras();
   if (!extras) return 0;
   if (const int stop = visit_hooks<PythonPreHook>(std::shared_ptr(extras->pre_hooks), visit, arg)) return stop;
@@ -69,7 +90,9 @@ int visit_tensor(const Tensor& x, visitproc visit, void* arg) {
   }
   if (const int stop = visit_tensor_hooks(hooks, visit, arg)) return stop;
   if (const int stop = visit_hooks<PythonAccumulatedHook>(accumulated, visit, arg)) return stop;
-  return meta->grad_fn ? visit_node(*meta->grad_fn, visit, arg) : 0;
+  if (!meta->grad_fn) return 0;
+  if (const int stop = visit_checkpoints(meta->grad_fn, visit, arg)) return stop;
+  return visit_node(*meta->grad_fn, visit, arg);
 }
 
 }  // namespace lamella::python

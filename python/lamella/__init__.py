@@ -44,6 +44,7 @@ _ELSEWHERE = frozenset(
         "cuda_is_available",
         "cuda_synchronize",
         "default_generator",
+        "explain",
         "operators",
         "restore_rng_states",
         "rng_states",

@@ -10,14 +10,21 @@ from typing import Any
 
 
 def decorate(
-    function: Callable[..., Any], kind: Callable[..., AbstractContextManager[Any]], mode: bool | None = None
+    function: Callable[..., Any],
+    kind: Callable[..., AbstractContextManager[Any]],
+    mode: bool | None = None,
+    *,
+    name: str | None = None,
 ) -> Callable[..., Any]:
     """Wraps ``function`` so that it runs in ``kind()``, or in ``kind(mode)`` where a mode is given, and only it does.
 
+    ``name`` stands for the kind's own in messages.
+
     A generator, a coroutine or an asynchronous generator runs in pieces: between them its caller's mode is in force.
     """
+    name = name or kind.__name__
     if not callable(function):
-        raise TypeError(f"[{kind.__name__}] expected a function, got {type(function).__name__}")
+        raise TypeError(f"[{name}] expected a function, got {type(function).__name__}")
     scope = kind if mode is None else functools.partial(kind, mode)
 
     if inspect.isgeneratorfunction(function):
@@ -62,7 +69,7 @@ def decorate(
 
         return generate_async
     if isinstance(function, type):
-        raise TypeError(f"[{kind.__name__}] decorates functions; for a class, decorate its methods")
+        raise TypeError(f"[{name}] decorates functions; for a class, decorate its methods")
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

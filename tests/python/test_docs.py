@@ -27,7 +27,9 @@ def check_last_lines(source, names):
             assert eval(found[1], names) == promised, line
 
 
-@pytest.mark.parametrize("page", ["getting-started.md", "custom-layers.md", "derivatives.md", "hooks.md"])
+@pytest.mark.parametrize(
+    "page", ["getting-started.md", "custom-layers.md", "derivatives.md", "hooks.md", "finding-out.md", "vmap.md"]
+)
 def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {

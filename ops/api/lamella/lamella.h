@@ -3,8 +3,11 @@
 // Lamella's C++ interface in one header: tensors, the tape, Function<T> and every operator.
 
 #include "engine/autograd/backward.h"
+#include "engine/autograd/checkpoint.h"
+#include "engine/autograd/forward_ad.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/saved_tensor_hooks.h"
 #include "engine/core/allocator.h"
 #include "engine/core/tensor.h"
 #include "engine/runtime/fork_rng.h"
@@ -15,3 +18,4 @@
 #include "ops/index/index.h"
 #include "ops/transforms/functional.h"
 #include "ops/transforms/gradcheck.h"
+#include "ops/transforms/vmap.h"

@@ -95,7 +95,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             grads = grad(starts, own, seeds, retain_graph=True, create_graph=create, allow_unused=True)
         return arguments.build(_C.zeros_like(x.detach()) if g is None else g for g, x in zip(grads, own, strict=True))
 
-    output = structure.build(outputs if connected else (y.detach() for y in outputs))
+    output = structure.build(outputs if connected else (_C._off_tape(y) for y in outputs))
     if not has_aux:
         return output, vjp_fn
     return output, vjp_fn, _released(call.aux, own, recording)
@@ -105,7 +105,9 @@ def _released(aux: Any, own: tuple[Tensor, ...], recording: bool) -> Any:
     """``aux`` with its tensors off the tape, but for those that depend on something else that wants a gradient."""
     leaves, structure = flatten(aux)
     return structure.build(
-        leaf.detach() if isinstance(leaf, Tensor) and not (recording and _C._depends_on_others([leaf], own)) else leaf
+        _C._off_tape(leaf)
+        if isinstance(leaf, Tensor) and not (recording and _C._depends_on_others([leaf], own))
+        else leaf
         for leaf in leaves
     )
 
@@ -264,6 +266,6 @@ def jacrev(
         if not has_aux:
             return result
         leaves, structure = flatten(call.aux)
-        return result, structure.build(x.detach() if isinstance(x, Tensor) else x for x in leaves)
+        return result, structure.build(_C._off_tape(x) if isinstance(x, Tensor) else x for x in leaves)
 
     return jacobian_of

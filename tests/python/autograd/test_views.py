@@ -6,9 +6,10 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import lamella as lm
 import numpy as np
 import pytest
+
+import lamella as lm
 
 Array = np.ndarray[Any, Any]
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from . import _graph as graph
-from ._C import (
+from .. import _graph as graph
+from .._C import (
     HookHandle,
     Node,
     PyLayer,
     PyLayerContext,
     backward,
     enable_grad,
+    explain,
     grad,
     inference_mode,
     is_grad_enabled,
@@ -22,7 +23,22 @@ from ._C import (
     register_multi_grad_hook,
     set_grad_enabled,
 )
-from ._transforms import (
+from .._checkpoint import CheckpointPolicy, checkpoint, checkpoint_sequential
+from .._inspect import (
+    Drawing,
+    GraphStats,
+    NodeCount,
+    detect_anomaly,
+    draw,
+    graph_stats,
+    is_anomaly_enabled,
+    live_nodes,
+    saved_bytes,
+    set_detect_anomaly,
+    trace,
+)
+from .._saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+from .._transforms import (
     GradcheckError,
     LayerCheckError,
     LayerReport,
@@ -37,38 +53,65 @@ from ._transforms import (
     vhp,
     vjp,
 )
+from .._vmap import VmapInfo, vmap
+from . import forward_ad
+from ._forward_mode import jacfwd, jvp, linearize
 
 __all__ = [
+    "CheckpointPolicy",
+    "Drawing",
     "GradcheckError",
+    "GraphStats",
     "HookHandle",
     "LayerCheckError",
     "LayerReport",
     "NoBackwardError",
     "Node",
+    "NodeCount",
     "PyLayer",
     "PyLayerContext",
+    "VmapInfo",
     "backward",
     "check_layer",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detect_anomaly",
+    "disable_saved_tensors_hooks",
+    "draw",
     "enable_grad",
+    "explain",
+    "forward_ad",
     "functional_call",
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
+    "graph_stats",
     "hessian",
     "hvp",
+    "inference_mode",
+    "is_anomaly_enabled",
     "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "jacfwd",
     "jacobian",
     "jacrev",
-    "graph",
-    "inference_mode",
-    "is_inference_mode_enabled",
+    "jvp",
+    "linearize",
+    "live_nodes",
     "no_grad",
     "once_differentiable",
     "queue_callback",
     "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_bytes",
+    "saved_tensors_hooks",
+    "set_detect_anomaly",
     "set_grad_enabled",
+    "trace",
     "vhp",
     "vjp",
+    "vmap",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/runtime/generator.h"
+
+// Note [Random numbers that are drawn again]
+// A computation that is run again must draw the numbers that it drew before. Setting the default generators back for
+// that would disturb every other thread that draws meanwhile, and they the computation. So it gets generators of its
+// own, which start where the default ones stood: nothing has to be put back afterwards.
+
+namespace lamella {
+
+/// Where the default generators stand.
+class RandomState {
+ public:
+  static RandomState now() { return RandomState(rng_states()); }
+  /// Puts them there.
+  void restore() const { restore_rng_states(states_); }
+
+  friend bool operator==(const RandomState&, const RandomState&) = default;
+
+ private:
+  explicit RandomState(std::vector<DeviceRngState> states) : states_(std::move(states)) {}
+
+  std::vector<DeviceRngState> states_;
+};
+
+/// In this scope the default generators of this thread are others, which go on from `start`.
+class RandomReplay {
+ public:
+  explicit RandomReplay(const RandomState& start);
+  ~RandomReplay();
+  RandomReplay(const RandomReplay&) = delete;
+  RandomReplay& operator=(const RandomReplay&) = delete;
+
+ private:
+  struct Generators;
+  std::unique_ptr<Generators> generators_;
+};
+
+}  // namespace lamella

@@ -1,0 +1,139 @@
+#include <cmath>
+
+#include "engine/autograd/forward_ad.h"
+#include "engine/autograd/meta.h"
+#include "engine/autograd/modes.h"
+#include "ops/creation/creation.h"
+#include "ops/movement/in_place.h"
+#include "ops/shape/join.h"
+#include "ops/shape/reshape.h"
+#include "ops/transforms/checked_function.h"
+#include "ops/transforms/own_inputs.h"
+#include "ops/transforms/strategies.h"
+
+// Jacobians and gradient checks by forward mode.
+
+namespace lamella::autograd::detail {
+namespace {
+
+/// The tangents of func's outputs where input i alone has one; undefined for outputs that do not depend on it.
+std::vector<Tensor> column(const TensorFunction& func, std::span<const Tensor> inputs, std::size_t i,
+                           const Tensor& direction, std::vector<Tensor>& outputs) {
+  const DualLevel level;
+  std::vector<Tensor> duals(inputs.begin(), inputs.end());
+  duals[i] = make_dual(duals[i], direction, level.level());
+  outputs = func(duals);
+  std::vector<Tensor> tangents;
+  for (Tensor& y : outputs) {
+    if (!y.defined()) fail<TypeError>("[jacobian] the function returned an undefined tensor");
+    UnpackedDual parts = unpack_dual(y, level.level());
+    y = std::move(parts.primal);
+    tangents.push_back(std::move(parts.tangent));
+  }
+  return tangents;
+}
+
+/// Zeros like x, off the tape, with 1 at `element` in row-major order.
+Tensor unit_direction(const Tensor& x, std::int64_t element) {
+  const NoGrad off;
+  const Tensor flat = zeros(Dims{x.numel()}, x.dtype(), x.device());
+  fill_(narrow(flat, 0, element, 1), 1);
+  return reshape(flat, x.shape());
+}
+
+bool agrees(double a, double b, double atol, double rtol) {
+  return std::abs(a - b) <= atol + rtol * std::abs(b) || (std::isnan(a) && std::isnan(b)) || a == b;
+}
+
+}  // namespace
+
+std::vector<std::vector<Tensor>> forward_jacobian(const TensorFunction& func, std::span<const Tensor> inputs,
+                                                  const JacobianOptions& options) {
+  const bool automatic = !options.create_graph.has_value();
+  const bool connected = automatic ? is_grad_enabled() : *options.create_graph;
+  const std::vector<Tensor> own = own_inputs(inputs, connected, "jacobian");
+  const TensorFunction recorded = [&](std::span<const Tensor> at) { return call_recorded(func, at, "jacobian"); };
+  std::vector<std::vector<std::vector<Tensor>>> columns(own.size());  // [input][element][output]
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    for (std::int64_t k = 0; k < own[i].numel(); ++k)
+      columns[i].push_back(column(recorded, own, i, unit_direction(own[i], k), outputs));
+  }
+  if (outputs.empty()) outputs = recorded(own);  // no input has an element
+
+  std::vector<std::vector<Tensor>> result(outputs.size());
+  std::vector<Tensor> all;
+  const GradMode mode(connected);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const Tensor& y = outputs[o];
+    if (!is_differentiable(y.dtype())) {
+      fail<TypeError>("[jacobian] output ", o, " of the function is ", describe(y),
+                      ": only floating and complex tensors can be differentiated");
+    }
+    const Tensor none = zeros(y.shape(), y.dtype(), y.device());
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      Dims shape = y.shape();
+      for (const std::int64_t size : own[i].shape()) shape.push_back(size);
+      std::vector<Tensor> parts;
+      bool depends = false;
+      for (auto& outputs_at : columns[i]) {
+        depends |= outputs_at[o].defined();
+        parts.push_back(outputs_at[o].defined() ? outputs_at[o] : none);
+      }
+      if (options.strict && !depends) {
+        fail<RuntimeError>("[jacobian] strict=True: output ", o, " does not depend on input ", i);
+      }
+      const Tensor block = parts.empty() ? zeros(shape, y.dtype(), y.device()) : reshape(stack(parts, -1), shape);
+      result[o].push_back(block);
+      all.push_back(block);
+    }
+  }
+  const bool create_graph = automatic ? connected && depends_on_others(all, own) : connected;
+  if (!create_graph) {
+    for (auto& row : result) {
+      for (Tensor& block : row) block = off_tape(block);
+    }
+  }
+  return result;
+}
+
+GradcheckResult check_forward_derivatives(const TensorFunction& func, std::span<const Tensor> inputs,
+                                          const GradcheckOptions& options) {
+  const CheckedFunction f(func, inputs, options);
+  std::size_t w = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!wants_gradient(inputs[i])) continue;
+    const std::size_t count = component_count(inputs[i]);
+    for (std::size_t c = 0; c < (options.fast_mode ? std::min<std::size_t>(1, count) : count); ++c) {
+      Components v(count);
+      v[c] = 1;
+      if (options.fast_mode) v = random_components(count, 2 * w, 0.5);
+      std::vector<Tensor> at;
+      for (const Tensor& x : inputs) at.push_back(copy_in_layout(x));
+      std::vector<Tensor> outputs;
+      const std::vector<Tensor> tangents = column(func, at, i, from_components(v, inputs[i]), outputs);
+      const std::vector<Components> expected = f.directional_differences(w, v, options.eps);
+      double reach = 1;
+      if (options.fast_mode) {
+        reach = 0;
+        for (const double step : v) reach += step;
+      }
+      for (std::size_t o = 0; o < f.output_count(); ++o) {
+        const Tensor& tangent = tangents.at(f.output_place(o));
+        const Components found = tangent.defined() ? components_of(tangent) : Components(expected[o].size());
+        for (std::size_t r = 0; r < found.size(); ++r) {
+          if (agrees(found[r], expected[o][r], options.atol * reach, options.rtol)) continue;
+          return {false,
+                  str("[", options.name, "] the forward-mode derivative of ", f.output_name(o),
+                      component_name(f.output(o), r), " with respect to ", f.input_name(w),
+                      options.fast_mode ? std::string(", along a random direction,") : component_name(inputs[i], c),
+                      " is ", found[r], ", by differences it is ", expected[o][r])};
+        }
+      }
+    }
+    ++w;
+  }
+  return {};
+}
+
+}  // namespace lamella::autograd::detail

@@ -1,0 +1,220 @@
+#include "python/bindings/checkpoint.h"
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/autograd/backward.h"
+#include "engine/autograd/context.h"
+#include "engine/autograd/meta.h"
+#include "engine/runtime/random_lease.h"
+#include "engine/runtime/random_replay.h"
+#include "python/bindings/convert.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/gil.h"
+#include "python/bindings/method.h"
+#include "python/bindings/signature.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+constexpr const char* kStateCapsule = "lamella.RandomState";
+
+PyObject* stop_type = nullptr;
+
+/// Throws the Python exception that is set; a StopRecomputation as what it was in C++.
+[[noreturn]] void throw_from_python() {
+  const PythonError error;
+  if (PyErr_GivenExceptionMatches(error.value(), stop_type)) {
+    const PyRef args = PyRef::adopt(checked(PyObject_GetAttrString(error.value(), "args")));
+    if (PyTuple_Check(args.get()) && PyTuple_GET_SIZE(args.get()) == 1) {
+      throw autograd::StopRecomputation{PyLong_AsVoidPtr(PyTuple_GET_ITEM(args.get(), 0))};
+    }
+  }
+  throw error;
+}
+
+template <class Tensors>
+PyRef tuple_of(const Tensors& tensors) {
+  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size()))));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(tensors[i])));
+  }
+  return tuple;
+}
+
+/// Calls Python with the tensors for the arguments.
+struct Recompute {
+  SharedObject function;
+
+  void operator()(std::span<const Tensor> inputs) const {
+    const GilHold gil;
+    const PyRef args = tuple_of(inputs);
+    const PyRef result = PyRef::adopt(PyObject_CallObject(function.get(), args.get()));
+    if (!result) throw_from_python();
+  }
+};
+
+struct Policy {
+  SharedObject function;
+
+  bool operator()(std::string_view op, std::span<const Tensor* const> inputs) const {
+    const GilHold gil;
+    const PyRef args = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(inputs.size()) + 1)));
+    PyTuple_SET_ITEM(args.get(), 0,
+                     checked(PyUnicode_FromStringAndSize(op.data(), static_cast<Py_ssize_t>(op.size()))));
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i) + 1, checked(wrap(*inputs[i])));
+    }
+    const PyRef result = PyRef::adopt(checked(PyObject_CallObject(function.get(), args.get())));
+    return checked(PyObject_IsTrue(result.get())) != 0;
+  }
+};
+
+PyObject* checkpoint(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature(
+        "checkpoint", "function, args, kwargs, tensors, recompute, preserve_rng_state, check, early_stop, policy, /");
+    PyObject* values[9];
+    signature.bind(args, count, keywords, values);
+    if (!PyTuple_Check(values[1])) Argument{signature, 1}.wrong_type("a tuple", values[1]);
+    if (!PyDict_Check(values[2])) Argument{signature, 2}.wrong_type("a dict", values[2]);
+    autograd::CheckpointOptions options{.preserve_rng_state = read<bool>(values[5], {signature, 5}),
+                                        .check = read<bool>(values[6], {signature, 6}),
+                                        .early_stop = read<bool>(values[7], {signature, 7}),
+                                        .policy = {}};
+    if (values[8] != Py_None) options.policy = Policy{share_object(values[8])};
+    const auto tensors = read<std::vector<Tensor>>(values[3], {signature, 3});
+    std::vector<const Tensor*> inputs;
+    for (const Tensor& x : tensors) inputs.push_back(&x);
+
+    autograd::CheckpointScope scope(Recompute{share_object(values[4])}, inputs, options);
+    PyRef result = PyRef::adopt(checked(PyObject_Call(values[0], values[1], values[2])));
+    scope.complete();
+    return result.release();
+  });
+}
+
+PyObject* call_with_random_lease(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("call_with_random_lease", "function, args, /");
+    PyObject* values[2];
+    signature.bind(args, count, keywords, values);
+    if (!PyTuple_Check(values[1])) Argument{signature, 1}.wrong_type("a tuple", values[1]);
+    const RandomLease lease;
+    auto state = std::make_unique<RandomState>(RandomState::now());
+    const PyRef capsule = PyRef::adopt(checked(PyCapsule_New(state.get(), kStateCapsule, [](PyObject* self) {
+      delete static_cast<RandomState*>(PyCapsule_GetPointer(self, kStateCapsule));
+    })));
+    state.release();
+    const PyRef result = PyRef::adopt(checked(PyObject_CallObject(values[0], values[1])));
+    return checked(PyTuple_Pack(2, capsule.get(), result.get()));
+  });
+}
+
+PyObject* call_with_random_state(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("call_with_random_state", "state, function, args, /");
+    PyObject* values[3];
+    signature.bind(args, count, keywords, values);
+    const auto* state = static_cast<const RandomState*>(checked(PyCapsule_GetPointer(values[0], kStateCapsule)));
+    if (!PyTuple_Check(values[2])) Argument{signature, 2}.wrong_type("a tuple", values[2]);
+    const RandomReplay replay(*state);
+    return checked(PyObject_CallObject(values[1], values[2]));
+  });
+}
+
+PyObject* pass_is_for_all_leaves(PyObject*, PyObject*) { return PyBool_FromLong(autograd::pass_is_for_all_leaves()); }
+
+PyMethodDef functions[] = {
+    {"_checkpoint", as_c_function(checkpoint), METH_FASTCALL | METH_KEYWORDS,
+     "_checkpoint(function, args, kwargs, tensors, recompute, preserve_rng_state, check, early_stop, policy, /)\n--\n\n"
+     "Calls function(*args, **kwargs) so that backward calls recompute(*tensors) instead of finding saved tensors."},
+    {"_call_with_random_lease", as_c_function(call_with_random_lease), METH_FASTCALL | METH_KEYWORDS,
+     "_call_with_random_lease(function, args, /)\n--\n\n"
+     "Where random numbers stand, and function(*args), which draws from there whatever others draw meanwhile."},
+    {"_call_with_random_state", as_c_function(call_with_random_state), METH_FASTCALL | METH_KEYWORDS,
+     "_call_with_random_state(state, function, args, /)\n--\n\n"
+     "Calls function(*args) with the random numbers that come after state; those of others are not touched."},
+    {"_pass_is_for_all_leaves", pass_is_for_all_leaves, METH_NOARGS,
+     "_pass_is_for_all_leaves()\n--\n\nWhether the backward pass on this thread is for all leaves, not named inputs."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void set_stop_recomputation(const autograd::StopRecomputation& stop) noexcept {
+  const PyRef run = PyRef::adopt(PyLong_FromVoidPtr(const_cast<void*>(stop.run)));
+  if (run) PyErr_SetObject(stop_type, run.get());
+}
+
+PyRef select_layer_call(const char* layer, std::span<const Tensor* const> inputs,
+                        const std::function<PyRef()>& compute) {
+  const PyRef module = PyRef::adopt(checked(PyImport_ImportModule("lamella._tree")));
+  autograd::SelectedCall selected(layer, inputs);
+  if (selected.is_replayed()) {
+    const PyRef tensors = tuple_of(selected.results());
+    const auto& form = std::any_cast<const SharedObject&>(selected.form());
+    return PyRef::adopt(checked(PyObject_CallMethod(module.get(), "rebuild", "OO", form.get(), tensors.get())));
+  }
+  PyRef result = compute();
+  if (selected.is_keeping()) {
+    const PyRef pair = PyRef::adopt(checked(PyObject_CallMethod(module.get(), "flatten", "O", result.get())));
+    PyObject* tensors = nullptr;
+    PyObject* form = nullptr;
+    if (!PyArg_ParseTuple(pair.get(), "O!O", &PyList_Type, &tensors, &form)) throw_python_error();
+    std::vector<const Tensor*> results;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tensors); ++i) {
+      results.push_back(&tensor_of(PyList_GET_ITEM(tensors, i)));
+    }
+    selected.keep(results, share_object(form));
+  }
+  return result;
+}
+
+int visit_checkpoints(const Ref<Node>& node, visitproc visit, void* arg) {
+  if (!autograd::CheckpointReferences::any()) return 0;
+  autograd::CheckpointReferences checkpoints;
+  // A node is ours where as many references to it were found as there are; what it holds is ours then.
+  std::unordered_map<const Node*, std::uint32_t> nodes;
+  std::unordered_map<const TensorImpl*, std::uint32_t> tensors;
+  std::vector<const Node*> ours;
+  const auto found = [&](const Ref<Node>& other) {
+    if (other && ++nodes[other.get()] == other->use_count()) ours.push_back(other.get());
+  };
+  found(node);
+  while (!ours.empty()) {
+    const Node* next = ours.back();
+    ours.pop_back();
+    for (const Edge& edge : next->edges()) found(edge.node);
+    if (!next->context()) continue;
+    next->context()->for_each_saved([&](const autograd::SavedTensor& saved) {
+      if (const autograd::Packed* packed = saved.packed()) {
+        if (packed->use_count() != 1) return;
+        found(packed->edge.node);
+        checkpoints.add(*packed);
+      } else if (const Tensor& x = saved.tensor(); x.defined() && ++tensors[x.impl()] == x->use_count()) {
+        if (const autograd::AutogradMeta* meta = autograd::peek_meta(x)) found(meta->grad_fn);
+      }
+    });
+  }
+  int stop = 0;
+  checkpoints.for_each_owned([&](const autograd::CheckpointScope::Recompute& function) {
+    const auto* recompute = function.target<Recompute>();
+    if (!stop && recompute && recompute->function.use_count() == 1) stop = visit(recompute->function.get(), arg);
+  });
+  return stop;
+}
+
+void add_stop_recomputation(PyObject* module) {
+  stop_type = checked(PyErr_NewExceptionWithDoc(
+      "lamella.autograd.StopRecomputation",
+      "Leaves a checkpoint's function when backward has what it needs. No Exception: functions must let it pass.",
+      PyExc_BaseException, nullptr));
+  checked(PyModule_AddObjectRef(module, "StopRecomputation", stop_type));
+}
+
+PyMethodDef* checkpoint_functions() { return functions; }
+
+}  // namespace lamella::python

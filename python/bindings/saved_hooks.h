@@ -1,0 +1,35 @@
+#pragma once
+
+#include <Python.h>
+
+#include "engine/autograd/context.h"
+#include "engine/autograd/saved_tensor_hooks.h"
+#include "python/bindings/gil.h"
+
+namespace lamella::python {
+
+/// A pair of Python functions as hooks on saved tensors.
+class PythonSavedTensorHooks final : public autograd::SavedTensorHooks {
+ public:
+  PythonSavedTensorHooks(PyObject* pack, PyObject* unpack) : pack_(share_object(pack)), unpack_(share_object(unpack)) {}
+
+  std::any pack(const Tensor& x, const Node& owner) const override;
+  Tensor unpack(const std::any& packed, const Node& owner) const override;
+  const Tensor* tensor_in(const std::any& packed) const override;
+
+  bool is(PyObject* pack, PyObject* unpack) const noexcept { return pack_.get() == pack && unpack_.get() == unpack; }
+  /// For the garbage collector, where nobody else holds this pair.
+  int visit(visitproc visit, void* arg) const;
+
+ private:
+  SharedObject pack_;
+  SharedObject unpack_;
+};
+
+/// Visits what pack functions returned for the tensors saved in `context`, where only that holds it.
+int visit_packed(const Context& context, visitproc visit, void* arg);
+
+/// What lamella.autograd.saved_tensors_hooks and disable_saved_tensors_hooks are made of.
+PyMethodDef* saved_hooks_functions();
+
+}  // namespace lamella::python

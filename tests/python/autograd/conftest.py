@@ -1,0 +1,21 @@
+"""What the tests of this folder share."""
+
+import inspect
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def at():
+    """A function that gives "file:line" of the line of the calling test that ends in the comment "# mark"."""
+
+    def find(mark):
+        code = sys._getframe(1).f_code
+        lines, first = inspect.getsourcelines(code)
+        for i, line in enumerate(lines):
+            if line.rstrip().endswith(f"# {mark}"):
+                return f"{code.co_filename}:{first + i}"
+        raise LookupError(mark)
+
+    return find
