@@ -139,7 +139,9 @@ void add_levels(Levels& levels, const Tensor& x) {
     return meta->extras && !meta->extras->tangents.empty();
   };
   if (!has_entries(x) && !(is_tracked(x) && has_entries(base_of(x)))) return;
-  for (const auto& live : thread_state().dual_levels) {
+  // A copy: current_entry() hides levels while it computes, and puts the list back where it may.
+  const auto all = thread_state().dual_levels;
+  for (const auto& live : all) {
     if (value_of(current_entry(x, live->number())).defined()) add_level(levels, live->number());
   }
 }
