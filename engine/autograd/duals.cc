@@ -267,7 +267,8 @@ Tangent make_tangent(std::uint64_t level, const Tensor& tangent) {
 }
 
 void share_tangents(const Tensor& from, const Tensor& to) {
-  for (const auto& live : thread_state().dual_levels) {
+  const auto all = thread_state().dual_levels;  // a copy, as above
+  for (const auto& live : all) {
     Tangent entry = current_entry(from, live->number());
     if (entry.level == 0) continue;
     entry.writes = is_tracked(to) ? read_entry(base_of(to), entry.level).writes : 0;
