@@ -187,7 +187,7 @@ def test_setup_context_and_needs_input_grad() -> None:
 
         @staticmethod
         def backward(ctx: Any, dy: lm.Tensor) -> Any:
-            x, w = ctx.saved_tensors
+            _, w = ctx.saved_tensors
             assert ctx.needs_input_grad == (True, False)
             return dy * w, None
 
@@ -428,15 +428,16 @@ def test_no_leaks(layer: Any) -> None:
     class Payload:
         pass
 
+    held: list[weakref.ref[Payload]] = []
+
     class Holder(layer):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
-            ctx.payload = payload
+            ctx.payload = Payload()
+            held.append(weakref.ref(ctx.payload))
             return layer.forward(ctx, x)
 
     for grad in (True, False):
-        payload = Payload()
-        ref = weakref.ref(payload)
         gc.collect()
         gc.disable()
         try:
@@ -444,7 +445,7 @@ def test_no_leaks(layer: Any) -> None:
                 x = vec(0.5, grad=grad)
                 y = Holder.apply(fwad.make_dual(x, vec(1.0)))
                 assert fwad.unpack_dual(y).tangent is not None
-            del x, y, payload
-            assert ref() is None
+            del x, y
+            assert held.pop()() is None
         finally:
             gc.enable()
