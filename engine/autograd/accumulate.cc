@@ -29,12 +29,30 @@ bool is_writable(const Tensor& g) {
   return true;
 }
 
+bool hides(const HiddenAxes* axes, std::uint64_t level) {
+  return axes && std::ranges::find(*axes, level, &HiddenAxis::level) != axes->end();
+}
+
+/// The gradient of x without axes that x does not hide; RuntimeError for those of calls of vmap that are under way.
+Tensor fit_axes(Tensor grad, const Tensor& x) {
+  grad = fit_dead_axes(std::move(grad), x->hidden.get());
+  if (!grad->hidden) return grad;
+  for (const HiddenAxis& axis : *grad->hidden) {
+    if (hides(x->hidden.get(), axis.level)) continue;
+    fail<RuntimeError>(
+        "[backward] inside of vmap, a tensor from outside has a gradient for each of ", axis.size,
+        " examples, which its `grad` cannot hold: use grad(), which returns it, or call backward() after vmap");
+  }
+  return grad;
+}
+
 }  // namespace
 
 AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
   // Leaves come first: their gradients free the memory that produced them.
   set_sequence(std::numeric_limits<std::uint64_t>::max());
   set_output_count(1);
+  note_hidden_axes(0, leaf_);
   // A new node for a leaf that has hooks already. The caller holds the leaf's lock.
   const AutogradMeta& meta = *peek_meta(leaf_);
   if (meta.extras && meta.extras->hooks) expect_hooks();
@@ -88,7 +106,8 @@ TensorList AccumulateGrad::run(TensorList grads) {
 
 void accumulate_grad(const Tensor& x, Tensor incoming) {
   AutogradMeta& meta = make_meta(x);
-  incoming = sum_dead_axes(std::move(incoming), x);
+  if (incoming->hidden) [[unlikely]]
+    incoming = fit_axes(std::move(incoming), x);
   // Hooks may have changed the gradient; what `grad` holds always matches its tensor.
   if (incoming.shape() != x.shape()) {
     fail<RuntimeError>("[backward] a gradient of shape ", incoming.shape(), " arrived at a tensor of shape ",
@@ -139,15 +158,19 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
   }
 }
 
-Tensor sum_dead_axes(Tensor grad, const Tensor& x) {
-  if (!grad->hidden) return grad;
+Tensor fit_dead_axes(Tensor grad, const HiddenAxes* own) {
   const auto& live = thread_state().batch_levels;
-  const HiddenAxes axes = *grad->hidden;
-  for (const HiddenAxis& axis : axes) {
-    const auto same = [&](const HiddenAxis& own) { return own.level == axis.level; };
-    if (std::ranges::find(live, axis.level) != live.end()) continue;
-    if (x.defined() && x->hidden && std::ranges::any_of(*x->hidden, same)) continue;
-    grad = primitives().sum_hidden(grad, axis.level);
+  const auto is_dead = [&](const HiddenAxis& axis) { return std::ranges::find(live, axis.level) == live.end(); };
+  if (grad->hidden) {
+    const HiddenAxes axes = *grad->hidden;
+    for (const HiddenAxis& axis : axes) {
+      if (is_dead(axis) && !hides(own, axis.level)) grad = primitives().sum_hidden(grad, axis.level);
+    }
+  }
+  if (!own) return grad;
+  for (const HiddenAxis& axis : *own) {
+    if (!is_dead(axis) || hides(grad->hidden.get(), axis.level)) continue;
+    grad = primitives().hide_axis(primitives().show_axis(grad, axis.level, axis.size), axis.level);
   }
   return grad;
 }

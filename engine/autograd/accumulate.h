@@ -35,9 +35,10 @@ class DetachedIntermediate final : public Node {
 /// several threads may do so at once.
 void accumulate_grad(const Tensor& x, Tensor incoming);
 
-/// The gradient of x without the axes of calls of vmap that have ended: what they mapped over is summed, as x is the
-/// same for all of it. An undefined x has none of them.
-Tensor sum_dead_axes(Tensor grad, const Tensor& x);
+/// A gradient of something that hides the axes `own` (null for none), with exactly those among the axes of calls of
+/// vmap that have ended. What others mapped over is summed, as that something is the same for all of it; where one is
+/// missing, the gradient is the same for each example.
+Tensor fit_dead_axes(Tensor grad, const HiddenAxes* own);
 
 /// a + b as gradients: reuses the buffer of one that nobody else holds, unless the sum itself is to be recorded.
 Tensor add_gradients(Tensor a, Tensor b);

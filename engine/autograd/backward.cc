@@ -13,6 +13,7 @@
 #include "engine/autograd/hook_calls.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/pass_inputs.h"
 #include "engine/autograd/pass_watch.h"
 #include "engine/autograd/primitives.h"
 #include "engine/autograd/thread_state.h"
@@ -60,7 +61,7 @@ class Pass {
     }
   }
 
-  void add_root(Edge edge, Tensor grad) { roots_.push_back({std::move(edge), std::move(grad)}); }
+  void add_root(Root root) { roots_.push_back(std::move(root)); }
   /// Restricts the pass to what its captures and targets need, and keeps the gradient that arrives along `edge`, or
   /// adds it to the grad of `into`. The caller holds both.
   void capture(const Edge& edge, const Tensor* into = nullptr) {
@@ -121,11 +122,6 @@ class Pass {
   }
 
  private:
-  struct Root {
-    Edge edge;
-    Tensor grad;
-  };
-
   /// The notes on a node: in the node where this pass holds it, in the table otherwise.
   Scratch& scratch(Node* node) {
     if (node->claimed_by.load(std::memory_order_relaxed) == id_) return node->scratch;
@@ -187,6 +183,9 @@ class Pass {
   }
 
   void deliver(const Edge& edge, Tensor grad) {
+    const HiddenAxes* const hidden = edge.node->hidden_axes(edge.input_nr);
+    if (hidden || grad->hidden) [[unlikely]]
+      grad = fit_dead_axes(std::move(grad), hidden);
     Scratch& notes = scratch(edge.node.get());
     if (notes.pending.size() <= edge.input_nr)
       notes.pending.resize(std::max(edge.node->output_count(), edge.input_nr + 1));
@@ -326,63 +325,9 @@ void run_pass(Pass& pass) {
   if (error) std::rethrow_exception(error);
 }
 
-Tensor initial_gradient(const Tensor& output, const Tensor& given, const char* op) {
-  if (given.defined()) {
-    if (given.shape() != output.shape()) {
-      fail<ValueError>("[", op, "] the gradient's shape ", given.shape(), " differs from the tensor's, ",
-                       output.shape());
-    }
-    if (given.device() != output.device()) {
-      fail<RuntimeError>("[", op, "] the gradient is on ", given.device(), ", the tensor on ", output.device());
-    }
-    return given.dtype() == output.dtype() ? given : primitives().cast(given, output.dtype());
-  }
-  if (output.numel() != 1) {
-    fail<RuntimeError>("[", op, "] a gradient must be given for a tensor with more than one element, this one is ",
-                       output.shape());
-  }
-  return primitives().full(output.shape(), output.dtype(), output.device(), 1.0);
-}
-
 void add_roots(Pass& pass, std::span<const Tensor> outputs, std::span<const Tensor> grads, const char* op) {
-  if (!grads.empty() && grads.size() != outputs.size()) {
-    fail<ValueError>("[", op, "] got ", outputs.size(), " tensors and ", grads.size(), " gradients");
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].defined()) fail<ValueError>("[", op, "] tensor ", i, " is undefined");
-    Edge edge = gradient_edge(outputs[i]);
-    if (!edge) {
-      fail<RuntimeError>(
-          "[", op, "] tensor ", i,
-          " has stop_gradient=True and was not computed from a tensor that wants a gradient: there is nothing to "
-          "differentiate");
-    }
-    pass.add_root(std::move(edge), initial_gradient(outputs[i], grads.empty() ? Tensor() : grads[i], op));
-  }
+  for (Root& root : roots_of(outputs, grads, op)) pass.add_root(std::move(root));
 }
-
-/// The edges to the inputs of a call, which keep their nodes alive while it runs.
-std::vector<Edge> edges_of(std::span<const GradTarget> inputs, const char* op) {
-  std::vector<Edge> edges;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (const Tensor* x = std::get_if<Tensor>(&inputs[i])) {
-      if (!x->defined()) fail<ValueError>("[", op, "] input ", i, " is undefined");
-      edges.push_back(gradient_edge(*x));
-      if (!edges.back()) fail<RuntimeError>("[", op, "] input ", i, " has stop_gradient=True");
-      continue;
-    }
-    const Edge& edge = std::get<Edge>(inputs[i]);
-    if (!edge) fail<ValueError>("[", op, "] input ", i, " is an edge to no node");
-    if (edge.input_nr >= edge.node->output_count()) {
-      fail<ValueError>("[", op, "] input ", i, " is an edge to output ", edge.input_nr, " of ", edge.node->name(),
-                       ", which has ", edge.node->output_count());
-    }
-    edges.push_back(edge);
-  }
-  return edges;
-}
-
-std::vector<GradTarget> targets_of(std::span<const Tensor> inputs) { return {inputs.begin(), inputs.end()}; }
 
 /// What a pass makes are ordinary tensors, also where the caller is in inference mode.
 class OutsideInference {
@@ -425,7 +370,7 @@ std::any& pass_data(const void* key) { return running_pass("pass_data").data(key
 
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors, bool retain_graph,
               bool create_graph, std::span<const Tensor> inputs) {
-  const std::vector<GradTarget> targets = targets_of(inputs);
+  const std::vector<GradTarget> targets(inputs.begin(), inputs.end());
   backward(tensors, grad_tensors, retain_graph, create_graph, std::span<const GradTarget>(targets));
 }
 
@@ -455,7 +400,7 @@ void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tens
 
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                          std::span<const Tensor> grad_outputs, const GradOptions& options) {
-  const std::vector<GradTarget> targets = targets_of(inputs);
+  const std::vector<GradTarget> targets(inputs.begin(), inputs.end());
   return grad(outputs, std::span<const GradTarget>(targets), grad_outputs, options);
 }
 
@@ -476,7 +421,7 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const GradTa
     const Tensor x = std::holds_alternative<Tensor>(inputs[i]) ? std::get<Tensor>(inputs[i]) : Tensor();
     Tensor grad = std::move(pass.captures()[i].grad);
     if (grad.defined()) {
-      grad = sum_dead_axes(std::move(grad), x);
+      grad = fit_dead_axes(std::move(grad), x.defined() ? x->hidden.get() : nullptr);
     } else if (options.materialize_grads) {
       if (!x.defined()) fail<ValueError>("[grad] materialize_grads needs tensors as inputs, input ", i, " is an edge");
       grad = primitives().full(x.shape(), x.dtype(), x.device(), 0.0);

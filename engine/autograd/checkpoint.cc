@@ -13,6 +13,7 @@
 #include "engine/autograd/spin_lock.h"
 #include "engine/autograd/thread_state.h"
 #include "engine/core/host.h"
+#include "engine/runtime/random_lease.h"
 #include "engine/runtime/random_replay.h"
 
 // Note [Checkpoints]
@@ -108,7 +109,10 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
                   const CheckpointOptions& options)
       : recompute_(std::move(recompute)), options_(options), created_at_(current_source_line()) {
     live_frames.fetch_add(1, std::memory_order_relaxed);
-    if (options.preserve_rng_state) random_ = RandomState::now();
+    if (options.preserve_rng_state) {
+      lease_ = std::make_unique<RandomLease>();
+      random_ = RandomState::now();
+    }
     for (const Tensor* x : inputs) {
       wants_gradient_.push_back(x->defined() && wants_gradient(*x));
       inputs_.emplace_back(x->defined() ? x->detach() : Tensor());
@@ -131,13 +135,13 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   const std::vector<SavedTensor>& saved_inputs() const noexcept { return inputs_; }
   long owners() const noexcept { return weak_from_this().use_count(); }
   const std::shared_ptr<KeptCalls>& kept() const noexcept { return kept_; }
-  bool complete() const noexcept { return complete_; }
   void set_complete() noexcept {
     complete_ = true;
-    if (kept_) {
-      kept_->complete = true;
-      kept_->policy = nullptr;
-    }
+    if (kept_) kept_->complete = true;
+  }
+  void end_first_run() {
+    lease_.reset();
+    if (kept_) kept_->policy = nullptr;
   }
 
   std::shared_ptr<Holder> new_holder(const Tensor& x, const Node& owner) {
@@ -234,6 +238,8 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   Ref<Node> label_ = Ref<Node>::adopt(new CheckpointNode);
   std::vector<SavedTensor> inputs_;
   std::vector<bool> wants_gradient_;
+  /// In the first run.
+  std::unique_ptr<RandomLease> lease_;
   std::optional<RandomState> random_;
   std::shared_ptr<KeptCalls> kept_;
   /// In the order in which the first run saved; freed ones stay in the row.
@@ -393,6 +399,7 @@ CheckpointScope::CheckpointScope(Recompute recompute, std::span<const Tensor* co
 
 CheckpointScope::~CheckpointScope() {
   if (!frame_) return;
+  frame_->end_first_run();
   pop_saved_tensor_hooks(hooks_.get());
   thread_state().selection = std::move(selection_before_);
   modes().interceptors = interceptors_before_;

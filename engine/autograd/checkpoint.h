@@ -25,7 +25,7 @@ struct CheckpointOptions {
   /// End the second run once everything is there that is still wanted.
   bool early_stop = true;
   /// Which calls' results are kept; empty keeps none.
-  CheckpointPolicy policy;
+  CheckpointPolicy policy{};
 };
 
 /// Leaves the second run of a checkpoint's function when everything is there. No std::exception, so that no function

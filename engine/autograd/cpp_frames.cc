@@ -146,7 +146,7 @@ bool is_of_library(std::string_view function) {
 std::vector<void*> capture_frames() {
   std::array<void*, kMaxFrames> addresses;
   const int count = ::backtrace(addresses.data(), static_cast<int>(addresses.size()));
-  return {addresses.begin(), addresses.begin() + count};
+  return std::vector<void*>(addresses.begin(), addresses.begin() + count);
 }
 
 std::vector<CppFrame> user_frames(std::span<void* const> addresses, std::size_t limit) {

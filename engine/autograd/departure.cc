@@ -86,6 +86,11 @@ void note_departure(std::string_view op, std::span<const Tensor* const> inputs, 
   set_departure(y, made);
 }
 
+void note_gradient(const Node& node, const Tensor& grad) {
+  if (is_grad_enabled() || !grad.defined() || grad->use_count() != 1 || !is_unplaced(grad)) return;
+  set_departure(grad, make_departure(node.name(), Leaving::Pass, grad));
+}
+
 void note_overwritten(const Tensor& x) {
   if (!x.requires_grad()) return;
   const WriteRecord& write = x->storage->last_write;

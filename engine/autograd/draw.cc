@@ -146,11 +146,10 @@ std::string left_out(const Picture& picture) {
 // As text
 
 std::string line_of(const Item& item) {
-  std::string text = (item.leaf ? "leaf " + (item.title == "leaf" ? "" : item.title + " ") : item.title + " ");
-  if (!item.shapes.empty()) text += " " + item.shapes;
+  std::string text = item.leaf && item.title != "leaf" ? "leaf " + item.title : item.title;
+  if (!item.shapes.empty()) text += "  " + item.shapes;
   if (item.saved) text += "  saves " + bytes_text(item.saved);
   if (!item.place.empty()) text += "  " + item.place;
-  while (text.ends_with(' ')) text.pop_back();
   return text;
 }
 

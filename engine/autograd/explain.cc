@@ -82,8 +82,8 @@ std::string story(const Departure& last) {
             at(gone->line));
     if (gone->before) text += str("; that tensor ", story(*gone->before));
   }
-  return text +
-         ". What is computed with plain values is not recorded: compute with tensors, or write a layer whose backward "
+  return text + (text.ends_with('.') ? "" : ".") +
+         " What is computed with plain values is not recorded: compute with tensors, or write a layer whose backward "
          "gives the gradient.";
 }
 

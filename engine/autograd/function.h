@@ -16,6 +16,7 @@
 #include "engine/autograd/recorder.h"
 #include "engine/autograd/selection.h"
 #include "engine/autograd/tensors_in.h"
+#include "engine/autograd/vmap_rule.h"
 
 namespace lamella {
 
@@ -106,6 +107,25 @@ auto call_backward(Context& ctx, const TensorList& grads) {
       return call_backward<Layer, N + 1>(ctx, grads);
     }
   }
+}
+
+/// Layers with a rule of their own for vmap.
+template <class Layer, class... Args>
+concept HasVmapRule =
+    requires(const VmapInfo& info, std::decay_t<Args>&... args) { Layer::vmap(info, std::as_const(args)...); };
+
+/// Calls the layer's rule with the innermost batched axis shown.
+template <class Layer, class Result, class... Args>
+Result call_vmap_rule(const VmapRule& rule, std::tuple<Args...> args) {
+  std::apply([&](auto&... arg) { (for_each_tensor(arg, [&](Tensor& x) { x = rule.shown(x); }), ...); }, args);
+  Result result = [&] {
+    const VmapRule::Left left(rule);
+    return std::apply([&](const auto&... arg) -> Result { return Layer::vmap(rule.info(), arg...); }, args);
+  }();
+  for_each_tensor(result, [&](Tensor& y) {
+    if (y.defined()) y = rule.hidden(y, layer_name<Layer>());
+  });
+  return result;
 }
 
 /// Puts gradients into a list, undefined ones for empty optionals.
@@ -276,6 +296,11 @@ struct ForwardResult<Layer, Args...> {
 /// undefined after set_materialize_grads(false)), sees what forward saved, and returns one for each output tensor. Or
 /// the layer declares `static constexpr bool kLinear = true;`, which says that it is linear in all its tensors
 /// together, or `kMultilinear`, that it is in each of them: forward is then all that is needed.
+///
+/// Under vmap forward and backward see single examples. A layer that cannot work so (it reads raw memory, say) has a
+/// `static R vmap(const autograd::VmapInfo& info, ...)` with forward's arguments, which is called instead of forward:
+/// tensors for which `info.mapped` is set have the mapped axis as their axis 0, and so have all tensors of the result.
+/// What the rule does is recorded as if it were done outside of vmap.
 template <class Layer>
 class Function {
  public:
@@ -301,6 +326,12 @@ class Function {
         return autograd::select_call<Result>(autograd::detail::layer_name<Layer>(), inputs, [&]() -> Result {
           return apply_selected<Result>(std::forward<Args>(args)...);
         });
+      }
+    }
+
+    if constexpr (autograd::detail::HasVmapRule<Layer, Args...>) {
+      if (const auto rule = autograd::VmapRule::of(inputs)) {
+        return autograd::detail::call_vmap_rule<Layer, Result>(*rule, std::tuple<std::decay_t<Args>...>(args...));
       }
     }
 

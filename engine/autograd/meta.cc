@@ -87,7 +87,7 @@ Tensor Tensor::grad() const {
     const std::lock_guard retained_lock(meta->extras->retained->lock);
     grad = meta->extras->retained->grad;
   }
-  return grad.defined() ? autograd::sum_dead_axes(std::move(grad), *this) : grad;
+  return grad.defined() ? autograd::fit_dead_axes(std::move(grad), (*this)->hidden.get()) : grad;
 }
 
 void Tensor::set_grad(Tensor grad) const {
@@ -96,6 +96,10 @@ void Tensor::set_grad(Tensor grad) const {
     if (grad.same(*this)) fail<ValueError>("[grad] a tensor cannot be its own gradient");
     if (grad.shape() != shape() || grad.dtype() != dtype() || grad.device() != device()) {
       fail<ValueError>("[grad] expected a gradient like the tensor, ", describe(*this), ", got ", describe(grad));
+    }
+    if (grad->hidden && !impl_->hidden) {
+      fail<RuntimeError>("[grad] the gradient is ", describe(grad),
+                         " by vmap: a tensor from outside has no room for one for each example");
     }
   }
   AutogradMeta& meta = autograd::make_meta(*this);

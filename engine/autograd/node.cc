@@ -45,6 +45,12 @@ std::shared_ptr<autograd::HookList> Node::tensor_hooks() const {
 
 std::shared_ptr<autograd::HookList> Node::make_tensor_hooks() { return make_extras().tensor_hooks; }
 
+void Node::set_hidden_axes(std::uint32_t k, const HiddenAxes& axes) {
+  if (!hidden_axes_) hidden_axes_ = std::make_unique<std::vector<HiddenAxes>>();
+  if (hidden_axes_->size() <= k) hidden_axes_->resize(k + 1);
+  (*hidden_axes_)[k] = axes;
+}
+
 void* Node::operator new(std::size_t bytes) {
   const std::size_t total = sizeof(NodeHeader) + bytes;
   auto* header = new (lamella::detail::allocate_block(total)) NodeHeader;

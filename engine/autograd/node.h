@@ -104,6 +104,16 @@ class Node {
   void set_edge(std::size_t i, Edge edge) { edges_[i] = std::move(edge); }
   void set_output_count(std::uint32_t count) noexcept { output_count_ = count; }
 
+  /// The axes that output `k` hides under vmap; null where it hides none.
+  const HiddenAxes* hidden_axes(std::uint32_t k) const noexcept {
+    return hidden_axes_ && k < hidden_axes_->size() ? &(*hidden_axes_)[k] : nullptr;
+  }
+  /// Notes the axes that y, which is output `k`, hides.
+  void note_hidden_axes(std::uint32_t k, const Tensor& y) {
+    if (y->hidden) [[unlikely]]
+      set_hidden_axes(k, *y->hidden);
+  }
+
   /// The context of a layer's call; null for nodes that have none.
   virtual const Context* context() const noexcept { return nullptr; }
 
@@ -143,12 +153,14 @@ class Node {
     return reinterpret_cast<autograd::detail::NodeHeader*>(const_cast<Node*>(node)) - 1;
   }
   static void destroy(Node* node) noexcept;
+  void set_hidden_axes(std::uint32_t k, const HiddenAxes& axes);
 
   SmallVector<Edge, 2> edges_;
   std::uint64_t sequence_;
   std::uint32_t output_count_ = 1;
   std::atomic<bool> may_have_hooks_{false};
   std::atomic<autograd::NodeExtras*> extras_{nullptr};
+  std::unique_ptr<std::vector<HiddenAxes>> hidden_axes_;
 };
 
 /// A reference that does not keep its node alive.

@@ -98,9 +98,11 @@ void change(Node& node, std::shared_ptr<const Origin> origin) {
 void check_result(const Node& node, std::size_t i, const Tensor& y, const AnomalyChecks& checks) {
   const NonFinite bad = count_bad(y, checks);
   if (bad.nan + bad.inf == 0) return;
-  const auto origin = origin_of(node);
-  fail<RuntimeError>("[", node.name(), "] forward gave ", describe_bad(bad, y), " in its output ", i,
-                     "; look at the values it was called with\n", origin ? long_place(*origin, "  ") : "");
+  std::string message = str("[", node.name(), "] forward gave ", describe_bad(bad, y), " in its output ", i,
+                            "; look at the values it was called with");
+  if (const auto origin = origin_of(node)) message += "\n" + long_place(*origin, "  ");
+  if (message.ends_with('\n')) message.pop_back();
+  fail<RuntimeError>(message);
 }
 
 }  // namespace

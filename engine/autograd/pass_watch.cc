@@ -86,15 +86,19 @@ TensorList PassWatch::call(Node& node, TensorList grads, Run run) {
     set_missed(leaf->leaf(), nullptr);
   }
   const RunningNode running(node);
-  if (!anomaly_) return run(&node, std::move(grads));
-  const TensorList incoming = grads;
   TensorList results;
-  try {
+  if (anomaly_) {
+    const TensorList incoming = grads;
+    try {
+      results = run(&node, std::move(grads));
+    } catch (...) {
+      rethrow_with(trimmed(str("raised in the backward of `", node.name(), "`, which was\n", place_lines(node))));
+    }
+    check(node, incoming, results);
+  } else {
     results = run(&node, std::move(grads));
-  } catch (...) {
-    rethrow_with(trimmed(str("raised in the backward of `", node.name(), "`, which was\n", place_lines(node))));
   }
-  check(node, incoming, results);
+  for (const Tensor& grad : results) note_gradient(node, grad);
   return results;
 }
 

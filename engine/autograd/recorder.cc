@@ -50,7 +50,7 @@ bool repeats_elements(const TensorImpl& x) {
   for (std::size_t i = 0; i < x.shape.size(); ++i) {
     if (x.strides[i] == 0 && x.shape[i] > 1) return true;
   }
-  return false;
+  return x.hidden && std::ranges::any_of(*x.hidden, [](const HiddenAxis& a) { return a.stride == 0 && a.size > 1; });
 }
 
 /// RuntimeError where a write into x's memory that is recorded, or that moves tangents, would leave some tensor with a
@@ -184,6 +184,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
 
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Tensor& y = *outputs[i];
+    node->note_hidden_axes(static_cast<std::uint32_t>(i), y);
     const bool input = is_input(inputs, y);
     const bool differentiable = is_differentiable_output(y);
     // Only where set: a tensor that other threads read too must not be written to.
@@ -204,11 +205,10 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
     // A fresh result that nobody else holds goes on the tape as it is.
     const bool fresh = !input && is_unplaced(y) && y->use_count() == 1;
     if (!differentiable) {
+      const bool marked = tracing && extras && contains(extras->non_differentiable, y);
       if (!fresh) y = make_alias(y);
-      if (tracing) [[unlikely]] {
-        const bool marked = extras && contains(extras->non_differentiable, *outputs[i]);
+      if (tracing) [[unlikely]]
         note_departure(node->name(), inputs, y, marked ? Leaving::Marked : Leaving::Mode);
-      }
       continue;
     }
     if (fresh) {

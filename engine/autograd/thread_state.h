@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/autograd/modes.h"
+#include "engine/autograd/vmap_rule.h"
 
 namespace lamella::autograd {
 
@@ -22,6 +23,8 @@ struct ThreadState {
   std::vector<std::shared_ptr<LiveLevel>> dual_levels;
   /// Calls of vmap that are under way, innermost last.
   std::vector<std::uint64_t> batch_levels;
+  /// What else is known of those that a function is being mapped by; a batched backward pass has none.
+  std::vector<BatchScope> batch_scopes;
   /// Pairs of functions that tensors are packed with when they are saved, innermost last; null where none is to be
   /// used.
   std::vector<std::shared_ptr<const SavedTensorHooks>> saved_tensor_hooks;

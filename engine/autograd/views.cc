@@ -1,5 +1,6 @@
 #include "engine/autograd/views.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "engine/autograd/duals.h"
@@ -44,6 +45,23 @@ class OverwriteNode final : public Node {
   ViewGeometry geometry_;
 };
 
+HiddenAxes hidden_in_first_only(const Tensor& a, const Tensor& b) {
+  HiddenAxes result;
+  if (!a->hidden) return result;
+  for (const HiddenAxis& axis : *a->hidden) {
+    const auto same = [&](const HiddenAxis& other) { return other.level == axis.level; };
+    if (!b->hidden || std::ranges::none_of(*b->hidden, same)) result.push_back(axis);
+  }
+  return result;
+}
+
+void put_in_front(const HiddenAxes& axes, Dims& shape, Dims& strides) {
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    shape.insert(shape.begin(), axes[i].size);
+    strides.insert(strides.begin(), axes[i].stride);
+  }
+}
+
 /// Serializes what is rare: threads that find the same view out of date.
 std::mutex& refresh_mutex() {
   static std::mutex mutex;
@@ -66,6 +84,11 @@ Ref<Node> put_on_tape(const Tensor& x, Edge edge) {
 ViewGeometry::ViewGeometry(const Tensor& base, const Tensor& view)
     : base_shape(base.shape()), base_strides(base.strides()), shape(view.shape()), strides(view.strides()) {
   offset = (view->data - base->data) / static_cast<std::int64_t>(item_size(base.dtype()));
+  if (!base->hidden && !view->hidden) return;
+  base_hides = hidden_in_first_only(base, view);
+  view_hides = hidden_in_first_only(view, base);
+  put_in_front(base_hides, base_shape, base_strides);
+  put_in_front(view_hides, shape, strides);
 }
 
 Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>::share(view->base)); }
@@ -88,7 +111,10 @@ void refresh_view(const Tensor& view) {
   const std::uint32_t history = view->storage->history.load(std::memory_order_acquire);
   const Tensor base = base_of(view);
   Edge edge = gradient_edge(base);
-  if (edge) edge = {Ref<Node>::adopt(new ViewNode(ViewGeometry(base, view), std::move(edge))), 0};
+  if (edge) {
+    edge = {Ref<Node>::adopt(new ViewNode(ViewGeometry(base, view), std::move(edge))), 0};
+    edge.node->note_hidden_axes(0, view);
+  }
   before = put_on_tape(view, std::move(edge));
   view->history.store(history, std::memory_order_release);
 }
@@ -103,6 +129,7 @@ void rebase_history(const Tensor& x, Edge edge) {
   Edge before = gradient_edge(base);
   if (before || edge) {
     edge = {Ref<Node>::adopt(new OverwriteNode(ViewGeometry(base, x), std::move(before), std::move(edge))), 0};
+    edge.node->note_hidden_axes(0, base);
   }
   put_on_tape(base, std::move(edge));
   x->storage->history.fetch_add(1, std::memory_order_acq_rel);

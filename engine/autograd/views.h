@@ -6,13 +6,17 @@
 
 namespace lamella::autograd {
 
-/// Where a view lies in its base: strides and offset in elements, the offset from the base's first element.
+/// Where a view lies in its base: strides and offset in elements, the offset from the base's first element. Axes that
+/// vmap hides in one of the two only lead its shape.
 struct ViewGeometry {
   Dims base_shape;
   Dims base_strides;
   Dims shape;
   Dims strides;
   std::int64_t offset = 0;
+  /// Hidden in the base and not in the view, and the other way round.
+  HiddenAxes base_hides;
+  HiddenAxes view_hides;
 
   ViewGeometry() = default;
   ViewGeometry(const Tensor& base, const Tensor& view);

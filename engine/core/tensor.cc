@@ -1,9 +1,11 @@
 #include "engine/core/tensor.h"
 
+#include <algorithm>
 #include <array>
 #include <new>
 
 #include "engine/autograd/meta.h"
+#include "engine/autograd/thread_state.h"
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
 #include "engine/core/small_blocks.h"
@@ -147,7 +149,25 @@ void register_current_stream(DeviceType type, CurrentStream function) {
 }
 
 std::string describe(const Tensor& x) {
-  return x.defined() ? str(x.dtype(), x.shape(), " on ", x.device()) : std::string("an undefined tensor");
+  if (!x.defined()) return "an undefined tensor";
+  std::string text = str(x.dtype(), x.shape(), " on ", x.device());
+  if (x->hidden) {
+    for (const HiddenAxis& axis : *x->hidden) text += str(", batched over ", axis.size);
+  }
+  return text;
+}
+
+void Tensor::refuse_batched(const char* what) const {
+  const HiddenAxis& axis = impl_->hidden->back();
+  const auto& live = autograd::thread_state().batch_levels;
+  if (std::ranges::find(live, axis.level) == live.end()) {
+    fail<RuntimeError>("[", what,
+                       "] this tensor was kept from a call of vmap that has ended, and holds a value for each of its ",
+                       axis.size, " examples: return it from the function that vmap maps instead");
+  }
+  fail<RuntimeError>("[", what, "] inside of vmap this tensor stands for each of ", axis.size,
+                     " examples, and has no single value to be read: compute with operators (where() in place of an "
+                     "if), or return it from the function that vmap maps");
 }
 
 void Tensor::wrong_data_type(DType asked) const {

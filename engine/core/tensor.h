@@ -133,11 +133,18 @@ class Tensor {
   bool is_contiguous() const noexcept { return impl_->contiguous; }
   std::uint32_t version() const noexcept { return impl_->storage ? impl_->storage->version() : 0; }
 
-  /// First element; null for meta tensors.
-  void* raw_data() const noexcept { return impl_->data; }
-  /// First element as T; TypeError where the dtype is another.
+  /// First element; null for meta tensors. RuntimeError for a tensor that vmap batched: it shows one example of
+  /// several.
+  void* raw_data() const {
+    if (impl_->hidden) [[unlikely]]
+      refuse_batched("raw_data");
+    return impl_->data;
+  }
+  /// First element as T; TypeError where the dtype is another, RuntimeError for a tensor that vmap batched.
   template <class T>
   T* data() const {
+    if (impl_->hidden) [[unlikely]]
+      refuse_batched("data");
     if (dtype_of<std::remove_const_t<T>> != dtype()) wrong_data_type(dtype_of<std::remove_const_t<T>>);
     return reinterpret_cast<T*>(impl_->data);
   }
@@ -163,6 +170,9 @@ class Tensor {
   Tensor detach() const;
 
   bool same(const Tensor& other) const noexcept { return impl_ == other.impl_; }
+
+  /// RuntimeError: `what` wants a single value, and this tensor holds one for each example of a call of vmap.
+  [[noreturn]] void refuse_batched(const char* what) const;
 
  private:
   [[noreturn]] void wrong_data_type(DType asked) const;

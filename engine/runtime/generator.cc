@@ -10,6 +10,7 @@
 #include "engine/core/error.h"
 #include "engine/runtime/device_query.h"
 #include "engine/runtime/philox.h"
+#include "engine/runtime/random_lease.h"
 #include "engine/runtime/random_replay.h"
 
 namespace lamella {
@@ -61,6 +62,32 @@ class Defaults {
     for (const Generator* generator : made_) states.push_back({generator->device(), generator->get_state()});
     states.push_back({kMeta, {.seed = seed_}});
     return states;
+  }
+
+  /// states(), whose next `blocks` counters are taken.
+  std::vector<DeviceRngState> lend(std::uint64_t blocks) {
+    const std::lock_guard lock(mutex_);
+    std::vector<DeviceRngState> states;
+    for (Generator* generator : made_) states.push_back({generator->device(), generator->reserve(blocks)});
+    states.push_back({kMeta, {.seed = seed_}});
+    return states;
+  }
+
+  /// Ends lend(): a generator goes to its entry in `now` if nobody used it since. Those that were first used meanwhile
+  /// are made.
+  void take_back(std::span<const DeviceRngState> lent, std::uint64_t blocks, std::span<const DeviceRngState> now) {
+    for (const auto& [device, state] : now) {
+      const auto before = std::ranges::find(lent, device, &DeviceRngState::device);
+      if (device.is_meta()) {
+        const std::lock_guard lock(mutex_);
+        if (seed_ == before->state.seed) seed_ = state.seed;
+        continue;
+      }
+      Generator& generator = of(device);
+      GeneratorState untouched = before != lent.end() ? before->state : GeneratorState{.seed = lent.back().state.seed};
+      if (before != lent.end()) untouched.offset += blocks;
+      if (generator.get_state() == untouched) generator.set_state(state);
+    }
   }
 
   /// All devices in `states` but meta have their generators.
@@ -207,5 +234,28 @@ RandomReplay::RandomReplay(const RandomState& start) : generators_(std::make_uni
 }
 
 RandomReplay::~RandomReplay() { replayed = generators_->before; }
+
+struct RandomLease::Generators {
+  /// More than a scope draws, and few enough for millions of leases.
+  static constexpr std::uint64_t kBlocks = std::uint64_t{1} << 40;
+
+  Defaults own;
+  std::vector<DeviceRngState> lent;
+};
+
+RandomLease::RandomLease() {
+  if (replayed) return;
+  generators_ = std::make_unique<Generators>();
+  generators_->lent = defaults().lend(Generators::kBlocks);
+  replayed = &generators_->own;
+  restore_rng_states(generators_->lent);  // all of these devices are there
+}
+
+RandomLease::~RandomLease() {
+  if (!generators_) return;
+  const std::vector<DeviceRngState> now = replayed->states();
+  replayed = nullptr;
+  defaults().take_back(generators_->lent, Generators::kBlocks, now);
+}
 
 }  // namespace lamella

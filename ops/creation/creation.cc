@@ -9,12 +9,22 @@
 #include "ops/movement/strided.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
 
 Tensor filled(DimsView shape, Scalar value, DType dtype, Device device, const char* op) {
   Tensor out = empty(shape, dtype, device);
+  write_value(out, value, op);
+  return out;
+}
+
+/// The same for a tensor like x, which is batched where x is: there is a value for each example to be written.
+Tensor filled_like(const Tensor& x, Scalar value, std::optional<DType> dtype, std::optional<Device> device,
+                   const char* op) {
+  check_defined(x, op);
+  Tensor out = empty_beside(x, x.shape(), dtype.value_or(x.dtype()), device.value_or(x.device()));
   write_value(out, value, op);
   return out;
 }
@@ -63,20 +73,17 @@ Tensor Empty::call(const Dims& shape, std::optional<DType> dtype, std::optional<
   return empty(shape, dtype.value_or(kDefaultFloat), device.value_or(kCPU));
 }
 Tensor ZerosLike::call(const Tensor& x, std::optional<DType> dtype, std::optional<Device> device) {
-  check_defined(x, info.name);
-  return filled(x.shape(), 0, dtype.value_or(x.dtype()), device.value_or(x.device()), info.name);
+  return filled_like(x, 0, dtype, device, info.name);
 }
 Tensor OnesLike::call(const Tensor& x, std::optional<DType> dtype, std::optional<Device> device) {
-  check_defined(x, info.name);
-  return filled(x.shape(), 1, dtype.value_or(x.dtype()), device.value_or(x.device()), info.name);
+  return filled_like(x, 1, dtype, device, info.name);
 }
 Tensor FullLike::call(const Tensor& x, Scalar fill_value, std::optional<DType> dtype, std::optional<Device> device) {
-  check_defined(x, info.name);
-  return filled(x.shape(), fill_value, dtype.value_or(x.dtype()), device.value_or(x.device()), info.name);
+  return filled_like(x, fill_value, dtype, device, info.name);
 }
 Tensor EmptyLike::call(const Tensor& x, std::optional<DType> dtype, std::optional<Device> device) {
   check_defined(x, info.name);
-  return empty(x.shape(), dtype.value_or(x.dtype()), device.value_or(x.device()));
+  return empty_beside(x, x.shape(), dtype.value_or(x.dtype()), device.value_or(x.device()));
 }
 
 Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::optional<DType> dtype,

@@ -7,6 +7,7 @@
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 // From a call with operands to a kernel, and the one layer that records all elementwise operators.
 
@@ -77,12 +78,12 @@ Tensor compute(const ElementwiseOp& op, std::span<const Tensor* const> operands)
   }
   Tensor out;
   if (alike) {
-    out = empty(operands[0]->shape(), dtype, device);
+    out = empty_beside(operands, operands[0]->shape(), dtype, device);
   } else {
     Dims shape = operands[0]->shape();
     for (std::size_t i = 1; i < operands.size(); ++i)
       shape = broadcast_shapes(shape, operands[i]->shape(), op.info->name);
-    out = empty(shape, dtype, device);
+    out = empty_beside(operands, shape, dtype, device);
   }
   launch_elementwise(op, -1, operands, out, first.dtype());
   return out;
@@ -149,8 +150,9 @@ struct Elementwise : Function<Elementwise> {
       if (op.reads[i] >> k & 1) read[count++] = &operands[k];
     }
     const Tensor& dy = operands[static_cast<std::size_t>(op.inputs) + 1];
-    Tensor grad = empty(dy.shape(), dy.dtype(), dy.device());
-    launch_elementwise(op, static_cast<int>(i), std::span(read.data(), count), grad, dy.dtype());
+    const std::span operands_read(read.data(), count);
+    Tensor grad = empty_beside(operands_read, dy.shape(), dy.dtype(), dy.device());
+    launch_elementwise(op, static_cast<int>(i), operands_read, grad, dy.dtype());
     return grad;
   }
 

@@ -7,6 +7,8 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
+#include "ops/movement/cast.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -91,11 +93,11 @@ LoopKernel cpu_kernel(const ElementwiseOp& op, int wrt, DType dtype) {
 StridedLoop make_strided_loop(std::span<const Tensor* const> operands, const Tensor& out) {
   StridedLoop loop;
   loop.elements = out.numel();
-  loop.out = static_cast<char*>(out.raw_data());
+  loop.out = out->data;
   bool flat = out.is_contiguous();
   for (const Tensor* x : operands) {
     if (x->device().is_cpu() && !out.device().is_cpu()) loop.on_host |= 1u << loop.operands;
-    loop.in[loop.operands++] = static_cast<const char*>(x->raw_data());
+    loop.in[loop.operands++] = (*x)->data;
     flat &= x->is_contiguous() && x->numel() == loop.elements;
   }
   if (flat) {
@@ -148,8 +150,30 @@ bool has_fused_backward(const ElementwiseOp& op, int wrt) {
   return op.reads[static_cast<std::size_t>(wrt)] != 1u << (op.inputs + 1);
 }
 
+namespace {
+
+/// The same on the physical tensors; see Note [Batched tensors].
+void launch_batched(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
+                    DType dtype) {
+  const HiddenAxes axes = hidden_axes(pointers(out));
+  std::array<Tensor, StridedLoop::kMaxOperands> shown;
+  std::array<const Tensor*, StridedLoop::kMaxOperands> list;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    check_room(out, *operands[k], op.info->name);
+    // A single value in host memory goes along with any device; one for each example does not.
+    const bool moves = is_batched(*operands[k]) && operands[k]->device() != out.device();
+    shown[k] = physical(moves ? to_device(*operands[k], out.device()) : *operands[k], axes, out.ndim());
+    list[k] = &shown[k];
+  }
+  launch_elementwise(op, wrt, std::span(list.data(), operands.size()), physical(out, axes), dtype);
+}
+
+}  // namespace
+
 void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
                         DType dtype) {
+  if (is_batched(out) || is_batched(operands)) [[unlikely]]
+    return launch_batched(op, wrt, operands, out, dtype);
   if (out.device().is_meta() || out.numel() == 0) return;
   const StridedLoop loop = make_strided_loop(operands, out);
   if (!out.device().is_cpu()) {

@@ -2,6 +2,7 @@
 
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/picks.h"
 #include "ops/index/region.h"
@@ -12,6 +13,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -212,6 +214,42 @@ bool is_view_of_target(const Tensor& x, const Tensor& target, const Tensor& valu
          target.shape() == value.shape() && target.strides() == value.strides();
 }
 
+/// The tensors among the items.
+SmallVector<const Tensor*, 4> tensors_of(const IndexItems& items) {
+  SmallVector<const Tensor*, 4> tensors;
+  for (const IndexItem& item : items) {
+    if (const auto* t = std::get_if<Tensor>(&item)) tensors.push_back(t);
+  }
+  return tensors;
+}
+
+/// Example `number` of x, off the tape: what it has at that place of `axes`.
+Tensor example_of(const Tensor& x, const HiddenAxes& axes, std::int64_t number) {
+  const Tensor all = physical(x, axes, 0, MissingAxis::Repeated);
+  std::int64_t offset = 0;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    offset += number % axes[i].size * all.strides()[i];
+    number /= axes[i].size;
+  }
+  return make_view(all, x.shape(), x.strides(), offset);
+}
+
+void write(const Tensor& x, const IndexItems& items, const Tensor& value);
+
+/// Picks differ from example to example: one after the other, as the last of several picks of an element counts.
+void write_examples(const Tensor& x, const IndexItems& items, const Tensor& value) {
+  for (const Tensor* index : tensors_of(items)) check_room(x, *index, "setitem");
+  const HiddenAxes axes = *x->hidden;
+  const std::int64_t count = count_elements(with_axes(axes, {}));
+  for (std::int64_t number = 0; number < count; ++number) {
+    IndexItems own = items;
+    for (IndexItem& item : own) {
+      if (const auto* t = std::get_if<Tensor>(&item)) item = example_of(*t, axes, number);
+    }
+    write(example_of(x, axes, number), own, example_of(value, axes, number));
+  }
+}
+
 /// x with x[items] = value, in place; value already has x's dtype and device.
 void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
   const autograd::NoGrad no_grad;
@@ -221,6 +259,8 @@ void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
     write_values(target, may_overlap(target, source) ? clone(source) : source, "setitem");
     return;
   }
+  if (is_batched(x)) [[unlikely]]
+    return write_examples(x, items, value);
   const Tensor source = broadcast_to(value, picked_shape(x, items));
   if (x.device().is_meta()) return;
   if (!x.device().is_cpu()) {
@@ -231,6 +271,19 @@ void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
     return;
   }
   write_picks(x, take_apart(x, items), may_overlap(x, source) ? clone(source) : source);
+}
+
+/// dy with 0 where the items pick, and with a value for each example where they pick something else for each.
+Tensor cleared(const Tensor& dy, const IndexItems& items) {
+  const auto tensors = tensors_of(items);
+  Tensor result = clone(dy);
+  if (is_batched(tensors)) {
+    const Tensor zero = empty_beside(tensors, Dims{}, dy.dtype(), dy.device());
+    write_value(zero, 0, "setitem");
+    result = add(result, zero);
+  }
+  set_index(result, items, 0);
+  return result;
 }
 
 /// The recorded form, an in-place layer like any other: what was overwritten gets no gradient.
@@ -249,8 +302,7 @@ struct SetItemFn : Function<SetItemFn> {
     TensorList grads(2);
     if (ctx.needs_input_grad(1)) grads[1] = index(dy, items);
     if (ctx.needs_input_grad(0)) {
-      grads[0] = clone(dy);
-      set_index(grads[0], items, 0);
+      grads[0] = cleared(dy, items);
     }
     return grads;
   }
@@ -281,6 +333,8 @@ void set_index(const Tensor& x, const IndexItems& items, const Operand& value) {
       is_view_of_target(x, basic_region(x.shape(), items).of(x), value.tensor())) {
     return;
   }
+  check_room(x, source, "setitem");
+  for (const Tensor* index : tensors_of(items)) check_room(x, *index, "setitem");
   if (autograd::records_in_place("setitem", x, source)) {
     SetItemFn::apply(x, source, std::make_shared<const Assignment>(Assignment{items}));
     return;

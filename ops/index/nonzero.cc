@@ -4,12 +4,18 @@
 #include "engine/autograd/modes.h"
 #include "ops/elementwise/compare.h"
 #include "ops/movement/cast.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 
 std::vector<Tensor> Nonzero::call(const Tensor& x) {
   if (x.ndim() == 0) fail<ValueError>("[nonzero] a 0-d tensor has no axes; use reshape(x, [1]) first");
   if (x.device().is_meta()) fail<RuntimeError>("[nonzero] the number of positions is not known on meta");
+  if (is_batched(x)) {
+    fail<RuntimeError>(
+        "[nonzero] under vmap the number of positions differs from example to example, and has no shape: use where() "
+        "in place of a bool index");
+  }
   const autograd::NoGrad no_grad;
   const Tensor mask = contiguous(to_device(x.dtype() == DType::Bool ? x : not_equal(x, 0), kCPU));
   const bool* data = mask.data<bool>();

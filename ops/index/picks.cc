@@ -5,6 +5,7 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -33,8 +34,27 @@ Tensor as_index(const Tensor& index, const char* op) {
   return cast(index, DType::Int64);
 }
 
+namespace {
+
+/// The picks of all examples at once; see Note [Batched tensors].
+Tensor pick_rows_of_examples(std::span<const Tensor> indices, const HiddenAxes& hidden, DimsView sizes, DimsView axes,
+                             const char* op, NegativeIndex negative) {
+  std::vector<Tensor> all;
+  for (const Tensor& index : indices) all.push_back(physical(index, hidden, 0, MissingAxis::Repeated));
+  const Tensor rows = pick_rows(all, sizes, axes, op, negative);
+  rows->shape = with_axes(hidden, Dims{indices[0].numel()});
+  rows->strides = contiguous_strides(rows->shape);
+  return hide_in_place(rows, hidden);
+}
+
+}  // namespace
+
 Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes, const char* op,
                  NegativeIndex negative) {
+  SmallVector<const Tensor*, 4> given;
+  for (const Tensor& index : indices) given.push_back(&index);
+  if (is_batched(given)) [[unlikely]]
+    return pick_rows_of_examples(indices, hidden_axes(given), sizes, axes, op, negative);
   const autograd::NoGrad no_grad;
   const Device device = indices[0].device();
   const Dims shape = indices[0].shape();

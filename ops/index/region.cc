@@ -3,6 +3,7 @@
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/strided.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -49,7 +50,8 @@ struct PlaceFn : Function<PlaceFn> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const Region* region, const Dims* shape) {
     ctx.state<Region>() = *region;
-    const Tensor result = zeros(*shape, x.dtype(), x.device());
+    const Tensor result = empty_beside(x, *shape, x.dtype(), x.device());
+    write_value(result, 0, "index");
     write_values(region->of(result), x, "index");
     return result;
   }

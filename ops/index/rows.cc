@@ -7,7 +7,10 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
 #include "ops/movement/cast.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -72,6 +75,77 @@ void scatter_cpu(const Tensor& x, const Tensor& rows, const Tensor& out) {
   });
 }
 
+Tensor gather(const Tensor& x, const Tensor& rows) {
+  const Tensor out = empty({rows.numel(), x.shape()[1]}, x.dtype(), x.device());
+  if (out.device().is_meta() || out.numel() == 0) return out;
+  const Tensor matrix = contiguous(x);
+  if (out.device().is_cpu()) {
+    gather_cpu(matrix, rows, out);
+  } else {
+    kernels_of(out.device(), "index")
+        .gather(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(), x.shape()[1],
+                out.raw_data());
+  }
+  return out;
+}
+
+Tensor scatter(const Tensor& x, const Tensor& rows, std::int64_t count) {
+  const Tensor out = zeros(Dims{count, x.shape()[1]}, x.dtype(), x.device());
+  if (out.device().is_meta() || x.numel() == 0) return out;
+  const Tensor matrix = contiguous(x);
+  if (out.device().is_cpu()) {
+    scatter_cpu(matrix, rows, out);
+  } else {
+    kernels_of(out.device(), "index")
+        .scatter(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(), x.shape()[1],
+                 out.raw_data(), count);
+  }
+  return out;
+}
+
+/// The examples' matrices one below the other, and the rows' numbers in that matrix; see Note [Batched tensors].
+class ExampleRows {
+ public:
+  ExampleRows(const Tensor& x, const Tensor& rows) : axes_(hidden_axes(pointers(x, rows))) {
+    for (const HiddenAxis& axis : axes_) examples_ *= axis.size;
+  }
+
+  std::int64_t count() const { return examples_; }
+  Tensor matrix(const Tensor& x) const {
+    return reshape(physical(x, axes_, 0, MissingAxis::Repeated), Dims{examples_ * x.shape()[0], x.shape()[1]});
+  }
+  /// Where each example has `height` rows of its own.
+  Tensor rows(const Tensor& rows, std::int64_t height) const {
+    const Tensor all = reshape(physical(rows, axes_, 0, MissingAxis::Repeated), Dims{examples_, rows.shape()[0]});
+    if (height == 0) return contiguous(reshape(all, Dims{-1}));
+    const Tensor first = arange(0, examples_, 1, DType::Int64, rows.device()) * height;
+    return reshape(all + reshape(first, Dims{examples_, 1}), Dims{examples_ * rows.shape()[0]});
+  }
+  /// `y`, new, with `height` rows for each example, with the examples hidden.
+  Tensor hidden(const Tensor& y, std::int64_t height) const {
+    y->shape = with_axes(axes_, Dims{height, y.shape()[1]});
+    y->strides = contiguous_strides(y->shape);
+    return hide_in_place(y, axes_);
+  }
+
+ private:
+  HiddenAxes axes_;
+  std::int64_t examples_ = 1;
+};
+
+Tensor gather_examples(const Tensor& x, const Tensor& rows) {
+  const ExampleRows examples(x, rows);
+  // Where all examples look at one matrix it is not repeated.
+  const bool own = is_batched(x);
+  return examples.hidden(gather(own ? examples.matrix(x) : x, examples.rows(rows, own ? x.shape()[0] : 0)),
+                         rows.shape()[0]);
+}
+
+Tensor scatter_examples(const Tensor& x, const Tensor& rows, std::int64_t count) {
+  const ExampleRows examples(x, rows);
+  return examples.hidden(scatter(examples.matrix(x), examples.rows(rows, count), examples.count() * count), count);
+}
+
 struct GatherFn : Function<GatherFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -80,23 +154,23 @@ struct GatherFn : Function<GatherFn> {
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& rows) {
     if (ctx.recording()) {
       ctx.save_for_backward(rows);
-      ctx.state<std::int64_t>() = x.shape()[0];
+      ctx.state<Source>() = {x.shape()[0], x->hidden ? *x->hidden : HiddenAxes()};
     }
-    const Tensor out = empty({rows.numel(), x.shape()[1]}, x.dtype(), x.device());
-    if (out.device().is_meta() || out.numel() == 0) return out;
-    const Tensor matrix = contiguous(x);
-    if (out.device().is_cpu()) {
-      gather_cpu(matrix, rows, out);
-    } else {
-      kernels_of(out.device(), "index")
-          .gather(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(), x.shape()[1],
-                  out.raw_data());
-    }
-    return out;
+    return is_batched(x) || is_batched(rows) ? gather_examples(x, rows) : gather(x, rows);
   }
   static TensorList backward(Context& ctx, const Tensor& dy) {
-    return {scatter_rows(dy, ctx.saved_tensors<1>()[0], ctx.state<std::int64_t>()), Tensor()};
+    const Source& source = ctx.state<Source>();
+    Tensor grads = dy;
+    Tensor rows = ctx.saved_tensors<1>()[0];
+    dead_axes_to_rows(grads, rows, &source.hidden);
+    return {scatter_rows(grads, rows, source.rows), Tensor()};
   }
+
+ private:
+  struct Source {
+    std::int64_t rows = 0;
+    HiddenAxes hidden;
+  };
 };
 
 struct ScatterFn : Function<ScatterFn> {
@@ -106,17 +180,7 @@ struct ScatterFn : Function<ScatterFn> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& rows, std::int64_t count) {
     if (ctx.recording()) ctx.save_for_backward(rows);
-    const Tensor out = zeros(Dims{count, x.shape()[1]}, x.dtype(), x.device());
-    if (out.device().is_meta() || x.numel() == 0) return out;
-    const Tensor matrix = contiguous(x);
-    if (out.device().is_cpu()) {
-      scatter_cpu(matrix, rows, out);
-    } else {
-      kernels_of(out.device(), "index")
-          .scatter(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(), x.shape()[1],
-                   out.raw_data(), count);
-    }
-    return out;
+    return is_batched(x) || is_batched(rows) ? scatter_examples(x, rows, count) : scatter(x, rows, count);
   }
   static TensorList backward(Context& ctx, const Tensor& dy) {
     return {gather_rows(dy, ctx.saved_tensors<1>()[0]), Tensor()};

@@ -8,9 +8,47 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
+
+Tensor product(const Tensor& a, const Tensor& b);
+
+/// The product of physical tensors; see Note [Batched tensors].
+Tensor batched_product(const Tensor& a, const Tensor& b) {
+  const HiddenAxes axes = hidden_axes(pointers(a, b));
+  if (b.ndim() == 2 && !is_batched(b)) {
+    // One product with the rows of all examples.
+    const Tensor rows = physical(a, axes);
+    Dims shape = rows.shape();
+    shape.back() = b.shape()[1];
+    const Tensor out = empty(shape, a.dtype(), a.device());
+    const std::int64_t count = count_elements(DimsView(shape).first(shape.size() - 1));
+    const Dims flat{count, shape.back()};
+    write_product(reshape(rows, {count, a.shape().back()}), b, Tensor(), make_view(out, flat, contiguous_strides(flat)),
+                  "matmul");
+    return hide_in_place(out, axes);
+  }
+  const std::size_t ndim = std::max(a.ndim(), b.ndim());
+  return hide_in_place(product(physical(a, axes, ndim), physical(b, axes, ndim)), axes);
+}
+
+Tensor product(const Tensor& a, const Tensor& b) {
+  if (is_batched(a) || is_batched(b)) [[unlikely]]
+    return batched_product(a, b);
+  Dims shape = a.shape();
+  if (a.ndim() > 2 || b.ndim() > 2) {
+    const auto leading = [](const Tensor& x) { return DimsView(x.shape().data(), x.ndim() - 2); };
+    shape = broadcast_shapes(leading(a), leading(b), "matmul");
+    shape.push_back(a.size(-2));
+    shape.push_back(0);
+  }
+  shape.back() = b.shape().back();
+  Tensor out = empty(shape, a.dtype(), a.device());
+  write_product(a, b, Tensor(), out, "matmul");
+  return out;
+}
 
 /// Both have at least two axes, one dtype, and fitting inner sizes.
 struct MatmulLayer : Function<MatmulLayer> {
@@ -19,16 +57,7 @@ struct MatmulLayer : Function<MatmulLayer> {
   static constexpr std::string_view name = "matmul";
 
   static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b) {
-    Dims shape = a.shape();
-    if (a.ndim() > 2 || b.ndim() > 2) {
-      const auto leading = [](const Tensor& x) { return DimsView(x.shape().data(), x.ndim() - 2); };
-      shape = broadcast_shapes(leading(a), leading(b), "matmul");
-      shape.push_back(a.size(-2));
-      shape.push_back(0);
-    }
-    shape.back() = b.shape().back();
-    Tensor out = empty(shape, a.dtype(), a.device());
-    write_product(a, b, Tensor(), out, "matmul");
+    Tensor out = product(a, b);
     if (ctx.recording()) ctx.save_for_backward(a, b);
     return out;
   }
@@ -37,7 +66,12 @@ struct MatmulLayer : Function<MatmulLayer> {
     const auto& edges = ctx.node()->edges();
     std::array<Tensor, 2> grads;
     if (autograd::is_needed(edges[0])) grads[0] = sum_to(apply(dy, matrix_transpose(b)), a.shape());
-    if (autograd::is_needed(edges[1])) grads[1] = sum_to(apply(matrix_transpose(a), dy), b.shape());
+    if (autograd::is_needed(edges[1])) {
+      Tensor rows = a;
+      Tensor row_grads = dy;
+      if (a.ndim() == 2 && b.ndim() == 2) dead_axes_to_rows(rows, row_grads, b->hidden.get());
+      grads[1] = sum_to(apply(matrix_transpose(rows), row_grads), b.shape());
+    }
     return grads;
   }
 };

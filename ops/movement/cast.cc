@@ -3,6 +3,7 @@
 #include "engine/autograd/function.h"
 #include "ops/movement/strided.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -15,7 +16,7 @@ struct CastLayer : Function<CastLayer> {
 
   static Tensor forward(Context& ctx, const Tensor& x, DType dtype) {
     if (ctx.recording()) ctx.input_metas.emplace_back(x);
-    Tensor out = empty(x.shape(), dtype, x.device());
+    Tensor out = empty_beside(x, x.shape(), dtype, x.device());
     write_values(out, x, "cast");
     return out;
   }
@@ -28,7 +29,7 @@ struct CloneLayer : Function<CloneLayer> {
   static constexpr std::string_view name = "clone";
 
   static Tensor forward(Context&, const Tensor& x) {
-    Tensor out = empty_like(x);
+    Tensor out = empty_beside(x, x.shape(), x.dtype(), x.device());
     write_values(out, x, "clone");
     return out;
   }
@@ -42,7 +43,7 @@ struct ToDeviceLayer : Function<ToDeviceLayer> {
 
   static Tensor forward(Context& ctx, const Tensor& x, Device device) {
     if (ctx.recording()) ctx.input_metas.emplace_back(x);
-    Tensor out = empty(x.shape(), x.dtype(), device);
+    Tensor out = empty_beside(x, x.shape(), x.dtype(), device);
     write_values(out, x, "to_device");
     return out;
   }

@@ -10,6 +10,7 @@
 #include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -38,6 +39,7 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
   if (tensor) {
     check_defined(*tensor, op);
     check_shape(x, tensor->shape(), op);
+    check_room(x, *tensor, op);
   }
   if (autograd::records_in_place(op, x, tensor ? *tensor : Tensor())) {
     // What the gradient reads must not be what is overwritten.
@@ -58,8 +60,11 @@ Tensor update(const Tensor& x, const Operand& other, const char* op) {
                       (tensor || x.dtype() != DType::Bool);
   if (direct) {
     Tensor y = tensor ? *tensor : number_tensor(other.number(), x.dtype());
-    if (tensor && !(y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides()) && may_overlap(x, y))
-      y = clone(y);
+    const auto same_places = [&] {
+      return y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides() && !is_batched(x) &&
+             !is_batched(y);
+    };
+    if (tensor && !same_places() && may_overlap(x, y)) y = clone(y);
     const Tensor* const operands[] = {&x, &y};
     launch_elementwise(elementwise_op<Op>(), -1, operands, x, x.dtype());
   } else {
@@ -115,6 +120,7 @@ Tensor CopyInPlace::call(const Tensor& x, const Operand& source) {
   check_defined(from, kOp);
   check_writable(x, kOp);
   check_shape(x, from.shape(), kOp);
+  check_room(x, from, kOp);
   if (from.same(x)) return x;
   if (autograd::records_in_place(kOp, x, from)) {
     Tensor result = broadcast_to(to_device(cast(from, x.dtype()), x.device()), x.shape());

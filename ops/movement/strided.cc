@@ -9,6 +9,7 @@
 #include "ops/cpu/loader.h"
 #include "ops/operand.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -51,9 +52,13 @@ Dims byte_strides(const Tensor& x) {
 std::pair<const char*, const char*> extent(const Tensor& x) {
   const char* low = x->data;
   const char* high = x->data;
-  for (std::size_t i = 0; i < x.ndim(); ++i) {
-    const std::int64_t reach = (x.shape()[i] - 1) * x.strides()[i] * static_cast<std::int64_t>(item_size(x.dtype()));
+  const auto reach_along = [&](std::int64_t size, std::int64_t stride) {
+    const std::int64_t reach = (size - 1) * stride * static_cast<std::int64_t>(item_size(x.dtype()));
     (reach < 0 ? low : high) += reach;
+  };
+  for (std::size_t i = 0; i < x.ndim(); ++i) reach_along(x.shape()[i], x.strides()[i]);
+  if (x->hidden) {
+    for (const HiddenAxis& axis : *x->hidden) reach_along(std::max<std::int64_t>(axis.size, 1), axis.stride);
   }
   return {low, high + item_size(x.dtype())};
 }
@@ -116,6 +121,11 @@ void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, D
 }
 
 void write_values(const Tensor& to, const Tensor& from, const char* op) {
+  if (is_batched(to) || is_batched(from)) [[unlikely]] {
+    check_room(to, from, op);
+    const HiddenAxes axes = hidden_axes(pointers(to));
+    return write_values(physical(to, axes), physical(from, axes, 0, MissingAxis::Repeated), op);
+  }
   if (to.device().is_meta() || to.numel() == 0) return;
   if (from.device().is_meta()) fail<RuntimeError>("[", op, "] a meta tensor has no data to copy to ", to.device());
   if (!to.device().is_cpu() || !from.device().is_cpu()) {
@@ -141,6 +151,8 @@ void write_values(const Tensor& to, const Tensor& from, const char* op) {
 }
 
 void write_value(const Tensor& to, Scalar value, const char* op) {
+  if (is_batched(to)) [[unlikely]]
+    return write_value(physical(to, *to->hidden), value, op);
   if (to.device().is_meta() || to.numel() == 0) return;
   const Tensor number = number_tensor(value, to.dtype());
   if (!to.device().is_cpu()) {
@@ -171,7 +183,7 @@ bool has_repeated_elements(const Tensor& x) {
   for (std::size_t i = 0; i < x.ndim(); ++i) {
     if (x.shape()[i] > 1 && x.strides()[i] == 0) return true;
   }
-  return false;
+  return is_batched(x) && has_repeated_elements(physical(x, *x->hidden));
 }
 
 }  // namespace lamella

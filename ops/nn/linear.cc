@@ -11,9 +11,40 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
+
+Tensor transposed(const Tensor& weight) {
+  return make_view(weight, DimsView{{weight.size(1), weight.size(0)}},
+                   DimsView{{weight.strides()[1], weight.strides()[0]}});
+}
+
+/// With the rows of all examples; see Note [Batched tensors].
+Tensor linear_of_examples(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+  if (is_batched(weight) || (bias && is_batched(*bias))) {
+    const Tensor y = matmul(x, transposed(weight));
+    return bias ? add(y, *bias) : y;
+  }
+  const HiddenAxes axes = *x->hidden;
+  const Tensor rows = physical(x, axes);
+  Dims shape = rows.shape();
+  shape.back() = weight.size(0);
+  const Tensor out = empty(shape, x.dtype(), x.device());
+  const Dims flat{count_elements(DimsView(shape).first(shape.size() - 1)), shape.back()};
+  write_product(reshape(rows, {flat[0], x.size(1)}), transposed(weight), bias.value_or(Tensor()),
+                make_view(out, flat, contiguous_strides(flat)), "linear");
+  return hide_in_place(out, axes);
+}
+
+Tensor rows_times_weight(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+  if (is_batched(x) || is_batched(weight) || (bias && is_batched(*bias))) [[unlikely]]
+    return linear_of_examples(x, weight, bias);
+  Tensor out = empty({x.size(0), weight.size(0)}, x.dtype(), x.device());
+  write_product(x, transposed(weight), bias.value_or(Tensor()), out, "linear");
+  return out;
+}
 
 /// Rows of x; the bias may be absent.
 struct LinearLayer : Function<LinearLayer> {
@@ -21,11 +52,7 @@ struct LinearLayer : Function<LinearLayer> {
   static constexpr std::string_view name = "linear";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
-    Tensor out = empty({x.size(0), weight.size(0)}, x.dtype(), x.device());
-    write_product(x,
-                  make_view(weight, DimsView{{weight.size(1), weight.size(0)}},
-                            DimsView{{weight.strides()[1], weight.strides()[0]}}),
-                  bias.value_or(Tensor()), out, "linear");
+    Tensor out = rows_times_weight(x, weight, bias);
     if (ctx.recording()) ctx.save_for_backward(x, weight);
     return out;
   }
@@ -34,7 +61,12 @@ struct LinearLayer : Function<LinearLayer> {
     const auto& edges = ctx.node()->edges();
     TensorList grads(edges.size());
     if (autograd::is_needed(edges[0])) grads[0] = matmul(dy, weight);
-    if (autograd::is_needed(edges[1])) grads[1] = matmul(matrix_transpose(dy), x);
+    if (autograd::is_needed(edges[1])) {
+      Tensor row_grads = dy;
+      Tensor rows = x;
+      dead_axes_to_rows(row_grads, rows, weight->hidden.get());
+      grads[1] = matmul(matrix_transpose(row_grads), rows);
+    }
     if (edges.size() > 2 && autograd::is_needed(edges[2])) grads[2] = sum(dy, 0);
     return grads;
   }

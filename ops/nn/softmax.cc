@@ -10,6 +10,7 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/permute.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -49,6 +50,8 @@ void with_kernels(DType dtype, const char* op, F&& f) {
 }
 
 Tensor run_forward(const Tensor& given, bool log, const char* op) {
+  if (is_batched(given)) [[unlikely]]
+    return hide_in_place(run_forward(physical(given, *given->hidden), log, op), *given->hidden);
   const Tensor x = contiguous(given);
   const Tensor y = empty_like(x);
   if (y.device().is_meta() || y.numel() == 0) return y;
@@ -67,7 +70,13 @@ Tensor run_forward(const Tensor& given, bool log, const char* op) {
   return y;
 }
 
-Tensor run_backward(const Tensor& y, const Tensor& given, bool log, const char* op) {
+Tensor run_backward(const Tensor& output, const Tensor& given, bool log, const char* op) {
+  if (is_batched(output) || is_batched(given)) [[unlikely]] {
+    const HiddenAxes axes = hidden_axes(pointers(output, given));
+    const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
+    return hide_in_place(run_backward(whole(output), whole(given), log, op), axes);
+  }
+  const Tensor y = contiguous(output);
   const Tensor dy = contiguous(given);
   const Tensor dx = empty_like(y);
   if (dx.device().is_meta() || dx.numel() == 0) return dx;

@@ -9,7 +9,9 @@
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
+#include "ops/random/examples.h"
 #include "ops/random/launch.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -36,7 +38,7 @@ void fill_cpu(T* out, std::int64_t count, const Fill& fill) {
 Generator& source(Generator* given, Device device) { return given ? *given : default_generator(device); }
 
 /// Fills a new tensor. Every element has its own part of the stream, whatever else is drawn at the same time.
-Tensor make(const Dims& shape, DType dtype, Device device, Fill fill, Generator* generator, const char* op) {
+Tensor fill_new(const Dims& shape, DType dtype, Device device, Fill fill, Generator* generator, const char* op) {
   check_generator(op, generator, device);
   const Tensor out = empty(shape, dtype, device);
   if (device.is_meta() || out.numel() == 0) return out;
@@ -58,6 +60,11 @@ Tensor make(const Dims& shape, DType dtype, Device device, Fill fill, Generator*
   return out;
 }
 
+Tensor make(const Dims& shape, DType dtype, Device device, const Fill& fill, Generator* generator, const char* op) {
+  const HiddenAxes axes = drawn_axes(op);
+  return hide_in_place(fill_new(with_axes(axes, shape), dtype, device, fill, generator, op), axes);
+}
+
 Tensor make_floats(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Fill fill,
                    Generator* generator, const char* op) {
   const DType wanted = dtype.value_or(DType::Float32);
@@ -65,6 +72,17 @@ Tensor make_floats(const Dims& shape, std::optional<DType> dtype, std::optional<
   if (!KernelDTypes.contains(wanted))
     return cast(make(shape, DType::Float32, device.value_or(kCPU), fill, generator, op), wanted);
   return make(shape, wanted, device.value_or(kCPU), fill, generator, op);
+}
+
+/// The integers from 0 to n - 1 in random order.
+void shuffle(std::int64_t* data, std::int64_t n, Generator& generator) {
+  const GeneratorState state = generator.reserve(static_cast<std::uint64_t>((n + 1) / 2));
+  for (std::int64_t i = 0; i < n; ++i) data[i] = i;
+  for (std::int64_t i = n - 1; i > 0; --i) {
+    const Philox::Block w = Philox::at(state.seed, state.offset + static_cast<std::uint64_t>(i / 2));
+    const std::size_t half = i % 2 == 0 ? 0 : 2;
+    std::swap(data[i], data[random::below(w[half], w[half + 1], static_cast<std::uint64_t>(i) + 1)]);
+  }
 }
 
 }  // namespace
@@ -121,17 +139,13 @@ Tensor RandPerm::call(std::int64_t n, std::optional<DType> dtype, std::optional<
   if (!is_integral(wanted)) fail<TypeError>("[randperm] dtype must be an integer dtype, got ", wanted);
   const Device target = device.value_or(kCPU);
   check_generator("randperm", generator, target);
-  const Tensor order = empty({n}, DType::Int64, target.is_meta() ? kMeta : kCPU);
-  if (!order.device().is_meta() && n > 0) {
-    auto* data = order.data<std::int64_t>();
-    const GeneratorState state = source(generator, target).reserve(static_cast<std::uint64_t>((n + 1) / 2));
-    for (std::int64_t i = 0; i < n; ++i) data[i] = i;
-    for (std::int64_t i = n - 1; i > 0; --i) {
-      const Philox::Block w = Philox::at(state.seed, state.offset + static_cast<std::uint64_t>(i / 2));
-      const std::size_t half = i % 2 == 0 ? 0 : 2;
-      std::swap(data[i], data[random::below(w[half], w[half + 1], static_cast<std::uint64_t>(i) + 1)]);
-    }
+  const HiddenAxes axes = drawn_axes("randperm");
+  Tensor order = empty(with_axes(axes, Dims{n}), DType::Int64, target.is_meta() ? kMeta : kCPU);
+  if (!order.device().is_meta()) {
+    auto* const data = order.data<std::int64_t>();
+    for (std::int64_t at = 0; at < order.numel(); at += n) shuffle(data + at, n, source(generator, target));
   }
+  order = hide_in_place(std::move(order), axes);
   return to_device(cast(order, wanted), target);
 }
 
@@ -140,7 +154,9 @@ Tensor Bernoulli::call(const Tensor& x, Generator* generator) {
   check_generator("bernoulli", generator, x.device());
   const autograd::NoGrad no_grad;
   if (x.device().is_cpu() && x.numel() > 0) {
-    const Tensor valid = contiguous(bitwise_and(x >= 0, x <= 1));
+    Tensor valid = bitwise_and(x >= 0, x <= 1);
+    if (is_batched(valid)) valid = physical(valid, *valid->hidden);
+    valid = contiguous(valid);
     const bool* data = valid.data<bool>();
     if (!std::all_of(data, data + valid.numel(), [](bool ok) { return ok; })) {
       fail<ValueError>("[bernoulli] probabilities must lie in [0, 1]");

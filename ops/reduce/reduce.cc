@@ -13,6 +13,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -246,6 +247,11 @@ Dims reduced_shape(const Tensor& x, const Dims& axes, bool keepdims) {
 }
 
 Tensor reduce(Reduction reduction, const Tensor& x, const Dims& axes, bool keepdims, const char* op) {
+  if (is_batched(x)) [[unlikely]] {
+    Dims shifted = axes;
+    for (std::int64_t& axis : shifted) axis += static_cast<std::int64_t>(x->hidden->size());
+    return hide_in_place(reduce(reduction, physical(x, *x->hidden), shifted, keepdims, op), *x->hidden);
+  }
   Tensor out = empty(reduced_shape(x, axes, keepdims), cpu::reduce_result(reduction, x.dtype()), x.device());
   const bool nothing =
       std::ranges::any_of(axes, [&](std::int64_t axis) { return x.shape()[static_cast<std::size_t>(axis)] == 0; });

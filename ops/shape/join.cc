@@ -8,6 +8,7 @@
 #include "ops/movement/strided.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -37,7 +38,9 @@ struct ConcatLayer : Function<ConcatLayer> {
     for (const Tensor& x : arrays) sizes.push_back(x.shape()[axis]);
     shape[axis] = 0;
     for (const std::int64_t size : sizes) shape[axis] += size;
-    Tensor out = empty(shape, arrays[0].dtype(), arrays[0].device());
+    SmallVector<const Tensor*, 4> inputs;
+    for (const Tensor& x : arrays) inputs.push_back(&x);
+    Tensor out = empty_beside(inputs, shape, arrays[0].dtype(), arrays[0].device());
     std::int64_t start = 0;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       write_values(part_of(out, axis, start, sizes[i]), arrays[i], "concat");

@@ -4,6 +4,8 @@
 #include "ops/creation/creation.h"
 #include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/hide.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -16,8 +18,8 @@ struct Laid {
   Tensor part;
 };
 
-/// Memory laid out like the base, filled with 0 where `zeroed`, and the view's part of it.
-Laid lay_out(const ViewGeometry& geometry, DType dtype, Device device, bool zeroed) {
+/// Memory for values like x's, laid out like the base, filled with 0 where `zeroed`, and the view's part of it.
+Laid lay_out(const ViewGeometry& geometry, const Tensor& x, bool zeroed) {
   std::int64_t low = 0;
   std::int64_t high = 0;
   for (std::size_t i = 0; i < geometry.base_shape.size(); ++i) {
@@ -26,7 +28,8 @@ Laid lay_out(const ViewGeometry& geometry, DType dtype, Device device, bool zero
   }
   if (count_elements(geometry.base_shape) == 0) low = high = 0;
   const Dims span{high - low + 1};
-  const Tensor memory = zeroed ? zeros(span, dtype, device) : empty(span, dtype, device);
+  const Tensor memory = empty_beside(x, span, x.dtype(), x.device());
+  if (zeroed) write_value(memory, 0, "view");
   return {make_view(memory, geometry.base_shape, geometry.base_strides, -low),
           make_view(memory, geometry.shape, geometry.strides, geometry.offset - low)};
 }
@@ -48,11 +51,11 @@ struct TakeFn : Function<TakeFn> {
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
     if (ctx.recording()) ctx.state<ViewGeometry>() = geometry;
     if (x.strides() == geometry.base_strides) return make_view(x, geometry.shape, geometry.strides, geometry.offset);
-    const Laid laid = lay_out(geometry, x.dtype(), x.device(), false);
+    const Laid laid = lay_out(geometry, x, false);
     write_values(laid.whole, x, "take_view");
     return laid.part;
   }
-  static Tensor backward(Context& ctx, const Tensor& dy) { return place_view(dy, ctx.state<ViewGeometry>()); }
+  static Tensor backward(Context& ctx, const Tensor& dy);
 };
 
 struct PlaceFn : Function<PlaceFn> {
@@ -62,12 +65,12 @@ struct PlaceFn : Function<PlaceFn> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
     if (ctx.recording()) ctx.state<ViewGeometry>() = geometry;
-    const Laid laid = lay_out(geometry, x.dtype(), x.device(), true);
+    const Laid laid = lay_out(geometry, x, true);
     const Dims distinct = distinct_shape(geometry);
     write_values(make_view(laid.part, distinct, geometry.strides), sum_to(x, distinct), "place_view");
     return laid.whole;
   }
-  static Tensor backward(Context& ctx, const Tensor& dy) { return take_view(dy, ctx.state<ViewGeometry>()); }
+  static Tensor backward(Context& ctx, const Tensor& dy) { return TakeFn::apply(dy, ctx.state<ViewGeometry>()); }
 };
 
 struct ClearFn : Function<ClearFn> {
@@ -77,18 +80,37 @@ struct ClearFn : Function<ClearFn> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
     if (ctx.recording()) ctx.state<ViewGeometry>() = geometry;
-    const Laid laid = lay_out(geometry, x.dtype(), x.device(), false);
+    const Laid laid = lay_out(geometry, x, false);
     write_values(laid.whole, x, "clear_view");
     write_value(make_view(laid.part, distinct_shape(geometry), geometry.strides), 0, "clear_view");
     return laid.whole;
   }
-  static Tensor backward(Context& ctx, const Tensor& dy) { return clear_view(dy, ctx.state<ViewGeometry>()); }
+  static Tensor backward(Context& ctx, const Tensor& dy) { return apply(dy, ctx.state<ViewGeometry>()); }
 };
+
+Tensor TakeFn::backward(Context& ctx, const Tensor& dy) { return PlaceFn::apply(dy, ctx.state<ViewGeometry>()); }
+
+/// x with the axes in front, as the geometry has them.
+Tensor with_shown(Tensor x, const HiddenAxes& axes) {
+  for (std::size_t i = axes.size(); i-- > 0;) x = show_axis(x, axes[i].level, axes[i].size);
+  return x;
+}
+
+Tensor with_hidden(Tensor x, const HiddenAxes& axes) {
+  for (const HiddenAxis& axis : axes) x = hide_axis(x, axis.level);
+  return x;
+}
 
 }  // namespace
 
-Tensor take_view(const Tensor& x, const ViewGeometry& geometry) { return TakeFn::apply(x, geometry); }
-Tensor place_view(const Tensor& x, const ViewGeometry& geometry) { return PlaceFn::apply(x, geometry); }
-Tensor clear_view(const Tensor& x, const ViewGeometry& geometry) { return ClearFn::apply(x, geometry); }
+Tensor take_view(const Tensor& x, const ViewGeometry& geometry) {
+  return with_hidden(TakeFn::apply(with_shown(x, geometry.base_hides), geometry), geometry.view_hides);
+}
+Tensor place_view(const Tensor& x, const ViewGeometry& geometry) {
+  return with_hidden(PlaceFn::apply(with_shown(x, geometry.view_hides), geometry), geometry.base_hides);
+}
+Tensor clear_view(const Tensor& x, const ViewGeometry& geometry) {
+  return with_hidden(ClearFn::apply(with_shown(x, geometry.base_hides), geometry), geometry.base_hides);
+}
 
 }  // namespace lamella

@@ -4,6 +4,7 @@
 #include "ops/movement/strided.h"
 #include "ops/shape/view.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -42,7 +43,7 @@ struct ReshapeLayer : Function<ReshapeLayer> {
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& shape) {
     if (ctx.recording()) ctx.input_metas.emplace_back(x);
     if (const auto strides = strides_for_shape(x, shape)) return make_view(x, shape, *strides);
-    Tensor out = empty(shape, x.dtype(), x.device());
+    Tensor out = empty_beside(x, shape, x.dtype(), x.device());
     write_values(make_view(out, x.shape(), contiguous_strides(x.shape())), x, "reshape");
     return out;
   }

@@ -10,7 +10,9 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/hide.h"
 #include "ops/shape/part.h"
+#include "ops/support/hidden.h"
 
 // What the engine itself computes in a backward pass is handed to it when the library loads.
 
@@ -19,6 +21,7 @@ namespace {
 
 /// The usual case goes straight to the kernel: a backward pass adds gradients at every fork of the graph.
 void add_in_place(const Tensor& a, const Tensor& b) {
+  check_room(a, b, "backward");
   if (a.dtype() != b.dtype() || a.shape() != b.shape() || a.device() != b.device() || a->storage == b->storage) {
     const autograd::NoGrad no_grad;
     add_(a, b);
@@ -59,6 +62,9 @@ autograd::NonFinite count_nonfinite(const Tensor& x) {
       .take_view = take_view,
       .place_view = place_view,
       .clear_view = clear_view,
+      .hide_axis = hide_axis,
+      .show_axis = show_axis,
+      .sum_hidden = sum_hidden,
       .count_nonfinite = count_nonfinite,
   };
   return true;

@@ -8,12 +8,12 @@
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/transforms/checked_function.h"
-#include "ops/transforms/extension_points.h"
 #include "ops/transforms/own_inputs.h"
+#include "ops/transforms/strategies.h"
 
 // Jacobians and gradient checks by forward mode.
 
-namespace lamella::autograd::extension_points {
+namespace lamella::autograd::detail {
 namespace {
 
 /// The tangents of func's outputs where input i alone has one; undefined for outputs that do not depend on it.
@@ -136,4 +136,4 @@ GradcheckResult check_forward_derivatives(const TensorFunction& func, std::span<
   return {};
 }
 
-}  // namespace lamella::autograd::extension_points
+}  // namespace lamella::autograd::detail

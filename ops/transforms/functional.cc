@@ -9,8 +9,8 @@
 #include "ops/movement/in_place.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
-#include "ops/transforms/extension_points.h"
 #include "ops/transforms/own_inputs.h"
+#include "ops/transforms/strategies.h"
 
 namespace lamella::autograd {
 namespace {
@@ -80,7 +80,7 @@ std::vector<Tensor> stacked_rows(const Tensor& y, std::size_t o, std::span<const
     return columns;
   }
   if (options.vectorize && wants_gradient(y)) {
-    columns = extension_points::batched_rows(y, inputs, create_graph);
+    columns = detail::batched_rows(y, inputs, create_graph);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (columns[i].defined()) continue;
       if (options.strict) fail<RuntimeError>("[jacobian] strict=True: ", what(i), " (by recorded operations)");
@@ -201,7 +201,7 @@ std::vector<std::vector<Tensor>> jacobian(const TensorFunction& func, std::span<
                                           const JacobianOptions& options) {
   if (inputs.empty()) fail<ValueError>("[jacobian] needs at least one input");
   if (options.strategy == JacobianStrategy::Forward) {
-    return extension_points::forward_jacobian(func, inputs, options);
+    return detail::forward_jacobian(func, inputs, options);
   }
   if (options.vectorize && options.strict) {
     fail<ValueError>("[jacobian] strict=True cannot be combined with vectorize=True: a batch has no graph of its own");

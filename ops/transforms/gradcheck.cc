@@ -10,8 +10,8 @@
 #include "ops/movement/cast.h"
 #include "ops/transforms/checked_function.h"
 #include "ops/transforms/diagnosis.h"
-#include "ops/transforms/extension_points.h"
 #include "ops/transforms/own_inputs.h"
+#include "ops/transforms/strategies.h"
 
 namespace lamella::autograd {
 namespace {
@@ -265,8 +265,8 @@ GradcheckOptions second_order_names(const GradcheckOptions& options, std::size_t
 
 GradcheckResult gradcheck(const TensorFunction& func, std::span<const Tensor> inputs, const GradcheckOptions& options) {
   GradcheckResult result = Check(func, inputs, options).run();
-  if (result && options.check_batched_grad) result = extension_points::check_batched_gradients(func, inputs, options);
-  if (result && options.check_forward_ad) result = extension_points::check_forward_derivatives(func, inputs, options);
+  if (result && options.check_batched_grad) result = detail::check_batched_gradients(func, inputs, options);
+  if (result && options.check_forward_ad) result = detail::check_forward_derivatives(func, inputs, options);
   return result;
 }
 

@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "engine/autograd/backward.h"
+#include "engine/autograd/context.h"
+#include "engine/autograd/meta.h"
+#include "engine/runtime/random_lease.h"
 #include "engine/runtime/random_replay.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
@@ -93,14 +96,20 @@ PyObject* checkpoint(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
   });
 }
 
-PyObject* random_state(PyObject*, PyObject*) {
-  return guarded([]() -> PyObject* {
+PyObject* call_with_random_lease(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("call_with_random_lease", "function, args, /");
+    PyObject* values[2];
+    signature.bind(args, count, keywords, values);
+    if (!PyTuple_Check(values[1])) Argument{signature, 1}.wrong_type("a tuple", values[1]);
+    const RandomLease lease;
     auto state = std::make_unique<RandomState>(RandomState::now());
-    PyObject* capsule = checked(PyCapsule_New(state.get(), kStateCapsule, [](PyObject* self) {
+    const PyRef capsule = PyRef::adopt(checked(PyCapsule_New(state.get(), kStateCapsule, [](PyObject* self) {
       delete static_cast<RandomState*>(PyCapsule_GetPointer(self, kStateCapsule));
-    }));
+    })));
     state.release();
-    return capsule;
+    const PyRef result = PyRef::adopt(checked(PyObject_CallObject(values[0], values[1])));
+    return checked(PyTuple_Pack(2, capsule.get(), result.get()));
   });
 }
 
@@ -122,8 +131,9 @@ PyMethodDef functions[] = {
     {"_checkpoint", as_c_function(checkpoint), METH_FASTCALL | METH_KEYWORDS,
      "_checkpoint(function, args, kwargs, tensors, recompute, preserve_rng_state, check, early_stop, policy, /)\n--\n\n"
      "Calls function(*args, **kwargs) so that backward calls recompute(*tensors) instead of finding saved tensors."},
-    {"_random_state", random_state, METH_NOARGS,
-     "_random_state()\n--\n\nWhere all random numbers of this thread stand."},
+    {"_call_with_random_lease", as_c_function(call_with_random_lease), METH_FASTCALL | METH_KEYWORDS,
+     "_call_with_random_lease(function, args, /)\n--\n\n"
+     "Where random numbers stand, and function(*args), which draws from there whatever others draw meanwhile."},
     {"_call_with_random_state", as_c_function(call_with_random_state), METH_FASTCALL | METH_KEYWORDS,
      "_call_with_random_state(state, function, args, /)\n--\n\n"
      "Calls function(*args) with the random numbers that come after state; those of others are not touched."},

@@ -98,6 +98,7 @@ struct Export {
 
 template <class M>
 M* export_tensor(const Tensor& x) {
+  if (x->hidden) x.refuse_batched("__dlpack__");
   auto* made = new Export<M>;
   made->tensor = x;
   made->shape = x.shape();

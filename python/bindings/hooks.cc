@@ -171,10 +171,10 @@ PyMethodDef functions[] = {
      "for one that is given twice."},
     {"queue_callback", queue_callback, METH_O,
      "queue_callback(fn, /)\n--\n\n"
-     "Has fn() called at the end of the backward pass that runs now on this thread, after all of its nodes and hooks. "
-     "A "
-     "pass that fails\n"
-     "drops what it has queued; a pass within another has a queue of its own. RuntimeError outside of a pass."},
+     "Has fn() called at the end of the backward pass that runs now on this thread, after all of its nodes and hooks, "
+     "in the modes that the\n"
+     "pass was called in. A pass that fails drops what it has queued; a pass within another has a queue of its own. "
+     "RuntimeError outside of a pass."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -103,12 +103,14 @@ PyObject* tracing_state(PyObject*, PyObject*) {
 
 PyObject* set_tracing_state(PyObject*, PyObject* argument) {
   return guarded([&]() -> PyObject* {
+    if (!PyTuple_Check(argument)) fail<TypeError>("[_set_tracing_state] expected a tuple, got ", type_name(argument));
     int tracing = 0;
     int before = 0;
     PyObject* checks = nullptr;
     if (!PyArg_ParseTuple(argument, "ppO:_set_tracing_state", &tracing, &before, &checks)) throw_python_error();
     autograd::TracingState state{tracing != 0, nullptr};
     if (checks != Py_None) {
+      if (!PyTuple_Check(checks)) fail<TypeError>("[_set_tracing_state] expected a tuple of checks");
       int nan = 0;
       int inf = 0;
       int forward = 0;

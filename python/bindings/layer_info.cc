@@ -22,6 +22,7 @@ struct Names {
   PyObject* backward = checked(PyUnicode_InternFromString("backward"));
   PyObject* setup_context = checked(PyUnicode_InternFromString("setup_context"));
   PyObject* jvp = checked(PyUnicode_InternFromString("jvp"));
+  PyObject* vmap = checked(PyUnicode_InternFromString("vmap"));
   PyObject* dialect = checked(PyUnicode_InternFromString("_dialect"));
   PyObject* once = checked(PyUnicode_InternFromString("_once_differentiable"));
 };
@@ -102,6 +103,8 @@ void look_up(LayerInfo& info, PyTypeObject* layer) {
   info.backward = backward.get();
   info.setup_context = setup_context.get();
   info.jvp = jvp.get();
+  const PyRef vmap = find_function(layer, names().vmap, kept);
+  info.vmap = vmap.get();
   if (backward) {
     const PyRef once = PyRef::adopt(PyObject_GetAttr(backward.get(), names().once));
     if (!once) PyErr_Clear();
@@ -123,8 +126,8 @@ void look_up(LayerInfo& info, PyTypeObject* layer) {
   if (!kept) {
     // Bound anew at each look-up: nobody but this call holds it, so it is kept by the class's entry until the next
     // look-up.
-    static auto* last = new std::array<PyRef, 4>;
-    *last = {forward, backward, setup_context, jvp};
+    static auto* last = new std::array<PyRef, 5>;
+    *last = {forward, backward, setup_context, jvp, vmap};
   }
 #endif
   info.version = kept ? layer->tp_version_tag : 0;

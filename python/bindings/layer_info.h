@@ -20,6 +20,7 @@ struct LayerInfo {
   PyObject* backward = nullptr;       ///< null where the class defines none
   PyObject* setup_context = nullptr;  ///< null where the class defines none
   PyObject* jvp = nullptr;            ///< null where the class defines none
+  PyObject* vmap = nullptr;           ///< null where the class defines none
   PyObject* code = nullptr;           ///< of forward, when its parameters were read
   bool once_differentiable = false;
   bool paddle = false;

@@ -14,6 +14,7 @@
 #include "python/bindings/layer_outputs.h"
 #include "python/bindings/method.h"
 #include "python/bindings/tensor_type.h"
+#include "python/bindings/vmap.h"
 
 namespace lamella::python {
 namespace {
@@ -102,12 +103,14 @@ struct Layer {
   PyTypeObject* type;
   PyRef forward;
   PyRef setup_context;
+  PyRef vmap;
   const autograd::Dialect& dialect;
 
   Layer(PyTypeObject* type, const LayerInfo& info)
       : type(type),
         forward(PyRef::share(info.forward)),
         setup_context(PyRef::share(info.setup_context)),
+        vmap(PyRef::share(info.vmap)),
         dialect(*info.dialect) {}
 };
 
@@ -195,6 +198,19 @@ PyObject* apply_unrecorded(const Layer& layer, const Call& call, const Inputs& i
   return outputs.finish().release();
 }
 
+/// Under vmap, of a layer with a rule of its own for it.
+PyObject* apply_rule(const Layer& layer, const Call& call, const Inputs& inputs, const autograd::VmapRule& rule) {
+  const PyRef positional = PyRef::adopt(checked(PyTuple_New(call.count)));
+  for (Py_ssize_t i = 0; i < call.count; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(call.args[i]));
+  const PyRef named = PyRef::adopt(checked(PyDict_New()));
+  const PyRef names = inputs.sorted_keywords(call);
+  for (std::size_t i = 0; i < call.named(); ++i) {
+    checked(PyDict_SetItem(named.get(), PyTuple_GET_ITEM(names.get(), static_cast<Py_ssize_t>(i)),
+                           inputs.argument(call, static_cast<std::size_t>(call.count) + i)));
+  }
+  return call_vmap_rule(reinterpret_cast<PyObject*>(layer.type), layer.vmap.get(), rule, positional.get(), named.get());
+}
+
 PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     auto* type = reinterpret_cast<PyTypeObject*>(self);
@@ -202,6 +218,9 @@ PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
     const LayerInfo& info = layer_info(type);
     const Layer layer(type, info);
     Inputs inputs(call, info);
+    if (layer.vmap) [[unlikely]] {
+      if (const auto rule = autograd::VmapRule::of(inputs.tensors)) return apply_rule(layer, call, inputs, *rule);
+    }
     const auto compute = [&] {
       if (autograd::duals_active()) [[unlikely]] {
         if (autograd::DualCall duals(inputs.tensors); duals) return apply_recorded(layer, call, inputs, &duals);

@@ -22,6 +22,7 @@
 #include "python/bindings/saved_hooks.h"
 #include "python/bindings/tensor_type.h"
 #include "python/bindings/transforms.h"
+#include "python/bindings/vmap.h"
 
 namespace lamella::python {
 namespace {
@@ -59,6 +60,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, forward_ad_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));
+  checked(PyModule_AddFunctions(module, vmap_functions()));
   static PyMethodDef listing[] = {
       {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},
       {nullptr, nullptr, 0, nullptr},

@@ -180,6 +180,7 @@ PyRef numpy_function(const char* name) {
 }
 
 void leave_tape(const Tensor& x, const char* op) {
+  if (x->hidden) x.refuse_batched(op);
   if (autograd::is_grad_enabled() && x.requires_grad()) {
     fail<RuntimeError>("[", op, "] the tensor wants a gradient, which would be lost here: call x.detach().", op,
                        "() instead");
@@ -296,12 +297,17 @@ Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
 }
 
 PyObject* tensor_item(const Tensor& x, const char* op) {
+  if (x->hidden) x.refuse_batched(op);
   if (x.numel() != 1) fail<ValueError>("[", op, "] expected a tensor with one element, this one is ", describe(x));
+  // A condition decides what is computed, and is no part of it.
+  if (autograd::is_tracing() && std::string_view(op) != "bool") [[unlikely]]
+    autograd::note_escape_to_host(x);
   const Tensor readable = on_cpu(x, op);
   return checked(element_object(x.dtype(), static_cast<const char*>(readable.raw_data())));
 }
 
 PyObject* tensor_to_list(const Tensor& x) {
+  if (x->hidden) x.refuse_batched("tolist");
   note_escape(x);
   const Tensor readable = on_cpu(x, "tolist");
   return nested_list(readable, 0, static_cast<const char*>(readable.raw_data()));

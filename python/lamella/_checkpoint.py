@@ -201,12 +201,15 @@ class _Reentrant(PyLayer):
     ) -> Any:
         ctx.function = function
         ctx.spec = spec
-        ctx.random = _C._random_state() if preserve_rng_state else None
+        ctx.random = None
         ctx.wants = [x.requires_grad for x in tensors]
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
         args, kwargs = rebuild(spec, tensors)
-        return function(*args, **kwargs)
+        if not preserve_rng_state:
+            return function(*args, **kwargs)
+        ctx.random, result = _C._call_with_random_lease(_call, (function, args, kwargs))
+        return result
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

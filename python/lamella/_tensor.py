@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._C import Tensor, asarray, no_grad
+from ._C import Tensor, _hidden_axes, asarray, no_grad
 
 _SUMMARIZED_FROM = 1000  # elements; larger tensors are printed with their edges only
 
@@ -24,7 +24,9 @@ def _repr(self: Tensor) -> str:
     with no_grad():
         device = str(self.device)
         parts = []
-        if device == "meta":
+        hidden = _hidden_axes(self)
+        parts += [f"<one of {size} examples of vmap>" for _, size in hidden]
+        if device == "meta" or hidden:
             parts.append(f"shape={list(self.shape)}")
         else:
             parts.append(_text(self))

@@ -18,3 +18,4 @@
 #include "ops/index/index.h"
 #include "ops/transforms/functional.h"
 #include "ops/transforms/gradcheck.h"
+#include "ops/transforms/vmap.h"

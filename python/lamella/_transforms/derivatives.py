@@ -104,11 +104,12 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 def _released(aux: Any, own: tuple[Tensor, ...], recording: bool) -> Any:
     """``aux`` with its tensors off the tape, but for those that depend on something else that wants a gradient."""
     leaves, structure = flatten(aux)
-
-    def is_ours(leaf: Any) -> bool:
-        return isinstance(leaf, Tensor) and not (recording and _C._depends_on_others([leaf], own))
-
-    return structure.build(_C._off_tape(leaf) if is_ours(leaf) else leaf for leaf in leaves)
+    return structure.build(
+        _C._off_tape(leaf)
+        if isinstance(leaf, Tensor) and not (recording and _C._depends_on_others([leaf], own))
+        else leaf
+        for leaf in leaves
+    )
 
 
 def jacobian(

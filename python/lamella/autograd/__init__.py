@@ -53,6 +53,7 @@ from .._transforms import (
     vhp,
     vjp,
 )
+from .._vmap import VmapInfo, vmap
 from . import forward_ad
 from ._forward_mode import jacfwd, jvp, linearize
 
@@ -69,6 +70,7 @@ __all__ = [
     "NodeCount",
     "PyLayer",
     "PyLayerContext",
+    "VmapInfo",
     "backward",
     "check_layer",
     "checkpoint",
@@ -109,6 +111,7 @@ __all__ = [
     "trace",
     "vhp",
     "vjp",
+    "vmap",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

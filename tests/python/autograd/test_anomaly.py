@@ -121,10 +121,10 @@ def test_an_error_of_the_library_gets_the_place_too(at):
         def backward(ctx, dy):
             return lm.ones([5])
 
-    x = leaf(1.0)
+    x = leaf(1.0, 2.0)
     with detect_anomaly():
         y = WrongShape.apply(x)  # call
-        error = raised(ValueError, y.backward)
+        error = raised(ValueError, y.sum().backward)
     assert own_frames(str(error))[-2:] == [
         "raised in the backward of `WrongShape`, which was",
         f"  called at {at('call')}, in test_an_error_of_the_library_gets_the_place_too",

@@ -622,35 +622,55 @@ def test_a_function_that_keeps_its_own_result(function, run_backward):
     assert lm.memory.memory_allocated() == before
 
 
-def test_stress_of_random_programs():
-    rng = random.Random(5)
+def random_program(seed):
+    """A function of two tensors that does the same on each call."""
 
-    def program(seed):
-        def function(a, b):
-            r = random.Random(seed)
-            values = [a, b]
-            for _ in range(6):
-                u, v = r.choice(values), r.choice(values)
-                kind = r.randrange(5)
-                if kind == 0:
-                    values.append((u * v).tanh())
-                elif kind == 1:
-                    values.append(u - v.exp() * 0.1)
-                elif kind == 2:
-                    values.append(Cube.apply(u * 0.3))
-                elif kind == 3:
-                    values.append(lm.dropout(u, 0.3) + v)
-                else:
-                    values.append(checkpoint(lambda s, t: (s * t).tanh() * s, u, v))
-            return values[-1] + values[-2]
+    def function(a, b):
+        r = random.Random(seed)
+        values = [a, b]
+        for _ in range(7):
+            u, v = r.choice(values), r.choice(values)
+            kind = r.randrange(7)
+            if kind == 0:
+                values.append((u * v).tanh())
+            elif kind == 1:
+                values.append(u - v.exp() * 0.1)
+            elif kind == 2:
+                values.append(Cube.apply(u * 0.3))
+            elif kind == 3:
+                values.append(lm.dropout(u, 0.3) + v)
+            elif kind == 4:
+                values.append(checkpoint(lambda s, t: (s * t).tanh() * s, u, v))
+            elif kind == 5:
+                parts = lm.split(u * 1, 2)
+                values.append(lm.concat([parts[1] * v[0], parts[0]]))
+            else:
+                w = u + v
+                w.reshape(2, 1)[0] *= 2
+                values.append(w)
+        return values[-1] + values[-2]
 
-        return function
+    return function
 
-    for _ in range(30):
-        seed = rng.randrange(10**6)
-        function = program(seed)
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"early_stop": False},
+        {"policy": {"tanh", "Cube", "split"}},
+        {"policy": {"multiply", "exp", "concat", "add"}},
+        {"policy": lambda *_: True},
+    ],
+    ids=["default", "to the end", "some kept", "others kept", "all kept"],
+)
+def test_random_programs(options):
+    gc.collect()
+    before = lm.memory.memory_allocated()
+    for seed in range(40):
+        function = random_program(seed)
         grads = []
-        for call in (function, lambda a, b, f=function: checkpoint(f, a, b)):
+        for call in (function, lambda a, b, f=function: checkpoint(f, a, b, **options)):
             lm.seed(seed)
             a, b = leaf(0.3, -0.7), leaf(0.9, 0.2)
             y = call(a, b).sum()
@@ -658,5 +678,8 @@ def test_stress_of_random_programs():
             first = [g.tolist() if g is not None else None for g in (da, db)]
             s = sum((g * g).sum() for g in (da, db) if g is not None)
             second = [g.tolist() if g is not None else None for g in lm.grad(s, [a, b], allow_unused=True)]
-            grads.append((first, second))
+            grads.append((first, second, lm.rand(3).tolist()))
         assert grads[0] == grads[1], seed
+    del function, call, a, b, y, da, db, s
+    gc.collect()
+    assert lm.memory.memory_allocated() == before

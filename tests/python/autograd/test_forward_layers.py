@@ -428,16 +428,17 @@ def test_no_leaks(layer: Any) -> None:
     class Payload:
         pass
 
-    held: list[weakref.ref[Payload]] = []
+    held: list[Any] = []
 
     class Holder(layer):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
-            ctx.payload = Payload()
-            held.append(weakref.ref(ctx.payload))
+            ctx.payload = held.pop()
             return layer.forward(ctx, x)
 
     for grad in (True, False):
+        held.append(Payload())
+        ref = weakref.ref(held[0])
         gc.collect()
         gc.disable()
         try:
@@ -446,6 +447,6 @@ def test_no_leaks(layer: Any) -> None:
                 y = Holder.apply(fwad.make_dual(x, vec(1.0)))
                 assert fwad.unpack_dual(y).tangent is not None
             del x, y
-            assert held.pop()() is None
+            assert ref() is None
         finally:
             gc.enable()

@@ -262,7 +262,6 @@ def test_float32_with_a_larger_step() -> None:
         (lambda: gradcheck(lm.exp, A, eps=0.0), ValueError, "eps must be positive"),
         (lambda: gradcheck(lm.exp, A, rtol=-1.0), ValueError, "must not be negative"),
         (lambda: gradcheck("exp", A), TypeError, "expected a function"),
-        (lambda: gradcheck(lm.exp, A, check_batched_grad=True), NotImplementedError, "check_batched_grad=True"),
         (lambda: gradgradcheck(lm.exp, A, [A, A]), ValueError, "2 grad_outputs for 1 output"),
         (lambda: gradgradcheck(lm.exp, A, [leaf(4)]), ValueError, r"the gradient's shape \[4\]"),
     ],
@@ -270,6 +269,24 @@ def test_float32_with_a_larger_step() -> None:
 def test_misuse(call: Callable[[], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+class ReadsValues(lm.PyLayer):
+    """A backward that is right for one gradient, and reads its values."""
+
+    @staticmethod
+    def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, dy: lm.Tensor) -> lm.Tensor:
+        return lm.asarray(dy.numpy() * 2)
+
+
+def test_batched_gradients() -> None:
+    assert gradcheck(lambda a, b: (a * b, lm.sum(a)), (A, A.detach().clone()), check_batched_grad=True)
+    with pytest.raises(RuntimeError, match="vmap"):
+        gradcheck(ReadsValues.apply, A, check_batched_grad=True)
 
 
 def test_exceptions_of_the_function_come_out() -> None:

@@ -1,5 +1,6 @@
 """What must never happen with custom layers: crashes, silent wrong gradients, leaks, locked or half-run passes."""
 
+import dataclasses
 import gc
 import os
 import re
@@ -498,3 +499,48 @@ def test_python_ends_with_graphs_and_contexts_around():
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout == "fine\n", done.stderr
+
+
+# 7: results that are not what they seem
+
+
+def with_property(compute):
+    """A dataclass whose field is computed by a property at each look."""
+
+    @dataclasses.dataclass
+    class Result:
+        y: object
+
+    result = Result.__new__(Result)
+    Result.y = property(compute)
+    return result
+
+
+def test_a_result_made_by_a_property_does_not_crash():
+    x = leaf(1.0)
+    Layer = layer(lambda ctx, x: with_property(lambda self: x * 2))
+    for stop_gradient in (False, True):
+        x.stop_gradient = stop_gradient
+        with pytest.raises(AttributeError):  # the new tensor cannot be put in its place
+            Layer.apply(x)
+
+
+def test_a_result_that_grows_while_it_is_looked_at_does_not_crash():
+    def grow(self):
+        tensors.append(lm.ones(1))
+        return list(tensors)
+
+    tensors = []
+    with pytest.raises((RuntimeError, AttributeError)):
+        layer(lambda ctx, x: with_property(grow)).apply(leaf(1.0))
+
+
+def test_an_argument_that_a_property_takes_apart_does_not_crash():
+    def clear(self):
+        arguments.clear()
+        return 1
+
+    arguments = []
+    arguments.append([leaf(1.0), with_property(clear), leaf(2.0)])
+    y = layer(lambda ctx, values: values[0] * 1 if values else lm.ones(1), lambda ctx, dy: None).apply(arguments)
+    assert y.shape == (1,)

@@ -149,7 +149,7 @@ TEST(CheckpointTest, SaysWhatIsNotTheSame) {
   };
   EXPECT_TRUE(contains(message([&](const Tensor& t) { return ++calls == 1 ? Cube::apply(t) : t * 2; }),
                        "it saved 0 tensors, and 1 in forward; the first that is missing, number 0, is from Cube"));
-  EXPECT_TRUE(contains(message([&](const Tensor& t) { return exp(++calls == 1 ? t : concat({t, t})); }),
+  EXPECT_TRUE(contains(message([&](const Tensor& t) { return exp(++calls == 1 ? t : concat({t, t}, 0)); }),
                        "saved tensor 0 is float32[4] on cpu from exp, and was float32[2] on cpu from exp in forward"));
   EXPECT_TRUE(
       contains(message([&](const Tensor& t) { return ++calls == 1 ? exp(t) : exp(exp(t)); }, {.early_stop = false}),
@@ -315,8 +315,8 @@ TEST(SelectiveCheckpointTest, EverythingKept) {
   const Tensor x = leaf({1, 2});
   const CheckpointOptions all{.policy = [](std::string_view, std::span<const Tensor* const>) { return true; }};
   const auto f = [](const Tensor& t) {
-    const auto parts = split(t * t, std::vector<std::int64_t>{1, 1}, 0);
-    Tensor y = concat({parts[1], parts[0]}) * t;
+    const auto parts = split(t * t, Dims{1, 1}, 0);
+    Tensor y = concat({parts[1], parts[0]}, 0) * t;
     add_(y, y.detach() * 0 + 1);
     return Cube::apply(y);
   };

@@ -124,10 +124,11 @@ TEST(ExplainTest, FollowsTheChainBack) {
 }
 
 TEST(ExplainTest, InferenceMode) {
+  const Tensor x = leaf(1.0f);
   Tensor y;
   {
     const autograd::InferenceMode inference;
-    y = leaf(1.0f) * 2;
+    y = x * 2;
   }
   EXPECT_EQ(explain(y),
             "x (float32[] on cpu) was made in inference_mode: it never takes part in a recorded operation. Make it "

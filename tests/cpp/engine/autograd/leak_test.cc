@@ -4,6 +4,8 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <ostream>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -29,6 +31,8 @@ struct Kept {
   const char* name;
   std::function<void(Context& ctx, const Tensor& x, const Tensor& y)> keep;
 };
+
+void PrintTo(const Kept& kept, std::ostream* out) { *out << kept.name; }
 
 /// x * x, which keeps something and may fail.
 struct Keeper : Function<Keeper> {
@@ -83,6 +87,8 @@ struct Use {
   std::function<void(Call&)> use;
 };
 
+void PrintTo(const Use& use, std::ostream* out) { *out << use.name; }
+
 const std::array kKept{
     Kept{"Nothing", [](Context&, const Tensor&, const Tensor&) {}},
     Kept{"SavedInput", [](Context& c, const Tensor& x, const Tensor&) { c.save_for_backward(x); }},
@@ -128,7 +134,8 @@ const std::array kUses{
         }},
     Use{"GradientWithGraph",
         [](Call& call) {
-          const Tensor g = grad({sum(call())}, {call.x}, {.create_graph = true})[0];
+          const Tensor y = sum(call());
+          const Tensor g = grad({y}, {call.x}, {.create_graph = true})[0];
           call.nodes.emplace_back(g.grad_fn());
         }},
     Use{"BackwardWithGraph",
@@ -217,8 +224,8 @@ const std::array kUses{
     Use{"FailingHookAfterAQueuedCallback",
         [](Call& call) {
           const Tensor y = call();
-          autograd::register_hook(call.x, [y](const Tensor&) -> Tensor {
-            autograd::queue_callback([y] {});
+          autograd::register_hook(call.x, [](const Tensor& g) -> Tensor {
+            autograd::queue_callback([g] {});
             throw std::domain_error("on purpose");
           });
           expect_failure([&] { backward(sum(y), {}, true); });
@@ -262,7 +269,6 @@ TEST_P(LeakTest, EverythingIsFreedAtOnce) {
   call.x = Tensor();
   for (const WeakNode& node : call.nodes) EXPECT_TRUE(node.expired());
   for (const auto& marker : call.markers) EXPECT_TRUE(marker.expired());
-  call.nodes = {};
 }
 
 INSTANTIATE_TEST_SUITE_P(Combinations, LeakTest, testing::Combine(testing::ValuesIn(kKept), testing::ValuesIn(kUses)),

@@ -37,6 +37,16 @@ struct GivesNothing : Function<GivesNothing> {
   static std::nullopt_t backward(Context&, const Tensor&) { return std::nullopt; }
 };
 
+/// Runs a pass of its own.
+struct PassInside : Function<PassInside> {
+  static inline Tensor inner;
+  static Tensor forward(Context&, const Tensor& x) { return x * 1; }
+  static Tensor backward(Context&, const Tensor& dy) {
+    autograd::backward(inner);
+    return dy;
+  }
+};
+
 TEST(MultiGradHookTest, RunsOnceWhenAllAreThere) {
   const NoLeak no_leak;
   const Tensor x = leaf(2);
@@ -89,14 +99,6 @@ TEST(MultiGradHookTest, AGradientThatTurnsOutToBeNoneIsWaitedForUntilTheEnd) {
 }
 
 TEST(MultiGradHookTest, EachPassHasItsOwn) {
-  struct PassInside : Function<PassInside> {
-    static inline Tensor inner;
-    static Tensor forward(Context&, const Tensor& x) { return x * 1; }
-    static Tensor backward(Context&, const Tensor& dy) {
-      autograd::backward(inner);
-      return dy;
-    }
-  };
   const Tensor x = leaf(2);
   const Tensor y = leaf(3);
   PassInside::inner = x * 10 + y * 20;
@@ -137,7 +139,7 @@ TEST(MultiGradHookTest, MayBeRemovedAndReplacedWithinAPass) {
   });
   backward(b * y);
   EXPECT_EQ(first, (Seen{{{3}}}));
-  EXPECT_EQ(second, (Seen{{{3}, {3}, {2}}}));
+  EXPECT_EQ(second, (Seen{{{3}, {3}, {}}})) << "y's gradient was there before";
 }
 
 TEST(MultiGradHookTest, RemovedBeforeTheLastGradientItDoesNotRun) {

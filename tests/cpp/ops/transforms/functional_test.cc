@@ -136,7 +136,15 @@ TEST_F(DerivativesTest, MistakesAreNamed) {
                           "[jacobian] input 0 is int64[1]");
   expect_error<TypeError>([&] { autograd::jacobian([](auto) { return std::vector<Tensor>{}; }, one); },
                           "returned no tensor");
-  expect_error<NotImplementedError>([&] { autograd::jacobian(squares, one, {.vectorize = true}); }, "vectorize=True");
+}
+
+TEST_F(DerivativesTest, OneBatchedPassGivesTheSameJacobian) {
+  const auto rows = autograd::jacobian(product_and_sum, both);
+  const auto batched = autograd::jacobian(product_and_sum, both, {.vectorize = true});
+  ASSERT_EQ(batched.size(), rows.size());
+  for (std::size_t o = 0; o < rows.size(); ++o) {
+    for (std::size_t i = 0; i < both.size(); ++i) EXPECT_EQ(values<double>(batched[o][i]), values<double>(rows[o][i]));
+  }
 }
 
 TEST_F(DerivativesTest, ForwardModeGivesTheSameJacobian) {

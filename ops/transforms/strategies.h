@@ -6,10 +6,9 @@
 #include "ops/transforms/functional.h"
 #include "ops/transforms/gradcheck.h"
 
-// Where batched passes and forward-mode differentiation plug in: one function for each use, called nowhere else. Until
-// the engine has batched passes, what needs them is a NotImplementedError that names the option.
+// What jacobian() and gradcheck() do by batched passes (batched.cc) and in forward mode (forward.cc).
 
-namespace lamella::autograd::extension_points {
+namespace lamella::autograd::detail {
 
 /// jacobian(vectorize=True): for each input, the derivatives of all of `output`'s elements, [output.numel(), *input
 /// shape], by one pass over a batch of one-hot gradients; undefined for an input that `output` does not depend on.
@@ -27,4 +26,4 @@ GradcheckResult check_batched_gradients(const TensorFunction& func, std::span<co
 GradcheckResult check_forward_derivatives(const TensorFunction& func, std::span<const Tensor> inputs,
                                           const GradcheckOptions& options);
 
-}  // namespace lamella::autograd::extension_points
+}  // namespace lamella::autograd::detail

@@ -1,0 +1,98 @@
+#include "ops/shape/hide.h"
+
+#include <algorithm>
+
+#include "engine/autograd/function.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/permute.h"
+
+namespace lamella {
+namespace {
+
+struct Hidden {
+  std::uint64_t level = 0;
+  std::int64_t size = 0;
+  bool repeated = false;
+};
+
+struct HideFn : Function<HideFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "hide_axis";
+
+  static Tensor forward(Context& ctx, const Tensor& x, std::uint64_t level) {
+    if (ctx.recording()) ctx.state<Hidden>() = {level, x.shape()[0]};
+    Tensor y = make_view(x, DimsView(x.shape()).subspan(1), DimsView(x.strides()).subspan(1));
+    if (!y->hidden) y->hidden = std::make_unique<HiddenAxes>();
+    const auto at = std::ranges::lower_bound(*y->hidden, level, {}, &HiddenAxis::level);
+    if (at != y->hidden->end() && at->level == level) {
+      fail<RuntimeError>("[vmap] the tensor is batched by this call of vmap already");
+    }
+    y->hidden->insert(at, {level, x.shape()[0], x.strides()[0]});
+    y->contiguous = false;
+    return y;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const Hidden& hidden = ctx.state<Hidden>();
+    return show_axis(dy, hidden.level, hidden.size);
+  }
+};
+
+struct ShowFn : Function<ShowFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "show_axis";
+
+  static Tensor forward(Context& ctx, const Tensor& x, std::uint64_t level, std::int64_t size) {
+    HiddenAxis axis{level, size, 0};
+    HiddenAxes others;
+    if (x->hidden) {
+      for (const HiddenAxis& own : *x->hidden) own.level == level ? void(axis = own) : others.push_back(own);
+    }
+    const bool repeated = !x->hidden || others.size() == x->hidden->size();
+    if (ctx.recording()) ctx.state<Hidden>() = {level, axis.size, repeated};
+    Dims shape = x.shape();
+    Dims strides = x.strides();
+    shape.insert(shape.begin(), axis.size);
+    strides.insert(strides.begin(), axis.stride);
+    Tensor y = make_view(x, shape, strides);
+    if (others.empty()) {
+      y->hidden.reset();
+      y->contiguous = is_contiguous(shape, strides);
+    } else {
+      *y->hidden = others;
+    }
+    return y;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const Hidden& hidden = ctx.state<Hidden>();
+    return hidden.repeated ? sum(dy, 0) : hide_axis(dy, hidden.level);
+  }
+};
+
+}  // namespace
+
+Tensor hide_axis(const Tensor& x, std::uint64_t level) {
+  if (x.ndim() == 0) fail<ValueError>("[vmap] a 0-d tensor has no axis to map over");
+  return HideFn::apply(x, level);
+}
+
+Tensor hide_axis(const Tensor& x, std::int64_t axis, std::uint64_t level) {
+  return hide_axis(move_axis(x, axis, 0, "vmap"), level);
+}
+
+Tensor show_axis(const Tensor& x, std::uint64_t level, std::int64_t size) { return ShowFn::apply(x, level, size); }
+
+Tensor sum_hidden(const Tensor& x, std::uint64_t level) { return sum(show_axis(x, level, 1), 0); }
+
+Tensor move_axis(const Tensor& x, std::int64_t from, std::int64_t to, const char* op) {
+  const std::int64_t source = normalize_axis(from, x.ndim(), op);
+  const std::int64_t target = normalize_axis(to, x.ndim(), op);
+  if (source == target) return x;
+  Dims order;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.ndim()); ++i) {
+    if (i != source) order.push_back(i);
+  }
+  order.insert(order.begin() + target, source);
+  return permute_dims(x, order);
+}
+
+}  // namespace lamella

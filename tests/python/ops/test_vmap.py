@@ -1,0 +1,354 @@
+"""vmap of every operator equals a loop over the examples: values, gradients, second derivatives."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lamella as lm
+
+from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id
+
+EXAMPLES = 3
+vmap = lm.autograd.vmap
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call of an operator on tensors; shapes (or draws) are those of one example."""
+
+    function: Callable[..., Any]
+    shapes: tuple[Any, ...]
+    #: Whether it is compared with the loop's derivatives as well.
+    smooth: bool = True
+
+
+def draw(shape: Any, rng: np.random.Generator) -> np.ndarray:
+    """One example: floats for a shape, integers for ``(shape, low, high)``, bools for ``(shape, 'bool')``."""
+    if len(shape) == 2 and shape[1] == "bool":
+        return rng.random(shape[0]) < 0.5
+    if len(shape) == 3 and isinstance(shape[0], tuple):
+        return rng.integers(shape[1], shape[2], shape[0])
+    return rng.uniform(-2, 2, shape)
+
+
+def flat(result: Any) -> list[lm.Tensor]:
+    return list(result) if isinstance(result, tuple | list) else [result]
+
+
+def loop(function: Callable[..., Any], args: Sequence[lm.Tensor], axes: Sequence[int | None]) -> list[lm.Tensor]:
+    """What vmap is to compute, example by example."""
+
+    def example(x: lm.Tensor, axis: int | None, i: int) -> lm.Tensor:
+        return x if axis is None else x[i] if axis == 0 else x[..., i]
+
+    rows = [flat(function(*[example(x, axis, i) for x, axis in zip(args, axes, strict=True)])) for i in range(EXAMPLES)]
+    return [lm.stack([row[k] for row in rows]) for k in range(len(rows[0]))]
+
+
+def is_float(x: lm.Tensor) -> bool:
+    return x.dtype.name.startswith("float")
+
+
+def weighted(results: Sequence[lm.Tensor]) -> lm.Tensor:
+    """A sum of all results in which each element counts differently."""
+    total = lm.asarray(0.0, dtype="float64")
+    for y in results:
+        if is_float(y) and not y.stop_gradient:
+            weights = lm.asarray(np.cos(np.arange(y.size, dtype="float64")).reshape(y.shape) + 1.5)
+            total = total + (y * weights).sum()
+    return total
+
+
+def derivatives(run: Callable[..., list[lm.Tensor]], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The gradients of weighted(run(...)), and those of a sum of these."""
+    args = [lm.tensor(a, stop_gradient=a.dtype != np.float64) for a in arrays]
+    inputs = [x for x in args if not x.stop_gradient]
+    total = weighted(run(*args))
+    if total.stop_gradient:
+        return []
+    first = [g for g in lm.grad([total], inputs, create_graph=True, allow_unused=True) if g is not None]
+    again = weighted([g * g for g in first])
+    second = [] if again.stop_gradient else lm.grad([again], inputs, allow_unused=True)
+    return [g.detach().numpy() for g in first] + [np.zeros(1) if g is None else g.numpy() for g in second]
+
+
+def check(case: Case, arrays: Sequence[Sequence[np.ndarray]]) -> None:
+    """`arrays` holds, for each argument, one array for each example."""
+    count = len(arrays)
+    for mapped in itertools.product([0, -1, None], repeat=count):
+        if all(axis is None for axis in mapped):
+            continue
+        axes = list(mapped)
+        given = [
+            examples[0] if axis is None else np.stack(examples, axis)
+            for examples, axis in zip(arrays, axes, strict=True)
+        ]
+        mapped_function = vmap(case.function, in_axes=tuple(axes))
+        got = flat(mapped_function(*[lm.asarray(a) for a in given]))
+        expected = loop(case.function, [lm.asarray(a) for a in given], axes)
+        assert len(got) == len(expected)
+        for y, wanted in zip(got, expected, strict=True):
+            assert y.shape == wanted.shape and y.dtype == wanted.dtype
+            np.testing.assert_allclose(y.numpy(), wanted.numpy(), rtol=1e-12, atol=1e-12)
+        if not case.smooth:
+            continue
+        ours = derivatives(lambda *args, f=mapped_function: flat(f(*args)), given)
+        theirs = derivatives(lambda *args, axes=axes: loop(case.function, args, axes), given)
+        assert len(ours) == len(theirs)
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("op", ELEMENTWISE, ids=case_id)
+@pytest.mark.parametrize("shapes", [((2, 4),) * 3, ((4, 1), (3,), ())], ids=["alike", "broadcast"])
+def test_elementwise(op: Operator, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator) -> None:
+    dtype = "float64" if "float64" in op.dtypes else "int64"
+    drawn = [arguments(op, list(shapes[: op.inputs]), dtype, rng) for _ in range(EXAMPLES)]
+    if op.mask_input and any(a.dtype == np.float64 for a in drawn[0]):
+        assert drawn[0][0].dtype == bool
+    smooth = any(op.differentiable) and dtype == "float64"
+    check(Case(op, (), smooth), [[row[i] for row in drawn] for i in range(op.inputs)])
+
+
+INTEGERS = ((4,), 0, 3)
+SQUARE = (3, 3)
+
+
+def assign(x: lm.Tensor, value: lm.Tensor, key: Any) -> lm.Tensor:
+    y = x * 1
+    y[key] = value
+    return y
+
+
+def in_place(name: str) -> Callable[[lm.Tensor, lm.Tensor], lm.Tensor]:
+    # The sum makes room for a value for each example, whichever argument has them.
+    return lambda x, other: getattr(x + 0 * other.sum(), name)(other)
+
+
+CASES: dict[str, list[Case]] = {
+    "zeros_like": [Case(lambda x: lm.zeros_like(x) + x, ((2, 3),))],
+    "ones_like": [Case(lambda x: lm.ones_like(x, dtype="float64"), ((2, 3),))],
+    "full_like": [Case(lambda x: lm.full_like(x, 2.5) * x, ((2, 3),))],
+    "empty_like": [Case(lambda x: lm.empty_like(x).zero_() + x, ((2, 3),))],
+    "tril": [Case(lm.tril, ((3, 4),))],
+    "triu": [Case(lambda x: lm.triu(x, k=1), ((2, 3, 4),))],
+    "cast": [Case(lambda x: lm.cast(lm.cast(x, "float32"), "float64"), ((2, 3),), smooth=False)],
+    "astype": [Case(lambda x: x.astype("int64"), ((2, 3),)), Case(lambda x: x.astype("float64"), ((2, 3),))],
+    "clone": [Case(lm.clone, ((2, 3),)), Case(lambda x: x.T.clone(), ((2, 3),))],
+    "contiguous": [Case(lm.contiguous, ((2, 3),)), Case(lambda x: x.T.contiguous() * 2, ((2, 3),))],
+    "to_device": [Case(lambda x: lm.to_device(x, "cpu") * x, ((2,),))],
+    "add_": [Case(in_place("add_"), ((2, 3), (3,)))],
+    "sub_": [Case(in_place("sub_"), ((2, 3), (2, 3)))],
+    "mul_": [Case(in_place("mul_"), ((2, 3), (2, 1)))],
+    "div_": [Case(in_place("div_"), ((2, 3), (2, 1)))],
+    "copy_": [Case(in_place("copy_"), ((2, 3), (3,)))],
+    "fill_": [Case(lambda x: (x * 1).fill_(2) + x, ((2, 3),))],
+    "zero_": [Case(lambda x: (x * 1).zero_() + x, ((2, 3),))],
+    "reshape": [Case(lambda x: x.reshape(3, 2), ((2, 3),)), Case(lambda x: x.T.reshape(-1) * 2, ((2, 3),))],
+    "flatten": [Case(lambda x: x.flatten(1), ((2, 3, 2),)), Case(lm.flatten, ((),))],
+    "squeeze": [Case(lm.squeeze, ((2, 1, 3),)), Case(lambda x: lm.squeeze(x, -1), ((2, 1),))],
+    "expand_dims": [Case(lambda x: lm.expand_dims(x, 1), ((2, 3),))],
+    "broadcast_to": [Case(lambda x: lm.broadcast_to(x, [4, 2, 3]), ((2, 1),))],
+    "sum_to": [Case(lambda x: lm.sum_to(x, [2, 1]), ((4, 2, 3),))],
+    "permute_dims": [Case(lambda x: lm.permute_dims(x, [2, 0, 1]), ((2, 3, 4),))],
+    "matrix_transpose": [Case(lambda x: x.mT, ((2, 3),))],
+    "swapaxes": [Case(lambda x: lm.swapaxes(x, 0, -1), ((2, 3, 4),))],
+    "concat": [
+        Case(lambda a, b: lm.concat([a, b * a[0]]), ((2, 3), (1, 3))),
+        Case(lambda a, b: lm.concat([a, b], axis=-1), ((2, 3), (2, 2))),
+    ],
+    "stack": [Case(lambda a, b: lm.stack([a, b, a], axis=1), ((2, 3), (2, 3)))],
+    "split": [
+        Case(lambda x: lm.split(x, 2, axis=1), ((3, 4),)),
+        Case(lambda x: lm.split(x, [1, -1])[1] * 2, ((3, 2),)),
+    ],
+    "flip": [Case(lm.flip, ((2, 3),)), Case(lambda x: lm.flip(x, 0), ((2, 3),))],
+    "roll": [Case(lambda x: lm.roll(x, 2), ((2, 3),)), Case(lambda x: lm.roll(x, 1, axis=1), ((2, 3),))],
+    "take": [
+        Case(lm.take, ((3,), INTEGERS)),
+        Case(lambda x, i: lm.take(x, i, axis=1), ((2, 3, 2), ((2, 2), -3, 3))),
+    ],
+    "take_along_axis": [Case(lambda x, i: lm.take_along_axis(x, i, axis=1), ((2, 3), ((2, 2), 0, 3)))],
+    "sum": [Case(lm.sum, ((2, 3),)), Case(lambda x: lm.sum(x, axis=(0, 2), keepdims=True), ((2, 3, 4),))],
+    "mean": [Case(lm.mean, ((2, 3),)), Case(lambda x: x.mean(1), ((2, 3),))],
+    "prod": [Case(lm.prod, ((2, 3),)), Case(lambda x: lm.prod(x, axis=0), ((3, 2),))],
+    "max": [Case(lm.max, ((2, 3),)), Case(lambda x: lm.max(x, axis=1), ((2, 3),))],
+    "min": [Case(lm.min, ((2, 3),)), Case(lambda x: lm.min(x, axis=0, keepdims=True), ((2, 3),))],
+    "argmax": [Case(lm.argmax, ((2, 3),)), Case(lambda x: lm.argmax(x, axis=1), ((2, 3),))],
+    "argmin": [Case(lambda x: lm.argmin(x, keepdims=True), ((2, 3),)), Case(lambda x: x.argmin(0), ((2, 3),))],
+    "any": [Case(lm.any, (((2, 3), "bool"),)), Case(lambda x: lm.any(x > 0, axis=1), ((2, 3),))],
+    "all": [Case(lm.all, (((2, 3), "bool"),)), Case(lambda x: lm.all(x > -1, axis=0), ((2, 3),))],
+    "matmul": [
+        Case(lm.matmul, ((2, 3), (3, 4))),
+        Case(lm.matmul, ((3,), (3,))),
+        Case(lm.matmul, ((3,), (3, 2))),
+        Case(lm.matmul, ((2, 3), (3,))),
+        Case(lm.matmul, ((2, 2, 3), (3, 4))),
+        Case(lm.matmul, ((2, 3), (2, 3, 4))),
+        Case(lm.matmul, ((5, 1, 2, 3), (2, 3, 4))),
+        Case(lambda a, b: a.mT @ b, ((3, 2), (3, 4))),
+        Case(lm.matmul, ((18, 17), (17, 19))),
+        Case(lm.matmul, (((2, 3), -5, 6), ((3, 2), -5, 6))),
+    ],
+    "linear": [
+        Case(lm.linear, ((2, 3), (4, 3), (4,))),
+        Case(lm.linear, ((3,), (4, 3), (4,))),
+        Case(lm.linear, ((2, 5, 3), (4, 3))),
+        Case(lm.linear, ((18, 17), (19, 17), (19,))),
+    ],
+    "clip": [
+        Case(lambda x: lm.clip(x, -1.05, 1.15), ((2, 3),)),
+        Case(lambda x, low: lm.clip(x, low), ((2, 3), (3,))),
+        Case(lambda x, high: lm.clip(x, None, high), ((2, 3), ())),
+    ],
+    "gelu": [Case(lm.gelu, ((2, 3),)), Case(lambda x: lm.gelu(x, approximate="tanh"), ((2, 3),))],
+    "softmax": [
+        Case(lm.softmax, ((2, 3),)),
+        Case(lambda x: lm.softmax(x, 0), ((2, 3),)),
+        Case(lm.softmax, ((),)),
+    ],
+    "log_softmax": [Case(lm.log_softmax, ((2, 3),)), Case(lambda x: lm.log_softmax(x, 0), ((2, 3),))],
+    "cross_entropy": [
+        Case(lm.cross_entropy, ((4, 3), INTEGERS)),
+        Case(lambda x, t: lm.cross_entropy(x, t, reduction="none"), ((3,), ((), 0, 3))),
+    ],
+    "mse_loss": [Case(lm.mse_loss, ((2, 3), (2, 3)))],
+    "one_hot": [Case(lambda x: lm.one_hot(x, 3), (INTEGERS,))],
+    "dropout": [Case(lambda x: lm.dropout(x, 0.5, training=False), ((2,),)), Case(lambda x: lm.dropout(x, 1), ((2,),))],
+}
+INDEXING: dict[str, list[Case]] = {
+    "basic": [
+        Case(lambda x: x[1], ((2, 3),)),
+        Case(lambda x: x[..., ::-2], ((2, 3),)),
+        Case(lambda x: x[None, :, 1:], ((2, 3),)),
+    ],
+    "integers": [
+        Case(lambda x, i: x[i], ((3, 2), INTEGERS)),
+        Case(lambda x, i: x[:, i], ((2, 3), INTEGERS)),
+        Case(lambda x, i: x[i, :, i], ((3, 2, 3), INTEGERS)),
+        Case(lambda x, i: x[i, 1:], ((3, 3), ((), 0, 3))),
+    ],
+    "bools": [Case(lambda x: x[lm.asarray([True, False, True])], ((3, 2),))],
+    "set basic": [
+        Case(lambda x, v: assign(x + 0 * v.sum(), v, 1), ((3, 2), (2,))),
+        Case(lambda x, v: assign(x + 0 * v.sum(), v, (slice(None), slice(1, None))), ((2, 3), (2, 1))),
+    ],
+    "set integers": [
+        Case(lambda x, v, i: assign(x + 0 * (v.sum() + i.sum()), v, i), ((3, 2), (2,), INTEGERS)),
+        Case(lambda x, i: assign(x + 0 * i.sum(), lm.asarray(2.0), (slice(None), i)), ((2, 3), INTEGERS)),
+    ],
+    "set bools": [Case(lambda x, v: assign(x + 0 * v, v, lm.asarray([True, False, True])), ((3,), ()))],
+}
+#: Without a tensor argument: they give the same to all examples; random ones have tests of their own.
+WITHOUT_TENSORS = {"zeros", "ones", "full", "empty", "arange", "linspace", "eye"}
+RANDOM = {"rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli"}
+REFUSED = {"nonzero"}
+
+
+def test_every_operator_is_covered() -> None:
+    elementwise = {op.name for op in ELEMENTWISE}
+    known = elementwise | set(CASES) | WITHOUT_TENSORS | RANDOM | REFUSED
+    assert {info["name"] for info in ALL} <= known
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operators(name: str, rng: np.random.Generator) -> None:
+    for case in CASES[name]:
+        check(case, [[draw(shape, rng) for _ in range(EXAMPLES)] for shape in case.shapes])
+
+
+@pytest.mark.parametrize("name", INDEXING)
+def test_indexing(name: str, rng: np.random.Generator) -> None:
+    for case in INDEXING[name]:
+        check(case, [[draw(shape, rng) for _ in range(EXAMPLES)] for shape in case.shapes])
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_TENSORS - {"empty"}))
+def test_creation_gives_the_same_to_all_examples(name: str) -> None:
+    made = {
+        "zeros": lambda: lm.zeros([3]),
+        "ones": lambda: lm.ones([3]),
+        "full": lambda: lm.full([3], 2.5),
+        "arange": lambda: lm.arange(3),
+        "linspace": lambda: lm.linspace(0, 1, 3),
+        "eye": lambda: lm.eye(3)[0],
+    }[name]
+    x = lm.asarray([1.0, 2.0])
+    np.testing.assert_array_equal(vmap(lambda x: x * made())(x).numpy(), x.numpy()[:, None] * made().numpy())
+    np.testing.assert_array_equal(vmap(lambda x: made(), out_axes=None)(x).numpy(), made().numpy())
+    assert vmap(lambda x: made())(x).shape == (2, 3)
+
+
+def test_empty_inside_of_vmap() -> None:
+    assert vmap(lambda x: lm.empty([3]).zero_() + x)(lm.ones([2])).tolist() == [[1.0] * 3] * 2
+
+
+def test_nonzero_is_refused() -> None:
+    x = lm.asarray([[1.0, 0.0], [1.0, 1.0]])
+    with pytest.raises(RuntimeError, match=r"\[nonzero\] under vmap .* use where"):
+        vmap(lm.nonzero)(x)
+    with pytest.raises(RuntimeError, match="under vmap"):
+        vmap(lambda x: x[x > 0])(x)
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - {"cross_entropy", "one_hot", "dropout"}))
+def test_per_example_gradients(name: str, rng: np.random.Generator) -> None:
+    """Inside of vmap, grad() gives the gradients of each example, also of what all examples share."""
+    for case in CASES[name]:
+        if not case.smooth:
+            continue
+        examples = [[draw(shape, rng) for _ in range(EXAMPLES)] for shape in case.shapes]
+        floats = [i for i, e in enumerate(examples) if e[0].dtype == np.float64]
+
+        def gradients(*args: lm.Tensor, case: Case = case, floats: list[int] = floats) -> Any:
+            own = [x.detach() for x in args]
+            for i in floats:
+                own[i].stop_gradient = False
+            total = weighted(flat(case.function(*own)))
+            inputs = [own[i] for i in floats]
+            if total.stop_gradient or not inputs:
+                return own[0].detach()
+            return tuple(
+                lm.zeros_like(x) if g is None else g
+                for g, x in zip(lm.grad([total], inputs, allow_unused=True), inputs, strict=True)
+            )
+
+        for shared in (False, True):
+            axes = [0] * len(examples)
+            if shared:
+                if len(axes) == 1:
+                    continue
+                axes[0] = None
+            given = [lm.asarray(e[0] if axis is None else np.stack(e)) for e, axis in zip(examples, axes, strict=True)]
+            got = flat(vmap(gradients, in_axes=tuple(axes))(*given))
+            expected = loop(gradients, given, axes)
+            for a, b in zip(got, expected, strict=True):
+                np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", [*CASES, *INDEXING])
+def test_nested(name: str, rng: np.random.Generator) -> None:
+    """Two calls of vmap, with the first argument mapped by both, the others by one of them each in turn."""
+    for case in (CASES | INDEXING)[name]:
+        outer = [0] + [0 if i % 2 else None for i in range(1, len(case.shapes))]
+        inner = [0] + [None if i % 2 else 0 for i in range(1, len(case.shapes))]
+        given = []
+        for shape, a, b in zip(case.shapes, outer, inner, strict=True):
+            times = (2 if a == 0 else 1) * (EXAMPLES if b == 0 else 1)
+            drawn = np.stack([draw(shape, rng) for _ in range(times)])
+            lead = ([2] if a == 0 else []) + ([EXAMPLES] if b == 0 else [])
+            given.append(lm.asarray(drawn.reshape([*lead, *drawn.shape[1:]])))
+        got = flat(vmap(vmap(case.function, in_axes=tuple(inner)), in_axes=tuple(outer))(*given))
+        rows = [
+            loop(case.function, [x if axis is None else x[i] for x, axis in zip(given, outer, strict=True)], inner)
+            for i in range(2)
+        ]
+        for k, y in enumerate(got):
+            expected = np.stack([row[k].numpy() for row in rows])
+            np.testing.assert_allclose(y.numpy(), expected, rtol=1e-12, atol=1e-12)
