@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from . import _C
-from ._decorate import decorate
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -49,6 +47,8 @@ class trace:  # noqa: N801 (called like a function)
 
     def __call__(self, function: _Function) -> _Function:
         """Decorates a function."""
+        from ._decorate import decorate  # slow to import, and seldom needed
+
         decorated: Any = decorate(function, self._again, name=self._name)
         return decorated  # type: ignore[no-any-return]
 
@@ -168,7 +168,8 @@ def draw(
     """
     drawing = Drawing(_C._draw(tensors, None if params is None else dict(params), format, max_nodes), format)
     if path is not None:
-        Path(path).write_text(drawing, encoding="utf-8")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(drawing)
     return drawing
 
 

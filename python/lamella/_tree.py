@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -120,7 +119,9 @@ def _describe(value: Any, tensors: list[Tensor]) -> Spec:
         if len(tensors) == found:
             return _Same(value)
         spec = _Dict(value, parts)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+    elif hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        import dataclasses  # slow to import, and seldom needed
+
         names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
         parts = [_describe(getattr(value, name), tensors) for name in names]
         if len(tensors) == found:

@@ -148,6 +148,10 @@ CASES: dict[str, list[Case]] = {
     "mul_": [Case(in_place("mul_"), ((2, 3), (2, 1)))],
     "div_": [Case(in_place("div_"), ((2, 3), (2, 1)))],
     "copy_": [Case(in_place("copy_"), ((2, 3), (3,)))],
+    "masked_fill_": [
+        Case(lambda x, v: (x + 0 * v).masked_fill_(lm.asarray([True, False, True]), v), ((2, 3), ())),
+        Case(lambda x: (x * 1).masked_fill_(x > 0, 2.0) * x, ((2, 3),)),
+    ],
     "fill_": [Case(lambda x: (x * 1).fill_(2) + x, ((2, 3),))],
     "zero_": [Case(lambda x: (x * 1).zero_() + x, ((2, 3),))],
     "reshape": [Case(lambda x: x.reshape(3, 2), ((2, 3),)), Case(lambda x: x.T.reshape(-1) * 2, ((2, 3),))],
