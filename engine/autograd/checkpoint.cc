@@ -360,8 +360,8 @@ void CheckpointFrame::run_again(std::uint64_t key) {
   const auto hooks = std::make_shared<const SecondRun>(*this, key);
   try {
     const ScopeGuard guard;
-    modes() =
-        Modes{.grad_enabled = true, .interceptors = static_cast<std::uint8_t>(modes().interceptors & Modes::kTrace)};
+    modes() = Modes{.grad_enabled = true,
+                    .interceptors = static_cast<std::uint8_t>(modes().interceptors & (Modes::kTrace | Modes::kDuals))};
     thread_state().selection = nullptr;
     if (kept_) {
       thread_state().selection = std::make_shared<Selection>(kept_, true);

@@ -139,7 +139,9 @@ void add_levels(Levels& levels, const Tensor& x) {
     return meta->extras && !meta->extras->tangents.empty();
   };
   if (!has_entries(x) && !(is_tracked(x) && has_entries(base_of(x)))) return;
-  for (const auto& live : thread_state().dual_levels) {
+  // A copy: looking an entry up hides levels for a while.
+  const auto live_levels = thread_state().dual_levels;
+  for (const auto& live : live_levels) {
     if (value_of(current_entry(x, live->number())).defined()) add_level(levels, live->number());
   }
 }
@@ -265,7 +267,8 @@ Tangent make_tangent(std::uint64_t level, const Tensor& tangent) {
 }
 
 void share_tangents(const Tensor& from, const Tensor& to) {
-  for (const auto& live : thread_state().dual_levels) {
+  const auto live_levels = thread_state().dual_levels;  // a copy: looking an entry up hides levels for a while
+  for (const auto& live : live_levels) {
     Tangent entry = current_entry(from, live->number());
     if (entry.level == 0) continue;
     entry.writes = is_tracked(to) ? read_entry(base_of(to), entry.level).writes : 0;

@@ -68,7 +68,11 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, std::optional<std:
         "[make_dual] the tangent has itself a tangent at this level or at one inside of it: a tangent belongs to the "
         "levels outside of its own");
   }
-  const Tensor dual = without_tangent(primal, at);
+  const Tensor dual = [&] {
+    // To the tape it is the primal, also for a function that turns recording on by itself.
+    const EnableGrad recorded;
+    return without_tangent(primal, at);
+  }();
   set_tangent(dual, at, tangent);
   return dual;
 }
