@@ -8,6 +8,7 @@
 
 #include "engine/autograd/backward.h"
 #include "engine/autograd/context.h"
+#include "engine/autograd/duals.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/saved_tensor.h"
 #include "engine/autograd/spin_lock.h"
@@ -115,7 +116,9 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
     }
     for (const Tensor* x : inputs) {
       wants_gradient_.push_back(x->defined() && wants_gradient(*x));
-      inputs_.emplace_back(x->defined() ? x->detach() : Tensor());
+      Tensor kept = x->defined() ? x->detach() : Tensor();
+      if (kept.defined() && duals_active()) share_tangents(*x, kept);
+      inputs_.emplace_back(kept);
       if (modes().interceptors & Modes::kPacking) inputs_.back().pack(*label_);
     }
     if (options.policy) {
@@ -222,8 +225,9 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       Tensor x = inputs_[i].unpack(*label_, i, created_at_);
       if (x.defined()) {
-        x = x.detach();
+        const Tensor kept = std::exchange(x, x.detach());
         if (wants_gradient_[i]) x.set_requires_grad(true);
+        if (duals_active()) share_tangents(kept, x);
       }
       inputs.push_back(std::move(x));
     }
@@ -237,6 +241,8 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   SourceLine created_at_;
   Ref<Node> label_ = Ref<Node>::adopt(new CheckpointNode);
   std::vector<SavedTensor> inputs_;
+  /// The levels of forward mode that forward ran in.
+  const std::vector<std::shared_ptr<LiveLevel>> dual_levels_ = thread_state().dual_levels;
   std::vector<bool> wants_gradient_;
   /// In the first run.
   std::unique_ptr<RandomLease> lease_;
@@ -266,9 +272,10 @@ class FirstRun final : public SavedTensorHooks {
 /// Restores what a scope changes.
 class ScopeGuard {
  public:
-  ScopeGuard() : modes_(modes()), selection_(thread_state().selection) {}
+  ScopeGuard() : modes_(modes()), selection_(thread_state().selection), dual_levels_(thread_state().dual_levels) {}
   ~ScopeGuard() {
     modes() = modes_;
+    thread_state().dual_levels = std::move(dual_levels_);
     thread_state().selection = std::move(selection_);
   }
   ScopeGuard(const ScopeGuard&) = delete;
@@ -277,6 +284,7 @@ class ScopeGuard {
  private:
   Modes modes_;
   std::shared_ptr<Selection> selection_;
+  std::vector<std::shared_ptr<LiveLevel>> dual_levels_;
 };
 
 class PushedHooks {
@@ -356,12 +364,15 @@ class CheckpointFrame::SecondRun final : public SavedTensorHooks {
 void CheckpointFrame::run_again(std::uint64_t key) {
   // The last holder may go while the function runs, and with it this frame.
   const auto keep_alive = shared_from_this();
-  const std::vector<Tensor> again = inputs();
   const auto hooks = std::make_shared<const SecondRun>(*this, key);
   try {
     const ScopeGuard guard;
-    modes() = Modes{.grad_enabled = true,
-                    .interceptors = static_cast<std::uint8_t>(modes().interceptors & (Modes::kTrace | Modes::kDuals))};
+    const int traced = modes().interceptors & Modes::kTrace;
+    const int duals = dual_levels_.empty() ? 0 : Modes::kDuals;
+    modes() = Modes{.grad_enabled = true, .interceptors = static_cast<std::uint8_t>(traced | duals)};
+    // What was saved for tangents is saved again, though this is asked for while some levels are hidden.
+    thread_state().dual_levels = dual_levels_;
+    const std::vector<Tensor> again = inputs();
     thread_state().selection = nullptr;
     if (kept_) {
       thread_state().selection = std::make_shared<Selection>(kept_, true);

@@ -3,6 +3,8 @@
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/where.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/picks.h"
 #include "ops/index/region.h"
@@ -286,6 +288,18 @@ Tensor cleared(const Tensor& dy, const IndexItems& items) {
   return result;
 }
 
+/// True where a pick is the last of those of its element, which alone counts: a bool tensor of the picks' shape.
+Tensor last_picks(const Tensor& like, const IndexItems& items, const Dims& shape) {
+  const autograd::NoGrad off;
+  const Tensor numbers = reshape(arange(0, count_elements(shape), 1, DType::Int64, like.device()), shape);
+  SmallVector<const Tensor*, 4> sources = tensors_of(items);
+  sources.push_back(&like);
+  const Tensor winners = empty_beside(sources, like.shape(), DType::Int64, like.device());
+  write_value(winners, 0, "setitem");
+  set_index(winners, items, numbers);
+  return equal(index(winners, items), numbers);
+}
+
 /// The recorded form, an in-place layer like any other: what was overwritten gets no gradient.
 struct SetItemFn : Function<SetItemFn> {
   static constexpr std::string_view name = "setitem";
@@ -300,7 +314,10 @@ struct SetItemFn : Function<SetItemFn> {
   static TensorList backward(Context& ctx, const Tensor& dy) {
     const IndexItems& items = ctx.state<std::shared_ptr<const Assignment>>()->items;
     TensorList grads(2);
-    if (ctx.needs_input_grad(1)) grads[1] = index(dy, items);
+    if (ctx.needs_input_grad(1)) {
+      grads[1] = index(dy, items);
+      if (has_tensor(items)) grads[1] = where(last_picks(dy, items, grads[1].shape()), grads[1], 0);
+    }
     if (ctx.needs_input_grad(0)) {
       grads[0] = cleared(dy, items);
     }

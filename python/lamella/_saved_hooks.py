@@ -105,3 +105,22 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
         if pin_memory:
             raise NotImplementedError("[save_on_cpu] pin_memory: there is no page-locked memory; pass False")
         super().__init__(_to_cpu, _back)
+
+
+def _copy(x: Tensor) -> Tensor:
+    return x.clone()
+
+
+def _as_it_is(x: Tensor) -> Tensor:
+    return x
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):  # noqa: N801
+    """Lets tensors that operations in a ``with`` block save for backward be written to in place.
+
+    Each is copied when it is saved, so that backward sees the value of that moment: memory is the price, and the error
+    about a tensor that was overwritten is gone.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_copy, _as_it_is)

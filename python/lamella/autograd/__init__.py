@@ -37,7 +37,12 @@ from .._inspect import (
     set_detect_anomaly,
     trace,
 )
-from .._saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+from .._saved_hooks import (
+    allow_mutation_on_saved_tensors,
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
 from .._transforms import (
     GradcheckError,
     LayerCheckError,
@@ -71,6 +76,7 @@ __all__ = [
     "PyLayer",
     "PyLayerContext",
     "VmapInfo",
+    "allow_mutation_on_saved_tensors",
     "backward",
     "check_layer",
     "checkpoint",
