@@ -33,6 +33,8 @@ foreach(sanitizer IN LISTS sanitizers)
 endforeach()
 if(sanitizers)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+  # g++ takes the checks that it has put in for uses.
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
 endif()
 
 # Warnings and link options of a target of ours.
