@@ -574,6 +574,20 @@ def test_sequential_checks():
         checkpoint_sequential([lm.exp, lm.exp], 3, leaf(1.0))
 
 
+@pytest.mark.parametrize("policy", [None, {"matmul", "tanh"}], ids=["", "policy"])
+def test_under_vmap(policy):
+    w, x = leaf(1.0, 2.0).reshape(2, 1), leaf([0.1, 0.2], [0.3, 0.4], [0.5, -0.6])
+
+    def function(row):
+        return ((row @ w).tanh() * row).sum()
+
+    plain = lm.autograd.vmap(function)(x)
+    y = lm.autograd.vmap(lambda row: checkpoint(function, row, policy=policy))(x)
+    assert y.tolist() == plain.tolist()
+    for expected, got in zip(lm.grad(plain.sum(), [x, w]), lm.grad(y.sum(), [x, w]), strict=True):
+        assert got.tolist() == expected.tolist()
+
+
 # Nothing stays.
 
 
