@@ -82,7 +82,8 @@ UnpackedDual unpack_dual(const Tensor& x, std::optional<std::uint64_t> level) {
   if (!x.defined()) fail<ValueError>("[unpack_dual] got an undefined tensor");
   if (!level && !duals_active()) return {x, Tensor()};
   const std::uint64_t at = level_for(level, kOp);
-  if (at != *innermost_dual_level())
+  const auto innermost = innermost_dual_level();
+  if (!innermost || at != *innermost)
     fail<RuntimeError>("[unpack_dual] level ", at, " is not the innermost one, and only that can be unpacked");
   Tensor tangent = is_differentiable(x.dtype()) ? tangent_of(x, at) : Tensor();
   if (!tangent.defined()) return {x, Tensor()};
@@ -101,6 +102,7 @@ JvpResult jvp(const std::function<std::vector<Tensor>(std::span<const Tensor>)>&
     fail<ValueError>("[jvp] got ", primals.size(), " primals and ", tangents.size(), " tangents");
   const DualLevel level;
   std::vector<Tensor> duals;
+  duals.reserve(primals.size());
   for (std::size_t i = 0; i < primals.size(); ++i) duals.push_back(make_dual(primals[i], tangents[i], level.level()));
   const std::vector<Tensor> results = f(duals);
   JvpResult found;

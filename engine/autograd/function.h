@@ -339,6 +339,7 @@ class Function {
     // outputs.
     TensorList held;
     const auto hold_inputs = [&] {
+      if (!held.empty()) return;
       for (const Tensor* x : inputs) held.push_back(*x);
       for (std::size_t i = 0; i < held.size(); ++i) inputs[i] = &held[i];
     };

@@ -76,8 +76,8 @@ struct LinearLayer : Function<LinearLayer> {
     const std::optional<Tensor> bias =
         tangents.size() > 2 && tangents[2].defined() ? std::optional(tangents[2]) : std::nullopt;
     if (!tangents[1].defined()) {
-      return tangents[0].defined() ? linear(tangents[0], weight, bias)
-                                   : broadcast_to(*bias, Dims{x.size(0), weight.size(0)});
+      if (tangents[0].defined()) return linear(tangents[0], weight, bias);
+      return bias ? broadcast_to(*bias, Dims{x.size(0), weight.size(0)}) : Tensor();
     }
     const Tensor by_weight = linear(x, tangents[1], bias);
     return tangents[0].defined() ? add(linear(tangents[0], weight), by_weight) : by_weight;
