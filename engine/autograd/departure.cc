@@ -77,7 +77,9 @@ void note_departure(std::string_view op, std::span<const Tensor* const> inputs, 
       set_departure(y, make_departure(op, by_mode(reason, y), y));
       return;
     }
-    if (!before && (before = departure_of(x))) earlier = i;
+    if (before) continue;
+    before = departure_of(x);
+    if (before) earlier = i;
   }
   if (!before) return;
   const auto made = make_departure(op, Leaving::Earlier, y);
