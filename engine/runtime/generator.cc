@@ -68,6 +68,7 @@ class Defaults {
   std::vector<DeviceRngState> lend(std::uint64_t blocks) {
     const std::lock_guard lock(mutex_);
     std::vector<DeviceRngState> states;
+    states.reserve(made_.size() + 1);
     for (Generator* generator : made_) states.push_back({generator->device(), generator->reserve(blocks)});
     states.push_back({kMeta, {.seed = seed_}});
     return states;

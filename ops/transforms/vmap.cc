@@ -26,9 +26,10 @@ std::int64_t batch_size(std::span<const Tensor> args, const MappedAxes& axes) {
   std::optional<std::size_t> first;
   std::int64_t size = 0;
   for (std::size_t i = 0; i < args.size(); ++i) {
-    if (!axes[i]) continue;
+    const std::optional<std::int64_t> mapped = axes[i];
+    if (!mapped) continue;
     if (!args[i].defined()) fail<ValueError>("[vmap] argument ", i, " is undefined");
-    const auto axis = static_cast<std::size_t>(normalize_axis(*axes[i], args[i].ndim(), "vmap"));
+    const auto axis = static_cast<std::size_t>(normalize_axis(*mapped, args[i].ndim(), "vmap"));
     const std::int64_t own = args[i].shape()[axis];
     if (!first) {
       first = i;
@@ -45,18 +46,20 @@ std::int64_t batch_size(std::span<const Tensor> args, const MappedAxes& axes) {
 std::vector<Tensor> map_once(const TensorFunction& function, const VmapOptions& options, std::span<const Tensor> args,
                              const MappedAxes& in_axes, std::int64_t size) {
   const VmapScope scope(size, options.randomness);
-  std::vector<Tensor> examples;
+  std::vector<Tensor> examples(args.begin(), args.end());
   for (std::size_t i = 0; i < args.size(); ++i) {
-    examples.push_back(in_axes[i] ? hide_axis(args[i], *in_axes[i], scope.level()) : args[i]);
+    const std::optional<std::int64_t> axis = in_axes[i];
+    if (axis) examples[i] = hide_axis(args[i], *axis, scope.level());
   }
   std::vector<Tensor> results = function(examples);
   const MappedAxes out_axes = spread_axes(options.out_axes, results.size(), "out_axes");
   for (std::size_t i = 0; i < results.size(); ++i) {
     Tensor& y = results[i];
     if (!y.defined()) fail<ValueError>("[vmap] result ", i, " of the function is undefined");
-    if (out_axes[i]) {
+    const std::optional<std::int64_t> axis = out_axes[i];
+    if (axis) {
       const Tensor shown = show_axis(y, scope.level(), size);
-      y = move_axis(shown, 0, *out_axes[i], "vmap");
+      y = move_axis(shown, 0, *axis, "vmap");
     } else if (y->hidden && y->hidden->back().level == scope.level()) {
       fail<ValueError>("[vmap] result ", i, " differs from example to example: it needs an axis in out_axes");
     }
@@ -65,8 +68,8 @@ std::vector<Tensor> map_once(const TensorFunction& function, const VmapOptions& 
 }
 
 std::vector<Tensor> map_in_chunks(const TensorFunction& function, const VmapOptions& options,
-                                  std::span<const Tensor> args, const MappedAxes& in_axes, std::int64_t size) {
-  const std::int64_t chunk = *options.chunk_size;
+                                  std::span<const Tensor> args, const MappedAxes& in_axes, std::int64_t size,
+                                  std::int64_t chunk) {
   if (chunk < 1) fail<ValueError>("[vmap] chunk_size must be positive, got ", chunk);
   // The same numbers for all examples are the same in each chunk.
   const std::vector<DeviceRngState> random = rng_states();
@@ -76,16 +79,23 @@ std::vector<Tensor> map_in_chunks(const TensorFunction& function, const VmapOpti
     const std::int64_t count = std::min(chunk, size - begin);
     std::vector<Tensor> part(args.begin(), args.end());
     for (std::size_t i = 0; i < part.size(); ++i) {
-      if (in_axes[i]) part[i] = narrow(part[i], *in_axes[i], begin, count);
+      const std::optional<std::int64_t> axis = in_axes[i];
+      if (axis) part[i] = narrow(part[i], *axis, begin, count);
     }
     parts.push_back(map_once(function, options, part, in_axes, count));
   }
   std::vector<Tensor> results;
   const MappedAxes out_axes = spread_axes(options.out_axes, parts[0].size(), "out_axes");
   for (std::size_t i = 0; i < out_axes.size(); ++i) {
+    const std::optional<std::int64_t> axis = out_axes[i];
     std::vector<Tensor> pieces;
+    pieces.reserve(parts.size());
     for (std::vector<Tensor>& part : parts) pieces.push_back(std::move(part[i]));
-    results.push_back(out_axes[i] ? concat(pieces, *out_axes[i]) : std::move(pieces[0]));
+    if (axis) {
+      results.push_back(concat(pieces, axis));
+    } else {
+      results.push_back(std::move(pieces[0]));
+    }
   }
   return results;
 }
@@ -96,9 +106,9 @@ TensorFunction vmap(TensorFunction function, VmapOptions options) {
   return [function = std::move(function), options = std::move(options)](std::span<const Tensor> args) {
     const MappedAxes in_axes = spread_axes(options.in_axes, args.size(), "in_axes");
     const std::int64_t size = batch_size(args, in_axes);
-    const bool whole = !options.chunk_size || size == 0;
-    return whole ? map_once(function, options, args, in_axes, size)
-                 : map_in_chunks(function, options, args, in_axes, size);
+    const std::optional<std::int64_t> chunk = options.chunk_size;
+    if (!chunk || size == 0) return map_once(function, options, args, in_axes, size);
+    return map_in_chunks(function, options, args, in_axes, size, *chunk);
   };
 }
 
