@@ -123,6 +123,7 @@ auto checkpoint(const CheckpointOptions& options, F&& function, Args&&... args) 
                                            std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...), tensors);
   if (!is_grad_enabled()) return call->run(tensors);
   std::vector<const Tensor*> inputs;
+  inputs.reserve(tensors.size());
   for (const Tensor& x : tensors) inputs.push_back(&x);
   CheckpointScope scope([call](std::span<const Tensor> again) { call->run(again); }, inputs, options);
   auto result = call->run(tensors);

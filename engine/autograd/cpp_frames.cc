@@ -166,7 +166,7 @@ std::vector<CppFrame> user_frames(std::span<void* const> addresses, std::size_t 
     std::string name = symbols_of(info.dli_fname).find(offset);
     if (name.empty() && info.dli_sname) name = info.dli_sname;
     // Sanitizers put functions of their own in the place of the system's.
-    if (name == "_start" || name.starts_with("__interceptor_")) continue;
+    if (name == "_start" || name == "backtrace" || name.starts_with("__interceptor_")) continue;
     std::string function = name.empty() ? "?" : demangled(name);
     if (is_of_library(function)) continue;
     frames.push_back({std::move(function), std::string(object), offset});

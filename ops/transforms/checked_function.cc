@@ -132,6 +132,7 @@ std::vector<Matrix> CheckedFunction::differences(std::size_t w, double step) con
   const Tensor& x = input(w);
   const Components at = components_of(x);
   std::vector<Matrix> result;
+  result.reserve(first_.outputs.size());
   for (const Tensor& y : first_.outputs) result.emplace_back(component_count(y), at.size());
   for (std::size_t c = 0; c < at.size(); ++c) {
     Components steps(at.size());

@@ -92,6 +92,7 @@ class Check {
     if (!analytical.problem.empty()) return analytical.problem;
     if (std::string problem = same_gradients(analytical); !problem.empty()) return problem;
     std::vector<std::vector<Matrix>> numerical;
+    numerical.reserve(f_.input_count());
     for (std::size_t w = 0; w < f_.input_count(); ++w) numerical.push_back(f_.differences(w, options_.eps));
 
     std::string first;
@@ -300,8 +301,10 @@ GradcheckResult gradgradcheck(const TensorFunction& func, std::span<const Tensor
   const TensorFunction gradient = [&func, &checked, &wanted, count](std::span<const Tensor> args) {
     const std::vector<Tensor> all = func(args.first(count));
     std::vector<Tensor> outputs;
+    outputs.reserve(checked.size());
     for (const std::size_t place : checked) outputs.push_back(all.at(place));
     std::vector<Tensor> at_inputs;
+    at_inputs.reserve(wanted.size());
     for (const std::size_t i : wanted) at_inputs.push_back(args[i]);
     std::vector<Tensor> grads = grad_where_recorded(outputs, at_inputs, args.subspan(count), true);
     for (std::size_t w = 0; w < grads.size(); ++w) {
