@@ -107,7 +107,7 @@ bool is_tracked(const Tensor& x) { return (x->flags & TensorImpl::kTracked) != 0
 
 /// The entry of a tensor, which a view looks up in its base where that was written to since.
 Tangent current_entry(const Tensor& x, std::uint64_t level) {
-  const Tangent own = read_entry(x, level);
+  Tangent own = read_entry(x, level);
   if (!is_tracked(x)) return own;
   const Tensor base = base_of(x);
   const Tangent whole = read_entry(base, level);
