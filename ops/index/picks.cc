@@ -1,5 +1,7 @@
 #include "ops/index/picks.h"
 
+#include <vector>
+
 #include "engine/autograd/modes.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"

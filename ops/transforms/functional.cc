@@ -245,6 +245,7 @@ ProductResult hvp(const TensorFunction& func, std::span<const Tensor> inputs, st
   FirstOrder first(func, inputs, v, options, "hvp");
   // The gradient's own backward pass is linear in what it begins with: its derivative is the product.
   std::vector<Tensor> begin;
+  begin.reserve(first.own.size());
   for (const Tensor& x : first.own) begin.push_back(plain_zeros(x.shape(), x).set_requires_grad(true));
   const EnableGrad recording;
   const std::vector<Tensor> twice = grad_where_recorded(first.gradient, first.own, begin, true);
