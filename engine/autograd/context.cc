@@ -7,10 +7,9 @@
 namespace lamella {
 
 void Context::begin_save() {
-  const std::string who = node_ ? node_->name() : std::string("save_for_backward");
-  if (!in_forward_) fail<RuntimeError>("[", who, "] save_for_backward can only be called in forward");
-  if (save_called_) {
-    fail<RuntimeError>("[", who, "] save_for_backward can be called once only: pass all tensors in one call");
+  if (!in_forward_ || save_called_) {
+    fail<RuntimeError>("[", node_ ? node_->name() : "save_for_backward", "] save_for_backward can ",
+                       in_forward_ ? "be called once only: pass all tensors in one call" : "only be called in forward");
   }
   save_called_ = true;
 }

@@ -167,6 +167,15 @@ bool only_traced(AutogradMeta& meta) noexcept {
          extras->tangents.empty();
 }
 
+bool detail::special_wants_gradient(const Tensor& x) {
+  AutogradMeta* meta = get_meta(x);
+  if (meta) {
+    if (meta->requires_grad || meta->grad_fn) return true;
+    if (!only_traced(*meta)) return meta->kept_output && !meta->weak_node.expired();
+  }
+  return (x->flags & TensorImpl::kDerived) != 0 && autograd::modes().recorded_backward;
+}
+
 AutogradMeta& make_meta(const Tensor& x) {
   if (AutogradMeta* meta = peek_meta(x)) return *meta;
   auto fresh = std::make_unique<AutogradMeta>();

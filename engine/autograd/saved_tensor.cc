@@ -61,7 +61,7 @@ void SavedTensor::refresh_version() noexcept { version_ = tensor_.version(); }
 
 void SavedTensor::fail_overwritten(const Tensor& x, std::uint32_t version, const Node& owner, std::size_t position,
                                    SourceLine saved_at) const {
-  const WriteRecord& write = x->storage->last_write;
+  const WriteRecord write = x->storage->last_write();
   fail<RuntimeError>("[", owner.name(), "] saved tensor ", position, " (", describe(x), "), saved", at(saved_at),
                      ", was overwritten by ", write.op ? write.op : "an operation", at(write.line),
                      ": it is at version ", x.version(), ", and version ", version,
