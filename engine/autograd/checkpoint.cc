@@ -73,11 +73,8 @@ class Holder {
       value = *found;
     }
     if (value.x.version() != value.version) {
-      const WriteRecord& write = value.x->storage->last_write;
-      fail<RuntimeError>("[checkpoint] a tensor that ", op, " saved in the function (", describe(value.x),
-                         ") was overwritten there by ", write.op ? write.op : "an operation",
-                         write.line ? str(" at ", write.line.file, ":", write.line.line) : std::string(),
-                         "; write into a copy instead (clone())");
+      fail<RuntimeError>("[checkpoint] a tensor that ", op, " saved in the function (", describe(value.x), ") was ",
+                         describe_last_write(value.x), "; write into a copy instead (clone())");
     }
     return value.x;
   }

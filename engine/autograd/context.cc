@@ -7,10 +7,10 @@
 namespace lamella {
 
 void Context::begin_save() {
-  const std::string who = node_ ? node_->name() : std::string("save_for_backward");
-  if (!in_forward_) fail<RuntimeError>("[", who, "] save_for_backward can only be called in forward");
+  const auto who = [this] { return node_ ? node_->name() : std::string("save_for_backward"); };
+  if (!in_forward_) fail<RuntimeError>("[", who(), "] save_for_backward can only be called in forward");
   if (save_called_) {
-    fail<RuntimeError>("[", who, "] save_for_backward can be called once only: pass all tensors in one call");
+    fail<RuntimeError>("[", who(), "] save_for_backward can be called once only: pass all tensors in one call");
   }
   save_called_ = true;
 }
