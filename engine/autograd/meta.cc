@@ -5,7 +5,6 @@
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/departure.h"
 #include "engine/autograd/modes.h"
-#include "engine/autograd/pass_watch.h"
 #include "engine/core/error.h"
 
 namespace lamella {
@@ -131,7 +130,6 @@ Tensor Tensor::detach() const {
 
 namespace autograd {
 
-MetaExtras::MetaExtras() = default;
 MetaExtras::~MetaExtras() {
   if (!presence) return;
   const std::lock_guard lock(presence->lock);
