@@ -56,7 +56,9 @@ AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
   set_sequence(std::numeric_limits<std::uint64_t>::max());
   set_output_count(1);
   note_hidden_axes(0, leaf_);
-  // A new node for a leaf that has hooks already. The caller holds the leaf's lock.
+}
+
+void AccumulateGrad::look_for_hooks() noexcept {
   const AutogradMeta& meta = *peek_meta(leaf_);
   if (meta.extras && meta.extras->hooks) expect_hooks();
 }

@@ -1,7 +1,6 @@
 #include "engine/autograd/context.h"
 
 #include "engine/autograd/backward.h"
-#include "engine/autograd/meta.h"
 #include "engine/core/error.h"
 
 namespace lamella {
@@ -47,7 +46,7 @@ TensorList Context::unpack_saved(std::optional<std::size_t> expected) const {
 }
 
 TensorList Context::saved_tensors() const {
-  if (packed_) [[unlikely]]
+  if (unpacking_is_work()) [[unlikely]]
     return unpack_saved(std::nullopt);
   const std::lock_guard lock(lock_);
   check_saved(saved_.size());
