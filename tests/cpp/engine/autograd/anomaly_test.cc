@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "engine/autograd/inspect.h"
 #include "engine/autograd/origin.h"
 #include "tests/cpp/engine/autograd/support.h"
 

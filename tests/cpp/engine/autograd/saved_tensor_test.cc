@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <any>
-#include <optional>
 
 #include "engine/autograd/anomaly.h"
 #include "engine/core/host.h"
