@@ -5,7 +5,6 @@
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/departure.h"
 #include "engine/autograd/modes.h"
-#include "engine/autograd/pass_watch.h"
 #include "engine/core/error.h"
 
 namespace lamella {
@@ -131,7 +130,6 @@ Tensor Tensor::detach() const {
 
 namespace autograd {
 
-MetaExtras::MetaExtras() = default;
 MetaExtras::~MetaExtras() {
   if (!presence) return;
   const std::lock_guard lock(presence->lock);
@@ -194,11 +192,17 @@ Edge gradient_edge(const Tensor& x) {
   if (meta->grad_fn) return {meta->grad_fn, meta->output_nr};
   if (meta->kept_output) return {meta->weak_node.lock(), meta->output_nr};
   if (!meta->requires_grad) return {};
+  {
+    const std::lock_guard lock(meta->lock);
+    if (auto node = meta->weak_node.lock()) return {std::move(node), 0};
+  }
+  // Not under the lock: under trace() a new node asks for the host's stack, which may run the host's code.
+  auto fresh = Ref<AccumulateGrad>::adopt(new AccumulateGrad(x));
   const std::lock_guard lock(meta->lock);
-  if (auto node = meta->weak_node.lock()) return {std::move(node), 0};
-  auto node = Ref<Node>::adopt(new AccumulateGrad(x));
-  meta->weak_node = WeakNode(node);
-  return {std::move(node), 0};
+  if (auto node = meta->weak_node.lock()) return {std::move(node), 0};  // another thread's
+  fresh->look_for_hooks();
+  meta->weak_node = WeakNode(fresh.get());
+  return {std::move(fresh), 0};
 }
 
 }  // namespace autograd

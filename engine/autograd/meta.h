@@ -40,8 +40,10 @@ struct Presence {
 
 /// What few tensors have.
 struct MetaExtras {
-  MetaExtras();
+  MetaExtras() = default;
   ~MetaExtras();
+  MetaExtras(const MetaExtras&) = delete;
+  MetaExtras& operator=(const MetaExtras&) = delete;
 
   /// A leaf's hooks.
   std::shared_ptr<HookList> hooks;
