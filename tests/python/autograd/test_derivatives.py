@@ -91,7 +91,7 @@ def _rows(got: Any, result: Any, inputs: Any) -> list[list[lm.Tensor]]:
     count = sum(1 for _ in inner.paths())
     blocks, whole = _flatten(got)
     expected = structure.build([inner.build([None] * count)] * len(outputs))
-    assert whole.is_like(_flatten(expected)[1])
+    assert whole.leaves_of(expected) is not None
     return [blocks[o * count : (o + 1) * count] for o in range(len(outputs))]
 
 
@@ -179,8 +179,8 @@ def test_second_derivatives_agree(name: str, create_graph: bool) -> None:
     expected = whole @ np.concatenate([t.numpy().ravel() for t in v])
     for product in (hvp, vhp):
         output, result = product(f, inputs, structure.build(v), create_graph=create_graph)
-        got, got_structure = _flatten(result)
-        assert got_structure.is_like(structure)
+        got = structure.leaves_of(result)
+        assert got is not None
         np.testing.assert_allclose(np.concatenate([t.detach().numpy().ravel() for t in got]), expected, rtol=1e-10)
         arguments = inputs if isinstance(inputs, tuple) else (inputs,)
         np.testing.assert_array_equal(output.detach().numpy(), f(*arguments).numpy())
@@ -234,6 +234,8 @@ def test_vjp_structures() -> None:
     np.testing.assert_allclose(first["a"].numpy(), 2 * Y.numpy() ** 2)
     np.testing.assert_allclose(second.x.numpy(), Y.numpy() ** 2)
     np.testing.assert_allclose(second.y.numpy(), np.full((2, 3), 2.0))
+    again = vjp_fn({"v": [lm.asarray(2.0, dtype="float64")], "u": Y})  # found by key, whatever the order
+    np.testing.assert_array_equal(again[0]["a"].numpy(), first["a"].numpy())
     first, second = vjp_fn({"u": None, "v": [lm.asarray(1.0, dtype="float64")]})
     assert not first["a"].numpy().any() and second.y.numpy().all()
 
@@ -342,6 +344,7 @@ def test_strict(call: Callable[[], Any], text: str) -> None:
         (lambda: vjp(lambda x: x, Y)[1](X), ValueError, r"cotangent 0 has shape \[2, 3\], the output \[3\]"),
         (lambda: vjp(lambda x: x, Y)[1]((Y,)), ValueError, "the structure of the function's output"),
         (lambda: vjp(lambda x: x, Y)[1](3.0), TypeError, "cotangent 0 is float"),
+        (lambda: jacrev(3), TypeError, r"\[jacrev\] func is int: expected a function"),
         (lambda: jacrev(lambda x: x, argnums="x"), TypeError, "an int or a tuple of ints"),
         (lambda: jacrev(lambda x: x, argnums=1)(Y), ValueError, "the call has 1 positional"),
         (lambda: jacrev(lambda x, y: x, argnums=(0, -2))(Y, Y), ValueError, "argnums"),

@@ -386,11 +386,11 @@ def test_what_jvp_refuses() -> None:
         jvp(lambda x: x, vec(1), vec(1, 2))
     with pytest.raises(TypeError, match="expected a function"):
         jvp(3, vec(1), vec(1))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="result holds float"):
+    with pytest.raises(TypeError, match="result is float"):
         jvp(lambda x: 1.0, vec(1), vec(1))
     with pytest.raises(TypeError, match="pair"):
         jvp(lambda x: x, vec(1), vec(1), has_aux=True)
-    with pytest.raises(TypeError, match="primals holds int"):
+    with pytest.raises(TypeError, match="primals is int"):
         jvp(lambda x: x, 1, vec(1))
 
 
