@@ -8,6 +8,7 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import CheckpointPolicy, checkpoint
+from support.tensors import leaf
 
 
 class Exp(lm.PyLayer):
@@ -43,10 +44,6 @@ class Swap(lm.PyLayer):
     @staticmethod
     def backward(ctx, da, db):
         return {"a": db, "b": da}
-
-
-def leaf(*values):
-    return lm.tensor(list(values), stop_gradient=False)
 
 
 def function(x):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import lamella as lm
+from support.threads import run_on_threads
 
 vmap = lm.autograd.vmap
 
@@ -111,7 +112,7 @@ def test_nested_with_values_of_the_outer_call() -> None:
     x, y = table(3), table(4, seed=1)
     outer = vmap(lambda a: vmap(lambda b: a * b + a)(y))(x)
     equal(outer, x.numpy()[:, None] * y.numpy() + x.numpy()[:, None])
-    crossed = vmap(lambda a: vmap(lambda b: a - b, out_axes=None if False else 0)(a * y).sum())(x)
+    crossed = vmap(lambda a: vmap(lambda b: a - b)(a * y).sum())(x)
     equal(crossed, (x.numpy()[:, None] - x.numpy()[:, None] * y.numpy()).sum(1))
     three = vmap(vmap(vmap(lambda a: a.sum())))(table(2, 3, 4, 5))
     equal(three, table(2, 3, 4, 5).numpy().sum(-1))
@@ -130,11 +131,7 @@ def test_threads_do_not_see_each_other() -> None:
     def run(n: int) -> None:
         results.append((n, vmap(f)(lm.arange(n)).tolist()))
 
-    threads = [threading.Thread(target=run, args=(n,)) for n in (2, 3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_on_threads(lambda: run(2), lambda: run(3))
     assert sorted(results) == [(2, [0, 2]), (3, [0, 2, 4])]
 
 
