@@ -319,6 +319,7 @@ def test_options() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
+    gc.collect()
     was_enabled, before = gc.isenabled(), lm.memory.memory_allocated()
     version, grad_mode = A._version, lm.is_grad_enabled()
     check_layer(lm.tanh, A)

@@ -274,6 +274,7 @@ def test_packed_objects_go_with_backward():
     assert y is not None
 
 
+@pytest.mark.usefixtures("quiet_collector")
 def test_packed_objects_go_with_the_graph():
     watched = []
 
@@ -328,6 +329,7 @@ def test_the_collector_sees_the_functions():
     assert ref() is None
 
 
+@pytest.mark.usefixtures("quiet_collector")
 def test_save_on_cpu_copies_nothing_there():
     x = lm.ones((1 << 16,), dtype="float32")
     x.stop_gradient = False

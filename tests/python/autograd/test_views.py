@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -315,8 +316,6 @@ def test_overwritten_saved_tensor_names_the_write() -> None:
 
 def test_views_made_under_no_grad_keep_no_graph_alive() -> None:
     """Neither does a detached alias."""
-    import weakref
-
     freed = []
 
     class Marked(lm.PyLayer):
