@@ -64,8 +64,7 @@ class Pass {
   /// adds it to the grad of `into`. The caller holds both.
   void capture(const Edge& edge, const Tensor* into = nullptr) {
     everything_ = false;
-    enter(edge.node.get());
-    Scratch& notes = scratch(edge.node.get());
+    Scratch& notes = enter(edge.node.get());
     notes.needed = true;
     captures_.push_back({edge.input_nr, notes.capture, Tensor(), into});
     notes.capture = static_cast<std::uint32_t>(captures_.size());
@@ -73,8 +72,7 @@ class Pass {
   /// The same, but runs the node: a leaf's AccumulateGrad.
   void target(const Edge& edge) {
     everything_ = false;
-    enter(edge.node.get());
-    Scratch& notes = scratch(edge.node.get());
+    Scratch& notes = enter(edge.node.get());
     notes.needed = notes.target = true;
   }
   /// In the order of the calls of capture().
@@ -126,20 +124,19 @@ class Pass {
     return overflow_[node];
   }
 
-  bool holds(Node* node) {
-    return node->claimed_by.load(std::memory_order_relaxed) == id_ || (!overflow_.empty() && overflow_.contains(node));
-  }
-
-  /// Begins notes on a node where this pass has none.
-  void enter(Node* node) {
+  /// The same, begun where this pass has none.
+  Scratch& enter(Node* node) {
+    std::uint64_t holder = node->claimed_by.load(std::memory_order_relaxed);
+    if (holder == id_) return node->scratch;
     // Notes in the table stay there, also after the other pass has let go of the node.
-    if (holds(node)) return;
-    std::uint64_t holder = 0;
-    if (node->claimed_by.compare_exchange_strong(holder, id_, std::memory_order_acquire)) {
-      claimed_.push_back(node);
-    } else {
-      overflow_.try_emplace(node);
+    if (overflow_.empty() || !overflow_.contains(node)) {
+      holder = 0;
+      if (node->claimed_by.compare_exchange_strong(holder, id_, std::memory_order_acquire)) {
+        claimed_.push_back(node);
+        return node->scratch;
+      }
     }
+    return overflow_[node];
   }
 
   /// Counts dependencies and finds the nodes on a path to a capture or a target, depth first without recursion.
@@ -148,19 +145,14 @@ class Pass {
       Node* node;
       std::size_t next_edge;
     };
-    std::vector<Frame> stack;
-    /// Whether this was the first visit.
-    const auto visit = [&](Node* node) {
-      enter(node);
-      Scratch& notes = scratch(node);
-      if (notes.visited) return false;
+    SmallVector<Frame, 16> stack;
+    const auto visit = [&](Node* node, Scratch& notes) {
       notes.visited = true;
       notes.needed |= everything_;
       stack.push_back({node, 0});
-      return true;
     };
     for (const Root& root : roots_) {
-      visit(root.edge.node.get());
+      if (Scratch& notes = enter(root.edge.node.get()); !notes.visited) visit(root.edge.node.get(), notes);
       while (!stack.empty()) {
         Frame& frame = stack.back();
         Node* const node = frame.node;
@@ -172,10 +164,13 @@ class Pass {
         const Edge& edge = node->edges()[frame.next_edge++];
         if (!edge) continue;
         Node* const next = edge.node.get();
-        const bool first = visit(next);
-        Scratch& notes = scratch(next);
+        Scratch& notes = enter(next);
         ++notes.dependencies;
-        if (!first && !everything_ && notes.needed) scratch(node).needed = true;
+        if (!notes.visited) {
+          visit(next, notes);
+        } else if (!everything_ && notes.needed) {
+          scratch(node).needed = true;
+        }
       }
     }
   }
@@ -281,8 +276,8 @@ class Pass {
   std::vector<Root> roots_;
   bool everything_ = true;
   std::vector<Capture> captures_;
-  std::vector<Node*> ready_;
-  std::vector<Node*> claimed_;
+  SmallVector<Node*, 8> ready_;
+  SmallVector<Node*, 16> claimed_;
   std::unordered_map<Node*, Scratch> overflow_;
   std::vector<std::function<void()>> callbacks_;
   std::map<const void*, std::any> data_;

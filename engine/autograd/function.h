@@ -230,6 +230,8 @@ class Function {
     if constexpr (kChecked) {
       check_outputs(outputs);
       for (const Tensor* y : outputs) raw->ctx.output_metas.emplace_back(*y);
+    } else if (!raw->ctx.saved().empty()) {
+      raw->ctx.created_at = current_source_line();
     }
     autograd::connect_outputs(node, raw->ctx, inputs, outputs);
     return result;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable
@@ -13,6 +12,8 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import functional_call, hessian, hvp, jacobian, jacrev, vhp, vjp
+from support.memory import without_collector
+from support.numeric import differences
 
 Point = namedtuple("Point", ["x", "y"])
 
@@ -25,17 +26,6 @@ def leaf(*shape: int, start: float = 1.0) -> lm.Tensor:
     x = arange(*shape, start=start)
     x.stop_gradient = False
     return x
-
-
-def differences(f: Callable[[np.ndarray], np.ndarray], x: np.ndarray, step: float = 1e-6) -> np.ndarray:
-    """The Jacobian of a function of arrays, of shape (*result, *x)."""
-    columns = []
-    for k in range(x.size):
-        delta = np.zeros(x.size)
-        delta[k] = step
-        delta = delta.reshape(x.shape)
-        columns.append((f(x + delta) - f(x - delta)) / (2 * step))
-    return np.stack(columns, -1).reshape((*columns[0].shape, *x.shape))
 
 
 X, Y = arange(2, 3), arange(3, start=2.0)
@@ -268,31 +258,28 @@ def test_vjp_is_differentiable_in_its_cotangents() -> None:
 
 
 def test_vjp_leaves_nothing_behind() -> None:
-    class Marker(lm.PyLayer):
+    class Watched(lm.PyLayer):
         alive: weakref.ref[Any] | None = None
 
         @staticmethod
         def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
-            Marker.alive = weakref.ref(ctx)
+            Watched.alive = weakref.ref(ctx)
             return x * 2.0
 
         @staticmethod
         def backward(ctx: Any, dy: lm.Tensor) -> lm.Tensor:
             return dy * 2.0
 
-    gc.disable()
-    try:
-        output, pull = vjp(Marker.apply, Y)
+    with without_collector():
+        output, pull = vjp(Watched.apply, Y)
         pull(output)
-        assert Marker.alive is not None and Marker.alive() is not None
+        assert Watched.alive is not None and Watched.alive() is not None
         del output, pull
-        assert Marker.alive() is None
+        assert Watched.alive() is None
         before = lm.memory.memory_allocated()
-        jacobian(Marker.apply, Y)
-        hvp(lambda x: (Marker.apply(x) ** 2.0).sum(), Y, Y)
-        assert Marker.alive() is None and lm.memory.memory_allocated() == before
-    finally:
-        gc.enable()
+        jacobian(Watched.apply, Y)
+        hvp(lambda x: (Watched.apply(x) ** 2.0).sum(), Y, Y)
+        assert Watched.alive() is None and lm.memory.memory_allocated() == before
 
 
 # ---- strict, and errors

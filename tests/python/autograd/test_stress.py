@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 
 import lamella as lm
+from support.layers import Cube
+from support.threads import run_on_threads
 
 SECONDS = float(os.environ.get("LAMELLA_STRESS_SECONDS", "3"))
 THREADS = 8
@@ -43,18 +45,6 @@ def frequent_switches():
 
 class OnPurposeError(Exception):
     pass
-
-
-class Cube(lm.PyLayer):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(ctx, dy):
-        (x,) = ctx.saved_tensors
-        return 3 * x * x * dy
 
 
 class SquareOfOne(lm.PyLayer):
@@ -116,6 +106,14 @@ class World:
         self.handles = []
         self.lock = threading.Lock()
         self.stop = False
+
+    def collect(self):
+        """Runs the collector among what the threads do, until the time is over."""
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end and not self.stop:
+            time.sleep(0.05)
+            gc.collect()
+        self.stop = True
 
 
 class Worker:
@@ -290,16 +288,8 @@ def test_threads_that_share_everything():
     before = lm.memory_allocated()
     world = World()
     workers = [Worker(world, seed) for seed in range(THREADS)]
-    threads = [threading.Thread(target=worker.run) for worker in workers]
-    for thread in threads:
-        thread.start()
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end and not world.stop:
-        time.sleep(0.05)
-        gc.collect()  # among what the threads do
-    world.stop = True
-    for thread in threads:
-        thread.join()
+
+    run_on_threads(world.collect, *[worker.run for worker in workers])
     for worker in workers:
         if worker.error is not None:
             raise worker.error
@@ -312,7 +302,7 @@ def test_threads_that_share_everything():
     contexts = [ref for worker in workers for ref in worker.contexts]
     world.items.clear()
     world.handles.clear()
-    del world, workers, worker, threads, thread, leaf
+    del world, workers, worker, leaf
     for _ in range(20):  # what hangs behind a cycle in a graph comes with the next collection
         gc.collect()
     assert not any(ref() for ref in contexts)
@@ -337,7 +327,7 @@ def test_there_is_one_object_of_a_tensor(held):
             asked.append(first is second and (not held or first is x))
             return dy
 
-    asked, errors = [], []
+    asked = []
     leaf = lm.tensor(np.ones(3), stop_gradient=False)
     x = leaf * 1
     y = Asks.apply(x).sum()
@@ -346,16 +336,9 @@ def test_there_is_one_object_of_a_tensor(held):
     end = time.monotonic() + min(SECONDS, 1)
 
     def work():
-        try:
-            while time.monotonic() < end:
-                y.backward(retain_graph=True)
-        except BaseException as error:
-            errors.append(error)
+        while time.monotonic() < end:
+            y.backward(retain_graph=True)
 
-    threads = [threading.Thread(target=work) for _ in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors and all(asked) and len(asked) >= THREADS
+    run_on_threads(*[work] * THREADS)
+    assert all(asked) and len(asked) >= THREADS
     assert leaf.grad.tolist() == [len(asked)] * 3

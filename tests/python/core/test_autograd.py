@@ -5,15 +5,15 @@ import signal
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
 
 import lamella as lm
-
-
-def leaf(*values, dtype="float32"):
-    return lm.tensor(list(values), dtype=dtype, stop_gradient=False)
+from support.memory import Marker
+from support.tensors import leaf
+from support.threads import run_on_threads
 
 
 def test_backward_adds_up():
@@ -311,9 +311,7 @@ class TestModes:
     def test_threads_have_modes_of_their_own(self):
         seen = []
         with lm.no_grad():
-            thread = threading.Thread(target=lambda: seen.append(lm.is_grad_enabled()))
-            thread.start()
-            thread.join()
+            run_on_threads(lambda: seen.append(lm.is_grad_enabled()))
         assert seen == [True]
 
 
@@ -391,17 +389,17 @@ def test_tensors_are_freed_on_any_thread():
     class Layer(lm.PyLayer):
         @staticmethod
         def forward(ctx, x):
-            ctx.kept = [1]
+            ctx.marker = Marker()
+            alive.append(weakref.ref(ctx.marker))
             return x * 1
 
         @staticmethod
         def backward(ctx, dy):
             return dy
 
+    alive = []
     boxes = [[Layer.apply(leaf(float(i)))] for i in range(100)]
-    threads = [threading.Thread(target=box.clear) for box in boxes]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    assert all(marker() for marker in alive)
+    run_on_threads(*[box.clear for box in boxes])
     gc.collect()
+    assert len(alive) == 100 and not any(marker() for marker in alive)
