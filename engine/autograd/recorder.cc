@@ -115,7 +115,7 @@ const char* interned(const std::string& name) {
 void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
                   bool recorded) {
   const Context::Extras* extras = ctx.peek_extras();
-  if (!extras || extras->dirty.empty()) return;
+  if (extras->dirty.empty()) return;
   const std::string who = ctx.node() ? ctx.node()->name() : "mark_dirty";
   for (const Tensor& x : extras->dirty) {
     if (!is_input(inputs, x)) fail<RuntimeError>("[", who, "] mark_dirty got a tensor that is not an input");
@@ -144,7 +144,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
   if (tracing) [[unlikely]]
     note_call(*node, inputs, outputs);
   const Context::Extras* extras = ctx.peek_extras();
-  settle_dirty(ctx, inputs, outputs, true);
+  if (extras) settle_dirty(ctx, inputs, outputs, true);
   const auto is_differentiable_output = [&](const Tensor& y) {
     return (is_differentiable(y.dtype()) || dialect.integer_outputs) &&
            !(extras && contains(extras->non_differentiable, y));
@@ -225,9 +225,9 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
 void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
                        const Dialect& dialect) {
   ctx.end_forward();
-  settle_dirty(ctx, inputs, outputs, false);
   const Context::Extras* extras = ctx.peek_extras();
   if (extras) {
+    settle_dirty(ctx, inputs, outputs, false);
     // A call that only forward mode looks at reads in its jvp what forward saved.
     for (SavedTensor& saved : ctx.saved()) {
       if (saved.tensor().defined() && contains(extras->dirty, saved.tensor())) saved.refresh_version();

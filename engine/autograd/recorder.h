@@ -24,7 +24,7 @@ struct Dialect {
 
 /// Whether a call with these inputs is to be recorded.
 template <class Inputs>
-bool should_record(const Inputs& inputs) {
+[[gnu::always_inline]] inline bool should_record(const Inputs& inputs) {
   if (!is_grad_enabled()) return false;
   for (const Tensor* x : inputs) {
     if (wants_gradient(*x)) return true;
@@ -76,8 +76,9 @@ class RecordedBackward {
 
 /// Notes, on results of an unrecorded op, that they derive from inputs that want a gradient.
 template <class Inputs>
-void note_derived(const Inputs& inputs, const Tensor& output) {
-  if (!modes().in_forward || !is_differentiable(output.dtype())) return;
+inline void note_derived(const Inputs& inputs, const Tensor& output) {
+  if (!modes().in_forward || !is_differentiable(output.dtype())) [[likely]]
+    return;
   for (const Tensor* x : inputs) {
     if ((*x)->flags & TensorImpl::kDerived || wants_gradient(*x) || has_tangents(*x)) {
       output->flags |= TensorImpl::kDerived;

@@ -35,6 +35,7 @@ struct HideFn : Function<HideFn> {
     const Hidden& hidden = ctx.state<Hidden>();
     return show_axis(dy, hidden.level, hidden.size);
   }
+  static Tensor jvp(Context& ctx, const Tensor& dx) { return hide_axis(dx, ctx.state<Hidden>().level); }
 };
 
 struct ShowFn : Function<ShowFn> {
@@ -65,6 +66,10 @@ struct ShowFn : Function<ShowFn> {
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const Hidden& hidden = ctx.state<Hidden>();
     return hidden.repeated ? sum(dy, 0) : hide_axis(dy, hidden.level);
+  }
+  static Tensor jvp(Context& ctx, const Tensor& dx) {
+    const Hidden& hidden = ctx.state<Hidden>();
+    return show_axis(dx, hidden.level, hidden.size);
   }
 };
 

@@ -100,26 +100,10 @@ def check(got: Any, expected: list[np.ndarray]) -> None:
         np.testing.assert_allclose(a.detach().numpy(), b, rtol=1e-9, atol=1e-12)
 
 
-# Known to be wrong: each must fail in this very way until it is mended, and is then an error here.
-SUMMED = pytest.mark.xfail(
-    reason="a tangent that enters vmap from outside arrives summed over the examples",
-    raises=AssertionError,
-    strict=True,
-)
-NO_ROOM = pytest.mark.xfail(
-    reason="x[i] = y under vmap writes y's tangent into one of x that has no room for each example's",
-    raises=RuntimeError,
-    strict=True,
-)
+functions = pytest.mark.parametrize("f", [pytest.param(f, id=name) for name, f in FUNCTIONS.items()])
 
 
-def functions(marks: dict[str, Any], others: Any = ()) -> Any:
-    """All functions as parameters, with marks for some by name, and for the others."""
-    parameters = [pytest.param(f, id=name, marks=marks.get(name, others)) for name, f in FUNCTIONS.items()]
-    return pytest.mark.parametrize("f", parameters)
-
-
-@functions({"layer with jvp and vmap": SUMMED})
+@functions
 @pytest.mark.parametrize("recorded", [False, True])
 def test_vmap_of_jvp(f: Any, recorded: bool) -> None:
     x = lm.tensor(X, stop_gradient=not recorded)
@@ -128,26 +112,25 @@ def test_vmap_of_jvp(f: Any, recorded: bool) -> None:
     assert got[1].stop_gradient == jvp(f, x[0], V[0])[1].stop_gradient
 
 
-@functions({"layer with jvp and vmap": SUMMED, "assigns": NO_ROOM})
+@functions
 def test_vmap_of_jvp_in_one_direction(f: Any) -> None:
     got = vmap(lambda x, v: jvp(f, x, v), in_axes=(0, None))(X, V[0])
     check(got, stacked(lambda i: jvp(f, X[i], V[0])))
 
 
-@functions({})
+@functions
 def test_vmap_of_jvp_at_one_point(f: Any) -> None:
     got = vmap(lambda x, v: jvp(f, x, v), in_axes=(None, 0))(X[0], V)
     check(got, stacked(lambda i: jvp(f, X[0], V[i])))
 
 
-@functions({"assigns": NO_ROOM}, others=SUMMED)
+@functions
 @pytest.mark.parametrize("recorded", [False, True])
 def test_jvp_of_vmap(f: Any, recorded: bool) -> None:
     x = lm.tensor(X, stop_gradient=not recorded)
     check(jvp(vmap(f), x, V), stacked(lambda i: jvp(f, x[i], V[i])))
 
 
-@SUMMED
 def test_jvp_of_vmap_over_other_axes() -> None:
     out, tangent = jvp(vmap(scalar, in_axes=1), X.T, V.T)
     check((out, tangent), stacked(lambda i: jvp(scalar, X[i], V[i])))
@@ -212,23 +195,21 @@ IDENTITIES: dict[str, tuple[Callable[[], lm.Tensor], Callable[[int], lm.Tensor]]
         product,
     ),
 }
-WRONG = {"jvp of vmap of jvp", "jvp of the gradient of vmap"}
 
 
 @pytest.mark.parametrize(
     ("mapped", "looped"),
-    [pytest.param(*sides, id=name, marks=SUMMED if name in WRONG else ()) for name, sides in IDENTITIES.items()],
+    IDENTITIES.values(),
+    ids=IDENTITIES,
 )
 def test_any_order_of_transforms(mapped: Any, looped: Any) -> None:
     check([mapped()], stacked(lambda i: [looped(i)]))
 
 
-@SUMMED
 def test_forward_mode_jacobians_of_a_mapped_function() -> None:
     reverse = jacobian(vmap(scalar), X).numpy()
     check([jacfwd(vmap(scalar))(X), jacobian(vmap(scalar), X, strategy="forward-mode")], [reverse, reverse])
 
 
-@pytest.mark.xfail(reason=SUMMED.kwargs["reason"], raises=lm.autograd.GradcheckError, strict=True)
 def test_gradcheck_of_a_mapped_function() -> None:
     assert gradcheck(vmap(scalar), lm.tensor(X, stop_gradient=False), check_forward_ad=True)
