@@ -363,10 +363,10 @@ void set_index(const Tensor& x, const IndexItems& items, const Operand& value) {
   }
   write(x, items, source);
   mark_written(x, "setitem");
-  if (autograd::is_tracing()) [[unlikely]] {
-    const Tensor* const inputs[] = {&source};
+  const Tensor* const inputs[] = {&source};
+  autograd::note_derived(inputs, x);
+  if (autograd::is_tracing()) [[unlikely]]
     autograd::note_departure("setitem", inputs, x);
-  }
 }
 
 }  // namespace lamella

@@ -46,7 +46,13 @@ struct ShowFn : Function<ShowFn> {
     HiddenAxis axis{level, size, 0};
     HiddenAxes others;
     if (x->hidden) {
-      for (const HiddenAxis& own : *x->hidden) own.level == level ? void(axis = own) : others.push_back(own);
+      for (const HiddenAxis& own : *x->hidden) {
+        if (own.level == level) {
+          axis = own;
+        } else {
+          others.push_back(own);
+        }
+      }
     }
     const bool repeated = !x->hidden || others.size() == x->hidden->size();
     if (ctx.recording()) ctx.state<Hidden>() = {level, axis.size, repeated};

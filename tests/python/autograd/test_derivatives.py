@@ -342,6 +342,13 @@ def test_misuse(call: Callable[[], Any], error: type[Exception], text: str) -> N
         call()
 
 
+def test_forward_mode_with_another_number_of_results_in_each_call() -> None:
+    for counts in ([1, 2, 1], [2, 1, 1]):
+        left = iter(counts)
+        with pytest.raises(ValueError, match=f"returned {counts[0]} tensors, and {counts[1]} when it was called again"):
+            jacobian(lambda x, left=left: [x] * next(left), Y, strategy="forward-mode")
+
+
 def test_exceptions_of_the_function_come_out_with_their_own_type() -> None:
     class OwnError(Exception):
         pass

@@ -292,6 +292,12 @@ def test_exceptions_of_the_function_come_out() -> None:
         gradcheck(fails, A)
 
 
+def test_differences_that_overflow_agree_with_nothing() -> None:
+    x = lm.tensor([709.7827], dtype="float64", stop_gradient=False)  # exp() of a little more is infinite
+    with pytest.raises(GradcheckError, match=r"numerical inf(.|\n)*NaN or infinite within one step"):
+        gradcheck(lm.exp, x, eps=1e-3)
+
+
 def test_an_output_that_changes_its_shape() -> None:
     sizes = iter([2, 3])
     with pytest.raises(ValueError, match="when the function was called again"):

@@ -329,21 +329,26 @@ def test_the_collector_sees_the_functions():
     assert ref() is None
 
 
+<<<<<<< HEAD
 @pytest.mark.usefixtures("quiet_collector")
 def test_save_on_cpu_copies_nothing_there():
+=======
+@pytest.mark.parametrize("pin_memory", [False, True])
+def test_save_on_cpu_copies_nothing_there(pin_memory):
+>>>>>>> rev_python
     x = lm.ones((1 << 16,), dtype="float32")
     x.stop_gradient = False
     before = lm.memory.memory_allocated()
-    with save_on_cpu():
+    with save_on_cpu(pin_memory=pin_memory):
         y = x * x
     assert lm.memory.memory_allocated() - before < 2 * x.nbytes
     y.sum().backward()
     assert np.all(x.grad.numpy() == 2)
 
 
-def test_save_on_cpu_has_no_pinned_memory():
-    with pytest.raises(NotImplementedError, match="pin_memory"):
-        save_on_cpu(pin_memory=True)
+def test_save_on_cpu_takes_a_bool():
+    with pytest.raises(TypeError, match=r"\[save_on_cpu\] pin_memory: expected True or False, got str"):
+        save_on_cpu("cuda:0")  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(not lm.cuda.is_available(), reason="wants a CUDA device")

@@ -308,6 +308,44 @@ class TestModes:
         assert asyncio.run(main()) == [0.002, [0, 1, 2], 0.001]
         assert lm.is_grad_enabled()
 
+    def test_exceptions_are_thrown_into_an_asynchronous_generator_again_and_again(self):
+        import asyncio
+
+        @lm.no_grad()
+        async def answers():
+            while True:
+                try:
+                    yield "nothing"
+                except KeyError as error:
+                    assert not lm.is_grad_enabled()
+                    yield error.args[0]
+
+        async def main():
+            generator = answers()
+            said = [await anext(generator)]
+            for i in range(3):
+                said += [await generator.athrow(KeyError(i)), await anext(generator)]
+            said.append(await generator.athrow(KeyError(3)))
+            with pytest.raises(KeyError):  # no try around that yield
+                await generator.athrow(KeyError(4))
+            return said
+
+        assert asyncio.run(main()) == ["nothing", 0, "nothing", 1, "nothing", 2, "nothing", 3]
+
+        @lm.no_grad()
+        async def stubborn():
+            for i in range(3):
+                try:
+                    yield i
+                except KeyError:
+                    continue
+
+        async def insist():
+            generator = stubborn()
+            return [await anext(generator), await generator.athrow(KeyError()), await generator.athrow(KeyError())]
+
+        assert asyncio.run(insist()) == [0, 1, 2]
+
     def test_threads_have_modes_of_their_own(self):
         seen = []
         with lm.no_grad():

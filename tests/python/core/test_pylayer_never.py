@@ -236,8 +236,28 @@ def intermediate_through_a_list(ctx, x):
     return ctx.e * 2
 
 
+def intermediate_by_assignment(ctx, x):
+    ctx.e = lm.zeros(1)
+    ctx.e[:] = lm.exp(x)
+    return ctx.e * 2
+
+
+def intermediate_by_masked_fill(ctx, x):
+    ctx.e = lm.zeros(1)
+    ctx.e.masked_fill_(lm.asarray([True]), lm.exp(x).reshape([]))
+    return ctx.e * 2
+
+
 @pytest.mark.parametrize(
-    "forward", [intermediate_saved, intermediate_attribute, intermediate_through_numpy, intermediate_through_a_list]
+    "forward",
+    [
+        intermediate_saved,
+        intermediate_attribute,
+        intermediate_through_numpy,
+        intermediate_through_a_list,
+        intermediate_by_assignment,
+        intermediate_by_masked_fill,
+    ],
 )
 def test_double_backward_through_an_intermediate_is_an_error(forward):
     def backward(ctx, dy):
