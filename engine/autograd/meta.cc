@@ -185,7 +185,7 @@ AutogradMeta& make_meta(const Tensor& x) {
 Edge gradient_edge(const Tensor& x) {
   AutogradMeta* meta = get_meta(x);
   if (meta && meta->grad_fn) return {meta->grad_fn, meta->output_nr};
-  if (!meta || only_traced(*meta)) {
+  if (!meta || (!meta->requires_grad && only_traced(*meta))) {
     const Node* const layer = modes().recorded_backward;
     if (!layer || (x->flags & TensorImpl::kDerived) == 0) return {};
     return {Ref<Node>::adopt(new DetachedIntermediate(*layer)), 0};
