@@ -177,11 +177,10 @@ template <class T>
 void uniform_chunk(const Fill& fill, const Words& words, std::int64_t count, T* out) {
   const Vec<T> low(static_cast<T>(fill.low));
   const Vec<T> width(static_cast<T>(fill.high - fill.low));
-  const Vec<T> high(static_cast<T>(fill.high));
   const Vec<T> top(static_cast<T>(fill.top));
   for (std::int64_t i = 0; i < count; i += kLanes, out += Vec<T>::size) {
     const Vec<T> value = low + units_of<T>(words.words + i, fill.bits) * width;
-    where(value < high, value, top).store(out);
+    where(value < top, value, top).store(out);
   }
 }
 

@@ -4,6 +4,7 @@
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/matmul_table.h"
 #include "ops/cpu/movement_table.h"
+#include "ops/cpu/random_table.h"
 #include "ops/cpu/reduce_table.h"
 #include "ops/cpu/softmax_table.h"
 
@@ -17,6 +18,7 @@ struct KernelTable {
   ReduceKernels reduce;
   MatmulKernels matmul;
   SoftmaxTable softmax;
+  RandomKernels random;
 };
 
 }  // namespace lamella::cpu

@@ -21,7 +21,7 @@ struct Fill {
   std::uint64_t offset = 0;
   double low = 0;   ///< or the mean
   double high = 1;  ///< or the standard deviation, or the mean of an exponential distribution
-  /// What a uniform number becomes where rounding has brought it to `high`: the largest one below.
+  /// The largest uniform number: the one below `high`, which rounding would reach.
   double top = 1;
   /// Bits of a uniform number in [0, 1) that is to have no more than float32's 24.
   int bits = 24;
@@ -70,11 +70,11 @@ LM_HD T scaled(T a, T b, T c) {
 #endif
 }
 
-/// A value in [low, high): rounding must not reach the upper bound.
+/// A value in [low, high).
 template <class T>
 LM_HD T scale_uniform(T unit, const Fill& fill) {
   const T value = scaled(static_cast<T>(fill.low), unit, static_cast<T>(fill.high - fill.low));
-  return value < static_cast<T>(fill.high) ? value : static_cast<T>(fill.top);
+  return value < static_cast<T>(fill.top) ? value : static_cast<T>(fill.top);
 }
 
 /// An exponential number of mean 1 from a uniform one, of which it is -log(1 - u); half of its smallest step stands for
