@@ -175,6 +175,9 @@ struct Elementwise : Function<Elementwise> {
   }
 };
 
+static_assert(sizeof(autograd::detail::FunctionNode<Elementwise>) + sizeof(autograd::detail::NodeHeader) <= 512,
+              "every recorded call writes and frees what a node holds");
+
 /// An operand in the dtype of the computation; holds the tensor only where it is a new one.
 class Converted {
  public:
