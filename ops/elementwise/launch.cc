@@ -8,6 +8,7 @@
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
 #include "ops/movement/cast.h"
+#include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -80,12 +81,19 @@ void run_rows(LoopKernel kernel, const Loop& whole, const StridedLoop& all, cons
   });
 }
 
-LoopKernel cpu_kernel(const ElementwiseOp& op, int wrt, DType dtype) {
+/// Kernel `wrt` of an operator for a dtype. Where the elements are of a narrow dtype, `loop` gets what that takes.
+LoopKernel cpu_kernel(const ElementwiseOp& op, int wrt, DType dtype, int operands, Loop& loop) {
   const cpu::ElementwiseTable& table = cpu_kernels().elementwise;
-  const auto column = static_cast<std::size_t>(dtype);
+  const DType computing = cpu::computing_dtype(dtype);
+  const auto column = static_cast<std::size_t>(computing);
   const LoopKernel kernel = wrt < 0 ? table.forward[op.index][column] : table.backward[op.index][wrt][column];
-  if (!kernel) fail<NotImplementedError>("[", op.info->name, "] has no kernel for dtype ", dtype, " on the CPU");
-  return kernel;
+  if (!kernel || !op.info->dtypes.contains(dtype)) no_kernel(op.info->name, dtype, kCPU);
+  if (computing == dtype) return kernel;
+  loop.wide = kernel;
+  loop.operands = operands;
+  loop.mask_first = op.mask_input && (wrt < 0 || (op.reads[static_cast<std::size_t>(wrt)] & 1u));
+  loop.mask_out = wrt < 0 && op.mask_output;
+  return table.narrow[static_cast<std::size_t>(dtype)];
 }
 
 }  // namespace
@@ -182,8 +190,8 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
     launcher(op, wrt, dtype, loop, out.device());
     return;
   }
-  const LoopKernel kernel = cpu_kernel(op, wrt, dtype);
-  const Loop inner = inner_loop(loop);
+  Loop inner = inner_loop(loop);
+  const LoopKernel kernel = cpu_kernel(op, wrt, dtype, loop.operands, inner);
   const HostRelease release(loop.elements);
   if (loop.axes <= 2 && loop.elements <= kGrain) {
     kernel(inner);

@@ -28,7 +28,8 @@ def check_last_lines(source, names):
 
 
 @pytest.mark.parametrize(
-    "page", ["getting-started.md", "custom-layers.md", "derivatives.md", "hooks.md", "finding-out.md", "vmap.md"]
+    "page",
+    ["getting-started.md", "custom-layers.md", "derivatives.md", "dtypes.md", "hooks.md", "finding-out.md", "vmap.md"],
 )
 def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -116,6 +116,39 @@ def test_elementwise_with_one_dual_operand(op: Operator, rng: np.random.Generato
             check(op, [lm.tensor(a, stop_gradient=i != only) for i, a in enumerate(arrays)])
 
 
+COMPLEX = [op for op in ELEMENTWISE if any(op.differentiable) and "complex128" in op.dtypes]
+
+
+@pytest.mark.parametrize("op", COMPLEX, ids=case_id)
+def test_elementwise_complex(op: Operator, rng: np.random.Generator) -> None:
+    """Forward mode against differences, and against reverse mode: Re <w, J v> is Re <J* w, v>."""
+    arrays = arguments(op, [(2, 3)] * op.inputs, "complex128", rng)
+    at = [i for i, wanted in enumerate(op.differentiable) if wanted]
+    leaves = [lm.tensor(arrays[i], stop_gradient=False) for i in at]
+    directions = [rng.uniform(0.5, 1.5, (2, 3)) + 1j * rng.uniform(0.5, 1.5, (2, 3)) for _ in at]
+
+    def varied(*given: lm.Tensor) -> lm.Tensor:
+        operands = [lm.asarray(a) for a in arrays]
+        for i, z in zip(at, given, strict=True):
+            operands[i] = z
+        return op(*operands)
+
+    y, tangent = jvp(varied, leaves, [lm.asarray(v) for v in directions])
+    assert (tangent.shape, tangent.dtype) == (y.shape, y.dtype)
+    step = 1e-6
+    shifted = [
+        varied(*[lm.asarray(arrays[i] + s * step * v) for i, v in zip(at, directions, strict=True)]).numpy()
+        for s in (1, -1)
+    ]
+    numerical = (shifted[0] - shifted[1]) / (2 * step)
+    np.testing.assert_allclose(tangent.detach().numpy(), numerical, rtol=1e-6, atol=1e-7)
+
+    w = rng.uniform(0.5, 1.5, (2, 3)) + (1j * rng.uniform(0.5, 1.5, (2, 3)) if "complex" in y.dtype.name else 0)
+    grads = lm.grad([varied(*leaves)], leaves, grad_outputs=[lm.asarray(w)])
+    expected = sum((np.conj(g.numpy()) * v).sum().real for g, v in zip(grads, directions, strict=True))
+    np.testing.assert_allclose((np.conj(w) * tangent.detach().numpy()).sum().real, expected, rtol=1e-9)
+
+
 def x(*shape: int, low: float = -2.0, high: float = 2.0) -> lm.Tensor:
     """A leaf of distinct values, in an order that no formula follows."""
     values = np.linspace(low, high, int(np.prod(shape)))
@@ -195,6 +228,14 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda b: lm.linear(x(2, 3).detach(), x(4, 3).detach(), b * b), [x(4)]),
         (lambda w: lm.linear(x(2, 3).detach(), w * w, x(4).detach()), [x(4, 3)]),
     ],
+    "positive": [(lambda a: lm.positive(a * a), [x(3)])],
+    "deg2rad": [(lambda a: lm.deg2rad(a * a), [x(3)])],
+    "rad2deg": [(lambda a: lm.rad2deg(a * a), [x(3)])],
+    "logit": [(lm.logit, [x(3, low=0.1, high=0.8)])],
+    "polygamma": [(lambda a: lm.polygamma(1, a), [x(3, low=0.5)])],
+    "addcmul": [(lambda a, b, c: lm.addcmul(a, b, c, value=0.5), [x(2, 3), x(3), x(2, 1)])],
+    "addcdiv": [(lambda a, b, c: lm.addcdiv(a, b, c, value=0.5), [x(2, 3), x(3), x(2, 1, low=0.5)])],
+    "nan_to_num": [(lambda a: lm.nan_to_num(a * a), [x(3)])],
     "clip": [
         (lambda a: lm.clip(a * a * a, -1.05, 1.15), [x(2, 3)]),
         (lambda a: lm.clip(a, min=0.1), [x(4)]),
@@ -213,6 +254,7 @@ WITHOUT_GRADIENT = {
     *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "arange", "linspace"),
     *("eye", "rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli", "nonzero", "argmax", "argmin"),
     *("any", "all", "one_hot", "multinomial"),
+    *("isclose", "allclose"),
 }
 
 

@@ -26,6 +26,18 @@ def test_elementwise(op: Operator, shapes: list[tuple[int, ...]], rng: np.random
         assert lm.autograd.gradgradcheck(op, inputs, atol=1e-6, rtol=2e-5, fast_mode=fast)
 
 
+COMPLEX = [op for op in DIFFERENTIABLE if "complex128" in op.dtypes]
+
+
+@pytest.mark.parametrize("op", COMPLEX, ids=case_id)
+def test_elementwise_complex(op: Operator, rng: np.random.Generator) -> None:
+    arrays = arguments(op, [(2, 2)] * op.inputs, "complex128", rng)
+    inputs = [lm.tensor(a, stop_gradient=not op.differentiable[i]) for i, a in enumerate(arrays)]
+    for fast in (False, True):
+        assert lm.autograd.gradcheck(op, inputs, atol=1e-7, rtol=1e-5, fast_mode=fast)
+        assert lm.autograd.gradgradcheck(op, inputs, atol=1e-6, rtol=2e-5, fast_mode=fast)
+
+
 def x(*shape: int, low: float = -2.0, high: float = 2.0) -> lm.Tensor:
     """A leaf of distinct values, in an order that no formula follows."""
     values = np.linspace(low, high, int(np.prod(shape)))
@@ -94,6 +106,14 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lm.matmul, [x(2, 1, 2, 3), x(2, 3, 1)]),
     ],
     "linear": [(lm.linear, [x(2, 3), x(4, 3), x(4)]), (lm.linear, [x(3), x(2, 3)])],
+    "positive": [(lambda a: lm.positive(a * 2), [x(3)])],
+    "deg2rad": [(lm.deg2rad, [x(3)])],
+    "rad2deg": [(lm.rad2deg, [x(3)])],
+    "logit": [(lm.logit, [x(3, low=0.1, high=0.8)]), (lambda a: lm.logit(a, eps=0.2), [x(4, low=0.1, high=0.8)])],
+    "polygamma": [(lambda a: lm.polygamma(0, a), [x(3, low=0.5)]), (lambda a: lm.polygamma(2, a), [x(3, low=0.5)])],
+    "addcmul": [(lambda a, b, c: lm.addcmul(a, b, c, value=0.5), [x(2, 3), x(3), x(2, 1)])],
+    "addcdiv": [(lambda a, b, c: lm.addcdiv(a, b, c, value=0.5), [x(2, 3), x(3), x(2, 1, low=0.5)])],
+    "nan_to_num": [(lambda a: lm.nan_to_num(a * lm.asarray([1.0, float("nan"), 2.0]), nan=1.0), [x(3)])],
     "clip": [(lambda a: lm.clip(a, -1.05, 1.15), [x(2, 3)]), (lambda a: lm.clip(a, min=0.1), [x(4)])],
     "gelu": [(lm.gelu, [x(5)]), (lambda a: lm.gelu(a, approximate="tanh"), [x(5)])],
     "softmax": [(lambda a: lm.softmax(a, axis=0), [x(3, 2)]), (lm.softmax, [x(2, 3)])],
@@ -109,6 +129,7 @@ WITHOUT_GRADIENT = {
     *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "arange", "linspace"),
     *("eye", "rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli", "nonzero", "argmax", "argmin"),
     *("any", "all", "one_hot"),
+    *("isclose", "allclose"),
 }
 
 
