@@ -81,6 +81,19 @@ void run_rows(LoopKernel kernel, const Loop& whole, const StridedLoop& all, cons
   });
 }
 
+/// Operands and result of the same size, contiguous all.
+Loop flat_loop(std::span<const Tensor* const> operands, const Tensor& out) {
+  Loop loop;
+  loop.inner = out.numel();
+  loop.out = out->data;
+  loop.out_inner = 1;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    loop.in[k] = (*operands[k])->data;
+    loop.in_inner[k] = 1;
+  }
+  return loop;
+}
+
 /// Kernel `wrt` of an operator for a dtype. Where the elements are of a narrow dtype, `loop` gets what that takes.
 LoopKernel cpu_kernel(const ElementwiseOp& op, int wrt, DType dtype, int operands, Loop& loop) {
   const cpu::ElementwiseTable& table = cpu_kernels().elementwise;
@@ -180,6 +193,15 @@ void launch_batched(const ElementwiseOp& op, int wrt, std::span<const Tensor* co
 
 void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
                         DType dtype) {
+  bool flat = out.is_contiguous();
+  for (const Tensor* x : operands) flat &= x->is_contiguous() && x->numel() == out.numel();
+  if (flat && out.device().is_cpu() && out.numel() < kGrain) {
+    if (out.numel() == 0) return;
+    Loop loop = flat_loop(operands, out);
+    const LoopKernel kernel = cpu_kernel(op, wrt, dtype, static_cast<int>(operands.size()), loop);
+    kernel(loop);
+    return;
+  }
   if (is_batched(out) || is_batched(operands)) [[unlikely]]
     return launch_batched(op, wrt, operands, out, dtype);
   if (out.device().is_meta() || out.numel() == 0) return;
