@@ -151,15 +151,6 @@ constexpr bool is_integral(DType dtype) { return Integral.contains(dtype); }
 /// Whether tensors of this dtype can want a gradient.
 constexpr bool is_differentiable(DType dtype) { return Differentiable.contains(dtype); }
 
-/// The dtype of the parts of a complex one; the dtype itself where it is none.
-constexpr DType real_dtype(DType dtype) {
-  return dtype == DType::Complex64 ? DType::Float32 : dtype == DType::Complex128 ? DType::Float64 : dtype;
-}
-/// The complex dtype whose parts hold what `dtype` does, or the default one, complex64, for what is not floating.
-constexpr DType complex_dtype(DType dtype) {
-  return dtype == DType::Float64 || dtype == DType::Complex128 ? DType::Complex128 : DType::Complex64;
-}
-
 /// The dtype that holds values of both, by the promotion rules of the Python array API standard (2024.12), extended as
 /// in PyTorch where it leaves a pair undefined: bool with a number gives the number, an integer with a floating dtype
 /// gives the floating dtype, float16 with bfloat16 gives float32. Raises TypeError for uint64 with a signed integer,

@@ -10,6 +10,7 @@
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/promotion.h"
 

@@ -8,6 +8,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 
 namespace lamella {
 namespace {

@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "ops/support/dtypes.h"
+
 namespace lamella {
 
 FloatLimits float_limits(DType dtype) {

@@ -1,6 +1,7 @@
 #include "ops/support/promotion.h"
 
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 
 namespace lamella {
 

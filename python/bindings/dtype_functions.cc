@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/support/dtype_limits.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/promotion.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/dtype_type.h"
