@@ -2,6 +2,7 @@
 
 #include "ops/creation/creation.h"
 #include "ops/elementwise/clip.h"
+#include "ops/elementwise/composed.h"
 #include "ops/elementwise/gelu.h"
 #include "ops/index/index.h"
 #include "ops/index/nonzero.h"
@@ -36,6 +37,7 @@ using OtherOps = OpList<                                                        
     Take, TakeAlongAxis, Nonzero,                                                                       // indexing
     Sum, Mean, Prod, Max, Min, ArgMax, ArgMin, Any, All,                                                // reduction
     Matmul, Linear,                                                                                     // products
+    Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, AddCMul, AddCDiv, IsClose, AllClose, NanToNum,        // composed
     Clip, Gelu,                                                  // of several formulas
     Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks
     >;
