@@ -35,8 +35,8 @@ void check_positive(const char* op, const char* what, const Operand& x) {
 }
 
 Tensor unit_exponentials(const char* op, const Target& target, Generator* generator, double mean = 1) {
-  return draw(op, {.kind = Fill::Kind::Exponential, .high = mean}, target.shape, target.computed(), target.device,
-              generator);
+  return random::draw(op, {.kind = Fill::Kind::Exponential, .high = mean}, target.shape, target.computed(),
+                      target.device, generator);
 }
 
 /// A parameter with the physical shape of the result, as the samplers read it: element i at i * step.
@@ -114,7 +114,8 @@ Tensor Laplace::call(const std::optional<Dims>& shape, const Operand& loc, const
   const Target target = random::target_of(info.name, shape, {&loc, &scale}, dtype, device);
   check_positive(info.name, "scale must be above 0", scale);
   const Tensor size = unit_exponentials(info.name, target, generator);
-  const Tensor up = draw(info.name, random::coin_fill(0.5), target.shape, DType::Bool, target.device, generator);
+  const Tensor up =
+      random::draw(info.name, random::coin_fill(0.5), target.shape, DType::Bool, target.device, generator);
   return cast(where(up, size, -size) * Parameter(scale, target) + Parameter(loc, target), target.dtype);
 }
 

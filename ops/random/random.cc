@@ -38,12 +38,13 @@ void shuffle(std::int64_t* data, std::int64_t n, Generator& generator) {
 
 Tensor Rand::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
   const DType wanted = floating_or_default(dtype, "rand");
-  return draw("rand", random::uniform_fill("rand", 0, 1, wanted), shape, wanted, device.value_or(kCPU), generator);
+  return random::draw("rand", random::uniform_fill("rand", 0, 1, wanted), shape, wanted, device.value_or(kCPU),
+                      generator);
 }
 
 Tensor Randn::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
-  return draw("randn", {.kind = Fill::Kind::Normal}, shape, floating_or_default(dtype, "randn"), device.value_or(kCPU),
-              generator);
+  return random::draw("randn", {.kind = Fill::Kind::Normal}, shape, floating_or_default(dtype, "randn"),
+                      device.value_or(kCPU), generator);
 }
 
 Tensor Uniform::call(const std::optional<Dims>& shape, const Operand& low, const Operand& high,
@@ -52,7 +53,7 @@ Tensor Uniform::call(const std::optional<Dims>& shape, const Operand& low, const
   const Target target = random::target_of(kOp, shape, {&low, &high}, dtype, device);
   if (low.is_number() && high.is_number()) {
     const Fill fill = random::uniform_fill(kOp, low.number().to<double>(), high.number().to<double>(), target.dtype);
-    return draw(kOp, fill, target.shape, target.dtype, target.device, generator);
+    return random::draw(kOp, fill, target.shape, target.dtype, target.device, generator);
   }
   const Parameter from(low, target);
   const Parameter to(high, target);
@@ -72,7 +73,7 @@ Tensor Normal::call(const std::optional<Dims>& shape, const Operand& mean, const
     fail<ValueError>("[normal] std cannot be negative, got ", std.number().to<double>());
   if (mean.is_number() && std.is_number()) {
     const Fill fill{.kind = Fill::Kind::Normal, .low = mean.number().to<double>(), .high = std.number().to<double>()};
-    return draw(kOp, fill, target.shape, target.dtype, target.device, generator);
+    return random::draw(kOp, fill, target.shape, target.dtype, target.device, generator);
   }
   const Parameter shift(mean, target);
   const Parameter scale(std, target);
@@ -96,7 +97,7 @@ Tensor RandInt::call(std::int64_t low, std::int64_t high, const Dims& shape, std
   const Fill fill{.kind = Fill::Kind::Integer,
                   .first = low,
                   .range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)};
-  return draw("randint", fill, shape, wanted, device.value_or(kCPU), generator);
+  return random::draw("randint", fill, shape, wanted, device.value_or(kCPU), generator);
 }
 
 Tensor RandPerm::call(std::int64_t n, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
