@@ -28,7 +28,11 @@ def check_last_lines(source, names):
 
 
 @pytest.mark.parametrize(
-    "page", ["getting-started.md", "custom-layers.md", "derivatives.md", "hooks.md", "finding-out.md", "vmap.md"]
+    "page",
+    [
+        *("getting-started.md", "custom-layers.md", "derivatives.md", "hooks.md", "finding-out.md", "vmap.md"),
+        "array-api.md",
+    ],
 )
 def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -10,6 +10,7 @@ import pytest
 
 import lamella as lm
 
+from . import moving
 from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id
 
 SHAPES = {"same": [(2, 3)] * 3, "broadcast": [(2, 1), (3,), (2, 3)], "0-d": [(), (2,), ()]}
@@ -103,6 +104,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     ],
     "mse_loss": [(lambda a, b, r=r: lm.mse_loss(a, b, reduction=r), [x(2, 3), x(2, 3)]) for r in ("mean", "none")],
     "dropout": [(seeded_dropout, [x(3, 4)])],
+    **moving.CALLS,
 }
 
 WITHOUT_GRADIENT = {
