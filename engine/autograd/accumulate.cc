@@ -15,10 +15,13 @@ namespace lamella::autograd {
 namespace {
 
 /// Nobody else can see this gradient's memory, and it is laid out as a fresh tensor.
-bool is_stealable(const Tensor& g) {
-  return g->use_count() == 1 && !g->hidden && g->storage->unique() && g.is_contiguous() && is_unplaced(g) &&
-         !g->storage->deleter && (g->flags & TensorImpl::kTracked) == 0;
+bool is_own(const Tensor& g) {
+  return g->use_count() == 1 && !g->hidden && g->storage->unique() && g.is_contiguous() && !g->storage->deleter &&
+         (g->flags & TensorImpl::kTracked) == 0;
 }
+
+/// The same, and the tape does not know it: it may be written to.
+bool is_stealable(const Tensor& g) { return is_own(g) && is_unplaced(g); }
 
 /// Whether adding into this gradient in place is possible: the user may have set a broadcast or read-only one.
 bool is_writable(const Tensor& g) {
@@ -53,7 +56,9 @@ AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
   set_sequence(std::numeric_limits<std::uint64_t>::max());
   set_output_count(1);
   note_hidden_axes(0, leaf_);
-  // A new node for a leaf that has hooks already. The caller holds the leaf's lock.
+}
+
+void AccumulateGrad::look_for_hooks() noexcept {
   const AutogradMeta& meta = *peek_meta(leaf_);
   if (meta.extras && meta.extras->hooks) expect_hooks();
 }
@@ -115,6 +120,7 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
   }
   if (incoming.dtype() != x.dtype()) incoming = primitives().cast(incoming, x.dtype());
   bool copied = false;  // a copy with tangents is ours, but has a meta
+  const auto may_be_kept = [&] { return copied || (is_grad_enabled() ? is_own(incoming) : is_stealable(incoming)); };
   // Passes on several threads may arrive here at once. Whoever finds a gradient takes it out, adds, and tries again:
   // nothing is computed under the lock, and nothing is lost.
   while (true) {
@@ -123,7 +129,7 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
       const std::lock_guard lock(meta.lock);
       if (meta.grad.defined()) {
         held = std::move(meta.grad);
-      } else if (copied || is_grad_enabled() || is_stealable(incoming)) {
+      } else if (may_be_kept()) {
         meta.grad = std::move(incoming);
         return;
       }

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "engine/autograd/departure.h"
 #include "engine/autograd/modes.h"
-#include "engine/autograd/origin.h"
 #include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
 

@@ -2,21 +2,19 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <map>
 #include <optional>
-#include <thread>
 #include <unordered_map>
 
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/batched_grads.h"
+#include "engine/autograd/fresh_stack.h"
 #include "engine/autograd/hook_calls.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/pass_inputs.h"
 #include "engine/autograd/pass_watch.h"
 #include "engine/autograd/primitives.h"
-#include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
 #include "engine/core/host.h"
 
@@ -51,7 +49,8 @@ class Pass;
 
 class Pass {
  public:
-  Pass(bool retain_graph, bool create_graph) : retain_graph_(retain_graph), create_graph_(create_graph) {}
+  Pass(std::vector<Root> roots, bool retain_graph, bool create_graph)
+      : retain_graph_(retain_graph), create_graph_(create_graph), roots_(std::move(roots)) {}
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
   ~Pass() {
@@ -61,13 +60,11 @@ class Pass {
     }
   }
 
-  void add_root(Root root) { roots_.push_back(std::move(root)); }
   /// Restricts the pass to what its captures and targets need, and keeps the gradient that arrives along `edge`, or
   /// adds it to the grad of `into`. The caller holds both.
   void capture(const Edge& edge, const Tensor* into = nullptr) {
     everything_ = false;
-    enter(edge.node.get());
-    Scratch& notes = scratch(edge.node.get());
+    Scratch& notes = enter(edge.node.get());
     notes.needed = true;
     captures_.push_back({edge.input_nr, notes.capture, Tensor(), into});
     notes.capture = static_cast<std::uint32_t>(captures_.size());
@@ -75,8 +72,7 @@ class Pass {
   /// The same, but runs the node: a leaf's AccumulateGrad.
   void target(const Edge& edge) {
     everything_ = false;
-    enter(edge.node.get());
-    Scratch& notes = scratch(edge.node.get());
+    Scratch& notes = enter(edge.node.get());
     notes.needed = notes.target = true;
   }
   /// In the order of the calls of capture().
@@ -128,20 +124,19 @@ class Pass {
     return overflow_[node];
   }
 
-  bool holds(Node* node) {
-    return node->claimed_by.load(std::memory_order_relaxed) == id_ || (!overflow_.empty() && overflow_.contains(node));
-  }
-
-  /// Begins notes on a node where this pass has none.
-  void enter(Node* node) {
+  /// The same, begun where this pass has none.
+  Scratch& enter(Node* node) {
+    std::uint64_t holder = node->claimed_by.load(std::memory_order_relaxed);
+    if (holder == id_) return node->scratch;
     // Notes in the table stay there, also after the other pass has let go of the node.
-    if (holds(node)) return;
-    std::uint64_t holder = 0;
-    if (node->claimed_by.compare_exchange_strong(holder, id_, std::memory_order_acquire)) {
-      claimed_.push_back(node);
-    } else {
-      overflow_.try_emplace(node);
+    if (overflow_.empty() || !overflow_.contains(node)) {
+      holder = 0;
+      if (node->claimed_by.compare_exchange_strong(holder, id_, std::memory_order_acquire)) {
+        claimed_.push_back(node);
+        return node->scratch;
+      }
     }
+    return overflow_[node];
   }
 
   /// Counts dependencies and finds the nodes on a path to a capture or a target, depth first without recursion.
@@ -150,19 +145,14 @@ class Pass {
       Node* node;
       std::size_t next_edge;
     };
-    std::vector<Frame> stack;
-    /// Whether this was the first visit.
-    const auto visit = [&](Node* node) {
-      enter(node);
-      Scratch& notes = scratch(node);
-      if (notes.visited) return false;
+    SmallVector<Frame, 16> stack;
+    const auto visit = [&](Node* node, Scratch& notes) {
       notes.visited = true;
       notes.needed |= everything_;
       stack.push_back({node, 0});
-      return true;
     };
     for (const Root& root : roots_) {
-      visit(root.edge.node.get());
+      if (Scratch& notes = enter(root.edge.node.get()); !notes.visited) visit(root.edge.node.get(), notes);
       while (!stack.empty()) {
         Frame& frame = stack.back();
         Node* const node = frame.node;
@@ -174,10 +164,13 @@ class Pass {
         const Edge& edge = node->edges()[frame.next_edge++];
         if (!edge) continue;
         Node* const next = edge.node.get();
-        const bool first = visit(next);
-        Scratch& notes = scratch(next);
+        Scratch& notes = enter(next);
         ++notes.dependencies;
-        if (!first && !everything_ && notes.needed) scratch(node).needed = true;
+        if (!notes.visited) {
+          visit(next, notes);
+        } else if (!everything_ && notes.needed) {
+          scratch(node).needed = true;
+        }
       }
     }
   }
@@ -190,11 +183,7 @@ class Pass {
     if (notes.pending.size() <= edge.input_nr)
       notes.pending.resize(std::max(edge.node->output_count(), edge.input_nr + 1));
     Tensor& slot = notes.pending[edge.input_nr];
-    if (!slot.defined()) {
-      slot = std::move(grad);
-    } else {
-      slot = add_gradients(std::move(slot), std::move(grad));
-    }
+    slot = slot.defined() ? add_gradients(std::move(slot), std::move(grad)) : std::move(grad);
   }
 
   static bool older(const Node* a, const Node* b) noexcept { return a->sequence() < b->sequence(); }
@@ -209,19 +198,16 @@ class Pass {
     return node;
   }
 
-  /// Takes the gradients that arrived at a node, one for each output; false where there are none.
-  bool take_pending(Node* node, Scratch& notes, TensorList& grads, std::int64_t& work) {
-    bool any = false;
+  /// Takes the gradients that arrived at a node, one for each output. The size of the largest; -1 where there is none.
+  static std::int64_t take_pending(const Node* node, Scratch& notes, TensorList& grads) {
+    std::int64_t largest = -1;
     for (Tensor& grad : notes.pending) {
-      if (grad.defined()) {
-        any = true;
-        work = std::max(work, grad.numel());
-      }
+      if (grad.defined()) largest = std::max(largest, grad.numel());
       grads.push_back(std::move(grad));
     }
     notes.pending.clear();
     if (grads.size() < node->output_count()) grads.resize(node->output_count());
-    return any;
+    return largest;
   }
 
   /// The node's own work, with the hooks around it.
@@ -249,8 +235,8 @@ class Pass {
     std::uint32_t capture = notes.capture;
     const bool target = notes.target;
     TensorList grads;
-    std::int64_t work = 0;
-    const bool any = take_pending(node, notes, grads, work);
+    const std::int64_t work = take_pending(node, notes, grads);
+    const bool any = work >= 0;
     if (any && node->may_have_hooks()) [[unlikely]]
       run_tensor_hooks(*node, grads);
     for (; capture; capture = captures_[capture - 1].next) keep(captures_[capture - 1], grads);
@@ -290,43 +276,20 @@ class Pass {
   std::vector<Root> roots_;
   bool everything_ = true;
   std::vector<Capture> captures_;
-  std::vector<Node*> ready_;
-  std::vector<Node*> claimed_;
+  SmallVector<Node*, 8> ready_;
+  SmallVector<Node*, 16> claimed_;
   std::unordered_map<Node*, Scratch> overflow_;
   std::vector<std::function<void()>> callbacks_;
   std::map<const void*, std::any> data_;
 };
 
-/// Runs a pass here, or on a thread with a fresh stack where too many are nested already.
+/// Runs a pass here, or on a fresh stack where too many are nested already.
 void run_pass(Pass& pass) {
   if (depth < kMaxDepth) {
     pass.run();
-    return;
+  } else {
+    run_on_fresh_stack([&] { pass.run(); });
   }
-  std::exception_ptr error;
-  {
-    // Also where no thread is to be had.
-    const struct HostStands {
-      void* state = host_hooks().release ? host_hooks().release() : nullptr;
-      ~HostStands() {
-        if (state) host_hooks().restore(state);
-      }
-    } host_stands;
-    std::thread([&, state = thread_state(), inherited = modes()] {
-      try {
-        thread_state() = state;
-        modes() = inherited;
-        pass.run();
-      } catch (...) {
-        error = std::current_exception();
-      }
-    }).join();
-  }
-  if (error) std::rethrow_exception(error);
-}
-
-void add_roots(Pass& pass, std::span<const Tensor> outputs, std::span<const Tensor> grads, const char* op) {
-  for (Root& root : roots_of(outputs, grads, op)) pass.add_root(std::move(root));
 }
 
 /// What a pass makes are ordinary tensors, also where the caller is in inference mode.
@@ -350,10 +313,7 @@ Pass& running_pass(const char* op) {
 
 bool is_in_pass() noexcept { return current_pass != nullptr; }
 
-bool is_needed(const Edge& edge) noexcept {
-  if (!edge) return false;
-  return !current_pass || current_pass->needs(edge.node.get());
-}
+bool is_needed(const Edge& edge) noexcept { return edge && (!current_pass || current_pass->needs(edge.node.get())); }
 
 std::uint64_t current_pass_id() noexcept { return current_pass ? current_pass->id() : 0; }
 
@@ -378,8 +338,7 @@ void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tens
               bool create_graph, std::span<const GradTarget> inputs) {
   const OutsideInference scope;
   const std::vector<Edge> edges = edges_of(inputs, "backward");
-  Pass pass(retain_graph || create_graph, create_graph);
-  add_roots(pass, tensors, grad_tensors, "backward");
+  Pass pass(roots_of(tensors, grad_tensors, "backward"), retain_graph || create_graph, create_graph);
   std::vector<TensorImpl*> seen;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (dynamic_cast<const AccumulateGrad*>(edges[i].node.get())) {
@@ -411,20 +370,20 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const GradTa
   if (inputs.empty()) fail<ValueError>("[grad] needs at least one input");
   std::optional<BatchedGrads> batch;
   if (options.is_grads_batched) batch.emplace(outputs, grad_outputs);
-  Pass pass(options.retain_graph || options.create_graph, options.create_graph);
-  add_roots(pass, outputs, batch ? batch->hidden() : grad_outputs, "grad");
+  Pass pass(roots_of(outputs, batch ? batch->hidden() : grad_outputs, "grad"),
+            options.retain_graph || options.create_graph, options.create_graph);
   for (const Edge& edge : edges) pass.capture(edge);
   run_pass(pass);
   const GradMode recording(options.create_graph);
   std::vector<Tensor> grads;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor x = std::holds_alternative<Tensor>(inputs[i]) ? std::get<Tensor>(inputs[i]) : Tensor();
+    const Tensor* const x = std::get_if<Tensor>(&inputs[i]);
     Tensor grad = std::move(pass.captures()[i].grad);
     if (grad.defined()) {
-      grad = fit_dead_axes(std::move(grad), x.defined() ? x->hidden.get() : nullptr);
+      grad = fit_dead_axes(std::move(grad), x ? (*x)->hidden.get() : nullptr);
     } else if (options.materialize_grads) {
-      if (!x.defined()) fail<ValueError>("[grad] materialize_grads needs tensors as inputs, input ", i, " is an edge");
-      grad = primitives().full(x.shape(), x.dtype(), x.device(), 0.0);
+      if (!x) fail<ValueError>("[grad] materialize_grads needs tensors as inputs, input ", i, " is an edge");
+      grad = primitives().full(x->shape(), x->dtype(), x->device(), 0.0);
     } else if (!options.allow_unused) {
       fail<RuntimeError>("[grad] input ", i,
                          " is not used in the graph of the outputs; pass allow_unused=True if that is intended, or "

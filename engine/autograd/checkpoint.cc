@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "engine/autograd/backward.h"
-#include "engine/autograd/context.h"
+#include "engine/autograd/checkpoint_holder.h"
 #include "engine/autograd/duals.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/saved_tensor.h"
-#include "engine/autograd/spin_lock.h"
 #include "engine/autograd/thread_state.h"
 #include "engine/core/host.h"
 #include "engine/runtime/random_lease.h"
@@ -37,6 +35,14 @@ namespace {
 
 std::atomic<int> live_frames{0};
 
+/// Counts a frame, also one whose making fails.
+struct CountedFrame {
+  CountedFrame() noexcept { live_frames.fetch_add(1, std::memory_order_relaxed); }
+  ~CountedFrame() { live_frames.fetch_sub(1, std::memory_order_relaxed); }
+  CountedFrame(const CountedFrame&) = delete;
+  CountedFrame& operator=(const CountedFrame&) = delete;
+};
+
 /// What a pass is called in the holders' tables. Outside a pass every request is one of its own.
 std::uint64_t key_of_pass() {
   const std::uint64_t pass = current_pass_id();
@@ -49,58 +55,6 @@ class CheckpointNode final : public Node {
   TensorList run(TensorList) override { return {}; }
 };
 
-/// Stands for a tensor that was saved in the first run.
-class Holder {
- public:
-  Holder(std::shared_ptr<CheckpointFrame> frame, std::string op, const Tensor& x)
-      : frame(std::move(frame)), op(std::move(op)), meta(x) {}
-
-  const std::shared_ptr<CheckpointFrame> frame;
-  const std::string op;
-  const TensorMeta meta;
-
-  void set(std::uint64_t key, const Tensor& x) {
-    const std::lock_guard lock(lock_);
-    values_.push_back({key, x, x.version()});
-  }
-  /// Undefined where there is none. RuntimeError where the function wrote into it after it was saved.
-  Tensor get(std::uint64_t key) const {
-    Value value;
-    {
-      const std::lock_guard lock(lock_);
-      const auto found = std::ranges::find(values_, key, &Value::key);
-      if (found == values_.end()) return {};
-      value = *found;
-    }
-    if (value.x.version() != value.version) {
-      const WriteRecord& write = value.x->storage->last_write;
-      fail<RuntimeError>("[checkpoint] a tensor that ", op, " saved in the function (", describe(value.x),
-                         ") was overwritten there by ", write.op ? write.op : "an operation",
-                         write.line ? str(" at ", write.line.file, ":", write.line.line) : std::string(),
-                         "; write into a copy instead (clone())");
-    }
-    return value.x;
-  }
-  void drop(std::uint64_t key) {
-    Tensor dropped;  // freed after the lock
-    const std::lock_guard lock(lock_);
-    const auto found = std::ranges::find(values_, key, &Value::key);
-    if (found == values_.end()) return;
-    dropped = std::move(found->x);
-    values_.erase(found);
-  }
-
- private:
-  struct Value {
-    std::uint64_t key = 0;
-    Tensor x;
-    std::uint32_t version = 0;
-  };
-
-  mutable SpinLock lock_;
-  std::vector<Value> values_;
-};
-
 }  // namespace
 
 /// What a checkpoint keeps for its second run.
@@ -109,7 +63,6 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   CheckpointFrame(CheckpointScope::Recompute recompute, std::span<const Tensor* const> inputs,
                   const CheckpointOptions& options)
       : recompute_(std::move(recompute)), options_(options), created_at_(current_source_line()) {
-    live_frames.fetch_add(1, std::memory_order_relaxed);
     if (options.preserve_rng_state) {
       lease_ = std::make_unique<RandomLease>();
       random_ = RandomState::now();
@@ -130,10 +83,6 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
     }
   }
 
-  ~CheckpointFrame() { live_frames.fetch_sub(1, std::memory_order_relaxed); }
-  CheckpointFrame(const CheckpointFrame&) = delete;
-  CheckpointFrame& operator=(const CheckpointFrame&) = delete;
-
   const CheckpointScope::Recompute& recompute() const noexcept { return recompute_; }
   const std::vector<SavedTensor>& saved_inputs() const noexcept { return inputs_; }
   long owners() const noexcept { return weak_from_this().use_count(); }
@@ -147,13 +96,13 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
     if (kept_) kept_->policy = nullptr;
   }
 
-  std::shared_ptr<Holder> new_holder(const Tensor& x, const Node& owner) {
-    auto holder = std::make_shared<Holder>(shared_from_this(), owner.name(), x);
+  std::shared_ptr<CheckpointHolder> new_holder(const Tensor& x, const Node& owner) {
+    auto holder = std::make_shared<CheckpointHolder>(shared_from_this(), owner.name(), x);
     holders_.push_back(holder);
     return holder;
   }
 
-  Tensor value(const std::shared_ptr<Holder>& holder, const Node& owner) {
+  Tensor value(const std::shared_ptr<CheckpointHolder>& holder, const Node& owner) {
     const bool in_pass = current_pass_id() != 0;
     const std::uint64_t key = key_of_pass();
     if (in_pass) notes_of_pass(key).handed_to(holder, owner);
@@ -185,7 +134,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
 
     bool belongs_to(const CheckpointFrame& frame) const { return frame_.lock().get() == &frame; }
     /// What another node got has served.
-    void handed_to(const std::shared_ptr<Holder>& holder, const Node& owner) {
+    void handed_to(const std::shared_ptr<CheckpointHolder>& holder, const Node& owner) {
       if (owner_ != &owner) {
         for (const auto& handed : handed_) {
           if (const auto alive = handed.lock()) alive->drop(key_);
@@ -200,7 +149,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
     std::weak_ptr<CheckpointFrame> frame_;
     std::uint64_t key_;
     const Node* owner_ = nullptr;
-    std::vector<std::weak_ptr<Holder>> handed_;
+    std::vector<std::weak_ptr<CheckpointHolder>> handed_;
   };
 
   PassNotes& notes_of_pass(std::uint64_t key) {
@@ -236,6 +185,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
 
   void run_again(std::uint64_t key);
 
+  const CountedFrame counted_;
   CheckpointScope::Recompute recompute_;
   CheckpointOptions options_;
   SourceLine created_at_;
@@ -249,7 +199,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   std::optional<RandomState> random_;
   std::shared_ptr<KeptCalls> kept_;
   /// In the order in which the first run saved; freed ones stay in the row.
-  std::vector<std::weak_ptr<Holder>> holders_;
+  std::vector<std::weak_ptr<CheckpointHolder>> holders_;
   bool complete_ = false;
 };
 
@@ -260,7 +210,7 @@ class FirstRun final : public SavedTensorHooks {
   explicit FirstRun(std::shared_ptr<CheckpointFrame> frame) : frame_(std::move(frame)) {}
   std::any pack(const Tensor& x, const Node& owner) const override { return frame_->new_holder(x, owner); }
   Tensor unpack(const std::any& packed, const Node& owner) const override {
-    return frame_->value(std::any_cast<const std::shared_ptr<Holder>&>(packed), owner);
+    return frame_->value(std::any_cast<const std::shared_ptr<CheckpointHolder>&>(packed), owner);
   }
   const Tensor* tensor_in(const std::any&) const override { return nullptr; }
   const CheckpointFrame* frame() const noexcept { return frame_.get(); }
@@ -343,7 +293,7 @@ class CheckpointFrame::SecondRun final : public SavedTensorHooks {
   }
 
  private:
-  void check(std::size_t i, const Holder& holder, const Tensor& x, const Node& owner) const {
+  void check(std::size_t i, const CheckpointHolder& holder, const Tensor& x, const Node& owner) const {
     const TensorMeta& meta = holder.meta;
     if (!frame_.options_.check || (x.shape() == meta.shape && x.dtype() == meta.dtype && x.device() == meta.device)) {
       return;
@@ -429,7 +379,7 @@ void CheckpointReferences::add(const Packed& packed) {
   if (found == found_.end()) found = found_.insert(found_.end(), Found{.frame = hooks->frame()});
   ++found->hooks;
   found->hooks_owners = packed.hooks.use_count();
-  if (std::any_cast<const std::shared_ptr<Holder>&>(packed.value).use_count() == 1) ++found->holders;
+  if (std::any_cast<const std::shared_ptr<CheckpointHolder>&>(packed.value).use_count() == 1) ++found->holders;
 }
 
 void CheckpointReferences::for_each_owned(const std::function<void(const CheckpointScope::Recompute&)>& f) {

@@ -1,16 +1,15 @@
 #include "engine/autograd/context.h"
 
 #include "engine/autograd/backward.h"
-#include "engine/autograd/meta.h"
 #include "engine/core/error.h"
 
 namespace lamella {
 
 void Context::begin_save() {
-  const std::string who = node_ ? node_->name() : std::string("save_for_backward");
-  if (!in_forward_) fail<RuntimeError>("[", who, "] save_for_backward can only be called in forward");
+  const auto who = [this] { return node_ ? node_->name() : std::string("save_for_backward"); };
+  if (!in_forward_) fail<RuntimeError>("[", who(), "] save_for_backward can only be called in forward");
   if (save_called_) {
-    fail<RuntimeError>("[", who, "] save_for_backward can be called once only: pass all tensors in one call");
+    fail<RuntimeError>("[", who(), "] save_for_backward can be called once only: pass all tensors in one call");
   }
   save_called_ = true;
 }
@@ -47,7 +46,7 @@ TensorList Context::unpack_saved(std::optional<std::size_t> expected) const {
 }
 
 TensorList Context::saved_tensors() const {
-  if (packed_) [[unlikely]]
+  if (unpacking_is_work()) [[unlikely]]
     return unpack_saved(std::nullopt);
   const std::lock_guard lock(lock_);
   check_saved(saved_.size());

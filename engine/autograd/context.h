@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/autograd/modes.h"
 #include "engine/autograd/node.h"
 #include "engine/autograd/saved_tensor.h"
 #include "engine/autograd/spin_lock.h"
@@ -66,7 +67,7 @@ class Context {
   template <std::size_t N>
   std::array<Tensor, N> saved_tensors() const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      if (packed_) [[unlikely]] {
+      if (unpacking_is_work()) [[unlikely]] {
         TensorList tensors = unpack_saved(N);
         return std::array<Tensor, N>{std::move(tensors[I])...};
       }
@@ -163,7 +164,10 @@ class Context {
  private:
   void begin_save();
   void check_saved(std::size_t expected) const;
-  /// What was packed, of which there is to be `expected`, by the users' functions: not under the lock.
+  /// Whether unpacking may call functions of the users', make nodes or call operators: what does not belong under the
+  /// lock.
+  bool unpacking_is_work() const noexcept { return packed_ || autograd::is_grad_enabled(); }
+  /// saved_tensors() of which there are to be `expected`, not under the lock.
   TensorList unpack_saved(std::optional<std::size_t> expected) const;
 
   Node* node_;

@@ -158,10 +158,13 @@ std::vector<CppFrame> user_frames(std::span<void* const> addresses, std::size_t 
     // A return address may be the first of the next function.
     const auto call = reinterpret_cast<std::uintptr_t>(address) - 1;
     Dl_info info;
-    if (!dladdr(reinterpret_cast<void*>(call), &info) || !info.dli_fname) continue;
+    link_map* module = nullptr;
+    if (!dladdr1(reinterpret_cast<void*>(call), &info, reinterpret_cast<void**>(&module), RTLD_DL_LINKMAP)) continue;
+    if (!info.dli_fname || !module) continue;
     const std::string_view object = base_name(info.dli_fname);
     if (info.dli_fbase == library || info.dli_fbase == host || is_system(object)) continue;
-    const std::uintptr_t offset = call - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+    // As the file counts addresses: those of a program that is not position-independent do not begin at 0.
+    const std::uintptr_t offset = call - module->l_addr;
     // What the linker exports may be an earlier, larger-looking neighbor of a hidden function: the table decides.
     std::string name = symbols_of(info.dli_fname).find(offset);
     if (name.empty() && info.dli_sname) name = info.dli_sname;

@@ -11,7 +11,7 @@ namespace lamella::autograd {
 struct CppFrame {
   /// Demangled; "?" where the program was stripped of its names.
   std::string function;
-  /// The file name of the program or library, and where in it the call stands: what addr2line -e wants.
+  /// The file name of the program or library, and the address of the call in it: what addr2line -e wants.
   std::string object;
   std::uintptr_t offset = 0;
 };

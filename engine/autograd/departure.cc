@@ -95,7 +95,7 @@ void note_gradient(const Node& node, const Tensor& grad) {
 
 void note_overwritten(const Tensor& x) {
   if (!x.requires_grad()) return;
-  const WriteRecord& write = x->storage->last_write;
+  const WriteRecord write = x->storage->last_write();
   auto made = make_departure(write.op ? write.op : "write", Leaving::Overwritten, x);
   set_departure(x, std::move(made));
 }

@@ -59,10 +59,14 @@ void note_departure(std::string_view op, std::span<const Tensor* const> inputs, 
                     Leaving reason = Leaving::Mode);
 /// Notes that x was overwritten by a constant, where it wants a gradient; the storage knows by which operation.
 void note_overwritten(const Tensor& x);
+/// Notes that `grad`, which nobody else holds yet, is what a pass that is not recorded computed at the node.
+void note_gradient(const Node& node, const Tensor& grad);
 /// Notes that x's values go to the host language, where x wants a gradient or had left the tape before.
 void note_escape_to_host(const Tensor& x);
 /// Notes that x was made of the host's values, where a tensor's had gone there before on this thread.
 void note_made_by_host(const Tensor& x);
+/// A new trace() begins without what went to the host in an earlier one.
+void forget_escapes() noexcept;
 
 /// What was noted; null where nothing was.
 std::shared_ptr<const Departure> departure_of(const Tensor& x);

@@ -231,27 +231,26 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
+/// Whether a character of UTF-8 begins here.
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
+
 std::size_t characters(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+}
+
+/// Where the n-th character of a text begins, counted from 0.
+std::size_t offset_of(const std::string& text, std::size_t n) {
+  std::size_t at = 0;
+  while (at < text.size() && (!begins_character(text[at]) || n-- > 0)) ++at;
+  return at;
 }
 
 /// The end of a text that is too long is cut, or its beginning: that of a path.
 std::string shortened(const std::string& text, bool keep_end) {
-  if (characters(text) <= kMaxText) return text;
-  std::size_t from = 0;
-  std::size_t to = text.size();
-  const auto within = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80; };
-  while (characters(text.substr(from, to - from)) >= kMaxText) {
-    if (keep_end) {
-      do ++from;
-      while (from < to && within(from));
-    } else {
-      do --to;
-      while (to > from && within(to));
-    }
-  }
-  return keep_end ? "…" + text.substr(from) : text.substr(0, to) + "…";
+  const std::size_t length = characters(text);
+  if (length <= kMaxText) return text;
+  if (keep_end) return "…" + text.substr(offset_of(text, length - kMaxText + 1));
+  return text.substr(0, offset_of(text, kMaxText - 1)) + "…";
 }
 
 std::vector<std::string> labels(const Item& item) {
@@ -304,7 +303,7 @@ std::string as_svg(const Picture& picture) {
   lay_out(drawing);
 
   const std::string note = left_out(picture);
-  double width = std::max(drawing.width, 2 * kPadding + kCharWidth * static_cast<double>(note.size()));
+  const double width = std::max(drawing.width, 2 * kPadding + kCharWidth * static_cast<double>(note.size()));
   const double height = drawing.height + (note.empty() ? 0 : kLineHeight + kPadding);
   std::string svg =
       str("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", number(width), "\" height=\"", number(height),

@@ -4,7 +4,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "engine/autograd/duals.h"
+#include "engine/autograd/backward_rules.h"
+#include "engine/autograd/context.h"
 #include "engine/autograd/primitives.h"
 #include "engine/autograd/tensors_in.h"
 #include "engine/core/error.h"
@@ -56,18 +57,11 @@ constexpr bool has_jvp() {
   return TakesTangents<Layer, const TensorList&> || count_tangents<Layer>() != 0;
 }
 
-/// Puts tangents into a list, undefined ones for empty optionals.
-struct CollectTangents {
-  TensorList& list;
-  void operator()(const Tensor& tangent) const { list.push_back(tangent); }
-  void operator()(std::nullopt_t) const { list.emplace_back(); }
-};
-
 /// Calls jvp with one tangent for each tensor of the call, or, where it is declared so, with one list.
 template <class Layer>
 TensorList call_jvp(const Node& node, Context& ctx, const TensorList& tangents) {
   TensorList list;
-  const auto collect = [&](auto&& result) { for_each_tensor(result, CollectTangents{list}); };
+  const auto collect = [&](auto result) { for_each_tensor(result, Collect{list}); };
   if constexpr (TakesTangents<Layer, const TensorList&>) {
     collect(Layer::jvp(ctx, tangents));
   } else {

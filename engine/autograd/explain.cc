@@ -176,8 +176,8 @@ std::string explain_off_tape(const Tensor& x, AutogradMeta* meta, const char* na
                "was made by detach(), which gives a constant. Use the tensor it was made from where a gradient is ",
                "to flow. ", kTraceHint);
   }
-  if (meta && x->storage && x->storage->last_write.op) {
-    const WriteRecord& write = x->storage->last_write;
+  if (meta && x->storage && x->storage->last_write().op) {
+    const WriteRecord write = x->storage->last_write();
     return str(who, "was overwritten in place by `", write.op, "`", called_at(place_of(write.line)),
                ", and what was written is a constant. Write into a copy, ", name,
                ".clone(), where a gradient is to flow.");

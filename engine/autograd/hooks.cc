@@ -1,6 +1,5 @@
 #include "engine/autograd/hooks.h"
 
-#include <algorithm>
 #include <mutex>
 
 #include "engine/autograd/context.h"

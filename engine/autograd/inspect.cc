@@ -5,6 +5,21 @@
 #include "engine/autograd/origin.h"
 
 namespace lamella::autograd {
+namespace {
+
+template <class Nodes>
+GraphStats count_nodes(const Nodes& nodes) {
+  GraphStats stats;
+  SavedBytes saved;
+  for (const auto& node : nodes) {
+    NodeCount& count = stats[node->name()];
+    ++count.nodes;
+    count.saved_bytes += saved.add(*node);
+  }
+  return stats;
+}
+
+}  // namespace
 
 TensorList saved_tensors(const Node& node) {
   const Context* context = node.context();
@@ -43,26 +58,10 @@ std::vector<Node*> reachable_nodes(std::span<const Edge> roots) {
 
 GraphStats graph_stats(std::span<const Tensor> tensors) {
   const std::vector<Edge> roots = root_edges(tensors);
-  GraphStats stats;
-  SavedBytes saved;
-  for (const Node* node : reachable_nodes(roots)) {
-    NodeCount& count = stats[node->name()];
-    ++count.nodes;
-    count.saved_bytes += saved.add(*node);
-  }
-  return stats;
+  return count_nodes(reachable_nodes(roots));
 }
 
-GraphStats live_stats() {
-  GraphStats stats;
-  SavedBytes saved;
-  for (const Ref<Node>& node : traced_nodes()) {
-    NodeCount& count = stats[node->name()];
-    ++count.nodes;
-    count.saved_bytes += saved.add(*node);
-  }
-  return stats;
-}
+GraphStats live_stats() { return count_nodes(traced_nodes()); }
 
 std::map<std::string, std::size_t> live_nodes() {
   std::map<std::string, std::size_t> counts;

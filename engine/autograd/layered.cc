@@ -88,8 +88,8 @@ class Layers {
 
   /// Orders each layer by the mean place of the neighbors in the layer before.
   void sort_layers(bool down) {
+    std::vector<double> key(cells_.size());
     const auto sort = [&](std::vector<std::size_t>& layer) {
-      std::vector<double> key(cells_.size());
       for (const std::size_t i : layer) {
         const auto& around = neighbors(cells_[i], down);
         double sum = 0;

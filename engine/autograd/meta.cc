@@ -5,7 +5,6 @@
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/departure.h"
 #include "engine/autograd/modes.h"
-#include "engine/autograd/pass_watch.h"
 #include "engine/core/error.h"
 
 namespace lamella {
@@ -131,7 +130,6 @@ Tensor Tensor::detach() const {
 
 namespace autograd {
 
-MetaExtras::MetaExtras() = default;
 MetaExtras::~MetaExtras() {
   if (!presence) return;
   const std::lock_guard lock(presence->lock);
@@ -167,6 +165,15 @@ bool only_traced(AutogradMeta& meta) noexcept {
          extras->tangents.empty();
 }
 
+bool detail::special_wants_gradient(const Tensor& x) {
+  AutogradMeta* meta = get_meta(x);
+  if (meta) {
+    if (meta->requires_grad || meta->grad_fn) return true;
+    if (!only_traced(*meta)) return meta->kept_output && !meta->weak_node.expired();
+  }
+  return (x->flags & TensorImpl::kDerived) != 0 && autograd::modes().recorded_backward;
+}
+
 AutogradMeta& make_meta(const Tensor& x) {
   if (AutogradMeta* meta = peek_meta(x)) return *meta;
   auto fresh = std::make_unique<AutogradMeta>();
@@ -177,19 +184,25 @@ AutogradMeta& make_meta(const Tensor& x) {
 
 Edge gradient_edge(const Tensor& x) {
   AutogradMeta* meta = get_meta(x);
+  if (meta && meta->grad_fn) return {meta->grad_fn, meta->output_nr};
   if (!meta || only_traced(*meta)) {
     const Node* const layer = modes().recorded_backward;
     if (!layer || (x->flags & TensorImpl::kDerived) == 0) return {};
     return {Ref<Node>::adopt(new DetachedIntermediate(*layer)), 0};
   }
-  if (meta->grad_fn) return {meta->grad_fn, meta->output_nr};
   if (meta->kept_output) return {meta->weak_node.lock(), meta->output_nr};
   if (!meta->requires_grad) return {};
+  {
+    const std::lock_guard lock(meta->lock);
+    if (auto node = meta->weak_node.lock()) return {std::move(node), 0};
+  }
+  // Not under the lock: under trace() a new node asks for the host's stack, which may run the host's code.
+  auto fresh = Ref<AccumulateGrad>::adopt(new AccumulateGrad(x));
   const std::lock_guard lock(meta->lock);
-  if (auto node = meta->weak_node.lock()) return {std::move(node), 0};
-  auto node = Ref<Node>::adopt(new AccumulateGrad(x));
-  meta->weak_node = WeakNode(node);
-  return {std::move(node), 0};
+  if (auto node = meta->weak_node.lock()) return {std::move(node), 0};  // another thread's
+  fresh->look_for_hooks();
+  meta->weak_node = WeakNode(fresh.get());
+  return {std::move(fresh), 0};
 }
 
 }  // namespace autograd

@@ -40,8 +40,10 @@ struct Presence {
 
 /// What few tensors have.
 struct MetaExtras {
-  MetaExtras();
+  MetaExtras() = default;
   ~MetaExtras();
+  MetaExtras(const MetaExtras&) = delete;
+  MetaExtras& operator=(const MetaExtras&) = delete;
 
   /// A leaf's hooks.
   std::shared_ptr<HookList> hooks;
@@ -125,14 +127,14 @@ inline bool is_unplaced(const Tensor& x) noexcept {
 /// otherwise.
 Edge gradient_edge(const Tensor& x);
 
+namespace detail {
+bool special_wants_gradient(const Tensor& x);
+}
+
 /// Whether a recorded op with x as its input needs an edge for it; the question on the hot path.
 inline bool wants_gradient(const Tensor& x) {
-  AutogradMeta* meta = get_meta(x);
-  if (meta) {
-    if (meta->requires_grad || meta->grad_fn) return true;
-    if (!only_traced(*meta)) return meta->kept_output && !meta->weak_node.expired();
-  }
-  return (x->flags & TensorImpl::kDerived) != 0 && modes().recorded_backward;
+  if (!peek_meta(x) && !(x->flags & (TensorImpl::kTracked | TensorImpl::kDerived))) return false;
+  return detail::special_wants_gradient(x);
 }
 
 }  // namespace lamella::autograd

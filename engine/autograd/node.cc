@@ -18,9 +18,6 @@ namespace {
 
 }  // namespace
 
-autograd::NodeExtras::NodeExtras() = default;
-autograd::NodeExtras::~NodeExtras() = default;
-
 Node::Node() : sequence_(next_sequence++) {
   if (autograd::is_tracing()) [[unlikely]]
     autograd::note_origin(*this);

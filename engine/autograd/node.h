@@ -47,9 +47,6 @@ struct Origin;
 
 /// What few nodes have; made on first use and kept as long as the node.
 struct NodeExtras {
-  NodeExtras();
-  ~NodeExtras();
-
   const std::shared_ptr<HookList> tensor_hooks = std::make_shared<HookList>();
   /// Those of retain_grad(), which run after the tensor hooks.
   const std::shared_ptr<HookList> retaining = std::make_shared<HookList>();

@@ -42,12 +42,6 @@ std::shared_ptr<const Origin> origin_of(const Node& node);
 
 /// The line of the host language where the user calls the library; none outside of a host.
 SourceLine user_line();
-/// A new trace() begins without what went to the host in an earlier one.
-void forget_escapes() noexcept;
-
-/// Notes that `grad`, which nobody else holds yet, is what a pass that is not recorded computed at the node.
-void note_gradient(const Node& node, const Tensor& grad);
-
 /// "file:line", or the innermost of the user's C++ functions; empty where neither is known.
 std::string short_place(const Origin& origin);
 /// All that is known of the place, one line for each call, each indented by `indent` and ended by a newline.

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
 
 #include "engine/autograd/context.h"
 #include "engine/autograd/duals.h"
@@ -25,7 +24,7 @@ struct Dialect {
 
 /// Whether a call with these inputs is to be recorded.
 template <class Inputs>
-bool should_record(const Inputs& inputs) {
+[[gnu::always_inline]] inline bool should_record(const Inputs& inputs) {
   if (!is_grad_enabled()) return false;
   for (const Tensor* x : inputs) {
     if (wants_gradient(*x)) return true;
@@ -77,8 +76,9 @@ class RecordedBackward {
 
 /// Notes, on results of an unrecorded op, that they derive from inputs that want a gradient.
 template <class Inputs>
-void note_derived(const Inputs& inputs, const Tensor& output) {
-  if (!modes().in_forward || !is_differentiable(output.dtype())) return;
+inline void note_derived(const Inputs& inputs, const Tensor& output) {
+  if (!modes().in_forward || !is_differentiable(output.dtype())) [[likely]]
+    return;
   for (const Tensor* x : inputs) {
     if ((*x)->flags & TensorImpl::kDerived || wants_gradient(*x) || has_tangents(*x)) {
       output->flags |= TensorImpl::kDerived;
@@ -116,24 +116,5 @@ bool records_in_place(const char* op, const Tensor& x, const Tensor& other);
 /// Gives x, whose memory now holds the values of `result`, result's place on the tape and its tangents; an undefined
 /// one stands for a constant. The base and the other views of x's memory follow.
 void take_place(const Tensor& x, const Tensor& result);
-
-/// The gradient that a layer returned for one argument: nothing, a tensor, or (for a container) a list.
-struct GradientEntry {
-  TensorList tensors;
-  bool container = false;
-};
-
-/// Sorts what backward returned to the tensors of the call, by the rules of docs/custom-layers.md: ValueError where the
-/// count or the form is wrong. `names` may hold the arguments' names.
-TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<GradientEntry> entries,
-                            const Dialect& dialect = {}, std::span<const std::string> names = {});
-
-/// Makes a returned gradient fit input `k`: sums over broadcast axes, casts. ValueError, RuntimeError for another shape
-/// or device.
-Tensor conform_gradient(const Node& node, const Context& ctx, std::size_t k, Tensor grad);
-
-/// Gradients of the outputs as backward wants them: zeros where there are none (unless switched off), in the outputs'
-/// dtypes.
-void prepare_gradients(const Context& ctx, TensorList& grads);
 
 }  // namespace lamella::autograd

@@ -6,6 +6,7 @@
 #include "engine/autograd/duals.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/origin.h"
 #include "engine/autograd/saved_tensor_hooks.h"
 #include "engine/autograd/selection.h"
 #include "engine/autograd/thread_state.h"
@@ -15,6 +16,14 @@ namespace lamella::autograd {
 namespace {
 
 std::string at(SourceLine line) { return line ? str(" at ", line.file, ":", line.line) : std::string(); }
+
+/// Where the owner's call saved it: operators know their line under trace() only.
+std::string place_of_save(const Node& owner, SourceLine saved_at) {
+  if (saved_at) return at(saved_at);
+  const auto origin = origin_of(owner);
+  const std::string place = origin ? short_place(*origin) : std::string();
+  return place.empty() ? place : " at " + place;
+}
 
 /// The saved handle has no graph; a recorded backward needs the output as it stands on the tape.
 Tensor output_of(const Tensor& x, Node& owner, std::uint32_t output_nr) {
@@ -42,6 +51,11 @@ SavedTensor::SavedTensor(const Tensor& x) : tensor_(x), version_(x.defined() ? x
   }
 }
 
+std::string describe_last_write(const Tensor& x) {
+  const WriteRecord write = x->storage->last_write();
+  return str("overwritten by ", write.op ? write.op : "an operation", at(write.line));
+}
+
 void SavedTensor::become_output(std::uint32_t output_nr) {
   tensor_ = make_alias(tensor_);
   tensor_->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
@@ -61,11 +75,12 @@ void SavedTensor::refresh_version() noexcept { version_ = tensor_.version(); }
 
 void SavedTensor::fail_overwritten(const Tensor& x, std::uint32_t version, const Node& owner, std::size_t position,
                                    SourceLine saved_at) const {
-  const WriteRecord& write = x->storage->last_write;
-  fail<RuntimeError>("[", owner.name(), "] saved tensor ", position, " (", describe(x), "), saved", at(saved_at),
-                     ", was overwritten by ", write.op ? write.op : "an operation", at(write.line),
+  const std::string place = place_of_save(owner, saved_at);
+  fail<RuntimeError>("[", owner.name(), "] saved tensor ", position, " (", describe(x), ")",
+                     place.empty() ? "" : ", saved" + place + ",", " was ", describe_last_write(x),
                      ": it is at version ", x.version(), ", and version ", version,
-                     " was saved; write into a copy instead (clone())");
+                     " was saved; write into a copy instead (clone())",
+                     place.empty() ? "; compute it under lamella.autograd.trace() to learn where it was saved" : "");
 }
 
 Tensor SavedTensor::unpack(Node& owner, std::size_t position, SourceLine saved_at) const {

@@ -8,6 +8,9 @@
 
 namespace lamella::autograd {
 
+/// "overwritten by add_ at model.py:3": who wrote last into x's memory, for messages.
+std::string describe_last_write(const Tensor& x);
+
 /// A tensor kept from forward to backward, with the version it had: a later write in place is found out.
 class SavedTensor {
  public:
@@ -36,8 +39,9 @@ class SavedTensor {
   /// What stands for the tensor; null where it is kept as it is.
   const Packed* packed() const noexcept { return packed_.get(); }
 
-  /// The tensor. `owner` is the node that saved it; position and saved_at go into the message where it was overwritten
-  /// (RuntimeError). A packed one comes from unpack(): TypeError, ValueError where that returns something else.
+  /// The tensor. `owner` is the node that saved it; position and saved_at (or, where that is empty, what trace() noted
+  /// of the owner's call) go into the message where it was overwritten (RuntimeError). A packed one comes from
+  /// unpack(): TypeError, ValueError where that returns something else.
   Tensor unpack(Node& owner, std::size_t position, SourceLine saved_at) const;
 
  private:

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/autograd/modes.h"
 #include "engine/autograd/vmap_rule.h"
 
 namespace lamella::autograd {

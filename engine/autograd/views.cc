@@ -105,18 +105,23 @@ void track_view(const Tensor& x, const Tensor& view, bool always) {
 }
 
 void refresh_view(const Tensor& view) {
-  Ref<Node> before;
-  const std::lock_guard lock(refresh_mutex());
-  if (!is_stale(view)) return;
-  const std::uint32_t history = view->storage->history.load(std::memory_order_acquire);
-  const Tensor base = base_of(view);
-  Edge edge = gradient_edge(base);
-  if (edge) {
-    edge = {Ref<Node>::adopt(new ViewNode(ViewGeometry(base, view), std::move(edge))), 0};
-    edge.node->note_hidden_axes(0, view);
+  const auto history_now = [&] { return view->storage->history.load(std::memory_order_acquire); };
+  while (is_stale(view)) {
+    // The node is made before the lock is taken: under trace() it asks for the host's stack, which may run the host's
+    // code. Where a write comes between, the place is looked for again.
+    const std::uint32_t history = history_now();
+    const Tensor base = base_of(view);
+    Edge edge = gradient_edge(base);
+    if (edge) {
+      edge = {Ref<Node>::adopt(new ViewNode(ViewGeometry(base, view), std::move(edge))), 0};
+      edge.node->note_hidden_axes(0, view);
+    }
+    Ref<Node> before;
+    const std::lock_guard lock(refresh_mutex());
+    if (!is_stale(view) || history_now() != history) continue;
+    before = put_on_tape(view, std::move(edge));
+    view->history.store(history, std::memory_order_release);
   }
-  before = put_on_tape(view, std::move(edge));
-  view->history.store(history, std::memory_order_release);
 }
 
 void rebase_history(const Tensor& x, Edge edge) {

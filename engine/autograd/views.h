@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <span>
+
 #include "engine/autograd/meta.h"
 #include "engine/autograd/node.h"
 #include "engine/core/shape.h"
@@ -21,6 +24,13 @@ struct ViewGeometry {
   ViewGeometry() = default;
   ViewGeometry(const Tensor& base, const Tensor& view);
 };
+
+/// The one of a call's inputs whose memory y, another tensor, shows; null where there is none.
+inline const Tensor* shown_input(std::span<const Tensor* const> inputs, const Tensor& y) {
+  const auto shows = [&](const Tensor* x) { return (*x)->storage == y->storage && !x->same(y); };
+  const auto found = std::ranges::find_if(inputs, shows);
+  return found == inputs.end() ? nullptr : *found;
+}
 
 /// Makes `view`, an alias of x that nobody else holds yet, a tracked view where recording is on, or `always`. See Note
 /// [Views].

@@ -20,17 +20,15 @@ std::ostream& operator<<(std::ostream& out, const Dims& dims) { return out << to
 
 std::int64_t count_elements(DimsView shape) {
   std::int64_t count = 1;
-  bool has_zero = false;
+  bool overflow = false;
+  std::int64_t smallest = 1;
   for (const std::int64_t size : shape) {
-    if (size < 0) fail<ValueError>("a shape cannot have a negative size, got ", to_string(shape));
-    has_zero |= size == 0;
+    overflow |= __builtin_mul_overflow(count, size, &count);
+    smallest = std::min(smallest, size);
   }
-  if (has_zero) return 0;
-  for (const std::int64_t size : shape) {
-    if (__builtin_mul_overflow(count, size, &count)) {
-      fail<ValueError>("the number of elements of shape ", to_string(shape), " does not fit into 63 bits");
-    }
-  }
+  if (smallest < 0) fail<ValueError>("a shape cannot have a negative size, got ", to_string(shape));
+  if (smallest == 0) return 0;
+  if (overflow) fail<ValueError>("the number of elements of shape ", to_string(shape), " does not fit into 63 bits");
   return count;
 }
 

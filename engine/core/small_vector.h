@@ -131,7 +131,11 @@ class SmallVector {
   operator std::span<const T>() const noexcept { return {data_, size_}; }
   operator std::span<T>() noexcept { return {data_, size_}; }
   friend bool operator==(const SmallVector& a, const SmallVector& b) noexcept {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    if (a.size_ != b.size_) return false;
+    for (std::uint32_t i = 0; i < a.size_; ++i) {  // a handful: a call of memcmp would cost more
+      if (!(a.data_[i] == b.data_[i])) return false;
+    }
+    return true;
   }
 
  private:

@@ -18,6 +18,7 @@ constexpr std::size_t kStorageOffset =
     (sizeof(TensorImpl) + alignof(Storage) - 1) / alignof(Storage) * alignof(Storage);
 constexpr std::size_t kDataOffset = (kStorageOffset + sizeof(Storage) + 63) / 64 * 64;
 constexpr std::size_t kMaxEmbedded = 1024;
+static_assert(kDataOffset == 256, "every tensor pays for what these objects hold");
 
 std::array<CurrentStream, kDeviceTypeCount> current_stream_of{};
 
@@ -31,7 +32,6 @@ OwnedBlock make_owner(std::size_t embedded_bytes) {
   char* block = static_cast<char*>(detail::allocate_block(block_bytes));
   auto* impl = new (block) TensorImpl;
   auto* storage = new (block + kStorageOffset) Storage;
-  storage->block_bytes = static_cast<std::uint32_t>(block_bytes);
   impl->storage = storage;
   return {impl, storage};
 }
@@ -50,14 +50,14 @@ std::uint8_t flags_of_new() noexcept { return autograd::modes().inference ? Tens
 
 void Storage::destroy() noexcept {
   if (deleter) {
-    deleter(deleter_context);
+    deleter(context);
   } else if (!embedded && data) {
-    allocator(device).deallocate(data, bytes, stream);
+    allocator(device).deallocate(data, bytes, context);
   }
   char* block = reinterpret_cast<char*>(this) - kStorageOffset;
-  const std::size_t size = block_bytes;
+  const std::size_t block_bytes = kDataOffset + (embedded ? bytes : 0);
   this->~Storage();
-  detail::free_block(block, size);
+  detail::free_block(block, block_bytes);
 }
 
 void TensorImpl::destroy() noexcept {
@@ -90,8 +90,8 @@ Tensor empty(DimsView shape, DType dtype, Device device) {
     storage->data = reinterpret_cast<char*>(impl) + kDataOffset;
   } else if (!device.is_meta()) {
     if (const CurrentStream stream = current_stream_of[static_cast<std::size_t>(device.type)])
-      storage->stream = stream(device);
-    storage->data = allocator(device).allocate(bytes, storage->stream);
+      storage->context = stream(device);
+    storage->data = allocator(device).allocate(bytes, storage->context);
   }
   impl->data = static_cast<char*>(storage->data);
   return result;
@@ -115,7 +115,7 @@ Tensor from_memory(void* data, DimsView shape, DimsView strides, DType dtype, De
   storage->bytes = bytes;
   storage->data = data;
   storage->deleter = deleter ? deleter : [](void*) {};
-  storage->deleter_context = context;
+  storage->context = context;
   return result;
 }
 

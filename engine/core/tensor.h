@@ -82,14 +82,14 @@ class TensorImpl {
   Dims strides;
   /// The tensor that this one is a tracked view of, never a tracked view itself; a reference is owned.
   TensorImpl* base = nullptr;
-  /// What the storage's history was when this view's place on the tape was found.
-  std::atomic<std::uint32_t> history{0};
   /// The axes that vmap hides; null for all other tensors.
   std::unique_ptr<HiddenAxes> hidden;
   /// Null unless the tensor is, or was, on a tape.
   std::atomic<autograd::AutogradMeta*> meta{nullptr};
   /// The host language's object for this tensor, which owns a reference to it while it lives. Not owned.
   std::atomic<void*> host_object{nullptr};
+  /// What the storage's history was when this view's place on the tape was found.
+  std::atomic<std::uint32_t> history{0};
 
   void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <utility>
 
 #include "engine/core/error.h"
 #include "engine/runtime/device_query.h"
@@ -219,19 +220,29 @@ void restore_rng_states(std::span<const DeviceRngState> states) {
   defaults().restore(states);
 }
 
+namespace {
+
+/// This thread draws from `own` from here on; `start` puts these generators where they begin.
+template <class Start>
+void draw_from(Defaults& own, Start&& start) {
+  Defaults* const before = std::exchange(replayed, &own);
+  try {
+    start();
+  } catch (...) {
+    replayed = before;
+    throw;
+  }
+}
+
+}  // namespace
+
 struct RandomReplay::Generators {
   Defaults own;
   Defaults* before = replayed;
 };
 
 RandomReplay::RandomReplay(const RandomState& start) : generators_(std::make_unique<Generators>()) {
-  replayed = &generators_->own;
-  try {
-    start.restore();
-  } catch (...) {
-    replayed = generators_->before;
-    throw;
-  }
+  draw_from(generators_->own, [&] { start.restore(); });
 }
 
 RandomReplay::~RandomReplay() { replayed = generators_->before; }
@@ -248,8 +259,7 @@ RandomLease::RandomLease() {
   if (replayed) return;
   generators_ = std::make_unique<Generators>();
   generators_->lent = defaults().lend(Generators::kBlocks);
-  replayed = &generators_->own;
-  restore_rng_states(generators_->lent);  // all of these devices are there
+  draw_from(generators_->own, [&] { restore_rng_states(generators_->lent); });
 }
 
 RandomLease::~RandomLease() {

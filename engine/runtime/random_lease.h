@@ -2,8 +2,6 @@
 
 #include <memory>
 
-#include "engine/runtime/generator.h"
-
 namespace lamella {
 
 /// In this scope the default generators of this thread are others, which go on from where those were: what the scope

@@ -71,14 +71,18 @@ Tensor compute(const ElementwiseOp& op, std::span<const Tensor* const> operands)
   const Tensor& first = *operands[op.mask_input ? 1 : 0];
   const DType dtype = op.mask_output ? DType::Bool : first.dtype();
   bool alike = true;
+  bool contiguous = operands[0]->is_contiguous();
   Device device = operands[0]->device();
   for (std::size_t i = 1; i < operands.size(); ++i) {
     alike &= operands[i]->shape() == operands[0]->shape();
+    contiguous &= operands[i]->is_contiguous();
     if (!operands[i]->device().is_cpu()) device = operands[i]->device();
   }
   Tensor out;
   if (alike) {
-    out = empty_beside(operands, operands[0]->shape(), dtype, device);
+    // Contiguous tensors hide no axes.
+    out = contiguous ? empty(operands[0]->shape(), dtype, device)
+                     : empty_beside(operands, operands[0]->shape(), dtype, device);
   } else {
     Dims shape = operands[0]->shape();
     for (std::size_t i = 1; i < operands.size(); ++i)
@@ -195,15 +199,30 @@ class Converted {
   Tensor own_;
 };
 
+bool is_recorded_by(const ElementwiseOp& op, std::span<const Tensor* const> operands) {
+  return op.differentiable() && is_differentiable(operands[op.mask_input ? 1 : 0]->dtype());
+}
+
+/// Operators without a gradient are never recorded, so their results are constants even where an input is on the tape.
 template <class... Inputs>
-Tensor apply(const ElementwiseOp& op, const Inputs&... inputs);
+Tensor apply(const ElementwiseOp& op, const Inputs&... inputs) {
+  const std::array<const Tensor*, sizeof...(Inputs)> operands{&inputs...};
+  const bool differentiable = is_recorded_by(op, operands);
+  if (differentiable && autograd::should_record(operands)) return Elementwise::apply(&op, inputs...);
+  Tensor out = compute(op, operands);
+  if (differentiable) autograd::note_derived(operands, out);
+  return out;
+}
+
+template <class... Inputs>
+Tensor apply_intercepted(const ElementwiseOp& op, const Inputs&... inputs);
 
 /// The same for operands with tangents.
 template <class... Inputs>
 Tensor apply_dual(autograd::DualCall& duals, const ElementwiseOp& op, const Inputs&... inputs) {
   Tensor y = [&] {
     const autograd::HideLevels hide;
-    return apply(op, inputs...);
+    return apply_intercepted(op, inputs...);
   }();
   Context* ctx = nullptr;
   if (const Ref<Node> node = y.grad_fn())
@@ -215,23 +234,37 @@ Tensor apply_dual(autograd::DualCall& duals, const ElementwiseOp& op, const Inpu
   return y;
 }
 
-/// Operators without a gradient are never recorded, so their results are constants even where an input is on the tape.
+/// apply() where something looks at every call.
 template <class... Inputs>
-Tensor apply(const ElementwiseOp& op, const Inputs&... inputs) {
+[[gnu::noinline]] Tensor apply_intercepted(const ElementwiseOp& op, const Inputs&... inputs) {
   const std::array<const Tensor*, sizeof...(Inputs)> operands{&inputs...};
-  if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
-    return autograd::select_call<Tensor>(op.info->name, operands, [&] { return apply(op, inputs...); });
+  if (autograd::modes().interceptors & autograd::Modes::kSelective) {
+    return autograd::select_call<Tensor>(op.info->name, operands, [&] { return apply_intercepted(op, inputs...); });
   }
-  const bool differentiable = op.differentiable() && is_differentiable(operands[op.mask_input ? 1 : 0]->dtype());
-  if (differentiable && autograd::duals_active()) [[unlikely]] {
+  if (autograd::duals_active() && is_recorded_by(op, operands)) {
     if (autograd::DualCall duals(operands); duals) return apply_dual(duals, op, inputs...);
   }
-  if (differentiable && autograd::should_record(operands)) return Elementwise::apply(&op, inputs...);
-  Tensor out = compute(op, operands);
-  if (differentiable) autograd::note_derived(operands, out);
-  if (autograd::is_tracing()) [[unlikely]]
-    autograd::note_departure(op.info->name, operands, out);
+  Tensor out = apply(op, inputs...);
+  if (autograd::is_tracing()) autograd::note_departure(op.info->name, operands, out);
   return out;
+}
+
+template <class... Inputs>
+Tensor dispatch(const ElementwiseOp& op, const Inputs&... inputs) {
+  if (autograd::modes().interceptors) [[unlikely]]
+    return apply_intercepted(op, inputs...);
+  return apply(op, inputs...);
+}
+
+/// Whether all are tensors of one dtype on one device, so that nothing is to be promoted or checked.
+bool are_alike(std::span<const Operand* const> operands) {
+  for (const Operand* operand : operands) {
+    if (operand->is_number()) return false;
+    const Tensor& x = operand->tensor();
+    const Tensor& first = operands[0]->tensor();
+    if (x.dtype() != first.dtype() || x.device() != first.device()) return false;
+  }
+  return true;
 }
 
 template <class... Operands>
@@ -241,10 +274,13 @@ Tensor call(const ElementwiseOp& op, const Operands&... operands) {
     if (!operand->is_number() && !operand->tensor().defined())
       fail<ValueError>("[", op.info->name, "] got an undefined tensor");
   }
+  if (!op.mask_input && are_alike(list) && op.info->dtypes.contains(list[0]->tensor().dtype())) {
+    return dispatch(op, operands.tensor()...);
+  }
   const DType dtype = compute_dtype(op, list);
   check_devices(op, list);
   bool mask = op.mask_input;
-  return std::apply([&](const auto&... converted) { return apply(op, converted.tensor()...); },
+  return std::apply([&](const auto&... converted) { return dispatch(op, converted.tensor()...); },
                     std::tuple{Converted(op, operands, dtype, std::exchange(mask, false))...});
 }
 

@@ -11,16 +11,6 @@
 
 namespace lamella {
 
-/// What a comparison of X gives: the type of a mask operand. For a Tensor that is a Tensor.
-template <class X>
-struct MaskOf {
-  using type = typename X::mask_type;
-};
-template <>
-struct MaskOf<Tensor> {
-  using type = Tensor;
-};
-
 /// Calls Op::forward with `operand.template at<I>()` for each input.
 template <class Op, class Source>
 LM_HD constexpr auto apply_forward(const Source& operand) {
@@ -87,7 +77,7 @@ namespace detail {
 template <class X, bool kMaskInput>
 struct TypeSource {
   template <int I>
-  std::conditional_t<kMaskInput && I == 0, typename MaskOf<X>::type, X> at() const;
+  std::conditional_t<kMaskInput && I == 0, typename X::mask_type, X> at() const;
 };
 
 }  // namespace detail

@@ -80,6 +80,19 @@ void run_rows(LoopKernel kernel, const Loop& whole, const StridedLoop& all, cons
   });
 }
 
+/// Operands and result of the same size, contiguous all.
+Loop flat_loop(std::span<const Tensor* const> operands, const Tensor& out) {
+  Loop loop;
+  loop.inner = out.numel();
+  loop.out = out->data;
+  loop.out_inner = 1;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    loop.in[k] = (*operands[k])->data;
+    loop.in_inner[k] = 1;
+  }
+  return loop;
+}
+
 LoopKernel cpu_kernel(const ElementwiseOp& op, int wrt, DType dtype) {
   const cpu::ElementwiseTable& table = cpu_kernels().elementwise;
   const auto column = static_cast<std::size_t>(dtype);
@@ -172,6 +185,12 @@ void launch_batched(const ElementwiseOp& op, int wrt, std::span<const Tensor* co
 
 void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
                         DType dtype) {
+  bool flat = out.is_contiguous();
+  for (const Tensor* x : operands) flat &= x->is_contiguous() && x->numel() == out.numel();
+  if (flat && out.device().is_cpu() && out.numel() < kGrain) {
+    if (out.numel() > 0) cpu_kernel(op, wrt, dtype)(flat_loop(operands, out));
+    return;
+  }
   if (is_batched(out) || is_batched(operands)) [[unlikely]]
     return launch_batched(op, wrt, operands, out, dtype);
   if (out.device().is_meta() || out.numel() == 0) return;

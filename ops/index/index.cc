@@ -201,6 +201,14 @@ void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
   write_picks(view, target.plan, may_overlap(x, source) ? clone(source) : source);
 }
 
+/// A copy of x with a value for each example for which one of the others has one.
+Tensor copy_with_room(const Tensor& x, std::span<const Tensor* const> others) {
+  if (!is_batched(others)) return clone(x);
+  const Tensor zero = empty_beside(others, Dims{}, x.dtype(), x.device());
+  write_value(zero, 0, "setitem");
+  return add(x, zero);
+}
+
 /// dy with 0 where the items pick, and with a value for each example where they pick something else for each.
 Tensor cleared(const Tensor& dy, const IndexItems& items) {
   const Tensor result = copy_with_room(dy, tensors_of(items));
@@ -244,8 +252,11 @@ struct SetItemFn : Function<SetItemFn> {
     return grads;
   }
   static Tensor jvp(Context& ctx, const Tensor& dx, const Tensor& dvalue) {
-    const Tensor result = clone(dx);
-    set_index(result, ctx.state<std::shared_ptr<const Assignment>>()->items, dvalue);
+    const IndexItems& items = ctx.state<std::shared_ptr<const Assignment>>()->items;
+    SmallVector<const Tensor*, 4> others = tensors_of(items);
+    others.push_back(&dvalue);
+    const Tensor result = copy_with_room(dx, others);
+    set_index(result, items, dvalue);
     return result;
   }
 };
@@ -283,10 +294,10 @@ void set_index(const Tensor& x, const IndexItems& items, const Operand& value) {
   }
   write(x, items, source);
   mark_written(x, "setitem");
-  if (autograd::is_tracing()) [[unlikely]] {
-    const Tensor* const inputs[] = {&source};
+  const Tensor* const inputs[] = {&source};
+  autograd::note_derived(inputs, x);
+  if (autograd::is_tracing()) [[unlikely]]
     autograd::note_departure("setitem", inputs, x);
-  }
 }
 
 Tensor copy_with_room(const Tensor& x, std::span<const Tensor* const> others) {

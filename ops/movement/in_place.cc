@@ -167,7 +167,14 @@ Tensor MaskedFillInPlace::call(const Tensor& x, const Tensor& mask, const Operan
   const Tensor kept = cast(result, x.dtype());
   write_values(x, kept, kOp);
   mark_written(x, kOp);
-  if (recorded) autograd::take_place(x, kept);
+  if (recorded) {
+    autograd::take_place(x, kept);
+  } else if (tensor) {
+    const Tensor* const inputs[] = {tensor};
+    autograd::note_derived(inputs, x);
+    if (autograd::is_tracing()) [[unlikely]]
+      autograd::note_departure(kOp, inputs, x);
+  }
   return x;
 }
 

@@ -208,9 +208,11 @@ void reduce_on_cpu(Reduction reduction, const Tensor& x, const Dims& axes, const
   }
   kept = merge(kept);
   reduced = merge(reduced);
-  std::stable_sort(reduced.begin(), reduced.end(),
-                   [](const Axis& a, const Axis& b) { return std::abs(a.step) > std::abs(b.step); });
-  if (!finds_position(reduction)) reduced = merge(reduced);
+  if (reduced.size() > 1) {
+    std::stable_sort(reduced.begin(), reduced.end(),
+                     [](const Axis& a, const Axis& b) { return std::abs(a.step) > std::abs(b.step); });
+    if (!finds_position(reduction)) reduced = merge(reduced);
+  }
   if (reduced.empty()) reduced.push_back({1, 1});
 
   Tensor from = x;

@@ -35,6 +35,7 @@ struct HideFn : Function<HideFn> {
     const Hidden& hidden = ctx.state<Hidden>();
     return show_axis(dy, hidden.level, hidden.size);
   }
+  static Tensor jvp(Context& ctx, const Tensor& dx) { return hide_axis(dx, ctx.state<Hidden>().level); }
 };
 
 struct ShowFn : Function<ShowFn> {
@@ -45,7 +46,13 @@ struct ShowFn : Function<ShowFn> {
     HiddenAxis axis{level, size, 0};
     HiddenAxes others;
     if (x->hidden) {
-      for (const HiddenAxis& own : *x->hidden) own.level == level ? void(axis = own) : others.push_back(own);
+      for (const HiddenAxis& own : *x->hidden) {
+        if (own.level == level) {
+          axis = own;
+        } else {
+          others.push_back(own);
+        }
+      }
     }
     const bool repeated = !x->hidden || others.size() == x->hidden->size();
     if (ctx.recording()) ctx.state<Hidden>() = {level, axis.size, repeated};
@@ -65,6 +72,10 @@ struct ShowFn : Function<ShowFn> {
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const Hidden& hidden = ctx.state<Hidden>();
     return hidden.repeated ? sum(dy, 0) : hide_axis(dy, hidden.level);
+  }
+  static Tensor jvp(Context& ctx, const Tensor& dx) {
+    const Hidden& hidden = ctx.state<Hidden>();
+    return show_axis(dx, hidden.level, hidden.size);
   }
 };
 

@@ -8,6 +8,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/transforms/checked_function.h"
 #include "ops/transforms/diagnosis.h"
+#include "ops/transforms/own_inputs.h"
 #include "ops/transforms/strategies.h"
 
 // Jacobians and gradient checks by passes over a batch of gradients.
@@ -42,8 +43,7 @@ std::string difference(const Tensor& row, const Tensor& alone, const GradcheckOp
 }  // namespace
 
 std::vector<Tensor> batched_rows(const Tensor& output, std::span<const Tensor> inputs, bool create_graph) {
-  Dims shape{output.numel()};
-  for (const std::int64_t size : output.shape()) shape.push_back(size);
+  const Dims shape = joined(Dims{output.numel()}, output.shape());
   Tensor seeds;
   {
     const NoGrad off;

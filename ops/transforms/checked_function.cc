@@ -24,11 +24,11 @@ double smallest_step(DType dtype) {
   }
 }
 
+}  // namespace
+
 std::string name_at(const std::vector<std::string>& names, std::size_t i, const char* kind) {
   return i < names.size() ? names[i] : str(kind, " ", i);
 }
-
-}  // namespace
 
 CheckedFunction::CheckedFunction(const TensorFunction& func, std::span<const Tensor> inputs,
                                  const GradcheckOptions& options)

@@ -8,6 +8,9 @@
 
 namespace lamella::autograd {
 
+/// The i-th of `names`, "input 2" (say) where there are fewer.
+std::string name_at(const std::vector<std::string>& names, std::size_t i, const char* kind);
+
 /// One call of a checked function: leaves of its own, and the outputs that can have a gradient.
 struct CheckedRun {
   std::vector<Tensor> leaves;

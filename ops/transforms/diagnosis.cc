@@ -12,7 +12,7 @@ namespace {
 
 double tolerance(double numerical, double atol, double rtol) { return atol + rtol * std::abs(numerical); }
 
-bool has_nan(const Matrix& m) {
+bool has_nonfinite(const Matrix& m) {
   return std::ranges::any_of(m.values, [](double v) { return !std::isfinite(v); });
 }
 
@@ -40,10 +40,10 @@ std::string number(double value) {
 using Question = std::string (*)(const Finding&);
 
 std::string not_finite(const Finding& x) {
-  if (has_nan(x.differences())) {
+  if (has_nonfinite(x.differences())) {
     return "the function's own values are NaN or infinite within one step of the point: move the input away from there";
   }
-  if (has_nan(x.tape())) return "the analytical gradient holds NaN or infinities: backward divides by 0, say";
+  if (has_nonfinite(x.tape())) return "the analytical gradient holds NaN or infinities: backward divides by 0, say";
   return {};
 }
 
@@ -216,7 +216,7 @@ std::string coarse_backward(const Finding& x) {
 
 bool agrees(double analytical, double numerical, double atol, double rtol) {
   if (analytical == numerical) return true;
-  return std::abs(analytical - numerical) <= tolerance(numerical, atol, rtol);
+  return std::isfinite(numerical) && std::abs(analytical - numerical) <= tolerance(numerical, atol, rtol);
 }
 
 std::optional<WrongEntry> find_wrong(const Matrix& analytical, const Matrix& numerical, double atol, double rtol) {

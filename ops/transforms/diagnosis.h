@@ -16,7 +16,7 @@ struct WrongEntry {
   std::size_t count = 0;
 };
 
-/// Whether two numbers agree within the tolerances; NaN and infinities agree with nothing but themselves.
+/// Whether two numbers agree within the tolerances; an infinity agrees with itself only, NaN with nothing.
 bool agrees(double analytical, double numerical, double atol, double rtol);
 
 /// The entry that is farthest off, measured in tolerances; nothing where all agree.

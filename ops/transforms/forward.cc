@@ -1,13 +1,11 @@
-#include <cmath>
-
 #include "engine/autograd/forward_ad.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "ops/creation/creation.h"
-#include "ops/movement/in_place.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/transforms/checked_function.h"
+#include "ops/transforms/diagnosis.h"
 #include "ops/transforms/own_inputs.h"
 #include "ops/transforms/strategies.h"
 
@@ -16,7 +14,8 @@
 namespace lamella::autograd::detail {
 namespace {
 
-/// The tangents of func's outputs where input i alone has one; undefined for outputs that do not depend on it.
+/// The tangents of func's outputs where input i alone has one; undefined for outputs that do not depend on it. Fills
+/// `outputs` with their values.
 std::vector<Tensor> column(const TensorFunction& func, std::span<const Tensor> inputs, std::size_t i,
                            const Tensor& direction, std::vector<Tensor>& outputs) {
   const DualLevel level;
@@ -25,24 +24,15 @@ std::vector<Tensor> column(const TensorFunction& func, std::span<const Tensor> i
   outputs = func(duals);
   std::vector<Tensor> tangents;
   for (Tensor& y : outputs) {
-    if (!y.defined()) fail<TypeError>("[jacobian] the function returned an undefined tensor");
+    if (!y.defined()) {
+      tangents.emplace_back();
+      continue;
+    }
     UnpackedDual parts = unpack_dual(y, level.level());
     y = std::move(parts.primal);
     tangents.push_back(std::move(parts.tangent));
   }
   return tangents;
-}
-
-/// Zeros like x, off the tape, with 1 at `element` in row-major order.
-Tensor unit_direction(const Tensor& x, std::int64_t element) {
-  const NoGrad off;
-  const Tensor flat = zeros(Dims{x.numel()}, x.dtype(), x.device());
-  fill_(narrow(flat, 0, element, 1), 1);
-  return reshape(flat, x.shape());
-}
-
-bool agrees(double a, double b, double atol, double rtol) {
-  return std::abs(a - b) <= atol + rtol * std::abs(b) || (std::isnan(a) && std::isnan(b)) || a == b;
 }
 
 }  // namespace
@@ -56,24 +46,26 @@ std::vector<std::vector<Tensor>> forward_jacobian(const TensorFunction& func, st
   std::vector<std::vector<std::vector<Tensor>>> columns(own.size());  // [input][element][output]
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < own.size(); ++i) {
-    for (std::int64_t k = 0; k < own[i].numel(); ++k)
-      columns[i].push_back(column(recorded, own, i, unit_direction(own[i], k), outputs));
+    for (std::int64_t k = 0; k < own[i].numel(); ++k) {
+      const std::size_t before = outputs.size();
+      columns[i].push_back(column(recorded, own, i, one_hot_like(own[i], k), outputs));
+      if (before != 0 && before != outputs.size()) {
+        fail<ValueError>("[jacobian] the function returned ", before, " tensors, and ", outputs.size(),
+                         " when it was called again");
+      }
+    }
   }
   if (outputs.empty()) outputs = recorded(own);  // no input has an element
+  check_differentiable(outputs, "jacobian");
 
   std::vector<std::vector<Tensor>> result(outputs.size());
   std::vector<Tensor> all;
   const GradMode mode(connected);
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const Tensor& y = outputs[o];
-    if (!is_differentiable(y.dtype())) {
-      fail<TypeError>("[jacobian] output ", o, " of the function is ", describe(y),
-                      ": only floating and complex tensors can be differentiated");
-    }
     const Tensor none = zeros(y.shape(), y.dtype(), y.device());
     for (std::size_t i = 0; i < own.size(); ++i) {
-      Dims shape = y.shape();
-      for (const std::int64_t size : own[i].shape()) shape.push_back(size);
+      const Dims shape = joined(y.shape(), own[i].shape());
       std::vector<Tensor> parts;
       bool depends = false;
       for (auto& outputs_at : columns[i]) {
@@ -119,6 +111,7 @@ GradcheckResult check_forward_derivatives(const TensorFunction& func, std::span<
         for (const double step : v) reach += step;
       }
       for (std::size_t o = 0; o < f.output_count(); ++o) {
+        if (!f.recorded(o)) continue;
         const Tensor& tangent = tangents.at(f.output_place(o));
         const Components found = tangent.defined() ? components_of(tangent) : Components(expected[o].size());
         for (std::size_t r = 0; r < found.size(); ++r) {

@@ -6,7 +6,6 @@
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "ops/creation/creation.h"
-#include "ops/movement/in_place.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/transforms/own_inputs.h"
@@ -17,15 +16,7 @@ namespace {
 
 Tensor plain_zeros(DimsView shape, const Tensor& like) {
   const NoGrad off;
-  return zeros(Dims(shape.begin(), shape.end()), like.dtype(), like.device());
-}
-
-/// Zeros like y, off the tape, with 1 at `element` in row-major order.
-Tensor one_hot_like(const Tensor& y, std::int64_t element) {
-  const Tensor seed = plain_zeros(y.shape(), y);
-  const NoGrad off;
-  fill_(make_view(seed, {}, {}, element), 1);
-  return seed;
+  return zeros(Dims(shape), like.dtype(), like.device());
 }
 
 void detach_all(std::vector<Tensor>& tensors) {
@@ -33,11 +24,8 @@ void detach_all(std::vector<Tensor>& tensors) {
 }
 
 void check_outputs(std::span<const Tensor> outputs, bool strict, const char* op) {
+  check_differentiable(outputs, op);
   for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (!is_differentiable(outputs[o].dtype())) {
-      fail<TypeError>("[", op, "] output ", o, " of the function is ", describe(outputs[o]),
-                      ": only floating and complex tensors can be differentiated");
-    }
     if (strict && !wants_gradient(outputs[o])) {
       fail<RuntimeError>("[", op, "] strict=True: output ", o,
                          " of the function does not depend on the inputs by recorded operations");
@@ -70,13 +58,12 @@ Tensor filled(Tensor grad, const Tensor& input, bool strict, bool on_tape, const
 std::vector<Tensor> stacked_rows(const Tensor& y, std::size_t o, std::span<const Tensor> inputs, bool create_graph,
                                  const JacobianOptions& options) {
   const auto what = [&](std::size_t i) { return str("output ", o, " does not depend on input ", i); };
+  const auto zero_rows = [&](std::size_t i) {
+    return plain_zeros(joined(Dims{y.numel()}, inputs[i].shape()), inputs[i]);
+  };
   std::vector<Tensor> columns(inputs.size());
   if (y.numel() == 0) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      Dims shape{0};
-      for (const std::int64_t size : inputs[i].shape()) shape.push_back(size);
-      columns[i] = plain_zeros(shape, inputs[i]);
-    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) columns[i] = zero_rows(i);
     return columns;
   }
   if (options.vectorize && wants_gradient(y)) {
@@ -84,9 +71,7 @@ std::vector<Tensor> stacked_rows(const Tensor& y, std::size_t o, std::span<const
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (columns[i].defined()) continue;
       if (options.strict) fail<RuntimeError>("[jacobian] strict=True: ", what(i), " (by recorded operations)");
-      Dims shape{y.numel()};
-      for (const std::int64_t size : inputs[i].shape()) shape.push_back(size);
-      columns[i] = plain_zeros(shape, inputs[i]);
+      columns[i] = zero_rows(i);
     }
     return columns;
   }
@@ -218,9 +203,7 @@ std::vector<std::vector<Tensor>> jacobian(const TensorFunction& func, std::span<
     result[o] = stacked_rows(outputs[o], o, own, create_graph, options);
     const GradMode mode(create_graph);
     for (std::size_t i = 0; i < own.size(); ++i) {
-      Dims shape = outputs[o].shape();
-      for (const std::int64_t size : own[i].shape()) shape.push_back(size);
-      result[o][i] = reshape(result[o][i], shape);
+      result[o][i] = reshape(result[o][i], joined(outputs[o].shape(), own[i].shape()));
     }
     if (!create_graph) detach_all(result[o]);
   }

@@ -42,7 +42,7 @@ struct JacobianOptions {
   std::optional<bool> create_graph = false;
   /// RuntimeError where a result does not depend on an input (by recorded operations), in place of zeros.
   bool strict = false;
-  /// All rows by one batched pass.
+  /// All rows by one batched pass; without a meaning for Forward.
   bool vectorize = false;
   /// Rows by backward passes, or columns by forward-mode differentiation, one call of the function for each.
   JacobianStrategy strategy = JacobianStrategy::Reverse;

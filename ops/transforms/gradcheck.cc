@@ -245,19 +245,15 @@ class Check {
 /// What messages call the inputs and outputs of a function's gradient.
 GradcheckOptions second_order_names(const GradcheckOptions& options, std::size_t inputs,
                                     std::span<const std::size_t> wanted, std::span<const std::size_t> outputs) {
-  const auto name = [](const std::vector<std::string>& names, std::size_t i, const char* kind) {
-    return i < names.size() ? names[i] : str(kind, " ", i);
-  };
   GradcheckOptions result = options;
-  if (options.name == GradcheckOptions().name) result.name = "gradgradcheck";
   result.input_names.clear();
   result.output_names.clear();
-  for (std::size_t i = 0; i < inputs; ++i) result.input_names.push_back(name(options.input_names, i, "input"));
+  for (std::size_t i = 0; i < inputs; ++i) result.input_names.push_back(name_at(options.input_names, i, "input"));
   for (const std::size_t o : outputs) {
-    result.input_names.push_back("the gradient of " + name(options.output_names, o, "output"));
+    result.input_names.push_back("the gradient of " + name_at(options.output_names, o, "output"));
   }
   for (const std::size_t i : wanted) {
-    result.output_names.push_back("the gradient of " + name(options.input_names, i, "input"));
+    result.output_names.push_back("the gradient of " + name_at(options.input_names, i, "input"));
   }
   return result;
 }
@@ -272,7 +268,9 @@ GradcheckResult gradcheck(const TensorFunction& func, std::span<const Tensor> in
 }
 
 GradcheckResult gradgradcheck(const TensorFunction& func, std::span<const Tensor> inputs,
-                              std::span<const Tensor> grad_outputs, const GradcheckOptions& options) {
+                              std::span<const Tensor> grad_outputs, const GradcheckOptions& given) {
+  GradcheckOptions options = given;
+  if (options.name == GradcheckOptions().name) options.name = "gradgradcheck";
   std::vector<std::size_t> wanted;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].defined() && wants_gradient(inputs[i])) wanted.push_back(i);

@@ -35,7 +35,9 @@ struct GradcheckOptions {
   /// function and one backward pass each. (With entries of u and v that are positive, `atol` grows by the product of
   /// their sums.)
   bool fast_mode = false;
+  /// Checks that a pass over a batch of gradients (vmap, GradOptions::is_grads_batched) gives what one for each gives.
   bool check_batched_grad = false;
+  /// Checks the derivatives of forward mode against differences as well.
   bool check_forward_ad = false;
   /// Opens the messages.
   std::string name = "gradcheck";

@@ -8,6 +8,8 @@
 #include "engine/autograd/forward_ad.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
+#include "ops/creation/creation.h"
+#include "ops/movement/in_place.h"
 #include "ops/shape/reshape.h"
 
 namespace lamella::autograd {
@@ -62,6 +64,27 @@ std::vector<Tensor> call_recorded(const TensorFunction& func, std::span<const Te
     if (!outputs[i].defined()) fail<TypeError>("[", op, "] output ", i, " of the function is undefined");
   }
   return outputs;
+}
+
+void check_differentiable(std::span<const Tensor> outputs, const char* op) {
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (is_differentiable(outputs[o].dtype())) continue;
+    fail<TypeError>("[", op, "] output ", o, " of the function is ", describe(outputs[o]),
+                    ": only floating and complex tensors can be differentiated");
+  }
+}
+
+Tensor one_hot_like(const Tensor& y, std::int64_t element) {
+  const NoGrad off;
+  const Tensor result = zeros(y.shape(), y.dtype(), y.device());
+  fill_(make_view(result, {}, {}, element), 1);
+  return result;
+}
+
+Dims joined(DimsView first, DimsView second) {
+  Dims shape(first);
+  for (const std::int64_t size : second) shape.push_back(size);
+  return shape;
 }
 
 std::vector<Tensor> grad_where_recorded(std::span<const Tensor> outputs, std::span<const Tensor> inputs,

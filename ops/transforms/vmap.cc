@@ -72,7 +72,8 @@ std::vector<Tensor> map_in_chunks(const TensorFunction& function, const VmapOpti
                                   std::int64_t chunk) {
   if (chunk < 1) fail<ValueError>("[vmap] chunk_size must be positive, got ", chunk);
   // The same numbers for all examples are the same in each chunk.
-  const std::vector<DeviceRngState> random = rng_states();
+  const std::vector<DeviceRngState> random =
+      options.randomness == Randomness::Same ? rng_states() : std::vector<DeviceRngState>();
   std::vector<std::vector<Tensor>> parts;
   for (std::int64_t begin = 0; begin < size; begin += chunk) {
     if (options.randomness == Randomness::Same) restore_rng_states(random);

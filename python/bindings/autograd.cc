@@ -54,7 +54,8 @@ std::vector<autograd::GradTarget> targets(PyObject* object, const Argument& argu
   if (is_single(object) || (!PyList_Check(object) && !PyTuple_Check(object))) return {target(object, argument)};
   std::vector<autograd::GradTarget> result;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-    result.push_back(target(PySequence_Fast_GET_ITEM(object, i), argument));
+    const PyRef item = PyRef::share(PySequence_Fast_GET_ITEM(object, i));  // an edge's number may change the list
+    result.push_back(target(item.get(), argument));
   }
   return result;
 }
@@ -88,12 +89,7 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
     }
     options.is_grads_batched = read<bool>(values[7], {signature, 7});
     std::vector<Tensor> results = autograd::grad(outputs, inputs, grad_outputs, options);
-    if (is_single(values[1])) return wrap(std::move(results[0]));
-    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(results.size()))));
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(std::move(results[i]))));
-    }
-    return tuple.release();
+    return is_single(values[1]) ? wrap(std::move(results[0])) : wrap_all(results).release();
   });
 }
 

@@ -35,22 +35,13 @@ PyObject* stop_type = nullptr;
   throw error;
 }
 
-template <class Tensors>
-PyRef tuple_of(const Tensors& tensors) {
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size()))));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(tensors[i])));
-  }
-  return tuple;
-}
-
 /// Calls Python with the tensors for the arguments.
 struct Recompute {
   SharedObject function;
 
   void operator()(std::span<const Tensor> inputs) const {
     const GilHold gil;
-    const PyRef args = tuple_of(inputs);
+    const PyRef args = wrap_all(inputs);
     const PyRef result = PyRef::adopt(PyObject_CallObject(function.get(), args.get()));
     if (!result) throw_from_python();
   }
@@ -154,7 +145,7 @@ PyRef select_layer_call(const char* layer, std::span<const Tensor* const> inputs
   const PyRef module = PyRef::adopt(checked(PyImport_ImportModule("lamella._tree")));
   autograd::SelectedCall selected(layer, inputs);
   if (selected.is_replayed()) {
-    const PyRef tensors = tuple_of(selected.results());
+    const PyRef tensors = wrap_all(selected.results());
     const auto& form = std::any_cast<const SharedObject&>(selected.form());
     return PyRef::adopt(checked(PyObject_CallMethod(module.get(), "rebuild", "OO", form.get(), tensors.get())));
   }
@@ -209,10 +200,10 @@ int visit_checkpoints(const Ref<Node>& node, visitproc visit, void* arg) {
 
 void add_stop_recomputation(PyObject* module) {
   stop_type = checked(PyErr_NewExceptionWithDoc(
-      "lamella.autograd.StopRecomputation",
+      "lamella._C._StopRecomputation",
       "Leaves a checkpoint's function when backward has what it needs. No Exception: functions must let it pass.",
       PyExc_BaseException, nullptr));
-  checked(PyModule_AddObjectRef(module, "StopRecomputation", stop_type));
+  checked(PyModule_AddObjectRef(module, "_StopRecomputation", stop_type));
 }
 
 PyMethodDef* checkpoint_functions() { return functions; }

@@ -56,12 +56,7 @@ PyObject* save_for_backward(PyObject* self, PyObject* const* args, Py_ssize_t co
 }
 
 PyObject* saved_tensors(PyObject* self) {
-  const TensorList tensors = context_of(self, "saved_tensors").saved_tensors();
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size()))));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(tensors[i])));
-  }
-  return tuple.release();
+  return wrap_all(context_of(self, "saved_tensors").saved_tensors()).release();
 }
 
 PyObject* saved_tensor_method(PyObject* self, PyObject*) {

@@ -58,16 +58,6 @@ void check_callable(PyObject* function, const char* op, const char* of_what) {
     fail<TypeError>("[", op, "] expected a function ", of_what, ", got ", type_name(function));
 }
 
-/// A tuple, or a list, with None for undefined tensors.
-template <class Tensors>
-PyRef tuple_of(const Tensors& tensors) {
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size()))));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(tensors[i])));
-  }
-  return tuple;
-}
-
 /// What a hook on a node returned: nothing, or gradients in the place of `count`.
 std::optional<TensorList> gradients_from(PyObject* result, std::size_t count, const char* op) {
   if (result == Py_None) return std::nullopt;
@@ -106,7 +96,7 @@ struct MultiHook {
       const SharedObject function = owner.lock();
       if (!function) continue;
       if (mode == autograd::MultiGradMode::All) {
-        const PyRef list = PyRef::adopt(checked(PySequence_List(tuple_of(grads).get())));
+        const PyRef list = PyRef::adopt(checked(PySequence_List(wrap_all(grads).get())));
         call(function.get(), list.get());
         return;
       }
@@ -201,15 +191,15 @@ void PythonAccumulatedHook::operator()(const Tensor& leaf) const {
 
 std::optional<TensorList> PythonPreHook::operator()(const TensorList& grad_outputs) const {
   const GilHold gil;
-  const PyRef result = call(function.get(), tuple_of(grad_outputs).get());
+  const PyRef result = call(function.get(), wrap_all(grad_outputs).get());
   return gradients_from(result.get(), grad_outputs.size(), "Node.register_prehook");
 }
 
 std::optional<TensorList> PythonPostHook::operator()(const TensorList& grad_inputs,
                                                      const TensorList& grad_outputs) const {
   const GilHold gil;
-  const PyRef inputs = tuple_of(grad_inputs);
-  const PyRef outputs = tuple_of(grad_outputs);
+  const PyRef inputs = wrap_all(grad_inputs);
+  const PyRef outputs = wrap_all(grad_outputs);
   PyObject* arguments[] = {inputs.get(), outputs.get()};
   const PyRef result = PyRef::adopt(checked(PyObject_Vectorcall(function.get(), arguments, 2, nullptr)));
   return gradients_from(result.get(), grad_inputs.size(), "Node.register_hook");

@@ -121,7 +121,7 @@ void look_up(LayerInfo& info, PyTypeObject* layer) {
     read_signature(info, info.forward, skip);
   }
 #ifdef Py_GIL_DISABLED
-  info.held = {forward, backward, setup_context, vmap};
+  info.held = {forward, backward, setup_context, jvp, vmap};
 #else
   if (!kept) {
     // Bound anew at each look-up: nobody but this call holds it, so it is kept by the class's entry until the next

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "engine/autograd/context.h"
+#include "engine/autograd/dual_call.h"
+#include "engine/autograd/layer_gradients.h"
 #include "engine/autograd/recorder.h"
 #include "python/bindings/form.h"
 #include "python/bindings/py_ref.h"

@@ -211,6 +211,19 @@ PyObject* apply_rule(const Layer& layer, const Call& call, const Inputs& inputs,
   return call_vmap_rule(reinterpret_cast<PyObject*>(layer.type), layer.vmap.get(), rule, positional.get(), named.get());
 }
 
+/// A call that forward mode, a checkpoint or something else looks at.
+[[gnu::noinline]] PyObject* apply_intercepted(const Layer& layer, const Call& call, Inputs& inputs) {
+  const auto compute = [&] {
+    if (autograd::DualCall duals(inputs.tensors); duals) return apply_recorded(layer, call, inputs, &duals);
+    return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
+                                                   : apply_unrecorded(layer, call, inputs);
+  };
+  if (autograd::modes().interceptors & autograd::Modes::kSelective) {
+    return select_layer_call(layer.type->tp_name, inputs.tensors, [&] { return PyRef::adopt(compute()); }).release();
+  }
+  return compute();
+}
+
 PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     auto* type = reinterpret_cast<PyTypeObject*>(self);
@@ -221,17 +234,10 @@ PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
     if (layer.vmap) [[unlikely]] {
       if (const auto rule = autograd::VmapRule::of(inputs.tensors)) return apply_rule(layer, call, inputs, *rule);
     }
-    const auto compute = [&] {
-      if (autograd::duals_active()) [[unlikely]] {
-        if (autograd::DualCall duals(inputs.tensors); duals) return apply_recorded(layer, call, inputs, &duals);
-      }
-      return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
-                                                     : apply_unrecorded(layer, call, inputs);
-    };
-    if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
-      return select_layer_call(type->tp_name, inputs.tensors, [&] { return PyRef::adopt(compute()); }).release();
-    }
-    return compute();
+    if (autograd::modes().interceptors) [[unlikely]]
+      return apply_intercepted(layer, call, inputs);
+    return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
+                                                   : apply_unrecorded(layer, call, inputs);
   });
 }
 

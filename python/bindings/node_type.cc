@@ -77,14 +77,7 @@ PyObject* get_metadata(PyObject* self, void*) {
 }
 
 PyObject* get_saved_tensors(PyObject* self, void*) {
-  return guarded([&]() -> PyObject* {
-    const TensorList saved = autograd::saved_tensors(alive(self));
-    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(saved.size()))));
-    for (std::size_t i = 0; i < saved.size(); ++i) {
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(saved[i])));
-    }
-    return tuple.release();
-  });
+  return guarded([&] { return wrap_all(autograd::saved_tensors(alive(self))).release(); });
 }
 
 PyObject* get_sequence_nr(PyObject* self, void*) {

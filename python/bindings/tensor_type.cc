@@ -173,6 +173,14 @@ PyObject* wrap(Tensor x) noexcept {
 
 PyRef wrap_ref(Tensor x) { return PyRef::adopt(checked(wrap(std::move(x)))); }
 
+PyRef wrap_all(std::span<const Tensor> tensors) {
+  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size()))));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(tensors[i])));
+  }
+  return tuple;
+}
+
 PyObject* wrap_as(PyTypeObject* type, Tensor x) {
   PyObject* self = checked(type->tp_alloc(type, 0));
   while (PyObject* other = adopt(as_object(self), x)) {

@@ -2,6 +2,8 @@
 
 #include <Python.h>
 
+#include <span>
+
 #include "engine/autograd/meta.h"
 #include "engine/core/tensor.h"
 #include "python/bindings/py_ref.h"
@@ -43,6 +45,8 @@ inline void track(PyObject* tensor) noexcept {
 PyObject* wrap(Tensor x) noexcept;
 /// The same as an owner; throws.
 PyRef wrap_ref(Tensor x);
+/// A tuple of the objects of several; throws.
+PyRef wrap_all(std::span<const Tensor> tensors);
 /// A new object of a subclass for `x`.
 PyObject* wrap_as(PyTypeObject* type, Tensor x);
 

@@ -16,18 +16,10 @@
 namespace lamella::python {
 namespace {
 
-PyRef tuple_of(std::span<const Tensor> tensors) {
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size()))));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), wrap_ref(tensors[i]).release());
-  }
-  return tuple;
-}
-
 PyRef nested_tuple_of(const std::vector<std::vector<Tensor>>& rows) {
   PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(rows.size()))));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), tuple_of(rows[i]).release());
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), wrap_all(rows[i]).release());
   }
   return tuple;
 }
@@ -36,7 +28,7 @@ PyRef nested_tuple_of(const std::vector<std::vector<Tensor>>& rows) {
 autograd::TensorFunction read_function(PyObject* function, const Argument& argument) {
   if (!PyCallable_Check(function)) argument.wrong_type("a function", function);
   return [function, &argument](std::span<const Tensor> inputs) {
-    const PyRef args = tuple_of(inputs);
+    const PyRef args = wrap_all(inputs);
     const PyRef result = PyRef::adopt(checked(PyObject_CallOneArg(function, args.get())));
     return read_tensors(result.get(), argument);
   };
@@ -49,7 +41,7 @@ PyObject* own_inputs(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
     signature.bind(args, count, keywords, values);
     const std::vector<Tensor> inputs = read_tensors(values[0], {signature, 0});
     const std::string op(read_text(values[2], {signature, 2}));
-    return tuple_of(autograd::own_inputs(inputs, read<bool>(values[1], {signature, 1}), op.c_str())).release();
+    return wrap_all(autograd::own_inputs(inputs, read<bool>(values[1], {signature, 1}), op.c_str())).release();
   });
 }
 
@@ -105,7 +97,7 @@ PyObject* products(const Signature& signature, PyObject* const* args, Py_ssize_t
                                            .strict = read<bool>(values[4], {signature, 4})};
     auto [output, product] = Product(function, inputs, v, options);
     const PyRef first = wrap_ref(std::move(output));
-    const PyRef second = tuple_of(product);
+    const PyRef second = wrap_all(product);
     return checked(PyTuple_Pack(2, first.get(), second.get()));
   });
 }

@@ -46,24 +46,20 @@ def decorate(
         @functools.wraps(function)
         async def generate_async(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
-            reply = None
+            step = generator.asend(None)
             try:
                 while True:
                     try:
-                        value = await _InMode(generator.asend(reply), scope)
+                        value = await _InMode(step, scope)
                     except StopAsyncIteration:
                         return
                     try:
-                        reply = yield value
+                        step = generator.asend((yield value))
                     except GeneratorExit:
                         raise
                     except BaseException as error:
                         # What the caller throws in goes to the function, which may answer it by another value.
-                        try:
-                            value = await _InMode(generator.athrow(error), scope)
-                        except StopAsyncIteration:
-                            return
-                        reply = yield value
+                        step = generator.athrow(error)
             finally:
                 await _InMode(generator.aclose(), scope)
 

@@ -95,15 +95,16 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
     a copy.
 
     Args:
-        pin_memory: Accepted for the sake of other programs' calls; only False is supported.
+        pin_memory: A wish for page-locked memory, from which a CUDA device copies faster. It changes no result, and
+            has no effect: there is no such memory yet.
 
     Raises:
-        NotImplementedError: ``pin_memory`` is True.
+        TypeError: ``pin_memory`` is no bool.
     """
 
     def __init__(self, pin_memory: bool = False) -> None:
-        if pin_memory:
-            raise NotImplementedError("[save_on_cpu] pin_memory: there is no page-locked memory; pass False")
+        if not isinstance(pin_memory, bool):
+            raise TypeError(f"[save_on_cpu] pin_memory: expected True or False, got {type(pin_memory).__name__}")
         super().__init__(_to_cpu, _back)
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
-import inspect
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ._C import (
     Tensor,
@@ -17,8 +15,8 @@ from ._C import (
     _vmap_enter,
     _vmap_leave,
     concat,
-    get_rng_state,
-    set_rng_state,
+    restore_rng_states,
+    rng_states,
 )
 
 __all__ = ["VmapInfo", "vmap"]
@@ -26,7 +24,8 @@ __all__ = ["VmapInfo", "vmap"]
 #: An axis, None, or nested lists, tuples and dicts of these.
 Axes: TypeAlias = Any
 Randomness: TypeAlias = Literal["error", "different", "same"]
-_Leaf: TypeAlias = Callable[[Any, Any, str], Any]
+#: What stands for a value: the value, its axis, and what it is called, of which str() is the text for a message.
+_Leaf: TypeAlias = Callable[[Any, Any, object], Any]
 
 
 def _parts(value: Any) -> list[tuple[Any, Any]] | None:
@@ -35,7 +34,9 @@ def _parts(value: Any) -> list[tuple[Any, Any]] | None:
         return list(value.items())
     if isinstance(value, list | tuple):
         return list(enumerate(value))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        import dataclasses  # slow to import, and seldom needed
+
         return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
     return None
 
@@ -53,7 +54,7 @@ def _rebuilt(value: Any, keys: list[Any], items: list[Any]) -> Any:
     return result
 
 
-def _axes_of_parts(keys: list[Any], axes: Axes, path: str, what: str) -> list[Axes]:
+def _axes_of_parts(keys: list[Any], axes: Axes, path: object, what: str) -> list[Axes]:
     """The axes for the parts of a container: one for all, or one for each."""
     if axes is None or isinstance(axes, int):
         return [axes] * len(keys)
@@ -68,7 +69,7 @@ def _axes_of_parts(keys: list[Any], axes: Axes, path: str, what: str) -> list[Ax
     return [found[key] for key in keys]
 
 
-def _map(value: Any, axes: Axes, path: str, what: str, leaf: _Leaf) -> Any:
+def _map(value: Any, axes: Axes, path: object, what: str, leaf: _Leaf) -> Any:
     """The same nested containers with ``leaf(value, axis, path)`` in place of what is none."""
     parts = _parts(value)
     if parts is None:
@@ -77,22 +78,47 @@ def _map(value: Any, axes: Axes, path: str, what: str, leaf: _Leaf) -> Any:
         return leaf(value, axes, path)
     keys = [key for key, _ in parts]
     own = _axes_of_parts(keys, axes, path, what)
-    items = [_map(item, axis, f"{path}[{key!r}]", what, leaf) for (key, item), axis in zip(parts, own, strict=True)]
+    items = [_map(item, axis, _Part(path, key), what, leaf) for (key, item), axis in zip(parts, own, strict=True)]
     return _rebuilt(value, keys, items)
 
 
-def _argument_names(func: Callable[..., Any], count: int) -> list[str]:
-    """What the positional arguments of a call are called in messages."""
-    names: list[str] = []
-    try:
-        for parameter in inspect.signature(func).parameters.values():
+class _Part:
+    """The name of a part of a container: made when a message needs it."""
+
+    __slots__ = ("key", "whole")
+
+    def __init__(self, whole: object, key: Any) -> None:
+        self.whole = whole
+        self.key = key
+
+    def __str__(self) -> str:
+        return f"{self.whole}[{self.key!r}]"
+
+
+class _Argument:
+    """The name of a positional argument, which only the signature of the function tells."""
+
+    __slots__ = ("func", "place")
+
+    def __init__(self, func: Callable[..., Any], place: int) -> None:
+        self.func = func
+        self.place = place
+
+    def __str__(self) -> str:
+        import inspect  # slow to import, and seldom needed
+
+        try:
+            parameters = list(inspect.signature(self.func).parameters.values())
+        except (TypeError, ValueError):
+            parameters = []
+        for i, parameter in enumerate(parameters):
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                names += [f"{parameter.name}[{i}]" for i in range(count - len(names))]
-            elif parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
-                names.append(parameter.name)
-    except (TypeError, ValueError):
-        pass
-    return (names + [f"argument {i}" for i in range(len(names), count)])[:count]
+                return f"{parameter.name}[{self.place - i}]"
+            if parameter.kind not in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
+                break
+            if i == self.place:
+                return parameter.name
+        return f"argument {self.place}"
 
 
 class _Call:
@@ -111,10 +137,10 @@ class _Call:
         self.args = args
         self.kwargs = kwargs
         self.axes = tuple(in_axes)
-        self.names = _argument_names(func, len(args))
+        self.names = [_Argument(func, i) for i in range(len(args))]
         #: The size of the mapped axes, and the first argument that has it.
         self.size: int | None = None
-        self.first = ""
+        self.first: object = None
         self._map_args(self._look)
         if self.size is None:
             raise ValueError("[vmap] no argument is mapped over: at least one tensor needs an axis in in_axes")
@@ -131,10 +157,10 @@ class _Call:
         return args, kwargs
 
     @staticmethod
-    def _keyword(value: Any, axis: Any, path: str, leaf: _Leaf) -> Any:
+    def _keyword(value: Any, axis: Any, path: object, leaf: _Leaf) -> Any:
         return leaf(value, axis, path) if isinstance(value, Tensor) else value
 
-    def _look(self, value: Any, axis: Any, path: str) -> Any:
+    def _look(self, value: Any, axis: Any, path: object) -> Any:
         """Checks one argument and its axis."""
         if axis is None:
             return value
@@ -159,7 +185,7 @@ class _Call:
         """The arguments with the mapped axes hidden, of the examples from `begin` to `end`."""
         whole = begin == 0 and end == self.size
 
-        def hide(value: Any, axis: Any, path: str) -> Any:
+        def hide(value: Any, axis: Any, path: object) -> Any:
             if axis is None:
                 return value
             if not whole:
@@ -172,7 +198,7 @@ class _Call:
 def _shown(result: Any, out_axes: Axes, level: int, size: int) -> Any:
     """A result with the mapped axes where `out_axes` wants them."""
 
-    def show(value: Any, axis: Any, path: str) -> Any:
+    def show(value: Any, axis: Any, path: object) -> Any:
         if not isinstance(value, Tensor):
             raise TypeError(f"[vmap] the function may return tensors only, {path} is {type(value).__name__}")
         if axis is None:
@@ -199,7 +225,7 @@ def _joined(parts: list[Any], out_axes: Axes) -> Any:
     """The results of all chunks as one."""
     leaves = [iter(_leaves(part, out_axes)) for part in parts]
 
-    def join(value: Any, axis: Any, path: str) -> Any:
+    def join(value: Any, axis: Any, path: object) -> Any:
         pieces = [next(each) for each in leaves]
         return value if axis is None else concat(pieces, axis=axis)
 
@@ -256,19 +282,18 @@ def vmap(
         assert call.size is not None
         if chunk_size is None or call.size <= chunk_size:
             return run(call, 0, call.size)
-        state = get_rng_state()
+        states = rng_states() if randomness == "same" else None
         parts = []
         for begin in range(0, call.size, chunk_size):
-            if randomness == "same":
-                set_rng_state(state)
+            if states is not None:
+                restore_rng_states(states)
             parts.append(run(call, begin, min(begin + chunk_size, call.size)))
         return _joined(parts, out_axes)
 
     return mapped
 
 
-@dataclasses.dataclass(frozen=True)
-class VmapInfo:
+class VmapInfo(NamedTuple):
     """What a layer's own ``vmap`` is told."""
 
     #: The size of the mapped axis.
@@ -297,10 +322,10 @@ def call_rule(
     def is_mapped(value: Any) -> bool:
         return isinstance(value, Tensor) and any(own == level for own, _ in _hidden_axes(value))
 
-    def show(value: Any, axis: Any, path: str) -> Any:
+    def show(value: Any, axis: Any, path: object) -> Any:
         return _show_axis(value, 0, level, size) if is_mapped(value) else value
 
-    def axis_of(value: Any, axis: Any, path: str) -> Any:
+    def axis_of(value: Any, axis: Any, path: object) -> Any:
         return 0 if is_mapped(value) else None
 
     shown = _map(args, None, "args", "in_dims", show)
@@ -313,7 +338,7 @@ def call_rule(
         raise TypeError(f"[{name}] vmap must return (output, out_dims), got {type(result).__name__}")
     output, out_dims = result
 
-    def hide(value: Any, axis: Any, path: str) -> Any:
+    def hide(value: Any, axis: Any, path: object) -> Any:
         if axis is None or not isinstance(value, Tensor):
             return value
         if not -value.ndim <= axis < value.ndim or value.shape[axis] != size:

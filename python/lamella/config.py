@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from typing import Any
 
 from . import _C
@@ -12,6 +11,8 @@ __all__ = ["config", "show_config"]
 
 def config() -> dict[str, Any]:
     """How the library was built and what it runs on."""
+    import platform  # slow to import
+
     return {**_C._config(), "python": platform.python_version()}
 
 

@@ -11,7 +11,6 @@ without it they draw from that device's default generator. On ``"meta"`` nothing
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
@@ -77,6 +76,8 @@ class _ForkRng:
     def __call__(self, function: Callable[_P, _R], /) -> Callable[_P, _R]:
         if not callable(function) or isinstance(function, type):
             raise TypeError(f"[fork_rng] decorates functions, got {function!r}")
+        import inspect  # slow to import, and seldom needed
+
         if (
             inspect.isgeneratorfunction(function)
             or inspect.iscoroutinefunction(function)

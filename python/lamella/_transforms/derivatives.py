@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import _C
 from .._C import Tensor, enable_grad, grad, is_grad_enabled
+from .argnums import ArgNums
 from .tree import Structure, flatten, flatten_tensors
 
 _STRATEGIES = {"reverse-mode": False, "forward-mode": True}
@@ -74,8 +75,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     structure, arguments = call.outputs, call.inputs
 
     def vjp_fn(cotangents: Any) -> tuple[Any, ...]:
-        leaves, given = flatten(cotangents)
-        if not given.is_like(structure):
+        leaves = structure.leaves_of(cotangents)
+        if leaves is None:
             raise ValueError("[vjp] the cotangents must have the structure of the function's output")
         seeds: list[Tensor] = []
         starts: list[Tensor] = []
@@ -120,15 +121,16 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The Jacobian of ``func`` at ``inputs``, one backward pass for each element of the result.
+    """The Jacobian of ``func`` at ``inputs``.
 
     Args:
         func: takes the inputs and returns tensors.
         inputs: a tuple of arguments, or the only argument; each a tensor, or nested lists and dicts of tensors.
         create_graph: the Jacobian can be differentiated in turn, also with respect to ``inputs``.
         strict: a result that does not depend on an input is an error, in place of zeros.
-        vectorize: all passes at once, as a batch.
-        strategy: "reverse-mode", or "forward-mode" for one forward pass for each element of the inputs.
+        vectorize: all backward passes at once, as a batch; without a meaning in forward mode.
+        strategy: "reverse-mode", one backward pass for each element of the result, or "forward-mode", one call of the
+            function for each element of the inputs.
 
     Returns:
         A tensor of shape ``(*output.shape, *input.shape)`` for one output and one input. In general the structure of
@@ -137,7 +139,7 @@ def jacobian(
     Raises:
         TypeError: an input or a result is no tensor, or has a dtype without a gradient.
         RuntimeError: ``strict``, and an output does not depend on an input.
-        NotImplementedError: an option that this version does not have.
+        ValueError: ``strategy`` is another one, or ``strict`` comes with ``vectorize``.
     """
     call = _Function("jacobian", func, inputs)
     rows = _C._jacobian(call, call.tensors, create_graph, strict, vectorize, _forward("jacobian", strategy))
@@ -167,8 +169,8 @@ def hessian(
         of that structure in the place of each tensor.
 
     Raises:
-        ValueError: the function returned more than one element.
-        TypeError, RuntimeError, NotImplementedError: as :func:`jacobian`.
+        ValueError: the function returned more than one element, or as :func:`jacobian`.
+        TypeError, RuntimeError: as :func:`jacobian`.
     """
     call = _Function("hessian", func, inputs)
     forward = _forward("hessian", outer_jacobian_strategy)
@@ -183,9 +185,11 @@ def _product(
     product = _C._hvp if op == "hvp" else _C._vhp
     vector: list[Tensor] = []
     if v is not None:
-        vector, structure = flatten_tensors(v, op, "v")
-        if not structure.is_like(call.inputs):
+        flatten_tensors(v, op, "v")  # for its errors
+        leaves = call.inputs.leaves_of(v)
+        if leaves is None:
             raise ValueError(f"[{op}] v must have the structure of the inputs")
+        vector = leaves
     output, values = product(call, call.tensors, vector, create_graph, strict)
     return call.outputs.build([output]), call.inputs.build(values)
 
@@ -242,27 +246,15 @@ def jacrev(
     Raises:
         TypeError, ValueError: ``argnums`` does not fit (the first at once, the second when called).
     """
-    several = isinstance(argnums, tuple)
-    wanted: tuple[Any, ...] = argnums if isinstance(argnums, tuple) else (argnums,)
-    if not wanted or any(isinstance(n, bool) or not isinstance(n, int) for n in wanted):
-        raise TypeError(f"[jacrev] argnums is {argnums!r}: expected an int or a tuple of ints")
+    chosen = ArgNums("jacrev", func, argnums)
 
     @functools.wraps(func)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        places = [n + len(args) if n < 0 else n for n in wanted]
-        if any(not 0 <= n < len(args) for n in places) or len(set(places)) != len(places):
-            raise ValueError(f"[jacrev] argnums is {argnums!r}, the call has {len(args)} positional arguments")
-
-        def of_wanted(*chosen: Any) -> Any:
-            arguments = list(args)
-            for place, value in zip(places, chosen, strict=True):
-                arguments[place] = value
-            return func(*arguments, **kwargs)
-
-        call = _Function("jacrev", of_wanted, tuple(args[n] for n in places), has_aux)
+        of_chosen, primals = chosen.split(args, kwargs)
+        call = _Function("jacrev", of_chosen, primals, has_aux)
         rows = _C._jacobian(call, call.tensors, None, False, False, False)
         trees = (call.inputs.build(row) for row in rows)
-        result = call.outputs.build(tree if several else tree[0] for tree in trees)
+        result = call.outputs.build(tree if chosen.several else tree[0] for tree in trees)
         if not has_aux:
             return result
         leaves, structure = flatten(call.aux)

@@ -58,7 +58,6 @@ def gradcheck(
         GradcheckError: (a RuntimeError) a gradient is wrong.
         ValueError: no input wants a gradient; one has no values (meta) or too few digits for ``eps`` (float32 wants
             1e-4, half precision 1e-2); the function returns no floating or complex tensor.
-        NotImplementedError: an option that this version does not have.
     """
     message = check(
         func,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._C import Tensor
 
 
-@dataclass(frozen=True)
-class Structure:
+class Structure(NamedTuple):
     """How the leaves of a tree stand in it. A leaf is whatever is no list, tuple or dict."""
 
     #: None for a leaf, the type of a list or tuple, a copy of a dict with None for each value.
@@ -34,13 +32,24 @@ class Structure:
         named = hasattr(self.container, "_fields")  # a named tuple takes its values one by one
         return self.container(*values) if named else self.container(values)
 
-    def is_like(self, other: Structure) -> bool:
-        """Whether trees of both structures have their leaves in the same places."""
-        return (
-            (self.container is None) == (other.container is None)
-            and isinstance(self.container, dict) == isinstance(other.container, dict)
-            and self.keys == other.keys
-            and all(a.is_like(b) for a, b in zip(self.children, other.children, strict=True))
+    def leaves_of(self, tree: Any) -> list[Any] | None:
+        """The leaves of another tree, in this one's order; None where they do not stand in the same places.
+
+        Lists and tuples count as the same, and so do dicts with the same keys in another order.
+        """
+        leaves: list[Any] = []
+        return leaves if self._collect(tree, leaves) else None
+
+    def _collect(self, tree: Any, leaves: list[Any]) -> bool:
+        if self.container is None:
+            leaves.append(tree)
+            return not isinstance(tree, (dict, list, tuple))
+        if isinstance(self.container, dict):
+            alike = isinstance(tree, dict) and tree.keys() == self.container.keys()
+        else:
+            alike = isinstance(tree, (list, tuple)) and len(tree) == len(self.keys)
+        return alike and all(
+            child._collect(tree[key], leaves) for key, child in zip(self.keys, self.children, strict=True)
         )
 
     def paths(self, prefix: str = "") -> Iterator[str]:

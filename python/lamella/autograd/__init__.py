@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from .. import _graph as graph
 from .._C import (
     HookHandle,
     Node,
@@ -23,44 +23,35 @@ from .._C import (
     register_multi_grad_hook,
     set_grad_enabled,
 )
-from .._checkpoint import CheckpointPolicy, checkpoint, checkpoint_sequential
-from .._inspect import (
-    Drawing,
-    GraphStats,
-    NodeCount,
-    detect_anomaly,
-    draw,
-    graph_stats,
-    is_anomaly_enabled,
-    live_nodes,
-    saved_bytes,
-    set_detect_anomaly,
-    trace,
-)
-from .._saved_hooks import (
-    allow_mutation_on_saved_tensors,
-    disable_saved_tensors_hooks,
-    save_on_cpu,
-    saved_tensors_hooks,
-)
-from .._transforms import (
-    GradcheckError,
-    LayerCheckError,
-    LayerReport,
-    check_layer,
-    functional_call,
-    gradcheck,
-    gradgradcheck,
-    hessian,
-    hvp,
-    jacobian,
-    jacrev,
-    vhp,
-    vjp,
-)
-from .._vmap import VmapInfo, vmap
-from . import forward_ad
-from ._forward_mode import jacfwd, jvp, linearize
+
+if TYPE_CHECKING:
+    from .._checkpoint import CheckpointPolicy, checkpoint, checkpoint_sequential
+    from .._inspect import (
+        Drawing,
+        GraphStats,
+        NodeCount,
+        detect_anomaly,
+        draw,
+        graph_stats,
+        is_anomaly_enabled,
+        live_nodes,
+        saved_bytes,
+        set_detect_anomaly,
+        trace,
+    )
+    from .._saved_hooks import (
+        allow_mutation_on_saved_tensors,
+        disable_saved_tensors_hooks,
+        save_on_cpu,
+        saved_tensors_hooks,
+    )
+    from .._transforms.check_layer import LayerCheckError, LayerReport, check_layer
+    from .._transforms.derivatives import hessian, hvp, jacobian, jacrev, vhp, vjp
+    from .._transforms.forward_mode import jacfwd, jvp, linearize
+    from .._transforms.functional_call import functional_call
+    from .._transforms.gradcheck import GradcheckError, gradcheck, gradgradcheck
+    from .._vmap import VmapInfo, vmap
+    from . import forward_ad, graph
 
 __all__ = [
     "CheckpointPolicy",
@@ -120,7 +111,52 @@ __all__ = [
     "vmap",
 ]
 
+# Imported when they are first asked for, as above: `import lamella` stays quick. By module, its names.
+_PARTS = {
+    "_checkpoint": ["CheckpointPolicy", "checkpoint", "checkpoint_sequential"],
+    "_inspect": [
+        "Drawing",
+        "GraphStats",
+        "NodeCount",
+        "detect_anomaly",
+        "draw",
+        "graph_stats",
+        "is_anomaly_enabled",
+        "live_nodes",
+        "saved_bytes",
+        "set_detect_anomaly",
+        "trace",
+    ],
+    "_saved_hooks": [
+        "allow_mutation_on_saved_tensors",
+        "disable_saved_tensors_hooks",
+        "save_on_cpu",
+        "saved_tensors_hooks",
+    ],
+    "_transforms.check_layer": ["LayerCheckError", "LayerReport", "check_layer"],
+    "_transforms.derivatives": ["hessian", "hvp", "jacobian", "jacrev", "vhp", "vjp"],
+    "_transforms.forward_mode": ["jacfwd", "jvp", "linearize"],
+    "_transforms.functional_call": ["functional_call"],
+    "_transforms.gradcheck": ["GradcheckError", "gradcheck", "gradgradcheck"],
+    "_vmap": ["VmapInfo", "vmap"],
+}
+_LAZY = {name: f"lamella.{part}" for part, names in _PARTS.items() for name in names}
+_SUBMODULES = frozenset(["forward_ad", "graph"])
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _LAZY:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class NoBackwardError(NotImplementedError, OSError):

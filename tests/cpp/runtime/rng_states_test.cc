@@ -9,6 +9,8 @@
 #include "engine/runtime/device_query.h"
 #include "engine/runtime/fork_rng.h"
 #include "engine/runtime/generator.h"
+#include "engine/runtime/random_lease.h"
+#include "engine/runtime/random_replay.h"
 
 // The default generators: one for each device, their states, and scopes that put them back.
 
@@ -119,6 +121,55 @@ TEST_F(RngStates, AScopeLeavesNoTrace) {
   EXPECT_EQ(default_generator(kFirst).get_state(), (GeneratorState{4, 2, 0}));
   EXPECT_EQ(default_generator().initial_seed(), 7u);
   EXPECT_THROW(const ForkRng scope{kMeta}, ValueError);
+}
+
+TEST_F(RngStates, ALeaseGoesOnFromWhereTheyStand) {
+  seed(8);
+  default_generator().reserve(3);
+  {
+    const RandomLease lease;
+    EXPECT_EQ(default_generator().get_state(), (GeneratorState{8, 3, 0}));
+    default_generator().reserve(4);
+    const RandomLease inner;
+    default_generator().reserve(5);
+  }
+  EXPECT_EQ(default_generator().get_state(), (GeneratorState{8, 12, 0})) << "nobody else drew";
+  std::uint64_t others = 0;
+  {
+    const RandomLease lease;
+    default_generator().reserve(4);
+    std::thread([&] { others = default_generator().reserve(1).offset; }).join();
+    EXPECT_EQ(default_generator().get_state(), (GeneratorState{8, 16, 0}));
+  }
+  EXPECT_GT(others, 1u << 30) << "another thread draws numbers that lie far ahead";
+  EXPECT_EQ(default_generator().get_state().offset, others + 1);
+}
+
+TEST_F(RngStates, AReplayDrawsAgainAndDisturbsNobody) {
+  seed(8);
+  default_generator().reserve(3);
+  const RandomState start = RandomState::now();
+  default_generator().reserve(4);
+  {
+    const RandomReplay replay(start);
+    EXPECT_EQ(default_generator().get_state(), (GeneratorState{8, 3, 0}));
+    default_generator().reserve(9);
+    GeneratorState others;
+    std::thread([&] { others = default_generator().get_state(); }).join();
+    EXPECT_EQ(others, (GeneratorState{8, 7, 0}));
+  }
+  EXPECT_EQ(default_generator().get_state(), (GeneratorState{8, 7, 0}));
+}
+
+TEST_F(RngStates, AScopeThatCannotBeginChangesNothing) {
+  default_generator(kFirst);
+  const Generator* const before = &default_generator();
+  const RandomState start = RandomState::now();
+  register_device_runtime(DeviceType::PrivateUse1, {});  // its devices are gone
+  EXPECT_THROW(const RandomReplay replay(start), RuntimeError);
+  EXPECT_EQ(&default_generator(), before);
+  EXPECT_THROW(const RandomLease lease, RuntimeError);
+  EXPECT_EQ(&default_generator(), before);
 }
 
 TEST_F(RngStates, AreMadeOnceByThreadsThatRace) {

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from support.memory import without_collector
+
 
 @pytest.fixture
 def at():
@@ -19,3 +21,10 @@ def at():
         raise LookupError(mark)
 
     return find
+
+
+@pytest.fixture
+def quiet_collector():
+    """For tests that compare how much memory is taken: garbage of other tests must not be freed meanwhile."""
+    with without_collector():
+        yield

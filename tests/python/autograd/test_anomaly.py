@@ -1,28 +1,19 @@
 """detect_anomaly: which operation gave a gradient that is no number, and where it was called."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import lamella as lm
 from lamella.autograd import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-
-
-def leaf(*values, dtype="float32"):
-    return lm.tensor(list(values), dtype=dtype, stop_gradient=False)
+from support.tensors import leaf
+from support.threads import run_on_threads
 
 
 def take_log(x):
-    return lm.log(x)  # LOG
+    return lm.log(x)
 
 
-def line_of(mark):
-    with open(__file__, encoding="utf-8") as file:
-        return next(i for i, text in enumerate(file, 1) if text.rstrip().endswith(mark))
-
-
-LOG = f"{__file__}:{line_of('# LOG')}, in take_log"
+LOG = f"{__file__}:{take_log.__code__.co_firstlineno + 1}, in take_log"
 
 
 def raised(error, run):
@@ -213,9 +204,7 @@ def test_set_detect_anomaly():
 def test_it_is_a_matter_of_the_thread():
     seen = []
     with detect_anomaly():
-        thread = threading.Thread(target=lambda: seen.append(is_anomaly_enabled()))
-        thread.start()
-        thread.join()
+        run_on_threads(lambda: seen.append(is_anomaly_enabled()))
     assert seen == [False]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,22 +11,11 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import LayerCheckError, check_layer, once_differentiable
+from support.layers import layer, saving
 
 
 def leaf(*shape: int, seed: int = 0) -> lm.Tensor:
     return lm.tensor(np.random.default_rng(seed).uniform(0.5, 2.0, shape), stop_gradient=False)
-
-
-def layer(forward: Callable[..., Any], backward: Callable[..., Any]) -> Any:
-    return type("Layer", (lm.PyLayer,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
-
-
-def save(function: Callable[..., Any]) -> Callable[..., Any]:
-    def forward(ctx: Any, *inputs: Any) -> Any:
-        ctx.save_for_backward(*inputs)
-        return function(*inputs)
-
-    return forward
 
 
 def product_backward(ctx: Any, dy: lm.Tensor) -> tuple[lm.Tensor, lm.Tensor]:
@@ -85,7 +73,7 @@ NAMES = {
 
 RIGHT: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "function": (lm.tanh, (A,), {}),
-    "two inputs": (layer(save(lambda a, b: a * b), product_backward), (A, B), {}),
+    "two inputs": (layer(saving(lambda a, b: a * b), product_backward), (A, B), {}),
     "containers and keywords": (Scale, (A, [B, leaf(3, seed=2)]), {"factor": 3.0}),
     "an input that wants no gradient": (lm.matmul, (A, lm.asarray(np.ones((3, 2)))), {}),
     "module": (lm.nn.Linear(3, 2).to("float64"), (A,), {}),
@@ -188,13 +176,13 @@ def other_shape_on_meta(ctx: Any, x: lm.Tensor) -> lm.Tensor:
 
 WRONG: dict[str, tuple[Any, tuple[Any, ...], dict[str, str]]] = {
     "wrong formula": (
-        layer(save(lambda x: x * x), lambda ctx, dy: dy * ctx.saved_tensors[0] * 4.0),
+        layer(saving(lambda x: x * x), lambda ctx, dy: dy * ctx.saved_tensors[0] * 4.0),
         (A,),
         {"gradcheck": "the ratio is 2 everywhere"},
     ),
     "raises in forward": (layer(lambda ctx, x: x @ x, lambda ctx, dy: dy), (A,), {"runs": "ValueError: [matmul]"}),
     "raises in backward": (
-        layer(save(lambda a, b: a * b), lambda ctx, dy: (dy, dy, dy)),
+        layer(saving(lambda a, b: a * b), lambda ctx, dy: (dy, dy, dy)),
         (A, B),
         {"runs": "ValueError"},
     ),
@@ -206,7 +194,7 @@ WRONG: dict[str, tuple[Any, tuple[Any, ...], dict[str, str]]] = {
         {"deterministic": "forward gave different results in two calls: the values of output 0 differ"},
     ),
     "draws random numbers": (
-        layer(save(lambda x: x * 2.0), lambda ctx, dy: dy * lm.rand([2, 3], dtype="float64")),
+        layer(saving(lambda x: x * 2.0), lambda ctx, dy: dy * lm.rand([2, 3], dtype="float64")),
         (A,),
         {"deterministic": "backward gave different results in two calls: the gradients of input 0 differ"},
     ),
@@ -234,7 +222,7 @@ WRONG: dict[str, tuple[Any, tuple[Any, ...], dict[str, str]]] = {
         {"gradcheck": "backward is not deterministic", "retain_graph": "a second pass through the graph"},
     ),
     "not marked once_differentiable": (
-        layer(save(lambda x: x * x), square_by_numpy),
+        layer(saving(lambda x: x * x), square_by_numpy),
         (A,),
         {"gradgradcheck": "marked by lm.autograd.once_differentiable"},
     ),
@@ -269,7 +257,7 @@ WRONG: dict[str, tuple[Any, tuple[Any, ...], dict[str, str]]] = {
         {"non_contiguous": "with inputs that are not contiguous: the values of output 0 differ"},
     ),
     "needs every gradient": (
-        layer(save(lambda a, b: a * b), expects_both),
+        layer(saving(lambda a, b: a * b), expects_both),
         (A, B),
         {"needs_input_grad": "where only input 0 wants a gradient: the gradients of input 0 differ"},
     ),
@@ -310,7 +298,7 @@ def test_parameters_of_modules_are_checked() -> None:
             self.weight = lm.nn.Parameter(np.ones(3))
 
         def forward(self, x: lm.Tensor) -> lm.Tensor:
-            halved = layer(save(lambda a, b: a * b), lambda ctx, dy: (dy * ctx.saved_tensors[1], None))
+            halved = layer(saving(lambda a, b: a * b), lambda ctx, dy: (dy * ctx.saved_tensors[1], None))
             return halved.apply(x, self.weight)
 
     report = check_layer(Wrong(), leaf(3), raise_exception=False)
@@ -331,6 +319,7 @@ def test_options() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
+    gc.collect()
     was_enabled, before = gc.isenabled(), lm.memory.memory_allocated()
     version, grad_mode = A._version, lm.is_grad_enabled()
     check_layer(lm.tanh, A)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable
@@ -13,6 +12,8 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import functional_call, hessian, hvp, jacobian, jacrev, vhp, vjp
+from support.memory import without_collector
+from support.numeric import differences
 
 Point = namedtuple("Point", ["x", "y"])
 
@@ -25,17 +26,6 @@ def leaf(*shape: int, start: float = 1.0) -> lm.Tensor:
     x = arange(*shape, start=start)
     x.stop_gradient = False
     return x
-
-
-def differences(f: Callable[[np.ndarray], np.ndarray], x: np.ndarray, step: float = 1e-6) -> np.ndarray:
-    """The Jacobian of a function of arrays, of shape (*result, *x)."""
-    columns = []
-    for k in range(x.size):
-        delta = np.zeros(x.size)
-        delta[k] = step
-        delta = delta.reshape(x.shape)
-        columns.append((f(x + delta) - f(x - delta)) / (2 * step))
-    return np.stack(columns, -1).reshape((*columns[0].shape, *x.shape))
 
 
 X, Y = arange(2, 3), arange(3, start=2.0)
@@ -91,7 +81,7 @@ def _rows(got: Any, result: Any, inputs: Any) -> list[list[lm.Tensor]]:
     count = sum(1 for _ in inner.paths())
     blocks, whole = _flatten(got)
     expected = structure.build([inner.build([None] * count)] * len(outputs))
-    assert whole.is_like(_flatten(expected)[1])
+    assert whole.leaves_of(expected) is not None
     return [blocks[o * count : (o + 1) * count] for o in range(len(outputs))]
 
 
@@ -179,8 +169,8 @@ def test_second_derivatives_agree(name: str, create_graph: bool) -> None:
     expected = whole @ np.concatenate([t.numpy().ravel() for t in v])
     for product in (hvp, vhp):
         output, result = product(f, inputs, structure.build(v), create_graph=create_graph)
-        got, got_structure = _flatten(result)
-        assert got_structure.is_like(structure)
+        got = structure.leaves_of(result)
+        assert got is not None
         np.testing.assert_allclose(np.concatenate([t.detach().numpy().ravel() for t in got]), expected, rtol=1e-10)
         arguments = inputs if isinstance(inputs, tuple) else (inputs,)
         np.testing.assert_array_equal(output.detach().numpy(), f(*arguments).numpy())
@@ -234,6 +224,8 @@ def test_vjp_structures() -> None:
     np.testing.assert_allclose(first["a"].numpy(), 2 * Y.numpy() ** 2)
     np.testing.assert_allclose(second.x.numpy(), Y.numpy() ** 2)
     np.testing.assert_allclose(second.y.numpy(), np.full((2, 3), 2.0))
+    again = vjp_fn({"v": [lm.asarray(2.0, dtype="float64")], "u": Y})  # found by key, whatever the order
+    np.testing.assert_array_equal(again[0]["a"].numpy(), first["a"].numpy())
     first, second = vjp_fn({"u": None, "v": [lm.asarray(1.0, dtype="float64")]})
     assert not first["a"].numpy().any() and second.y.numpy().all()
 
@@ -266,31 +258,28 @@ def test_vjp_is_differentiable_in_its_cotangents() -> None:
 
 
 def test_vjp_leaves_nothing_behind() -> None:
-    class Marker(lm.PyLayer):
+    class Watched(lm.PyLayer):
         alive: weakref.ref[Any] | None = None
 
         @staticmethod
         def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
-            Marker.alive = weakref.ref(ctx)
+            Watched.alive = weakref.ref(ctx)
             return x * 2.0
 
         @staticmethod
         def backward(ctx: Any, dy: lm.Tensor) -> lm.Tensor:
             return dy * 2.0
 
-    gc.disable()
-    try:
-        output, pull = vjp(Marker.apply, Y)
+    with without_collector():
+        output, pull = vjp(Watched.apply, Y)
         pull(output)
-        assert Marker.alive is not None and Marker.alive() is not None
+        assert Watched.alive is not None and Watched.alive() is not None
         del output, pull
-        assert Marker.alive() is None
+        assert Watched.alive() is None
         before = lm.memory.memory_allocated()
-        jacobian(Marker.apply, Y)
-        hvp(lambda x: (Marker.apply(x) ** 2.0).sum(), Y, Y)
-        assert Marker.alive() is None and lm.memory.memory_allocated() == before
-    finally:
-        gc.enable()
+        jacobian(Watched.apply, Y)
+        hvp(lambda x: (Watched.apply(x) ** 2.0).sum(), Y, Y)
+        assert Watched.alive() is None and lm.memory.memory_allocated() == before
 
 
 # ---- strict, and errors
@@ -342,6 +331,7 @@ def test_strict(call: Callable[[], Any], text: str) -> None:
         (lambda: vjp(lambda x: x, Y)[1](X), ValueError, r"cotangent 0 has shape \[2, 3\], the output \[3\]"),
         (lambda: vjp(lambda x: x, Y)[1]((Y,)), ValueError, "the structure of the function's output"),
         (lambda: vjp(lambda x: x, Y)[1](3.0), TypeError, "cotangent 0 is float"),
+        (lambda: jacrev(3), TypeError, r"\[jacrev\] func is int: expected a function"),
         (lambda: jacrev(lambda x: x, argnums="x"), TypeError, "an int or a tuple of ints"),
         (lambda: jacrev(lambda x: x, argnums=1)(Y), ValueError, "the call has 1 positional"),
         (lambda: jacrev(lambda x, y: x, argnums=(0, -2))(Y, Y), ValueError, "argnums"),
@@ -350,6 +340,13 @@ def test_strict(call: Callable[[], Any], text: str) -> None:
 def test_misuse(call: Callable[[], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_forward_mode_with_another_number_of_results_in_each_call() -> None:
+    for counts in ([1, 2, 1], [2, 1, 1]):
+        left = iter(counts)
+        with pytest.raises(ValueError, match=f"returned {counts[0]} tensors, and {counts[1]} when it was called again"):
+            jacobian(lambda x, left=left: [x] * next(left), Y, strategy="forward-mode")
 
 
 def test_exceptions_of_the_function_come_out_with_their_own_type() -> None:

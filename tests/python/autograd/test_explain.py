@@ -7,28 +7,14 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import explain, trace
+from support.layers import Cube
+from support.tensors import leaf
 
 HINT = "To learn the operation and its line, run the computation under lamella.autograd.trace() and ask again."
 PLAIN = (
     " What is computed with plain values is not recorded: compute with tensors, or write a layer whose backward gives "
     "the gradient."
 )
-
-
-def leaf(*values, dtype="float32"):
-    return lm.tensor(list(values), dtype=dtype, stop_gradient=False)
-
-
-class Cube(lm.PyLayer):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(ctx, dy):
-        (x,) = ctx.saved_tensors
-        return 3 * x * x * dy
 
 
 class Half(lm.PyLayer):

@@ -1,16 +1,16 @@
 """Every row of docs/autograd/pytorch-features.md is true: its example runs, and asserts what it shows.
 
-A feature that is not there fails its row. The examples of docs/autograd/index.md run as well.
+A feature that is not there fails its row.
 """
 
+import ast
 import html
 import re
 from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[3] / "docs/autograd"
-PAGE = DOCS / "pytorch-features.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs/autograd/pytorch-features.md"
 HEADER = ["PyTorch", "Lamella", "What differs", "Example"]
 
 
@@ -51,20 +51,9 @@ def test_the_page_is_read():
 )
 def test_example_runs(row):
     source = example(row)
-    assert 1 <= len(source.splitlines()) <= 5 and "assert " in source
+    assert 1 <= len(source.splitlines()) <= 5
+    # Not in an except clause, which need not be reached.
+    assert any(isinstance(statement, ast.Assert) for statement in ast.parse(source).body), "it asserts nothing"
     names = {}
     exec(compile(PREAMBLE, str(PAGE), "exec"), names)
     exec(compile(source, row[0], "exec"), names)
-
-
-def test_examples_of_the_overview():
-    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / "index.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) >= 3
-    names, promises = {}, 0
-    for source in blocks:
-        for line in source.splitlines():
-            exec(line, names)
-            if promised := re.fullmatch(r"([^#=]+?)  # ([\\[\'].*)", line):
-                assert eval(promised[1], names) == eval(promised[2]), line
-                promises += 1
-    assert promises >= 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from typing import Any
 
@@ -12,24 +11,9 @@ import pytest
 import lamella as lm
 import lamella.autograd.forward_ad as fwad
 from lamella.autograd import jvp, once_differentiable
-
-
-def vec(*values: float, grad: bool = False) -> lm.Tensor:
-    return lm.tensor(np.array(values, dtype="float64"), stop_gradient=not grad)
-
-
-class Cube(lm.PyLayer):
-    """Has only a backward."""
-
-    @staticmethod
-    def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
-        ctx.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(ctx: Any, dy: lm.Tensor) -> lm.Tensor:
-        (x,) = ctx.saved_tensors
-        return 3 * x * x * dy
+from support.layers import Cube
+from support.memory import Marker, without_collector
+from support.tensors import vec
 
 
 class Tanh(lm.PyLayer):
@@ -425,28 +409,21 @@ def test_an_error_in_jvp_comes_out_and_leaves_nothing_behind() -> None:
 
 @pytest.mark.parametrize("layer", [Cube, Tanh, TanhWithJvp])
 def test_no_leaks(layer: Any) -> None:
-    class Payload:
-        pass
-
     held: list[Any] = []
 
     class Holder(layer):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
-            ctx.payload = held.pop()
+            ctx.marker = held.pop()
             return layer.forward(ctx, x)
 
     for grad in (True, False):
-        held.append(Payload())
+        held.append(Marker())
         ref = weakref.ref(held[0])
-        gc.collect()
-        gc.disable()
-        try:
+        with without_collector():
             with fwad.dual_level():
                 x = vec(0.5, grad=grad)
                 y = Holder.apply(fwad.make_dual(x, vec(1.0)))
                 assert fwad.unpack_dual(y).tangent is not None
             del x, y
             assert ref() is None
-        finally:
-            gc.enable()

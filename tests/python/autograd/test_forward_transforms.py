@@ -10,10 +10,7 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jvp, vjp
-
-
-def vec(*values: float, grad: bool = False) -> lm.Tensor:
-    return lm.tensor(np.array(values, dtype="float64"), stop_gradient=not grad)
+from support.tensors import vec
 
 
 def f(x: lm.Tensor) -> lm.Tensor:

@@ -118,12 +118,14 @@ def test_untied_weights() -> None:
     got = functional_call(net, {"b.weight": weight}, x, tie_weights=False)
     np.testing.assert_allclose(got.detach().numpy(), first @ weight.numpy().T + first, rtol=1e-6)
     other = lm.zeros([2, 2])
-    functional_call(net, {"a.weight": weight, "b.weight": other}, x, tie_weights=False)
+    got = functional_call(net, {"a.weight": weight, "b.weight": other}, x, tie_weights=False)
+    np.testing.assert_allclose(got.detach().numpy(), x.numpy() @ weight.numpy().T)
     with pytest.raises(ValueError, match=r"'a.weight' and 'b.weight' are one tensor.*tie_weights=False"):
         functional_call(net, {"a.weight": weight, "b.weight": other}, x)
     with pytest.raises(ValueError, match=r"'a.weight' and 'again.weight' are one tensor"):
         functional_call(net, {"a.weight": weight, "again.weight": other}, x, tie_weights=False)
-    functional_call(net, {"a.weight": weight, "b.weight": weight}, x)
+    got = functional_call(net, {"a.weight": weight, "b.weight": weight}, x)
+    np.testing.assert_array_equal(got.numpy(), functional_call(net, {"a.weight": weight}, x).numpy())
 
 
 def test_calls_nest() -> None:

@@ -10,6 +10,8 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import GradcheckError, gradcheck, gradgradcheck
+from support import layers
+from support.layers import saving
 
 
 def leaf(*shape: int, seed: int = 0, dtype: str = "float64") -> lm.Tensor:
@@ -17,19 +19,8 @@ def leaf(*shape: int, seed: int = 0, dtype: str = "float64") -> lm.Tensor:
     return lm.tensor(values, dtype=dtype, stop_gradient=False)
 
 
-def layer(forward: Callable[..., Any], backward: Callable[..., Any], **members: Any) -> Callable[..., Any]:
-    body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    return type("Layer", (lm.PyLayer,), body | members).apply
-
-
-def save(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A forward that saves its inputs."""
-
-    def forward(ctx: Any, *inputs: lm.Tensor) -> Any:
-        ctx.save_for_backward(*inputs)
-        return function(*inputs)
-
-    return forward
+def layer(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+    return layers.layer(forward, backward).apply
 
 
 def square_backward(factor: float) -> Callable[..., Any]:
@@ -77,59 +68,63 @@ MATRIX = lm.asarray(np.random.default_rng(2).normal(size=(3, 3)))
 # Wrong layers: what they are, the function, its inputs, and what the message must hold.
 WRONG: dict[str, tuple[Callable[..., Any], Any, list[str]]] = {
     "twice": (
-        layer(save(lambda x: x * x), square_backward(4.0)),
+        layer(saving(lambda x: x * x), square_backward(4.0)),
         A,
         ["output 0 (float64[2, 3])", "input 0 (float64[2, 3])", "6 of 36 entries", "the ratio is 2 everywhere"],
     ),
-    "half": (layer(save(lambda x: x * x), square_backward(1.0)), A, ["half the gradient"]),
-    "sign": (layer(save(lambda x: x * x), square_backward(-2.0)), A, ["the sign is flipped"]),
-    "factor": (layer(save(lambda x: x * x), square_backward(7.0)), A, ["off by a constant factor: the ratio is 3.5"]),
+    "half": (layer(saving(lambda x: x * x), square_backward(1.0)), A, ["half the gradient"]),
+    "sign": (layer(saving(lambda x: x * x), square_backward(-2.0)), A, ["the sign is flipped"]),
+    "factor": (layer(saving(lambda x: x * x), square_backward(7.0)), A, ["off by a constant factor: the ratio is 3.5"]),
     "mean for sum": (
-        layer(save(lambda x: x.mean()), lambda ctx, dy: lm.broadcast_to(dy, [2, 3])),
+        layer(saving(lambda x: x.mean()), lambda ctx, dy: lm.broadcast_to(dy, [2, 3])),
         A,
         ["constant factor 6", "a mean taken for a sum"],
     ),
     "None": (
-        layer(save(lambda x, y: x * y), lambda ctx, dy: (dy * ctx.saved_tensors[1], None)),
+        layer(saving(lambda x, y: x * y), lambda ctx, dy: (dy * ctx.saved_tensors[1], None)),
         (A, B),
         ["input 1", "zero everywhere", "Did backward return None"],
     ),
-    "zeros": (layer(save(lambda x: x * x), lambda ctx, dy: dy * 0.0), A, ["zero everywhere: backward returned zeros"]),
+    "zeros": (
+        layer(saving(lambda x: x * x), lambda ctx, dy: dy * 0.0),
+        A,
+        ["zero everywhere: backward returned zeros"],
+    ),
     "off the tape": (lambda x: x * x.detach(), A, ["likely reason: backward returned half the gradient"]),
     "nothing recorded": (lambda x: x.detach() * 2.0, A, ["no output wants a gradient", "is 2", "off the tape"]),
     "swapped inputs": (
-        layer(save(lambda x, y: x * y), lambda ctx, dy: (dy * ctx.saved_tensors[0], dy * ctx.saved_tensors[1])),
+        layer(saving(lambda x, y: x * y), lambda ctx, dy: (dy * ctx.saved_tensors[0], dy * ctx.saved_tensors[1])),
         (A, B),
         ["it is the gradient of input 1", "in the order of forward's arguments", "also wrong: output 0 with"],
     ),
     "transposed gradient": (
-        layer(save(lambda x: x * MATRIX), lambda ctx, dy: (dy * MATRIX).T),
+        layer(saving(lambda x: x * MATRIX), lambda ctx, dy: (dy * MATRIX).T),
         SQUARE,
         ["the gradient is transposed"],
     ),
     "transposed matrix": (
-        layer(save(lambda x: x @ MATRIX), lambda ctx, dy: dy @ MATRIX),
+        layer(saving(lambda x: x @ MATRIX), lambda ctx, dy: dy @ MATRIX),
         leaf(3),
         ["the Jacobian is transposed", "lacks a transpose"],
     ),
     "constant function": (
-        layer(save(lambda x: x * 0.0), lambda ctx, dy: dy),
+        layer(saving(lambda x: x * 0.0), lambda ctx, dy: dy),
         A,
         ["the output does not change with this input"],
     ),
     "ignores dy": (
-        layer(save(lambda x: x * x), lambda ctx, dy: 2.0 * ctx.saved_tensors[0]),
+        layer(saving(lambda x: x * x), lambda ctx, dy: 2.0 * ctx.saved_tensors[0]),
         A,
         ["every output element has the same gradient", "does backward multiply by the gradient that it is given?"],
     ),
     "ignores dy, one element": (
-        layer(save(lambda x: (x * x).sum()), lambda ctx, dy: 2.0 * ctx.saved_tensors[0]),
+        layer(saving(lambda x: (x * x).sum()), lambda ctx, dy: 2.0 * ctx.saved_tensors[0]),
         A,
         ["where the gradient of output 0 is zero: does it multiply by the gradient that it is given?"],
     ),
     "one entry": (
         layer(
-            save(lambda x: x * x),
+            saving(lambda x: x * x),
             lambda ctx, dy: dy * ctx.saved_tensors[0] * lm.asarray(np.array([[2.0, 2.0, 2.0], [2.0, 2.5, 2.0]])),
         ),
         A,
@@ -146,10 +141,10 @@ WRONG: dict[str, tuple[Callable[..., Any], Any, list[str]]] = {
         A,
         ["right in float32 precision only", "with a step of 1e-3 the numbers agree"],
     ),
-    "half precision backward": (layer(save(lambda x: x * x), half_precision_backward), A, ["half precision"]),
-    "NaN": (layer(save(lambda x: x * x), lambda ctx, dy: dy * float("nan")), A, ["holds NaN"]),
+    "half precision backward": (layer(saving(lambda x: x * x), half_precision_backward), A, ["half precision"]),
+    "NaN": (layer(saving(lambda x: x * x), lambda ctx, dy: dy * float("nan")), A, ["holds NaN"]),
     "NaN values": (
-        layer(save(lambda x: lm.log(x)), lambda ctx, dy: dy / ctx.saved_tensors[0]),
+        layer(saving(lambda x: lm.log(x)), lambda ctx, dy: dy / ctx.saved_tensors[0]),
         lm.tensor([0.0], dtype="float64", stop_gradient=False),
         ["NaN or infinite within one step"],
     ),
@@ -158,7 +153,7 @@ WRONG: dict[str, tuple[Callable[..., Any], Any, list[str]]] = {
         A,
         ["the function is not deterministic"],
     ),
-    "random backward": (layer(save(lambda x: x * 2.0), drifting_backward()), A, ["backward is not deterministic"]),
+    "random backward": (layer(saving(lambda x: x * 2.0), drifting_backward()), A, ["backward is not deterministic"]),
     "undefined": (
         layer(two_outputs, lambda ctx, a, b: a * 2.0 + b * 3.0),
         A,
@@ -188,7 +183,7 @@ def test_wrong_layers(name: str, fast_mode: bool) -> None:
 def test_a_message_tells_the_entry_both_numbers_and_the_errors() -> None:
     x = lm.tensor([[1.0, 2.0]], dtype="float64", stop_gradient=False)
     with pytest.raises(GradcheckError) as caught:
-        wrong_square = layer(save(lambda x: x * x), square_backward(3.0))
+        wrong_square = layer(saving(lambda x: x * x), square_backward(3.0))
         gradcheck(lambda tree: wrong_square(tree["w"]), {"w": x})
     assert str(caught.value) == (
         "[gradcheck] the gradient of output 0 (float64[1, 2]) with respect to input 0['w'] (float64[1, 2]) is wrong in "
@@ -257,7 +252,7 @@ def test_float32_with_a_larger_step() -> None:
     ("call", "error", "text"),
     [
         (lambda: gradcheck(lm.exp, A.detach()), ValueError, "no input wants a gradient"),
-        (lambda: gradcheck(lm.exp, leaf(2).to("meta")), ValueError, "no input wants a gradient|meta device"),
+        (lambda: gradcheck(lm.exp, leaf(2).to("meta")), ValueError, "meta device"),
         (lambda: gradcheck(lambda a: a > 0, A), ValueError, "returned no floating or complex tensor"),
         (lambda: gradcheck(lm.exp, A, eps=0.0), ValueError, "eps must be positive"),
         (lambda: gradcheck(lm.exp, A, rtol=-1.0), ValueError, "must not be negative"),
@@ -297,6 +292,12 @@ def test_exceptions_of_the_function_come_out() -> None:
         gradcheck(fails, A)
 
 
+def test_differences_that_overflow_agree_with_nothing() -> None:
+    x = lm.tensor([709.7827], dtype="float64", stop_gradient=False)  # exp() of a little more is infinite
+    with pytest.raises(GradcheckError, match=r"numerical inf(.|\n)*NaN or infinite within one step"):
+        gradcheck(lm.exp, x, eps=1e-3)
+
+
 def test_an_output_that_changes_its_shape() -> None:
     sizes = iter([2, 3])
     with pytest.raises(ValueError, match="when the function was called again"):
@@ -324,14 +325,14 @@ def half_of_the_second(ctx: Any, g: lm.Tensor) -> tuple[lm.Tensor, lm.Tensor]:
 WRONG_SECOND: dict[str, tuple[Callable[..., Any], str]] = {
     "wrong formula": (
         layer(
-            save(lambda x: x * x * x),
-            lambda ctx, dy: layer(save(lambda x, dy: 3.0 * x * x * dy), half_of_the_second)(ctx.saved_tensors[0], dy),
+            saving(lambda x: x * x * x),
+            lambda ctx, dy: layer(saving(lambda x, dy: 3.0 * x * x * dy), half_of_the_second)(ctx.saved_tensors[0], dy),
         ),
         r"\[gradgradcheck\] the gradient of the gradient of input 0 .*half the gradient",
     ),
-    "backward by numpy": (layer(save(lambda x: x * x), numpy_backward), "no output wants a gradient.*by numpy"),
+    "backward by numpy": (layer(saving(lambda x: x * x), numpy_backward), "no output wants a gradient.*by numpy"),
     "detached": (
-        layer(save(lambda x: x * x), lambda ctx, dy: dy * ctx.saved_tensors[0].detach() * 2.0),
+        layer(saving(lambda x: x * x), lambda ctx, dy: dy * ctx.saved_tensors[0].detach() * 2.0),
         "with respect to input 0 .*zero everywhere",
     ),
 }
@@ -346,7 +347,7 @@ def test_wrong_second_derivatives(name: str) -> None:
 
 
 def test_layers_without_a_second_derivative_say_so() -> None:
-    once = layer(save(lambda x: x * x), lm.autograd.once_differentiable(numpy_backward))
+    once = layer(saving(lambda x: x * x), lm.autograd.once_differentiable(numpy_backward))
     assert gradcheck(once, A)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         gradgradcheck(once, A)

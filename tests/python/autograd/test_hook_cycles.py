@@ -7,14 +7,8 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import graph, register_multi_grad_hook
-
-
-def leaf(value):
-    return lm.tensor([value], stop_gradient=False)
-
-
-class Marker:
-    """Dies with the hook that holds it."""
+from support.memory import Marker, allocated_after_collection, without_collector
+from support.tensors import leaf
 
 
 def on_leaf(x, keep):
@@ -136,8 +130,7 @@ def test_what_is_reachable_elsewhere_is_left_alone():
 def test_removed_hooks_are_freed_at_once():
     x = leaf(1.0)
     h = x * 2
-    gc.disable()
-    try:
+    with without_collector():
         for register in (
             x.register_hook,
             x.register_post_accumulate_grad_hook,
@@ -153,8 +146,6 @@ def test_removed_hooks_are_freed_at_once():
             assert alive() is not None
             handle.remove()
             assert alive() is None
-    finally:
-        gc.enable()
 
 
 def test_retained_gradients_with_a_graph_make_no_cycle():
@@ -171,10 +162,6 @@ def test_retained_gradients_with_a_graph_make_no_cycle():
             (x,) = ctx.saved_tensors
             return dy * x
 
-    def live():
-        gc.collect()
-        return lm.memory.memory_allocated()
-
     def work():
         x = leaf(2.0)
         h = x * 3
@@ -184,10 +171,10 @@ def test_retained_gradients_with_a_graph_make_no_cycle():
         x.grad = None
 
     work()
-    before = live()
+    before = allocated_after_collection()
     for _ in range(20):
         work()
-    assert live() == before
+    assert allocated_after_collection() == before
 
 
 def test_callbacks_are_dropped_with_a_failed_pass():

@@ -1,15 +1,11 @@
 """Hooks of every kind, from Python."""
 
-import threading
-
 import pytest
 
 import lamella as lm
 from lamella.autograd import graph, register_multi_grad_hook
-
-
-def leaf(*values, dtype="float32"):
-    return lm.tensor(list(values), dtype=dtype, stop_gradient=False)
+from support.tensors import leaf
+from support.threads import run_on_threads
 
 
 class Two(lm.PyLayer):
@@ -319,11 +315,7 @@ class TestMultiGradHooks:
             for _ in range(50):
                 (h * 1).backward(retain_graph=True)
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_on_threads(*[work] * 4)
         assert seen == [[3, 2, 1]] * 200
 
 

@@ -1,16 +1,13 @@
 """inference_mode: a block whose tensors never come on the tape."""
 
 import asyncio
-import threading
 
 import numpy as np
 import pytest
 
 import lamella as lm
-
-
-def leaf(*values):
-    return lm.tensor(list(values), stop_gradient=False)
+from support.tensors import leaf
+from support.threads import run_on_threads
 
 
 def made_inside():
@@ -245,7 +242,5 @@ class TestDecorators:
 def test_threads_have_modes_of_their_own():
     seen = []
     with lm.inference_mode():
-        thread = threading.Thread(target=lambda: seen.append((lm.is_inference_mode_enabled(), lm.is_grad_enabled())))
-        thread.start()
-        thread.join()
+        run_on_threads(lambda: seen.append((lm.is_inference_mode_enabled(), lm.is_grad_enabled())))
     assert seen == [(False, True)]

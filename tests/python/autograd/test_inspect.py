@@ -1,7 +1,6 @@
 """draw(), counts of nodes, and what a node shows."""
 
 import gc
-import threading
 import weakref
 import xml.etree.ElementTree as ET
 
@@ -9,23 +8,10 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import GraphStats, NodeCount, draw, graph_stats, live_nodes, saved_bytes, trace
-
-
-def leaf(*values):
-    return lm.tensor(list(values), dtype="float32", stop_gradient=False)
-
-
-class Cube(lm.PyLayer):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(ctx, dy):
-        (x,) = ctx.saved_tensors
-        return 3 * x * x * dy
-
+from support.layers import Cube
+from support.memory import Marker
+from support.tensors import leaf
+from support.threads import run_on_threads
 
 # draw
 
@@ -169,9 +155,7 @@ def test_live_nodes_over_threads():
             kept.append(Cube.apply(x))
 
     assert "Cube" not in live_nodes()
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    run_on_threads(work)
     with trace():
         kept.append(Cube.apply(x))
     assert live_nodes()["Cube"] == 2
@@ -206,13 +190,10 @@ def test_what_a_node_shows(at):
 
 
 def test_metadata_makes_no_leak():
-    class Thing:
-        pass
-
     x = leaf(1.0)
     y = x * 2
     y.grad_fn.metadata["self"] = y
-    y.grad_fn.metadata["thing"] = thing = Thing()
+    y.grad_fn.metadata["thing"] = thing = Marker()
     gone = weakref.ref(thing)
     del y, thing
     gc.collect()

@@ -1,17 +1,15 @@
 """What a backward pass is asked for, what happens at its end, and passes within and beside each other."""
 
-import gc
-import threading
+import functools
 
 import numpy as np
 import pytest
 
 import lamella as lm
 from lamella.autograd import backward, graph, queue_callback
-
-
-def leaf(*values, dtype="float32"):
-    return lm.tensor(list(values), dtype=dtype, stop_gradient=False)
+from support.memory import allocated_after_collection
+from support.tensors import leaf
+from support.threads import run_on_threads
 
 
 class Calls(lm.PyLayer):
@@ -278,21 +276,8 @@ class TestReentrant:
 
 
 class TestBesideEachOther:
-    def run(self, work, count=8):
-        errors = []
-
-        def guarded(i):
-            try:
-                work(i)
-            except BaseException as error:
-                errors.append(error)
-
-        threads = [threading.Thread(target=guarded, args=(i,)) for i in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert errors == []
+    def run(self, work):
+        run_on_threads(*[functools.partial(work, i) for i in range(8)])
 
     def test_sums_on_shared_graphs_are_exact(self):
         x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
@@ -341,10 +326,6 @@ class TestBesideEachOther:
 
 
 def test_a_failed_pass_drops_what_waits():
-    def live():
-        gc.collect()
-        return lm.memory.memory_allocated()
-
     def work():
         x, failing = leaf(*[1.0] * 1000), [True]
 
@@ -363,10 +344,10 @@ def test_a_failed_pass_drops_what_waits():
         assert x.grad.tolist() == [12] * 1000
 
     work()
-    before = live()
+    before = allocated_after_collection()
     for _ in range(5):
         work()
-    assert live() == before
+    assert allocated_after_collection() == before
 
 
 def test_a_chain_of_a_million_with_hooks():

@@ -1,7 +1,6 @@
 """saved_tensors_hooks, disable_saved_tensors_hooks and save_on_cpu."""
 
 import gc
-import threading
 import weakref
 
 import numpy as np
@@ -9,18 +8,9 @@ import pytest
 
 import lamella as lm
 from lamella.autograd import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
-
-
-class Cube(lm.PyLayer):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(ctx, dy):
-        (x,) = ctx.saved_tensor()
-        return 3 * x * x * dy
+from support.layers import Cube
+from support.tensors import leaf
+from support.threads import run_on_threads
 
 
 class Exp(lm.PyLayer):
@@ -35,10 +25,6 @@ class Exp(lm.PyLayer):
         nothing, y = ctx.saved_tensors
         assert nothing is None
         return dy * y
-
-
-def leaf(*values):
-    return lm.tensor(list(values), stop_gradient=False)
 
 
 def test_anything_may_be_packed():
@@ -242,9 +228,7 @@ def test_other_threads_know_nothing_of_it():
     x = leaf(1.0)
     calls = []
     with saved_tensors_hooks(lambda t: (calls.append(1), t)[1], lambda t: t):
-        thread = threading.Thread(target=lambda: (x * x).backward())
-        thread.start()
-        thread.join()
+        run_on_threads(lambda: (x * x).backward())
     assert not calls and x.grad.item() == 2
 
 
@@ -290,6 +274,7 @@ def test_packed_objects_go_with_backward():
     assert y is not None
 
 
+@pytest.mark.usefixtures("quiet_collector")
 def test_packed_objects_go_with_the_graph():
     watched = []
 
@@ -344,20 +329,22 @@ def test_the_collector_sees_the_functions():
     assert ref() is None
 
 
-def test_save_on_cpu_copies_nothing_there():
+@pytest.mark.usefixtures("quiet_collector")
+@pytest.mark.parametrize("pin_memory", [False, True])
+def test_save_on_cpu_copies_nothing_there(pin_memory):
     x = lm.ones((1 << 16,), dtype="float32")
     x.stop_gradient = False
     before = lm.memory.memory_allocated()
-    with save_on_cpu():
+    with save_on_cpu(pin_memory=pin_memory):
         y = x * x
     assert lm.memory.memory_allocated() - before < 2 * x.nbytes
     y.sum().backward()
     assert np.all(x.grad.numpy() == 2)
 
 
-def test_save_on_cpu_has_no_pinned_memory():
-    with pytest.raises(NotImplementedError, match="pin_memory"):
-        save_on_cpu(pin_memory=True)
+def test_save_on_cpu_takes_a_bool():
+    with pytest.raises(TypeError, match=r"\[save_on_cpu\] pin_memory: expected True or False, got str"):
+        save_on_cpu("cuda:0")  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(not lm.cuda.is_available(), reason="wants a CUDA device")

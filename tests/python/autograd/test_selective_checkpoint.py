@@ -1,13 +1,13 @@
 """checkpoint(..., policy=...): some results are kept all the same."""
 
 import dataclasses
-import gc
 import weakref
 
 import pytest
 
 import lamella as lm
 from lamella.autograd import CheckpointPolicy, checkpoint
+from support.tensors import leaf
 
 
 class Exp(lm.PyLayer):
@@ -43,10 +43,6 @@ class Swap(lm.PyLayer):
     @staticmethod
     def backward(ctx, da, db):
         return {"a": db, "b": da}
-
-
-def leaf(*values):
-    return lm.tensor(list(values), stop_gradient=False)
 
 
 def function(x):
@@ -119,6 +115,7 @@ def test_operators_that_are_kept_are_not_computed_again():
     assert dx.tolist() == expected.tolist()
 
 
+@pytest.mark.usefixtures("quiet_collector")
 def test_memory_is_between():
     x = lm.ones((128, 128))
     x.stop_gradient = False
@@ -223,6 +220,7 @@ def test_other_calls_the_second_time():
         checkpoint(f, leaf(1.0), policy={"exp"}).backward()
 
 
+@pytest.mark.usefixtures("quiet_collector")
 def test_an_exception_in_the_policy():
     before = lm.memory.memory_allocated()
     x = leaf(1.0)
@@ -235,8 +233,8 @@ def test_an_exception_in_the_policy():
 
 @pytest.mark.parametrize("run_backward", [True, False])
 @pytest.mark.parametrize("policy", [{"Exp"}, lambda *_: True], ids=["one", "all"])
+@pytest.mark.usefixtures("quiet_collector")
 def test_what_is_kept_goes_with_the_graph(policy, run_backward):
-    gc.collect()
     before = lm.memory.memory_allocated()
     x = leaf(1.0, 2.0)
     thing = Pair(x, x)

@@ -5,15 +5,15 @@ import signal
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
 
 import lamella as lm
-
-
-def leaf(*values, dtype="float32"):
-    return lm.tensor(list(values), dtype=dtype, stop_gradient=False)
+from support.memory import Marker
+from support.tensors import leaf
+from support.threads import run_on_threads
 
 
 def test_backward_adds_up():
@@ -308,12 +308,48 @@ class TestModes:
         assert asyncio.run(main()) == [0.002, [0, 1, 2], 0.001]
         assert lm.is_grad_enabled()
 
+    def test_exceptions_are_thrown_into_an_asynchronous_generator_again_and_again(self):
+        import asyncio
+
+        @lm.no_grad()
+        async def answers():
+            while True:
+                try:
+                    yield "nothing"
+                except KeyError as error:
+                    assert not lm.is_grad_enabled()
+                    yield error.args[0]
+
+        async def main():
+            generator = answers()
+            said = [await anext(generator)]
+            for i in range(3):
+                said += [await generator.athrow(KeyError(i)), await anext(generator)]
+            said.append(await generator.athrow(KeyError(3)))
+            with pytest.raises(KeyError):  # no try around that yield
+                await generator.athrow(KeyError(4))
+            return said
+
+        assert asyncio.run(main()) == ["nothing", 0, "nothing", 1, "nothing", 2, "nothing", 3]
+
+        @lm.no_grad()
+        async def stubborn():
+            for i in range(3):
+                try:
+                    yield i
+                except KeyError:
+                    continue
+
+        async def insist():
+            generator = stubborn()
+            return [await anext(generator), await generator.athrow(KeyError()), await generator.athrow(KeyError())]
+
+        assert asyncio.run(insist()) == [0, 1, 2]
+
     def test_threads_have_modes_of_their_own(self):
         seen = []
         with lm.no_grad():
-            thread = threading.Thread(target=lambda: seen.append(lm.is_grad_enabled()))
-            thread.start()
-            thread.join()
+            run_on_threads(lambda: seen.append(lm.is_grad_enabled()))
         assert seen == [True]
 
 
@@ -391,17 +427,17 @@ def test_tensors_are_freed_on_any_thread():
     class Layer(lm.PyLayer):
         @staticmethod
         def forward(ctx, x):
-            ctx.kept = [1]
+            ctx.marker = Marker()
+            alive.append(weakref.ref(ctx.marker))
             return x * 1
 
         @staticmethod
         def backward(ctx, dy):
             return dy
 
+    alive = []
     boxes = [[Layer.apply(leaf(float(i)))] for i in range(100)]
-    threads = [threading.Thread(target=box.clear) for box in boxes]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    assert all(marker() for marker in alive)
+    run_on_threads(*[box.clear for box in boxes])
     gc.collect()
+    assert len(alive) == 100 and not any(marker() for marker in alive)

@@ -7,26 +7,12 @@ import numpy as np
 import pytest
 
 import lamella as lm
-
-
-def leaf(*values, dtype="float32"):
-    return lm.tensor(list(values), dtype=dtype, stop_gradient=False)
+from support.layers import Cube
+from support.tensors import leaf
 
 
 def close(x, expected):
     np.testing.assert_allclose(x.detach().numpy() if isinstance(x, lm.Tensor) else x, expected, rtol=1e-6)
-
-
-class Cube(lm.PyLayer):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(ctx, dy):
-        (x,) = ctx.saved_tensor()
-        return 3 * x * x * dy
 
 
 def test_forward_and_backward():

@@ -7,15 +7,8 @@ import numpy as np
 import pytest
 
 import lamella as lm
-
-
-def leaf(*values, dtype="float32"):
-    return lm.tensor(list(values), dtype=dtype, stop_gradient=False)
-
-
-def layer(forward, backward=lambda ctx, *grads: grads[0], **members):
-    body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    return type("Layer", (lm.PyLayer,), body | members)
+from support.layers import layer
+from support.tensors import leaf
 
 
 def test_save_for_backward_once_and_in_forward_only():

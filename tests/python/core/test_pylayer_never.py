@@ -14,15 +14,10 @@ import numpy as np
 import pytest
 
 import lamella as lm
-
-
-def leaf(*values, dtype="float32"):
-    return lm.tensor(list(values), dtype=dtype, stop_gradient=False)
-
-
-def layer(forward, backward=lambda ctx, *grads: grads[0], **members):
-    body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    return type("Layer", (lm.PyLayer,), body | members)
+from support.layers import layer
+from support.memory import Marker, without_collector
+from support.tensors import leaf
+from support.threads import run_on_threads
 
 
 def save_output(ctx, x):
@@ -124,9 +119,6 @@ def context_itself(ctx, x):
 )
 @pytest.mark.parametrize("backward", [True, False])
 def test_everything_is_freed(forward, backward):
-    class Marker:
-        pass
-
     markers = []
 
     def marked(ctx, x):
@@ -140,21 +132,15 @@ def test_everything_is_freed(forward, backward):
     if backward:
         y.sum().backward(retain_graph=True)
     assert markers[0]() is not None
-    gc.disable()
-    try:
+    with without_collector():
         del y
         if forward is context_itself:
             assert markers[0]() is not None  # a cycle: the collector's
             gc.collect()
         assert markers[0]() is None
-    finally:
-        gc.enable()
 
 
 def test_a_context_that_holds_a_result_is_collected():
-    class Marker:
-        pass
-
     def forward(ctx, x):
         ctx.holder = []
         holders.append(ctx.holder)
@@ -171,9 +157,6 @@ def test_a_context_that_holds_a_result_is_collected():
 
 
 def test_hooks_that_hold_their_tensor_are_collected():
-    class Marker:
-        pass
-
     for make in (lambda: leaf(1.0), lambda: leaf(1.0) * 2):
         x, marker = make(), Marker()
         ref = weakref.ref(marker)
@@ -253,8 +236,28 @@ def intermediate_through_a_list(ctx, x):
     return ctx.e * 2
 
 
+def intermediate_by_assignment(ctx, x):
+    ctx.e = lm.zeros(1)
+    ctx.e[:] = lm.exp(x)
+    return ctx.e * 2
+
+
+def intermediate_by_masked_fill(ctx, x):
+    ctx.e = lm.zeros(1)
+    ctx.e.masked_fill_(lm.asarray([True]), lm.exp(x).reshape([]))
+    return ctx.e * 2
+
+
 @pytest.mark.parametrize(
-    "forward", [intermediate_saved, intermediate_attribute, intermediate_through_numpy, intermediate_through_a_list]
+    "forward",
+    [
+        intermediate_saved,
+        intermediate_attribute,
+        intermediate_through_numpy,
+        intermediate_through_a_list,
+        intermediate_by_assignment,
+        intermediate_by_masked_fill,
+    ],
 )
 def test_double_backward_through_an_intermediate_is_an_error(forward):
     def backward(ctx, dy):
@@ -338,11 +341,7 @@ def test_backward_may_start_threads():
             (x * x).backward()
             results.append(x.grad.item())
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        run_on_threads(*[work] * 4)
         return dy
 
     x = leaf(1.0)
@@ -399,9 +398,7 @@ def test_backward_runs_on_the_callers_thread():
 def test_backward_on_another_thread():
     x = leaf(0.5)
     y = Tanh.apply(x)
-    thread = threading.Thread(target=y.backward)
-    thread.start()
-    thread.join()
+    run_on_threads(y.backward)
     assert x.grad.item() == pytest.approx(1 - np.tanh(0.5) ** 2)
 
 
@@ -409,21 +406,12 @@ def test_concurrent_passes_over_shared_parts():
     x = lm.tensor(np.ones(64, np.float64), stop_gradient=False)
     shared = layer(lambda ctx, x: x * 2, lambda ctx, dy: dy * 2).apply(x)
     passes, threads = 50, 4
-    errors = []
 
     def work():
-        try:
-            for _ in range(passes):
-                (Tanh.apply(shared) * 0 + shared * 3).sum().backward(retain_graph=True)
-        except Exception as error:  # a thread's exception would only be printed
-            errors.append(error)
+        for _ in range(passes):
+            (Tanh.apply(shared) * 0 + shared * 3).sum().backward(retain_graph=True)
 
-    running = [threading.Thread(target=work) for _ in range(threads)]
-    for t in running:
-        t.start()
-    for t in running:
-        t.join()
-    assert not errors
+    run_on_threads(*[work] * threads)
     np.testing.assert_array_equal(x.grad.numpy(), np.full(64, 6.0 * passes * threads))
 
 

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 import lamella as lm
-
-
-def leaf(*values, dtype="float32"):
-    return lm.tensor(list(values), dtype=dtype, stop_gradient=False)
+from support.tensors import leaf
 
 
 def product(gradients, **members):

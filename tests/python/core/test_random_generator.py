@@ -1,16 +1,17 @@
 """Generators: states, seeds, forks, and what operators draw from them."""
 
 import copy
+import functools
 import json
 import pickle
 import sys
-import threading
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import lamella as lm
+from support.threads import run_on_threads
 
 WORD = 2**64 - 1
 DRAWS = {
@@ -365,11 +366,7 @@ def test_threads_with_their_own_generators_are_reproducible():
         def work(i):
             drawn[i] = b"".join(bits(lm.randn([501], generator=generators[i])) for _ in range(30))
 
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_on_threads(*[functools.partial(work, i) for i in range(4)])
         return drawn
 
     first = draw()
@@ -383,11 +380,7 @@ def test_threads_that_share_a_generator_draw_each_number_once():
     def work():
         drawn.extend(lm.rand([4], generator=g).numpy().tobytes() for _ in range(500))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_on_threads(*[work] * 4)
     serial = lm.rand([2000, 4], generator=lm.Generator(seed=9)).numpy()
     assert sorted(drawn) == sorted(row.tobytes() for row in serial)
     assert g.get_state() == (9, 2000, 0)

@@ -42,6 +42,11 @@ ALL = _C.operators()
 ELEMENTWISE = [
     Operator(**{field: info[field] for field in Operator.__dataclass_fields__}) for info in ALL if info["elementwise"]
 ]
+#: Names of the operators that are not elementwise.
+OTHERS = [info["name"] for info in ALL if not info["elementwise"]]
+DIFFERENTIABLE = [op for op in ELEMENTWISE if any(op.differentiable) and "float64" in op.dtypes]
+#: Shapes of up to three operands, for the tests of derivatives.
+GRADIENT_SHAPES = {"same": [(2, 3)] * 3, "broadcast": [(2, 1), (3,), (2, 3)], "0-d": [(), (2,), ()]}
 KERNEL_DTYPES = ("bool", "int32", "int64", "float32", "float64")
 
 

@@ -8,7 +8,7 @@ import scipy.special as sp
 
 import lamella as lm
 
-from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id, cases
+from .samples import ALL, DIFFERENTIABLE, ELEMENTWISE, Operator, arguments, case_id, cases
 
 SHAPES = {
     "matrix": [(3, 5)] * 3,
@@ -82,18 +82,11 @@ def test_special_values(op: Operator, dtype: str) -> None:
     np.testing.assert_allclose(got, expected, rtol=3e-6, atol=1e-37)
 
 
-def differentiable_inputs(op: Operator) -> list[int]:
-    return [i for i, wanted in enumerate(op.differentiable) if wanted]
-
-
-DIFFERENTIABLE = [op for op in ELEMENTWISE if any(op.differentiable) and "float64" in op.dtypes]
-
-
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=case_id)
 def test_fused_and_recorded_gradients_are_equal(op: Operator, rng: np.random.Generator) -> None:
     """The kernel of a gradient and its formula on tensors are compiled from the same line."""
     arrays = arguments(op, [(7, 11)] * op.inputs, "float32", rng)
-    wanted = differentiable_inputs(op)
+    wanted = [i for i, differentiable in enumerate(op.differentiable) if differentiable]
     tensors = [lm.tensor(a, stop_gradient=i not in wanted) for i, a in enumerate(arrays)]
     seed = lm.asarray(rng.uniform(0.5, 1.5, (7, 11)).astype("float32"))
     y = op(*tensors)

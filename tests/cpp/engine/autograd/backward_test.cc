@@ -184,6 +184,23 @@ TEST(AccumulationTest, NeverWritesIntoATensorOfTheUsers) {
   EXPECT_EQ(values(w.grad()), (Values{2, 2})) << "leaves do not share their gradients' memory";
 }
 
+TEST(AccumulationTest, NorDoesAPassAfterARecordedOne) {
+  const Tensor x = leaf({1, 2});
+  const Tensor w = leaf({1, 2});
+  const Tensor seed = vec({1, 1});
+  backward(x + w, seed, false, /*create_graph=*/true);
+  backward(x + w, seed);
+  EXPECT_EQ(values(seed), (Values{1, 1}));
+  EXPECT_EQ(values(x.grad()), (Values{2, 2}));
+  EXPECT_EQ(values(w.grad()), (Values{2, 2}));
+  // With a history, too: each leaf's gradient is its own to change.
+  x.set_grad({});
+  w.set_grad({});
+  backward((x + w) * x.detach(), seed.detach().set_requires_grad(true), false, /*create_graph=*/true);
+  EXPECT_TRUE(x.grad().requires_grad());
+  EXPECT_NE(x.grad()->storage, w.grad()->storage);
+}
+
 struct KeepsGradient : Function<KeepsGradient> {
   static inline Tensor kept;
   static Tensor forward(Context&, const Tensor& x) { return x * 1; }

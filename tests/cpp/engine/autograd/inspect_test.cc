@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "engine/autograd/anomaly.h"
 #include "engine/autograd/departure.h"
@@ -109,6 +111,70 @@ TEST(InspectTest, ALongChainOfDeparturesIsShort) {
   }
   EXPECT_LE(length, 17u);
   EXPECT_EQ(length + skipped, 10001u);
+}
+
+/// A host that runs code of the user's when it is asked for its stack, as one whose garbage is collected then does.
+class HostWithFinalizers {
+ public:
+  explicit HostWithFinalizers(std::function<void()> code) {
+    code_ = std::move(code);
+    host_hooks().stack = [](HostFrame*, std::size_t) {
+      if (const auto code = std::exchange(code_, nullptr)) {
+        code();
+        code_ = code;
+      }
+      return std::size_t{0};
+    };
+  }
+  ~HostWithFinalizers() {
+    host_hooks().stack = nullptr;
+    code_ = nullptr;
+  }
+  HostWithFinalizers(const HostWithFinalizers&) = delete;
+  HostWithFinalizers& operator=(const HostWithFinalizers&) = delete;
+
+ private:
+  static inline std::function<void()> code_;
+};
+
+/// (2x)^2 from 2x, which has no gradient of its own.
+struct FromIntermediate : Function<FromIntermediate> {
+  static Tensor forward(Context& ctx, const Tensor& x) {
+    const Tensor twice = x * 2;
+    ctx.save_for_backward(twice);
+    return twice * twice;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto [twice] = ctx.saved_tensors<1>();
+    return dy * 4 * twice;
+  }
+};
+
+TEST(InspectTest, TheHostsStackIsAskedForUnderNoLock) {
+  const Tensor x = leaf({1.0f, 2.0f});
+  const Tensor unused = leaf({1.0f});
+  const Tensor base = zeros({2});
+  const Tensor view = narrow(base, 0, 0, 1);
+  copy_(base, x * x);
+  const Tensor y = FromIntermediate::apply(x);
+  int looks = 0;
+  const HostWithFinalizers host([&] {
+    ++looks;
+    EXPECT_FALSE(unused.grad().defined());
+    EXPECT_TRUE(view.requires_grad());
+    EXPECT_EQ(autograd::saved_tensors(*y.grad_fn()).size(), 1u);
+  });
+  const Trace trace;
+  EXPECT_TRUE(autograd::gradient_edge(unused));
+  EXPECT_EQ(looks, 1);
+  mul_(base, 2);
+  looks = 0;
+  EXPECT_TRUE(view.requires_grad());
+  EXPECT_GE(looks, 1);
+  looks = 0;
+  const Tensor dx = autograd::grad({sum(y)}, {x}, {.create_graph = true})[0];
+  EXPECT_GE(looks, 1);
+  EXPECT_EQ(values(dx), (Values{8, 16}));
 }
 
 // explain

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <any>
-#include <vector>
 
 #include "tests/cpp/engine/autograd/support.h"
 

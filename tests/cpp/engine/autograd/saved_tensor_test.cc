@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <any>
-#include <optional>
 
+#include "engine/autograd/anomaly.h"
 #include "engine/core/host.h"
 #include "tests/cpp/engine/autograd/support.h"
 
@@ -205,6 +205,37 @@ TEST(SavedTensorTest, TheMessageHasTheLinesOfBoth) {
   const std::string message = message_of<RuntimeError>([&] { backward(sum(z)); });
   EXPECT_TRUE(contains(message, "saved at layers.py:10"));
   EXPECT_TRUE(contains(message, "overwritten by mul_ at layers.py:25"));
+}
+
+TEST(SavedTensorTest, OfAnOperatorTheLineIsToldUnderTrace) {
+  struct Host {
+    Host() {
+      host_hooks().stack = [](HostFrame* frames, std::size_t) {
+        frames[0] = {"model.py", "f", 10};
+        return std::size_t{1};
+      };
+    }
+    ~Host() { host_hooks().stack = nullptr; }
+  };
+  const auto overwritten = [](bool traced) {
+    const Tensor y = vec({1, 2});
+    Tensor z;
+    {
+      const Host host;
+      const autograd::Trace trace(traced);
+      z = leaf({1, 1}) * y;
+    }
+    fill_(y, 3);
+    return message_of<RuntimeError>([&] { backward(sum(z)); });
+  };
+  EXPECT_TRUE(contains(overwritten(true),
+                       "[multiply] saved tensor 0 (float32[2] on cpu), saved at model.py:10, was overwritten by fill_: "
+                       "it is at version 1, and version 0 was saved; write into a copy instead (clone())"));
+  EXPECT_TRUE(
+      contains(overwritten(false),
+               "[multiply] saved tensor 0 (float32[2] on cpu) was overwritten by fill_: it is at version 1, and "
+               "version 0 was saved; write into a copy instead (clone()); compute it under "
+               "lamella.autograd.trace() to learn where it was saved"));
 }
 
 TEST(SavedTensorTest, ReadingInForwardGivesWhatWasSaved) {

@@ -126,8 +126,8 @@ TEST(TensorTest, ViewsShareTheVersion) {
   EXPECT_FALSE(view.same(base));
   mark_written(view, "fill_");
   EXPECT_EQ(base.version(), 1u);
-  EXPECT_STREQ(base->storage->last_write.op, "fill_");
-  EXPECT_FALSE(base->storage->last_write.line) << "no host language tells lines here";
+  EXPECT_STREQ(base->storage->last_write().op, "fill_");
+  EXPECT_FALSE(base->storage->last_write().line) << "no host language tells lines here";
 }
 
 TEST(TensorTest, ForeignMemoryIsGivenBackOnce) {

@@ -1,7 +1,5 @@
 #include "ops/transforms/functional.h"
 
-#include <cmath>
-
 #include "engine/autograd/backward.h"
 #include "engine/autograd/modes.h"
 #include "engine/core/allocator.h"
@@ -14,7 +12,6 @@ namespace {
 using autograd::JacobianOptions;
 using autograd::TensorFunction;
 using testing::expect_error;
-using testing::sample;
 using testing::tensor_of;
 using testing::values;
 

@@ -141,6 +141,10 @@ TEST(Gradcheck, InputsThatWantNoGradientAndOtherResultsAreLeftAlone) {
   const auto result = gradcheck(f, inputs);
   EXPECT_TRUE(result) << result.message;
   EXPECT_TRUE(gradgradcheck(f, inputs));
+  GradcheckOptions options;
+  options.check_forward_ad = true;
+  const auto forward = gradcheck(f, inputs, options);
+  EXPECT_TRUE(forward) << forward.message;
 }
 
 TEST(Gradcheck, StridedAndExpandedInputsKeepTheirForm) {
@@ -242,7 +246,7 @@ TEST(Gradcheck, SecondDerivatives) {
   const std::vector<Tensor> begin{sample({3}, 1, 5)};
   EXPECT_TRUE(gradgradcheck(apply<Square<2>>, x, begin));
   expect_error<ValueError>([&] { gradgradcheck(apply<Square<2>>, x, std::vector<Tensor>(2, begin[0])); },
-                           "got 2 grad_outputs for 1 outputs");
+                           "[gradgradcheck] got 2 grad_outputs for 1 outputs");
 }
 
 TEST(Gradcheck, LayersWithoutASecondDerivativeSaySo) {

@@ -4,81 +4,24 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .. import _C
 from .._C import Tensor, enable_grad, grad
-from .forward_ad import dual_level, make_dual, unpack_dual
-
-_Build = Callable[[Iterable[Any]], Any]
-
-
-def _flatten(tree: Any) -> tuple[list[Any], _Build]:
-    """The leaves of nested lists, tuples and dicts, and what puts others in their places."""
-    leaves: list[Any] = []
-
-    def visit(part: Any) -> Callable[[Iterator[Any]], Any]:
-        if isinstance(part, dict):
-            named = {key: visit(value) for key, value in part.items()}
-            return lambda values: {key: build(values) for key, build in named.items()}
-        if isinstance(part, (list, tuple)):
-            kind: Any = type(part)
-            parts = [visit(value) for value in part]
-            if hasattr(kind, "_fields"):  # a named tuple takes its values one by one
-                return lambda values: kind(*[build(values) for build in parts])
-            return lambda values: kind([build(values) for build in parts])
-        leaves.append(part)
-        return next
-
-    build = visit(tree)
-    return leaves, lambda values: build(iter(values))
-
-
-def _tensors(tree: Any, op: str, what: str) -> tuple[list[Tensor], _Build]:
-    leaves, build = _flatten(tree)
-    for leaf in leaves:
-        if not isinstance(leaf, Tensor):
-            raise TypeError(
-                f"[{op}] {what} holds {type(leaf).__name__}: expected a Tensor, or lists, tuples and dicts of them"
-            )
-    return leaves, build
-
-
-def _is_like(a: Any, b: Any) -> bool:
-    """Whether two trees have their leaves in the same places."""
-    if isinstance(a, dict) or isinstance(b, dict):
-        return (
-            isinstance(a, dict)
-            and isinstance(b, dict)
-            and a.keys() == b.keys()
-            and all(_is_like(a[k], b[k]) for k in a)
-        )
-    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
-        both = isinstance(a, (list, tuple)) and isinstance(b, (list, tuple))
-        return both and len(a) == len(b) and all(map(_is_like, a, b))
-    return True
-
-
-def _in_order(tree: Any, like: Any) -> Any:
-    """The tree with the keys of its dicts in the order of those of a tree that it is like."""
-    if isinstance(like, dict):
-        return {key: _in_order(tree[key], value) for key, value in like.items()}
-    if isinstance(like, (list, tuple)):
-        return [_in_order(part, value) for part, value in zip(tree, like, strict=True)]
-    return tree
+from ..autograd.forward_ad import dual_level, make_dual, unpack_dual
+from .argnums import ArgNums
+from .tree import Structure, flatten, flatten_tensors
 
 
 def _push(
     op: str, func: Callable[..., Any], primals: Any, tangents: list[Any], strict: bool, has_aux: bool
-) -> tuple[Any, list[Tensor], _Build, Any]:
-    """The output of one run of ``func``, its tangents, what puts them together, and the auxiliary output."""
-    if not callable(func):
-        raise TypeError(f"[{op}] func is {type(func).__name__}: expected a function")
-    leaves, build = _tensors(primals, op, "primals")
+) -> tuple[Any, list[Tensor], Structure, Any]:
+    """The output of one run of ``func``, its tangents, how they stand in it, and the auxiliary output."""
+    leaves, arguments = flatten_tensors(primals, op, "primals")
     aux: Any = None
     with dual_level() as level:
-        inputs = build(
+        inputs = arguments.build(
             x if tangent is None else make_dual(x, tangent, level=level)
             for x, tangent in zip(leaves, tangents, strict=True)
         )
@@ -87,11 +30,11 @@ def _push(
             if not isinstance(result, tuple) or len(result) != 2:
                 raise TypeError(f"[{op}] with has_aux=True the function returns a pair (output, aux)")
             result, aux = result
-            parts, build_aux = _flatten(aux)
-            aux = build_aux(
+            parts, aux_structure = flatten(aux)
+            aux = aux_structure.build(
                 unpack_dual(part, level=level).primal if isinstance(part, Tensor) else part for part in parts
             )
-        outputs, build_output = _tensors(result, op, "the function's result")
+        outputs, structure = flatten_tensors(result, op, "the function's result")
         values: list[Tensor] = []
         derivatives: list[Tensor] = []
         for i, y in enumerate(outputs):
@@ -102,7 +45,7 @@ def _push(
                 derivative = _C.zeros_like(value)
             values.append(value)
             derivatives.append(derivative)
-    return build_output(values), derivatives, build_output, aux
+    return structure.build(values), derivatives, structure, aux
 
 
 def jvp(
@@ -131,11 +74,14 @@ def jvp(
         RuntimeError: ``strict``, and an output does not depend on the primals; a layer on the way has a
             ``once_differentiable`` backward and no ``jvp``.
     """
-    if not _is_like(primals, tangents):
+    if not callable(func):
+        raise TypeError(f"[jvp] func is {type(func).__name__}: expected a function")
+    directions = flatten(primals)[1].leaves_of(tangents)
+    if directions is None:
         raise ValueError("[jvp] the tangents must have the structure of the primals")
-    directions, _ = _flatten(_in_order(tangents, primals))
-    output, derivatives, build, aux = _push("jvp", func, primals, directions, strict, has_aux)
-    return (output, build(derivatives), aux) if has_aux else (output, build(derivatives))
+    output, derivatives, structure, aux = _push("jvp", func, primals, directions, strict, has_aux)
+    tangent_out = structure.build(derivatives)
+    return (output, tangent_out, aux) if has_aux else (output, tangent_out)
 
 
 def jacfwd(
@@ -158,27 +104,15 @@ def jacfwd(
     Raises:
         TypeError, ValueError: ``argnums`` does not fit (the first at once, the second when called).
     """
-    wanted: tuple[Any, ...] = argnums if isinstance(argnums, tuple) else (argnums,)
-    if not wanted or any(isinstance(n, bool) or not isinstance(n, int) for n in wanted):
-        raise TypeError(f"[jacfwd] argnums is {argnums!r}: expected an int or a tuple of ints")
+    chosen = ArgNums("jacfwd", func, argnums)
 
     @functools.wraps(func)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        places = [n + len(args) if n < 0 else n for n in wanted]
-        if any(not 0 <= n < len(args) for n in places) or len(set(places)) != len(places):
-            raise ValueError(f"[jacfwd] argnums is {argnums!r}, the call has {len(args)} positional arguments")
-
-        def of_wanted(*chosen: Any) -> Any:
-            arguments = list(args)
-            for place, value in zip(places, chosen, strict=True):
-                arguments[place] = value
-            return func(*arguments, **kwargs)
-
-        primals = tuple(args[n] for n in places)
-        inputs, build_inputs = _tensors(primals, "jacfwd", "the arguments")
+        of_chosen, primals = chosen.split(args, kwargs)
+        inputs, arguments = flatten_tensors(primals, "jacfwd", "the arguments")
         none: list[Any] = [None] * len(inputs)
-        output, _, build_output, aux = _push("jacfwd", of_wanted, primals, none, False, has_aux)
-        outputs, _ = _flatten(output)
+        output, _, structure, aux = _push("jacfwd", of_chosen, primals, none, False, has_aux)
+        outputs, _ = flatten(output)
         blocks: list[list[Tensor]] = [[] for _ in outputs]
         for i, x in enumerate(inputs):
             columns: list[list[Tensor]] = []
@@ -186,7 +120,7 @@ def jacfwd(
                 direction = _C.zeros([x.size], dtype=x.dtype, device=x.device)
                 direction[k] = 1
                 tangents = [*none[:i], direction.reshape(x.shape), *none[i + 1 :]]
-                columns.append(_push("jacfwd", of_wanted, primals, tangents, False, has_aux)[1])
+                columns.append(_push("jacfwd", of_chosen, primals, tangents, False, has_aux)[1])
             for j, y in enumerate(outputs):
                 shape = (*y.shape, *x.shape)
                 block = (
@@ -195,8 +129,8 @@ def jacfwd(
                     else _C.zeros([math.prod(shape)], dtype=y.dtype, device=y.device)
                 )
                 blocks[j].append(block.reshape(shape))
-        trees = [build_inputs(row) for row in blocks]
-        jacobian = build_output(tree if isinstance(argnums, tuple) else tree[0] for tree in trees)
+        trees = (arguments.build(row) for row in blocks)
+        jacobian = structure.build(tree if chosen.several else tree[0] for tree in trees)
         return (jacobian, aux) if has_aux else jacobian
 
     return jacobian_of
@@ -221,14 +155,16 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         ValueError: (by ``jvp_fn``) the tangents do not have the structure or the shapes of the primals.
         RuntimeError: a layer on the way has a ``once_differentiable`` backward.
     """
-    leaves, build = _tensors(primals, "linearize", "primals")
+    if not callable(func):
+        raise TypeError(f"[linearize] func is {type(func).__name__}: expected a function")
+    leaves, arguments = flatten_tensors(primals, "linearize", "primals")
     own = []
     for leaf in leaves:
         x = leaf.detach()
         x.stop_gradient = False
         own.append(x)
     with enable_grad():
-        outputs, build_output = _tensors(func(*build(own)), "linearize", "the function's result")
+        outputs, structure = flatten_tensors(func(*arguments.build(own)), "linearize", "the function's result")
         recorded = [i for i, y in enumerate(outputs) if not y.stop_gradient]
         seeds = []
         for i in recorded:
@@ -240,9 +176,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             grads = grad([outputs[i] for i in recorded], own, seeds, create_graph=True, allow_unused=True)
 
     def jvp_fn(*tangents: Any) -> Any:
-        if not _is_like(primals, tangents):
+        directions = arguments.leaves_of(tangents)
+        if directions is None:
             raise ValueError("[linearize] the tangents must have the structure of the primals")
-        directions, _ = _flatten(_in_order(tangents, primals))
         starts: list[Tensor] = []
         weights: list[Tensor] = []
         for i, (x, g, tangent) in enumerate(zip(own, grads, directions, strict=True)):
@@ -259,6 +195,6 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         if starts:
             values = grad(starts, seeds, weights, retain_graph=True, allow_unused=True)
             found = {i: value for i, value in zip(recorded, values, strict=True) if value is not None}
-        return build_output(found[i] if i in found else _C.zeros_like(y.detach()) for i, y in enumerate(outputs))
+        return structure.build(found[i] if i in found else _C.zeros_like(y.detach()) for i, y in enumerate(outputs))
 
-    return build_output([y.detach() for y in outputs]), jvp_fn
+    return structure.build(y.detach() for y in outputs), jvp_fn

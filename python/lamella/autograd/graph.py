@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._C import HookHandle, Node, Tensor, _gradient_edge, register_multi_grad_hook
+from .._C import HookHandle, Node, Tensor, _gradient_edge, register_multi_grad_hook
 
 __all__ = ["GradientEdge", "HookHandle", "Node", "get_gradient_edge", "register_multi_grad_hook"]
 
