@@ -201,14 +201,6 @@ void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
   write_picks(view, target.plan, may_overlap(x, source) ? clone(source) : source);
 }
 
-/// A copy of x with a value for each example for which one of the others has one.
-Tensor copy_with_room(const Tensor& x, std::span<const Tensor* const> others) {
-  if (!is_batched(others)) return clone(x);
-  const Tensor zero = empty_beside(others, Dims{}, x.dtype(), x.device());
-  write_value(zero, 0, "setitem");
-  return add(x, zero);
-}
-
 /// dy with 0 where the items pick, and with a value for each example where they pick something else for each.
 Tensor cleared(const Tensor& dy, const IndexItems& items) {
   const Tensor result = copy_with_room(dy, tensors_of(items));

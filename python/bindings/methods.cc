@@ -50,15 +50,6 @@ PyObject* detach_in_place(PyObject* self, PyObject*) {
   });
 }
 
-PyObject* as_complex(PyObject* self, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    const PyRef item = PyRef::adopt(tensor_item(tensor_of(self), "complex"));
-    const Py_complex value = PyComplex_AsCComplex(item.get());
-    if (value.real == -1.0 && PyErr_Occurred()) throw_python_error();
-    return PyComplex_FromCComplex(value);
-  });
-}
-
 PyObject* requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("requires_grad_", "self, requires_grad=True");
@@ -164,7 +155,6 @@ PyMethodDef own_methods[] = {
      "derivatives. `inputs`,\n"
      "a tensor or a list, names the only tensors whose gradients are computed; those that are no leaves get one in "
      "their grad as well."},
-    {"__complex__", as_complex, METH_NOARGS, "__complex__($self, /)\n--\n\n"},
     {"__array__", as_c_function(tensor_array), METH_FASTCALL | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\n"},
     {"__dlpack__", as_c_function(tensor_dlpack), METH_FASTCALL | METH_KEYWORDS,

@@ -5,7 +5,6 @@
 #include "python/bindings/create.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/numpy.h"
-#include "python/bindings/result_forms.h"
 #include "python/bindings/tensor_slots.h"
 #include "python/bindings/tensor_type.h"
 
@@ -61,21 +60,6 @@ PyObject* in_place(PyObject* self, PyObject* other) {
     if (!is_tensor(self) || !right.read(other)) Py_RETURN_NOTIMPLEMENTED;
     return wrap(Op::call(tensor_of(self), right.operand()));
   });
-}
-
-/// x //= y and the like, for operators that are in place in no other form: by what makes `floor_divide_`.
-template <class Op>
-PyObject* in_place_form(PyObject* self, PyObject* other) {
-  return guarded([&]() -> PyObject* {
-    Side right;
-    if (!is_tensor(self) || !right.read(other)) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(call_in_place<Op>(Op::info.name, tensor_of(self), right.operand()));
-  });
-}
-
-PyObject* in_place_power(PyObject* a, PyObject* b, PyObject* modulus) {
-  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-  return in_place_form<Pow>(a, b);
 }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
@@ -186,12 +170,6 @@ void add_number_slots(std::vector<PyType_Slot>& slots) {
                                 slot(Py_nb_inplace_subtract, in_place<SubtractInPlace>),
                                 slot(Py_nb_inplace_multiply, in_place<MultiplyInPlace>),
                                 slot(Py_nb_inplace_true_divide, in_place<DivideInPlace>),
-                                slot(Py_nb_inplace_floor_divide, in_place_form<FloorDivide>),
-                                slot(Py_nb_inplace_remainder, in_place_form<Remainder>),
-                                slot(Py_nb_inplace_power, in_place_power),
-                                slot(Py_nb_inplace_and, in_place_form<BitwiseAnd>),
-                                slot(Py_nb_inplace_or, in_place_form<BitwiseOr>),
-                                slot(Py_nb_inplace_xor, in_place_form<BitwiseXor>),
                                 slot(Py_nb_bool, truth),
                                 slot(Py_nb_float, as_float),
                                 slot(Py_nb_int, as_int),

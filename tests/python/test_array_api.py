@@ -112,8 +112,6 @@ def test_as_many_axes_as_promised() -> None:
 
 
 def test_numbers_from_tensors() -> None:
-    assert complex(lm.asarray(1 + 2j)) == 1 + 2j
-    assert complex(lm.asarray(True)) == 1
     assert [10, 20, 30][lm.asarray(1)] == 20
     for convert in (float, int):
         with pytest.raises(TypeError, match="complex"):
@@ -124,6 +122,5 @@ def test_numbers_from_tensors() -> None:
         int(lm.asarray(lm.inf))
     with pytest.raises(ValueError, match="NaN"):
         int(lm.asarray(lm.nan))
-    for convert in (bool, complex):
-        with pytest.raises(ValueError, match=r"2 elements|one element"):
-            convert(lm.zeros([2]))
+    with pytest.raises(ValueError, match="2 elements"):
+        bool(lm.zeros([2]))

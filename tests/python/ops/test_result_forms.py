@@ -142,25 +142,3 @@ def test_in_place_errors() -> None:
     overwritten.exp_()
     with pytest.raises(RuntimeError, match="in place"):
         y.sum().backward()
-
-
-def test_in_place_operators_of_python() -> None:
-    x = lm.asarray([7, 8, 9], dtype="int32")
-    same = x
-    x //= 2
-    assert x is same and x.tolist() == [3, 4, 4]
-    x **= 2
-    assert x is same and x.tolist() == [9, 16, 16]
-    x %= 5
-    assert x is same and x.tolist() == [4, 1, 1]
-    x |= 2
-    x &= 6
-    x ^= 1
-    assert x is same and x.tolist() == [7, 3, 3]
-    with pytest.raises(TypeError, match=r"\[.*\] a result of dtype float32"):
-        x **= 0.5
-    y = lm.tensor([2.0, 3.0], stop_gradient=False)
-    z = y * 1.0
-    z **= 2
-    z.sum().backward()
-    assert y.grad.tolist() == [4.0, 6.0]
