@@ -4,6 +4,8 @@
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/matmul_table.h"
 #include "ops/cpu/movement_table.h"
+#include "ops/cpu/norm_table.h"
+#include "ops/cpu/pool_table.h"
 #include "ops/cpu/reduce_table.h"
 #include "ops/cpu/softmax_table.h"
 
@@ -17,6 +19,8 @@ struct KernelTable {
   ReduceKernels reduce;
   MatmulKernels matmul;
   SoftmaxTable softmax;
+  NormTable norm;
+  PoolKernels pool;
 };
 
 }  // namespace lamella::cpu

@@ -3,6 +3,7 @@
 #include "ops/movement/strided.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/promotion.h"
 
 namespace lamella {
 namespace {
@@ -22,10 +23,6 @@ Tensor filled_like(const Tensor& x, Scalar value, std::optional<DType> dtype, st
   return out;
 }
 
-DType natural_dtype(Scalar::Kind kind) {
-  return kind == Scalar::Kind::Bool ? DType::Bool : kind == Scalar::Kind::Int ? DType::Int64 : kDefaultFloat;
-}
-
 }  // namespace
 
 Tensor Zeros::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
@@ -35,7 +32,7 @@ Tensor Ones::call(const Dims& shape, std::optional<DType> dtype, std::optional<D
   return filled(shape, 1, dtype.value_or(kDefaultFloat), device.value_or(kCPU), info.name);
 }
 Tensor Full::call(const Dims& shape, Scalar fill_value, std::optional<DType> dtype, std::optional<Device> device) {
-  return filled(shape, fill_value, dtype.value_or(natural_dtype(fill_value.kind())), device.value_or(kCPU), info.name);
+  return filled(shape, fill_value, dtype.value_or(default_dtype(fill_value.kind())), device.value_or(kCPU), info.name);
 }
 Tensor Empty::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
   return empty(shape, dtype.value_or(kDefaultFloat), device.value_or(kCPU));

@@ -1,6 +1,7 @@
 // Numbers in arithmetic progression.
 
 #include <cmath>
+#include <complex>
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
@@ -59,6 +60,9 @@ Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::
   const Scalar last = stop ? *stop : start;
   const auto is_float = [](Scalar s) { return s.kind() == Scalar::Kind::Float; };
   const bool floating = is_float(first) || is_float(last) || is_float(step);
+  const auto is_complex_number = [](Scalar s) { return s.kind() == Scalar::Kind::Complex; };
+  if (is_complex_number(first) || is_complex_number(last) || is_complex_number(step))
+    fail<TypeError>("[arange] complex numbers have no order to count in");
   if (step.to<double>() == 0) fail<ValueError>("[arange] step must not be 0");
   const Device place = device.value_or(kCPU);
   if (floating) {
@@ -77,14 +81,26 @@ Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::
                    });
 }
 
-Tensor Linspace::call(double start, double stop, std::int64_t num, std::optional<DType> dtype,
+Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional<DType> dtype,
                       std::optional<Device> device, bool endpoint) {
   if (num < 0) fail<ValueError>("[linspace] num must not be negative, got ", num);
+  const bool complex = start.kind() == Scalar::Kind::Complex || stop.kind() == Scalar::Kind::Complex;
+  const DType result = dtype.value_or(complex ? DType::Complex64 : kDefaultFloat);
+  if (complex && !is_complex(result)) fail<TypeError>("[linspace] complex numbers do not fit into dtype ", result);
+  const Device place = device.value_or(kCPU);
   const auto intervals = static_cast<double>(endpoint ? num - 1 : num);
   const std::int64_t last = endpoint && num > 1 ? num - 1 : -1;
-  return filled_by(num, dtype.value_or(kDefaultFloat), device.value_or(kCPU), [=](std::int64_t i) {
-    if (i == 0) return start;
-    return i == last ? stop : between(start, stop, static_cast<double>(i) / intervals);
+  const auto spaced = [=](double from, double to, std::int64_t i) {
+    if (i == 0) return from;
+    return i == last ? to : between(from, to, static_cast<double>(i) / intervals);
+  };
+  const auto first = start.to<double>();
+  const auto end = stop.to<double>();
+  if (!complex) return filled_by(num, result, place, [=](std::int64_t i) { return spaced(first, end, i); });
+  const double first_imaginary = start.imaginary();
+  const double end_imaginary = stop.imaginary();
+  return filled_by(num, result, place, [=](std::int64_t i) {
+    return std::complex<double>(spaced(first, end, i), spaced(first_imaginary, end_imaginary, i));
   });
 }
 

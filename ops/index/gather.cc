@@ -6,7 +6,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
-#include "ops/elementwise/logical.h"
+#include "ops/elementwise/complex.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/along.h"
 #include "ops/index/region.h"
@@ -165,7 +165,8 @@ struct ScatterProductFn : Function<ScatterProductFn> {
     const Tensor src_or_one = where(src_is_zero, 1, src);
     const Tensor product = apply(x_or_one, src_or_one, index, axis);
     const auto others = [](const Tensor& is_zero, const Tensor& zeros_here, const Tensor& all, const Tensor& own) {
-      return where(is_zero, where(equal(zeros_here, 1), all, 0), where(equal(zeros_here, 0), divide(all, own), 0));
+      return conj(
+          where(is_zero, where(equal(zeros_here, 1), all, 0), where(equal(zeros_here, 0), divide(all, own), 0)));
     };
     TensorList grads(3);
     if (ctx.needs_input_grad(0)) grads[0] = multiply(dy, others(x_is_zero, zero_count, product, x_or_one));

@@ -88,9 +88,9 @@ bool launch_into(const ElementwiseOp& op, std::span<const Operand* const> operan
       continue;
     }
     const Scalar number = operands[i]->number();
-    const bool keeps = number.kind() == Scalar::Kind::Bool  ? true
-                       : number.kind() == Scalar::Kind::Int ? *dtype != DType::Bool
-                                                            : is_floating(*dtype);
+    const Scalar::Kind kind = number.kind();
+    const bool keeps = kind == Scalar::Kind::Bool || (kind == Scalar::Kind::Int && *dtype != DType::Bool) ||
+                       (kind == Scalar::Kind::Float && is_floating(*dtype));
     if (!keeps) return false;
     numbers[i] = number_tensor(number, *dtype);
     inputs[i] = &numbers[i];

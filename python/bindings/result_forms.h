@@ -85,7 +85,7 @@ constexpr bool takes_out() {
 template <class Op>
 constexpr bool may_work_in_place() {
   if constexpr (IsElementwise<Op>) {
-    return !Op::kMaskInput;
+    return !Op::kMaskInput && Op::info.method;
   } else {
     return contains(kInPlace, Op::info.name) && gives_a_tensor(&Op::call);
   }

@@ -84,6 +84,8 @@ def test_arange_at_the_ends_of_int64() -> None:
     assert lm.arange(high, low, low).tolist() == [high, -1]
     with pytest.raises(ValueError, match=r"\[arange\] step must not be 0"):
         lm.arange(0, 1, 0)
+    with pytest.raises(TypeError, match=r"\[arange\] complex"):
+        lm.arange(1j)
     for bad in ((float("nan"),), (0.0, float("inf"))):
         with pytest.raises(ValueError, match=r"\[arange\] cannot count"):
             lm.arange(*bad)
@@ -100,6 +102,11 @@ def test_linspace(dtype: str, endpoint: bool) -> None:
             assert got[-1].item() == stop
     huge = lm.linspace(-1.7e308, 1.7e308, 5, dtype="float64")
     np.testing.assert_allclose(huge.numpy(), [-1.7e308, -0.85e308, 0, 0.85e308, 1.7e308], atol=1e292)
+    spiral = lm.linspace(1j, 2 - 3j, 5, endpoint=endpoint)
+    assert spiral.dtype is lm.complex64
+    np.testing.assert_allclose(spiral.numpy(), np.linspace(1j, 2 - 3j, 5, endpoint=endpoint), rtol=1e-6)
+    with pytest.raises(TypeError, match=r"\[linspace\] complex numbers do not fit into dtype float32"):
+        lm.linspace(0, 1j, 3, dtype="float32")
     with pytest.raises(ValueError, match=r"\[linspace\] num must not be negative"):
         lm.linspace(0, 1, -1)
 
