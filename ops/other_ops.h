@@ -4,8 +4,10 @@
 #include "ops/elementwise/clip.h"
 #include "ops/elementwise/composed.h"
 #include "ops/elementwise/gelu.h"
+#include "ops/index/gather.h"
 #include "ops/index/index.h"
 #include "ops/index/nonzero.h"
+#include "ops/index/select.h"
 #include "ops/index/take.h"
 #include "ops/linalg/matmul.h"
 #include "ops/movement/cast.h"
@@ -21,6 +23,7 @@
 #include "ops/random/random.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
+#include "ops/shape/arrange.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
@@ -38,6 +41,10 @@ using OtherOps = OpList<                                                        
     Reshape, Flatten, Squeeze, ExpandDims, BroadcastTo, SumTo, PermuteDims, MatrixTranspose, SwapAxes,  // shape
     Concat, Stack, Split, Flip, Roll,                                                                   //
     Take, TakeAlongAxis, Nonzero,                                                                       // indexing
+    Gather, Scatter, ScatterAdd, ScatterReduce, PutAlongAxis,                                           //
+    IndexSelect, IndexAdd, IndexCopy, IndexFill, IndexPut, MaskedSelect, MaskedScatter, MaskedFill,     //
+    MoveAxis, Repeat, Tile, Unstack, Chunk, TensorSplit, Narrow, Select, HStack, VStack,                // shape
+    AtLeast1d, AtLeast2d, AtLeast3d, BroadcastArrays, Meshgrid,                                         //
     Sum, Mean, Prod, Max, Min, ArgMax, ArgMin, Any, All,                                                // reduction
     Matmul, Linear,                                                                                     // products
     Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, AddCMul, AddCDiv, IsClose, AllClose, NanToNum,        // composed

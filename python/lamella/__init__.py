@@ -19,6 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import _C, _tensor, autograd, config, cuda, memory, random
+from ._array_api import __array_api_version__, __array_namespace_info__, e, inf, nan, newaxis, pi
 from ._C import *  # noqa: F403 (the types, dtypes and operators of the compiled part)
 from ._dtypes import finfo, iinfo
 from .config import show_config
@@ -34,6 +35,7 @@ _tensor.install()
 _LAZY = frozenset(["compat", "io", "nn", "optim", "progress"])
 
 _OWN = frozenset(["autograd", "config", "cuda", "finfo", "iinfo", "memory", "random", "show_config"])
+_CONSTANTS = frozenset(["e", "inf", "nan", "newaxis", "pi"])
 # What has a module of its own to be found in.
 _ELSEWHERE = frozenset(
     [
@@ -57,7 +59,7 @@ for _name in _ELSEWHERE:
     del globals()[_name]
 del _name
 
-__all__ = sorted(({name for name in dir(_C) if not name.startswith("_")} - _ELSEWHERE) | _OWN | _LAZY)
+__all__ = sorted(({name for name in dir(_C) if not name.startswith("_")} - _ELSEWHERE) | _OWN | _CONSTANTS | _LAZY)
 
 
 def __getattr__(name: str) -> Any:

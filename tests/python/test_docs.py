@@ -24,6 +24,7 @@ PAGES = {
     "hooks.md": 6,
     "finding-out.md": 3,
     "vmap.md": 4,
+    "array-api.md": 6,
     "autograd/index.md": 4,
 }
 

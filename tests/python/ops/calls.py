@@ -9,6 +9,8 @@ import numpy as np
 
 import lamella as lm
 
+from . import moving
+
 
 def leaf(*shape: int, low: float = -2.0, high: float = 2.0) -> lm.Tensor:
     """A leaf of distinct values, in an order that no formula follows."""
@@ -117,6 +119,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a, b, r=r: lm.mse_loss(a, b, reduction=r), [leaf(2, 3), leaf(2, 3)]) for r in ("mean", "none")
     ],
     "dropout": [(seeded_dropout, [leaf(3, 4)])],
+    **moving.CALLS,
 }
 
 WITHOUT_GRADIENT = {

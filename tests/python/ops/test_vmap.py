@@ -12,6 +12,7 @@ import pytest
 
 import lamella as lm
 
+from . import moving
 from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id
 
 EXAMPLES = 3
@@ -235,6 +236,7 @@ CASES: dict[str, list[Case]] = {
     "mse_loss": [Case(lm.mse_loss, ((2, 3), (2, 3)))],
     "one_hot": [Case(lambda x: lm.one_hot(x, 3), (INTEGERS,))],
     "dropout": [Case(lambda x: lm.dropout(x, 0.5, training=False), ((2,),)), Case(lambda x: lm.dropout(x, 1), ((2,),))],
+    **{name: [Case(f, shapes) for f, shapes in calls] for name, calls in moving.CASES.items()},
 }
 INDEXING: dict[str, list[Case]] = {
     "basic": [
