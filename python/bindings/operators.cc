@@ -9,6 +9,7 @@
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
+#include "python/bindings/padding.h"
 
 namespace lamella::python {
 namespace {
