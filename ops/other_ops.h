@@ -2,6 +2,7 @@
 
 #include "ops/creation/creation.h"
 #include "ops/elementwise/clip.h"
+#include "ops/elementwise/composed.h"
 #include "ops/elementwise/gelu.h"
 #include "ops/index/index.h"
 #include "ops/index/nonzero.h"
@@ -39,6 +40,8 @@ using OtherOps = OpList<                                                        
     Take, TakeAlongAxis, Nonzero,                                                                       // indexing
     Sum, Mean, Prod, Max, Min, ArgMax, ArgMin, Any, All,                                                // reduction
     Matmul, Linear,                                                                                     // products
+    Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, AddCMul, AddCDiv, IsClose, AllClose, NanToNum,        // composed
+    Clip, Gelu,                                                  // of several formulas
     Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,                    // convolution
     MaxPool<1>, MaxPool<2>, MaxPool<3>, AvgPool<1>, AvgPool<2>, AvgPool<3>, LpPool<1>, LpPool<2>, LpPool<3>,
     MaxPoolWithIndices<1>, MaxPoolWithIndices<2>, MaxPoolWithIndices<3>, AdaptiveAvgPool<1>, AdaptiveAvgPool<2>,

@@ -11,6 +11,10 @@ KernelTable make_table() {
   fill_elementwise_int32(table.elementwise);
   fill_elementwise_int64(table.elementwise);
   fill_elementwise_bool(table.elementwise);
+  fill_elementwise_uint64(table.elementwise);
+  fill_elementwise_complex64(table.elementwise);
+  fill_elementwise_complex128(table.elementwise);
+  fill_elementwise_narrow(table.elementwise);
   fill_movement(table.movement);
   fill_reduce(table.reduce);
   fill_matmul(table.matmul);

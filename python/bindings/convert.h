@@ -33,7 +33,7 @@ std::string_view read_text(PyObject* object, const Argument& argument);
 std::vector<Tensor> read_tensors(PyObject* object, const Argument& argument);
 
 /// Whether the object is a number to operators: a Python or numpy scalar. Fills `value` where it is one.
-/// ValueError for an integer that no int64 holds.
+/// ValueError for an integer that neither int64 nor uint64 holds.
 bool as_scalar(PyObject* object, Scalar& value);
 
 /// An int64 from an object with __index__ (bool excluded); nothing where the object has none. ValueError where it does

@@ -90,9 +90,13 @@ constexpr const char* annotation() {
     return "Generator | None";
   } else if constexpr (std::is_same_v<D, bool>) {
     return "bool";
-  } else if constexpr (std::is_same_v<D, std::optional<Scalar>> || std::is_same_v<D, std::optional<double>>) {
+  } else if constexpr (std::is_same_v<D, std::optional<Scalar>>) {
+    return "complex | None";
+  } else if constexpr (std::is_same_v<D, Scalar>) {
+    return "complex";
+  } else if constexpr (std::is_same_v<D, std::optional<double>>) {
     return "float | None";
-  } else if constexpr (std::is_same_v<D, Scalar> || std::is_same_v<D, double>) {
+  } else if constexpr (std::is_same_v<D, double>) {
     return "float";
   } else if constexpr (std::is_same_v<D, std::string_view>) {
     return "str";
