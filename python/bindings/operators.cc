@@ -8,6 +8,7 @@
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
+#include "python/bindings/padding.h"
 #include "python/bindings/result_forms.h"
 
 namespace lamella::python {
