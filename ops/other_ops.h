@@ -3,10 +3,17 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/clip.h"
 #include "ops/elementwise/gelu.h"
+#include "ops/fft/fft.h"
 #include "ops/index/index.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/take.h"
+#include "ops/linalg/decompositions.h"
+#include "ops/linalg/diagonal.h"
+#include "ops/linalg/einsum.h"
 #include "ops/linalg/matmul.h"
+#include "ops/linalg/norms.h"
+#include "ops/linalg/products.h"
+#include "ops/linalg/solve.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/nn/dropout.h"
@@ -36,6 +43,11 @@ using OtherOps = OpList<                                                        
     Take, TakeAlongAxis, Nonzero,                                                                       // indexing
     Sum, Mean, Prod, Max, Min, ArgMax, ArgMin, Any, All,                                                // reduction
     Matmul, Linear,                                                                                     // products
+    Vecdot, Dot, Outer, Kron, Cross, Tensordot, Einsum, Diagonal, Trace,                                //
+    LinalgCholesky, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgSvd, LinalgSvdvals,                     // linalg
+    LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                //
+    LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                            //
+    FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                            // fft
     Clip, Gelu,                                                  // of several formulas
     Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks
     >;

@@ -15,6 +15,7 @@ KernelTable make_table() {
   fill_reduce(table.reduce);
   fill_matmul(table.matmul);
   fill_softmax(table.softmax);
+  fill_fft(table.fft);
   return table;
 }
 

@@ -20,17 +20,18 @@ from typing import TYPE_CHECKING, Any
 
 from . import _C, _tensor, autograd, config, cuda, memory, random
 from ._C import *  # noqa: F403 (the types, dtypes and operators of the compiled part)
+from ._products import einsum, tensordot  # type: ignore[assignment]
 from .config import show_config
 
 if TYPE_CHECKING:
-    from . import compat, io, nn, optim, progress
+    from . import compat, fft, io, linalg, nn, optim, progress
 
 __version__: str = _C.__version__
 
 _tensor.install()
 
 # Imported when they are first asked for: `import lamella` stays quick.
-_LAZY = frozenset(["compat", "io", "nn", "optim", "progress"])
+_LAZY = frozenset(["compat", "fft", "io", "linalg", "nn", "optim", "progress"])
 
 _OWN = frozenset(["autograd", "config", "cuda", "memory", "random", "show_config"])
 # What has a module of its own to be found in.
@@ -56,7 +57,10 @@ for _name in _ELSEWHERE:
     del globals()[_name]
 del _name
 
-__all__ = sorted(({name for name in dir(_C) if not name.startswith("_")} - _ELSEWHERE) | _OWN | _LAZY)
+# What lamella.linalg and lamella.fft have under shorter names.
+_PARTS = ("_", "linalg_", "fft_")
+
+__all__ = sorted(({name for name in dir(_C) if not name.startswith(_PARTS)} - _ELSEWHERE) | _OWN | _LAZY)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,8 @@ import numpy as np
 
 import lamella as lm
 
+from .linalg_calls import LINALG_CALLS, LINALG_WITHOUT_GRADIENT
+
 
 def leaf(*shape: int, low: float = -2.0, high: float = 2.0) -> lm.Tensor:
     """A leaf of distinct values, in an order that no formula follows."""
@@ -107,11 +109,13 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     ],
     "dropout": [(seeded_dropout, [leaf(3, 4)])],
 }
+CALLS |= LINALG_CALLS
 
 WITHOUT_GRADIENT = {
     *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "arange", "linspace"),
     *("eye", "rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli", "nonzero", "argmax", "argmin"),
     *("any", "all", "one_hot"),
+    *LINALG_WITHOUT_GRADIENT,
 }
 
 KEYS = [0, (slice(None), 1), (..., slice(None, None, -1)), (None, slice(1, None)), [1, 0, 1], ([1, 0], slice(1, 3))]

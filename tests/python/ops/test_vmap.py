@@ -12,6 +12,7 @@ import pytest
 
 import lamella as lm
 
+from .linalg_calls import LINALG_EXAMPLES
 from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id
 
 EXAMPLES = 3
@@ -226,6 +227,7 @@ CASES: dict[str, list[Case]] = {
     "one_hot": [Case(lambda x: lm.one_hot(x, 3), (INTEGERS,))],
     "dropout": [Case(lambda x: lm.dropout(x, 0.5, training=False), ((2,),)), Case(lambda x: lm.dropout(x, 1), ((2,),))],
 }
+CASES |= {name: [Case(*example) for example in examples] for name, examples in LINALG_EXAMPLES.items()}
 INDEXING: dict[str, list[Case]] = {
     "basic": [
         Case(lambda x: x[1], ((2, 3),)),
