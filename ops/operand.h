@@ -25,7 +25,8 @@ class Operand {
   Scalar number_ = 0;
 };
 
-/// A 0-d tensor on the CPU that holds `value` rounded to `dtype`.
+/// A 0-d tensor on the CPU that holds `value` converted to `dtype`. Integers wrap; ValueError for one beyond int64
+/// where `dtype` is another integer one than uint64, TypeError for a complex number where it is not complex.
 Tensor number_tensor(Scalar value, DType dtype);
 
 }  // namespace lamella

@@ -2,6 +2,7 @@
 
 #include "ops/creation/creation.h"
 #include "ops/elementwise/clip.h"
+#include "ops/elementwise/composed.h"
 #include "ops/elementwise/gelu.h"
 #include "ops/fft/fft.h"
 #include "ops/index/index.h"
@@ -16,10 +17,13 @@
 #include "ops/linalg/solve.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
+#include "ops/nn/conv.h"
 #include "ops/nn/dropout.h"
 #include "ops/nn/linear.h"
 #include "ops/nn/loss.h"
+#include "ops/nn/norm.h"
 #include "ops/nn/one_hot.h"
+#include "ops/nn/pool.h"
 #include "ops/nn/softmax.h"
 #include "ops/random/random.h"
 #include "ops/reduce/extremum.h"
@@ -48,7 +52,14 @@ using OtherOps = OpList<                                                        
     LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                //
     LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                            //
     FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                            // fft
-    Clip, Gelu,                                                  // of several formulas
+    Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, AddCMul, AddCDiv, IsClose, AllClose, NanToNum,        // composed
+    Clip, Gelu,                                                                       // of several formulas
+    Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,  // convolution
+    MaxPool<1>, MaxPool<2>, MaxPool<3>, AvgPool<1>, AvgPool<2>, AvgPool<3>, LpPool<1>, LpPool<2>, LpPool<3>,
+    MaxPoolWithIndices<1>, MaxPoolWithIndices<2>, MaxPoolWithIndices<3>, AdaptiveAvgPool<1>, AdaptiveAvgPool<2>,
+    AdaptiveAvgPool<3>, AdaptiveMaxPool<1>, AdaptiveMaxPool<2>, AdaptiveMaxPool<3>, AdaptiveMaxPoolWithIndices<1>,
+    AdaptiveMaxPoolWithIndices<2>, AdaptiveMaxPoolWithIndices<3>, LayerNorm, RmsNorm, GroupNorm, InstanceNorm,
+    BatchNorm, LocalResponseNorm, Clip, Gelu,                    // of several formulas
     Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks
     >;
 

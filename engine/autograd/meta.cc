@@ -185,21 +185,20 @@ AutogradMeta& make_meta(const Tensor& x) {
 Edge gradient_edge(const Tensor& x) {
   AutogradMeta* meta = get_meta(x);
   if (meta && meta->grad_fn) return {meta->grad_fn, meta->output_nr};
-  if (!meta || only_traced(*meta)) {
+  if (!meta || (!meta->requires_grad && only_traced(*meta))) {
     const Node* const layer = modes().recorded_backward;
     if (!layer || (x->flags & TensorImpl::kDerived) == 0) return {};
     return {Ref<Node>::adopt(new DetachedIntermediate(*layer)), 0};
   }
   if (meta->kept_output) return {meta->weak_node.lock(), meta->output_nr};
   if (!meta->requires_grad) return {};
-  {
-    const std::lock_guard lock(meta->lock);
-    if (auto node = meta->weak_node.lock()) return {std::move(node), 0};
-  }
+  Ref<AccumulateGrad> fresh;
   // Not under the lock: under trace() a new node asks for the host's stack, which may run the host's code.
-  auto fresh = Ref<AccumulateGrad>::adopt(new AccumulateGrad(x));
+  if (is_tracing()) [[unlikely]]
+    fresh = Ref<AccumulateGrad>::adopt(new AccumulateGrad(x));
   const std::lock_guard lock(meta->lock);
-  if (auto node = meta->weak_node.lock()) return {std::move(node), 0};  // another thread's
+  if (auto node = meta->weak_node.lock()) return {std::move(node), 0};
+  if (!fresh) fresh = Ref<AccumulateGrad>::adopt(new AccumulateGrad(x));
   fresh->look_for_hooks();
   meta->weak_node = WeakNode(fresh.get());
   return {std::move(fresh), 0};

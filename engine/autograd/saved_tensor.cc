@@ -59,7 +59,7 @@ std::string describe_last_write(const Tensor& x) {
 void SavedTensor::become_output(std::uint32_t output_nr) {
   tensor_ = make_alias(tensor_);
   tensor_->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
-  output_nr_ = output_nr;
+  output_nr_ = output_nr & 0x3fffffffu;
   kind_ = Kind::Output;
 }
 

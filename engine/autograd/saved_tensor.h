@@ -45,7 +45,7 @@ class SavedTensor {
   Tensor unpack(Node& owner, std::size_t position, SourceLine saved_at) const;
 
  private:
-  enum class Kind : std::uint8_t { Input, Output, Intermediate };
+  enum class Kind : std::uint32_t { Input, Output, Intermediate };
 
   Tensor unpack_packed(Node& owner, std::size_t position, SourceLine saved_at) const;
   [[noreturn]] void fail_overwritten(const Tensor& x, std::uint32_t version, const Node& owner, std::size_t position,
@@ -53,8 +53,9 @@ class SavedTensor {
 
   Tensor tensor_;
   std::uint32_t version_ = 0;
-  std::uint32_t output_nr_ = 0;
-  Kind kind_ = Kind::Input;
+  // Three words in all: nodes hold these inline.
+  std::uint32_t output_nr_ : 30 = 0;
+  Kind kind_ : 2 = Kind::Input;
   Ref<Packed> packed_;
 };
 

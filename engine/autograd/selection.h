@@ -45,7 +45,7 @@ struct KeptCalls {
     std::string op;
     bool kept = false;
     std::vector<Result> results;
-    /// How the results make up what the host language's caller gets.
+    /// The form of what the caller gets, without the tensors: a Result, or what the host language puts there.
     std::any form;
     std::vector<Save> saves;
     /// Where random numbers stood after the call, where it drew some.

@@ -8,14 +8,14 @@ namespace lamella::autograd {
 class SpinLock {
  public:
   void lock() noexcept {
-    while (flag_.test_and_set(std::memory_order_acquire)) flag_.wait(true, std::memory_order_relaxed);
+    while (flag_.test_and_set(std::memory_order_acquire)) wait();
   }
-  void unlock() noexcept {
-    flag_.clear(std::memory_order_release);
-    flag_.notify_one();
-  }
+  // Not notify_one(): looking for a thread that waits would cost every holder more than the lock itself.
+  void unlock() noexcept { flag_.clear(std::memory_order_release); }
 
  private:
+  void wait() const noexcept;
+
   std::atomic_flag flag_;
 };
 

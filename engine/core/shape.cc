@@ -33,14 +33,19 @@ std::int64_t count_elements(DimsView shape) {
 }
 
 Dims contiguous_strides(DimsView shape) {
-  Dims strides(shape.size());
+  Dims strides;
+  set_contiguous_strides(shape, strides);
+  return strides;
+}
+
+void set_contiguous_strides(DimsView shape, Dims& strides) {
+  strides.assign(shape.begin(), shape.end());
   std::int64_t stride = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {
     strides[i] = stride;
     // Only beside a size of 0, where strides do not matter, can this overflow.
     if (shape[i] > 0 && __builtin_mul_overflow(stride, shape[i], &stride)) stride = 1;
   }
-  return strides;
 }
 
 bool is_contiguous(DimsView shape, DimsView strides) {

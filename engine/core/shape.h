@@ -21,6 +21,8 @@ std::string to_string(DimsView dims);
 std::int64_t count_elements(DimsView shape);
 /// Row-major strides, in elements.
 Dims contiguous_strides(DimsView shape);
+/// The same, written to `strides`.
+void set_contiguous_strides(DimsView shape, Dims& strides);
 /// Whether the strides are row-major; axes of size 1 do not count, and an empty tensor is contiguous.
 bool is_contiguous(DimsView shape, DimsView strides);
 

@@ -83,8 +83,8 @@ Tensor empty(DimsView shape, DType dtype, Device device) {
   storage->device = device;
   storage->bytes = bytes;
   impl->flags = flags_of_new();
-  impl->shape = Dims(shape);
-  impl->strides = contiguous_strides(shape);
+  impl->shape.assign(shape.begin(), shape.end());
+  set_contiguous_strides(shape, impl->strides);
   if (embedded) {
     storage->embedded = true;
     storage->data = reinterpret_cast<char*>(impl) + kDataOffset;
@@ -107,8 +107,8 @@ Tensor from_memory(void* data, DimsView shape, DimsView strides, DType dtype, De
   impl->dtype = dtype;
   impl->device = device;
   impl->flags = flags_of_new();
-  impl->shape = Dims(shape);
-  impl->strides = Dims(strides);
+  impl->shape.assign(shape.begin(), shape.end());
+  impl->strides.assign(strides.begin(), strides.end());
   impl->contiguous = is_contiguous(shape, strides);
   impl->data = static_cast<char*>(data);
   storage->device = device;
@@ -129,8 +129,8 @@ Tensor make_view(const Tensor& x, DimsView shape, DimsView strides, std::int64_t
   impl->device = x.device();
   impl->flags =
       static_cast<std::uint8_t>(TensorImpl::kView | (x->flags & (TensorImpl::kDerived | TensorImpl::kInference)));
-  impl->shape = Dims(shape);
-  impl->strides = Dims(strides);
+  impl->shape.assign(shape.begin(), shape.end());
+  impl->strides.assign(strides.begin(), strides.end());
   impl->contiguous = is_contiguous(shape, strides);
   if (x->hidden) {
     impl->hidden = std::make_unique<HiddenAxes>(*x->hidden);

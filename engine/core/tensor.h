@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <complex>
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
@@ -22,10 +23,10 @@ namespace autograd {
 struct AutogradMeta;
 }
 
-/// A scalar argument of an operator: what a Python bool, int or float is in C++.
+/// A scalar argument of an operator: what a Python bool, int, float or complex is in C++.
 class Scalar {
  public:
-  enum class Kind : std::uint8_t { Bool, Int, Float };
+  enum class Kind : std::uint8_t { Bool, Int, Float, Complex };
 
   template <class T>
     requires std::is_arithmetic_v<T>
@@ -35,15 +36,24 @@ class Scalar {
                                       : Kind::Float) {
     if constexpr (std::is_integral_v<T>) {
       integer_ = static_cast<std::int64_t>(value);
+      if constexpr (std::is_same_v<T, std::uint64_t>) beyond_int64_ = integer_ < 0;
     } else {
       floating_ = static_cast<double>(value);
     }
   }
+  constexpr Scalar(std::complex<double> value)
+      : floating_(value.real()), imaginary_(value.imag()), kind_(Kind::Complex) {}
+
   constexpr Kind kind() const { return kind_; }
-  /// The value rounded to T.
+  /// Whether this is an integer that a uint64 holds, and an int64 does not.
+  constexpr bool beyond_int64() const { return beyond_int64_; }
+  /// The imaginary part; 0 where this is not complex.
+  constexpr double imaginary() const { return imaginary_; }
+  /// The value, or its real part, rounded to T, a number type.
   template <class T>
   constexpr T to() const {
-    return kind_ == Kind::Float ? static_cast<T>(floating_) : static_cast<T>(integer_);
+    if (kind_ == Kind::Float || kind_ == Kind::Complex) return static_cast<T>(floating_);
+    return beyond_int64_ ? static_cast<T>(static_cast<std::uint64_t>(integer_)) : static_cast<T>(integer_);
   }
 
  private:
@@ -51,7 +61,9 @@ class Scalar {
     std::int64_t integer_;
     double floating_;
   };
+  double imaginary_ = 0;
   Kind kind_;
+  bool beyond_int64_ = false;
 };
 
 /// What a Tensor points to. The engine's own; users hold a Tensor.

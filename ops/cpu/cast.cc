@@ -1,10 +1,13 @@
 #include <cstring>
 #include <utility>
 
+#include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/movement_table.h"
+#include "ops/cpu/rows.h"
 #include "ops/movement/convert.h"
 
-// Conversions between the dtypes with kernels are loops of their own. All others go, a block at a time, through one of
+// Conversions between the dtypes with kernels are loops of their own, and so are those of a narrow dtype and the one it
+// is computed in. All others go, a block at a time, through one of
 // four types that hold every value of their kind, so that 15 readers and 60 writers do for 225 pairs.
 
 namespace lamella::cpu {
@@ -15,9 +18,7 @@ template <class To, class From>
 [[gnu::noinline]] void convert_row(char* to, std::int64_t to_step, const char* from, std::int64_t from_step,
                                    std::int64_t n) {
   if (to_step == sizeof(To) && from_step == sizeof(From)) {
-    To* out = reinterpret_cast<To*>(to);
-    const From* in = reinterpret_cast<const From*>(from);
-    for (std::int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
+    convert_dense(reinterpret_cast<To*>(to), reinterpret_cast<const From*>(from), n);
     return;
   }
   for (std::int64_t i = 0; i < n; ++i) {
@@ -53,8 +54,10 @@ void cast_in_two_steps(const Copy2d& c) {
 
 template <std::size_t kTo, std::size_t kFrom>
 void fill_cast(MovementKernels& kernels) {
-  constexpr bool kDirect =
-      KernelDTypes.contains(static_cast<DType>(kTo)) && KernelDTypes.contains(static_cast<DType>(kFrom));
+  constexpr DType kToDType = static_cast<DType>(kTo);
+  constexpr DType kFromDType = static_cast<DType>(kFrom);
+  constexpr bool kDirect = (KernelDTypes.contains(kToDType) && KernelDTypes.contains(kFromDType)) ||
+                           (computing_dtype(kToDType) == kFromDType || computing_dtype(kFromDType) == kToDType);
   if constexpr (kDirect) {
     kernels.cast[kTo][kFrom] = cast<cpp_type<static_cast<DType>(kTo)>, cpp_type<static_cast<DType>(kFrom)>>;
   } else {

@@ -3,6 +3,7 @@
 #include "ops/cpu/elementwise_table.h"
 #include "ops/elementwise/formula.h"
 #include "ops/elementwise/list.h"
+#include "ops/movement/convert.h"
 #include "ops/simd/vec.h"
 
 // The loops around the formulas. Included by one source file per dtype.
@@ -10,28 +11,31 @@
 namespace lamella::cpu {
 
 /// An operand of the loop: what it is loaded as, and its element type in memory.
-template <class T, bool kMask>
+template <class T, class V>
 struct Memory {
   using element = T;
-  using vector = simd::Vec<T>;
+  using vector = V;
   static vector splat(T value) { return vector(value); }
 };
+
+/// Dtypes that are seldom computed with have one copy of each formula in place of three, for dense and strided operands
+/// and for the tail: the compiler takes a third of the time.
 template <class T>
-struct Memory<T, true> {
-  using element = bool;
-  using vector = simd::Mask<T>;
-  static vector splat(bool value) { return vector(value); }
-};
+inline constexpr bool kCompact = kIsComplex<T> || std::is_same_v<T, std::uint64_t>;
 
 /// Kernel W of Op on elements T: forward (-1), or the gradient of input W.
 template <class Op, class T, int W>
 struct ElementwiseKernel {
   static constexpr unsigned kOperands = kKernelOperands<Op, W>;
   static constexpr int kCount = std::popcount(kOperands);
-  static constexpr int kLanes = simd::Vec<T>::size;
+  using X = typename simd::OperandOf<simd::Vec, T>::type;
+  using Y = ForwardResult<Op, X>;
+  static constexpr int kLanes = X::size;
 
   template <int I>
-  using MemoryOf = Memory<T, Op::kMaskInput && I == 0>;
+  using MemoryOf =
+      std::conditional_t<Op::kMaskInput && I == 0, Memory<bool, typename X::mask_type>,
+                         std::conditional_t<(I < Op::kInputs), Memory<T, X>, Memory<typename Y::value_type, Y>>>;
 
   /// Hands the formula the operands of one step. Those that it does not read are never loaded.
   struct Contiguous {
@@ -89,28 +93,48 @@ struct ElementwiseKernel {
     for (std::int64_t j = 0; j < loop.outer; ++j) {
       auto* out = reinterpret_cast<Out*>(loop.out) + j * loop.out_outer;
       locate<0>(in, loop, j);
-      std::int64_t i = 0;
-      if (contiguous) {
-        for (; i + kLanes <= loop.inner; i += kLanes) compute(Contiguous{in, i}).store(out + i);
+      if constexpr (kCompact<T>) {
+        run_row_compact(loop, in, out);
       } else {
-        for (; i + kLanes <= loop.inner; i += kLanes) {
-          const Result result = compute(Strided{in, loop.in_inner, i, kLanes});
-          if (loop.out_inner == 1) {
-            result.store(out + i);
-          } else {
-            result.store_strided(out + i * loop.out_inner, loop.out_inner);
-          }
-        }
-      }
-      if (i < loop.inner) {
-        const int rest = static_cast<int>(loop.inner - i);
-        const Result result = compute(Strided{in, loop.in_inner, i, rest});
-        result.store_strided_partial(out + i * loop.out_inner, loop.out_inner, rest);
+        run_row(loop, in, out, contiguous);
       }
     }
   }
 
  private:
+  static void run_row(const Loop& loop, const char* const* in, Out* out, bool contiguous) {
+    std::int64_t i = 0;
+    if (contiguous) {
+      for (; i + kLanes <= loop.inner; i += kLanes) compute(Contiguous{in, i}).store(out + i);
+    } else {
+      for (; i + kLanes <= loop.inner; i += kLanes) {
+        const Result result = compute(Strided{in, loop.in_inner, i, kLanes});
+        if (loop.out_inner == 1) {
+          result.store(out + i);
+        } else {
+          result.store_strided(out + i * loop.out_inner, loop.out_inner);
+        }
+      }
+    }
+    if (i < loop.inner) {
+      const int rest = static_cast<int>(loop.inner - i);
+      const Result result = compute(Strided{in, loop.in_inner, i, rest});
+      result.store_strided_partial(out + i * loop.out_inner, loop.out_inner, rest);
+    }
+  }
+
+  static void run_row_compact(const Loop& loop, const char* const* in, Out* out) {
+    for (std::int64_t i = 0; i < loop.inner; i += kLanes) {
+      const int lanes = loop.inner - i < kLanes ? static_cast<int>(loop.inner - i) : kLanes;
+      const Result result = compute(Strided{in, loop.in_inner, i, lanes});
+      if (loop.out_inner == 1 && lanes == kLanes) {
+        result.store(out + i);
+      } else {
+        result.store_strided_partial(out + i * loop.out_inner, loop.out_inner, lanes);
+      }
+    }
+  }
+
   /// The first elements of row j.
   template <int I>
   static void locate(const char** in, const Loop& loop, std::int64_t j) {
@@ -127,8 +151,7 @@ struct ElementwiseKernel {
 
 template <class Op, class T, int W>
 void fill_backward(ElementwiseTable& table, int row) {
-  // A formula that reads the incoming gradient alone is run on tensors: it is one operation, or none.
-  if constexpr (kHasBackward<Op, W> && kReads<Op, W> != (1u << (Op::kInputs + 1))) {
+  if constexpr (kHasBackward<Op, W> && !kReadsGradientAlone<Op, W>) {
     table.backward[row][W][static_cast<int>(dtype_of<T>)] = &ElementwiseKernel<Op, T, W>::run;
   }
 }

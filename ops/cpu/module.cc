@@ -11,11 +11,17 @@ KernelTable make_table() {
   fill_elementwise_int32(table.elementwise);
   fill_elementwise_int64(table.elementwise);
   fill_elementwise_bool(table.elementwise);
+  fill_elementwise_uint64(table.elementwise);
+  fill_elementwise_complex64(table.elementwise);
+  fill_elementwise_complex128(table.elementwise);
+  fill_elementwise_narrow(table.elementwise);
   fill_movement(table.movement);
   fill_reduce(table.reduce);
   fill_matmul(table.matmul);
   fill_softmax(table.softmax);
   fill_fft(table.fft);
+  fill_norm(table.norm);
+  fill_pool(table.pool);
   return table;
 }
 

@@ -5,6 +5,8 @@
 #include "ops/cpu/fft_table.h"
 #include "ops/cpu/matmul_table.h"
 #include "ops/cpu/movement_table.h"
+#include "ops/cpu/norm_table.h"
+#include "ops/cpu/pool_table.h"
 #include "ops/cpu/reduce_table.h"
 #include "ops/cpu/softmax_table.h"
 
@@ -19,6 +21,8 @@ struct KernelTable {
   MatmulKernels matmul;
   SoftmaxTable softmax;
   FftTable fft;
+  NormTable norm;
+  PoolKernels pool;
 };
 
 }  // namespace lamella::cpu

@@ -10,6 +10,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/promotion.h"
 
 namespace lamella {
 namespace {
@@ -31,10 +32,6 @@ Tensor filled_like(const Tensor& x, Scalar value, std::optional<DType> dtype, st
 
 /// Moves values that were computed on the CPU, in `from`'s dtype, to where and what is asked for.
 Tensor delivered(const Tensor& from, DType dtype, Device device) { return to_device(cast(from, dtype), device); }
-
-DType natural_dtype(Scalar::Kind kind) {
-  return kind == Scalar::Kind::Bool ? DType::Bool : kind == Scalar::Kind::Int ? DType::Int64 : kDefaultFloat;
-}
 
 /// The number of steps from start to stop; ValueError where that is no number that fits.
 std::int64_t count_steps(double start, double stop, double step) {
@@ -67,7 +64,7 @@ Tensor Ones::call(const Dims& shape, std::optional<DType> dtype, std::optional<D
   return filled(shape, 1, dtype.value_or(kDefaultFloat), device.value_or(kCPU), info.name);
 }
 Tensor Full::call(const Dims& shape, Scalar fill_value, std::optional<DType> dtype, std::optional<Device> device) {
-  return filled(shape, fill_value, dtype.value_or(natural_dtype(fill_value.kind())), device.value_or(kCPU), info.name);
+  return filled(shape, fill_value, dtype.value_or(default_dtype(fill_value.kind())), device.value_or(kCPU), info.name);
 }
 Tensor Empty::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
   return empty(shape, dtype.value_or(kDefaultFloat), device.value_or(kCPU));

@@ -5,12 +5,13 @@
 namespace lamella {
 
 struct Sign : Unary<Sign> {
-  static constexpr OpInfo info{.name = "sign",
-                               .doc = "-1, 0 or 1; NaN for NaN. Its gradient is 0.",
-                               .example = "sign(full([2], 0.5))",
-                               .reference = "np.sign(x)",
-                               .dtypes = Real,
-                               .kinks = {0.0, __builtin_nan("")}};
+  static constexpr OpInfo info{
+      .name = "sign",
+      .doc = "-1, 0 or 1; NaN for NaN; x / |x| for complex x, and 0 for 0. The gradient of real x is 0.",
+      .example = "sign(full([2], 0.5))",
+      .reference = "np.sign(x)",
+      .dtypes = Real,
+      .kinks = {0.0, __builtin_nan("")}};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return sign(x);
@@ -19,21 +20,24 @@ struct Sign : Unary<Sign> {
   LM_HD static constexpr X backward(const X&, const X&, const X& dy) {
     return 0 * dy;
   }
+  /// Of complex numbers it is composed, for it has another gradient there.
+  static Tensor call(const Tensor& x);
 };
 
 struct Abs : Unary<Abs> {
   static constexpr OpInfo info{.name = "abs",
-                               .doc = "The absolute value. The subgradient at 0 is 0.",
+                               .doc = "The absolute value, a real number. The subgradient at 0 is 0.",
                                .example = "abs(full([2], 0.5))",
                                .reference = "np.abs(x)",
-                               .dtypes = Real,
+                               .dtypes = Numeric,
                                .kinks = {0.0, __builtin_nan("")}};
+  static constexpr bool kHolomorphic = false;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return abs(x);
   }
-  template <class X>
-  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+  template <class X, class Y>
+  LM_HD static constexpr X backward(const X& x, const Y&, const Y& dy) {
     return dy * sign(x);
   }
 };

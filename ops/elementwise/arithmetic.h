@@ -110,13 +110,24 @@ struct FloorDivide : Binary<FloorDivide> {
 
 struct Remainder : Binary<Remainder> {
   static constexpr OpInfo info{.name = "remainder",
-                               .doc = "What floor_divide leaves over, with the sign of the divisor, as Python's a % b.",
+                               .doc =
+                                   "What floor_divide leaves over, with the sign of the divisor, as Python's a % b. "
+                                   "The gradient by b is -floor_divide(a, b).",
                                .example = "remainder(full([2], 7), 2)",
                                .reference = "np.remainder(a, b)",
-                               .dtypes = Real};
+                               .dtypes = Real,
+                               .kinks = {0.0, __builtin_nan("")}};
   template <class X>
   LM_HD static constexpr X forward(const X& a, const X& b) {
     return remainder(a, b);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<0>, const X&, const X&, const X&, const X& dy) {
+    return dy;
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
+    return -dy * floor_divide(a, b);
   }
 };
 

@@ -52,10 +52,38 @@ struct BitwiseNot : Unary<BitwiseNot> {
   }
 };
 
+struct BitwiseLeftShift : Binary<BitwiseLeftShift> {
+  static constexpr OpInfo info{.name = "bitwise_left_shift",
+                               .doc = "a * 2 ** b, wrapping; 0 where b is negative or reaches the width of the dtype.",
+                               .example = "bitwise_left_shift(full([2], 5), full([2], 2))",
+                               .reference = "np.left_shift(a, b)",
+                               .dtypes = Integral};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& a, const X& b) {
+    return a << b;
+  }
+};
+
+struct BitwiseRightShift : Binary<BitwiseRightShift> {
+  static constexpr OpInfo info{.name = "bitwise_right_shift",
+                               .doc =
+                                   "a / 2 ** b rounded down: the sign is kept. 0, or -1 for a negative a, where b is "
+                                   "negative or reaches the width of the dtype.",
+                               .example = "bitwise_right_shift(full([2], 5), full([2], 2))",
+                               .reference = "np.right_shift(a, b)",
+                               .dtypes = Integral};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& a, const X& b) {
+    return a >> b;
+  }
+};
+
 inline Tensor bitwise_invert(const Tensor& x) { return BitwiseNot::call(x); }
 inline Tensor bitwise_and(const Operand& a, const Operand& b) { return BitwiseAnd::call(a, b); }
 inline Tensor bitwise_or(const Operand& a, const Operand& b) { return BitwiseOr::call(a, b); }
 inline Tensor bitwise_xor(const Operand& a, const Operand& b) { return BitwiseXor::call(a, b); }
+inline Tensor bitwise_left_shift(const Operand& a, const Operand& b) { return BitwiseLeftShift::call(a, b); }
+inline Tensor bitwise_right_shift(const Operand& a, const Operand& b) { return BitwiseRightShift::call(a, b); }
 
 inline Tensor operator&(const Operand& a, const Operand& b) { return bitwise_and(a, b); }
 inline Tensor operator|(const Operand& a, const Operand& b) { return bitwise_or(a, b); }

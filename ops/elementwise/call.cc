@@ -2,43 +2,25 @@
 #include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/primitives.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/complex.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/launch.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
+#include "ops/support/promotion.h"
 
 // From a call with operands to a kernel, and the one layer that records all elementwise operators.
 
 namespace lamella {
 namespace {
 
-/// How a number changes the dtype of the tensors beside it: by its kind only.
-DType with_number(DType dtype, Scalar::Kind kind) {
-  switch (kind) {
-    case Scalar::Kind::Bool:
-      return dtype;
-    case Scalar::Kind::Int:
-      return dtype == DType::Bool ? DType::Int64 : dtype;
-    case Scalar::Kind::Float:
-      return is_differentiable(dtype) ? dtype : kDefaultFloat;
-  }
-  return dtype;
-}
-
 DType compute_dtype(const ElementwiseOp& op, std::span<const Operand* const> operands) {
-  bool any_tensor = false;
-  DType dtype = DType::Bool;
-  for (std::size_t i = op.mask_input ? 1 : 0; i < operands.size(); ++i) {
-    if (operands[i]->is_number()) continue;
-    const DType d = operands[i]->tensor().dtype();
-    dtype = any_tensor ? promote_types(dtype, d) : d;
-    any_tensor = true;
-  }
-  for (std::size_t i = op.mask_input ? 1 : 0; i < operands.size(); ++i) {
-    if (operands[i]->is_number()) dtype = with_number(dtype, operands[i]->number().kind());
-  }
+  const DType dtype = promoted_dtype(operands.subspan(op.mask_input ? 1 : 0));
   if (op.info->dtypes.contains(dtype)) return dtype;
   if (!is_differentiable(dtype) && op.info->dtypes.contains(kDefaultFloat) && (op.info->dtypes & Integral).empty())
     return kDefaultFloat;
@@ -69,7 +51,7 @@ unsigned saved_operands(const ElementwiseOp& op, const Node& node) {
 
 Tensor compute(const ElementwiseOp& op, std::span<const Tensor* const> operands) {
   const Tensor& first = *operands[op.mask_input ? 1 : 0];
-  const DType dtype = op.mask_output ? DType::Bool : first.dtype();
+  const DType dtype = op.mask_output ? DType::Bool : op.real_output ? real_dtype(first.dtype()) : first.dtype();
   bool alike = true;
   bool contiguous = operands[0]->is_contiguous();
   Device device = operands[0]->device();
@@ -155,8 +137,10 @@ struct Elementwise : Function<Elementwise> {
     }
     const Tensor& dy = operands[static_cast<std::size_t>(op.inputs) + 1];
     const std::span operands_read(read.data(), count);
-    Tensor grad = empty_beside(operands_read, dy.shape(), dy.dtype(), dy.device());
-    launch_elementwise(op, static_cast<int>(i), operands_read, grad, dy.dtype());
+    // A kernel of a real result reads its complex input.
+    const DType dtype = op.real_output ? operands[i].dtype() : dy.dtype();
+    Tensor grad = empty_beside(operands_read, dy.shape(), dtype, dy.device());
+    launch_elementwise(op, static_cast<int>(i), operands_read, grad, dtype);
     return grad;
   }
 
@@ -167,13 +151,30 @@ struct Elementwise : Function<Elementwise> {
     Tensor sum;
     for (std::size_t i = 0; i < tangents.size(); ++i) {
       if (!tangents[i].defined() || !op.reads[i]) continue;
-      operands[sizeof...(Inputs) + 1] = broadcast_to(to_device(tangents[i], y.device()), y.shape());
-      const Tensor part = gradient(op, i, operands);
+      const Tensor dx = broadcast_to(to_device(tangents[i], y.device()), y.shape());
+      Tensor& dy = operands[sizeof...(Inputs) + 1];
+      Tensor part;
+      if (!is_complex(dx.dtype())) {
+        dy = dx;
+        part = gradient(op, i, operands);
+      } else if (op.real_output) {
+        dy = full_like(y, 1);
+        part = real(conj(gradient(op, i, operands)) * dx);
+      } else if (op.holomorphic) {
+        dy = conj(dx);
+        part = conj(gradient(op, i, operands));
+      } else {
+        dy = dx;
+        part = gradient(op, i, operands);
+      }
       sum = sum.defined() ? autograd::primitives().add(sum, part) : part;
     }
     return sum;
   }
 };
+
+static_assert(sizeof(autograd::detail::FunctionNode<Elementwise>) + sizeof(autograd::detail::NodeHeader) <= 512,
+              "every recorded call writes and frees what a node holds");
 
 /// An operand in the dtype of the computation; holds the tensor only where it is a new one.
 class Converted {

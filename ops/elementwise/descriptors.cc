@@ -20,16 +20,44 @@ struct TensorSource {
 template <class Op, int I>
 constexpr ElementwiseOp::Formula formula_of() {
   if constexpr (kHasBackward<Op, I>) {
-    return [](const Tensor* operands) -> Tensor { return apply_backward<Op, I>(TensorSource{operands}); };
+    return [](const Tensor* operands) -> Tensor {
+      const TensorSource source{operands};
+      if constexpr (kConjugates<Op, I>) {
+        if (is_complex(operands[Op::kInputs + 1].dtype()))
+          return conj(apply_formula<Op, I>(ConjugatedSource<TensorSource, Op::kInputs + 1>{source}));
+      }
+      return apply_formula<Op, I>(source);
+    };
   } else {
     return nullptr;
   }
 }
 
+/// What Op::forward gives for an operand of the first of these dtypes that it takes.
+template <class Op>
+constexpr auto sample_operand() {
+  if constexpr (Op::info.dtypes.contains(DType::Float32)) {
+    return simd::Lane<float>();
+  } else if constexpr (Op::info.dtypes.contains(DType::Complex64)) {
+    return simd::ComplexOf<simd::Lane<float>>();
+  } else {
+    return simd::Lane<std::int32_t>();
+  }
+}
+
 template <class Op>
 constexpr bool gives_mask() {
-  using X = simd::Lane<std::conditional_t<Op::info.dtypes.contains(DType::Float32), float, std::int32_t>>;
+  using X = decltype(sample_operand<Op>());
   return std::is_same_v<ForwardResult<Op, X>, typename X::mask_type>;
+}
+
+template <class Op>
+constexpr bool gives_real() {
+  if constexpr (Op::info.dtypes.contains(DType::Complex64)) {
+    return std::is_same_v<ForwardResult<Op, simd::ComplexOf<simd::Lane<float>>>, simd::Lane<float>>;
+  } else {
+    return false;
+  }
 }
 
 template <class Op>
@@ -39,6 +67,8 @@ constexpr ElementwiseOp describe_op() {
           .inputs = Op::kInputs,
           .mask_output = gives_mask<Op>(),
           .mask_input = Op::kMaskInput,
+          .real_output = gives_real<Op>(),
+          .holomorphic = Op::kHolomorphic,
           .reads = {kReads<Op, 0>, kReads<Op, 1>, kReads<Op, 2>},
           .formulas = {formula_of<Op, 0>(), formula_of<Op, 1>(), formula_of<Op, 2>()}};
 }

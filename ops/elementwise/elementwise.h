@@ -9,6 +9,15 @@
 
 namespace lamella {
 
+// Note [Complex gradients]
+// The gradient of a complex input is, as in PyTorch, the derivative of the real result with respect to the input's real
+// part plus i times that with respect to its imaginary part. For a holomorphic function that is dy * conj(f'(x)). The
+// formulas say dy * f'(x), which is linear in dy, and what calls them for complex operands conjugates the incoming and
+// the outgoing gradient: conj(conj(dy) * f'(x)). Formulas that read dy alone have real coefficients, and need none of
+// it. An operator with complex operands that is not holomorphic says so (kHolomorphic), and its formula is the gradient
+// itself. In forward mode the tangent is f'(x) * dx, so the conjugations are undone; for a real result it is the real
+// part of conj(gradient of 1) * dx.
+
 /// Tells a gradient formula which operand it is for.
 template <int I>
 struct Wrt {};
@@ -25,6 +34,10 @@ struct ElementwiseOp {
   int inputs;  ///< 1 to 3
   bool mask_output;
   bool mask_input;
+  /// Complex inputs give a real output.
+  bool real_output;
+  /// See Note [Complex gradients].
+  bool holomorphic;
   /// For each input, which operands its gradient formula reads, as bits; 0 where there is no gradient.
   std::array<unsigned, kMaxInputs> reads;
   /// For each input, its gradient formula on tensors; null where there is none.
@@ -42,32 +55,37 @@ Tensor call_elementwise(const ElementwiseOp& op, const Operand& a);
 Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b);
 Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b, const Operand& c);
 
+/// What an operator's struct may say otherwise.
+struct ElementwiseDefaults {
+  /// Operand 0 is bool, and chooses.
+  static constexpr bool kMaskInput = false;
+  /// See Note [Complex gradients].
+  static constexpr bool kHolomorphic = true;
+};
+
 /// An elementwise operator of one tensor: `forward(x)` and, where it is differentiable, `backward(x, y, dy)`.
 ///
 /// Formulas are templates over the operand type: a vector register in a CPU loop, a lane of a CUDA thread, a Tensor in
 /// a second derivative. What backward does not name is not saved.
 template <class Op>
-struct Unary {
+struct Unary : ElementwiseDefaults {
   static constexpr int kInputs = 1;
-  static constexpr bool kMaskInput = false;
   static constexpr const char* kParameters = "x, /";
   static Tensor call(const Tensor& x) { return call_elementwise(elementwise_op<Op>(), x); }
 };
 
 /// Of two tensors or numbers: `forward(a, b)`, `backward(Wrt<0>, a, b, y, dy)` and `backward(Wrt<1>, ...)`.
 template <class Op>
-struct Binary {
+struct Binary : ElementwiseDefaults {
   static constexpr int kInputs = 2;
-  static constexpr bool kMaskInput = false;
   static constexpr const char* kParameters = "a, b, /";
   static Tensor call(const Operand& a, const Operand& b) { return call_elementwise(elementwise_op<Op>(), a, b); }
 };
 
 /// Of three tensors or numbers.
 template <class Op>
-struct Ternary {
+struct Ternary : ElementwiseDefaults {
   static constexpr int kInputs = 3;
-  static constexpr bool kMaskInput = false;
   static constexpr const char* kParameters = "a, b, c, /";
   static Tensor call(const Operand& a, const Operand& b, const Operand& c) {
     return call_elementwise(elementwise_op<Op>(), a, b, c);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ops/elementwise/elementwise.h"
+#include "ops/simd/complex.h"
 #include "ops/simd/probe.h"
 
 // How a kernel and the description of an operator look at its formulas.
@@ -25,7 +26,7 @@ LM_HD constexpr auto apply_forward(const Source& operand) {
 
 /// Calls the gradient formula of input I with the inputs, the output and its gradient.
 template <class Op, int I, class Source>
-LM_HD constexpr auto apply_backward(const Source& operand) {
+LM_HD constexpr auto apply_formula(const Source& operand) {
   if constexpr (Op::kInputs == 1) {
     return Op::backward(operand.template at<0>(), operand.template at<1>(), operand.template at<2>());
   } else if constexpr (Op::kInputs == 2) {
@@ -66,11 +67,46 @@ inline constexpr bool kHasBackward = [] {
 template <class Op, int I>
 inline constexpr unsigned kReads = [] {
   if constexpr (kHasBackward<Op, I>) {
-    return apply_backward<Op, I>(detail::ProbeSource{}).bits;
+    return apply_formula<Op, I>(detail::ProbeSource{}).bits;
   } else {
     return 0u;
   }
 }();
+
+/// Whether the gradient formula of input I reads the incoming gradient alone. It is then run on tensors: it is one
+/// operation, or none.
+template <class Op, int I>
+inline constexpr bool kReadsGradientAlone = kReads<Op, I> == 1u << (Op::kInputs + 1);
+
+/// Whether the gradient formula of input I, on complex operands, is to be conjugated; see Note [Complex gradients].
+template <class Op, int I>
+inline constexpr bool kConjugates =
+    Op::kHolomorphic && !kReadsGradientAlone<Op, I> && !(Op::info.dtypes & Complex).empty();
+
+/// The operands with the incoming gradient, operand kLast, conjugated.
+template <class Source, int kLast>
+struct ConjugatedSource {
+  const Source& source;
+  template <int I>
+  LM_HD constexpr decltype(auto) at() const {
+    if constexpr (I == kLast) {
+      return conj(source.template at<I>());
+    } else {
+      return source.template at<I>();
+    }
+  }
+};
+
+/// The gradient of input I from operands of a kernel.
+template <class Op, int I, class Source>
+LM_HD constexpr auto apply_backward(const Source& operand) {
+  using X = std::remove_cvref_t<decltype(operand.template at<I>())>;
+  if constexpr (simd::kIsComplexOperand<X> && kConjugates<Op, I>) {
+    return conj(apply_formula<Op, I>(ConjugatedSource<Source, Op::kInputs + 1>{operand}));
+  } else {
+    return apply_formula<Op, I>(operand);
+  }
+}
 
 namespace detail {
 

@@ -8,6 +8,7 @@
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
 #include "ops/movement/cast.h"
+#include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -93,12 +94,19 @@ Loop flat_loop(std::span<const Tensor* const> operands, const Tensor& out) {
   return loop;
 }
 
-LoopKernel cpu_kernel(const ElementwiseOp& op, int wrt, DType dtype) {
+/// Kernel `wrt` of an operator for a dtype. Where the elements are of a narrow dtype, `loop` gets what that takes.
+LoopKernel cpu_kernel(const ElementwiseOp& op, int wrt, DType dtype, int operands, Loop& loop) {
   const cpu::ElementwiseTable& table = cpu_kernels().elementwise;
-  const auto column = static_cast<std::size_t>(dtype);
+  const DType computing = cpu::computing_dtype(dtype);
+  const auto column = static_cast<std::size_t>(computing);
   const LoopKernel kernel = wrt < 0 ? table.forward[op.index][column] : table.backward[op.index][wrt][column];
-  if (!kernel) fail<NotImplementedError>("[", op.info->name, "] has no kernel for dtype ", dtype, " on the CPU");
-  return kernel;
+  if (!kernel || !op.info->dtypes.contains(dtype)) no_kernel(op.info->name, dtype, kCPU);
+  if (computing == dtype) return kernel;
+  loop.wide = kernel;
+  loop.operands = operands;
+  loop.mask_first = op.mask_input && (wrt < 0 || (op.reads[static_cast<std::size_t>(wrt)] & 1u));
+  loop.mask_out = wrt < 0 && op.mask_output;
+  return table.narrow[static_cast<std::size_t>(dtype)];
 }
 
 }  // namespace
@@ -188,7 +196,10 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   bool flat = out.is_contiguous();
   for (const Tensor* x : operands) flat &= x->is_contiguous() && x->numel() == out.numel();
   if (flat && out.device().is_cpu() && out.numel() < kGrain) {
-    if (out.numel() > 0) cpu_kernel(op, wrt, dtype)(flat_loop(operands, out));
+    if (out.numel() == 0) return;
+    Loop loop = flat_loop(operands, out);
+    const LoopKernel kernel = cpu_kernel(op, wrt, dtype, static_cast<int>(operands.size()), loop);
+    kernel(loop);
     return;
   }
   if (is_batched(out) || is_batched(operands)) [[unlikely]]
@@ -201,8 +212,8 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
     launcher(op, wrt, dtype, loop, out.device());
     return;
   }
-  const LoopKernel kernel = cpu_kernel(op, wrt, dtype);
-  const Loop inner = inner_loop(loop);
+  Loop inner = inner_loop(loop);
+  const LoopKernel kernel = cpu_kernel(op, wrt, dtype, loop.operands, inner);
   const HostRelease release(loop.elements);
   if (loop.axes <= 2 && loop.elements <= kGrain) {
     kernel(inner);

@@ -9,7 +9,7 @@ struct LogicalAnd : Binary<LogicalAnd> {
                                .doc = "Whether both are nonzero.",
                                .example = "logical_and(full([2], 1), full([2], 2))",
                                .reference = "np.logical_and(a, b)",
-                               .dtypes = Real | Boolean};
+                               .dtypes = AnyDType};
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return (a != 0) & (b != 0);
@@ -21,7 +21,7 @@ struct LogicalOr : Binary<LogicalOr> {
                                .doc = "Whether one is nonzero.",
                                .example = "logical_or(full([2], 1), full([2], 2))",
                                .reference = "np.logical_or(a, b)",
-                               .dtypes = Real | Boolean};
+                               .dtypes = AnyDType};
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return (a != 0) | (b != 0);
@@ -33,7 +33,7 @@ struct LogicalXor : Binary<LogicalXor> {
                                .doc = "Whether exactly one is nonzero.",
                                .example = "logical_xor(full([2], 1), full([2], 2))",
                                .reference = "np.logical_xor(a, b)",
-                               .dtypes = Real | Boolean};
+                               .dtypes = AnyDType};
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return (a != 0) ^ (b != 0);
@@ -45,7 +45,7 @@ struct LogicalNot : Unary<LogicalNot> {
                                .doc = "Whether x is zero.",
                                .example = "logical_not(zeros([2]))",
                                .reference = "np.logical_not(x)",
-                               .dtypes = Real | Boolean};
+                               .dtypes = AnyDType};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return x == 0;

@@ -4,6 +4,9 @@
 
 namespace lamella {
 
+struct Loop;
+using LoopKernel = void (*)(const Loop& loop);
+
 /// Two nested loops over an output and up to five operands. Strides in elements of each operand's own type.
 struct Loop {
   static constexpr int kMaxOperands = 5;
@@ -16,8 +19,12 @@ struct Loop {
   const char* in[kMaxOperands] = {};
   std::int64_t in_inner[kMaxOperands] = {};
   std::int64_t in_outer[kMaxOperands] = {};
-};
 
-using LoopKernel = void (*)(const Loop& loop);
+  // For a kernel that computes in a wider dtype than that of the elements; see Note [Narrow dtypes].
+  LoopKernel wide = nullptr;
+  int operands = 0;
+  bool mask_first = false;
+  bool mask_out = false;
+};
 
 }  // namespace lamella

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ops/elementwise/complex.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace lamella {
@@ -24,7 +25,7 @@ struct Pow : Binary<Pow> {
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X& y, const X& dy) {
-    return dy * where((a == 0) & (b >= 0), 0, y * log(a));
+    return dy * where((a == 0) & (real(b) >= 0), 0, y * log(a));
   }
 };
 

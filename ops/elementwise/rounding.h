@@ -53,11 +53,12 @@ struct Trunc : Unary<Trunc> {
 };
 
 struct Round : Unary<Round> {
-  static constexpr OpInfo info{.name = "round",
-                               .doc = "The nearest integer, halves to the even one. Its gradient is 0.",
-                               .example = "round(full([2], 1.5))",
-                               .reference = "np.round(x)",
-                               .dtypes = Real};
+  static constexpr OpInfo info{
+      .name = "round",
+      .doc = "The nearest integer, halves to the even one; of both parts of a complex number. Its gradient is 0.",
+      .example = "round(full([2], 1.5))",
+      .reference = "np.round(x)",
+      .dtypes = Numeric};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return round(x);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/sqrt.h"
+#include "ops/elementwise/square.h"
 
 namespace lamella {
 
@@ -36,7 +38,105 @@ struct Cos : Unary<Cos> {
   }
 };
 
+struct Tan : Unary<Tan> {
+  static constexpr OpInfo info{.name = "tan",
+                               .doc = "The tangent of x in radians.",
+                               .example = "tan(full([2], 0.5))",
+                               .reference = "np.tan(x)",
+                               .dtypes = Floating | Complex,
+                               .sample_low = -1.2,
+                               .sample_high = 1.2};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return tan(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X&, const X& y, const X& dy) {
+    return dy * (1 + y * y);
+  }
+};
+
+struct Asin : Unary<Asin> {
+  static constexpr OpInfo info{.name = "asin",
+                               .doc = "The inverse of sin, from -pi/2 to pi/2; NaN for real x beyond [-1, 1].",
+                               .example = "asin(full([2], 0.5))",
+                               .reference = "np.arcsin(x)",
+                               .dtypes = Floating | Complex,
+                               .sample_low = -0.9,
+                               .sample_high = 0.9};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return asin(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    return dy / sqrt(1 - x * x);
+  }
+};
+
+struct Acos : Unary<Acos> {
+  static constexpr OpInfo info{.name = "acos",
+                               .doc = "The inverse of cos, from 0 to pi; NaN for real x beyond [-1, 1].",
+                               .example = "acos(full([2], 0.5))",
+                               .reference = "np.arccos(x)",
+                               .dtypes = Floating | Complex,
+                               .sample_low = -0.9,
+                               .sample_high = 0.9};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return acos(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    return -dy / sqrt(1 - x * x);
+  }
+};
+
+struct Atan : Unary<Atan> {
+  static constexpr OpInfo info{.name = "atan",
+                               .doc = "The inverse of tan, from -pi/2 to pi/2.",
+                               .example = "atan(full([2], 0.5))",
+                               .reference = "np.arctan(x)",
+                               .dtypes = Floating | Complex};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return atan(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    return dy / (1 + x * x);
+  }
+};
+
+struct Atan2 : Binary<Atan2> {
+  static constexpr OpInfo info{
+      .name = "atan2",
+      .doc = "The angle of the point (b, a) in the plane: of a / b, in the quadrant that the signs tell.",
+      .example = "atan2(full([2], 0.5), full([2], 0.25))",
+      .reference = "np.arctan2(a, b)",
+      .dtypes = Floating,
+      .sample_low = 0.2,
+      .sample_high = 3.0};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& a, const X& b) {
+    return atan2(a, b);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<0>, const X& a, const X& b, const X&, const X& dy) {
+    return dy * (b / (a * a + b * b));
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
+    return -dy * (a / (a * a + b * b));
+  }
+};
+
 inline Tensor sin(const Tensor& x) { return Sin::call(x); }
 inline Tensor cos(const Tensor& x) { return Cos::call(x); }
+inline Tensor tan(const Tensor& x) { return Tan::call(x); }
+inline Tensor asin(const Tensor& x) { return Asin::call(x); }
+inline Tensor acos(const Tensor& x) { return Acos::call(x); }
+inline Tensor atan(const Tensor& x) { return Atan::call(x); }
+inline Tensor atan2(const Operand& a, const Operand& b) { return Atan2::call(a, b); }
 
 }  // namespace lamella

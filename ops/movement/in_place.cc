@@ -3,7 +3,6 @@
 #include "engine/autograd/departure.h"
 #include "engine/autograd/recorder.h"
 #include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/formula.h"
 #include "ops/elementwise/launch.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
@@ -11,6 +10,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/promotion.h"
 
 namespace lamella {
 namespace {
@@ -28,58 +28,6 @@ void check_shape(const Tensor& x, DimsView other, const char* op) {
   if (!broadcasts_to(other, x.shape())) {
     fail<ValueError>("[", op, "] shape ", to_string(other), " does not broadcast to the tensor's, ", x.shape());
   }
-}
-
-/// One of add_, sub_, mul_, div_.
-template <class Op>
-Tensor update(const Tensor& x, const Operand& other, const char* op) {
-  check_defined(x, op);
-  check_writable(x, op);
-  const Tensor* tensor = other.is_number() ? nullptr : &other.tensor();
-  if (tensor) {
-    check_defined(*tensor, op);
-    check_shape(x, tensor->shape(), op);
-    check_room(x, *tensor, op);
-  }
-  if (autograd::records_in_place(op, x, tensor ? *tensor : Tensor())) {
-    // What the gradient reads must not be what is overwritten.
-    constexpr bool kReadsOperands = kReads<Op, 0> != kReads<Add, 0>;
-    const Tensor before = kReadsOperands ? clone(x) : x;
-    const Tensor result = tensor && tensor->same(x) ? Op::call(before, before) : Op::call(before, other);
-    check_result(x, result.dtype(), op);
-    const Tensor kept = cast(result, x.dtype());
-    write_values(x, kept, op);
-    mark_written(x, op);
-    autograd::take_place(x, kept);
-    return x;
-  }
-  const autograd::NoGrad no_grad;
-  const bool direct = Op::info.dtypes.contains(x.dtype()) &&
-                      (tensor ? tensor->dtype() == x.dtype() && tensor->device() == x.device()
-                              : other.number().kind() != Scalar::Kind::Float || is_differentiable(x.dtype())) &&
-                      (tensor || x.dtype() != DType::Bool);
-  if (direct) {
-    Tensor y = tensor ? *tensor : number_tensor(other.number(), x.dtype());
-    const auto same_places = [&] {
-      return y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides() && !is_batched(x) &&
-             !is_batched(y);
-    };
-    if (tensor && !same_places() && may_overlap(x, y)) y = clone(y);
-    const Tensor* const operands[] = {&x, &y};
-    launch_elementwise(elementwise_op<Op>(), -1, operands, x, x.dtype());
-  } else {
-    const Tensor result = Op::call(x, other);
-    check_result(x, result.dtype(), op);
-    write_values(x, result, op);
-  }
-  mark_written(x, op);
-  if (tensor) {
-    const Tensor* const inputs[] = {tensor};
-    autograd::note_derived(inputs, x);
-    if (autograd::is_tracing()) [[unlikely]]
-      autograd::note_departure(op, inputs, x);
-  }
-  return x;
 }
 
 Tensor fill(const Tensor& x, Scalar value, const char* op) {
@@ -107,10 +55,70 @@ void check_writable(const Tensor& x, const char* op) {
   }
 }
 
-Tensor AddInPlace::call(const Tensor& x, const Operand& other) { return update<Add>(x, other, "add_"); }
-Tensor SubtractInPlace::call(const Tensor& x, const Operand& other) { return update<Subtract>(x, other, "sub_"); }
-Tensor MultiplyInPlace::call(const Tensor& x, const Operand& other) { return update<Multiply>(x, other, "mul_"); }
-Tensor DivideInPlace::call(const Tensor& x, const Operand& other) { return update<Divide>(x, other, "div_"); }
+Tensor update_in_place(const ElementwiseOp& formula, const Tensor& x, const Operand& other, const char* op) {
+  check_defined(x, op);
+  check_writable(x, op);
+  const Tensor* tensor = other.is_number() ? nullptr : &other.tensor();
+  if (tensor) {
+    check_defined(*tensor, op);
+    check_shape(x, tensor->shape(), op);
+    check_room(x, *tensor, op);
+  }
+  if (autograd::records_in_place(op, x, tensor ? *tensor : Tensor())) {
+    // What the gradient reads must not be what is overwritten.
+    constexpr unsigned kGradientAlone = 1u << 3;
+    const bool reads_operands = ((formula.reads[0] | formula.reads[1]) & ~kGradientAlone) != 0;
+    const Tensor before = reads_operands ? clone(x) : x;
+    const Tensor result = tensor && tensor->same(x) ? call_elementwise(formula, before, before)
+                                                    : call_elementwise(formula, before, other);
+    check_result(x, result.dtype(), op);
+    const Tensor kept = cast(result, x.dtype());
+    write_values(x, kept, op);
+    mark_written(x, op);
+    autograd::take_place(x, kept);
+    return x;
+  }
+  const autograd::NoGrad no_grad;
+  const bool direct = formula.info->dtypes.contains(x.dtype()) &&
+                      (tensor ? tensor->dtype() == x.dtype() && tensor->device() == x.device()
+                              : with_number(x.dtype(), other.number().kind()) == x.dtype()) &&
+                      !formula.mask_output;
+  if (direct) {
+    Tensor y = tensor ? *tensor : number_tensor(other.number(), x.dtype());
+    const auto same_places = [&] {
+      return y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides() && !is_batched(x) &&
+             !is_batched(y);
+    };
+    if (tensor && !same_places() && may_overlap(x, y)) y = clone(y);
+    const Tensor* const operands[] = {&x, &y};
+    launch_elementwise(formula, -1, operands, x, x.dtype());
+  } else {
+    const Tensor result = call_elementwise(formula, x, other);
+    check_result(x, result.dtype(), op);
+    write_values(x, result, op);
+  }
+  mark_written(x, op);
+  if (tensor) {
+    const Tensor* const inputs[] = {tensor};
+    autograd::note_derived(inputs, x);
+    if (autograd::is_tracing()) [[unlikely]]
+      autograd::note_departure(op, inputs, x);
+  }
+  return x;
+}
+
+Tensor AddInPlace::call(const Tensor& x, const Operand& other) {
+  return update_in_place(elementwise_op<Add>(), x, other, "add_");
+}
+Tensor SubtractInPlace::call(const Tensor& x, const Operand& other) {
+  return update_in_place(elementwise_op<Subtract>(), x, other, "sub_");
+}
+Tensor MultiplyInPlace::call(const Tensor& x, const Operand& other) {
+  return update_in_place(elementwise_op<Multiply>(), x, other, "mul_");
+}
+Tensor DivideInPlace::call(const Tensor& x, const Operand& other) {
+  return update_in_place(elementwise_op<Divide>(), x, other, "div_");
+}
 
 Tensor CopyInPlace::call(const Tensor& x, const Operand& source) {
   constexpr const char* kOp = "copy_";

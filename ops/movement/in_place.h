@@ -91,6 +91,12 @@ inline Tensor masked_fill_(const Tensor& x, const Tensor& mask, const Operand& v
 }
 inline Tensor zero_(const Tensor& x) { return ZeroInPlace::call(x); }
 
+struct ElementwiseOp;
+
+/// x = op(x, other) for a binary elementwise operator; the result is cast to x's dtype, TypeError where it is of a
+/// higher kind. `name` is that of the operation in messages.
+Tensor update_in_place(const ElementwiseOp& op, const Tensor& x, const Operand& other, const char* name);
+
 /// RuntimeError where x must not be written to: memory that is read-only, elements that share memory, or a tensor made
 /// in inference mode outside it.
 void check_writable(const Tensor& x, const char* op);

@@ -18,6 +18,9 @@ template <class X>
 struct Formulas {
   friend LM_HD X negative(X a) { return -a; }
   friend LM_HD X square(X a) { return a * a; }
+  // What formulas that complex numbers share call.
+  friend LM_HD X real(X a) { return a; }
+  friend LM_HD X conj(X a) { return a; }
 };
 
 /// Of `float` and `double`; `M` is the mask of `X`.
@@ -31,6 +34,22 @@ struct FloatFormulas : Formulas<X> {
   friend LM_HD M isfinite(X a) { return abs(a) < kInfinity; }
 
   friend LM_HD X reciprocal(X a) { return 1 / a; }
+  friend LM_HD X frac(X a) { return a - trunc(a); }
+  /// The angle of a number on the real axis.
+  friend LM_HD X angle(X a) { return where(a < 0, 3.14159265358979323846, where(isnan(a), a, 0)); }
+
+  friend LM_HD X angle_gradient(X, X dy) { return 0 * dy; }
+
+  /// log(exp(a) + exp(b)); neither exponential overflows.
+  friend LM_HD X logaddexp(X a, X b) {
+    const X larger = maximum(a, b);
+    return where(a == b, a + 0.69314718055994530942, larger + log1p(exp(-abs(a - b))));
+  }
+  /// log2(2**a + 2**b).
+  friend LM_HD X logaddexp2(X a, X b) {
+    const X larger = maximum(a, b);
+    return where(a == b, a + 1, larger + log1p(exp2(-abs(a - b))) * 1.44269504088896340736);
+  }
 
   /// -1, 0 or 1; 0 for -0 and NaN for NaN, as numpy.
   friend LM_HD X sign(X a) { return where(a > 0, 1, where(a < 0, -1, where(a == 0, 0, a))); }

@@ -9,6 +9,7 @@
 #include "ops/simd/hd.h"
 #include "ops/simd/integer.h"
 #include "ops/simd/isa.h"
+#include "ops/simd/special.h"
 
 /// `Lane<T>`: the operand type of a formula in a CUDA thread, and in scalar host code.
 ///
@@ -110,11 +111,13 @@ struct LaneFloatFunctions : FloatFormulas<Lane<T>, LaneMask<T>, T> {
   LM_LANE_UNARY(atanh, atanh)
   LM_LANE_UNARY(erf, erf)
   LM_LANE_UNARY(erfc, erfc)
+  LM_LANE_UNARY(lgamma, lgamma)
   LM_LANE_BINARY(copysign)
   LM_LANE_BINARY(fmod)
   LM_LANE_BINARY(pow)
   LM_LANE_BINARY(atan2)
   LM_LANE_BINARY(hypot)
+  LM_LANE_BINARY(nextafter)
 };
 
 #undef LM_LANE_UNARY

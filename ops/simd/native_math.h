@@ -153,6 +153,8 @@ LM_SIMD_BY_LANE(trunc, trunc)
 LM_SIMD_BY_LANE(round, rint)
 #endif
 LM_SIMD_BY_LANE_2(fmod)
+LM_SIMD_BY_LANE_2(nextafter)
+LM_SIMD_BY_LANE(lgamma, lgamma)
 
 LM_SIMD_UNARY(exp)
 LM_SIMD_UNARY(exp2)

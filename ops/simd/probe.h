@@ -94,6 +94,20 @@ struct Probe {
   LM_HD friend constexpr Probe isinf(Probe a) { return a; }
   LM_HD friend constexpr Probe isfinite(Probe a) { return a; }
 
+  LM_HD friend constexpr Probe real(Probe a) { return a; }
+  LM_HD friend constexpr Probe imag(Probe a) { return a; }
+  LM_HD friend constexpr Probe conj(Probe a) { return a; }
+  LM_HD friend constexpr Probe complex_from(Probe a) { return a; }
+  LM_HD friend constexpr Probe complex_from_imaginary(Probe a) { return a; }
+  LM_HD friend constexpr Probe angle_gradient(Probe a, Probe b) { return both(a, b); }
+  LM_HD friend constexpr Probe angle(Probe a) { return a; }
+  LM_HD friend constexpr Probe frac(Probe a) { return a; }
+  LM_HD friend constexpr Probe lgamma(Probe a) { return a; }
+  LM_HD friend constexpr Probe digamma(Probe a) { return a; }
+  LM_HD friend constexpr Probe erfinv(Probe a) { return a; }
+  LM_HD friend constexpr Probe signbit(Probe a) { return a; }
+  LM_HD friend constexpr Probe sinc(Probe a) { return a; }
+
   LM_HD friend constexpr Probe maximum(Probe a, Probe b) { return both(a, b); }
   LM_HD friend constexpr Probe minimum(Probe a, Probe b) { return both(a, b); }
   LM_HD friend constexpr Probe pow(Probe a, Probe b) { return both(a, b); }
@@ -101,6 +115,10 @@ struct Probe {
   LM_HD friend constexpr Probe hypot(Probe a, Probe b) { return both(a, b); }
   LM_HD friend constexpr Probe copysign(Probe a, Probe b) { return both(a, b); }
   LM_HD friend constexpr Probe fmod(Probe a, Probe b) { return both(a, b); }
+  LM_HD friend constexpr Probe nextafter(Probe a, Probe b) { return both(a, b); }
+  LM_HD friend constexpr Probe logaddexp(Probe a, Probe b) { return both(a, b); }
+  LM_HD friend constexpr Probe logaddexp2(Probe a, Probe b) { return both(a, b); }
+  LM_HD friend constexpr Probe zeta(Probe a, Probe b) { return both(a, b); }
   LM_HD friend constexpr Probe floor_divide(Probe a, Probe b) { return both(a, b); }
   LM_HD friend constexpr Probe remainder(Probe a, Probe b) { return both(a, b); }
 

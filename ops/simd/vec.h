@@ -10,6 +10,7 @@
 #include "ops/simd/integer.h"
 #include "ops/simd/mask.h"
 #include "ops/simd/native.h"
+#include "ops/simd/special.h"
 #include "ops/simd/vec_functions.h"
 
 /// `Vec<T>`: the operand type of a formula in a CPU loop.

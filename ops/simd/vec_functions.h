@@ -46,6 +46,8 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
   friend V atanh(V a) { return V(native_math::atanh(a.native())); }
   friend V erf(V a) { return V(native_math::erf(a.native())); }
   friend V erfc(V a) { return V(native_math::erfc(a.native())); }
+  friend V lgamma(V a) { return V(native_math::lgamma(a.native())); }
+  friend V nextafter(V a, V b) { return V(native_math::nextafter(a.native(), b.native())); }
   friend V pow(V a, V b) { return V(native_math::pow(a.native(), b.native())); }
   friend V atan2(V a, V b) { return V(native_math::atan2(a.native(), b.native())); }
   friend V hypot(V a, V b) { return V(native_math::hypot(a.native(), b.native())); }

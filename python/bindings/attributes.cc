@@ -1,5 +1,6 @@
 // Properties of lm.Tensor.
 
+#include "ops/elementwise/complex.h"
 #include "ops/shape/permute.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
@@ -84,6 +85,9 @@ PyGetSetDef attributes[] = {
      nullptr},
     {"mT", get<[](const Tensor& x) { return wrap(matrix_transpose(x)); }>, nullptr,
      "A view with the last two axes exchanged.", nullptr},
+    {"real", get<[](const Tensor& x) { return wrap(real(x)); }>, nullptr, "The real part, a new tensor; real x itself.",
+     nullptr},
+    {"imag", get<[](const Tensor& x) { return wrap(imag(x)); }>, nullptr, "The imaginary part, a new tensor.", nullptr},
     {"stop_gradient", get<[](const Tensor& x) { return PyBool_FromLong(x.stop_gradient()); }>, set_stop_gradient,
      "Whether the tensor wants no gradient: True for a new tensor, False for a parameter and what is computed from "
      "one.",

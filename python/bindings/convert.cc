@@ -66,6 +66,24 @@ bool read_bool(PyObject* object, const Argument& argument) {
   return checked(PyObject_IsTrue(object)) != 0;
 }
 
+namespace {
+
+/// An object with __index__ as a number: what int64 does not hold, uint64 may.
+Scalar integer_scalar(PyObject* object) {
+  std::int64_t integer = 0;
+  if (index_value(object, integer)) return integer;
+  const PyRef number = PyRef::adopt(checked(PyNumber_Index(object)));
+  const unsigned long long large = PyLong_AsUnsignedLongLong(number.get());
+  if (large == static_cast<unsigned long long>(-1) && PyErr_Occurred()) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw_python_error();
+    PyErr_Clear();
+    fail<ValueError>("[Tensor] an integer operand does not fit into 64 bits");
+  }
+  return static_cast<std::uint64_t>(large);
+}
+
+}  // namespace
+
 bool as_scalar(PyObject* object, Scalar& value) {
   if (PyFloat_Check(object)) {
     value = PyFloat_AS_DOUBLE(object);
@@ -76,21 +94,28 @@ bool as_scalar(PyObject* object, Scalar& value) {
     return true;
   }
   if (PyLong_Check(object)) {
-    std::int64_t integer = 0;
-    if (!index_value(object, integer)) fail<ValueError>("[Tensor] an integer operand does not fit into 64 bits");
-    value = integer;
+    value = integer_scalar(object);
     return true;
   }
-  if (!is_numpy_scalar(object) || PyComplex_Check(object)) return false;
+  if (PyComplex_Check(object)) {
+    const Py_complex z = PyComplex_AsCComplex(object);
+    value = std::complex<double>(z.real, z.imag);
+    return true;
+  }
+  if (!is_numpy_scalar(object)) return false;
   const char* name = type_name(object);
   if (std::string_view(name).find("bool") != std::string_view::npos) {
     value = checked(PyObject_IsTrue(object)) != 0;
     return true;
   }
   if (PyIndex_Check(object)) {
-    std::int64_t integer = 0;
-    if (!index_value(object, integer)) fail<ValueError>("[Tensor] an integer operand does not fit into 64 bits");
-    value = integer;
+    value = integer_scalar(object);
+    return true;
+  }
+  if (std::string_view(name).find("complex") != std::string_view::npos) {
+    const Py_complex z = PyComplex_AsCComplex(object);
+    if (z.real == -1.0 && PyErr_Occurred()) throw_python_error();
+    value = std::complex<double>(z.real, z.imag);
     return true;
   }
   if (std::string_view(name).find("float") == std::string_view::npos) return false;
@@ -146,6 +171,18 @@ std::string_view read_text(PyObject* object, const Argument& argument) {
   Py_ssize_t size = 0;
   const char* text = checked(PyUnicode_AsUTF8AndSize(object, &size));
   return {text, static_cast<std::size_t>(size)};
+}
+
+Padding read_padding(PyObject* object, const Argument& argument) {
+  if (!PyUnicode_Check(object)) return Padding(read_dims(object, argument));
+  const std::string_view name = read_text(object, argument);
+  if (name != "same" && name != "valid") {
+    argument.wrong_value(
+        lamella::str("expected 'same', 'valid', a number or one for each spatial axis, got '", name, "'"));
+  }
+  Padding padding;
+  padding.same = name == "same";
+  return padding;
 }
 
 std::vector<Tensor> read_tensors(PyObject* object, const Argument& argument) {

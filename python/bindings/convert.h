@@ -12,6 +12,7 @@
 #include "engine/core/dtype.h"
 #include "engine/core/shape.h"
 #include "engine/core/tensor.h"
+#include "ops/nn/spatial.h"
 #include "ops/operand.h"
 #include "python/bindings/generator_type.h"
 #include "python/bindings/signature.h"
@@ -30,10 +31,11 @@ Dims read_dims(PyObject* object, const Argument& argument);
 DType read_dtype(PyObject* object, const Argument& argument);
 Device read_device(PyObject* object, const Argument& argument);
 std::string_view read_text(PyObject* object, const Argument& argument);
+Padding read_padding(PyObject* object, const Argument& argument);
 std::vector<Tensor> read_tensors(PyObject* object, const Argument& argument);
 
 /// Whether the object is a number to operators: a Python or numpy scalar. Fills `value` where it is one.
-/// ValueError for an integer that no int64 holds.
+/// ValueError for an integer that neither int64 nor uint64 holds.
 bool as_scalar(PyObject* object, Scalar& value);
 
 /// An int64 from an object with __index__ (bool excluded); nothing where the object has none. ValueError where it does
@@ -81,6 +83,10 @@ inline Scalar read<Scalar>(PyObject* object, const Argument& argument) {
 template <>
 inline Dims read<Dims>(PyObject* object, const Argument& argument) {
   return read_dims(object, argument);
+}
+template <>
+inline Padding read<Padding>(PyObject* object, const Argument& argument) {
+  return read_padding(object, argument);
 }
 template <>
 inline DType read<DType>(PyObject* object, const Argument& argument) {

@@ -103,14 +103,12 @@ struct Layer {
   PyTypeObject* type;
   PyRef forward;
   PyRef setup_context;
-  PyRef vmap;
   const autograd::Dialect& dialect;
 
   Layer(PyTypeObject* type, const LayerInfo& info)
       : type(type),
         forward(PyRef::share(info.forward)),
         setup_context(PyRef::share(info.setup_context)),
-        vmap(PyRef::share(info.vmap)),
         dialect(*info.dialect) {}
 };
 
@@ -199,7 +197,8 @@ PyObject* apply_unrecorded(const Layer& layer, const Call& call, const Inputs& i
 }
 
 /// Under vmap, of a layer with a rule of its own for it.
-PyObject* apply_rule(const Layer& layer, const Call& call, const Inputs& inputs, const autograd::VmapRule& rule) {
+PyObject* apply_rule(const Layer& layer, const PyRef& function, const Call& call, const Inputs& inputs,
+                     const autograd::VmapRule& rule) {
   const PyRef positional = PyRef::adopt(checked(PyTuple_New(call.count)));
   for (Py_ssize_t i = 0; i < call.count; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(call.args[i]));
   const PyRef named = PyRef::adopt(checked(PyDict_New()));
@@ -208,7 +207,7 @@ PyObject* apply_rule(const Layer& layer, const Call& call, const Inputs& inputs,
     checked(PyDict_SetItem(named.get(), PyTuple_GET_ITEM(names.get(), static_cast<Py_ssize_t>(i)),
                            inputs.argument(call, static_cast<std::size_t>(call.count) + i)));
   }
-  return call_vmap_rule(reinterpret_cast<PyObject*>(layer.type), layer.vmap.get(), rule, positional.get(), named.get());
+  return call_vmap_rule(reinterpret_cast<PyObject*>(layer.type), function.get(), rule, positional.get(), named.get());
 }
 
 /// A call that forward mode, a checkpoint or something else looks at.
@@ -231,8 +230,9 @@ PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
     const LayerInfo& info = layer_info(type);
     const Layer layer(type, info);
     Inputs inputs(call, info);
-    if (layer.vmap) [[unlikely]] {
-      if (const auto rule = autograd::VmapRule::of(inputs.tensors)) return apply_rule(layer, call, inputs, *rule);
+    if (info.vmap) [[unlikely]] {
+      if (const auto rule = autograd::VmapRule::of(inputs.tensors))
+        return apply_rule(layer, PyRef::share(info.vmap), call, inputs, *rule);
     }
     if (autograd::modes().interceptors) [[unlikely]]
       return apply_intercepted(layer, call, inputs);

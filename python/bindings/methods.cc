@@ -60,6 +60,13 @@ PyObject* requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_t count
   });
 }
 
+PyObject* as_complex(const Tensor& x) {
+  const PyRef item = PyRef::adopt(tensor_item(x, "complex"));
+  const Py_complex z = PyComplex_AsCComplex(item.get());
+  if (z.real == -1.0 && PyErr_Occurred()) return nullptr;
+  return PyComplex_FromCComplex(z);
+}
+
 PyObject* clear_grad(const Tensor& x) {
   x.set_grad({});
   Py_RETURN_NONE;
@@ -155,6 +162,7 @@ PyMethodDef own_methods[] = {
      "derivatives. `inputs`,\n"
      "a tensor or a list, names the only tensors whose gradients are computed; those that are no leaves get one in "
      "their grad as well."},
+    {"__complex__", plain<as_complex>, METH_NOARGS, "__complex__($self, /)\n--\n\n"},
     {"__array__", as_c_function(tensor_array), METH_FASTCALL | METH_KEYWORDS,
      "__array__($self, dtype=None, copy=None)\n--\n\n"},
     {"__dlpack__", as_c_function(tensor_dlpack), METH_FASTCALL | METH_KEYWORDS,

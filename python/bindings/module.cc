@@ -6,6 +6,7 @@
 #include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/create.h"
+#include "python/bindings/dtype_functions.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/extension_api.h"
@@ -53,6 +54,7 @@ void fill(PyObject* module) {
   operators.push_back({nullptr, nullptr, 0, nullptr});
   checked(PyModule_AddFunctions(module, operators.data()));
   checked(PyModule_AddFunctions(module, creation_functions()));
+  checked(PyModule_AddFunctions(module, dtype_functions()));
   checked(PyModule_AddFunctions(module, autograd_functions()));
   checked(PyModule_AddFunctions(module, transform_functions()));
   checked(PyModule_AddFunctions(module, hook_functions()));

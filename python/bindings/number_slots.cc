@@ -67,6 +67,31 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   return binary<Pow>(a, b);
 }
 
+PyObject* divmod(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    Side left, right;
+    if (!left.read(a) || !right.read(b)) Py_RETURN_NOTIMPLEMENTED;
+    PyRef tuple = PyRef::adopt(checked(PyTuple_New(2)));
+    PyTuple_SET_ITEM(tuple.get(), 0, checked(wrap(FloorDivide::call(left.operand(), right.operand()))));
+    PyTuple_SET_ITEM(tuple.get(), 1, checked(wrap(Remainder::call(left.operand(), right.operand()))));
+    return tuple.release();
+  });
+}
+
+template <class Op>
+PyObject* in_place_of(PyObject* self, PyObject* other) {
+  return guarded([&]() -> PyObject* {
+    Side right;
+    if (!is_tensor(self) || !right.read(other)) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(update_in_place(elementwise_op<Op>(), tensor_of(self), right.operand(), Op::info.name));
+  });
+}
+
+PyObject* power_in_place(PyObject* self, PyObject* other, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return in_place_of<Pow>(self, other);
+}
+
 PyObject* matmul_slot(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     Side left, right;
@@ -170,6 +195,17 @@ void add_number_slots(std::vector<PyType_Slot>& slots) {
                                 slot(Py_nb_inplace_subtract, in_place<SubtractInPlace>),
                                 slot(Py_nb_inplace_multiply, in_place<MultiplyInPlace>),
                                 slot(Py_nb_inplace_true_divide, in_place<DivideInPlace>),
+                                slot(Py_nb_inplace_floor_divide, in_place_of<FloorDivide>),
+                                slot(Py_nb_inplace_remainder, in_place_of<Remainder>),
+                                slot(Py_nb_inplace_power, power_in_place),
+                                slot(Py_nb_inplace_and, in_place_of<BitwiseAnd>),
+                                slot(Py_nb_inplace_or, in_place_of<BitwiseOr>),
+                                slot(Py_nb_inplace_xor, in_place_of<BitwiseXor>),
+                                slot(Py_nb_inplace_lshift, in_place_of<BitwiseLeftShift>),
+                                slot(Py_nb_inplace_rshift, in_place_of<BitwiseRightShift>),
+                                slot(Py_nb_lshift, binary<BitwiseLeftShift>),
+                                slot(Py_nb_rshift, binary<BitwiseRightShift>),
+                                slot(Py_nb_divmod, divmod),
                                 slot(Py_nb_bool, truth),
                                 slot(Py_nb_float, as_float),
                                 slot(Py_nb_int, as_int),

@@ -72,6 +72,8 @@ constexpr const char* annotation() {
     return "Tensor | None";
   } else if constexpr (std::is_same_v<D, Dims>) {
     return "SupportsIndex | Sequence[SupportsIndex]";
+  } else if constexpr (std::is_same_v<D, Padding>) {
+    return "str | SupportsIndex | Sequence[SupportsIndex]";
   } else if constexpr (std::is_same_v<D, std::optional<Dims>>) {
     return "SupportsIndex | Sequence[SupportsIndex] | None";
   } else if constexpr (std::is_same_v<D, std::int64_t>) {
@@ -88,9 +90,13 @@ constexpr const char* annotation() {
     return "Generator | None";
   } else if constexpr (std::is_same_v<D, bool>) {
     return "bool";
-  } else if constexpr (std::is_same_v<D, std::optional<Scalar>> || std::is_same_v<D, std::optional<double>>) {
+  } else if constexpr (std::is_same_v<D, std::optional<Scalar>>) {
+    return "complex | None";
+  } else if constexpr (std::is_same_v<D, Scalar>) {
+    return "complex";
+  } else if constexpr (std::is_same_v<D, std::optional<double>>) {
     return "float | None";
-  } else if constexpr (std::is_same_v<D, Scalar> || std::is_same_v<D, double>) {
+  } else if constexpr (std::is_same_v<D, double>) {
     return "float";
   } else if constexpr (std::is_same_v<D, std::string_view>) {
     return "str";

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _C, _tensor, autograd, config, cuda, memory, random
 from ._C import *  # noqa: F403 (the types, dtypes and operators of the compiled part)
+from ._dtypes import finfo, iinfo
 from ._products import einsum, tensordot  # type: ignore[assignment]
 from .config import show_config
 
@@ -33,7 +34,7 @@ _tensor.install()
 # Imported when they are first asked for: `import lamella` stays quick.
 _LAZY = frozenset(["compat", "fft", "io", "linalg", "nn", "optim", "progress"])
 
-_OWN = frozenset(["autograd", "config", "cuda", "memory", "random", "show_config"])
+_OWN = frozenset(["autograd", "config", "cuda", "finfo", "iinfo", "memory", "random", "show_config"])
 # What has a module of its own to be found in.
 _ELSEWHERE = frozenset(
     [

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"]
+BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
 COMPARISONS = ["lt", "le", "gt", "ge"]
 OTHER = "Tensor | complex | npt.NDArray[Any]"
 
@@ -76,6 +76,9 @@ def number_methods(module: ModuleType) -> str:
             result = "Self" if prefix == "i" else "Tensor"
             rest = ", modulus: None = None" if name == "pow" and prefix != "i" else ""
             lines.append(f"    def {slot}(self, other: {OTHER}{rest}, /) -> {result}: ...")
+    lines += [
+        f"    def __{name}__(self, other: {OTHER}, /) -> tuple[Tensor, Tensor]: ..." for name in ("divmod", "rdivmod")
+    ]
     lines += [f"    def __{name}__(self, other: {OTHER}, /) -> Tensor: ..." for name in COMPARISONS]
     lines += [
         f"    def __{name}__(self, other: object, /) -> Tensor: ...  # type: ignore[override]" for name in ("eq", "ne")

@@ -20,6 +20,7 @@ PAGES = {
     "getting-started.md": 0,
     "custom-layers.md": 1,
     "derivatives.md": 5,
+    "dtypes.md": 6,
     "hooks.md": 6,
     "finding-out.md": 3,
     "vmap.md": 4,

@@ -18,7 +18,7 @@ struct ElementwiseArgs {
   unsigned by_value;
   char* out;
   const char* in[StridedLoop::kMaxOperands];
-  std::uint64_t values[StridedLoop::kMaxOperands];
+  alignas(16) std::uint64_t values[StridedLoop::kMaxOperands][2];
   StridedIndex<1 + StridedLoop::kMaxOperands> index;
 };
 

@@ -5,6 +5,8 @@
 #include "ops/elementwise/cuda/table.h"
 #include "ops/elementwise/formula.h"
 #include "ops/elementwise/list.h"
+#include "ops/movement/convert.h"
+#include "ops/simd/complex.h"
 #include "ops/simd/lane.h"
 
 // The kernels around the formulas. Included by one source file per dtype.
@@ -14,17 +16,28 @@ namespace lamella::cuda {
 /// Kernel W of Op on elements T: forward (-1), or the gradient of input W.
 template <class Op, class T, int W>
 struct ElementwiseKernel {
+  /// The element type in memory of a result V of the formula.
+  template <class V>
+  using Stored = std::conditional_t<kIsHalf<T> && std::is_same_v<V, float>, T, V>;
+
   static constexpr unsigned kOperands = kKernelOperands<Op, W>;
   static constexpr int kCount = std::popcount(kOperands);
   static constexpr bool kHasMask = Op::kMaskInput && (kOperands & 1) != 0;
   /// A thread computes this many elements: 16 bytes of them, but no more than 8.
   static constexpr int kLanes = sizeof(T) == 1 ? 8 : 16 / static_cast<int>(sizeof(T));
 
-  /// Element type of operand I in memory.
-  template <int I>
-  using Element = std::conditional_t<Op::kMaskInput && I == 0, bool, T>;
+  /// What the formula computes with: float16 and bfloat16 are stored, not computed with.
+  using X = typename simd::OperandOf<simd::Lane, std::conditional_t<kIsHalf<T>, float, T>>::type;
+  using Y = ForwardResult<Op, X>;
+  using YElement = Stored<typename Y::value_type>;
 
-  /// What a thread has loaded: slot 0 of `values` is unused where operand 0 is a mask.
+  /// Element type of operand I in memory: an input, or the output and its gradient.
+  template <int I>
+  using Element =
+      std::conditional_t<Op::kMaskInput && I == 0, bool, std::conditional_t<(I < Op::kInputs), T, YElement>>;
+
+  /// What a thread has loaded: slot 0 of `values` is unused where operand 0 is a mask. The output of complex inputs may
+  /// be real, and is no larger.
   struct Registers {
     T values[StridedLoop::kMaxOperands][kLanes];
     bool mask[kLanes];
@@ -33,7 +46,7 @@ struct ElementwiseKernel {
       if constexpr (Op::kMaskInput && I == 0) {
         return mask;
       } else {
-        return values[operand_slot(kOperands, I)];
+        return reinterpret_cast<Element<I>*>(values[operand_slot(kOperands, I)]);
       }
     }
   };
@@ -44,18 +57,27 @@ struct ElementwiseKernel {
     int lane;
     template <int I>
     __device__ auto at() const {
-      using X = std::conditional_t<Op::kMaskInput && I == 0, simd::LaneMask<T>, simd::Lane<T>>;
+      using Operand = std::conditional_t<Op::kMaskInput && I == 0, typename X::mask_type,
+                                         std::conditional_t<(I < Op::kInputs), X, Y>>;
       if constexpr ((kOperands >> I & 1) == 0) {
-        return X{};
+        return Operand{};
+      } else if constexpr (kIsHalf<Element<I>>) {
+        return Operand(convert<float>(registers.template slot<I>()[lane]));
       } else {
-        return X(registers.template slot<I>()[lane]);
+        return Operand(registers.template slot<I>()[lane]);
       }
     }
   };
 
-  using Result = std::conditional_t<(W < 0), ForwardResult<Op, simd::Lane<T>>, simd::Lane<T>>;
-  using Out = typename Result::value_type;
+  using Result = std::conditional_t<(W < 0), Y, X>;
+  using Out = Stored<typename Result::value_type>;
 
+  /// Element `lane`, rounded once.
+  __device__ static Out result(const Source& source) {
+    typename Result::value_type value;
+    compute(source).store(&value);
+    return convert<Out>(value);
+  }
   __device__ static Result compute(const Source& source) {
     if constexpr (W < 0) {
       return apply_forward<Op>(source);
@@ -137,7 +159,7 @@ __global__ void __launch_bounds__(kElementwiseThreads) run_elementwise(const __g
 #pragma unroll
   for (int k = 0; k < kLanes; ++k) {
     if (whole || first + k * step < args.elements) {
-      Kernel::compute(typename Kernel::Source{registers, k}).store(&results[k]);
+      results[k] = Kernel::result(typename Kernel::Source{registers, k});
     }
   }
   Out* out = reinterpret_cast<Out*>(args.out);
@@ -159,14 +181,19 @@ ElementwiseEntry make_entry() {
   entry.lanes = Kernel::kLanes;
   entry.out_bytes = sizeof(typename Kernel::Out);
   for (int& bytes : entry.in_bytes) bytes = sizeof(T);
+  if constexpr (W >= 0) {
+    for (int i = Op::kInputs; i <= Op::kInputs + 1; ++i) {
+      if (Kernel::kOperands >> i & 1)
+        entry.in_bytes[operand_slot(Kernel::kOperands, i)] = sizeof(typename Kernel::YElement);
+    }
+  }
   if (Kernel::kHasMask) entry.in_bytes[0] = sizeof(bool);
   return entry;
 }
 
 template <class Op, class T, int W>
 void fill_backward(ElementwiseTable& table, int row) {
-  // A formula that reads the incoming gradient alone is run on tensors: it is one operation, or none.
-  if constexpr (kHasBackward<Op, W> && kReads<Op, W> != (1u << (Op::kInputs + 1))) {
+  if constexpr (kHasBackward<Op, W> && !kReadsGradientAlone<Op, W>) {
     table.backward[row][W][static_cast<int>(dtype_of<T>)] = make_entry<Op, T, W>();
   }
 }

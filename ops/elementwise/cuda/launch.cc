@@ -18,6 +18,16 @@ const ElementwiseTable& elementwise_table() {
     fill_elementwise_int32(*filled);
     fill_elementwise_int64(*filled);
     fill_elementwise_bool(*filled);
+    fill_elementwise_int8(*filled);
+    fill_elementwise_int16(*filled);
+    fill_elementwise_uint8(*filled);
+    fill_elementwise_uint16(*filled);
+    fill_elementwise_uint32(*filled);
+    fill_elementwise_uint64(*filled);
+    fill_elementwise_float16(*filled);
+    fill_elementwise_bfloat16(*filled);
+    fill_elementwise_complex64(*filled);
+    fill_elementwise_complex128(*filled);
     return filled;
   }();
   return *table;
@@ -44,7 +54,7 @@ ElementwiseArgs make_args(const ElementwiseEntry& entry, const StridedLoop& loop
   for (int k = 0; k < loop.operands; ++k) {
     args.in[k] = loop.in[k];
     if (loop.on_host >> k & 1) {
-      std::memcpy(&args.values[k], loop.in[k], static_cast<std::size_t>(entry.in_bytes[k]));
+      std::memcpy(args.values[k], loop.in[k], static_cast<std::size_t>(entry.in_bytes[k]));
     } else if (is_repeated(loop, k)) {
       args.repeated |= 1u << k;
     } else {

@@ -17,7 +17,7 @@ struct ElementwiseEntry {
 
 /// Kernels of the elementwise operators, by position in ElementwiseOps and by dtype.
 struct ElementwiseTable {
-  static constexpr int kMaxOps = 128;
+  static constexpr int kMaxOps = 192;
 
   ElementwiseEntry forward[kMaxOps][kDTypeCount];
   ElementwiseEntry backward[kMaxOps][ElementwiseOp::kMaxInputs][kDTypeCount];
@@ -29,5 +29,15 @@ void fill_elementwise_float64(ElementwiseTable& table);
 void fill_elementwise_int32(ElementwiseTable& table);
 void fill_elementwise_int64(ElementwiseTable& table);
 void fill_elementwise_bool(ElementwiseTable& table);
+void fill_elementwise_int8(ElementwiseTable& table);
+void fill_elementwise_int16(ElementwiseTable& table);
+void fill_elementwise_uint8(ElementwiseTable& table);
+void fill_elementwise_uint16(ElementwiseTable& table);
+void fill_elementwise_uint32(ElementwiseTable& table);
+void fill_elementwise_uint64(ElementwiseTable& table);
+void fill_elementwise_float16(ElementwiseTable& table);
+void fill_elementwise_bfloat16(ElementwiseTable& table);
+void fill_elementwise_complex64(ElementwiseTable& table);
+void fill_elementwise_complex128(ElementwiseTable& table);
 
 }  // namespace lamella::cuda

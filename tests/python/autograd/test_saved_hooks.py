@@ -329,13 +329,9 @@ def test_the_collector_sees_the_functions():
     assert ref() is None
 
 
-<<<<<<< HEAD
 @pytest.mark.usefixtures("quiet_collector")
-def test_save_on_cpu_copies_nothing_there():
-=======
 @pytest.mark.parametrize("pin_memory", [False, True])
 def test_save_on_cpu_copies_nothing_there(pin_memory):
->>>>>>> rev_python
     x = lm.ones((1 << 16,), dtype="float32")
     x.stop_gradient = False
     before = lm.memory.memory_allocated()

@@ -94,6 +94,17 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda b: lm.linear(leaf(2, 3).detach(), leaf(4, 3).detach(), b * b), [leaf(4)]),
         (lambda w: lm.linear(leaf(2, 3).detach(), w * w, leaf(4).detach()), [leaf(4, 3)]),
     ],
+    "positive": [(lambda a: lm.positive(a * a), [leaf(3)])],
+    "deg2rad": [(lambda a: lm.deg2rad(a * a), [leaf(3)])],
+    "rad2deg": [(lambda a: lm.rad2deg(a * a), [leaf(3)])],
+    "logit": [
+        (lm.logit, [leaf(3, low=0.1, high=0.8)]),
+        (lambda a: lm.logit(a, eps=0.2), [leaf(4, low=0.1, high=0.87)]),
+    ],
+    "polygamma": [(lambda a, n=n: lm.polygamma(n, a), [leaf(3, low=0.5)]) for n in (0, 2)],
+    "addcmul": [(lambda a, b, c: lm.addcmul(a, b, c, value=0.5), [leaf(2, 3), leaf(3), leaf(2, 1)])],
+    "addcdiv": [(lambda a, b, c: lm.addcdiv(a, b, c, value=0.5), [leaf(2, 3), leaf(3), leaf(2, 1, low=0.5)])],
+    "nan_to_num": [(lambda a: lm.nan_to_num(a * a), [leaf(3)])],
     "clip": [
         (lambda a: lm.clip(a * a * a, -1.05, 1.15), [leaf(2, 3)]),
         (lambda a: lm.clip(a, min=0.1), [leaf(4)]),
@@ -116,6 +127,7 @@ WITHOUT_GRADIENT = {
     *("eye", "rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli", "nonzero", "argmax", "argmin"),
     *("any", "all", "one_hot"),
     *LINALG_WITHOUT_GRADIENT,
+    *("isclose", "allclose"),
 }
 
 KEYS = [0, (slice(None), 1), (..., slice(None, None, -1)), (None, slice(1, None)), [1, 0, 1], ([1, 0], slice(1, 3))]

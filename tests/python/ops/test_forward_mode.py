@@ -12,7 +12,7 @@ import lamella as lm
 from lamella.autograd import jvp
 
 from .calls import CALLS, KEYS, get_item, leaf, set_item
-from .samples import DIFFERENTIABLE, GRADIENT_SHAPES, Operator, arguments, case_id
+from .samples import DIFFERENTIABLE, DIFFERENTIABLE_COMPLEX, GRADIENT_SHAPES, Operator, arguments, case_id
 
 
 def tensors_in(result: Any) -> list[lm.Tensor]:
@@ -112,6 +112,36 @@ def test_elementwise_with_one_dual_operand(op: Operator, rng: np.random.Generato
     for only in range(op.inputs):
         if op.differentiable[only]:
             check(op, [lm.tensor(a, stop_gradient=i != only) for i, a in enumerate(arrays)])
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE_COMPLEX, ids=case_id)
+def test_elementwise_complex(op: Operator, rng: np.random.Generator) -> None:
+    """Forward mode against differences, and against reverse mode: Re <w, J v> is Re <J* w, v>."""
+    arrays = arguments(op, [(2, 3)] * op.inputs, "complex128", rng)
+    at = [i for i, wanted in enumerate(op.differentiable) if wanted]
+    leaves = [lm.tensor(arrays[i], stop_gradient=False) for i in at]
+    directions = [rng.uniform(0.5, 1.5, (2, 3)) + 1j * rng.uniform(0.5, 1.5, (2, 3)) for _ in at]
+
+    def varied(*given: lm.Tensor) -> lm.Tensor:
+        operands = [lm.asarray(a) for a in arrays]
+        for i, z in zip(at, given, strict=True):
+            operands[i] = z
+        return op(*operands)
+
+    y, tangent = jvp(varied, leaves, [lm.asarray(v) for v in directions])
+    assert (tangent.shape, tangent.dtype) == (y.shape, y.dtype)
+    step = 1e-6
+    shifted = [
+        varied(*[lm.asarray(arrays[i] + s * step * v) for i, v in zip(at, directions, strict=True)]).numpy()
+        for s in (1, -1)
+    ]
+    numerical = (shifted[0] - shifted[1]) / (2 * step)
+    np.testing.assert_allclose(tangent.detach().numpy(), numerical, rtol=1e-6, atol=1e-7)
+
+    w = rng.uniform(0.5, 1.5, (2, 3)) + (1j * rng.uniform(0.5, 1.5, (2, 3)) if "complex" in y.dtype.name else 0)
+    grads = lm.grad([varied(*leaves)], leaves, grad_outputs=[lm.asarray(w)])
+    expected = sum((np.conj(g.numpy()) * v).sum().real for g, v in zip(grads, directions, strict=True))
+    np.testing.assert_allclose((np.conj(w) * tangent.detach().numpy()).sum().real, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -11,7 +11,7 @@ import pytest
 import lamella as lm
 
 from .calls import CALLS, KEYS, WITHOUT_GRADIENT, get_item, leaf, set_item
-from .samples import DIFFERENTIABLE, GRADIENT_SHAPES, OTHERS, Operator, arguments, case_id
+from .samples import DIFFERENTIABLE, DIFFERENTIABLE_COMPLEX, GRADIENT_SHAPES, OTHERS, Operator, arguments, case_id
 
 
 def check(f: Callable[..., Any], inputs: Sequence[lm.Tensor]) -> None:
@@ -24,6 +24,12 @@ def check(f: Callable[..., Any], inputs: Sequence[lm.Tensor]) -> None:
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=case_id)
 def test_elementwise(op: Operator, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> None:
     arrays = arguments(op, shapes[: op.inputs], "float64", rng)
+    check(op, [lm.tensor(a, stop_gradient=not op.differentiable[i]) for i, a in enumerate(arrays)])
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE_COMPLEX, ids=case_id)
+def test_elementwise_complex(op: Operator, rng: np.random.Generator) -> None:
+    arrays = arguments(op, [(2, 2)] * op.inputs, "complex128", rng)
     check(op, [lm.tensor(a, stop_gradient=not op.differentiable[i]) for i, a in enumerate(arrays)])
 
 

@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "ops/cpu/pool_table.h"
+
+namespace lamella::cpu {
+namespace {
+
+/// What is computed in: half and bfloat16 in float.
+template <class T>
+struct Wide {
+  using type = T;
+};
+template <>
+struct Wide<Half> {
+  using type = float;
+};
+template <>
+struct Wide<BFloat16> {
+  using type = float;
+};
+
+template <class A>
+constexpr bool is_nan(A value) {
+  return value != value;
+}
+
+template <class A>
+constexpr A lowest() {
+  return std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+}
+
+std::int64_t plane_in(const PoolArgs& args) { return args.axes[0].in * args.axes[1].in * args.axes[2].in; }
+std::int64_t plane_out(const PoolArgs& args) { return args.axes[0].out * args.axes[1].out * args.axes[2].out; }
+
+/// Calls f(first output, d, h) for each row of outputs of a plane.
+template <class F>
+void for_each_row(const PoolArgs& args, F&& f) {
+  const auto& [depth, height, width] = args.axes;
+  for (std::int64_t d = 0; d < depth.out; ++d) {
+    for (std::int64_t h = 0; h < height.out; ++h) f((d * height.out + h) * width.out, d, h);
+  }
+}
+
+/// Calls f(offset) for each row of inputs that the windows of the row (d, h) of outputs see.
+template <class F>
+void for_each_input_row(const PoolArgs& args, std::int64_t d, std::int64_t h, F&& f) {
+  const auto& [depth, height, width] = args.axes;
+  for (std::int64_t id = depth.begin[d]; id < depth.end[d]; id += depth.step) {
+    for (std::int64_t ih = height.begin[h]; ih < height.end[h]; ih += height.step) f((id * height.in + ih) * width.in);
+  }
+}
+
+// Each row of outputs first takes the windows' rows together, all columns at once, which the compiler makes vectors of,
+// and then the columns of each window.
+
+template <class T>
+void max_kernel(const PoolArgs& args) {
+  using A = typename Wide<T>::type;
+  const PoolAxis& width = args.axes[2];
+  std::vector<A> best(static_cast<std::size_t>(width.in));
+  std::vector<std::int64_t> rows(args.places ? static_cast<std::size_t>(width.in) : 0);
+  for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+    const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
+    T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
+    for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
+      A* const top = best.data();
+      std::fill(best.begin(), best.end(), lowest<A>());
+      if (!args.places) {
+        for_each_input_row(args, d, h, [&](std::int64_t offset) {
+          for (std::int64_t i = 0; i < width.in; ++i) {
+            const A value = static_cast<A>(x[offset + i]);
+            top[i] = value > top[i] || is_nan(value) ? value : top[i];
+          }
+        });
+        for (std::int64_t o = 0; o < width.out; ++o) {
+          A found = lowest<A>();
+          for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step)
+            found = top[i] > found || is_nan(top[i]) ? top[i] : found;
+          y[at + o] = static_cast<T>(found);
+        }
+        return;
+      }
+      std::int64_t* const row = rows.data();
+      std::fill(rows.begin(), rows.end(), -1);
+      for_each_input_row(args, d, h, [&](std::int64_t offset) {
+        for (std::int64_t i = 0; i < width.in; ++i) {
+          const A value = static_cast<A>(x[offset + i]);
+          const bool better = value > top[i] || row[i] < 0 || (is_nan(value) && !is_nan(top[i]));
+          top[i] = better ? value : top[i];
+          row[i] = better ? offset : row[i];
+        }
+      });
+      std::int64_t* const places = args.places + plane * plane_out(args);
+      for (std::int64_t o = 0; o < width.out; ++o) {
+        A found = lowest<A>();
+        std::int64_t place = -1;
+        for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) {
+          if (row[i] < 0) continue;
+          const std::int64_t here = row[i] + i;
+          const bool equal = top[i] == found || (is_nan(top[i]) && is_nan(found));
+          const bool better = top[i] > found || (is_nan(top[i]) && !is_nan(found)) || place < 0;
+          if (better || (equal && here < place)) {
+            found = top[i];
+            place = here;
+          }
+        }
+        y[at + o] = static_cast<T>(found);
+        places[at + o] = place;
+      }
+    });
+  }
+}
+
+template <class T>
+void sum_kernel(const PoolArgs& args) {
+  using A = typename Wide<T>::type;
+  const PoolAxis& width = args.axes[2];
+  std::vector<A> columns(static_cast<std::size_t>(width.in));
+  A* const sums = columns.data();
+  for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+    const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
+    T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
+    for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
+      std::fill(columns.begin(), columns.end(), A(0));
+      for_each_input_row(args, d, h, [&](std::int64_t offset) {
+        for (std::int64_t i = 0; i < width.in; ++i) sums[i] += static_cast<A>(x[offset + i]);
+      });
+      const double scale = args.axes[0].scale[d] * args.axes[1].scale[h];
+      for (std::int64_t o = 0; o < width.out; ++o) {
+        A sum = 0;
+        for (std::int64_t i = width.begin[o]; i < width.end[o]; ++i) sum += sums[i];
+        y[at + o] = static_cast<T>(sum * static_cast<A>(scale * width.scale[o]));
+      }
+    });
+  }
+}
+
+template <class T>
+void spread_kernel(const PoolArgs& args) {
+  using A = typename Wide<T>::type;
+  const PoolAxis& width = args.axes[2];
+  std::vector<A> columns(static_cast<std::size_t>(width.in));
+  std::vector<A> total(static_cast<std::size_t>(plane_in(args)));
+  for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+    const T* const dy = static_cast<const T*>(args.from) + plane * plane_out(args);
+    T* const dx = static_cast<T*>(args.to) + plane * plane_in(args);
+    std::fill(total.begin(), total.end(), A(0));
+    for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
+      A* const parts = columns.data();
+      std::fill(columns.begin(), columns.end(), A(0));
+      const double scale = args.axes[0].scale[d] * args.axes[1].scale[h];
+      for (std::int64_t o = 0; o < width.out; ++o) {
+        const A part = static_cast<A>(dy[at + o]) * static_cast<A>(scale * width.scale[o]);
+        for (std::int64_t i = width.begin[o]; i < width.end[o]; ++i) parts[i] += part;
+      }
+      for_each_input_row(args, d, h, [&](std::int64_t offset) {
+        A* const to = total.data() + offset;
+        for (std::int64_t i = 0; i < width.in; ++i) to[i] += parts[i];
+      });
+    });
+    for (std::int64_t i = 0; i < plane_in(args); ++i) dx[i] = static_cast<T>(total[static_cast<std::size_t>(i)]);
+  }
+}
+
+template <class T>
+void pick_kernel(const PoolArgs& args) {
+  const std::int64_t count = plane_out(args);
+  for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+    const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
+    T* const y = static_cast<T*>(args.to) + plane * count;
+    const std::int64_t* const places = args.places + plane * count;
+    for (std::int64_t i = 0; i < count; ++i) y[i] = places[i] < 0 ? T(0.0F) : x[places[i]];
+  }
+}
+
+template <class T>
+void put_kernel(const PoolArgs& args) {
+  using A = typename Wide<T>::type;
+  const std::int64_t count = plane_out(args);
+  std::vector<A> total(static_cast<std::size_t>(plane_in(args)));
+  for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+    const T* const dy = static_cast<const T*>(args.from) + plane * count;
+    T* const dx = static_cast<T*>(args.to) + plane * plane_in(args);
+    const std::int64_t* const places = args.places + plane * count;
+    std::fill(total.begin(), total.end(), A(0));
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (places[i] >= 0) total[static_cast<std::size_t>(places[i])] += static_cast<A>(dy[i]);
+    }
+    for (std::int64_t i = 0; i < plane_in(args); ++i) dx[i] = static_cast<T>(total[static_cast<std::size_t>(i)]);
+  }
+}
+
+template <class... T>
+void fill_max(PoolKernels& kernels) {
+  ((kernels.max[static_cast<std::size_t>(dtype_of<T>)] = max_kernel<T>), ...);
+}
+
+template <class... T>
+void fill_linear(PoolKernels& kernels) {
+  ((kernels.sum[static_cast<std::size_t>(dtype_of<T>)] = sum_kernel<T>,
+    kernels.spread[static_cast<std::size_t>(dtype_of<T>)] = spread_kernel<T>,
+    kernels.pick[static_cast<std::size_t>(dtype_of<T>)] = pick_kernel<T>,
+    kernels.put[static_cast<std::size_t>(dtype_of<T>)] = put_kernel<T>),
+   ...);
+}
+
+}  // namespace
+
+void fill_pool(PoolKernels& kernels) {
+  fill_max<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t,
+           std::uint64_t, Half, BFloat16, float, double>(kernels);
+  fill_linear<Half, BFloat16, float, double>(kernels);
+}
+
+}  // namespace lamella::cpu

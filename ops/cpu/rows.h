@@ -1,0 +1,57 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "ops/movement/convert.h"
+#include "ops/simd/isa.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+namespace lamella::cpu {
+
+/// Elements that lie beside one another, converted. Plain loops: the compiler vectorizes them, but for float16, which
+/// has instructions of its own.
+template <class To, class From>
+void convert_dense(To* to, const From* from, std::int64_t n) {
+  std::int64_t i = 0;
+  if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, float>) {
+#if LM_SIMD_BYTES == 64
+    for (; i + 16 <= n; i += 16) {
+      const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
+      _mm512_storeu_ps(to + i, _mm512_maskz_cvtph_ps(0xffff, half));
+    }
+#elif defined(__F16C__)
+    for (; i + 8 <= n; i += 8) {
+      _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
+    }
+#endif
+  } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>) {
+#if LM_SIMD_BYTES == 64
+    for (; i + 16 <= n; i += 16) {
+      const __m256i half = _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), half);
+    }
+#elif defined(__F16C__)
+    for (; i + 8 <= n; i += 8) {
+      const __m128i half = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), half);
+    }
+#endif
+  } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, BFloat16>) {
+    // BFloat16's rounding without its branch.
+    for (; i < n; ++i) {
+      const std::uint32_t f = std::bit_cast<std::uint32_t>(from[i]);
+      const std::uint32_t rounded = (f + 0x7fffu + ((f >> 16) & 1u)) >> 16;
+      const std::uint32_t nan = (f >> 16) | 0x40u;
+      to[i].bits = static_cast<std::uint16_t>((f & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+    }
+  }
+  for (; i < n; ++i) to[i] = convert<To>(from[i]);
+}
+
+}  // namespace lamella::cpu

@@ -1,0 +1,45 @@
+#include "ops/elementwise/complex.h"
+
+#include "ops/creation/creation.h"
+#include "ops/elementwise/abs.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/square.h"
+#include "ops/elementwise/where.h"
+#include "ops/movement/cast.h"
+#include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
+
+namespace lamella {
+namespace {
+
+/// Whether x is complex; TypeError for bool.
+bool check_complex(const Tensor& x, const char* op) {
+  check_defined(x, op);
+  check_dtype(x, Numeric, op);
+  return is_complex(x.dtype());
+}
+
+constexpr std::complex<double> kI{0, 1};
+
+}  // namespace
+
+Tensor Conj::call(const Tensor& x) { return check_complex(x, info.name) ? Unary<Conj>::call(x) : x; }
+
+Tensor RealPart::call(const Tensor& x) { return check_complex(x, info.name) ? Unary<RealPart>::call(x) : x; }
+
+Tensor ImaginaryPart::call(const Tensor& x) {
+  return check_complex(x, info.name) ? Unary<ImaginaryPart>::call(x) : zeros_like(x);
+}
+
+Tensor complex_from(const Tensor& x) { return cast(x, complex_dtype(x.dtype())); }
+
+Tensor complex_from_imaginary(const Tensor& x) { return complex_from(x) * Scalar(kI); }
+
+Tensor angle_gradient(const Tensor& x, const Tensor& dy) {
+  if (!is_complex(x.dtype())) return 0 * dy;
+  const Tensor squared = square(abs(x));
+  return where(squared == 0, 0, dy * x / where(squared == 0, 1, squared) * Scalar(kI));
+}
+
+}  // namespace lamella

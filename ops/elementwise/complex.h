@@ -1,0 +1,96 @@
+#pragma once
+
+#include "ops/elementwise/elementwise.h"
+
+namespace lamella {
+
+// The parts of complex numbers. Their kernels are for complex dtypes alone: real tensors pass through as they are.
+
+struct Conj : Unary<Conj> {
+  static constexpr OpInfo info{.name = "conj",
+                               .doc = "The complex conjugate; real x itself.",
+                               .example = "conj(full([2], 0.5))",
+                               .reference = "np.conj(x)",
+                               .dtypes = Complex};
+  static constexpr bool kHolomorphic = false;
+  template <class X>
+  LM_HD static constexpr X forward(const X& x) {
+    return conj(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X&, const X&, const X& dy) {
+    return conj(dy);
+  }
+  static Tensor call(const Tensor& x);
+};
+
+struct RealPart : Unary<RealPart> {
+  static constexpr OpInfo info{.name = "real",
+                               .doc = "The real part, a new tensor; real x itself.",
+                               .example = "real(full([2], 0.5))",
+                               .reference = "np.real(x)",
+                               .dtypes = Complex,
+                               .method = false};
+  static constexpr bool kHolomorphic = false;
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return real(x);
+  }
+  template <class X, class Y>
+  LM_HD static constexpr auto backward(const X&, const Y&, const Y& dy) {
+    return complex_from(dy);
+  }
+  static Tensor call(const Tensor& x);
+};
+
+struct ImaginaryPart : Unary<ImaginaryPart> {
+  static constexpr OpInfo info{.name = "imag",
+                               .doc = "The imaginary part, a new tensor; zeros for real x.",
+                               .example = "imag(full([2], 0.5))",
+                               .reference = "np.imag(x)",
+                               .dtypes = Complex,
+                               .method = false};
+  static constexpr bool kHolomorphic = false;
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return imag(x);
+  }
+  template <class X, class Y>
+  LM_HD static constexpr auto backward(const X&, const Y&, const Y& dy) {
+    return complex_from_imaginary(dy);
+  }
+  static Tensor call(const Tensor& x);
+};
+
+struct Angle : Unary<Angle> {
+  static constexpr OpInfo info{.name = "angle",
+                               .doc =
+                                   "The angle in the complex plane, from -pi to pi; 0 or pi for real x, NaN for NaN. "
+                                   "The subgradient at 0 is 0.",
+                               .example = "angle(full([2], 0.5))",
+                               .reference = "np.where(np.isnan(x), np.nan, np.angle(x))",
+                               .dtypes = Floating | Complex,
+                               .kinks = {0.0, __builtin_nan("")}};
+  static constexpr bool kHolomorphic = false;
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return angle(x);
+  }
+  template <class X, class Y>
+  LM_HD static constexpr X backward(const X& x, const Y&, const Y& dy) {
+    return angle_gradient(x, dy);
+  }
+};
+
+inline Tensor conj(const Tensor& x) { return Conj::call(x); }
+inline Tensor real(const Tensor& x) { return RealPart::call(x); }
+inline Tensor imag(const Tensor& x) { return ImaginaryPart::call(x); }
+inline Tensor angle(const Tensor& x) { return Angle::call(x); }
+
+/// A complex tensor with the real part x, or the imaginary part x.
+Tensor complex_from(const Tensor& x);
+Tensor complex_from_imaginary(const Tensor& x);
+/// The gradient of angle(x) for its gradient dy.
+Tensor angle_gradient(const Tensor& x, const Tensor& dy);
+
+}  // namespace lamella

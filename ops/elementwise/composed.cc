@@ -1,0 +1,100 @@
+#include "ops/elementwise/composed.h"
+
+#include <cmath>
+
+#include "ops/elementwise/abs.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/clip.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/complex.h"
+#include "ops/elementwise/log.h"
+#include "ops/elementwise/predicates.h"
+#include "ops/elementwise/special.h"
+#include "ops/elementwise/where.h"
+#include "ops/movement/cast.h"
+#include "ops/reduce/extremum.h"
+#include "ops/reduce/sum.h"
+#include "ops/support/checks.h"
+#include "ops/support/dtype_limits.h"
+#include "ops/support/promotion.h"
+
+namespace lamella {
+namespace {
+
+constexpr double kRadian = 57.295779513082320877;  // degrees
+
+}  // namespace
+
+Tensor Positive::call(const Tensor& x) {
+  check_defined(x, info.name);
+  check_dtype(x, Numeric, info.name);
+  return x;
+}
+
+Tensor Deg2Rad::call(const Tensor& x) { return as_floating(x, info.name) * (1 / kRadian); }
+Tensor Rad2Deg::call(const Tensor& x) { return as_floating(x, info.name) * kRadian; }
+
+Tensor Logit::call(const Tensor& x, const std::optional<double>& eps) {
+  Tensor p = as_floating(x, info.name);
+  if (eps) p = clip(p, Scalar(*eps), Scalar(1 - *eps));
+  return log(p / (1 - p));
+}
+
+Tensor Polygamma::call(std::int64_t n, const Tensor& x) {
+  if (n < 0) fail<ValueError>("[polygamma] n must not be negative, got ", n);
+  const Tensor at = as_floating(x, info.name);
+  if (n == 0) return digamma(at);
+  const double factorial = std::tgamma(static_cast<double>(n) + 1);
+  return zeta(static_cast<double>(n) + 1, at) * (n % 2 == 0 ? -factorial : factorial);
+}
+
+Tensor AddCMul::call(const Tensor& x, const Operand& a, const Operand& b, Scalar value) {
+  const Tensor product = multiply(a, b);
+  const bool one = value.kind() == Scalar::Kind::Int && value.to<std::int64_t>() == 1;
+  return x + (one ? product : product * value);
+}
+
+Tensor AddCDiv::call(const Tensor& x, const Operand& a, const Operand& b, Scalar value) {
+  return x + divide(a, b) * value;
+}
+
+Tensor IsClose::call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan) {
+  const Operand* const operands[] = {&a, &b};
+  for (const Operand* operand : operands) {
+    if (!operand->is_number()) check_defined(operand->tensor(), info.name);
+  }
+  const DType dtype = promoted_dtype(operands);
+  const Tensor same = equal(a, b);
+  if (!is_differentiable(dtype) && rtol == 0 && atol == 0) return same;
+  // Differences of integers, and of unsigned ones in particular, are taken in a dtype that holds them.
+  const DType wide = is_differentiable(dtype) ? dtype : DType::Float64;
+  const auto in_wide = [&](const Operand& x) {
+    return x.is_number() ? number_tensor(x.number(), wide) : cast(x.tensor(), wide);
+  };
+  const Tensor x = in_wide(a);
+  const Tensor y = in_wide(b);
+  const Tensor near = (abs(x - y) <= atol + rtol * abs(y)) & isfinite(y);
+  const Tensor close = same | near;
+  return equal_nan ? close | (isnan(x) & isnan(y)) : close;
+}
+
+Tensor AllClose::call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan) {
+  return all(isclose(a, b, rtol, atol, equal_nan));
+}
+
+Tensor NanToNum::call(const Tensor& x, double nan, const std::optional<double>& posinf,
+                      const std::optional<double>& neginf) {
+  check_defined(x, info.name);
+  if (!is_differentiable(x.dtype())) return x;
+  if (is_complex(x.dtype())) {
+    return complex_from(NanToNum::call(real(x), nan, posinf, neginf)) +
+           complex_from_imaginary(NanToNum::call(imag(x), nan, posinf, neginf));
+  }
+  const double largest = float_limits(x.dtype()).max;
+  const Tensor infinite = isinf(x);
+  const Tensor bounded = where(infinite & (x < 0), neginf.value_or(-largest), x);
+  return where(isnan(x), nan, where(infinite & (x > 0), posinf.value_or(largest), bounded));
+}
+
+}  // namespace lamella

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <optional>
+
+#include "ops/op_info.h"
+#include "ops/operand.h"
+
+// Elementwise functions that are composed of others.
+
+namespace lamella {
+
+struct Positive {
+  static constexpr OpInfo info{.name = "positive",
+                               .doc = "x itself.",
+                               .parameters = "x, /",
+                               .example = "positive(ones([2]))",
+                               .reference = "np.positive(x)",
+                               .dtypes = Numeric};
+  static Tensor call(const Tensor& x);
+};
+
+struct Deg2Rad {
+  static constexpr OpInfo info{.name = "deg2rad",
+                               .doc = "Degrees to radians: x * pi / 180.",
+                               .parameters = "x, /",
+                               .example = "deg2rad(full([2], 90.0))",
+                               .reference = "np.deg2rad(x)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+struct Rad2Deg {
+  static constexpr OpInfo info{.name = "rad2deg",
+                               .doc = "Radians to degrees: x * 180 / pi.",
+                               .parameters = "x, /",
+                               .example = "rad2deg(full([2], 1.5))",
+                               .reference = "np.rad2deg(x)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+struct Logit {
+  static constexpr OpInfo info{
+      .name = "logit",
+      .doc = "log(x / (1 - x)), the inverse of sigmoid; NaN outside [0, 1]. With eps, x is limited to [eps, 1 - eps].",
+      .parameters = "x, /, eps=None",
+      .example = "logit(full([2], 0.25))",
+      .reference = "sp.logit(x)",
+      .dtypes = Floating};
+  static Tensor call(const Tensor& x, const std::optional<double>& eps);
+};
+
+struct Polygamma {
+  static constexpr OpInfo info{.name = "polygamma",
+                               .doc = "The n-th derivative of digamma. ValueError for a negative n.",
+                               .parameters = "n, x, /",
+                               .example = "polygamma(1, full([2], 0.5))",
+                               .dtypes = Floating,
+                               .method = false};
+  static Tensor call(std::int64_t n, const Tensor& x);
+};
+
+struct AddCMul {
+  static constexpr OpInfo info{.name = "addcmul",
+                               .doc = "x + value * a * b.",
+                               .parameters = "x, a, b, /, *, value=1",
+                               .example = "addcmul(ones([2]), full([2], 2.0), full([2], 3.0), value=0.5)",
+                               .dtypes = Numeric};
+  static Tensor call(const Tensor& x, const Operand& a, const Operand& b, Scalar value);
+};
+
+struct AddCDiv {
+  static constexpr OpInfo info{.name = "addcdiv",
+                               .doc = "x + value * a / b.",
+                               .parameters = "x, a, b, /, *, value=1",
+                               .example = "addcdiv(ones([2]), full([2], 2.0), full([2], 3.0), value=0.5)",
+                               .dtypes = Floating | Complex};
+  static Tensor call(const Tensor& x, const Operand& a, const Operand& b, Scalar value);
+};
+
+struct IsClose {
+  static constexpr OpInfo info{
+      .name = "isclose",
+      .doc =
+          "Whether |a - b| <= atol + rtol * |b|. Infinities are close to themselves only; NaN is close to nothing, or "
+          "to NaN with equal_nan.",
+      .parameters = "a, b, /, *, rtol=1e-05, atol=1e-08, equal_nan=False",
+      .example = "isclose(ones([2]), full([2], 1.000001))",
+      .reference = "np.isclose(a, b)"};
+  static Tensor call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan);
+};
+
+struct AllClose {
+  static constexpr OpInfo info{.name = "allclose",
+                               .doc = "Whether isclose() holds for all elements: a 0-d bool tensor.",
+                               .parameters = "a, b, /, *, rtol=1e-05, atol=1e-08, equal_nan=False",
+                               .example = "allclose(ones([2]), full([2], 1.000001))",
+                               .reference = "np.allclose(a, b)"};
+  static Tensor call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan);
+};
+
+struct NanToNum {
+  static constexpr OpInfo info{
+      .name = "nan_to_num",
+      .doc =
+          "x with NaN, infinity and minus infinity replaced: by `nan`, and by the largest and the lowest number of "
+          "the dtype where posinf and neginf are None. What is replaced gets no gradient.",
+      .parameters = "x, /, nan=0.0, posinf=None, neginf=None",
+      .example = "nan_to_num(full([2], float('nan')))",
+      .reference = "np.nan_to_num(x)"};
+  static Tensor call(const Tensor& x, double nan, const std::optional<double>& posinf,
+                     const std::optional<double>& neginf);
+};
+
+inline Tensor positive(const Tensor& x) { return Positive::call(x); }
+inline Tensor deg2rad(const Tensor& x) { return Deg2Rad::call(x); }
+inline Tensor rad2deg(const Tensor& x) { return Rad2Deg::call(x); }
+inline Tensor logit(const Tensor& x, const std::optional<double>& eps = std::nullopt) { return Logit::call(x, eps); }
+inline Tensor polygamma(std::int64_t n, const Tensor& x) { return Polygamma::call(n, x); }
+inline Tensor addcmul(const Tensor& x, const Operand& a, const Operand& b, Scalar value = 1) {
+  return AddCMul::call(x, a, b, value);
+}
+inline Tensor addcdiv(const Tensor& x, const Operand& a, const Operand& b, Scalar value = 1) {
+  return AddCDiv::call(x, a, b, value);
+}
+inline Tensor isclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
+                      bool equal_nan = false) {
+  return IsClose::call(a, b, rtol, atol, equal_nan);
+}
+inline Tensor allclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
+                       bool equal_nan = false) {
+  return AllClose::call(a, b, rtol, atol, equal_nan);
+}
+inline Tensor nan_to_num(const Tensor& x, double nan = 0, const std::optional<double>& posinf = std::nullopt,
+                         const std::optional<double>& neginf = std::nullopt) {
+  return NanToNum::call(x, nan, posinf, neginf);
+}
+
+}  // namespace lamella

@@ -1,0 +1,245 @@
+#pragma once
+
+#include "ops/elementwise/abs.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/predicates.h"
+#include "ops/elementwise/rounding.h"
+#include "ops/elementwise/sqrt.h"
+#include "ops/elementwise/trigonometry.h"
+#include "ops/elementwise/where.h"
+
+namespace lamella {
+
+struct CopySign : Binary<CopySign> {
+  static constexpr OpInfo info{
+      .name = "copysign",
+      .doc = "The magnitude of a with the sign of b, of zeros and NaN too. The gradient at a = 0 is 0.",
+      .example = "copysign(full([2], 0.5), full([2], 0.25))",
+      .reference = "np.copysign(a, b)",
+      .dtypes = Floating,
+      .kinks = {0.0, __builtin_nan("")}};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& a, const X& b) {
+    return copysign(a, b);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<0>, const X& a, const X&, const X& y, const X& dy) {
+    return dy * sign(a) * sign(y);
+  }
+};
+
+struct Hypot : Binary<Hypot> {
+  static constexpr OpInfo info{
+      .name = "hypot",
+      .doc = "sqrt(a * a + b * b), computed so that nothing overflows. The gradient at (0, 0) is 0.",
+      .example = "hypot(full([2], 0.5), full([2], 0.25))",
+      .reference = "np.hypot(a, b)",
+      .dtypes = Floating};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& a, const X& b) {
+    return hypot(a, b);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<0>, const X& a, const X&, const X& y, const X& dy) {
+    return dy * where(y == 0, 0, a / y);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<1>, const X&, const X& b, const X& y, const X& dy) {
+    return dy * where(y == 0, 0, b / y);
+  }
+};
+
+struct NextAfter : Binary<NextAfter> {
+  static constexpr OpInfo info{.name = "nextafter",
+                               .doc = "The next number of the dtype after a in the direction of b.",
+                               .example = "nextafter(full([2], 0.5), full([2], 0.25))",
+                               .reference = "np.nextafter(a, b)",
+                               .dtypes = DTypeSet{DType::Float32} | DType::Float64};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& a, const X& b) {
+    return nextafter(a, b);
+  }
+};
+
+struct Fmod : Binary<Fmod> {
+  static constexpr OpInfo info{.name = "fmod",
+                               .doc = "What the truncated quotient leaves over, with the sign of a, as C has it.",
+                               .example = "fmod(full([2], 0.5), full([2], 0.25))",
+                               .reference = "np.fmod(a, b)",
+                               .dtypes = Floating,
+                               .kinks = {0.0, __builtin_nan("")}};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& a, const X& b) {
+    return fmod(a, b);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<0>, const X&, const X&, const X&, const X& dy) {
+    return dy;
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
+    return -dy * trunc(a / b);
+  }
+};
+
+struct SignBit : Unary<SignBit> {
+  static constexpr OpInfo info{.name = "signbit",
+                               .doc = "Whether the sign is negative, of zeros and NaN too.",
+                               .example = "signbit(full([2], 0.5))",
+                               .reference = "np.signbit(x)",
+                               .dtypes = Floating};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return signbit(x);
+  }
+};
+
+struct Frac : Unary<Frac> {
+  static constexpr OpInfo info{.name = "frac",
+                               .doc = "x without its integer part: x - trunc(x).",
+                               .example = "frac(full([2], 0.5))",
+                               .reference = "x - np.trunc(x)",
+                               .dtypes = Floating,
+                               .kinks = {0.0, -1.0, 1.0, __builtin_nan("")}};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return frac(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X&, const X&, const X& dy) {
+    return dy;
+  }
+};
+
+struct Rsqrt : Unary<Rsqrt> {
+  static constexpr OpInfo info{.name = "rsqrt",
+                               .doc = "1 / sqrt(x).",
+                               .example = "rsqrt(full([2], 0.5))",
+                               .reference = "1 / np.sqrt(x)",
+                               .dtypes = Floating | Complex,
+                               .sample_low = 0.1,
+                               .sample_high = 4.0};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& x) {
+    return 1 / sqrt(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X&, const X& y, const X& dy) {
+    return -0.5 * dy * y * y * y;
+  }
+};
+
+struct Heaviside : Binary<Heaviside> {
+  static constexpr OpInfo info{.name = "heaviside",
+                               .doc = "0 where a < 0, 1 where a > 0, b where a is 0; NaN for NaN.",
+                               .example = "heaviside(full([2], 0.5), full([2], 0.25))",
+                               .reference = "np.heaviside(a, b)",
+                               .dtypes = Floating};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& a, const X& b) {
+    return where(a > 0, 1, where(a < 0, 0, where(a == 0, b, a)));
+  }
+};
+
+struct Fmax : Binary<Fmax> {
+  static constexpr OpInfo info{.name = "fmax",
+                               .doc =
+                                   "The larger operand; the other one where one of them is NaN. The gradient goes to "
+                                   "the one that is taken, to a "
+                                   "where both are equal.",
+                               .example = "fmax(full([2], 0.5), full([2], 0.25))",
+                               .reference = "np.fmax(a, b)",
+                               .dtypes = Real | Boolean};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& a, const X& b) {
+    return where(isnan(a), b, where(isnan(b) | (a >= b), a, b));
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<0>, const X& a, const X& b, const X&, const X& dy) {
+    return where((a >= b) | isnan(b), dy, 0);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
+    return where((a >= b) | isnan(b), 0, dy);
+  }
+};
+
+struct Fmin : Binary<Fmin> {
+  static constexpr OpInfo info{
+      .name = "fmin",
+      .doc =
+          "The smaller operand; the other one where one of them is NaN. The gradient goes to the one that is taken, to "
+          "a where both are equal.",
+      .example = "fmin(full([2], 0.5), full([2], 0.25))",
+      .reference = "np.fmin(a, b)",
+      .dtypes = Real | Boolean};
+  template <class X>
+  LM_HD static constexpr auto forward(const X& a, const X& b) {
+    return where(isnan(a), b, where(isnan(b) | (a <= b), a, b));
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<0>, const X& a, const X& b, const X&, const X& dy) {
+    return where((a <= b) | isnan(b), dy, 0);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
+    return where((a <= b) | isnan(b), 0, dy);
+  }
+};
+
+struct Lerp : Ternary<Lerp> {
+  static constexpr OpInfo info{.name = "lerp",
+                               .doc = "From a to b: a + c * (b - a).",
+                               .example = "lerp(full([2], 1.0), full([2], 3.0), 0.25)",
+                               .reference = "a + c * (b - a)",
+                               .dtypes = Floating | Complex};
+  template <class X>
+  LM_HD static constexpr X forward(const X& a, const X& b, const X& c) {
+    return a + c * (b - a);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<0>, const X&, const X&, const X& c, const X&, const X& dy) {
+    return dy * (1 - c);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<1>, const X&, const X&, const X& c, const X&, const X& dy) {
+    return dy * c;
+  }
+  template <class X>
+  LM_HD static constexpr X backward(Wrt<2>, const X& a, const X& b, const X&, const X&, const X& dy) {
+    return dy * (b - a);
+  }
+};
+
+struct Sinc : Unary<Sinc> {
+  static constexpr OpInfo info{.name = "sinc",
+                               .doc = "sin(pi * x) / (pi * x), and 1 at 0.",
+                               .example = "sinc(full([2], 0.5))",
+                               .reference = "np.sinc(x)",
+                               .dtypes = Floating | Complex,
+                               .kinks = {0.0, __builtin_nan("")}};
+  template <class X>
+  LM_HD static constexpr X forward(const X& x) {
+    return where(x == 0, 1, sin(3.14159265358979323846 * x) / (3.14159265358979323846 * x));
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X& y, const X& dy) {
+    return where(x == 0, 0, dy * (cos(3.14159265358979323846 * x) - y) / x);
+  }
+};
+
+inline Tensor copysign(const Operand& a, const Operand& b) { return CopySign::call(a, b); }
+inline Tensor hypot(const Operand& a, const Operand& b) { return Hypot::call(a, b); }
+inline Tensor nextafter(const Operand& a, const Operand& b) { return NextAfter::call(a, b); }
+inline Tensor fmod(const Operand& a, const Operand& b) { return Fmod::call(a, b); }
+inline Tensor signbit(const Tensor& x) { return SignBit::call(x); }
+inline Tensor frac(const Tensor& x) { return Frac::call(x); }
+inline Tensor rsqrt(const Tensor& x) { return Rsqrt::call(x); }
+inline Tensor heaviside(const Operand& a, const Operand& b) { return Heaviside::call(a, b); }
+inline Tensor fmax(const Operand& a, const Operand& b) { return Fmax::call(a, b); }
+inline Tensor fmin(const Operand& a, const Operand& b) { return Fmin::call(a, b); }
+inline Tensor lerp(const Operand& a, const Operand& b, const Operand& c) { return Lerp::call(a, b, c); }
+inline Tensor sinc(const Tensor& x) { return Sinc::call(x); }
+
+}  // namespace lamella

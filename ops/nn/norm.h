@@ -1,0 +1,91 @@
+#pragma once
+
+#include <optional>
+
+#include "engine/core/tensor.h"
+#include "ops/op_info.h"
+
+namespace lamella {
+
+// All compute in float32 at least and give x's dtype. They raise ValueError for shapes that do not fit, TypeError for
+// dtypes that are not floating, RuntimeError for several devices.
+
+struct LayerNorm {
+  static constexpr OpInfo info{
+      .name = "layer_norm",
+      .doc =
+          "(x - mean) / sqrt(variance + eps) * weight + bias, where mean and variance are taken over the last axes, "
+          "whose sizes normalized_shape gives; weight and bias have that shape (Ba et al., 2016).",
+      .parameters = "x, normalized_shape, weight=None, bias=None, eps=1e-05",
+      .example = "layer_norm(ones([2, 3]), 3)",
+      .dtypes = Floating,
+      .method = false};
+  static Tensor call(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
+                     const std::optional<Tensor>& bias, double eps);
+};
+
+struct RmsNorm {
+  static constexpr OpInfo info{
+      .name = "rms_norm",
+      .doc =
+          "x / sqrt(mean(x ** 2) + eps) * weight, with the mean over the last axes, whose sizes normalized_shape "
+          "gives; "
+          "weight has that shape (Zhang and Sennrich, 2019). eps is the distance of 1 to the next number of x's dtype "
+          "unless given.",
+      .parameters = "x, normalized_shape, weight=None, eps=None",
+      .example = "rms_norm(ones([2, 3]), 3)",
+      .dtypes = Floating,
+      .method = false};
+  static Tensor call(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
+                     std::optional<double> eps);
+};
+
+struct GroupNorm {
+  static constexpr OpInfo info{.name = "group_norm",
+                               .doc =
+                                   "(x - mean) / sqrt(variance + eps) * weight + bias for x [n, channels, ..], where "
+                                   "mean and variance are those "
+                                   "of each of num_groups groups of neighboring channels of each example; weight and "
+                                   "bias are [channels] (Wu and "
+                                   "He, 2018).",
+                               .parameters = "x, num_groups, weight=None, bias=None, eps=1e-05",
+                               .example = "group_norm(ones([2, 4, 3]), 2)",
+                               .dtypes = Floating,
+                               .method = false};
+  static Tensor call(const Tensor& x, std::int64_t num_groups, const std::optional<Tensor>& weight,
+                     const std::optional<Tensor>& bias, double eps);
+};
+
+struct InstanceNorm {
+  static constexpr OpInfo info{
+      .name = "instance_norm",
+      .doc =
+          "(x - mean) / sqrt(variance + eps) * weight + bias for x [n, channels, size..], where mean and variance are "
+          "those of each channel of each example; weight and bias are [channels] (Ulyanov et al., 2016).",
+      .parameters = "x, weight=None, bias=None, eps=1e-05",
+      .example = "instance_norm(ones([2, 4, 3]))",
+      .dtypes = Floating,
+      .method = false};
+  static Tensor call(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                     double eps);
+};
+
+struct BatchNorm {
+  static constexpr OpInfo info{
+      .name = "batch_norm",
+      .doc =
+          "(x - mean) / sqrt(variance + eps) * weight + bias for x [n, channels, ..]; all others are [channels] (Ioffe "
+          "and Szegedy, 2015). In training, mean and variance are those of each channel in x, and running_mean and "
+          "running_var, where given, become (1 - momentum) of themselves plus momentum of these, in place, with the "
+          "unbiased variance. Otherwise they are running_mean and running_var.",
+      .parameters =
+          "x, running_mean=None, running_var=None, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05",
+      .example = "batch_norm(ones([2, 4, 3]), zeros([4]), ones([4]))",
+      .dtypes = Floating,
+      .method = false};
+  static Tensor call(const Tensor& x, const std::optional<Tensor>& running_mean,
+                     const std::optional<Tensor>& running_var, const std::optional<Tensor>& weight,
+                     const std::optional<Tensor>& bias, bool training, double momentum, double eps);
+};
+
+}  // namespace lamella

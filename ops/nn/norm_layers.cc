@@ -1,0 +1,466 @@
+#include "ops/nn/norm_layers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+#include "ops/elementwise/list.h"
+#include "ops/movement/cast.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/hidden.h"
+
+// Note [Normalization]
+// The usual call is one kernel forward and one backward, which need the deviations only. Everything else (a gradient
+// that is itself recorded, forward mode, batched weights, other devices) is made of operators, from x again: correct to
+// any order. Planes, the elements of one channel of one example, are measured one by one, and the measures put together
+// for groups and batches, in double.
+
+namespace lamella {
+namespace {
+
+constexpr std::int64_t kGrain = 16384;     // elements that one thread takes at a time
+constexpr std::int64_t kMaxParts = 64;     // of the rows, for gradients of weights
+constexpr std::int64_t kColumnGrain = 64;  // columns of those that one thread takes at a time
+
+template <class T>
+const cpu::NormKernels<T>& kernels() {
+  if constexpr (std::is_same_v<T, float>) {
+    return cpu_kernels().norm.float32;
+  } else {
+    return cpu_kernels().norm.float64;
+  }
+}
+
+template <class F>
+decltype(auto) with_type(const Tensor& x, const NormSetting& setting, F&& f) {
+  return visit<DTypeSet{DType::Float32, DType::Float64}>(x.dtype(), setting.op, f);
+}
+
+// ---- of operators
+
+Dims axes_of(NormOver over) {
+  switch (over) {
+    case NormOver::Rows:
+      return {3};
+    case NormOver::Groups:
+      return {2, 3};
+    case NormOver::Batch:
+      return {0, 2, 3};
+  }
+  return {};
+}
+
+/// x without its mean, its variance, and 1 / sqrt(variance + eps).
+struct Measured {
+  Tensor mean;
+  Tensor centered;
+  Tensor variance;
+  Tensor rstd;
+
+  Measured(const Tensor& x, const NormSetting& setting) {
+    const Dims axes = axes_of(setting.over);
+    if (setting.centered) mean = lamella::mean(x, axes, true);
+    centered = setting.centered ? x - mean : x;
+    variance = lamella::mean(square(centered), axes, true);
+    rstd = reciprocal(sqrt(variance + setting.eps));
+  }
+};
+
+Tensor composed(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                const NormSetting& setting, BatchStatistics* statistics) {
+  const Measured measured(x, setting);
+  Tensor y = measured.centered * measured.rstd;
+  if (weight) y = y * *weight;
+  if (bias) y = y + *bias;
+  if (statistics) *statistics = {reshape(measured.mean, {x.size(1)}), reshape(measured.variance, {x.size(1)})};
+  return y;
+}
+
+struct Grads {
+  Tensor x;
+  Tensor weight;
+  Tensor bias;
+};
+
+Grads composed_grads(const Tensor& x, const Tensor& weight, const Dims& bias_shape, const Tensor& dy,
+                     const NormSetting& setting, bool want_x, bool want_weight, bool want_bias) {
+  Grads grads;
+  if (want_bias) grads.bias = sum_to(dy, bias_shape);
+  if (!want_x && !want_weight) return grads;
+  const Measured measured(x, setting);
+  const Tensor normal = measured.centered * measured.rstd;
+  if (want_weight) grads.weight = sum_to(dy * normal, weight.shape());
+  if (!want_x) return grads;
+  const Dims axes = axes_of(setting.over);
+  const Tensor g = weight.defined() ? dy * weight : dy;
+  Tensor dx = g - normal * mean(g * normal, axes, true);
+  if (setting.centered) dx = dx - mean(g, axes, true);
+  grads.x = dx * measured.rstd;
+  return grads;
+}
+
+// ---- of rows, by kernels
+
+/// What the fused gradient needs beside x and the weight: for rows in x's dtype, else float64.
+struct Measures {
+  Tensor mean;
+  Tensor rstd;
+};
+
+Tensor rows_forward(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                    const NormSetting& setting, Measures& measures) {
+  const std::int64_t width = x.shape().back();
+  const std::int64_t rows = x.numel() / width;
+  const Tensor y = empty_like(x);
+  measures = {empty({rows}, x.dtype()), empty({rows}, x.dtype())};
+  const Tensor w = weight ? contiguous(*weight) : Tensor();
+  const Tensor b = bias ? contiguous(*bias) : Tensor();
+  const HostRelease release(x.numel());
+  with_type(x, setting, [&]<class T> {
+    parallel_for(0, rows, std::max<std::int64_t>(1, kGrain / width), [&](std::int64_t first, std::int64_t last) {
+      kernels<T>().rows(x.data<T>() + first * width, w.defined() ? w.data<T>() : nullptr,
+                        b.defined() ? b.data<T>() : nullptr, y.data<T>() + first * width,
+                        measures.mean.data<T>() + first, measures.rstd.data<T>() + first, last - first, width,
+                        setting.eps, setting.centered);
+    });
+  });
+  return y;
+}
+
+Grads rows_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, const Measures& measures,
+                    const NormSetting& setting, bool want_weight, bool want_bias) {
+  const std::int64_t width = x.shape().back();
+  const std::int64_t rows = x.numel() / width;
+  Grads grads;
+  grads.x = empty_like(x);
+  const Tensor w = weight.defined() ? contiguous(weight) : Tensor();
+  // Each part of the rows sums for itself, and the parts are added in their order.
+  const bool sums = want_weight || want_bias;
+  const std::int64_t least = std::max<std::int64_t>(1, kGrain / width);
+  const std::int64_t per_part = sums ? std::max(least, (rows + kMaxParts - 1) / kMaxParts) : least;
+  const std::int64_t parts = (rows + per_part - 1) / per_part;
+  const Tensor weight_parts = want_weight ? empty({parts, width}, x.dtype()) : Tensor();
+  const Tensor bias_parts = want_bias ? empty({parts, width}, x.dtype()) : Tensor();
+  if (want_weight) grads.weight = empty({width}, x.dtype());
+  if (want_bias) grads.bias = empty({width}, x.dtype());
+  const HostRelease release(x.numel());
+  with_type(x, setting, [&]<class T> {
+    parallel_for(0, parts, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t part = begin; part < end; ++part) {
+        const std::int64_t first = part * per_part;
+        const std::int64_t count = std::min(per_part, rows - first);
+        const auto zeroed = [&](const Tensor& all) -> T* {
+          if (!all.defined()) return nullptr;
+          T* const own = all.data<T>() + part * width;
+          std::fill_n(own, width, T(0));
+          return own;
+        };
+        kernels<T>().rows_backward(x.data<T>() + first * width, dy.data<T>() + first * width,
+                                   w.defined() ? w.data<T>() : nullptr, measures.mean.data<T>() + first,
+                                   measures.rstd.data<T>() + first, grads.x.data<T>() + first * width,
+                                   zeroed(weight_parts), zeroed(bias_parts), count, width, setting.centered);
+      }
+    });
+    const auto add_parts = [&](const Tensor& all, const Tensor& to) {
+      if (!all.defined()) return;
+      T* const out = to.data<T>();
+      parallel_for(0, width, kColumnGrain, [&](std::int64_t begin, std::int64_t end) {
+        std::copy(all.data<T>() + begin, all.data<T>() + end, out + begin);
+        for (std::int64_t part = 1; part < parts; ++part) {
+          const T* const row = all.data<T>() + part * width;
+          for (std::int64_t i = begin; i < end; ++i) out[i] += row[i];
+        }
+      });
+    };
+    add_parts(weight_parts, grads.weight);
+    add_parts(bias_parts, grads.bias);
+  });
+  return grads;
+}
+
+// ---- of planes, by kernels
+
+/// How the planes of x belong together.
+class Planes {
+ public:
+  Planes(const Tensor& x, NormOver over)
+      : examples(x.size(0)),
+        channels(x.size(1) * x.size(2)),
+        size(x.size(3)),
+        count(examples * channels),
+        members_(x.size(2)),
+        groups_(x.size(1)),
+        batch_(over == NormOver::Batch) {}
+
+  const std::int64_t examples;
+  const std::int64_t channels;
+  const std::int64_t size;
+  const std::int64_t count;
+
+  std::int64_t measures() const noexcept { return batch_ ? channels : examples * groups_; }
+  std::int64_t measure_of(std::int64_t plane) const noexcept { return batch_ ? plane % channels : plane / members_; }
+  std::int64_t channel_of(std::int64_t plane) const noexcept { return plane % channels; }
+  /// Elements that one mean is of.
+  double elements() const noexcept {
+    return static_cast<double>(size) * static_cast<double>(batch_ ? examples : members_);
+  }
+  template <class F>
+  void for_each_part(F&& f) const {
+    parallel_for(0, count, std::max<std::int64_t>(1, kGrain / size), f);
+  }
+
+ private:
+  const std::int64_t members_;
+  const std::int64_t groups_;
+  const bool batch_;
+};
+
+std::vector<double> zeros_of(std::int64_t count) { return std::vector<double>(static_cast<std::size_t>(count), 0.0); }
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+Tensor planes_forward(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                      const NormSetting& setting, Measures& measures, BatchStatistics* statistics) {
+  const Planes planes(x, setting.over);
+  const Tensor y = empty_like(x);
+  const Dims shape{planes.measures()};
+  measures = {empty(shape, DType::Float64), empty(shape, DType::Float64)};
+  const Tensor variance = empty(shape, DType::Float64);
+  const Tensor w = weight ? contiguous(*weight) : Tensor();
+  const Tensor b = bias ? contiguous(*bias) : Tensor();
+  {
+    const HostRelease release(x.numel());
+    with_type(x, setting, [&]<class T> {
+      std::vector<double> plane_mean = zeros_of(planes.count);
+      std::vector<double> plane_squares = zeros_of(planes.count);
+      planes.for_each_part([&](std::int64_t first, std::int64_t last) {
+        kernels<T>().moments(x.data<T>() + first * planes.size, plane_mean.data() + first, plane_squares.data() + first,
+                             last - first, planes.size);
+      });
+      double* const mean = measures.mean.data<double>();
+      double* const rstd = measures.rstd.data<double>();
+      double* const spread = variance.data<double>();
+      std::fill_n(mean, planes.measures(), 0.0);
+      std::fill_n(spread, planes.measures(), 0.0);
+      const double share = static_cast<double>(planes.size) / planes.elements();
+      for (std::int64_t p = 0; p < planes.count; ++p) mean[planes.measure_of(p)] += plane_mean[at(p)] * share;
+      for (std::int64_t p = 0; p < planes.count; ++p) {
+        const double distance = plane_mean[at(p)] - mean[planes.measure_of(p)];
+        spread[planes.measure_of(p)] += plane_squares[at(p)] / planes.elements() + distance * distance * share;
+      }
+      for (std::int64_t i = 0; i < planes.measures(); ++i) rstd[i] = 1 / std::sqrt(spread[i] + setting.eps);
+      std::vector<T> scale(at(planes.count));
+      std::vector<T> shift(at(planes.count));
+      for (std::int64_t p = 0; p < planes.count; ++p) {
+        const std::int64_t measure = planes.measure_of(p);
+        const std::int64_t channel = planes.channel_of(p);
+        const double factor = rstd[measure] * (w.defined() ? static_cast<double>(w.data<T>()[channel]) : 1.0);
+        scale[at(p)] = static_cast<T>(factor);
+        shift[at(p)] =
+            static_cast<T>((b.defined() ? static_cast<double>(b.data<T>()[channel]) : 0.0) - mean[measure] * factor);
+      }
+      planes.for_each_part([&](std::int64_t first, std::int64_t last) {
+        kernels<T>().scale_shift(x.data<T>() + first * planes.size, scale.data() + first, shift.data() + first,
+                                 y.data<T>() + first * planes.size, last - first, planes.size);
+      });
+    });
+  }
+  if (statistics) *statistics = {measures.mean, variance};
+  return y;
+}
+
+/// The formula of rows_backward(), where h is (x - mean) rstd and sums go over all planes of a mean:
+/// dx = w rstd dy - rstd mean(w dy) - h rstd mean(w dy h).
+Grads planes_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, const Measures& measures,
+                      const NormSetting& setting, const Dims& shape, bool want_weight, bool want_bias) {
+  const Planes planes(x, setting.over);
+  Grads grads;
+  grads.x = empty_like(x);
+  const Tensor w = weight.defined() ? contiguous(weight) : Tensor();
+  if (want_weight) grads.weight = empty(shape, x.dtype());
+  if (want_bias) grads.bias = empty(shape, x.dtype());
+  const HostRelease release(x.numel());
+  with_type(x, setting, [&]<class T> {
+    const double* const mean = measures.mean.data<double>();
+    const double* const rstd = measures.rstd.data<double>();
+    std::vector<double> center(at(planes.count));
+    for (std::int64_t p = 0; p < planes.count; ++p) center[at(p)] = mean[planes.measure_of(p)];
+    std::vector<double> sum = zeros_of(planes.count);
+    std::vector<double> dot = zeros_of(planes.count);
+    planes.for_each_part([&](std::int64_t first, std::int64_t last) {
+      kernels<T>().dots(x.data<T>() + first * planes.size, dy.data<T>() + first * planes.size, center.data() + first,
+                        sum.data() + first, dot.data() + first, last - first, planes.size);
+    });
+    std::vector<double> g_mean = zeros_of(planes.measures());
+    std::vector<double> gh_mean = zeros_of(planes.measures());
+    std::vector<double> dw = zeros_of(planes.channels);
+    std::vector<double> db = zeros_of(planes.channels);
+    for (std::int64_t p = 0; p < planes.count; ++p) {
+      const std::int64_t measure = planes.measure_of(p);
+      const std::int64_t channel = planes.channel_of(p);
+      const double factor = w.defined() ? static_cast<double>(w.data<T>()[channel]) : 1.0;
+      g_mean[at(measure)] += factor * sum[at(p)] / planes.elements();
+      gh_mean[at(measure)] += factor * dot[at(p)] * rstd[measure] / planes.elements();
+      dw[at(channel)] += dot[at(p)] * rstd[measure];
+      db[at(channel)] += sum[at(p)];
+    }
+    for (std::int64_t c = 0; c < planes.channels; ++c) {
+      if (want_weight) grads.weight.data<T>()[c] = static_cast<T>(dw[at(c)]);
+      if (want_bias) grads.bias.data<T>()[c] = static_cast<T>(db[at(c)]);
+    }
+    std::vector<T> by_dy(at(planes.count));
+    std::vector<T> by_x(at(planes.count));
+    std::vector<T> constant(at(planes.count));
+    for (std::int64_t p = 0; p < planes.count; ++p) {
+      const std::int64_t measure = planes.measure_of(p);
+      const double factor = w.defined() ? static_cast<double>(w.data<T>()[planes.channel_of(p)]) : 1.0;
+      const double slope = -rstd[measure] * rstd[measure] * gh_mean[at(measure)];
+      by_dy[at(p)] = static_cast<T>(rstd[measure] * factor);
+      by_x[at(p)] = static_cast<T>(slope);
+      constant[at(p)] = static_cast<T>(-rstd[measure] * g_mean[at(measure)] - slope * mean[measure]);
+    }
+    planes.for_each_part([&](std::int64_t first, std::int64_t last) {
+      const std::int64_t offset = first * planes.size;
+      kernels<T>().combine(x.data<T>() + offset, dy.data<T>() + offset, by_dy.data() + first, by_x.data() + first,
+                           constant.data() + first, grads.x.data<T>() + offset, last - first, planes.size);
+    });
+  });
+  return grads;
+}
+
+// ---- recorded
+
+struct NormMemory {
+  NormSetting setting;
+  /// Undefined where forward was made of operators.
+  Measures measures;
+  bool has_weight = false;
+  Dims bias_shape;
+};
+
+struct NormLayer : Function<NormLayer> {
+  static constexpr bool kChecksGradients = false;
+  static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
+
+  static Tensor forward(Context& ctx, const Tensor& given, const std::optional<Tensor>& weight,
+                        const std::optional<Tensor>& bias, const NormSetting& setting, BatchStatistics* statistics) {
+    ctx.tag = setting.op;
+    const Tensor x = given.device().is_cpu() && !is_batched(given) ? contiguous(given) : given;
+    Measures measures;
+    const Tensor y = compute(x, weight, bias, setting, measures, statistics);
+    if (ctx.recording()) {
+      if (weight) {
+        ctx.save_for_backward(given, *weight);
+      } else {
+        ctx.save_for_backward(given);
+      }
+      ctx.state<NormMemory>() = {setting, measures, weight.has_value(), bias ? bias->shape() : Dims()};
+    }
+    return y;
+  }
+
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const NormMemory& memory = ctx.state<NormMemory>();
+    const TensorList saved = ctx.saved_tensors();
+    const Tensor& x = saved[0];
+    const Tensor weight = memory.has_weight ? saved[1] : Tensor();
+    const auto& edges = ctx.node()->edges();
+    const std::size_t bias_at = memory.has_weight ? 2 : 1;
+    const bool want_x = autograd::is_needed(edges[0]);
+    const bool want_weight = memory.has_weight && autograd::is_needed(edges[1]);
+    const bool want_bias = edges.size() > bias_at && autograd::is_needed(edges[bias_at]);
+    const Tensor operands[] = {x, weight, dy};
+    const bool fused = memory.measures.rstd.defined() && want_x && !autograd::is_grad_enabled() &&
+                       !autograd::any_dual(operands) && !is_batched(dy) && !is_batched(x);
+    Grads grads;
+    if (!fused) {
+      grads = composed_grads(x, weight, memory.bias_shape, dy, memory.setting, want_x, want_weight, want_bias);
+    } else if (memory.setting.over == NormOver::Rows) {
+      grads =
+          rows_backward(contiguous(x), weight, contiguous(dy), memory.measures, memory.setting, want_weight, want_bias);
+    } else {
+      const Dims& shape = memory.has_weight ? weight.shape() : memory.bias_shape;
+      grads = planes_backward(contiguous(x), weight, contiguous(dy), memory.measures, memory.setting, shape,
+                              want_weight, want_bias);
+    }
+    TensorList list(edges.size());
+    list[0] = grads.x;
+    if (memory.has_weight) list[1] = grads.weight;
+    if (edges.size() > bias_at) list[bias_at] = grads.bias;
+    return list;
+  }
+
+ private:
+  static Tensor compute(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                        const NormSetting& setting, Measures& measures, BatchStatistics* statistics) {
+    const bool weights_batched = (weight && is_batched(*weight)) || (bias && is_batched(*bias));
+    const bool rows = setting.over == NormOver::Rows;
+    if (!x.device().is_cpu() || x.numel() == 0 || weights_batched || (is_batched(x) && !rows))
+      return composed(x, weight, bias, setting, statistics);
+    if (is_batched(x)) {
+      // Rows of all examples. Their gradients are made of operators.
+      const HiddenAxes& axes = *x->hidden;
+      Measures unused;
+      return hide_in_place(rows_forward(contiguous(physical(x, axes)), weight, bias, setting, unused), axes);
+    }
+    return rows ? rows_forward(x, weight, bias, setting, measures)
+                : planes_forward(x, weight, bias, setting, measures, statistics);
+  }
+};
+
+struct ScaleShiftLayer : Function<ScaleShiftLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "scale_and_shift";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& scale, const Tensor& shift) {
+    if (ctx.recording()) ctx.save_for_backward(x, scale, shift);
+    if (is_batched(x) || is_batched(scale) || is_batched(shift) || !x.device().is_cpu() || x.numel() == 0)
+      return x * scale + shift;
+    const Tensor values = contiguous(x);
+    const Tensor y = empty_like(values);
+    const std::int64_t channels = x.size(1);
+    const std::int64_t size = x.size(2);
+    const HostRelease release(x.numel());
+    visit<DTypeSet{DType::Float32, DType::Float64}>(x.dtype(), name, [&]<class T> {
+      const Tensor a = contiguous(scale);
+      const Tensor c = contiguous(shift);
+      parallel_for(0, x.size(0) * channels, std::max<std::int64_t>(1, kGrain / size),
+                   [&](std::int64_t first, std::int64_t last) {
+                     for (std::int64_t plane = first; plane < last; ++plane) {
+                       const std::int64_t channel = plane % channels;
+                       kernels<T>().scale_shift(values.data<T>() + plane * size, a.data<T>() + channel,
+                                                c.data<T>() + channel, y.data<T>() + plane * size, 1, size);
+                     }
+                   });
+    });
+    return y;
+  }
+  static std::array<Tensor, 3> backward(Context& ctx, const Tensor& dy) {
+    const auto [x, scale, shift] = ctx.saved_tensors<3>();
+    const auto& edges = ctx.node()->edges();
+    std::array<Tensor, 3> grads;
+    if (autograd::is_needed(edges[0])) grads[0] = dy * scale;
+    if (autograd::is_needed(edges[1])) grads[1] = sum_to(dy * x, scale.shape());
+    if (autograd::is_needed(edges[2])) grads[2] = sum_to(dy, shift.shape());
+    return grads;
+  }
+};
+
+}  // namespace
+
+Tensor normalize(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                 const NormSetting& setting, BatchStatistics* statistics) {
+  return NormLayer::apply(x, weight, bias, setting, statistics);
+}
+
+Tensor scale_and_shift(const Tensor& x, const Tensor& scale, const Tensor& shift) {
+  return ScaleShiftLayer::apply(x, scale, shift);
+}
+
+}  // namespace lamella

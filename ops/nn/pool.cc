@@ -1,0 +1,231 @@
+#include "ops/nn/pool.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ops/elementwise/list.h"
+#include "ops/nn/pool_layers.h"
+#include "ops/nn/spatial.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+/// The numbers of a call, one for each spatial axis.
+struct Setting {
+  Dims kernel;
+  Dims stride;
+  Dims pad_low;
+  Dims pad_high;
+  Dims dilation;
+  bool ceil_mode = false;
+};
+
+/// What a mean is divided by: all of the window within the padding, what it holds of x, or 1.
+enum class Divisor : std::uint8_t { Padded, Inside, None };
+
+Tensor checked(const Tensor& x, DTypeSet dtypes, std::size_t axes, const char* op) {
+  check_defined(x, op);
+  check_dtype(x, dtypes, op);
+  const Tensor batched = with_batch_axis(x, axes, op);
+  for (std::size_t i = 2; i < batched.ndim(); ++i) {
+    if (batched.shape()[i] == 0) fail<ValueError>("[", op, "] x has no elements along axis ", i, ": ", x.shape());
+  }
+  return batched;
+}
+
+Setting read_setting(std::size_t axes, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
+                     const Dims& dilation, bool ceil_mode, const char* op) {
+  Setting setting;
+  setting.kernel = spatial_numbers(kernel_size, axes, 1, op, "kernel_size");
+  setting.stride = stride ? spatial_numbers(*stride, axes, 1, op, "stride") : setting.kernel;
+  setting.pad_low = setting.pad_high = spatial_numbers(padding, axes, 0, op, "padding");
+  setting.dilation = spatial_numbers(dilation, axes, 1, op, "dilation");
+  setting.ceil_mode = ceil_mode;
+  for (std::size_t i = 0; i < axes; ++i) {
+    if (2 * setting.pad_low[i] > setting.dilation[i] * (setting.kernel[i] - 1) + 1) {
+      fail<ValueError>("[", op, "] padding must be at most half of the kernel, dilation included, got padding ",
+                       setting.pad_low, ", kernel_size ", setting.kernel, " and dilation ", setting.dilation);
+    }
+  }
+  return setting;
+}
+
+std::int64_t window_count(std::int64_t in, const Setting& setting, std::size_t i, const Tensor& x, const char* op) {
+  const std::int64_t reach = setting.dilation[i] * (setting.kernel[i] - 1) + 1;
+  const std::int64_t padded = setting.pad_low[i] + setting.pad_high[i];
+  if (in > std::numeric_limits<std::int64_t>::max() / 2 || in + padded < reach) {
+    fail<ValueError>("[", op, "] the kernel, ", reach, " long with its dilation, does not fit into an axis of ", in,
+                     " elements with a padding of ", padded, " in all (x: ", x.shape(), ")");
+  }
+  const std::int64_t steps = in + padded - reach;
+  std::int64_t count = steps / setting.stride[i] + 1;
+  if (setting.ceil_mode && steps % setting.stride[i] != 0 && count * setting.stride[i] < in + setting.pad_low[i])
+    ++count;
+  return count;
+}
+
+/// Whether a call on x makes no result that has data and elements, so that windows need no tables.
+bool computes_nothing(const Tensor& x) { return x.device().is_meta() || x.shape()[0] == 0 || x.shape()[1] == 0; }
+
+SharedPlan plan_windows(const Tensor& x, const Setting& setting, Divisor divisor, const char* op) {
+  std::vector<PoolWindows> axes;
+  for (std::size_t i = 0; i < setting.kernel.size(); ++i) {
+    PoolWindows& axis = axes.emplace_back();
+    axis.in = x.shape()[i + 2];
+    axis.out = window_count(axis.in, setting, i, x, op);
+    axis.step = setting.dilation[i];
+    if (computes_nothing(x)) continue;
+    for (std::int64_t o = 0; o < axis.out; ++o) {
+      const std::int64_t begin = o * setting.stride[i] - setting.pad_low[i];
+      const std::int64_t reach = axis.step * (setting.kernel[i] - 1) + 1;
+      const std::int64_t end = std::min(begin + reach, axis.in + setting.pad_high[i]);
+      // The first element inside, still a whole number of steps from the begin.
+      const std::int64_t skipped = begin < 0 ? (-begin + axis.step - 1) / axis.step * axis.step : 0;
+      const std::int64_t inside_begin = begin + skipped;
+      const std::int64_t inside_end = std::max(inside_begin, std::min(end, axis.in));
+      const std::int64_t count = divisor == Divisor::None     ? 1
+                                 : divisor == Divisor::Padded ? end - begin
+                                                              : inside_end - inside_begin;
+      axis.begin.push_back(inside_begin);
+      axis.end.push_back(inside_end);
+      axis.scale.push_back(count > 0 ? 1.0 / static_cast<double>(count) : 0.0);
+    }
+  }
+  return std::make_shared<const PoolPlan>(std::move(axes));
+}
+
+SharedPlan plan_adaptive(const Tensor& x, const Dims& output_size, std::size_t axes, const char* op) {
+  const Dims sizes = spatial_numbers(output_size, axes, 0, op, "output_size");
+  std::vector<PoolWindows> windows;
+  for (std::size_t i = 0; i < axes; ++i) {
+    PoolWindows& axis = windows.emplace_back();
+    axis.in = x.shape()[i + 2];
+    axis.out = sizes[i];
+    if (computes_nothing(x)) continue;
+    for (std::int64_t o = 0; o < axis.out; ++o) {
+      // floor(o in / out) and ceil((o + 1) in / out), without the products, which may overflow.
+      const std::int64_t whole = axis.in / axis.out;
+      const std::int64_t rest = axis.in % axis.out;
+      axis.begin.push_back(o * whole + o * rest / axis.out);
+      axis.end.push_back((o + 1) * whole + ((o + 1) * rest + axis.out - 1) / axis.out);
+      axis.scale.push_back(1.0 / static_cast<double>(axis.end.back() - axis.begin.back()));
+    }
+  }
+  return std::make_shared<const PoolPlan>(std::move(windows));
+}
+
+std::array<Tensor, 2> max_windows(const OpInfo& info, std::size_t axes, const Tensor& x, const Dims& kernel_size,
+                                  const std::optional<Dims>& stride, const Dims& padding, const Dims& dilation,
+                                  bool ceil_mode, bool places) {
+  const Tensor batched = checked(x, info.dtypes, axes, info.name);
+  const Setting setting = read_setting(axes, kernel_size, stride, padding, dilation, ceil_mode, info.name);
+  auto found = pool_max(batched, plan_windows(batched, setting, Divisor::None, info.name), places, info.name);
+  return {without_batch_axis(found[0], x), places ? without_batch_axis(found[1], x) : Tensor()};
+}
+
+std::array<Tensor, 2> max_adaptive(const OpInfo& info, std::size_t axes, const Tensor& x, const Dims& output_size,
+                                   bool places) {
+  const Tensor batched = checked(x, info.dtypes, axes, info.name);
+  auto found = pool_max(batched, plan_adaptive(batched, output_size, axes, info.name), places, info.name);
+  return {without_batch_axis(found[0], x), places ? without_batch_axis(found[1], x) : Tensor()};
+}
+
+}  // namespace
+
+template <int N>
+Tensor MaxPool<N>::call(const Tensor& x, const Dims& kernel_size, const std::optional<Dims>& stride,
+                        const Dims& padding, const Dims& dilation, bool ceil_mode) {
+  return max_windows(info, N, x, kernel_size, stride, padding, dilation, ceil_mode, false)[0];
+}
+
+template <int N>
+std::vector<Tensor> MaxPoolWithIndices<N>::call(const Tensor& x, const Dims& kernel_size,
+                                                const std::optional<Dims>& stride, const Dims& padding,
+                                                const Dims& dilation, bool ceil_mode) {
+  auto [values, places] = max_windows(info, N, x, kernel_size, stride, padding, dilation, ceil_mode, true);
+  return {std::move(values), std::move(places)};
+}
+
+template <int N>
+Tensor AvgPool<N>::call(const Tensor& x, const Dims& kernel_size, const std::optional<Dims>& stride,
+                        const Dims& padding, bool ceil_mode, bool count_include_pad,
+                        std::optional<std::int64_t> divisor_override) {
+  const Tensor batched = checked(x, info.dtypes, N, info.name);
+  if (divisor_override && *divisor_override == 0) fail<ValueError>("[", info.name, "] divisor_override is 0");
+  const Setting setting = read_setting(N, kernel_size, stride, padding, {1}, ceil_mode, info.name);
+  const Divisor divisor = divisor_override ? Divisor::None : count_include_pad ? Divisor::Padded : Divisor::Inside;
+  const Tensor y = pool_sum(batched, plan_windows(batched, setting, divisor, info.name), info.name);
+  return without_batch_axis(divisor_override ? divide(y, *divisor_override) : y, x);
+}
+
+template <int N>
+Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_size, const std::optional<Dims>& stride,
+                       bool ceil_mode) {
+  const Tensor batched = checked(x, info.dtypes, N, info.name);
+  if (!(norm_type > 0)) fail<ValueError>("[", info.name, "] norm_type must be positive, got ", norm_type);
+  const Setting setting = read_setting(N, kernel_size, stride, {0}, {1}, ceil_mode, info.name);
+  const Tensor sums =
+      pool_sum(pow(batched, norm_type), plan_windows(batched, setting, Divisor::None, info.name), info.name);
+  return without_batch_axis(pow(sums, 1.0 / norm_type), x);
+}
+
+template <int N>
+Tensor AdaptiveAvgPool<N>::call(const Tensor& x, const Dims& output_size) {
+  const Tensor batched = checked(x, info.dtypes, N, info.name);
+  return without_batch_axis(pool_sum(batched, plan_adaptive(batched, output_size, N, info.name), info.name), x);
+}
+
+template <int N>
+Tensor AdaptiveMaxPool<N>::call(const Tensor& x, const Dims& output_size) {
+  return max_adaptive(info, N, x, output_size, false)[0];
+}
+
+template <int N>
+std::vector<Tensor> AdaptiveMaxPoolWithIndices<N>::call(const Tensor& x, const Dims& output_size) {
+  auto [values, places] = max_adaptive(info, N, x, output_size, true);
+  return {std::move(values), std::move(places)};
+}
+
+Tensor LocalResponseNorm::call(const Tensor& x, std::int64_t size, double alpha, double beta, double k) {
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
+  if (x.ndim() < 2) fail<ValueError>("[local_response_norm] x must be [n, channels, ..], got the shape ", x.shape());
+  const Dims sizes = spatial_numbers({size}, 1, 1, info.name, "size");
+  if (x.numel() == 0) return x * 1;
+  // The channels become an axis of windows, all behind them one of planes.
+  const std::int64_t channels = x.shape()[1];
+  const Tensor squares = reshape(square(x), {x.shape()[0], 1, channels, x.numel() / x.shape()[0] / channels});
+  const Setting setting{.kernel = {sizes[0], 1},
+                        .stride = {1, 1},
+                        .pad_low = {sizes[0] / 2, 0},
+                        .pad_high = {(sizes[0] - 1) / 2, 0},
+                        .dilation = {1, 1}};
+  const Tensor means = pool_sum(squares, plan_windows(squares, setting, Divisor::Padded, info.name), info.name);
+  return divide(x, pow(add(multiply(reshape(means, x.shape()), alpha), k), beta));
+}
+
+template struct MaxPool<1>;
+template struct MaxPool<2>;
+template struct MaxPool<3>;
+template struct MaxPoolWithIndices<1>;
+template struct MaxPoolWithIndices<2>;
+template struct MaxPoolWithIndices<3>;
+template struct AvgPool<1>;
+template struct AvgPool<2>;
+template struct AvgPool<3>;
+template struct LpPool<1>;
+template struct LpPool<2>;
+template struct LpPool<3>;
+template struct AdaptiveAvgPool<1>;
+template struct AdaptiveAvgPool<2>;
+template struct AdaptiveAvgPool<3>;
+template struct AdaptiveMaxPool<1>;
+template struct AdaptiveMaxPool<2>;
+template struct AdaptiveMaxPool<3>;
+template struct AdaptiveMaxPoolWithIndices<1>;
+template struct AdaptiveMaxPoolWithIndices<2>;
+template struct AdaptiveMaxPoolWithIndices<3>;
+
+}  // namespace lamella

@@ -1,0 +1,232 @@
+#include "ops/nn/pool_layers.h"
+
+#include <algorithm>
+
+#include "engine/autograd/function.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/strided.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
+constexpr std::size_t kAxes = 3;
+
+/// Everything that a kernel needs to know of a call.
+struct Call {
+  const PoolPlan& plan;
+  const char* op;
+  cpu::PoolKernel (cpu::PoolKernels::*kernels)[kDTypeCount];
+};
+
+Dims with_sizes(DimsView leading, const Dims& sizes) {
+  Dims shape(leading.begin(), leading.end());
+  for (const std::int64_t size : sizes) shape.push_back(size);
+  return shape;
+}
+
+/// Runs a kernel from `from` to `to`, whose axes but the spatial ones are planes.
+void run(const Call& call, const Tensor& given, const Tensor& to, const Tensor& places) {
+  if (to.device().is_meta() || to.numel() == 0) return;
+  if (!to.device().is_cpu()) no_kernel(call.op, to.device());
+  if (given.numel() == 0) return write_value(to, 0, call.op);
+  const auto kernel =
+      require_kernel((cpu_kernels().pool.*call.kernels)[static_cast<std::size_t>(to.dtype())], call.op, to.dtype());
+  const Tensor from = contiguous(given);
+  cpu::PoolArgs args = call.plan.args();
+  args.from = from.raw_data();
+  args.to = to.raw_data();
+  args.places = places.defined() ? places.data<std::int64_t>() : nullptr;
+  const std::int64_t planes = count_elements(DimsView(to.shape()).first(to.ndim() - call.plan.axes()));
+  const std::int64_t work = call.plan.plane_work();
+  const HostRelease release(planes * work);
+  parallel_for(0, planes, std::max<std::int64_t>(1, kGrain / work), [&](std::int64_t first, std::int64_t last) {
+    cpu::PoolArgs part = args;
+    part.first = first;
+    part.last = last;
+    kernel(part);
+  });
+}
+
+/// A linear map of planes; hidden axes are planes like the others.
+Tensor map_planes(const Call& call, const Tensor& x, const Tensor& places, const Dims& sizes) {
+  const HiddenAxes axes = places.defined() ? hidden_axes(pointers(x, places)) : hidden_axes(pointers(x));
+  const Tensor whole = axes.empty() ? x : physical(x, axes, 0, MissingAxis::Repeated);
+  Tensor whole_places = places;
+  if (places.defined()) {
+    if (!axes.empty()) whole_places = physical(places, axes, 0, MissingAxis::Repeated);
+    whole_places = contiguous(whole_places);
+  }
+  const Tensor y =
+      empty(with_sizes(DimsView(whole.shape()).first(whole.ndim() - sizes.size()), sizes), x.dtype(), x.device());
+  run(call, whole, y, whole_places);
+  return hide_in_place(y, axes);
+}
+
+/// What a layer remembers.
+struct Memory {
+  SharedPlan plan;
+  const char* op = nullptr;
+};
+
+Tensor spread(const Tensor& dy, const SharedPlan& plan, const char* op);
+Tensor pick(const Tensor& x, const Tensor& places, const SharedPlan& plan, const char* op);
+Tensor put(const Tensor& dy, const Tensor& places, const SharedPlan& plan, const char* op);
+
+/// Of a layer whose description is its operator's name.
+template <class Layer>
+struct PoolLayer : Function<Layer> {
+  static constexpr bool kChecksGradients = false;
+  static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
+
+ protected:
+  static void remember(Context& ctx, const SharedPlan& plan, const char* op) {
+    ctx.tag = op;
+    if (ctx.recording()) ctx.state<Memory>() = {plan, op};
+  }
+};
+
+struct SumLayer : PoolLayer<SumLayer> {
+  static constexpr bool kLinear = true;
+  static Tensor forward(Context& ctx, const Tensor& x, const SharedPlan& plan, const char* op) {
+    remember(ctx, plan, op);
+    return map_planes({*plan, op, &cpu::PoolKernels::sum}, x, {}, plan->out());
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const Memory& memory = ctx.state<Memory>();
+    return spread(dy, memory.plan, memory.op);
+  }
+};
+
+struct SpreadLayer : PoolLayer<SpreadLayer> {
+  static constexpr bool kLinear = true;
+  static Tensor forward(Context& ctx, const Tensor& dy, const SharedPlan& plan, const char* op) {
+    remember(ctx, plan, op);
+    return map_planes({*plan, op, &cpu::PoolKernels::spread}, dy, {}, plan->in());
+  }
+  static Tensor backward(Context& ctx, const Tensor& dx) {
+    const Memory& memory = ctx.state<Memory>();
+    return pool_sum(dx, memory.plan, memory.op);
+  }
+};
+
+struct PickLayer : PoolLayer<PickLayer> {
+  static constexpr bool kLinear = true;
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& places, const SharedPlan& plan, const char* op) {
+    remember(ctx, plan, op);
+    ctx.save_for_backward(places);
+    return map_planes({*plan, op, &cpu::PoolKernels::pick}, x, places, plan->out());
+  }
+  static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dy) {
+    const auto [places] = ctx.saved_tensors<1>();
+    const Memory& memory = ctx.state<Memory>();
+    return {put(dy, places, memory.plan, memory.op), Tensor()};
+  }
+};
+
+struct PutLayer : PoolLayer<PutLayer> {
+  static constexpr bool kLinear = true;
+  static Tensor forward(Context& ctx, const Tensor& dy, const Tensor& places, const SharedPlan& plan, const char* op) {
+    remember(ctx, plan, op);
+    ctx.save_for_backward(places);
+    return map_planes({*plan, op, &cpu::PoolKernels::put}, dy, places, plan->in());
+  }
+  static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dx) {
+    const auto [places] = ctx.saved_tensors<1>();
+    const Memory& memory = ctx.state<Memory>();
+    return {pick(dx, places, memory.plan, memory.op), Tensor()};
+  }
+};
+
+/// dx has dy at the places of the largest elements.
+struct MaxLayer : PoolLayer<MaxLayer> {
+  static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x, const SharedPlan& plan, bool want_places,
+                                       const char* op) {
+    remember(ctx, plan, op);
+    const HiddenAxes axes = hidden_axes(pointers(x));
+    const Tensor whole = axes.empty() ? x : physical(x, axes);
+    const Dims shape = with_sizes(DimsView(whole.shape()).first(whole.ndim() - plan->axes()), plan->out());
+    Tensor y = empty(shape, x.dtype(), x.device());
+    Tensor places;
+    if (want_places || ctx.recording()) places = empty(shape, DType::Int64, x.device());
+    run({*plan, op, &cpu::PoolKernels::max}, whole, y, places);
+    y = hide_in_place(y, axes);
+    if (places.defined()) places = hide_in_place(places, axes);
+    if (ctx.recording()) ctx.save_for_backward(places);
+    return {y, places};
+  }
+  static Tensor backward(Context& ctx, const TensorList& grads) {
+    const auto [places] = ctx.saved_tensors<1>();
+    const Memory& memory = ctx.state<Memory>();
+    return put(grads[0], places, memory.plan, memory.op);
+  }
+  static TensorList jvp(Context& ctx, const Tensor& dx) {
+    const auto [places] = ctx.saved_tensors<1>();
+    const Memory& memory = ctx.state<Memory>();
+    return {pick(dx, places, memory.plan, memory.op), Tensor()};
+  }
+};
+
+Tensor spread(const Tensor& dy, const SharedPlan& plan, const char* op) { return SpreadLayer::apply(dy, plan, op); }
+Tensor pick(const Tensor& x, const Tensor& places, const SharedPlan& plan, const char* op) {
+  return PickLayer::apply(x, places, plan, op);
+}
+Tensor put(const Tensor& dy, const Tensor& places, const SharedPlan& plan, const char* op) {
+  return PutLayer::apply(dy, places, plan, op);
+}
+
+}  // namespace
+
+PoolPlan::PoolPlan(std::vector<PoolWindows> axes) : given_(axes.size()) {
+  windows_.resize(kAxes - given_, PoolWindows{.in = 1, .out = 1, .step = 1, .begin = {0}, .end = {1}, .scale = {1.0}});
+  for (PoolWindows& axis : axes) windows_.push_back(std::move(axis));
+}
+
+Dims PoolPlan::in() const {
+  Dims sizes;
+  for (std::size_t i = kAxes - given_; i < kAxes; ++i) sizes.push_back(windows_[i].in);
+  return sizes;
+}
+
+Dims PoolPlan::out() const {
+  Dims sizes;
+  for (std::size_t i = kAxes - given_; i < kAxes; ++i) sizes.push_back(windows_[i].out);
+  return sizes;
+}
+
+cpu::PoolArgs PoolPlan::args() const {
+  cpu::PoolArgs args;
+  for (std::size_t i = 0; i < kAxes; ++i) {
+    const PoolWindows& axis = windows_[i];
+    args.axes[i] = {.in = axis.in,
+                    .out = axis.out,
+                    .begin = axis.begin.data(),
+                    .end = axis.end.data(),
+                    .step = axis.step,
+                    .scale = axis.scale.data()};
+  }
+  return args;
+}
+
+std::int64_t PoolPlan::plane_work() const {
+  std::int64_t in = 1;
+  std::int64_t out = 1;
+  for (const PoolWindows& axis : windows_) {
+    in *= axis.in;
+    out *= axis.out;
+  }
+  return std::max<std::int64_t>(1, in + out);
+}
+
+std::array<Tensor, 2> pool_max(const Tensor& x, const SharedPlan& plan, bool places, const char* op) {
+  return MaxLayer::apply(x, plan, places, op);
+}
+
+Tensor pool_sum(const Tensor& x, const SharedPlan& plan, const char* op) { return SumLayer::apply(x, plan, op); }
+
+}  // namespace lamella

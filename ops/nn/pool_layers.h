@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/core/tensor.h"
+#include "ops/cpu/pool_table.h"
+
+namespace lamella {
+
+/// The windows of pooling along one axis.
+struct PoolWindows {
+  std::int64_t in = 1;
+  std::int64_t out = 1;
+  std::int64_t step = 1;
+  // One entry for each window; empty where there is nothing to compute.
+  std::vector<std::int64_t> begin;
+  std::vector<std::int64_t> end;
+  std::vector<double> scale;
+};
+
+/// The windows along the spatial axes of a call, which its gradient shares. Fixed once made.
+class PoolPlan {
+ public:
+  /// At most three axes; those in front that are missing have size 1.
+  explicit PoolPlan(std::vector<PoolWindows> axes);
+
+  std::size_t axes() const noexcept { return given_; }
+  Dims in() const;
+  Dims out() const;
+  /// What the kernels are told.
+  cpu::PoolArgs args() const;
+  /// How much work one plane is.
+  std::int64_t plane_work() const;
+
+ private:
+  std::size_t given_;
+  std::vector<PoolWindows> windows_;
+};
+
+using SharedPlan = std::shared_ptr<const PoolPlan>;
+
+/// The largest element of each window of x [.., in..], and, where `places` is set, its number in the plane, as int64;
+/// an undefined tensor otherwise. Recorded.
+std::array<Tensor, 2> pool_max(const Tensor& x, const SharedPlan& plan, bool places, const char* op);
+/// The sum of each window, times the axes' scales. Recorded.
+Tensor pool_sum(const Tensor& x, const SharedPlan& plan, const char* op);
+
+}  // namespace lamella

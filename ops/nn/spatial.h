@@ -1,0 +1,29 @@
+#pragma once
+
+#include "engine/core/tensor.h"
+
+namespace lamella {
+
+/// The padding of a convolution: amounts on both sides of each axis, or as much as keeps the sizes ("same").
+struct Padding {
+  Dims amounts;
+  bool same = false;
+
+  Padding(std::int64_t amount = 0) : amounts{amount} {}
+  Padding(Dims amounts) : amounts(std::move(amounts)) {}
+};
+
+/// One number for each of `axes` spatial axes, where one alone stands for all. ValueError naming `argument` for another
+/// count, or a number below `lowest` or beyond 32 bits.
+Dims spatial_numbers(const Dims& given, std::size_t axes, std::int64_t lowest, const char* op, const char* argument);
+
+/// x with a batch axis of size 1 in front where it is one example, which has `axes` spatial axes and one of channels.
+/// ValueError for any other number of axes.
+Tensor with_batch_axis(const Tensor& x, std::size_t axes, const char* op);
+/// `y` as the example it was where x has no batch axis.
+Tensor without_batch_axis(const Tensor& y, const Tensor& x);
+
+/// The sizes behind the first two axes.
+inline Dims spatial_sizes(const Tensor& x) { return Dims(x.shape().begin() + 2, x.shape().end()); }
+
+}  // namespace lamella

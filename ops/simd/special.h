@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <limits>
+#include <type_traits>
+
+#include "ops/simd/hd.h"
+#include "ops/simd/isa.h"
+
+/// Special functions that are formulas over the operators and the basic functions of a floating operand `X`, or loops
+/// over its lanes, written once for `Vec<T>` and `Lane<T>`.
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
+
+/// An operand of `float` or `double`.
+template <class X>
+concept FloatOperand = std::floating_point<typename X::value_type>;
+
+/// Constants, since a CUDA thread cannot call `std::numeric_limits`.
+template <FloatOperand X>
+inline constexpr typename X::value_type kInfinityOf = std::numeric_limits<typename X::value_type>::infinity();
+template <FloatOperand X>
+inline constexpr typename X::value_type kNanOf = std::numeric_limits<typename X::value_type>::quiet_NaN();
+
+namespace special {
+
+/// c0 x^n + c1 x^(n-1) + ... + cn.
+template <class X, class... C>
+LM_HD X polynomial(X x, double first, double second, C... rest) {
+  X sum = X(first) * x + second;
+  ((sum = sum * x + rest), ...);
+  return sum;
+}
+
+/// The inverse of erf to some 7 digits (M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2011).
+template <class X>
+LM_HD X erfinv_estimate(X a) {
+  const X w = -log((1 - a) * (1 + a));
+  const X near = polynomial(w - 2.5, 2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                            -0.00125372503, -0.00417768164, 0.246640727, 1.50140941);
+  const X far = polynomial(sqrt(w) - 3, -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                           -0.0076224613, 0.00943887047, 1.00167406, 2.83297682);
+  return where(w < 5, near, far) * a;
+}
+
+/// Hurwitz's zeta function by the Euler-Maclaurin formula: the sum of (q + k)^-s over nine terms and more, until q + k
+/// exceeds 9, and the rest from Bernoulli's numbers B_2j.
+template <class T>
+LM_HD T hurwitz_zeta(T s, T q) {
+  constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  if (s == 1) return kInfinity;
+  if (!(s > 1) || q != q) return kNan;
+  if (q <= 0) {
+    if (q == ::floor(q)) return kInfinity;
+    if (s != ::floor(s)) return kNan;  // q^-s is not real
+  }
+  T at = q;
+  T sum = 0;
+  for (int k = 0; k < 9 || at <= 9; ++k, at += 1) sum += ::pow(at, -s);
+  const T power = ::pow(at, -s);
+  sum += power * at / (s - 1) + power / 2;
+  // B_2j / (2j)!
+  constexpr T kTerms[] = {T(1.0 / 12),
+                          T(-1.0 / 720),
+                          T(1.0 / 30240),
+                          T(-1.0 / 1209600),
+                          T(1.0 / 47900160),
+                          T(-691.0 / 1307674368000.0),
+                          T(1.0 / 74724249600.0),
+                          T(-3617.0 / 10670622842880000.0)};
+  T factor = power * s / at;
+  for (int j = 0; j < 8; ++j) {
+    const T term = factor * kTerms[j];
+    sum += term;
+    if (::fabs(term) < ::fabs(sum) * std::numeric_limits<T>::epsilon() / 8) break;
+    factor *= (s + 2 * j + 1) * (s + 2 * j + 2) / (at * at);
+  }
+  return sum;
+}
+
+}  // namespace special
+
+/// The inverse of erf: an estimate, and Halley's steps on erfc, which keeps its digits where erf is near 1.
+template <FloatOperand X>
+LM_HD X erfinv(X a) {
+  constexpr int kSteps = sizeof(typename X::value_type) == 4 ? 1 : 2;
+  const X target = abs(a);
+  X y = special::erfinv_estimate(target);
+  for (int i = 0; i < kSteps; ++i) {
+    const X error = where(target < 0.5, erf(y) - target, (1 - target) - erfc(y));
+    const X step = error * exp(y * y) * 0.88622692545275801365;
+    y = y - step / (1 + y * step);
+  }
+  y = where(target == 1, kInfinityOf<X>, where(target < 1, copysign(y, a), kNanOf<X>));
+  return where(target == 0, a, copysign(y, a));
+}
+
+/// The logarithmic derivative of gamma: reflected below 1/2, raised above 10 by psi(x) = psi(x + 1) - 1/x, and there
+/// the asymptotic series (Abramowitz and Stegun, 6.3.5, 6.3.7, 6.3.18).
+template <FloatOperand X>
+LM_HD X digamma(X a) {
+  const auto below = a < 0.5;
+  X x = where(below, 1 - a, a);
+  X sum = 0;
+  for (int i = 0; i < 10; ++i) {
+    const auto small = x < 10;
+    sum = sum - where(small, 1 / x, 0);
+    x = where(small, x + 1, x);
+  }
+  const X w = 1 / (x * x);
+  const X tail =
+      w * special::polynomial(w, 1.0 / 12, -691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12);
+  const X up = sum + log(x) - 0.5 / x - tail;
+  // tan has the period pi: its argument is reduced exactly.
+  const X reflected = up - 3.14159265358979323846 / tan(3.14159265358979323846 * (a - round(a)));
+  const X value = where(below, reflected, up);
+  const X pole = where(a == 0, copysign(X(kInfinityOf<X>), -a), X(kNanOf<X>));
+  return where((a <= 0) & (a == floor(a)), pole, where(a == X(kInfinityOf<X>), a, value));
+}
+
+/// The sum of (b + k)^-a over k >= 0.
+template <FloatOperand X>
+LM_HD X zeta(std::type_identity_t<X> a, X b) {
+  typename X::value_type lanes[X::size];
+  for (int i = 0; i < X::size; ++i) lanes[i] = special::hurwitz_zeta(a[i], b[i]);
+  return X::load(lanes);
+}
+
+/// The bits of the sign, of zeros and NaN too.
+template <FloatOperand X>
+LM_HD auto signbit(X a) {
+  return copysign(1, a) < 0;
+}
+
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

@@ -1,0 +1,65 @@
+"""What is known of the numbers of a dtype."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ._C import DType, Tensor, _float_limits, _integer_limits
+
+
+@dataclass(frozen=True)
+class FloatInfo:
+    """What :func:`finfo` tells.
+
+    Args:
+        bits: Bits of a number, or of one part of a complex one.
+        eps: The distance from 1 to the next larger number.
+        max: The largest finite number.
+        min: The lowest finite number.
+        smallest_normal: The smallest positive number that has all its digits.
+        dtype: The dtype; that of the parts for a complex one.
+    """
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class IntegerInfo:
+    """What :func:`iinfo` tells.
+
+    Args:
+        bits: Bits of a number.
+        max: The largest number.
+        min: The lowest number.
+        dtype: The dtype.
+    """
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def finfo(type: DType | str | Tensor, /) -> FloatInfo:
+    """The limits of a floating or complex dtype, or of a tensor's.
+
+    Raises:
+        TypeError: For another dtype.
+    """
+    bits, eps, largest, smallest_normal, dtype = _float_limits(type)
+    return FloatInfo(bits, eps, largest, -largest, smallest_normal, dtype)
+
+
+def iinfo(type: DType | str | Tensor, /) -> IntegerInfo:
+    """The limits of an integer dtype, or of a tensor's.
+
+    Raises:
+        TypeError: For another dtype.
+    """
+    bits, lowest, largest, dtype = _integer_limits(type)
+    return IntegerInfo(bits, largest, lowest, dtype)
