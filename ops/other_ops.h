@@ -59,7 +59,7 @@ using OtherOps = OpList<                                                        
     MaxPoolWithIndices<1>, MaxPoolWithIndices<2>, MaxPoolWithIndices<3>, AdaptiveAvgPool<1>, AdaptiveAvgPool<2>,
     AdaptiveAvgPool<3>, AdaptiveMaxPool<1>, AdaptiveMaxPool<2>, AdaptiveMaxPool<3>, AdaptiveMaxPoolWithIndices<1>,
     AdaptiveMaxPoolWithIndices<2>, AdaptiveMaxPoolWithIndices<3>, LayerNorm, RmsNorm, GroupNorm, InstanceNorm,
-    BatchNorm, LocalResponseNorm, Clip, Gelu,                    // of several formulas
+    BatchNorm, LocalResponseNorm,                                // normalization
     Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks
     >;
 

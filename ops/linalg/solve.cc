@@ -160,20 +160,27 @@ struct DetLayer : Function<DetLayer> {
   }
 };
 
-/// dx = dlog x^-H, for real matrices, whose sign is constant.
+/// dx = (dlog - i im(conj(dsign) sign)) x^-H; the sign of a real matrix is constant.
 struct SlogdetLayer : Function<SlogdetLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_slogdet";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
     const auto [sign, logarithm] = run_slogdet(run_factor(x, Singular::Allowed, "linalg_slogdet"));
-    if (ctx.recording()) ctx.save_for_backward(x);
+    if (ctx.recording()) ctx.save_for_backward(x, sign);
     return {sign, logarithm};
   }
-  static Tensor backward(Context& ctx, const Tensor&, const Tensor& dlog) {
-    const auto [x] = ctx.saved_tensors<1>();
-    if (!dlog.defined()) return {};
-    return multiply(as_matrices(dlog), adjoint(inv(x)));
+  static Tensor backward(Context& ctx, const Tensor& dsign, const Tensor& dlog) {
+    const auto [x, sign] = ctx.saved_tensors<2>();
+    Tensor factor = dlog;
+    if (dsign.defined() && is_complex(x.dtype())) {
+      // -i im(z) is half of conj(z) - z.
+      const Tensor z = multiply(conjugate(dsign), sign);
+      const Tensor turned = multiply(subtract(conjugate(z), z), 0.5);
+      factor = factor.defined() ? add(turned, factor) : turned;
+    }
+    if (!factor.defined()) return {};
+    return multiply(as_matrices(factor), adjoint(inv(x)));
   }
 };
 

@@ -311,3 +311,98 @@ def test_batches_are_the_same_on_any_number_of_threads(threads: int, rng: np.ran
         np.testing.assert_array_equal(la.inv(x).numpy(), expected)
     finally:
         lm.set_num_threads(before)
+
+
+def complex_leaf(*shape: int, seed: int = 4) -> lm.Tensor:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    k = min(shape[-2:])
+    values[..., :k, :k] += np.diag(np.arange(1.0, k + 1))
+    return lm.tensor(values, stop_gradient=False)
+
+
+def projectors(v: lm.Tensor) -> lm.Tensor:
+    """v[:, i] v[:, i]^H for each i: what phases do not change."""
+    columns = v.mT[..., None]
+    return columns @ lm.conj(columns.mT)
+
+
+def adjoint(x: lm.Tensor) -> lm.Tensor:
+    return lm.conj(x).mT
+
+
+def hermitian_product(a: lm.Tensor) -> lm.Tensor:
+    return a @ adjoint(a) + lm.eye(a.shape[-2], dtype="complex128")
+
+
+def eigen_parts(a: lm.Tensor) -> list[lm.Tensor]:
+    w, v = la.eigh(hermitian_product(a))
+    return [w, projectors(v)]
+
+
+COMPLEX_CALLS: dict[str, tuple[Callable[..., Any], list[lm.Tensor]]] = {
+    "matmul": (lm.matmul, [complex_leaf(2, 3), complex_leaf(3, 2, seed=5)]),
+    "vecdot": (lm.vecdot, [complex_leaf(2, 3), complex_leaf(2, 3, seed=5)]),
+    "einsum": (lambda a, b: lm.einsum("ij,ij->j", a, b), [complex_leaf(2, 3), complex_leaf(2, 3, seed=5)]),
+    "cholesky": (lambda a: la.cholesky(hermitian_product(a)), [complex_leaf(3, 3)]),
+    "cholesky upper": (lambda a: la.cholesky(hermitian_product(a), upper=True), [complex_leaf(2, 2)]),
+    "qr": (la.qr, [complex_leaf(3, 2)]),
+    "qr wide": (la.qr, [complex_leaf(2, 3)]),
+    "eigh": (eigen_parts, [complex_leaf(3, 3)]),
+    "eigvalsh": (lambda a: la.eigvalsh(hermitian_product(a)), [complex_leaf(3, 3)]),
+    "solve": (la.solve, [complex_leaf(3, 3), complex_leaf(3, 2, seed=5)]),
+    "solve_triangular": (
+        lambda a, b: la.solve_triangular(a, b, upper=True),
+        [complex_leaf(3, 3), complex_leaf(3, 2, seed=5)],
+    ),
+    "inv": (la.inv, [complex_leaf(3, 3)]),
+    "pinv": (la.pinv, [complex_leaf(3, 2)]),
+    "vector_norm": (la.vector_norm, [complex_leaf(2, 3)]),
+    "matrix_norm": (lambda a: la.matrix_norm(a, ord=1), [complex_leaf(2, 3)]),
+    "fft": (lm.fft.fft, [complex_leaf(2, 5)]),
+    "irfft": (lambda a: lm.fft.irfft(a * a, n=7), [complex_leaf(2, 5)]),
+    "hfft": (lambda a: lm.fft.hfft(a * a), [complex_leaf(2, 3)]),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX_CALLS)
+def test_complex_gradients(name: str) -> None:
+    call, inputs = COMPLEX_CALLS[name]
+    assert lm.autograd.gradcheck(call, inputs, atol=1e-6, rtol=1e-5, check_forward_ad=True)
+    assert lm.autograd.gradgradcheck(call, inputs, atol=1e-5, rtol=1e-5)
+
+
+def test_complex_det_at_a_singular_matrix() -> None:
+    singular = np.array([[1.0, 2j, 3.0], [2.0, 4j, 6.0], [1.0, 0.0, 1j]])
+    x = lm.tensor(singular, stop_gradient=False)
+    lm.real(la.det(x)).backward()
+    cofactors = np.array(
+        [
+            [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(singular, i, 0), j, 1)) for j in range(3)]
+            for i in range(3)
+        ]
+    )
+    np.testing.assert_allclose(x.grad.numpy(), cofactors.conj(), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_products(dtype: str, rng: np.random.Generator) -> None:
+    a, b, c = draw((4, 2, 3), dtype, rng), draw((2, 3), dtype, rng), draw((3,), dtype, rng)
+    x, y, z = lm.asarray(a), lm.asarray(b), lm.asarray(c)
+    for got, expected in (
+        (x @ y.mT, a @ b.T),
+        (x.mT @ y, a.swapaxes(1, 2) @ b),
+        (y @ z, b @ c),
+        (lm.vecdot(x, z), np.vecdot(a, c)),
+        (lm.tensordot(y, x, axes=([1], [2])), np.tensordot(b, a, ([1], [2]))),
+        (lm.einsum("bij,ij,j->bi", x, y, z), np.einsum("bij,ij,j->bi", a, b, c)),
+        (lm.outer(z, y[0]), np.outer(c, b[0])),
+        (lm.kron(y, z), np.kron(b, c)),
+        (lm.cross(x, z), np.cross(a, c)),
+        (la.vector_norm(x, axis=-1, ord=3), np.linalg.vector_norm(a, axis=-1, ord=3)),
+        (la.matrix_norm(x), np.linalg.matrix_norm(a)),
+        (la.matrix_norm(x, ord="nuc"), np.linalg.matrix_norm(a, ord="nuc")),
+        (la.pinv(x), np.linalg.pinv(a)),
+    ):
+        close(got, expected, dtype)
+        assert got.dtype.name in (dtype, real(dtype))
