@@ -2,6 +2,7 @@
 
 #include "engine/core/dtype.h"
 #include "ops/cpu/elementwise_table.h"
+#include "ops/cpu/fft_table.h"
 #include "ops/cpu/matmul_table.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/norm_table.h"
@@ -19,6 +20,7 @@ struct KernelTable {
   ReduceKernels reduce;
   MatmulKernels matmul;
   SoftmaxTable softmax;
+  FftTable fft;
   NormTable norm;
   PoolKernels pool;
 };

@@ -13,6 +13,7 @@ import pytest
 import lamella as lm
 
 from . import moving
+from .linalg_calls import LINALG_EXAMPLES
 from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id
 
 EXAMPLES = 3
@@ -283,6 +284,7 @@ CASES: dict[str, list[Case]] = {
     ],
     "local_response_norm": [Case(lambda x: lm.local_response_norm(x, 2, 0.5), ((1, 4, 2),))],
 }
+CASES |= {name: [Case(*example) for example in examples] for name, examples in LINALG_EXAMPLES.items()}
 INDEXING: dict[str, list[Case]] = {
     "basic": [
         Case(lambda x: x[1], ((2, 3),)),
