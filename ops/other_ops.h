@@ -27,6 +27,8 @@
 #include "ops/nn/one_hot.h"
 #include "ops/nn/pool.h"
 #include "ops/nn/softmax.h"
+#include "ops/random/distributions.h"
+#include "ops/random/in_place.h"
 #include "ops/random/random.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
@@ -42,6 +44,10 @@ namespace lamella {
 using OtherOps = OpList<                                                                                    //
     Zeros, Ones, Full, Empty, ZerosLike, OnesLike, FullLike, EmptyLike, Arange, Linspace, Eye, Tril, Triu,  // creation
     Rand, Randn, Uniform, Normal, RandInt, RandPerm, Bernoulli,                                             // random
+    Exponential, Laplace, Cauchy, LogNormal, Geometric, TruncatedNormal, Gamma, Poisson, Multinomial, Permutation,
+    RandLike, RandnLike, UniformInPlace, NormalInPlace, ExponentialInPlace, BernoulliInPlace, RandomInPlace,
+    CauchyInPlace, LogNormalInPlace, GeometricInPlace,
+    Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout,
     Cast, AsType, Clone, Contiguous, ToDevice,                                                              // movement
     AddInPlace, SubtractInPlace, MultiplyInPlace, DivideInPlace, CopyInPlace, FillInPlace, ZeroInPlace,
     MaskedFillInPlace,                                                                                  //
