@@ -68,10 +68,17 @@ extern template struct ConvTranspose<1>;
 extern template struct ConvTranspose<2>;
 extern template struct ConvTranspose<3>;
 
-inline Tensor conv2d(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt,
-                     const Dims& stride = {1}, const Padding& padding = 0, const Dims& dilation = {1},
-                     std::int64_t groups = 1) {
-  return Conv<2>::call(x, weight, bias, stride, padding, dilation, groups);
+/// `conv<2>(x, weight)` is what Python calls conv2d.
+template <int N>
+Tensor conv(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt,
+            const Dims& stride = {1}, const Padding& padding = 0, const Dims& dilation = {1}, std::int64_t groups = 1) {
+  return Conv<N>::call(x, weight, bias, stride, padding, dilation, groups);
+}
+template <int N>
+Tensor conv_transpose(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt,
+                      const Dims& stride = {1}, const Dims& padding = {0}, const Dims& output_padding = {0},
+                      std::int64_t groups = 1, const Dims& dilation = {1}) {
+  return ConvTranspose<N>::call(x, weight, bias, stride, padding, output_padding, groups, dilation);
 }
 
 }  // namespace lamella
