@@ -223,6 +223,7 @@ class Function {
         autograd::finish_unrecorded(ctx, inputs, outputs);
       } else {
         autograd::for_each_tensor(result, [&](Tensor& y) {
+          if (!y.defined()) return;
           autograd::note_derived(inputs, y);
           autograd::track_result(inputs, y);
         });
