@@ -7,6 +7,7 @@
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/norm_table.h"
 #include "ops/cpu/pool_table.h"
+#include "ops/cpu/random_table.h"
 #include "ops/cpu/reduce_table.h"
 #include "ops/cpu/softmax_table.h"
 
@@ -21,6 +22,7 @@ struct KernelTable {
   MatmulKernels matmul;
   SoftmaxTable softmax;
   FftTable fft;
+  RandomKernels random;
   NormTable norm;
   PoolKernels pool;
 };

@@ -7,6 +7,7 @@
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -79,6 +80,8 @@ struct MatmulLayer : Function<MatmulLayer> {
 }  // namespace
 
 Tensor Matmul::call(const Tensor& a, const Tensor& b) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Matmul>(a, b);
   check_defined(a, info.name);
   check_defined(b, info.name);
   check_dtype(a, Numeric, info.name);

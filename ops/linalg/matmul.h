@@ -16,7 +16,8 @@ struct Matmul {
       .parameters = "a, b, /",
       .example = "matmul(ones([2, 3]), ones([3, 4]))",
       .reference = "np.matmul(a, b)",
-      .dtypes = Numeric};
+      .dtypes = Numeric,
+      .autocast = Autocast::Lower};
   static Tensor call(const Tensor& a, const Tensor& b);
 };
 

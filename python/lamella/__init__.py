@@ -19,6 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import _C, _tensor, autograd, config, cuda, memory, random
+from ._array_api import __array_api_version__, __array_namespace_info__, e, inf, nan, newaxis, pi
 from ._C import *  # noqa: F403 (the types, dtypes and operators of the compiled part)
 from ._dtypes import finfo, iinfo
 from ._products import einsum, tensordot  # type: ignore[assignment]
@@ -35,6 +36,7 @@ _tensor.install()
 _LAZY = frozenset(["compat", "fft", "io", "linalg", "nn", "optim", "progress"])
 
 _OWN = frozenset(["autograd", "config", "cuda", "finfo", "iinfo", "memory", "random", "show_config"])
+_CONSTANTS = frozenset(["e", "inf", "nan", "newaxis", "pi"])
 # What has a module of its own to be found in.
 _ELSEWHERE = frozenset(
     [
@@ -61,7 +63,9 @@ del _name
 # What lamella.linalg and lamella.fft have under shorter names.
 _PARTS = ("_", "linalg_", "fft_")
 
-__all__ = sorted(({name for name in dir(_C) if not name.startswith(_PARTS)} - _ELSEWHERE) | _OWN | _LAZY)
+__all__ = sorted(
+    ({name for name in dir(_C) if not name.startswith(_PARTS)} - _ELSEWHERE) | _OWN | _CONSTANTS | _LAZY
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -25,6 +25,7 @@ PAGES = {
     "linalg.md": 2,
     "finding-out.md": 3,
     "vmap.md": 4,
+    "array-api.md": 6,
     "autograd/index.md": 4,
 }
 
