@@ -91,6 +91,18 @@ def test_hermitian_matrices(shape: tuple[int, ...], dtype: str, rng: np.random.G
     np.testing.assert_array_equal(lower, np.tril(lower))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(0, 0), *SQUARE], ids=str)
+def test_eigenvalues_of_any_matrix(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
+    a = draw(shape, dtype, rng)
+    w, v = la.eig(lm.asarray(a))
+    assert w.dtype.name == v.dtype.name == ("complex64" if real(dtype) == "float32" else "complex128")
+    vn = v.numpy()
+    close(a @ vn, vn * w.numpy()[..., None, :], dtype)
+    close(np.linalg.norm(vn, axis=-2), np.ones(shape[:-1]), dtype)
+    close(la.eigvals(lm.asarray(a)).numpy().sum(-1), np.trace(a, 0, -2, -1), dtype)
+
+
 def test_only_lower_triangles_are_read(rng: np.random.Generator) -> None:
     a = hermitian((4, 4), "float64", rng)
     a = a @ a.T + np.eye(4)
