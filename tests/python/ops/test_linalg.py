@@ -347,6 +347,11 @@ def hermitian_product(a: lm.Tensor) -> lm.Tensor:
     return a @ adjoint(a) + lm.eye(a.shape[-2], dtype="complex128")
 
 
+def singular_parts(a: lm.Tensor) -> list[lm.Tensor]:
+    u, s, vh = la.svd(a, full_matrices=False)
+    return [s, projectors(u), projectors(adjoint(vh)), (u * s[..., None, :] * s[..., None, :]) @ vh]
+
+
 def eigen_parts(a: lm.Tensor) -> list[lm.Tensor]:
     w, v = la.eigh(hermitian_product(a))
     return [w, projectors(v)]
@@ -362,12 +367,17 @@ COMPLEX_CALLS: dict[str, tuple[Callable[..., Any], list[lm.Tensor]]] = {
     "qr wide": (la.qr, [complex_leaf(2, 3)]),
     "eigh": (eigen_parts, [complex_leaf(3, 3)]),
     "eigvalsh": (lambda a: la.eigvalsh(hermitian_product(a)), [complex_leaf(3, 3)]),
-    "solve": (la.solve, [complex_leaf(3, 3), complex_leaf(3, 2, seed=5)]),
+    "svd": (singular_parts, [complex_leaf(3, 2)]),
+    "svd wide": (singular_parts, [complex_leaf(2, 3)]),
+    "svdvals": (la.svdvals, [complex_leaf(2, 3)]),
+    "solve": (la.solve, [complex_leaf(2, 3, 3), complex_leaf(3, 2, seed=5)]),
     "solve_triangular": (
         lambda a, b: la.solve_triangular(a, b, upper=True),
         [complex_leaf(3, 3), complex_leaf(3, 2, seed=5)],
     ),
     "inv": (la.inv, [complex_leaf(3, 3)]),
+    "det": (la.det, [complex_leaf(2, 3, 3)]),
+    "slogdet": (la.slogdet, [complex_leaf(3, 3)]),
     "pinv": (la.pinv, [complex_leaf(3, 2)]),
     "vector_norm": (la.vector_norm, [complex_leaf(2, 3)]),
     "matrix_norm": (lambda a: la.matrix_norm(a, ord=1), [complex_leaf(2, 3)]),
@@ -411,6 +421,7 @@ def test_complex_products(dtype: str, rng: np.random.Generator) -> None:
         (lm.outer(z, y[0]), np.outer(c, b[0])),
         (lm.kron(y, z), np.kron(b, c)),
         (lm.cross(x, z), np.cross(a, c)),
+        (lm.trace(x), np.trace(a, 0, -2, -1)),
         (la.vector_norm(x, axis=-1, ord=3), np.linalg.vector_norm(a, axis=-1, ord=3)),
         (la.matrix_norm(x), np.linalg.matrix_norm(a)),
         (la.matrix_norm(x, ord="nuc"), np.linalg.matrix_norm(a, ord="nuc")),
