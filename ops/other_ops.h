@@ -4,8 +4,8 @@
 #include "ops/elementwise/clip.h"
 #include "ops/elementwise/composed.h"
 #include "ops/elementwise/gelu.h"
-#include "ops/index/gather.h"
 #include "ops/fft/fft.h"
+#include "ops/index/gather.h"
 #include "ops/index/index.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/select.h"
@@ -46,9 +46,8 @@ using OtherOps = OpList<                                                        
     Rand, Randn, Uniform, Normal, RandInt, RandPerm, Bernoulli,                                             // random
     Exponential, Laplace, Cauchy, LogNormal, Geometric, TruncatedNormal, Gamma, Poisson, Multinomial, Permutation,
     RandLike, RandnLike, UniformInPlace, NormalInPlace, ExponentialInPlace, BernoulliInPlace, RandomInPlace,
-    CauchyInPlace, LogNormalInPlace, GeometricInPlace,
-    Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout,
-    Cast, AsType, Clone, Contiguous, ToDevice,                                                              // movement
+    CauchyInPlace, LogNormalInPlace, GeometricInPlace, Dropout1d, Dropout2d, Dropout3d, AlphaDropout,
+    FeatureAlphaDropout, Cast, AsType, Clone, Contiguous, ToDevice,  // movement
     AddInPlace, SubtractInPlace, MultiplyInPlace, DivideInPlace, CopyInPlace, FillInPlace, ZeroInPlace,
     MaskedFillInPlace,                                                                                  //
     Reshape, Flatten, Squeeze, ExpandDims, BroadcastTo, SumTo, PermuteDims, MatrixTranspose, SwapAxes,  // shape
@@ -61,13 +60,13 @@ using OtherOps = OpList<                                                        
     Sum, Mean, Prod, Max, Min, ArgMax, ArgMin, Any, All,                                                // reduction
     Matmul, Linear,                                                                                     // products
     Vecdot, Dot, Outer, Kron, Cross, Tensordot, Einsum, Diagonal, Trace,                                //
-    LinalgCholesky, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgSvd, LinalgSvdvals,                     // linalg
-    LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                //
-    LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                            //
-    FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                            // fft
-    Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, AddCMul, AddCDiv, IsClose, AllClose, NanToNum,        // composed
-    Clip, Gelu,                                                                       // of several formulas
-    Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,  // convolution
+    LinalgCholesky, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgEig, LinalgEigvals, LinalgSvd, LinalgSvdvals,  // linalg
+    LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                       //
+    LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                                   //
+    FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                                   // fft
+    Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, AddCMul, AddCDiv, IsClose, AllClose, NanToNum,  // composed
+    Clip, Gelu,                                                                                   // of several formulas
+    Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,              // convolution
     MaxPool<1>, MaxPool<2>, MaxPool<3>, AvgPool<1>, AvgPool<2>, AvgPool<3>, LpPool<1>, LpPool<2>, LpPool<3>,
     MaxPoolWithIndices<1>, MaxPoolWithIndices<2>, MaxPoolWithIndices<3>, AdaptiveAvgPool<1>, AdaptiveAvgPool<2>,
     AdaptiveAvgPool<3>, AdaptiveMaxPool<1>, AdaptiveMaxPool<2>, AdaptiveMaxPool<3>, AdaptiveMaxPoolWithIndices<1>,

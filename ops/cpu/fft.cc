@@ -239,9 +239,15 @@ template <class F>
 [[gnu::always_inline]] inline void walk(const Starts& starts, std::int64_t count, std::int64_t lanes, std::int64_t size,
                                         std::int64_t inner, F&& f) {
   if (inner == 1 || lanes == 1) {
-    for (std::int64_t l = 0; l < count; ++l) {
-      const std::int64_t start = starts.at[l];
-      for (std::int64_t j = 0; j < size; ++j) f(j * lanes + l, start + j * inner, j);
+    // A few elements of each line in turn: what they are gathered into stays in the cache.
+    constexpr std::int64_t kBlock = 16;
+    const std::int64_t block = lanes == 1 ? size : kBlock;
+    for (std::int64_t begin = 0; begin < size; begin += block) {
+      const std::int64_t end = std::min(begin + block, size);
+      for (std::int64_t l = 0; l < count; ++l) {
+        const std::int64_t start = starts.at[l];
+        for (std::int64_t j = begin; j < end; ++j) f(j * lanes + l, start + j * inner, j);
+      }
     }
   } else {
     for (std::int64_t j = 0; j < size; ++j) {

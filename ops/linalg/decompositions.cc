@@ -6,6 +6,7 @@
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/complex.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"
@@ -129,6 +130,38 @@ struct EighLayer : Function<EighLayer> {
   }
 };
 
+/// With dw and dv the gradients of values w and vectors v: dx = v^-H (diag(dw) + k) v^H, where off the diagonal
+/// k = (v^H dv - v^H v diag(re(v^H dv))) / conj(e), e[i, j] = w[j] - w[i]. Giles, section 3.1, for vectors of length 1.
+struct EigLayer : Function<EigLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linalg_eig";
+
+  static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
+    auto [w, v] = run_eig(x, true, "linalg_eig");
+    if (ctx.recording()) {
+      ctx.save_for_backward(w, v);
+      ctx.state<DType>() = x.dtype();
+    }
+    return {w, v};
+  }
+  static Tensor backward(Context& ctx, const Tensor& dw, const Tensor& dv) {
+    const auto [w, v] = ctx.saved_tensors<2>();
+    const Tensor vh = adjoint(v);
+    Tensor inner;
+    if (dw.defined()) inner = as_diagonal(dw, v);
+    if (dv.defined()) {
+      const Tensor product = matmul(vh, dv);
+      const Tensor lengths = expand_dims(real(diagonal(product)), -2);
+      const Tensor gaps = add(subtract(expand_dims(w, -2), expand_dims(w, -1)), unit_like(v));
+      const Tensor turned = subtract(product, multiply(matmul(vh, v), lengths));
+      inner = plus(inner, divide(off_diagonal(turned), conjugate(gaps)));
+    }
+    if (!inner.defined()) return {};
+    const Tensor dx = solve(vh, matmul(inner, vh));
+    return is_complex(ctx.state<DType>()) ? dx : real(dx);
+  }
+};
+
 /// With du, ds and dvh the gradients: Townsend, equations 2 to 5, written for complex numbers.
 ///   dx = u (skew(u^H du) / e s + s skew(v^H dv) / e + diag(ds)) v^H
 ///        + (1 - u u^H) du s^-1 v^H + u s^-1 dvh (1 - v v^H),   e[i, j] = s[j]^2 - s[i]^2
@@ -230,6 +263,18 @@ Tensor LinalgEigvalsh::call(const Tensor& x) {
   check_square(x, info.name);
   if (is_followed(x)) return EighLayer::apply(x)[0];
   return unrecorded(info.name, x, [&] { return run_eigh(x, false, info.name).first; });
+}
+
+std::vector<Tensor> LinalgEig::call(const Tensor& x) {
+  check_square(x, info.name);
+  const auto [w, v] = EigLayer::apply(x);
+  return {w, v};
+}
+
+Tensor LinalgEigvals::call(const Tensor& x) {
+  check_square(x, info.name);
+  if (is_followed(x)) return EigLayer::apply(x)[0];
+  return unrecorded(info.name, x, [&] { return run_eig(x, false, info.name).first; });
 }
 
 std::vector<Tensor> LinalgSvd::call(const Tensor& x, bool full_matrices) {

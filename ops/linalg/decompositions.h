@@ -74,6 +74,34 @@ struct LinalgEigvalsh {
   static Tensor call(const Tensor& x);
 };
 
+struct LinalgEig {
+  static constexpr OpInfo info{
+      .name = "linalg_eig",
+      .doc =
+          "Eigenvalues, in no order, and eigenvectors of length 1, in the columns of a matrix, of square matrices; "
+          "both "
+          "complex. ValueError for elements that are not finite. The gradient is not finite where two eigenvalues are "
+          "the same, and a function of the vectors is to be one that their phases do not change.",
+      .parameters = "x, /",
+      .example = "linalg.eig(eye(2))",
+      .reference = "np.linalg.eig(x)",
+      .dtypes = linalg::Decomposable,
+      .method = false};
+  static std::vector<Tensor> call(const Tensor& x);
+};
+
+struct LinalgEigvals {
+  static constexpr OpInfo info{
+      .name = "linalg_eigvals",
+      .doc = "The complex eigenvalues, in no order, of square matrices. ValueError for elements that are not finite.",
+      .parameters = "x, /",
+      .example = "linalg.eigvals(eye(2))",
+      .reference = "np.linalg.eigvals(x)",
+      .dtypes = linalg::Decomposable,
+      .method = false};
+  static Tensor call(const Tensor& x);
+};
+
 struct LinalgSvd {
   static constexpr OpInfo info{
       .name = "linalg_svd",
@@ -110,6 +138,8 @@ inline Tensor cholesky(const Tensor& x, bool upper = false) { return LinalgChole
 inline std::vector<Tensor> qr(const Tensor& x, std::string_view mode = "reduced") { return LinalgQr::call(x, mode); }
 inline std::vector<Tensor> eigh(const Tensor& x) { return LinalgEigh::call(x); }
 inline Tensor eigvalsh(const Tensor& x) { return LinalgEigvalsh::call(x); }
+inline std::vector<Tensor> eig(const Tensor& x) { return LinalgEig::call(x); }
+inline Tensor eigvals(const Tensor& x) { return LinalgEigvals::call(x); }
 inline std::vector<Tensor> svd(const Tensor& x, bool full_matrices = true) { return LinalgSvd::call(x, full_matrices); }
 inline Tensor svdvals(const Tensor& x) { return LinalgSvdvals::call(x); }
 

@@ -52,6 +52,11 @@ DType real_dtype(DType dtype) {
   return dtype == DType::Complex128 ? DType::Float64 : dtype;
 }
 
+DType complex_dtype(DType dtype) {
+  if (dtype == DType::Float32) return DType::Complex64;
+  return dtype == DType::Float64 ? DType::Complex128 : dtype;
+}
+
 void check_matrices(const Tensor& x, const char* op) {
   check_defined(x, op);
   check_dtype(x, Decomposable, op);
@@ -188,6 +193,18 @@ std::pair<Tensor, Tensor> run_eigh(const Tensor& x, bool vectors, const char* op
   const Tensor values = beside(x, {x.size(-1)}, real_dtype(x.dtype()));
   const Tensor columns = columns_of(x);
   if (is_computed(x, op) && x.numel() > 0) lapack::eigh(columns, values, vectors, op);
+  return {values, vectors ? from_columns(columns) : Tensor()};
+}
+
+std::pair<Tensor, Tensor> run_eig(const Tensor& x, bool vectors, const char* op) {
+  if (is_batched(x)) [[unlikely]] {
+    const auto [values, columns] = run_eig(physical(x, *x->hidden), vectors, op);
+    return {hide_in_place(values, *x->hidden), vectors ? hide_in_place(columns, *x->hidden) : Tensor()};
+  }
+  const DType dtype = complex_dtype(x.dtype());
+  const Tensor values = beside(x, {x.size(-1)}, dtype);
+  const Tensor columns = vectors ? empty(x.shape(), dtype, x.device()) : Tensor();
+  if (is_computed(x, op) && x.numel() > 0) lapack::eig(columns_of(x), values, columns, op);
   return {values, vectors ? from_columns(columns) : Tensor()};
 }
 

@@ -56,6 +56,12 @@ std::pair<Tensor, Tensor> run_qr(const Tensor& x, bool complete, const char* op)
 /// of which the lower triangles are read.
 std::pair<Tensor, Tensor> run_eigh(const Tensor& x, bool vectors, const char* op);
 
+/// Complex eigenvalues and, where asked for (undefined otherwise), eigenvectors of length 1 in columns, of any square
+/// matrices.
+std::pair<Tensor, Tensor> run_eig(const Tensor& x, bool vectors, const char* op);
+/// The complex dtype of that precision.
+DType complex_dtype(DType dtype);
+
 struct Singulars {
   Tensor u;  ///< undefined where only values were asked for
   Tensor s;

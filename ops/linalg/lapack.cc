@@ -273,6 +273,68 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
   });
 }
 
+namespace {
+
+/// A real matrix's eigenvectors: where two eigenvalues are conjugates, LAPACK's columns are the real and the imaginary
+/// part of the first one's, of which the second one's is the conjugate.
+template <class R>
+void join_pairs(int n, const R* real, const R* imaginary, const R* columns, std::complex<R>* values,
+                std::complex<R>* vectors) {
+  for (int j = 0; j < n; ++j) values[j] = {real[j], imaginary[j]};
+  for (int j = 0; vectors && j < n; ++j) {
+    const bool pair = imaginary[j] != 0 && j + 1 < n;
+    const R* const first = columns + static_cast<std::int64_t>(j) * n;
+    std::complex<R>* const to = vectors + static_cast<std::int64_t>(j) * n;
+    for (int i = 0; i < n; ++i) {
+      to[i] = {first[i], pair ? first[n + i] : R(0)};
+      if (pair) to[n + i] = std::conj(to[i]);
+    }
+    j += pair;
+  }
+}
+
+}  // namespace
+
+void eig(const Tensor& columns, const Tensor& values, const Tensor& vector_columns, const char* op) {
+  const Matrices all(columns);
+  const int n = to_int(all.rows, op);
+  const char* const job = vector_columns.defined() ? "V" : "N";
+  visit<Decomposable>(columns.dtype(), op, [&]<class T> {
+    using Real = typename Routines<T>::Real;
+    constexpr bool kReal = std::is_floating_point_v<T>;
+    for_each_matrix(all.count, 20 * all.work(), [&](std::int64_t i) {
+      T* const a = columns.data<T>() + i * all.size();
+      auto* const w = values.data<std::complex<Real>>() + i * n;
+      auto* const v = vector_columns.defined() ? vector_columns.data<std::complex<Real>>() + i * all.size() : nullptr;
+      check_finite(a, all.size(), i, all.count, op);
+      std::vector<Real> real(static_cast<std::size_t>(2 * n));
+      std::vector<T> own(kReal && v ? static_cast<std::size_t>(all.size()) : 1);
+      const auto call = [&](T* work, int size) {
+        int info = 0;
+        T unused(0);
+        const int one = 1;
+        if constexpr (kReal) {
+          Routines<T>::geev("N", job, &n, a, &n, real.data(), real.data() + n, &unused, &one, own.data(), v ? &n : &one,
+                            work, &size, &info, 1, 1);
+        } else {
+          Routines<T>::geev("N", job, &n, a, &n, w, &unused, &one, v ? v : &unused, v ? &n : &one, work, &size,
+                            real.data(), &info, 1, 1);
+        }
+        return info;
+      };
+      T answer(0);
+      call(&answer, -1);
+      std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
+      const int info = call(work.data(), static_cast<int>(work.size()));
+      if (info > 0) {
+        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
+                         ")");
+      }
+      if constexpr (kReal) join_pairs(n, real.data(), real.data() + n, own.data(), w, v);
+    });
+  });
+}
+
 void svd(const Tensor& a, const Singulars& to, SingularVectors vectors, const char* op) {
   const Matrices all(a);
   // The transpose is what LAPACK sees: the two sides change places.
@@ -342,6 +404,7 @@ void inverse(const Tensor&, const char* op) { refuse(op); }
 void triangular(const Tensor&, const Tensor&, Triangle, const char* op) { refuse(op); }
 void qr(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void eigh(const Tensor&, const Tensor&, bool, const char* op) { refuse(op); }
+void eig(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void svd(const Tensor&, const Singulars&, SingularVectors, const char* op) { refuse(op); }
 
 #endif

@@ -20,6 +20,8 @@ void triangular(const Tensor& a, const Tensor& b, Triangle triangle, const char*
 void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const char* op);
 /// `columns` becomes the eigenvectors, or is destroyed.
 void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char* op);
+/// Destroys `columns`. `values` and `vector_columns` are complex; the latter is undefined where no vectors are wanted.
+void eig(const Tensor& columns, const Tensor& values, const Tensor& vector_columns, const char* op);
 /// Destroys a. Everything is row-major.
 void svd(const Tensor& a, const Singulars& to, SingularVectors vectors, const char* op);
 

@@ -52,6 +52,15 @@ void cheevd_(const char*, const char*, const int*, lapack_c*, const int*, float*
 void zheevd_(const char*, const char*, const int*, lapack_z*, const int*, double*, lapack_z*, const int*, double*,
              const int*, int*, const int*, int*, std::size_t, std::size_t);
 
+void sgeev_(const char*, const char*, const int*, float*, const int*, float*, float*, float*, const int*, float*,
+            const int*, float*, const int*, int*, std::size_t, std::size_t);
+void dgeev_(const char*, const char*, const int*, double*, const int*, double*, double*, double*, const int*, double*,
+            const int*, double*, const int*, int*, std::size_t, std::size_t);
+void cgeev_(const char*, const char*, const int*, lapack_c*, const int*, lapack_c*, lapack_c*, const int*, lapack_c*,
+            const int*, lapack_c*, const int*, float*, int*, std::size_t, std::size_t);
+void zgeev_(const char*, const char*, const int*, lapack_z*, const int*, lapack_z*, lapack_z*, const int*, lapack_z*,
+            const int*, lapack_z*, const int*, double*, int*, std::size_t, std::size_t);
+
 void sgesdd_(const char*, const int*, const int*, float*, const int*, float*, float*, const int*, float*, const int*,
              float*, const int*, int*, int*, std::size_t);
 void dgesdd_(const char*, const int*, const int*, double*, const int*, double*, double*, const int*, double*,
@@ -89,6 +98,7 @@ struct Routines<float> {
   static constexpr auto geqrf = sgeqrf_;
   static constexpr auto ungqr = sorgqr_;
   static constexpr auto heevd = ssyevd_;
+  static constexpr auto geev = sgeev_;
   static constexpr auto gesdd = sgesdd_;
   static constexpr auto trsm = strsm_;
 };
@@ -102,6 +112,7 @@ struct Routines<double> {
   static constexpr auto geqrf = dgeqrf_;
   static constexpr auto ungqr = dorgqr_;
   static constexpr auto heevd = dsyevd_;
+  static constexpr auto geev = dgeev_;
   static constexpr auto gesdd = dgesdd_;
   static constexpr auto trsm = dtrsm_;
 };
@@ -115,6 +126,7 @@ struct Routines<std::complex<float>> {
   static constexpr auto geqrf = cgeqrf_;
   static constexpr auto ungqr = cungqr_;
   static constexpr auto heevd = cheevd_;
+  static constexpr auto geev = cgeev_;
   static constexpr auto gesdd = cgesdd_;
   static constexpr auto trsm = ctrsm_;
 };
@@ -128,6 +140,7 @@ struct Routines<std::complex<double>> {
   static constexpr auto geqrf = zgeqrf_;
   static constexpr auto ungqr = zungqr_;
   static constexpr auto heevd = zheevd_;
+  static constexpr auto geev = zgeev_;
   static constexpr auto gesdd = zgesdd_;
   static constexpr auto trsm = ztrsm_;
 };

@@ -24,6 +24,7 @@ from ._C import (
 )
 from ._C import linalg_cholesky as cholesky
 from ._C import linalg_det as det
+from ._C import linalg_eigvals as eigvals
 from ._C import linalg_eigvalsh as eigvalsh
 from ._C import linalg_inv as inv
 from ._C import linalg_matrix_power as matrix_power
@@ -34,6 +35,7 @@ from ._C import linalg_vector_norm as vector_norm
 from ._products import tensordot
 
 __all__ = [
+    "EigResult",
     "EighResult",
     "LstsqResult",
     "QRResult",
@@ -43,7 +45,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "lstsq",
@@ -65,6 +69,13 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+
+class EigResult(NamedTuple):
+    """What :func:`eig` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
@@ -103,6 +114,15 @@ class LstsqResult(NamedTuple):
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
+
+
+def eig(x: Tensor, /) -> EigResult:
+    """Complex eigenvalues, in no order, and eigenvectors of length 1, in columns, of square matrices.
+
+    ValueError for elements that are not finite. The gradient is not finite where two eigenvalues are the same, and a
+    function of the vectors is to be one that their phases do not change.
+    """
+    return EigResult(*_C.linalg_eig(x))
 
 
 def eigh(x: Tensor, /) -> EighResult:

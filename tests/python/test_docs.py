@@ -22,7 +22,7 @@ PAGES = {
     "derivatives.md": 5,
     "dtypes.md": 6,
     "hooks.md": 6,
-    "linalg.md": 2,
+    "linalg.md": 3,
     "finding-out.md": 3,
     "vmap.md": 4,
     "array-api.md": 6,

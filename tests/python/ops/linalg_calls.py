@@ -38,6 +38,11 @@ def eigh_parts(a: lm.Tensor) -> list[lm.Tensor]:
     return [w, vectors_up_to_sign(v)]
 
 
+def eig_parts(a: lm.Tensor) -> list[lm.Tensor]:
+    w, v = la.eig(a)
+    return [lm.real(w), lm.imag(w), lm.real(v * lm.conj(v)), lm.imag(v[..., :1, :] * lm.conj(v[..., 1:, :]))]
+
+
 def svd_parts(a: lm.Tensor, full: bool = False) -> list[lm.Tensor]:
     u, s, vh = la.svd(a, full_matrices=full)
     k = s.shape[-1]
@@ -79,6 +84,8 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     + [(lambda a: la.qr(a, mode="complete"), [matrix(2, 3)])],
     "linalg_eigh": [(eigh_parts, [matrix(3, 3)]), (eigh_parts, [matrix(2, 2, 2)])],
     "linalg_eigvalsh": [(lambda a: la.eigvalsh(symmetric(a)), [matrix(3, 3)])],
+    "linalg_eig": [(eig_parts, [matrix(3, 3)]), (eig_parts, [matrix(2, 2, 2)])],
+    "linalg_eigvals": [(lambda a: lm.real(la.eigvals(a) ** 2), [matrix(3, 3)])],
     "linalg_svd": [(svd_parts, [matrix(*s)]) for s in ((3, 2), (2, 3), (2, 2, 2))]
     + [(lambda a: svd_parts(a, full=True), [matrix(3, 3)])],
     "linalg_svdvals": [(la.svdvals, [matrix(3, 2)])],
@@ -148,6 +155,8 @@ LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...],
     "linalg_qr": [(lambda a: la.qr(well(a)), ((3, 2),)), (lambda a: la.qr(well(a)), ((2, 3),))],
     "linalg_eigh": [(lambda a: eigh_parts(well(a)), (SQUARE,))],
     "linalg_eigvalsh": [(lambda a: la.eigvalsh(symmetric(a)), (SQUARE,))],
+    "linalg_eig": [(lambda a: eig_parts(well(a)), (SQUARE,))],
+    "linalg_eigvals": [(lambda a: lm.real(la.eigvals(well(a))), (SQUARE,))],
     "linalg_svd": [(lambda a: svd_parts(well(a)), ((3, 2),)), (lambda a: svd_parts(well(a)), ((2, 3),))],
     "linalg_svdvals": [(lambda a: la.svdvals(well(a)), ((2, 3),))],
     "linalg_solve": [

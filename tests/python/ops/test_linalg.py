@@ -91,6 +91,18 @@ def test_hermitian_matrices(shape: tuple[int, ...], dtype: str, rng: np.random.G
     np.testing.assert_array_equal(lower, np.tril(lower))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(0, 0), *SQUARE], ids=str)
+def test_eigenvalues_of_any_matrix(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
+    a = draw(shape, dtype, rng)
+    w, v = la.eig(lm.asarray(a))
+    assert w.dtype.name == v.dtype.name == ("complex64" if real(dtype) == "float32" else "complex128")
+    vn = v.numpy()
+    close(a @ vn, vn * w.numpy()[..., None, :], dtype)
+    close(np.linalg.norm(vn, axis=-2), np.ones(shape[:-1]), dtype)
+    close(la.eigvals(lm.asarray(a)).numpy().sum(-1), np.trace(a, 0, -2, -1), dtype)
+
+
 def test_only_lower_triangles_are_read(rng: np.random.Generator) -> None:
     a = hermitian((4, 4), "float64", rng)
     a = a @ a.T + np.eye(4)
@@ -335,6 +347,11 @@ def hermitian_product(a: lm.Tensor) -> lm.Tensor:
     return a @ adjoint(a) + lm.eye(a.shape[-2], dtype="complex128")
 
 
+def singular_parts(a: lm.Tensor) -> list[lm.Tensor]:
+    u, s, vh = la.svd(a, full_matrices=False)
+    return [s, projectors(u), projectors(adjoint(vh)), (u * s[..., None, :] * s[..., None, :]) @ vh]
+
+
 def eigen_parts(a: lm.Tensor) -> list[lm.Tensor]:
     w, v = la.eigh(hermitian_product(a))
     return [w, projectors(v)]
@@ -350,12 +367,17 @@ COMPLEX_CALLS: dict[str, tuple[Callable[..., Any], list[lm.Tensor]]] = {
     "qr wide": (la.qr, [complex_leaf(2, 3)]),
     "eigh": (eigen_parts, [complex_leaf(3, 3)]),
     "eigvalsh": (lambda a: la.eigvalsh(hermitian_product(a)), [complex_leaf(3, 3)]),
-    "solve": (la.solve, [complex_leaf(3, 3), complex_leaf(3, 2, seed=5)]),
+    "svd": (singular_parts, [complex_leaf(3, 2)]),
+    "svd wide": (singular_parts, [complex_leaf(2, 3)]),
+    "svdvals": (la.svdvals, [complex_leaf(2, 3)]),
+    "solve": (la.solve, [complex_leaf(2, 3, 3), complex_leaf(3, 2, seed=5)]),
     "solve_triangular": (
         lambda a, b: la.solve_triangular(a, b, upper=True),
         [complex_leaf(3, 3), complex_leaf(3, 2, seed=5)],
     ),
     "inv": (la.inv, [complex_leaf(3, 3)]),
+    "det": (la.det, [complex_leaf(2, 3, 3)]),
+    "slogdet": (la.slogdet, [complex_leaf(3, 3)]),
     "pinv": (la.pinv, [complex_leaf(3, 2)]),
     "vector_norm": (la.vector_norm, [complex_leaf(2, 3)]),
     "matrix_norm": (lambda a: la.matrix_norm(a, ord=1), [complex_leaf(2, 3)]),
@@ -399,6 +421,7 @@ def test_complex_products(dtype: str, rng: np.random.Generator) -> None:
         (lm.outer(z, y[0]), np.outer(c, b[0])),
         (lm.kron(y, z), np.kron(b, c)),
         (lm.cross(x, z), np.cross(a, c)),
+        (lm.trace(x), np.trace(a, 0, -2, -1)),
         (la.vector_norm(x, axis=-1, ord=3), np.linalg.vector_norm(a, axis=-1, ord=3)),
         (la.matrix_norm(x), np.linalg.matrix_norm(a)),
         (la.matrix_norm(x, ord="nuc"), np.linalg.matrix_norm(a, ord="nuc")),
