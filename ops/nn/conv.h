@@ -27,7 +27,8 @@ struct Conv {
       .parameters = "x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1",
       .example = kExamples[N - 1],
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Lower};
   /// ValueError for shapes and numbers that do not fit, TypeError for dtypes that are not floating, RuntimeError for
   /// several devices.
   static Tensor call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, const Dims& stride,
@@ -53,7 +54,8 @@ struct ConvTranspose {
       .parameters = "x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1",
       .example = kExamples[N - 1],
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Lower};
   /// Errors as for Conv.
   static Tensor call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, const Dims& stride,
                      const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);

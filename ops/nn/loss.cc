@@ -7,6 +7,7 @@
 #include "ops/nn/softmax.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 
 namespace lamella {
 namespace {
@@ -21,6 +22,8 @@ Tensor reduce_loss(const Tensor& loss, std::string_view reduction, const char* o
 }  // namespace
 
 Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<CrossEntropy>(input, target, reduction);
   if (input.ndim() == 0) fail<ValueError>("[cross_entropy] input needs an axis of classes, got a 0-d tensor");
   if (!is_integral(target.dtype()))
     fail<TypeError>("[cross_entropy] target must hold class numbers, got ", target.dtype());
@@ -41,6 +44,8 @@ Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, std::string
 }
 
 Tensor MseLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<MseLoss>(input, target, reduction);
   if (input.shape() != target.shape()) {
     fail<ValueError>("[mse_loss] input and target must have the same shape, got ", input.shape(), " and ",
                      target.shape());

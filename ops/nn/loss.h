@@ -17,7 +17,8 @@ struct CrossEntropy {
       .parameters = "input, target, reduction='mean'",
       .example = "cross_entropy(zeros([2, 3]), asarray([0, 2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   /// IndexError for a class out of range, TypeError for a target that is not of integers, ValueError for shapes that do
   /// not fit.
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction);
@@ -29,7 +30,8 @@ struct MseLoss {
       .doc = "The squared difference of input and target; reduction is 'mean', 'sum' or 'none'.",
       .parameters = "input, target, reduction='mean'",
       .example = "mse_loss(zeros([2]), ones([2]))",
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction);
 };
 

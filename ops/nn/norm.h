@@ -19,7 +19,8 @@ struct LayerNorm {
       .parameters = "x, normalized_shape, weight=None, bias=None, eps=1e-05",
       .example = "layer_norm(ones([2, 3]), 3)",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
                      const std::optional<Tensor>& bias, double eps);
 };
@@ -35,7 +36,8 @@ struct RmsNorm {
       .parameters = "x, normalized_shape, weight=None, eps=None",
       .example = "rms_norm(ones([2, 3]), 3)",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
                      std::optional<double> eps);
 };
@@ -51,7 +53,8 @@ struct GroupNorm {
                                .parameters = "x, num_groups, weight=None, bias=None, eps=1e-05",
                                .example = "group_norm(ones([2, 4, 3]), 2)",
                                .dtypes = Floating,
-                               .method = false};
+                               .method = false,
+                               .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, std::int64_t num_groups, const std::optional<Tensor>& weight,
                      const std::optional<Tensor>& bias, double eps);
 };

@@ -9,6 +9,9 @@ import numpy as np
 
 import lamella as lm
 
+from . import moving
+from .linalg_calls import LINALG_CALLS, LINALG_WITHOUT_GRADIENT
+
 
 def leaf(*shape: int, low: float = -2.0, high: float = 2.0) -> lm.Tensor:
     """A leaf of distinct values, in an order that no formula follows."""
@@ -117,6 +120,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a, b, r=r: lm.mse_loss(a, b, reduction=r), [leaf(2, 3), leaf(2, 3)]) for r in ("mean", "none")
     ],
     "dropout": [(seeded_dropout, [leaf(3, 4)])],
+    **moving.CALLS,
     "conv1d": [
         (lm.conv1d, [leaf(2, 2, 5), leaf(3, 2, 2), leaf(3)]),
         (lambda a: lm.conv1d(a, a, stride=2, padding=2), [leaf(2, 2, 3)]),
@@ -183,11 +187,13 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     ],
     "local_response_norm": [(lambda a: lm.local_response_norm(a, 2, 0.5), [leaf(1, 4, 2)])],
 }
+CALLS |= LINALG_CALLS
 
 WITHOUT_GRADIENT = {
     *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "arange", "linspace"),
     *("eye", "rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli", "nonzero", "argmax", "argmin"),
     *("any", "all", "one_hot"),
+    *LINALG_WITHOUT_GRADIENT,
     *("isclose", "allclose"),
 }
 

@@ -12,6 +12,8 @@ import pytest
 
 import lamella as lm
 
+from . import moving
+from .linalg_calls import LINALG_EXAMPLES
 from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id
 
 EXAMPLES = 3
@@ -235,6 +237,7 @@ CASES: dict[str, list[Case]] = {
     "mse_loss": [Case(lm.mse_loss, ((2, 3), (2, 3)))],
     "one_hot": [Case(lambda x: lm.one_hot(x, 3), (INTEGERS,))],
     "dropout": [Case(lambda x: lm.dropout(x, 0.5, training=False), ((2,),)), Case(lambda x: lm.dropout(x, 1), ((2,),))],
+    **{name: [Case(f, shapes) for f, shapes in calls] for name, calls in moving.CASES.items()},
     "conv1d": [
         Case(lm.conv1d, ((2, 2, 4), (3, 2, 2), (3,))),
         Case(lambda x, w: lm.conv1d(x, w, groups=2, padding=1, stride=2), ((4, 5), (2, 2, 2))),
@@ -281,6 +284,7 @@ CASES: dict[str, list[Case]] = {
     ],
     "local_response_norm": [Case(lambda x: lm.local_response_norm(x, 2, 0.5), ((1, 4, 2),))],
 }
+CASES |= {name: [Case(*example) for example in examples] for name, examples in LINALG_EXAMPLES.items()}
 INDEXING: dict[str, list[Case]] = {
     "basic": [
         Case(lambda x: x[1], ((2, 3),)),
