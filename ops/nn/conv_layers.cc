@@ -236,7 +236,8 @@ struct OutputLayer : Function<OutputLayer> {
     if (edges.size() > 2 && autograd::is_needed(edges[2])) {
       Dims axes{0};
       for (std::size_t i = 2; i < dy.ndim(); ++i) axes.push_back(static_cast<std::int64_t>(i));
-      grads[2] = sum(dy, axes);
+      // Half precision is summed in float32, which a long sum needs.
+      grads[2] = cast(sum(cast(dy, promote_types(dy.dtype(), DType::Float32)), axes), dy.dtype());
     }
     return grads;
   }
