@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "engine/autograd/backward.h"
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
@@ -104,8 +105,8 @@ struct ScatterFn : Function<ScatterFn> {
     const auto along = static_cast<std::int64_t>(axis);
     const Tensor index = index_along(dy, ctx.saved_tensors<1>()[0], along, "scatter", false);
     TensorList grads(3);
-    if (ctx.needs_input_grad(0)) grads[0] = apply(dy, everywhere(0, dy, index), index, axis);
-    if (ctx.needs_input_grad(1))
+    if (autograd::is_needed(ctx.node()->edges()[0])) grads[0] = apply(dy, everywhere(0, dy, index), index, axis);
+    if (autograd::is_needed(ctx.node()->edges()[1]))
       grads[1] = where(last_along(index, axis, dy.shape()), gather_along(dy, index, axis), 0);
     return grads;
   }
@@ -129,7 +130,7 @@ struct ScatterAddFn : Function<ScatterAddFn> {
     const std::size_t axis = ctx.state<std::size_t>();
     TensorList grads(3);
     grads[0] = dy;
-    if (ctx.needs_input_grad(1)) {
+    if (autograd::is_needed(ctx.node()->edges()[1])) {
       const auto along = static_cast<std::int64_t>(axis);
       const Tensor index = index_along(dy, ctx.saved_tensors<1>()[0], along, "scatter_add", false);
       grads[1] = gather_along(dy, index, axis);
@@ -169,8 +170,9 @@ struct ScatterProductFn : Function<ScatterProductFn> {
           where(is_zero, where(equal(zeros_here, 1), all, 0), where(equal(zeros_here, 0), divide(all, own), 0)));
     };
     TensorList grads(3);
-    if (ctx.needs_input_grad(0)) grads[0] = multiply(dy, others(x_is_zero, zero_count, product, x_or_one));
-    if (ctx.needs_input_grad(1)) {
+    if (autograd::is_needed(ctx.node()->edges()[0]))
+      grads[0] = multiply(dy, others(x_is_zero, zero_count, product, x_or_one));
+    if (autograd::is_needed(ctx.node()->edges()[1])) {
       grads[1] = multiply(gather_along(dy, index, axis), others(src_is_zero, gather_along(zero_count, index, axis),
                                                                 gather_along(product, index, axis), src_or_one));
     }
@@ -216,8 +218,8 @@ struct ScatterExtremumFn : Function<ScatterExtremumFn> {
         add(cast(x_has_it, dy.dtype()), place_along(cast(src_has_it, dy.dtype()), index, axis, x.shape()));
     const Tensor share = divide(dy, count);
     TensorList grads(3);
-    if (ctx.needs_input_grad(0)) grads[0] = where(x_has_it, share, 0);
-    if (ctx.needs_input_grad(1)) grads[1] = where(src_has_it, gather_along(share, index, axis), 0);
+    if (autograd::is_needed(ctx.node()->edges()[0])) grads[0] = where(x_has_it, share, 0);
+    if (autograd::is_needed(ctx.node()->edges()[1])) grads[1] = where(src_has_it, gather_along(share, index, axis), 0);
     return grads;
   }
 

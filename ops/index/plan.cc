@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "engine/autograd/backward.h"
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
@@ -257,7 +258,8 @@ struct AddPicksFn : Function<AddPicksFn> {
     const Kept& kept = ctx.state<Kept>();
     TensorList grads(2);
     grads[0] = dy;
-    if (ctx.needs_input_grad(1)) grads[1] = pick(dy, *reread(kept.plan, ctx.saved_tensors(), kept.shape));
+    if (autograd::is_needed(ctx.node()->edges()[1]))
+      grads[1] = pick(dy, *reread(kept.plan, ctx.saved_tensors(), kept.shape));
     return grads;
   }
 };

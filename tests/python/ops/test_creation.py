@@ -114,11 +114,11 @@ def test_linspace(dtype: str, endpoint: bool) -> None:
 BAD: list[tuple[Callable[..., Any], type[Exception]]] = [
     (lambda: lm.zeros([-1]), ValueError),
     (lambda: lm.zeros([1 << 40, 1 << 40]), ValueError),
-    (lambda: lm.ones([1 << 62]), MemoryError),
+    (lambda: lm.ones([1 << 62]), ValueError),
     (lambda: lm.zeros("ab"), TypeError),
     (lambda: lm.zeros([2], dtype="float8"), ValueError),
     (lambda: lm.zeros([2], device="tpu"), ValueError),
-    (lambda: lm.arange(1 << 61), MemoryError),
+    (lambda: lm.arange(1 << 61), ValueError),
     (lambda: lm.eye(1 << 40), ValueError),
 ]
 

@@ -104,8 +104,6 @@ def reduced(x: np.ndarray, index: np.ndarray, axis: int, src: np.ndarray, reduce
 @pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
 def test_scatter_reduce(dtype: str, reduce: str, include_self: bool, rng: np.random.Generator) -> None:
-    if reduce == "mean" and dtype not in ("int32", "int64", *FLOATS):
-        pytest.skip("a mean divides, and division has no kernel for this dtype")
     for shape, index_shape, axis in SHAPES[:5]:
         x, src = draw(rng, shape, dtype), draw(rng, index_shape, dtype)
         index = numbers(rng, index_shape, shape[axis])
@@ -142,7 +140,7 @@ def test_low_precision_is_summed_in_float32() -> None:
         assert lm.index_add(target, 0, zeros, ones).astype("float32").tolist() == [4096.0]
         x = lm.zeros([1], dtype=dtype)
         x.stop_gradient = False
-        x[zeros].sum().backward()
+        x[zeros].backward(ones)
         assert x.grad.astype("float32").tolist() == [4096.0]
 
 

@@ -140,5 +140,5 @@ def test_in_place_errors() -> None:
     overwritten = leaf * 1.0
     y = overwritten * overwritten
     overwritten.exp_()
-    with pytest.raises(RuntimeError, match="in place"):
+    with pytest.raises(RuntimeError, match="was overwritten by exp_"):
         y.sum().backward()
