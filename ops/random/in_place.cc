@@ -94,7 +94,7 @@ Tensor RandomInPlace::call(const Tensor& x, std::int64_t low, std::optional<std:
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   // The largest of the integers, and how many there are: of int64 the range may be all of 2^64 but one.
-  const std::int64_t last = high ? *high - 1 : visit<Real>(x.dtype(), info.name, [&]<class T> -> std::int64_t {
+  const std::int64_t last = high ? *high - 1 : visit<Real>(x.dtype(), info.name, [&]<class T>() -> std::int64_t {
     if constexpr (std::is_integral_v<T>) {
       return std::in_range<std::int64_t>(std::numeric_limits<T>::max())
                  ? static_cast<std::int64_t>(std::numeric_limits<T>::max())

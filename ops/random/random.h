@@ -118,10 +118,20 @@ inline Tensor uniform(const std::optional<Dims>& shape, const Operand& low = 0.0
                       Generator* generator = nullptr) {
   return Uniform::call(shape, low, high, dtype, device, generator);
 }
+inline Tensor uniform(const Dims& shape, const Operand& low = 0.0, const Operand& high = 1.0,
+                      std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+                      Generator* generator = nullptr) {
+  return uniform(std::optional(shape), low, high, dtype, device, generator);
+}
 inline Tensor normal(const std::optional<Dims>& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
                      std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
                      Generator* generator = nullptr) {
   return Normal::call(shape, mean, std, dtype, device, generator);
+}
+inline Tensor normal(const Dims& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
+                     std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+                     Generator* generator = nullptr) {
+  return normal(std::optional(shape), mean, std, dtype, device, generator);
 }
 inline Tensor randint(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype = std::nullopt,
                       std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
