@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/core/error.h"
+#include "engine/runtime/deterministic.h"
 
 #ifdef LAMELLA_OPENMP
 #include <omp.h>
@@ -114,7 +115,8 @@ void set_thread_count(int count) {
 namespace detail {
 
 int share_thread_count(int limit) {
-  const int count = forked.load(std::memory_order_relaxed) || inside_loop ? 1 : std::min(limit, thread_count());
+  const bool alone = forked.load(std::memory_order_relaxed) || inside_loop || are_deterministic_algorithms_enabled();
+  const int count = alone ? 1 : std::min(limit, thread_count());
 #ifdef LAMELLA_OPENMP
   if (omp_get_max_threads() != count) omp_set_num_threads(count);
 #endif

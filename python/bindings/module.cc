@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "python/bindings/autocast.h"
 #include "python/bindings/autograd.h"
 #include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
@@ -61,6 +62,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, inspect_functions()));
   checked(PyModule_AddFunctions(module, forward_ad_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
+  checked(PyModule_AddFunctions(module, autocast_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));
   checked(PyModule_AddFunctions(module, vmap_functions()));
   static PyMethodDef listing[] = {

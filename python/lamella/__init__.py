@@ -20,22 +20,36 @@ from typing import TYPE_CHECKING, Any
 
 from . import _C, _tensor, autograd, config, cuda, memory, random
 from ._array_api import __array_api_version__, __array_namespace_info__, e, inf, nan, newaxis, pi
+from ._autocast import autocast, is_autocast_enabled
 from ._C import *  # noqa: F403 (the types, dtypes and operators of the compiled part)
 from ._dtypes import finfo, iinfo
 from ._products import einsum, tensordot  # type: ignore[assignment]
 from .config import show_config
 
 if TYPE_CHECKING:
-    from . import compat, fft, io, linalg, nn, optim, progress
+    from . import amp, compat, fft, io, linalg, nn, optim, progress
 
 __version__: str = _C.__version__
 
 _tensor.install()
 
 # Imported when they are first asked for: `import lamella` stays quick.
-_LAZY = frozenset(["compat", "fft", "io", "linalg", "nn", "optim", "progress"])
+_LAZY = frozenset(["amp", "compat", "fft", "io", "linalg", "nn", "optim", "progress"])
 
-_OWN = frozenset(["autograd", "config", "cuda", "finfo", "iinfo", "memory", "random", "show_config"])
+_OWN = frozenset(
+    [
+        "autocast",
+        "autograd",
+        "config",
+        "cuda",
+        "finfo",
+        "iinfo",
+        "is_autocast_enabled",
+        "memory",
+        "random",
+        "show_config",
+    ]
+)
 _CONSTANTS = frozenset(["e", "inf", "nan", "newaxis", "pi"])
 # What has a module of its own to be found in.
 _ELSEWHERE = frozenset(

@@ -1,0 +1,128 @@
+#include "python/bindings/autocast.h"
+
+#include <memory>
+#include <optional>
+
+#include "engine/autograd/autocast.h"
+#include "engine/runtime/deterministic.h"
+#include "python/bindings/convert.h"
+#include "python/bindings/dtype_type.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/method.h"
+#include "python/bindings/py_ref.h"
+#include "python/bindings/signature.h"
+
+namespace lamella::python {
+namespace {
+
+using autograd::AutocastState;
+
+constexpr const char* kBeforeCapsule = "lamella.AutocastBefore";
+/// Those that a state in Python lists, in this order.
+constexpr DeviceType kDevices[] = {DeviceType::CPU, DeviceType::CUDA};
+
+PyRef dtype_or_none(const AutocastState::OnDevice& device) {
+  return device.enabled ? PyRef::adopt(dtype_object(device.dtype)) : PyRef::share(Py_None);
+}
+
+PyObject* autocast_state(PyObject*, PyObject*) {
+  return guarded([]() -> PyObject* {
+    const AutocastState state = AutocastState::now();
+    const PyRef cpu = dtype_or_none(state.on(DeviceType::CPU));
+    const PyRef cuda = dtype_or_none(state.on(DeviceType::CUDA));
+    return checked(PyTuple_Pack(3, cpu.get(), cuda.get(), state.cache_enabled ? Py_True : Py_False));
+  });
+}
+
+PyObject* enter_autocast(PyObject*, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("autocast", "dtype, /");
+    if (!PyTuple_Check(value) || PyTuple_GET_SIZE(value) != 3)
+      Argument{signature, 0}.wrong_type("a state that _autocast_state gave", value);
+    AutocastState state;
+    for (Py_ssize_t i = 0; i < 2; ++i) {
+      const auto dtype = read_optional<DType>(PyTuple_GET_ITEM(value, i), {signature, 0});
+      if (dtype) state.on(kDevices[i]) = {true, *dtype};
+    }
+    state.cache_enabled = read<bool>(PyTuple_GET_ITEM(value, 2), {signature, 0});
+    auto before = std::make_unique<autograd::AutocastBefore>();
+    PyRef capsule = PyRef::adopt(checked(PyCapsule_New(before.get(), kBeforeCapsule, [](PyObject* self) {
+      delete static_cast<autograd::AutocastBefore*>(PyCapsule_GetPointer(self, kBeforeCapsule));
+    })));
+    autograd::AutocastBefore& kept = *before.release();
+    kept = autograd::enter_autocast(state);
+    return capsule.release();
+  });
+}
+
+PyObject* leave_autocast(PyObject*, PyObject* capsule) {
+  return guarded([&]() -> PyObject* {
+    const auto* before =
+        static_cast<const autograd::AutocastBefore*>(checked(PyCapsule_GetPointer(capsule, kBeforeCapsule)));
+    autograd::leave_autocast(*before);
+    Py_RETURN_NONE;
+  });
+}
+
+DeviceType read_device_type(PyObject* value, const Argument& argument) {
+  const DeviceType type = read_device(value, argument).type;
+  if (type != DeviceType::CPU && type != DeviceType::CUDA) argument.wrong_value("there is autocast on cpu and on cuda");
+  return type;
+}
+
+PyObject* get_autocast_dtype(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("get_autocast_dtype", "device_type='cpu'");
+    PyObject* value = nullptr;
+    signature.bind(args, count, keywords, &value);
+    return dtype_object(autograd::autocast_dtype(read_device_type(value, {signature, 0})));
+  });
+}
+
+PyObject* set_autocast_dtype(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("set_autocast_dtype", "device_type, dtype");
+    PyObject* values[2];
+    signature.bind(args, count, keywords, values);
+    const DeviceType type = read_device_type(values[0], {signature, 0});
+    autograd::set_autocast_dtype(type, read_dtype(values[1], {signature, 1}));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* set_deterministic(PyObject*, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("use_deterministic_algorithms", "mode, /");
+    use_deterministic_algorithms(read<bool>(value, {signature, 0}));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* is_deterministic(PyObject*, PyObject*) { return PyBool_FromLong(are_deterministic_algorithms_enabled()); }
+
+PyMethodDef functions[] = {
+    {"_autocast_state", autocast_state, METH_NOARGS,
+     "_autocast_state()\n--\n\nThis thread's dtypes on the CPU and on CUDA (None: off), and whether copies are kept."},
+    {"_enter_autocast", enter_autocast, METH_O,
+     "_enter_autocast(state, /)\n--\n\nEnters a state; returns what _leave_autocast takes."},
+    {"_leave_autocast", leave_autocast, METH_O, "_leave_autocast(before, /)\n--\n\nLeaves a state."},
+    {"get_autocast_dtype", as_c_function(get_autocast_dtype), METH_FASTCALL | METH_KEYWORDS,
+     "get_autocast_dtype(device_type='cpu')\n--\n\nThe dtype that autocast has on a device, or takes where none is "
+     "named."},
+    {"set_autocast_dtype", as_c_function(set_autocast_dtype), METH_FASTCALL | METH_KEYWORDS,
+     "set_autocast_dtype(device_type, dtype)\n--\n\nSets the dtype that autocast takes on a device where none is "
+     "named: "
+     "bfloat16 or float16."},
+    {"use_deterministic_algorithms", set_deterministic, METH_O,
+     "use_deterministic_algorithms(mode, /)\n--\n\nWhether results are to depend on nothing but their inputs, at the "
+     "price of speed."},
+    {"are_deterministic_algorithms_enabled", is_deterministic, METH_NOARGS,
+     "are_deterministic_algorithms_enabled()\n--\n\nWhether deterministic algorithms were asked for."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+PyMethodDef* autocast_functions() { return functions; }
+
+}  // namespace lamella::python

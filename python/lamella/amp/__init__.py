@@ -1,0 +1,15 @@
+"""Training in mixed precision: :class:`autocast`, :class:`GradScaler`, and decorators for custom layers."""
+
+from .._autocast import autocast, custom_bwd, custom_fwd, is_autocast_enabled
+from .._C import get_autocast_dtype, set_autocast_dtype
+from .grad_scaler import GradScaler
+
+__all__ = [
+    "GradScaler",
+    "autocast",
+    "custom_bwd",
+    "custom_fwd",
+    "get_autocast_dtype",
+    "is_autocast_enabled",
+    "set_autocast_dtype",
+]
