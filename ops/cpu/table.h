@@ -3,8 +3,11 @@
 #include "engine/core/dtype.h"
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/matmul_table.h"
+#include "ops/cpu/moments_table.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/reduce_table.h"
+#include "ops/cpu/scan_table.h"
+#include "ops/cpu/select_table.h"
 #include "ops/cpu/softmax_table.h"
 
 namespace lamella::cpu {
@@ -15,6 +18,9 @@ struct KernelTable {
   ElementwiseTable elementwise;
   MovementKernels movement;
   ReduceKernels reduce;
+  MomentTable moments;
+  ScanKernels scan;
+  SelectKernels select;
   MatmulKernels matmul;
   SoftmaxTable softmax;
 };

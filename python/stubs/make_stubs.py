@@ -44,11 +44,25 @@ def annotated(signature: str, types: tuple[str, ...], skip_first: bool) -> str:
     return ", ".join(part for part in result if part)
 
 
+def result(info: dict[str, Any]) -> str:
+    """What an operator returns."""
+    return f"_{info['name']}_result" if info["fields"] else info["returns"]
+
+
+def results(module: ModuleType) -> str:
+    """The types of results whose parts have names."""
+    return "\n".join(
+        f"class _{info['name']}_result(NamedTuple):\n" + "\n".join(f"    {name}: Tensor" for name in info["fields"])
+        for info in module.operators()
+        if info["fields"]
+    )
+
+
 def functions(module: ModuleType) -> str:
     """One line for each operator as a function."""
     return "\n".join(
         f"def {info['name']}({annotated(getattr(module, info['name']).__text_signature__, info['types'], False)})"
-        f" -> {info['returns']}: ..."
+        f" -> {result(info)}: ..."
         for info in module.operators()
     )
 
@@ -59,9 +73,7 @@ def methods(module: ModuleType) -> str:
     for info in module.operators():
         if info["method"]:
             signature = getattr(module.Tensor, info["name"]).__text_signature__
-            lines.append(
-                f"    def {info['name']}({annotated(signature, info['types'], True)}) -> {info['returns']}: ..."
-            )
+            lines.append(f"    def {info['name']}({annotated(signature, info['types'], True)}) -> {result(info)}: ...")
     return "\n".join(lines)
 
 
@@ -73,9 +85,9 @@ def number_methods(module: ModuleType) -> str:
             slot = f"__{prefix}{name}__"
             if not hasattr(module.Tensor, slot):
                 continue
-            result = "Self" if prefix == "i" else "Tensor"
+            kind = "Self" if prefix == "i" else "Tensor"
             rest = ", modulus: None = None" if name == "pow" and prefix != "i" else ""
-            lines.append(f"    def {slot}(self, other: {OTHER}{rest}, /) -> {result}: ...")
+            lines.append(f"    def {slot}(self, other: {OTHER}{rest}, /) -> {kind}: ...")
     lines += [f"    def __{name}__(self, other: {OTHER}, /) -> Tensor: ..." for name in COMPARISONS]
     lines += [
         f"    def __{name}__(self, other: object, /) -> Tensor: ...  # type: ignore[override]" for name in ("eq", "ne")
@@ -93,6 +105,7 @@ def main(argv: list[str]) -> None:
         "number_methods": number_methods(module),
         "methods": methods(module),
         "functions": functions(module),
+        "results": results(module),
     }
     for name, text in places.items():
         template = template.replace(f"@{name}@", text)
