@@ -31,12 +31,20 @@
 #include "ops/random/in_place.h"
 #include "ops/random/random.h"
 #include "ops/reduce/extremum.h"
+#include "ops/reduce/log_sum_exp.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/arrange.h"
+#include "ops/reduce/variance.h"
+#include "ops/scan/cumulative.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/sort/histogram.h"
+#include "ops/sort/quantiles.h"
+#include "ops/sort/search.h"
+#include "ops/sort/sort.h"
+#include "ops/sort/unique.h"
 
 namespace lamella {
 
@@ -72,6 +80,12 @@ using OtherOps = OpList<                                                        
     AdaptiveAvgPool<3>, AdaptiveMaxPool<1>, AdaptiveMaxPool<2>, AdaptiveMaxPool<3>, AdaptiveMaxPoolWithIndices<1>,
     AdaptiveMaxPoolWithIndices<2>, AdaptiveMaxPoolWithIndices<3>, LayerNorm, RmsNorm, GroupNorm, InstanceNorm,
     BatchNorm, LocalResponseNorm,                                // normalization
+    CountNonzero, Var, Std, LogSumExp, NanSum, NanMean,                                                 // statistics
+    CumulativeSum, CumulativeProd, CumSum, CumProd, LogCumSumExp, CumMax, CumMin, Diff,                 // scans
+    Sort, ArgSort, TopK, KthValue, Median, NanMedian, Quantile,                                         // sorting
+    SearchSorted, IsIn, UniqueAll, UniqueCounts, UniqueInverse, UniqueValues, BinCount, Histogram,  // searching, sets
+    Matmul, Linear,                                                                                 // products
+    Clip, Gelu,                                                  // of several formulas
     Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks
     >;
 

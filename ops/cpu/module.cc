@@ -16,7 +16,13 @@ KernelTable make_table() {
   fill_elementwise_complex128(table.elementwise);
   fill_elementwise_narrow(table.elementwise);
   fill_movement(table.movement);
-  fill_reduce(table.reduce);
+  fill_reduce_sums(table.reduce);
+  fill_reduce_extrema(table.reduce);
+  fill_reduce_truth(table.reduce);
+  fill_reduce_positions(table.reduce);
+  fill_moments(table.moments);
+  fill_scan(table.scan);
+  fill_select(table.select);
   fill_matmul(table.matmul);
   fill_softmax(table.softmax);
   fill_fft(table.fft);

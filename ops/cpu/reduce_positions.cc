@@ -97,6 +97,10 @@ void fill(ReduceKernels& kernels) {
 
 }  // namespace
 
-void fill_reduce_positions(ReduceKernels& kernels) { fill<std::int32_t, std::int64_t, float, double>(kernels); }
+void fill_reduce_positions(ReduceKernels& kernels) {
+  fill<std::int8_t, std::int16_t, std::int32_t, std::int64_t>(kernels);
+  fill<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(kernels);
+  fill<float, double>(kernels);
+}
 
 }  // namespace lamella::cpu

@@ -6,11 +6,11 @@
 
 namespace lamella::cpu {
 
-enum class Reduction : std::uint8_t { Sum, Prod, Max, Min, Any, All, ArgMax, ArgMin };
-inline constexpr int kReductionCount = 8;
+enum class Reduction : std::uint8_t { Sum, Prod, Max, Min, Any, All, ArgMax, ArgMin, Count };
+inline constexpr int kReductionCount = 9;
 
-/// Kernels take at least one element. The result's type is that of the table on reduce_result(); all pairs of a
-/// reduction and its own result type exist too (but for the Arg ones), so that partial results can be reduced further.
+/// Kernels take at least one element. The result's type is that of reduce_result(); partial results are reduced further
+/// by the kernels of combining(), which exist for that type too (but for the Arg reductions).
 struct ReduceKernels {
   /// *out = reduction of x[0], x[step], ... x[(n - 1) * step].
   using Row = void (*)(const void* x, std::int64_t step, std::int64_t n, void* out);
@@ -21,27 +21,39 @@ struct ReduceKernels {
   Columns columns[kReductionCount][kDTypeCount] = {};
 };
 
-/// int64 for sums and products of integers and bools, and for positions; bool for any and all; the dtype itself
-/// otherwise.
+/// What a kernel writes: int64 for sums and products of signed integers and bools, uint64 for those of unsigned ones,
+/// int64 for positions and counts, bool for any and all, float32 for anything else of 16-bit floats, and the dtype
+/// itself otherwise.
 constexpr DType reduce_result(Reduction reduction, DType dtype) {
+  const bool half = dtype == DType::Float16 || dtype == DType::BFloat16;
   switch (reduction) {
     case Reduction::Sum:
     case Reduction::Prod:
-      return is_floating(dtype) || is_complex(dtype) ? dtype : DType::Int64;
+      if (half) return DType::Float32;
+      if (is_floating(dtype) || is_complex(dtype)) return dtype;
+      return UnsignedInteger.contains(dtype) ? DType::UInt64 : DType::Int64;
     case Reduction::Max:
     case Reduction::Min:
-      return dtype;
+      return half ? DType::Float32 : dtype;
     case Reduction::Any:
     case Reduction::All:
       return DType::Bool;
     case Reduction::ArgMax:
     case Reduction::ArgMin:
+    case Reduction::Count:
       return DType::Int64;
   }
   return dtype;
 }
 
-void fill_reduce(ReduceKernels& kernels);
+/// What partial results are reduced by.
+constexpr Reduction combining(Reduction reduction) {
+  return reduction == Reduction::Count ? Reduction::Sum : reduction;
+}
+
+void fill_reduce_sums(ReduceKernels& kernels);
+void fill_reduce_extrema(ReduceKernels& kernels);
+void fill_reduce_truth(ReduceKernels& kernels);
 void fill_reduce_positions(ReduceKernels& kernels);
 
 }  // namespace lamella::cpu

@@ -4,11 +4,14 @@
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/fft_table.h"
 #include "ops/cpu/matmul_table.h"
+#include "ops/cpu/moments_table.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/norm_table.h"
 #include "ops/cpu/pool_table.h"
 #include "ops/cpu/random_table.h"
 #include "ops/cpu/reduce_table.h"
+#include "ops/cpu/scan_table.h"
+#include "ops/cpu/select_table.h"
 #include "ops/cpu/softmax_table.h"
 
 namespace lamella::cpu {
@@ -19,6 +22,9 @@ struct KernelTable {
   ElementwiseTable elementwise;
   MovementKernels movement;
   ReduceKernels reduce;
+  MomentTable moments;
+  ScanKernels scan;
+  SelectKernels select;
   MatmulKernels matmul;
   SoftmaxTable softmax;
   FftTable fft;

@@ -60,7 +60,7 @@ struct ExtremumLayer : Function<ExtremumLayer> {
 Tensor extremum(const OpInfo& info, Reduction reduction, const Tensor& x, const std::optional<Dims>& axis,
                 bool keepdims) {
   check_defined(x, info.name);
-  check_dtype(x, Real, info.name);
+  check_dtype(x, info.dtypes, info.name);
   return ExtremumLayer::apply(x, &info, reduction, normalize_axes(axis, x.ndim(), info.name), keepdims);
 }
 
@@ -76,13 +76,15 @@ Tensor constant(const OpInfo& info, const Tensor& x, Tensor y) {
 Tensor position(const OpInfo& info, Reduction reduction, const Tensor& x, std::optional<std::int64_t> axis,
                 bool keepdims) {
   check_defined(x, info.name);
-  check_dtype(x, Real, info.name);
+  check_dtype(x, info.dtypes, info.name);
   const autograd::NoGrad no_grad;
+  const bool narrow = item_size(x.dtype()) == 2 && is_floating(x.dtype());
+  const Tensor values = narrow ? cast(x, DType::Float32) : x.dtype() == DType::Bool ? cast(x, DType::UInt8) : x;
   if (axis) {
-    return constant(info, x,
-                    reduce(reduction, x, normalize_axes(Dims{*axis}, x.ndim(), info.name), keepdims, info.name));
+    const Dims axes = normalize_axes(Dims{*axis}, x.ndim(), info.name);
+    return constant(info, x, reduce(reduction, values, axes, keepdims, info.name));
   }
-  const Tensor y = reduce(reduction, reshape(x, {-1}), {0}, false, info.name);
+  const Tensor y = reduce(reduction, reshape(values, {-1}), {0}, false, info.name);
   return constant(info, x, keepdims ? reshape(y, Dims(x.ndim(), 1)) : y);
 }
 
@@ -93,6 +95,9 @@ Tensor truth(const OpInfo& info, Reduction reduction, const Tensor& x, const std
 
 }  // namespace
 
+Tensor CountNonzero::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  return truth(info, Reduction::Count, x, axis, keepdims);
+}
 Tensor Max::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
   return extremum(info, Reduction::Max, x, axis, keepdims);
 }

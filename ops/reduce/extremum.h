@@ -16,7 +16,7 @@ struct Max {
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "max(arange(6), axis=0)",
       .reference = "np.max(x, axis=axis, keepdims=keepdims)",
-      .dtypes = Real};
+      .dtypes = Real | Boolean};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 
@@ -29,7 +29,7 @@ struct Min {
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "min(arange(6), axis=0)",
       .reference = "np.min(x, axis=axis, keepdims=keepdims)",
-      .dtypes = Real};
+      .dtypes = Real | Boolean};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 
@@ -42,7 +42,7 @@ struct ArgMax {
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "argmax(arange(6))",
       .reference = "np.argmax(x, axis=axis, keepdims=keepdims)",
-      .dtypes = Real};
+      .dtypes = Real | Boolean};
   static Tensor call(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims);
 };
 
@@ -55,7 +55,7 @@ struct ArgMin {
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "argmin(arange(6))",
       .reference = "np.argmin(x, axis=axis, keepdims=keepdims)",
-      .dtypes = Real};
+      .dtypes = Real | Boolean};
   static Tensor call(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims);
 };
 
@@ -76,6 +76,16 @@ struct All {
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "all(ones([2, 3]), axis=1)",
       .reference = "np.all(x, axis=axis, keepdims=keepdims)"};
+  static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
+};
+
+struct CountNonzero {
+  static constexpr OpInfo info{
+      .name = "count_nonzero",
+      .doc = "How many elements over the given axes (all of them for None) are not 0, as int64. NaN is not 0.",
+      .parameters = "x, /, *, axis=None, keepdims=False",
+      .example = "count_nonzero(eye(3), axis=1)",
+      .reference = "np.count_nonzero(x, axis=axis, keepdims=keepdims)"};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 
@@ -102,6 +112,9 @@ inline Tensor any(const Tensor& x, const std::optional<Dims>& axis = std::nullop
 }
 inline Tensor all(const Tensor& x, const std::optional<Dims>& axis = std::nullopt, bool keepdims = false) {
   return All::call(x, axis, keepdims);
+}
+inline Tensor count_nonzero(const Tensor& x, const std::optional<Dims>& axis = std::nullopt, bool keepdims = false) {
+  return CountNonzero::call(x, axis, keepdims);
 }
 
 }  // namespace lamella

@@ -8,6 +8,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
+#include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
@@ -75,6 +76,11 @@ struct Stage {
 
   std::int64_t item() const { return static_cast<std::int64_t>(item_size(dtype)); }
   DType result() const { return cpu::reduce_result(reduction, dtype); }
+  Stage of_partials() const {
+    Stage stage = *this;
+    stage.reduction = cpu::combining(reduction);
+    return stage;
+  }
   std::int64_t out_item() const { return static_cast<std::int64_t>(item_size(result())); }
 };
 
@@ -101,7 +107,7 @@ void reduce_rows(const Stage& s) {
     });
     return;
   }
-  const auto combine = row_kernel(s, s.result());
+  const auto combine = row_kernel(s.of_partials(), s.result());
   const std::int64_t chunks = (n + kChunk - 1) / kChunk;
   std::vector<char> partial(static_cast<std::size_t>(rows * chunks * s.out_item()));
   parallel_for(0, rows * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -169,7 +175,7 @@ void reduce_columns(const Stage& s, std::size_t dense) {
     });
     return;
   }
-  const auto combine = columns_kernel(s, s.result());
+  const auto combine = columns_kernel(s.of_partials(), s.result());
   const std::int64_t chunk = std::max<std::int64_t>(32, kChunk / columns / 32 * 32);
   const std::int64_t chunks = (n + chunk - 1) / chunk;
   const std::int64_t partial_bytes = std::min(columns, kColumnBlock) * s.out_item();
@@ -229,6 +235,7 @@ void reduce_on_cpu(Reduction reduction, const Tensor& x, const Dims& axes, const
       (i < reduced.size() ? reduced[i] : kept[i - reduced.size()]).step = partial.strides()[i];
     }
     from = partial;
+    reduction = cpu::combining(reduction);
   }
   run({reduction, from.dtype(), from->data, merge(kept), reduced[0], out->data, op});
 }
@@ -248,19 +255,24 @@ Dims reduced_shape(const Tensor& x, const Dims& axes, bool keepdims) {
   return shape;
 }
 
-Tensor reduce(Reduction reduction, const Tensor& x, const Dims& axes, bool keepdims, const char* op) {
+Tensor reduce(Reduction reduction, const Tensor& x, const Dims& axes, bool keepdims, const char* op,
+              std::optional<DType> dtype) {
   if (is_batched(x)) [[unlikely]] {
     Dims shifted = axes;
     for (std::int64_t& axis : shifted) axis += static_cast<std::int64_t>(x->hidden->size());
-    return hide_in_place(reduce(reduction, physical(x, *x->hidden), shifted, keepdims, op), *x->hidden);
+    return hide_in_place(reduce(reduction, physical(x, *x->hidden), shifted, keepdims, op, dtype), *x->hidden);
   }
-  Tensor out = empty(reduced_shape(x, axes, keepdims), cpu::reduce_result(reduction, x.dtype()), x.device());
+  const DType computed = cpu::reduce_result(reduction, x.dtype());
+  const DType wanted = dtype.value_or(is_floating(computed) ? x.dtype() : computed);
+  if (wanted != computed) return cast(reduce(reduction, x, axes, keepdims, op, computed), wanted);
+  Tensor out = empty(reduced_shape(x, axes, keepdims), computed, x.device());
   const bool nothing =
       std::ranges::any_of(axes, [&](std::int64_t axis) { return x.shape()[static_cast<std::size_t>(axis)] == 0; });
   if (nothing) {
     switch (reduction) {
       case Reduction::Sum:
       case Reduction::Any:
+      case Reduction::Count:
         write_value(out, 0, op);
         return out;
       case Reduction::Prod:

@@ -11,10 +11,12 @@ namespace lamella {
 /// Reduces `axes` (sorted, counted from the front) of x to a new tensor; sizes of 1 stay in their place where
 /// `keepdims` is set.
 ///
-/// Not recorded. An axis of length 0 gives 0 for a sum and 1 for a product, False for any and True for all, and is a
-/// ValueError for the others. The result has the same bits for any number of threads: a long axis is cut at places that
-/// depend on the shape alone.
-Tensor reduce(cpu::Reduction reduction, const Tensor& x, const Dims& axes, bool keepdims, const char* op);
+/// The result has `dtype`; where none is given, that of cpu::reduce_result(), but x's own for 16-bit floats, which are
+/// reduced in float32 and rounded once. Not recorded. An axis of length 0 gives 0 for a sum and 1 for a product, False
+/// for any and True for all, and is a ValueError for the others. The result has the same bits for any number of
+/// threads: a long axis is cut at places that depend on the shape alone.
+Tensor reduce(cpu::Reduction reduction, const Tensor& x, const Dims& axes, bool keepdims, const char* op,
+              std::optional<DType> dtype = std::nullopt);
 
 /// x's shape with `axes` of size 1, or without them.
 Dims reduced_shape(const Tensor& x, const Dims& axes, bool keepdims);

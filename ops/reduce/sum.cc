@@ -14,22 +14,30 @@
 namespace lamella {
 namespace {
 
-/// dx = dy, broadcast.
+/// dx = dy, broadcast. The sum of 16-bit floats may be had in float32, in which it is computed.
 struct SumLayer : Function<SumLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
   static constexpr std::string_view name = "sum";
 
-  static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims) {
+  static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims, std::optional<DType> dtype) {
     remember_axes(ctx, x, axes);
-    return reduce(cpu::Reduction::Sum, x, axes, keepdims, "sum");
+    return reduce(cpu::Reduction::Sum, x, axes, keepdims, "sum", dtype);
   }
-  static Tensor backward(Context& ctx, const Tensor& dy) { return spread(ctx, dy); }
+  static Tensor backward(Context& ctx, const Tensor& dy) { return spread(ctx, cast(dy, ctx.input_metas[0].dtype)); }
 };
 
-/// x in the dtype that is summed or multiplied where the result is to have `dtype`.
+bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
+
+/// x in the dtype that is summed or multiplied where the result is to have `dtype`. Integers wrap around in the end
+/// only.
 Tensor in_accumulation_dtype(const Tensor& x, std::optional<DType> dtype) {
-  return dtype && is_differentiable(*dtype) ? cast(x, *dtype) : x;
+  const bool cast_first = dtype && (is_differentiable(*dtype) || is_differentiable(x.dtype()));
+  return cast_first ? cast(x, *dtype) : x;
+}
+
+Tensor sum_of(const Tensor& x, const Dims& axes, bool keepdims, std::optional<DType> dtype = std::nullopt) {
+  return SumLayer::apply(x, axes, keepdims, dtype);
 }
 
 /// The product as a tree of multiplications, which has derivatives of every order also where there are zeros: halves of
@@ -65,18 +73,23 @@ Tensor Sum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Sum>(x, axis, keepdims, dtype);
   check_defined(x, "sum");
-  const Tensor y = SumLayer::apply(in_accumulation_dtype(x, dtype), normalize_axes(axis, x.ndim(), "sum"), keepdims);
+  const Dims axes = normalize_axes(axis, x.ndim(), "sum");
+  if (dtype == DType::Float32 && is_half(x.dtype())) return sum_of(x, axes, keepdims, dtype);
+  const Tensor y = sum_of(in_accumulation_dtype(x, dtype), axes, keepdims);
   return dtype ? cast(y, *dtype) : y;
 }
 
 Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Mean>(x, axis, keepdims);
-  const Tensor values = as_floating(x, "mean");
+  check_defined(x, "mean");
+  const Tensor values = is_complex(x.dtype()) ? x : as_floating(x, "mean");
   const Dims axes = normalize_axes(axis, values.ndim(), "mean");
   double n = 1;
   for (const std::int64_t a : axes) n *= static_cast<double>(values.shape()[static_cast<std::size_t>(a)]);
-  return divide(SumLayer::apply(values, axes, keepdims), n);
+  // Divided before it is rounded: the sum of many halves is beyond their range.
+  if (is_half(x.dtype())) return cast(divide(sum_of(values, axes, keepdims, DType::Float32), n), x.dtype());
+  return divide(sum_of(values, axes, keepdims), n);
 }
 
 Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {

@@ -11,9 +11,9 @@ struct Sum {
   static constexpr OpInfo info{
       .name = "sum",
       .doc =
-          "The sum over the given axes (all of them for None). Integers and bools are added as int64; floating "
-          "values pairwise, with the same bits for any number of threads. Nothing sums to 0. The gradient is "
-          "broadcast back.",
+          "The sum over the given axes (all of them for None). Signed integers and bools are added as int64, unsigned "
+          "integers as uint64; floating values pairwise, 16-bit ones in float32, with the same bits for any number of "
+          "threads. With a dtype, x is cast to it first. Nothing sums to 0. The gradient is broadcast back.",
       .parameters = "x, /, axis=None, keepdims=False, *, dtype=None",
       .example = "sum(ones([2, 3]), axis=1)",
       .reference = "np.sum(x, axis=axis, keepdims=keepdims)",
@@ -38,8 +38,9 @@ struct Prod {
   static constexpr OpInfo info{
       .name = "prod",
       .doc =
-          "The product over the given axes (all of them for None). Integers and bools are multiplied as int64. "
-          "The product of nothing is 1. The gradient is exact where there are zeros, too.",
+          "The product over the given axes (all of them for None). Signed integers and bools are multiplied as int64, "
+          "unsigned integers as uint64, 16-bit floats in float32. With a dtype, x is cast to it first. The product of "
+          "nothing is 1. The gradient is exact where there are zeros, too.",
       .parameters = "x, /, axis=None, keepdims=False, *, dtype=None",
       .example = "prod(full([2, 3], 2.0), axis=1)",
       .reference = "np.prod(x, axis=axis, keepdims=keepdims)",

@@ -103,6 +103,8 @@ constexpr const char* annotation() {
     return "float";
   } else if constexpr (std::is_same_v<D, std::string_view>) {
     return "str";
+  } else if constexpr (std::is_same_v<D, std::optional<std::pair<double, double>>>) {
+    return "tuple[float, float] | None";
   } else {
     static_assert(std::is_same_v<typename D::value_type, Tensor>);
     return "Sequence[Tensor]";
@@ -115,6 +117,16 @@ void add_types(const PyRef& dict, R (*)(A...), bool takes_out) {
   if (takes_out) types.push_back(text_or_none("Tensor | None"));
   set(dict, "types", tuple_of(types));
   set(dict, "returns", text_or_none(std::is_same_v<R, Tensor> ? "Tensor" : "tuple[Tensor, ...]"));
+}
+
+/// The names of the parts of the result, where they have some.
+template <class Op>
+void add_fields(const PyRef& dict) {
+  std::vector<PyRef> fields;
+  if constexpr (requires { Op::kFields; }) {
+    for (const char* field : Op::kFields) fields.push_back(text_or_none(field));
+  }
+  set(dict, "fields", tuple_of(fields));
 }
 
 template <class Op>
@@ -138,6 +150,7 @@ PyObject* operator_list(PyObject*, PyObject*) {
     AllOps::for_each([&]<class Op> {
       const PyRef dict = describe(Op::info);
       add_types(dict, &Op::call, takes_out<Op>());
+      add_fields<Op>(dict);
       set(dict, "in_place", PyRef::adopt(PyBool_FromLong(works_in_place<Op>(names))));
       constexpr bool kElementwise = requires { Op::kMaskInput; };
       set(dict, "elementwise", PyRef::share(kElementwise ? Py_True : Py_False));

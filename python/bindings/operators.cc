@@ -7,7 +7,9 @@
 #include "ops/all_ops.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/interval.h"
 #include "python/bindings/method.h"
+#include "python/bindings/named_result.h"
 #include "python/bindings/padding.h"
 #include "python/bindings/result_forms.h"
 
@@ -42,6 +44,8 @@ struct Binding<Op, R (*)(A...)> {
   static inline const Signature* signature = nullptr;
   static constexpr bool kTakesOut = takes_out<Op>();
   static constexpr std::size_t kValues = sizeof...(A) + (kTakesOut ? 1 : 0);
+  /// The type of the result of an operator that names its parts in kFields.
+  static inline PyTypeObject* result_type = nullptr;
   /// x.reshape(2, 3) stands for x.reshape((2, 3)).
   static constexpr bool kTakesSizesApart =
       std::is_same_v<std::tuple<A...>, std::tuple<const Tensor&, const Dims&>> || requires { Op::kTakesSizesApart; };
@@ -56,7 +60,11 @@ struct Binding<Op, R (*)(A...)> {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       // Braces: the arguments are converted from left to right.
       const std::tuple<typename Held<A>::type...> held{convert<A>(values[I], Argument{*signature, I})...};
-      return to_python(Op::call(std::get<I>(held)...));
+      if constexpr (requires { Op::kFields; }) {
+        return named_result(result_type, Op::call(std::get<I>(held)...));
+      } else {
+        return to_python(Op::call(std::get<I>(held)...));
+      }
     }(std::index_sequence_for<A...>{});
   }
   static PyObject* function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -95,6 +103,7 @@ struct Binding<Op, R (*)(A...)> {
       fail<RuntimeError>("[", Op::info.name, "] its description has ", signature->size(), " parameters, the function ",
                          kValues);
     }
+    if constexpr (requires { Op::kFields; }) result_type = named_result_type(Op::info.name, Op::kFields);
   }
 };
 

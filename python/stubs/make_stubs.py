@@ -51,11 +51,25 @@ def forms(info: dict[str, Any]) -> list[str]:
     return [info["name"]] + [info["name"] + "_"] * info["in_place"]
 
 
+def result(info: dict[str, Any]) -> str:
+    """What an operator returns."""
+    return f"_{info['name']}_result" if info["fields"] else info["returns"]
+
+
+def results(module: ModuleType) -> str:
+    """The types of results whose parts have names."""
+    return "\n".join(
+        f"class _{info['name']}_result(NamedTuple):\n" + "\n".join(f"    {name}: Tensor" for name in info["fields"])
+        for info in module.operators()
+        if info["fields"]
+    )
+
+
 def functions(module: ModuleType) -> str:
     """One line for each operator as a function."""
     return "\n".join(
         f"def {name}({annotated(getattr(module, name).__text_signature__, info['types'], False)})"
-        f" -> {info['returns']}: ..."
+        f" -> {result(info)}: ..."
         for info in module.operators()
         for name in forms(info)
     )
@@ -68,7 +82,7 @@ def methods(module: ModuleType) -> str:
         if info["method"]:
             for name in forms(info):
                 signature = getattr(module.Tensor, name).__text_signature__
-                lines.append(f"    def {name}({annotated(signature, info['types'], True)}) -> {info['returns']}: ...")
+                lines.append(f"    def {name}({annotated(signature, info['types'], True)}) -> {result(info)}: ...")
     return "\n".join(lines)
 
 
@@ -80,9 +94,9 @@ def number_methods(module: ModuleType) -> str:
             slot = f"__{prefix}{name}__"
             if not hasattr(module.Tensor, slot):
                 continue
-            result = "Self" if prefix == "i" else "Tensor"
+            kind = "Self" if prefix == "i" else "Tensor"
             rest = ", modulus: None = None" if name == "pow" and prefix != "i" else ""
-            lines.append(f"    def {slot}(self, other: {OTHER}{rest}, /) -> {result}: ...")
+            lines.append(f"    def {slot}(self, other: {OTHER}{rest}, /) -> {kind}: ...")
     lines += [
         f"    def __{name}__(self, other: {OTHER}, /) -> tuple[Tensor, Tensor]: ..." for name in ("divmod", "rdivmod")
     ]
@@ -103,6 +117,7 @@ def main(argv: list[str]) -> None:
         "number_methods": number_methods(module),
         "methods": methods(module),
         "functions": functions(module),
+        "results": results(module),
     }
     for name, text in places.items():
         template = template.replace(f"@{name}@", text)

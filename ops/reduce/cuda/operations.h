@@ -79,6 +79,17 @@ struct TruthOf {
 };
 
 template <class T>
+struct CountOf {
+  using In = T;
+  using Partial = std::int64_t;
+  using Out = std::int64_t;
+  __device__ static Partial identity() { return 0; }
+  __device__ static Partial lift(T x, std::int64_t) { return x != T{}; }
+  __device__ static Partial combine(Partial a, Partial b) { return a + b; }
+  __device__ static Out finish(Partial x) { return x; }
+};
+
+template <class T>
 struct Found {
   T value;
   std::int64_t at;

@@ -209,7 +209,7 @@ DTypeSet dtypes_of(Reduction reduction) {
   }
 }
 
-constexpr const char* kNames[] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin"};
+constexpr const char* kNames[] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "count_nonzero"};
 
 }  // namespace
 
@@ -236,6 +236,8 @@ void reduce(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor
       return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch<PositionOf<T, true>>(args, device, op); });
     case Reduction::ArgMin:
       return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch<PositionOf<T, false>>(args, device, op); });
+    case Reduction::Count:
+      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<CountOf<T>>(args, device, op); });
   }
 }
 

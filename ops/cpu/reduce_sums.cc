@@ -1,0 +1,56 @@
+#include "ops/cpu/reduce_loops.h"
+
+namespace lamella::cpu {
+namespace {
+
+template <class T>
+struct SumOp;
+
+/// The real and the imaginary parts side by side in a vector.
+template <class T>
+struct SumParts {};
+template <class T>
+struct SumParts<std::complex<T>> {
+  using Parts = SumOp<T>;
+};
+
+template <class T>
+struct SumOp : SumParts<T> {
+  using Acc = cpp_type<reduce_result(Reduction::Sum, dtype_of<T>)>;
+  static Acc identity() { return Acc{0}; }
+  static Acc lift(T x) { return static_cast<Acc>(x); }
+  template <class X>
+  static X combine(X a, X b) {
+    return a + b;
+  }
+};
+
+template <class T>
+struct ProdOp {
+  using Acc = cpp_type<reduce_result(Reduction::Prod, dtype_of<T>)>;
+  static Acc identity() { return Acc{1}; }
+  static Acc lift(T x) { return static_cast<Acc>(x); }
+  template <class X>
+  static X combine(X a, X b) {
+    if constexpr (kIsComplex<X>) {
+      // Not operator*, which looks for infinities in a call of its own.
+      return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+    } else {
+      return a * b;
+    }
+  }
+};
+
+}  // namespace
+
+void fill_reduce_sums(ReduceKernels& kernels) {
+  const auto fill = [&]<class... T>() {
+    set_reductions<SumOp, T...>(kernels, Reduction::Sum);
+    set_reductions<ProdOp, T...>(kernels, Reduction::Prod);
+  };
+  fill.operator()<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t>();
+  fill.operator()<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>();
+  fill.operator()<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>();
+}
+
+}  // namespace lamella::cpu

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <vector>
+
+#include "ops/cpu/select_table.h"
+#include "ops/simd/isa.h"
+#include "ops/sort/keys.h"
+
+namespace lamella::cpu {
+namespace {
+
+using sorting::Key;
+using sorting::key_of;
+using sorting::Ranked;
+
+/// The k best seen so far, and some more, of which those that are not among them are dropped now and then.
+template <class K>
+class Best {
+ public:
+  explicit Best(std::int64_t k) : k_(static_cast<std::size_t>(k)), capacity_(std::max<std::size_t>(2 * k_, 256)) {
+    items_.reserve(capacity_);
+  }
+  bool beats(K key) const { return !full_ || key < limit_; }
+  void add(K key, std::int64_t index) {
+    items_.push_back(Ranked<K>::make(key, index));
+    if (items_.size() == capacity_) shrink();
+  }
+  /// The worst key of the k best, once there are more than k.
+  K limit() const { return limit_; }
+  bool full() const { return full_; }
+  void finish(bool sorted, std::int64_t* out) {
+    shrink();
+    if (sorted) std::sort(items_.begin(), items_.end());
+    for (std::size_t i = 0; i < k_; ++i) out[i] = items_[i].index();
+  }
+
+ private:
+  void shrink() {
+    if (items_.size() <= k_) return;
+    const auto last = items_.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+    std::nth_element(items_.begin(), last, items_.end());
+    limit_ = last->key();
+    full_ = true;
+    items_.resize(k_);
+  }
+
+  std::size_t k_;
+  std::size_t capacity_;
+  std::vector<Ranked<K>> items_;
+  K limit_ = 0;
+  bool full_ = false;
+};
+
+template <class T, bool kLargest>
+void top(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
+  using K = Key<T>;
+  const auto key = [](T value) { return kLargest ? static_cast<K>(~key_of(value)) : key_of(value); };
+  Best<K> best(k);
+  std::int64_t i = 0;
+  for (; i < n && !best.full(); ++i) best.add(key(x[i]), i);
+  // Of the rest few elements are among the best: a block without any is passed over in registers.
+  constexpr std::int64_t kBlock = 64;
+  for (; i + kBlock <= n; i += kBlock) {
+    K keys[kBlock];
+    const K limit = best.limit();
+    bool any = false;
+    for (std::int64_t j = 0; j < kBlock; ++j) {
+      keys[j] = key(x[i + j]);
+      any |= keys[j] < limit;
+    }
+    if (!any) continue;
+    for (std::int64_t j = 0; j < kBlock; ++j) {
+      if (best.beats(keys[j])) best.add(keys[j], i + j);
+    }
+  }
+  for (; i < n; ++i) {
+    if (best.beats(key(x[i]))) best.add(key(x[i]), i);
+  }
+  best.finish(sorted, out);
+}
+
+template <class T>
+void top_of_row(const void* x, std::int64_t n, std::int64_t k, bool largest, bool sorted, std::int64_t* out) {
+  const T* row = static_cast<const T*>(x);
+  return largest ? top<T, true>(row, n, k, sorted, out) : top<T, false>(row, n, k, sorted, out);
+}
+
+template <class T>
+bool is_nan(T x) {
+  if constexpr (sorting::kIsSmallFloat<T>) {
+    const auto value = static_cast<float>(x);
+    return value != value;
+  } else {
+    return x != x;
+  }
+}
+
+template <class T>
+void nth_of_row(const void* data, std::int64_t n, Rank rank, std::int64_t k, std::int64_t* out) {
+  const T* x = static_cast<const T*>(data);
+  if (rank != Rank::Kth) {
+    const std::int64_t nans = std::count_if(x, x + n, is_nan<T>);
+    if (nans == n || (nans > 0 && rank == Rank::Median)) {
+      *out = std::find_if(x, x + n, is_nan<T>) - x;
+      return;
+    }
+    k = (n - nans - 1) / 2;
+  }
+  std::vector<Ranked<Key<T>>> items(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) items[static_cast<std::size_t>(i)] = Ranked<Key<T>>::make(key_of(x[i]), i);
+  const auto place = items.begin() + k;
+  std::nth_element(items.begin(), place, items.end());
+  *out = place->index();
+}
+
+template <class... T>
+void fill(SelectKernels& kernels) {
+  ((kernels.top[static_cast<std::size_t>(dtype_of<T>)] = top_of_row<T>,
+    kernels.nth[static_cast<std::size_t>(dtype_of<T>)] = nth_of_row<T>),
+   ...);
+}
+
+}  // namespace
+
+void fill_select(SelectKernels& kernels) {
+  fill<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t>(kernels);
+  fill<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(kernels);
+  fill<Half, BFloat16, float, double>(kernels);
+}
+
+}  // namespace lamella::cpu

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/dtype.h"
+
+namespace lamella::cpu {
+
+/// Which element of a row in ascending order. NaN counts as the largest.
+enum class Rank : std::uint8_t {
+  /// The k-th, from 0.
+  Kth,
+  /// The lower of the two in the middle; the first NaN where there is one.
+  Median,
+  /// The lower of the two in the middle of those that are not NaN; the first where all are.
+  NanMedian,
+};
+
+/// Positions of elements of contiguous rows; of equal elements the first ones are taken.
+struct SelectKernels {
+  /// The k largest (or smallest) of n > 0 elements, k <= n: in order where `sorted` is set.
+  using Top = void (*)(const void* x, std::int64_t n, std::int64_t k, bool largest, bool sorted, std::int64_t* out);
+  /// One element.
+  using Nth = void (*)(const void* x, std::int64_t n, Rank rank, std::int64_t k, std::int64_t* out);
+
+  Top top[kDTypeCount] = {};
+  Nth nth[kDTypeCount] = {};
+};
+
+void fill_select(SelectKernels& kernels);
+
+}  // namespace lamella::cpu

@@ -1,0 +1,68 @@
+#include "ops/reduce/log_sum_exp.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/autograd/function.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/list.h"
+#include "ops/movement/cast.h"
+#include "ops/reduce/extremum.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+/// Where y is minus infinity, 0: exp(x - y) is then 0 for the elements, all of which are minus infinity.
+Tensor finite_below(const Tensor& y) { return where(equal(y, -std::numeric_limits<double>::infinity()), 0.0, y); }
+
+/// dx = exp(x - y) dy.
+struct LogSumExpFn : Function<LogSumExpFn> {
+  static constexpr std::string_view name = "logsumexp";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims) {
+    remember_axes(ctx, x, axes);
+    const Tensor largest = max(x, axes, true);
+    // Infinities are left to the exponential: their difference is no number.
+    const Tensor top = where(isfinite(largest), largest, 0.0);
+    Tensor y = add(log(sum(exp(subtract(x, top)), axes, true)), top);
+    if (!keepdims) y = reshape(y, reduced_shape(x, axes, false));
+    ctx.save_for_backward(x, y);
+    if (ctx.recording()) ctx.state<Dims>() = reduced_shape(x, axes, true);
+    return y;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto [x, y] = ctx.saved_tensors<2>();
+    const Dims& shape = ctx.state<Dims>();
+    return multiply(exp(subtract(x, reshape(finite_below(y), shape))), reshape(dy, shape));
+  }
+};
+
+}  // namespace
+
+Tensor LogSumExp::call(const Tensor& given, const std::optional<Dims>& axis, bool keepdims) {
+  const Tensor x = as_floating(given, info.name);
+  const Dims axes = normalize_axes(axis, x.ndim(), info.name);
+  const bool nothing =
+      std::ranges::any_of(axes, [&](std::int64_t a) { return x.shape()[static_cast<std::size_t>(a)] == 0; });
+  if (nothing) return log(sum(x, axes, keepdims));
+  return LogSumExpFn::apply(x, axes, keepdims);
+}
+
+Tensor NanSum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
+  return sum(is_floating(x.dtype()) ? where(isnan(x), 0.0, x) : x, axis, keepdims, dtype);
+}
+
+Tensor NanMean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
+  const Tensor count = cast(sum(logical_not(isnan(x)), axis, keepdims), x.dtype());
+  return divide(nansum(x, axis, keepdims), count);
+}
+
+}  // namespace lamella

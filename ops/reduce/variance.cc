@@ -1,0 +1,206 @@
+#include "ops/reduce/variance.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/autograd/function.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/list.h"
+#include "ops/movement/cast.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/along.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+constexpr std::int64_t kGrain = 32768;       // elements that one thread takes at a time
+constexpr std::int64_t kChunk = 65536;       // elements of a long row that make one partial result
+constexpr std::int64_t kColumnBlock = 1024;  // columns that one thread takes at a time
+
+template <class T>
+const cpu::MomentKernels<T>& kernels() {
+  if constexpr (std::is_same_v<T, float>) {
+    return cpu_kernels().moments.float32;
+  } else {
+    return cpu_kernels().moments.float64;
+  }
+}
+
+/// A long row in chunks, which are combined in their order.
+template <class T>
+T squares_of_row(const T* x, std::int64_t n) {
+  const std::int64_t chunks = (n + kChunk - 1) / kChunk;
+  std::vector<T> means(static_cast<std::size_t>(chunks));
+  std::vector<T> squares(static_cast<std::size_t>(chunks));
+  parallel_for(0, chunks, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t c = begin; c < end; ++c) {
+      const auto at = static_cast<std::size_t>(c);
+      kernels<T>().row(x + c * kChunk, std::min(kChunk, n - c * kChunk), &means[at], &squares[at]);
+    }
+  });
+  // Pairwise: a chunk with the one behind it, then two with the two behind them, and so on.
+  for (std::int64_t width = 1; width < chunks; width *= 2) {
+    for (std::int64_t c = 0; c + width < chunks; c += 2 * width) {
+      const auto a = static_cast<std::size_t>(c);
+      const auto b = static_cast<std::size_t>(c + width);
+      kernels<T>().combine(1, width * kChunk, &means[a], &squares[a],
+                           std::min(width * kChunk, n - (c + width) * kChunk), &means[b], &squares[b]);
+    }
+  }
+  return squares[0];
+}
+
+/// Sums of squared distances from the mean, along the middle of three axes.
+template <class T>
+void squares_along(const Tensor& x, const Along& along, const Tensor& out) {
+  const HostRelease release(x.numel());
+  const T* from = x.data<T>();
+  T* to = out.data<T>();
+  if (along.inner == 1) {
+    if (along.outer == 1) {
+      *to = squares_of_row(from, along.n);
+      return;
+    }
+    parallel_for(0, along.outer, std::max<std::int64_t>(1, kGrain / along.n),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t r = begin; r < end; ++r) {
+                     T mean;
+                     kernels<T>().row(from + r * along.n, along.n, &mean, to + r);
+                   }
+                 });
+    return;
+  }
+  const std::int64_t blocks = (along.inner + kColumnBlock - 1) / kColumnBlock;
+  const std::int64_t work = along.n * std::min(along.inner, kColumnBlock);
+  parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, kGrain / work),
+               [&](std::int64_t begin, std::int64_t end) {
+                 T means[kColumnBlock];
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t column = i % blocks * kColumnBlock;
+                   const std::int64_t width = std::min(kColumnBlock, along.inner - column);
+                   kernels<T>().columns(from + i / blocks * along.n * along.inner + column, along.inner, along.n, width,
+                                        means, to + i / blocks * along.inner + column);
+                 }
+               });
+}
+
+/// x with the reduced axes made one, which stands between those before and those behind it: where they are neighbors,
+/// in place, otherwise at the end.
+std::pair<Tensor, std::int64_t> with_one_axis(const Tensor& x, const Dims& axes) {
+  const bool neighbors = axes.empty() || axes.back() - axes.front() + 1 == static_cast<std::int64_t>(axes.size());
+  Dims order;
+  Dims shape;
+  std::int64_t n = 1;
+  std::int64_t at = 0;
+  for (const std::int64_t axis : axes) n *= x.shape()[static_cast<std::size_t>(axis)];
+  const auto place = [&] {
+    at = static_cast<std::int64_t>(shape.size());
+    for (const std::int64_t axis : axes) order.push_back(axis);
+    shape.push_back(n);
+  };
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    const bool reduced = std::ranges::find(axes, static_cast<std::int64_t>(i)) != axes.end();
+    if (reduced) {
+      if (neighbors && static_cast<std::int64_t>(i) == axes.front()) place();
+    } else {
+      order.push_back(static_cast<std::int64_t>(i));
+      shape.push_back(x.shape()[i]);
+    }
+  }
+  if (axes.empty() || !neighbors) place();
+  return {reshape(permute_dims(x, order), shape), at};
+}
+
+/// Not recorded; `x` is float32 or float64 on the CPU.
+Tensor squared_distances(const Tensor& x, const Dims& axes, const char* op) {
+  if (is_batched(x)) [[unlikely]] {
+    const HiddenAxes hidden = *x->hidden;
+    Dims behind = axes;
+    for (std::int64_t& axis : behind) axis += static_cast<std::int64_t>(hidden.size());
+    return hide_in_place(squared_distances(physical(x, hidden), behind, op), hidden);
+  }
+  const Tensor out = empty(reduced_shape(x, axes, false), x.dtype(), x.device());
+  if (out.device().is_meta() || out.numel() == 0) return out;
+  if (x.numel() == 0) return zeros_like(out);
+  if (!x.device().is_cpu()) {
+    return sum(square(subtract(x, mean(x, axes, true))), axes);
+  }
+  const auto [turned, at] = with_one_axis(x, axes);
+  const Tensor whole = contiguous(turned);
+  visit<DTypeSet{DType::Float32, DType::Float64}>(
+      x.dtype(), op, [&]<class T>() { squares_along<T>(whole, Along(whole.shape(), at), out); });
+  return out;
+}
+
+/// dx = 2 (x - mean) / (n - correction) dy, and for the root, of which y is the result, dy / (2 y) in place of dy.
+template <bool kRoot>
+struct VarianceFn : Function<VarianceFn<kRoot>> {
+  static constexpr const char* name = kRoot ? "std" : "var";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, double divisor) {
+    const Tensor squares = squared_distances(x, axes, name);
+    const Tensor variance = divide(squares, divisor);
+    Tensor y = kRoot ? sqrt(variance) : variance;
+    if (ctx.recording()) {
+      ctx.template state<Call>() = {axes, divisor};
+      if constexpr (kRoot) {
+        ctx.save_for_backward(x, y);
+      } else {
+        ctx.save_for_backward(x);
+      }
+    }
+    return y;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const TensorList saved = ctx.saved_tensors();
+    const Tensor& x = saved[0];
+    const auto& [axes, divisor] = ctx.template state<Call>();
+    Tensor scale = multiply(dy, (kRoot ? 1 : 2) / divisor);
+    if constexpr (kRoot) {
+      // Where all elements are equal the root has no derivative; 0 is taken, as PyTorch does.
+      const Tensor flat = equal(saved[1], 0.0);
+      scale = where(flat, 0.0, divide(scale, where(flat, 1.0, saved[1])));
+    }
+    return multiply(subtract(x, mean(x, axes, true)), reshape(scale, reduced_shape(x, axes, true)));
+  }
+
+ private:
+  struct Call {
+    Dims axes;
+    double divisor = 1;
+  };
+};
+
+template <bool kRoot>
+Tensor variance(const OpInfo& info, const Tensor& given, const std::optional<Dims>& axis, double correction,
+                bool keepdims) {
+  const Tensor floating = as_floating(given, info.name);
+  // 16-bit floats in float32, rounded once.
+  const bool half = item_size(floating.dtype()) == 2;
+  const Tensor x = half ? cast(floating, DType::Float32) : floating;
+  const Dims axes = normalize_axes(axis, x.ndim(), info.name);
+  double n = 1;
+  for (const std::int64_t a : axes) n *= static_cast<double>(x.shape()[static_cast<std::size_t>(a)]);
+  const Tensor y = VarianceFn<kRoot>::apply(x, axes, std::max(0.0, n - correction));
+  const Tensor shaped = keepdims ? reshape(y, reduced_shape(x, axes, true)) : y;
+  return half ? cast(shaped, given.dtype()) : shaped;
+}
+
+}  // namespace
+
+Tensor Var::call(const Tensor& x, const std::optional<Dims>& axis, double correction, bool keepdims) {
+  return variance<false>(info, x, axis, correction, keepdims);
+}
+Tensor Std::call(const Tensor& x, const std::optional<Dims>& axis, double correction, bool keepdims) {
+  return variance<true>(info, x, axis, correction, keepdims);
+}
+
+}  // namespace lamella

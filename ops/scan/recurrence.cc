@@ -1,0 +1,132 @@
+#include "ops/scan/recurrence.h"
+
+#include "engine/autograd/function.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/movement/cast.h"
+#include "ops/shape/join.h"
+#include "ops/support/along.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+constexpr std::int64_t kGrain = 16384;       // elements that one thread takes at a time
+constexpr std::int64_t kColumnBlock = 1024;  // neighbors that one thread takes at a time
+
+/// Calls run(args, offset) for the parts of a contiguous tensor, on several threads; `offset` in elements.
+template <class F>
+void for_each_part(const Along& along, F&& run) {
+  const HostRelease release(along.outer * along.n * along.inner);
+  const std::int64_t blocks = (along.inner + kColumnBlock - 1) / kColumnBlock;
+  const std::int64_t work = along.n * std::min(along.inner, kColumnBlock);
+  parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, kGrain / work),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t column = i % blocks * kColumnBlock;
+                   cpu::ScanArgs args;
+                   args.n = along.n;
+                   args.step = along.inner;
+                   args.width = std::min(kColumnBlock, along.inner - column);
+                   run(args, i / blocks * along.n * along.inner + column);
+                 }
+               });
+}
+
+void check_device(const Tensor& x, const char* op) {
+  if (!x.device().is_cpu()) no_kernel(op, x.device());
+}
+
+Tensor run_recurrence(const Tensor& a, const Tensor& b, std::int64_t axis, bool reverse, const char* op) {
+  if (is_batched(a) || is_batched(b)) [[unlikely]] {
+    const HiddenAxes axes = hidden_axes(pointers(a, b));
+    const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
+    return hide_in_place(run_recurrence(whole(a), whole(b), axis + static_cast<std::int64_t>(axes.size()), reverse, op),
+                         axes);
+  }
+  const Tensor factor = contiguous(a);
+  const Tensor added = contiguous(b);
+  const Tensor y = empty_like(added);
+  if (y.device().is_meta() || y.numel() == 0) return y;
+  check_device(y, op);
+  const auto kernel = require_kernel(cpu_kernels().scan.recurrence[static_cast<std::size_t>(b.dtype())], op, b.dtype());
+  const auto item = static_cast<std::int64_t>(item_size(b.dtype()));
+  for_each_part(Along(y.shape(), axis), [&](cpu::ScanArgs args, std::int64_t offset) {
+    args.x = factor->data + offset * item;
+    args.out = y->data + offset * item;
+    args.reverse = reverse;
+    kernel(args, added->data + offset * item);
+  });
+  return y;
+}
+
+struct RecurrenceFn : Function<RecurrenceFn> {
+  static constexpr std::string_view name = "linear_recurrence";
+
+  static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b, std::int64_t axis, bool reverse,
+                        const char* op) {
+    Tensor y = run_recurrence(a, b, axis, reverse, op);
+    if (ctx.recording()) {
+      ctx.state<Call>() = {axis, reverse, op};
+      ctx.save_for_backward(a, y);
+    }
+    return y;
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const auto [a, y] = ctx.saved_tensors<2>();
+    const auto [axis, reverse, op] = ctx.state<Call>();
+    // The first element's factor goes to the end, where it does not count either.
+    const Tensor db = linear_recurrence(shifted(a, axis, 0, !reverse), dy, axis, !reverse, op);
+    return {multiply(db, shifted(y, axis, 0, reverse)), db};
+  }
+
+ private:
+  struct Call {
+    std::int64_t axis = 0;
+    bool reverse = false;
+    const char* op = nullptr;
+  };
+};
+
+}  // namespace
+
+Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse, const char* op) {
+  if (is_batched(x)) [[unlikely]] {
+    const HiddenAxes axes = *x->hidden;
+    return hide_in_place(run_scan(scan, physical(x, axes), axis + static_cast<std::int64_t>(axes.size()), reverse, op),
+                         axes);
+  }
+  const Tensor from = contiguous(x);
+  const Tensor y = empty(x.shape(), cpu::scan_result(scan, x.dtype()), x.device());
+  if (y.device().is_meta() || y.numel() == 0) return y;
+  check_device(y, op);
+  const auto kernel = require_kernel(
+      cpu_kernels().scan.scan[static_cast<std::size_t>(scan)][static_cast<std::size_t>(x.dtype())], op, x.dtype());
+  for_each_part(Along(y.shape(), axis), [&](cpu::ScanArgs args, std::int64_t offset) {
+    args.x = from->data + offset * static_cast<std::int64_t>(item_size(x.dtype()));
+    args.out = y->data + offset * static_cast<std::int64_t>(item_size(y.dtype()));
+    args.reverse = reverse;
+    kernel(args);
+  });
+  return y;
+}
+
+Tensor linear_recurrence(const Tensor& a, const Tensor& b, std::int64_t axis, bool reverse, const char* op) {
+  return RecurrenceFn::apply(a, b, axis, reverse, op);
+}
+
+Tensor shifted(const Tensor& x, std::int64_t axis, double filling, bool reverse) {
+  if (x.ndim() == 0) return full_like(x, filling);
+  const std::int64_t n = x.shape()[static_cast<std::size_t>(axis)];
+  if (n == 0) return x;
+  Dims shape = x.shape();
+  shape[static_cast<std::size_t>(axis)] = 1;
+  const Tensor end = full(shape, filling, x.dtype(), x.device());
+  return reverse ? concat({narrow(x, axis, 1, n - 1), end}, axis) : concat({end, narrow(x, axis, 0, n - 1)}, axis);
+}
+
+}  // namespace lamella

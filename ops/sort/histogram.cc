@@ -1,0 +1,169 @@
+#include "ops/sort/histogram.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/autograd/modes.h"
+#include "engine/core/host.h"
+#include "ops/creation/creation.h"
+#include "ops/movement/cast.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/along.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+constexpr std::int64_t kMostCounts = std::int64_t{1} << 48;
+
+void check_cpu(const Tensor& x, const char* op) {
+  if (is_batched(x)) {
+    fail<RuntimeError>("[", op,
+                       "] counts what a whole tensor holds and cannot be mapped over by vmap; call it outside");
+  }
+  if (x.device().is_meta()) fail<RuntimeError>("[", op, "] needs values, which a meta tensor does not have");
+  if (!x.device().is_cpu()) no_kernel(op, x.device());
+}
+
+/// x as contiguous doubles in one axis.
+Tensor doubles(const Tensor& x) { return contiguous(reshape(cast(x, DType::Float64), Dims{-1})); }
+
+/// The weights of x's elements; undefined where there are none.
+Tensor checked_weights(const Tensor& x, const std::optional<Tensor>& weights, const char* op) {
+  if (!weights) return {};
+  check_defined(*weights, op);
+  if (weights->shape() != x.shape()) {
+    fail<ValueError>("[", op, "] weights have x's shape, ", x.shape(), ", got ", weights->shape());
+  }
+  check_dtype(*weights, Real | Boolean, op);
+  check_cpu(*weights, op);
+  return doubles(*weights);
+}
+
+/// The ends of what equal bins divide.
+std::pair<double, double> ends_of(const Tensor& values, const std::optional<std::pair<double, double>>& range) {
+  double low = range ? range->first : 0;
+  double high = range ? range->second : 0;
+  if (low > high) fail<ValueError>("[histogram] range goes from low to high, got (", low, ", ", high, ")");
+  const auto n = values.numel();
+  if (low == high && n == 0 && !range) return {0, 1};
+  const auto* const x = values.data<double>();
+  if (low == high && n > 0) {
+    const auto [least, most] = std::minmax_element(x, x + n);
+    low = *least;
+    high = *most;
+    // NaN compares with nothing, so it is looked for by itself.
+    if (std::any_of(x, x + n, [](double v) { return std::isnan(v); })) low = high = std::nan("");
+  }
+  if (!std::isfinite(low) || !std::isfinite(high)) {
+    fail<ValueError>("[histogram] the ends of the bins are finite numbers, got (", low, ", ", high,
+                     "); give a range where x holds infinities or NaN");
+  }
+  return low == high ? std::pair(low - 0.5, high + 0.5) : std::pair(low, high);
+}
+
+/// The edges as doubles.
+Tensor edges_of(const Operand& bins, const Tensor& values, const std::optional<std::pair<double, double>>& range) {
+  if (bins.is_number()) {
+    if (bins.number().kind() != Scalar::Kind::Int) fail<TypeError>("[histogram] bins is an int or a tensor of edges");
+    const auto count = bins.number().to<std::int64_t>();
+    if (count < 1 || count >= kMostCounts)
+      fail<ValueError>("[histogram] the number of bins is at least 1, and such that memory holds them, got ", count);
+    const auto [low, high] = ends_of(values, range);
+    Tensor edges = empty({count + 1}, DType::Float64);
+    const double width = (high - low) / static_cast<double>(count);
+    for (std::int64_t i = 0; i < count; ++i) edges.data<double>()[i] = low + static_cast<double>(i) * width;
+    edges.data<double>()[count] = high;
+    return edges;
+  }
+  const Tensor& given = bins.tensor();
+  check_cpu(given, "histogram");
+  if (range) fail<ValueError>("[histogram] range is for a number of bins; here their edges are given");
+  if (given.ndim() != 1 || given.numel() < 2) {
+    fail<ValueError>("[histogram] the edges of the bins have one axis of at least 2 elements, got shape ",
+                     given.shape());
+  }
+  Tensor edges = doubles(given);
+  const double* const at = edges.data<double>();
+  if (!std::is_sorted(at, at + edges.numel()))
+    fail<ValueError>("[histogram] the edges of the bins are not in ascending order");
+  return edges;
+}
+
+}  // namespace
+
+Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std::int64_t minlength) {
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
+  check_cpu(x, info.name);
+  if (x.ndim() != 1) fail<ValueError>("[bincount] x has one axis, got shape ", x.shape());
+  if (minlength < 0) fail<ValueError>("[bincount] minlength cannot be negative, got ", minlength);
+  const autograd::NoGrad no_grad;
+  const Tensor weight = checked_weights(x, weights, info.name);
+  const Tensor values = contiguous(cast(x, DType::Int64));
+  const auto* const at = values.data<std::int64_t>();
+  std::int64_t largest = -1;
+  for (std::int64_t i = 0; i < values.numel(); ++i) {
+    if (at[i] < 0) fail<ValueError>("[bincount] x cannot be negative, got ", at[i]);
+    largest = std::max(largest, at[i]);
+  }
+  if (largest >= kMostCounts) fail<ValueError>("[bincount] x asks for ", largest, " counts, which no memory holds");
+  const std::int64_t count = std::max(minlength, largest + 1);
+  const Tensor result = zeros({count}, weight.defined() ? DType::Float64 : DType::Int64);
+  for (std::int64_t i = 0; i < values.numel(); ++i) {
+    if (weight.defined()) {
+      result.data<double>()[at[i]] += weight.data<double>()[i];
+    } else {
+      ++result.data<std::int64_t>()[at[i]];
+    }
+  }
+  if (!weights) return result;
+  const Tensor sums = weights->dtype() == DType::Float32 ? cast(result, DType::Float32) : result;
+  note_constant(info.name, {&*weights}, sums);
+  return sums;
+}
+
+std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
+                                    const std::optional<std::pair<double, double>>& range,
+                                    const std::optional<Tensor>& weights, bool density) {
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
+  check_cpu(x, info.name);
+  const autograd::NoGrad no_grad;
+  const Tensor weight = checked_weights(x, weights, info.name);
+  const Tensor values = doubles(x);
+  const Tensor edges = edges_of(bins, values, range);
+  const std::int64_t count = edges.numel() - 1;
+  const double* const edge = edges.data<double>();
+  const bool equal_bins = bins.is_number();
+  const double per_width = static_cast<double>(count) / (edge[count] - edge[0]);
+  const Tensor sums = zeros({count}, DType::Float64);
+  double total = 0;
+  const HostRelease release(values.numel());
+  for (std::int64_t i = 0; i < values.numel(); ++i) {
+    const double value = values.data<double>()[i];
+    if (!(value >= edge[0] && value <= edge[count])) continue;
+    std::int64_t bin = 0;
+    if (equal_bins) {
+      bin = std::min(count - 1, static_cast<std::int64_t>((value - edge[0]) * per_width));
+      // The quotient may be rounded across an edge.
+      while (bin > 0 && value < edge[bin]) --bin;
+      while (bin < count - 1 && value >= edge[bin + 1]) ++bin;
+    } else {
+      bin = std::min<std::int64_t>(count - 1, std::upper_bound(edge, edge + count + 1, value) - edge - 1);
+    }
+    const double share = weight.defined() ? weight.data<double>()[i] : 1;
+    sums.data<double>()[bin] += share;
+    total += share;
+  }
+  if (density) {
+    for (std::int64_t bin = 0; bin < count; ++bin) sums.data<double>()[bin] /= total * (edge[bin + 1] - edge[bin]);
+  }
+  const DType dtype = is_floating(x.dtype()) ? x.dtype() : kDefaultFloat;
+  std::vector<Tensor> result{cast(sums, dtype), bins.is_number() ? cast(edges, dtype) : bins.tensor()};
+  note_constant(info.name, {&x}, result[0]);
+  return result;
+}
+
+}  // namespace lamella

@@ -1,0 +1,173 @@
+#include "ops/sort/pick.h"
+
+#include <cstring>
+
+#include "engine/autograd/function.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/creation/creation.h"
+#include "ops/movement/cast.h"
+#include "ops/support/along.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
+
+template <std::size_t kBytes>
+struct Bytes {
+  char bytes[kBytes];
+};
+
+template <class F>
+void with_item_type(DType dtype, F&& f) {
+  switch (item_size(dtype)) {
+    case 1:
+      return f(Bytes<1>());
+    case 2:
+      return f(Bytes<2>());
+    case 4:
+      return f(Bytes<4>());
+    case 8:
+      return f(Bytes<8>());
+    default:
+      return f(Bytes<16>());
+  }
+}
+
+/// Calls f(x offset, position offset) for each run of `inner` neighbors at a time: the parts of one `outer`.
+template <class F>
+void for_each_outer(const Along& x, const Along& positions, F&& f) {
+  const std::int64_t work = std::max<std::int64_t>(1, positions.n * positions.inner);
+  const HostRelease release(positions.outer * work);
+  parallel_for(0, positions.outer, std::max<std::int64_t>(1, kGrain / work), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t o = begin; o < end; ++o) f(o * x.n * x.inner, o * positions.n * positions.inner);
+  });
+}
+
+/// The tensors with the axes that one of them hides shown in both.
+template <class Run>
+Tensor with_examples(const Tensor& x, const Tensor& positions, std::int64_t axis, Run&& run) {
+  const HiddenAxes axes = hidden_axes(pointers(x, positions));
+  const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
+  return hide_in_place(run(whole(x), whole(positions), axis + static_cast<std::int64_t>(axes.size())), axes);
+}
+
+void check_device(const Tensor& x, const char* op) {
+  if (!x.device().is_cpu()) no_kernel(op, x.device());
+}
+
+Tensor pick(const Tensor& x, const Tensor& positions, std::int64_t axis, const char* op) {
+  if (is_batched(x) || is_batched(positions)) [[unlikely]] {
+    return with_examples(x, positions, axis,
+                         [op](const Tensor& a, const Tensor& b, std::int64_t at) { return pick(a, b, at, op); });
+  }
+  const Tensor y = empty(positions.shape(), x.dtype(), x.device());
+  if (y.device().is_meta() || y.numel() == 0) return y;
+  check_device(x, op);
+  const Tensor source = contiguous(x);
+  const Tensor index = contiguous(positions);
+  const Along from(x.shape(), axis);
+  const Along to(positions.shape(), axis);
+  with_item_type(x.dtype(), [&]<class Item>(Item) {
+    for_each_outer(from, to, [&](std::int64_t x_offset, std::int64_t offset) {
+      const Item* in = static_cast<const Item*>(source.raw_data()) + x_offset;
+      Item* out = static_cast<Item*>(y.raw_data()) + offset;
+      const auto* at = index.data<std::int64_t>() + offset;
+      for (std::int64_t i = 0; i < to.n; ++i) {
+        for (std::int64_t k = 0; k < to.inner; ++k) {
+          out[i * to.inner + k] = in[at[i * to.inner + k] * to.inner + k];
+        }
+      }
+    });
+  });
+  return y;
+}
+
+Tensor place(const Tensor& x, const Tensor& positions, std::int64_t axis, std::int64_t n, const char* op) {
+  if (is_batched(x) || is_batched(positions)) [[unlikely]] {
+    return with_examples(x, positions, axis,
+                         [n, op](const Tensor& a, const Tensor& b, std::int64_t at) { return place(a, b, at, n, op); });
+  }
+  Dims shape = x.shape();
+  if (x.ndim() > 0) shape[static_cast<std::size_t>(axis)] = n;
+  const Tensor y = zeros(shape, x.dtype(), x.device());
+  if (y.device().is_meta() || x.numel() == 0) return y;
+  check_device(x, op);
+  const Tensor source = contiguous(x);
+  const Tensor index = contiguous(positions);
+  const Along from(x.shape(), axis);
+  const Along to(shape, axis);
+  visit<Differentiable>(x.dtype(), op, [&]<class T>() {
+    for_each_outer(to, from, [&](std::int64_t y_offset, std::int64_t offset) {
+      const T* in = source.data<T>() + offset;
+      T* out = y.data<T>() + y_offset;
+      const auto* at = index.data<std::int64_t>() + offset;
+      for (std::int64_t i = 0; i < from.n; ++i) {
+        for (std::int64_t k = 0; k < from.inner; ++k) {
+          T& sum = out[at[i * from.inner + k] * from.inner + k];
+          if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+            sum = T(static_cast<float>(sum) + static_cast<float>(in[i * from.inner + k]));
+          } else {
+            sum += in[i * from.inner + k];
+          }
+        }
+      }
+    });
+  });
+  return y;
+}
+
+struct Place {
+  std::int64_t axis = 0;
+  std::int64_t n = 0;
+  const char* op = nullptr;
+};
+
+struct PickFn : Function<PickFn> {
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "pick_along";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& positions, std::int64_t axis, const char* op) {
+    if (ctx.recording()) {
+      ctx.state<Place>() = {axis, x.ndim() == 0 ? 1 : x.shape()[static_cast<std::size_t>(axis)], op};
+      ctx.save_for_backward(positions);
+    }
+    return pick(x, positions, axis, op);
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const auto [axis, n, op] = ctx.state<Place>();
+    return {place_along(dy, ctx.saved_tensors<1>()[0], axis, n, op), Tensor()};
+  }
+};
+
+struct PlaceFn : Function<PlaceFn> {
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "place_along";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& positions, std::int64_t axis, std::int64_t n,
+                        const char* op) {
+    if (ctx.recording()) {
+      ctx.state<Place>() = {axis, n, op};
+      ctx.save_for_backward(positions);
+    }
+    return place(x, positions, axis, n, op);
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const auto [axis, n, op] = ctx.state<Place>();
+    return {pick_along(dy, ctx.saved_tensors<1>()[0], axis, op), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor pick_along(const Tensor& x, const Tensor& positions, std::int64_t axis, const char* op) {
+  return PickFn::apply(x, positions, axis, op);
+}
+Tensor place_along(const Tensor& x, const Tensor& positions, std::int64_t axis, std::int64_t n, const char* op) {
+  return PlaceFn::apply(x, positions, axis, n, op);
+}
+
+}  // namespace lamella

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "engine/core/tensor.h"
+#include "ops/op_info.h"
+#include "ops/operand.h"
+
+namespace lamella {
+
+struct Median {
+  static constexpr OpInfo info{
+      .name = "median",
+      .doc =
+          "The element in the middle along an axis, or of all elements for None: of an even number the lower of the "
+          "two. "
+          "NaN where there is one. ValueError for an axis of length 0. The gradient goes to that element.",
+      .parameters = "x, /, axis=None, keepdims=False",
+      .example = "median(asarray([1.0, 5.0, 2.0, 4.0]))",
+      .dtypes = Real};
+  static Tensor call(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims);
+};
+
+struct NanMedian {
+  static constexpr OpInfo info{.name = "nanmedian",
+                               .doc = "The median of the elements that are not NaN; NaN where there are none.",
+                               .parameters = "x, /, axis=None, keepdims=False",
+                               .example = "nanmedian(asarray([1.0, 5.0, 2.0, 4.0]))",
+                               .dtypes = Real};
+  static Tensor call(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims);
+};
+
+struct Quantile {
+  static constexpr OpInfo info{
+      .name = "quantile",
+      .doc =
+          "The values below which a share q of the elements lies along an axis, or of all elements for None: those at "
+          "the place q (n - 1) in ascending order, by `interpolation` between neighbors ('linear', 'lower', 'higher', "
+          "'nearest', 'midpoint'). q is a number or a tensor with at most one axis, which becomes the first of the "
+          "result. "
+          "NaN where there is one. The gradient goes to the neighbors.",
+      .parameters = "x, q, /, axis=None, keepdims=False, *, interpolation='linear'",
+      .example = "quantile(asarray([1.0, 2.0, 3.0, 4.0]), 0.5)",
+      .reference = "np.quantile(x, q, axis=axis, keepdims=keepdims, method=interpolation)",
+      .dtypes = Floating};
+  static Tensor call(const Tensor& x, const Operand& q, std::optional<std::int64_t> axis, bool keepdims,
+                     std::string_view interpolation);
+};
+
+inline Tensor median(const Tensor& x, std::optional<std::int64_t> axis = std::nullopt, bool keepdims = false) {
+  return Median::call(x, axis, keepdims);
+}
+inline Tensor nanmedian(const Tensor& x, std::optional<std::int64_t> axis = std::nullopt, bool keepdims = false) {
+  return NanMedian::call(x, axis, keepdims);
+}
+inline Tensor quantile(const Tensor& x, const Operand& q, std::optional<std::int64_t> axis = std::nullopt,
+                       bool keepdims = false, std::string_view interpolation = "linear") {
+  return Quantile::call(x, q, axis, keepdims, interpolation);
+}
+
+}  // namespace lamella

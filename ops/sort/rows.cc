@@ -1,0 +1,149 @@
+#include "ops/sort/rows.h"
+
+#include <numeric>
+
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+#include "ops/movement/cast.h"
+#include "ops/sort/radix.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+using sorting::Key;
+using sorting::Ranked;
+
+constexpr std::int64_t kGrain = 4096;  // elements that one thread takes at a time
+
+/// The result of run(x, y) for y of x's shape but for the last axis, which has `width` elements, and `dtype`; every row
+/// begins at the last axis, of which 0-d tensors have one.
+template <class Run>
+Tensor for_rows(const Tensor& x, std::int64_t width, DType dtype, const char* op, Run&& run) {
+  if (is_batched(x)) [[unlikely]] {
+    const HiddenAxes axes = *x->hidden;
+    Tensor shown = physical(x, axes);
+    if (x.ndim() > 0) return hide_in_place(for_rows(shown, width, dtype, op, run), axes);
+    shown = make_view(shown, with_axes(axes, Dims{1}), [&] {
+      Dims strides = shown.strides();
+      strides.push_back(1);
+      return strides;
+    }());
+    Tensor rows = for_rows(shown, width, dtype, op, run);
+    rows->shape.pop_back();
+    rows->strides.pop_back();
+    return hide_in_place(rows, axes);
+  }
+  Dims shape = x.shape();
+  if (x.ndim() > 0) shape.back() = width;
+  const Tensor y = empty(shape, dtype, x.device());
+  if (y.device().is_meta() || y.numel() == 0) return y;
+  if (!x.device().is_cpu()) no_kernel(op, x.device());
+  run(contiguous(x), y);
+  return y;
+}
+
+std::int64_t row_length(const Tensor& x) { return x.ndim() == 0 ? 1 : x.shape().back(); }
+
+/// Calls f(first row, last row) on several threads.
+template <class F>
+void for_each_row(const Tensor& x, std::int64_t n, F&& f) {
+  const HostRelease release(x.numel());
+  parallel_for(0, x.numel() / n, std::max<std::int64_t>(1, kGrain / n), f);
+}
+
+void check_length(std::int64_t n, const char* op) {
+  if (n > sorting::kMostRanked) fail<ValueError>("[", op, "] an axis has more than 2^32 elements: ", n);
+}
+
+template <class T>
+void sort_values(const T* x, T* y, std::int64_t rows, std::int64_t n, bool descending) {
+  using K = Key<T>;
+  sorting::SortBuffer<K> buffer(n);
+  const K flip = descending ? static_cast<K>(~K{0}) : K{0};
+  for (std::int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    for (std::int64_t i = 0; i < n; ++i) buffer.items()[i] = sorting::key_of<true>(x[i]) ^ flip;
+    const K* sorted = sorting::sort_items(buffer.items(), buffer.spare(), n);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = sorting::value_of<T>(sorted[i] ^ flip);
+  }
+}
+
+template <class T>
+void sort_positions(const T* x, std::int64_t* y, std::int64_t rows, std::int64_t n, bool descending) {
+  using K = Key<T>;
+  sorting::SortBuffer<Ranked<K>> buffer(n);
+  const K flip = descending ? static_cast<K>(~K{0}) : K{0};
+  for (std::int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    for (std::int64_t i = 0; i < n; ++i) buffer.items()[i] = Ranked<K>::make(sorting::key_of(x[i]) ^ flip, i);
+    const Ranked<K>* sorted = sorting::sort_items(buffer.items(), buffer.spare(), n);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = sorted[i].index();
+  }
+}
+
+}  // namespace
+
+Tensor sorted_rows(const Tensor& x, bool descending, const char* op) {
+  const std::int64_t n = row_length(x);
+  check_length(n, op);
+  return for_rows(x, n, x.dtype(), op, [&](const Tensor& from, const Tensor& y) {
+    visit<Real | Boolean>(from.dtype(), op, [&]<class T>() {
+      for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
+        sort_values(from.data<T>() + begin * n, y.data<T>() + begin * n, end - begin, n, descending);
+      });
+    });
+  });
+}
+
+Tensor sorted_positions(const Tensor& x, bool descending, const char* op) {
+  const std::int64_t n = row_length(x);
+  check_length(n, op);
+  return for_rows(x, n, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
+    visit<Real | Boolean>(from.dtype(), op, [&]<class T>() {
+      for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
+        sort_positions(from.data<T>() + begin * n, y.data<std::int64_t>() + begin * n, end - begin, n, descending);
+      });
+    });
+  });
+}
+
+Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted, const char* op) {
+  const std::int64_t n = row_length(x);
+  check_length(n, op);
+  return for_rows(x, k, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
+    if (k > n / 8 && n > 1024) {
+      // So many that sorting all of them is faster.
+      const Tensor all = sorted_positions(from, largest, op);
+      for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) {
+          std::copy_n(all.data<std::int64_t>() + r * n, k, y.data<std::int64_t>() + r * k);
+        }
+      });
+      return;
+    }
+    const auto kernel = require_kernel(cpu_kernels().select.top[static_cast<std::size_t>(x.dtype())], op, x.dtype());
+    const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
+    for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        kernel(from->data + r * n * item, n, k, largest, sorted, y.data<std::int64_t>() + r * k);
+      }
+    });
+  });
+}
+
+Tensor nth_positions(const Tensor& x, cpu::Rank rank, std::int64_t k, const char* op) {
+  const std::int64_t n = row_length(x);
+  check_length(n, op);
+  return for_rows(x, 1, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
+    const auto kernel = require_kernel(cpu_kernels().select.nth[static_cast<std::size_t>(x.dtype())], op, x.dtype());
+    const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
+    for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        kernel(from->data + r * n * item, n, rank, k, y.data<std::int64_t>() + r);
+      }
+    });
+  });
+}
+
+}  // namespace lamella

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "engine/core/tensor.h"
+#include "ops/op_info.h"
+#include "ops/operand.h"
+
+namespace lamella {
+
+struct SearchSorted {
+  static constexpr OpInfo info{
+      .name = "searchsorted",
+      .doc =
+          "Where x2's elements are to be inserted into x1, which is in ascending order, or in the order `sorter` "
+          "gives, "
+          "for the order to stay: before equal elements for side='left', behind them for 'right'. x1 has one axis, or "
+          "is "
+          "searched row by row and has x2's shape but for the last axis. int64. NaN is larger than all numbers.",
+      .parameters = "x1, x2, /, *, side='left', sorter=None",
+      .example = "searchsorted(asarray([1, 3, 5]), asarray([2, 3]))",
+      .dtypes = Real | Boolean,
+      .method = false};
+  static Tensor call(const Tensor& x1, const Operand& x2, std::string_view side, const std::optional<Tensor>& sorter);
+};
+
+struct IsIn {
+  static constexpr OpInfo info{
+      .name = "isin",
+      .doc =
+          "Whether each element of x1 is among those of x2; with `invert`, whether it is not. NaN is equal to nothing.",
+      .parameters = "x1, x2, /, *, invert=False",
+      .example = "isin(arange(4), asarray([1, 3]))",
+      .reference = "np.isin(x1, x2, invert=invert)",
+      .dtypes = Real | Boolean,
+      .method = false};
+  static Tensor call(const Operand& x1, const Operand& x2, bool invert);
+};
+
+inline Tensor searchsorted(const Tensor& x1, const Operand& x2, std::string_view side = "left",
+                           const std::optional<Tensor>& sorter = std::nullopt) {
+  return SearchSorted::call(x1, x2, side, sorter);
+}
+inline Tensor isin(const Operand& x1, const Operand& x2, bool invert = false) { return IsIn::call(x1, x2, invert); }
+
+}  // namespace lamella

@@ -1,0 +1,80 @@
+#include "ops/sort/sort.h"
+
+#include "engine/autograd/modes.h"
+#include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/sort/pick.h"
+#include "ops/sort/rows.h"
+#include "ops/support/along.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+/// A tensor whose rows are what lies along an axis of x.
+struct Turned {
+  Tensor x;
+  std::int64_t axis;
+  std::int64_t last;
+
+  Turned(const Tensor& given, std::int64_t wanted, const OpInfo& info) {
+    check_defined(given, info.name);
+    check_dtype(given, info.dtypes, info.name);
+    axis = normalize_axis_or_scalar(given, wanted, info.name);
+    last = std::max<std::int64_t>(static_cast<std::int64_t>(given.ndim()) - 1, 0);
+    x = turn(given);
+  }
+  std::int64_t length() const { return x.ndim() == 0 ? 1 : x.shape().back(); }
+  /// To rows and back again; recorded.
+  Tensor turn(const Tensor& y) const { return axis == last ? y : swapaxes(y, axis, last); }
+};
+
+template <class F>
+Tensor unrecorded(const OpInfo& info, const Tensor& x, F&& f) {
+  const autograd::NoGrad no_grad;
+  Tensor y = f();
+  note_constant(info.name, {&x}, y);
+  return y;
+}
+
+}  // namespace
+
+Tensor Sort::call(const Tensor& given, std::int64_t axis, bool descending, bool /*stable: it always is*/) {
+  const Turned rows(given, axis, info);
+  if (!is_followed(given))
+    return rows.turn(unrecorded(info, given, [&] { return sorted_rows(rows.x, descending, info.name); }));
+  const Tensor positions = unrecorded(info, given, [&] { return sorted_positions(rows.x, descending, info.name); });
+  return rows.turn(pick_along(rows.x, positions, rows.last, info.name));
+}
+
+Tensor ArgSort::call(const Tensor& given, std::int64_t axis, bool descending, bool /*stable: it always is*/) {
+  const Turned rows(given, axis, info);
+  return unrecorded(info, given, [&] { return rows.turn(sorted_positions(rows.x, descending, info.name)); });
+}
+
+std::vector<Tensor> TopK::call(const Tensor& given, std::int64_t k, std::int64_t axis, bool largest, bool sorted) {
+  const Turned rows(given, axis, info);
+  if (k < 0 || k > rows.length()) {
+    fail<ValueError>("[topk] k = ", k, " is not between 0 and the axis's length, ", rows.length());
+  }
+  if (given.ndim() == 0 && k != 1) fail<ValueError>("[topk] a 0-d tensor has one element, got k = ", k);
+  const Tensor positions =
+      unrecorded(info, given, [&] { return top_positions(rows.x, k, largest, sorted, info.name); });
+  return {rows.turn(pick_along(rows.x, positions, rows.last, info.name)), rows.turn(positions)};
+}
+
+std::vector<Tensor> KthValue::call(const Tensor& given, std::int64_t k, std::int64_t axis, bool keepdims) {
+  const Turned rows(given, axis, info);
+  if (k < 1 || k > rows.length()) {
+    fail<ValueError>("[kthvalue] k = ", k, " is not between 1 and the axis's length, ", rows.length());
+  }
+  const Tensor positions =
+      unrecorded(info, given, [&] { return nth_positions(rows.x, cpu::Rank::Kth, k - 1, info.name); });
+  const auto finished = [&](const Tensor& y) {
+    const Tensor turned = rows.turn(y);
+    return keepdims || given.ndim() == 0 ? turned : squeeze(turned, rows.axis);
+  };
+  return {finished(pick_along(rows.x, positions, rows.last, info.name)), finished(positions)};
+}
+
+}  // namespace lamella

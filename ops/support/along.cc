@@ -1,0 +1,31 @@
+#include "ops/support/along.h"
+
+#include <algorithm>
+
+#include "engine/autograd/departure.h"
+#include "engine/autograd/function.h"
+#include "engine/autograd/modes.h"
+
+namespace lamella {
+
+Along::Along(DimsView shape, std::int64_t axis) {
+  const auto at = static_cast<std::size_t>(axis);
+  for (std::size_t i = 0; i < shape.size(); ++i) (i < at ? outer : i == at ? n : inner) *= shape[i];
+}
+
+std::int64_t normalize_axis_or_scalar(const Tensor& x, std::int64_t axis, std::string_view op) {
+  return normalize_axis(axis, std::max<std::size_t>(1, x.ndim()), op);
+}
+
+void note_constant(std::string_view op, std::initializer_list<const Tensor*> inputs, const Tensor& y) {
+  if (!autograd::is_tracing()) [[likely]]
+    return;
+  autograd::note_departure(op, std::span(inputs.begin(), inputs.size()), y, autograd::Leaving::NotDifferentiable);
+}
+
+bool is_followed(const Tensor& x) {
+  const Tensor* const inputs[] = {&x};
+  return autograd::should_record(inputs) || autograd::any_dual(std::span(&x, 1));
+}
+
+}  // namespace lamella
