@@ -29,7 +29,7 @@ def _places(op: str, device_type: str | None) -> list[int]:
     return [_PLACES[device_type]]
 
 
-class autocast:
+class autocast:  # noqa: N801
     """In its ``with`` block, or in the function it decorates, operators choose the precision they compute in.
 
     Products of matrices, linear layers and convolutions cast what they get to ``dtype``; exponentials, logarithms,

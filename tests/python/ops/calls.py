@@ -11,6 +11,7 @@ import lamella as lm
 
 from . import moving
 from .linalg_calls import LINALG_CALLS, LINALG_WITHOUT_GRADIENT
+from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
 
 
 def leaf(*shape: int, low: float = -2.0, high: float = 2.0) -> lm.Tensor:
@@ -188,12 +189,14 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     "local_response_norm": [(lambda a: lm.local_response_norm(a, 2, 0.5), [leaf(1, 4, 2)])],
 }
 CALLS |= LINALG_CALLS
+CALLS |= RANDOM_CALLS
 
 WITHOUT_GRADIENT = {
     *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "arange", "linspace"),
-    *("eye", "rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli", "nonzero", "argmax", "argmin"),
+    *("eye", "nonzero", "argmax", "argmin"),
     *("any", "all", "one_hot"),
     *LINALG_WITHOUT_GRADIENT,
+    *RANDOM_WITHOUT_GRADIENT,
     *("isclose", "allclose"),
 }
 

@@ -14,6 +14,7 @@ import lamella as lm
 
 from . import moving
 from .linalg_calls import LINALG_EXAMPLES
+from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
 from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id
 
 EXAMPLES = 3
@@ -310,7 +311,7 @@ INDEXING: dict[str, list[Case]] = {
 }
 #: Without a tensor argument: they give the same to all examples; random ones have tests of their own.
 WITHOUT_TENSORS = {"zeros", "ones", "full", "empty", "arange", "linspace", "eye"}
-RANDOM = {"rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli"}
+RANDOM = (set(RANDOM_CALLS) | RANDOM_WITHOUT_GRADIENT) - {"dropout"}
 REFUSED = {"nonzero"}
 
 
