@@ -191,7 +191,7 @@ def test_integer_operators(dtype: str) -> None:
     quotient, rest = divmod(100, lm.asarray(b))
     np.testing.assert_array_equal(quotient.numpy(), 100 // b)
     assert (lm.asarray(a) / lm.asarray(b)).dtype == lm.float32
-    power = lm.asarray(b)
+    power = lm.asarray(b.copy())
     power **= 2
     np.testing.assert_array_equal(power.numpy(), b**2)
 
