@@ -63,9 +63,7 @@ del _name
 # What lamella.linalg and lamella.fft have under shorter names.
 _PARTS = ("_", "linalg_", "fft_")
 
-__all__ = sorted(
-    ({name for name in dir(_C) if not name.startswith(_PARTS)} - _ELSEWHERE) | _OWN | _CONSTANTS | _LAZY
-)
+__all__ = sorted(({name for name in dir(_C) if not name.startswith(_PARTS)} - _ELSEWHERE) | _OWN | _CONSTANTS | _LAZY)
 
 
 def __getattr__(name: str) -> Any:
