@@ -170,38 +170,36 @@ struct RandnLike {
                      Generator* generator = nullptr);
 };
 
-inline Tensor exponential(const std::optional<Dims>& shape, const Operand& rate = 1.0,
-                          std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
-                          Generator* generator = nullptr) {
+inline Tensor exponential(const Dims& shape, const Operand& rate = 1.0, std::optional<DType> dtype = std::nullopt,
+                          std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
   return Exponential::call(shape, rate, dtype, device, generator);
 }
-inline Tensor laplace(const std::optional<Dims>& shape, const Operand& loc = 0.0, const Operand& scale = 1.0,
+inline Tensor laplace(const Dims& shape, const Operand& loc = 0.0, const Operand& scale = 1.0,
                       std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
                       Generator* generator = nullptr) {
   return Laplace::call(shape, loc, scale, dtype, device, generator);
 }
-inline Tensor cauchy(const std::optional<Dims>& shape, const Operand& loc = 0.0, const Operand& scale = 1.0,
+inline Tensor cauchy(const Dims& shape, const Operand& loc = 0.0, const Operand& scale = 1.0,
                      std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
                      Generator* generator = nullptr) {
   return Cauchy::call(shape, loc, scale, dtype, device, generator);
 }
-inline Tensor log_normal(const std::optional<Dims>& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
+inline Tensor log_normal(const Dims& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
                          std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
                          Generator* generator = nullptr) {
   return LogNormal::call(shape, mean, std, dtype, device, generator);
 }
-inline Tensor geometric(const std::optional<Dims>& shape, const Operand& p = 0.5,
-                        std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
-                        Generator* generator = nullptr) {
+inline Tensor geometric(const Dims& shape, const Operand& p = 0.5, std::optional<DType> dtype = std::nullopt,
+                        std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
   return Geometric::call(shape, p, dtype, device, generator);
 }
-inline Tensor truncated_normal(const std::optional<Dims>& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
+inline Tensor truncated_normal(const Dims& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
                                const Operand& low = -2.0, const Operand& high = 2.0,
                                std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
                                Generator* generator = nullptr) {
   return TruncatedNormal::call(shape, mean, std, low, high, dtype, device, generator);
 }
-inline Tensor gamma(const std::optional<Dims>& shape, const Operand& concentration = 1.0, const Operand& rate = 1.0,
+inline Tensor gamma(const Dims& shape, const Operand& concentration = 1.0, const Operand& rate = 1.0,
                     std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
                     Generator* generator = nullptr) {
   return Gamma::call(shape, concentration, rate, dtype, device, generator);
