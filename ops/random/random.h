@@ -113,7 +113,7 @@ inline Tensor randn(const Dims& shape, std::optional<DType> dtype = std::nullopt
                     std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
   return Randn::call(shape, dtype, device, generator);
 }
-inline Tensor uniform(const Dims& shape, const Operand& low = 0.0, const Operand& high = 1.0,
+inline Tensor uniform(const std::optional<Dims>& shape, const Operand& low = 0.0, const Operand& high = 1.0,
                       std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
                       Generator* generator = nullptr) {
   return Uniform::call(shape, low, high, dtype, device, generator);
@@ -123,7 +123,7 @@ inline Tensor uniform(const Dims& shape, const Operand& low = 0.0, const Operand
                       Generator* generator = nullptr) {
   return uniform(std::optional(shape), low, high, dtype, device, generator);
 }
-inline Tensor normal(const Dims& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
+inline Tensor normal(const std::optional<Dims>& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
                      std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
                      Generator* generator = nullptr) {
   return Normal::call(shape, mean, std, dtype, device, generator);
