@@ -33,9 +33,9 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/log_sum_exp.h"
 #include "ops/reduce/sum.h"
-#include "ops/shape/arrange.h"
 #include "ops/reduce/variance.h"
 #include "ops/scan/cumulative.h"
+#include "ops/shape/arrange.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
@@ -79,10 +79,10 @@ using OtherOps = OpList<                                                        
     MaxPoolWithIndices<1>, MaxPoolWithIndices<2>, MaxPoolWithIndices<3>, AdaptiveAvgPool<1>, AdaptiveAvgPool<2>,
     AdaptiveAvgPool<3>, AdaptiveMaxPool<1>, AdaptiveMaxPool<2>, AdaptiveMaxPool<3>, AdaptiveMaxPoolWithIndices<1>,
     AdaptiveMaxPoolWithIndices<2>, AdaptiveMaxPoolWithIndices<3>, LayerNorm, RmsNorm, GroupNorm, InstanceNorm,
-    BatchNorm, LocalResponseNorm,                                // normalization
-    CountNonzero, Var, Std, LogSumExp, NanSum, NanMean,                                                 // statistics
-    CumulativeSum, CumulativeProd, CumSum, CumProd, LogCumSumExp, CumMax, CumMin, Diff,                 // scans
-    Sort, ArgSort, TopK, KthValue, Median, NanMedian, Quantile,                                         // sorting
+    BatchNorm, LocalResponseNorm,                                                                   // normalization
+    CountNonzero, Var, Std, LogSumExp, NanSum, NanMean,                                             // statistics
+    CumulativeSum, CumulativeProd, CumSum, CumProd, LogCumSumExp, CumMax, CumMin, Diff,             // scans
+    Sort, ArgSort, TopK, KthValue, Median, NanMedian, Quantile,                                     // sorting
     SearchSorted, IsIn, UniqueAll, UniqueCounts, UniqueInverse, UniqueValues, BinCount, Histogram,  // searching, sets
     Matmul, Linear,                                                                                 // products
     Clip, Gelu,                                                  // of several formulas
