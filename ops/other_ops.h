@@ -84,9 +84,7 @@ using OtherOps = OpList<                                                        
     CumulativeSum, CumulativeProd, CumSum, CumProd, LogCumSumExp, CumMax, CumMin, Diff,             // scans
     Sort, ArgSort, TopK, KthValue, Median, NanMedian, Quantile,                                     // sorting
     SearchSorted, IsIn, UniqueAll, UniqueCounts, UniqueInverse, UniqueValues, BinCount, Histogram,  // searching, sets
-    Matmul, Linear,                                                                                 // products
-    Clip, Gelu,                                                  // of several formulas
-    Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks
+    Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout                                     // networks
     >;
 
 }  // namespace lamella
