@@ -11,13 +11,26 @@
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/nn/conv.h"
+#include "ops/nn/activation.h"
+#include "ops/nn/attention.h"
+#include "ops/nn/cross_entropy.h"
+#include "ops/nn/ctc.h"
+#include "ops/nn/distance.h"
 #include "ops/nn/dropout.h"
+#include "ops/nn/embedding.h"
+#include "ops/nn/grid_sample.h"
+#include "ops/nn/interpolate.h"
 #include "ops/nn/linear.h"
 #include "ops/nn/loss.h"
 #include "ops/nn/norm.h"
 #include "ops/nn/one_hot.h"
 #include "ops/nn/pool.h"
+#include "ops/nn/margin_loss.h"
+#include "ops/nn/one_hot.h"
+#include "ops/nn/pad.h"
+#include "ops/nn/recurrent.h"
 #include "ops/nn/softmax.h"
+#include "ops/nn/unfold.h"
 #include "ops/random/random.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
@@ -39,6 +52,13 @@ using OtherOps = OpList<                                                        
     Concat, Stack, Split, Flip, Roll,                                                                   //
     Take, TakeAlongAxis, Nonzero,                                                                       // indexing
     Sum, Mean, Prod, Max, Min, ArgMax, ArgMin, Any, All,                                                // reduction
+    Relu6, Prelu, Glu, Softmin, GumbelSoftmax,                                                          // activations
+    L1Loss, SmoothL1Loss, HuberLoss, BinaryCrossEntropy, BinaryCrossEntropyWithLogits, KlDiv,           // losses
+    PoissonNllLoss, GaussianNllLoss, SoftMarginLoss, NllLoss, CtcLoss, HingeEmbeddingLoss,              //
+    MarginRankingLoss, CosineEmbeddingLoss, TripletMarginLoss, MultiMarginLoss,                         //
+    CosineSimilarity, PairwiseDistance, Embedding, EmbeddingBag, ScaledDotProductAttention,             //
+    RnnCell, LstmCell, GruCell, Rnn, Lstm, Gru,                                                         // recurrent
+    Pad, Unfold, Fold, PixelShuffle, PixelUnshuffle, Interpolate, GridSample, AffineGrid,               // images
     Matmul, Linear,                                                                                     // products
     Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, AddCMul, AddCDiv, IsClose, AllClose, NanToNum,        // composed
     Clip, Gelu,                                                  // of several formulas

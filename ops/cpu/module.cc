@@ -21,6 +21,8 @@ KernelTable make_table() {
   fill_softmax(table.softmax);
   fill_norm(table.norm);
   fill_pool(table.pool);
+  fill_resample(table.resample);
+  fill_attention(table.attention);
   return table;
 }
 

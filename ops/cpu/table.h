@@ -1,12 +1,14 @@
 #pragma once
 
 #include "engine/core/dtype.h"
+#include "ops/cpu/attention_table.h"
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/matmul_table.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/norm_table.h"
 #include "ops/cpu/pool_table.h"
 #include "ops/cpu/reduce_table.h"
+#include "ops/cpu/resample_table.h"
 #include "ops/cpu/softmax_table.h"
 
 namespace lamella::cpu {
@@ -21,6 +23,8 @@ struct KernelTable {
   SoftmaxTable softmax;
   NormTable norm;
   PoolKernels pool;
+  ResampleTable resample;
+  AttentionTable attention;
 };
 
 }  // namespace lamella::cpu

@@ -9,6 +9,8 @@ import numpy as np
 
 import lamella as lm
 
+from .nn_calls import NN_CALLS
+
 
 def leaf(*shape: int, low: float = -2.0, high: float = 2.0) -> lm.Tensor:
     """A leaf of distinct values, in an order that no formula follows."""
@@ -118,6 +120,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     ],
     "dropout": [(seeded_dropout, [leaf(3, 4)])],
 }
+CALLS |= NN_CALLS
 
 WITHOUT_GRADIENT = {
     *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "arange", "linspace"),
