@@ -1,8 +1,17 @@
 #pragma once
 
+#include <cstdint>
+
 #include "engine/core/dtype.h"
 
 namespace lamella {
+
+/// What autocast makes of an operator's inputs of low precision and of float32; float64 stays what it is.
+enum class Autocast : std::uint8_t {
+  Keep,     ///< nothing: they are promoted to one dtype as ever
+  Lower,    ///< they get the dtype of the scope: products of matrices and what is made of them
+  Float32,  ///< they become float32: what low precision would make inexact, or overflow
+};
 
 /// What is known of an operator besides its code: the bindings, the docs, the checks against numpy and the gradient
 /// checks are made from this.
@@ -27,6 +36,8 @@ struct OpInfo {
   double kinks[4] = {__builtin_nan(""), __builtin_nan(""), __builtin_nan(""), __builtin_nan("")};
   /// Also a method of Tensor in Python (where the first parameter is a tensor).
   bool method = true;
+  /// See ops/support/autocast.h.
+  Autocast autocast = Autocast::Keep;
 };
 
 /// A list of operators.

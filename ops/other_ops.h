@@ -4,10 +4,19 @@
 #include "ops/elementwise/clip.h"
 #include "ops/elementwise/composed.h"
 #include "ops/elementwise/gelu.h"
+#include "ops/index/gather.h"
+#include "ops/fft/fft.h"
 #include "ops/index/index.h"
 #include "ops/index/nonzero.h"
+#include "ops/index/select.h"
 #include "ops/index/take.h"
+#include "ops/linalg/decompositions.h"
+#include "ops/linalg/diagonal.h"
+#include "ops/linalg/einsum.h"
 #include "ops/linalg/matmul.h"
+#include "ops/linalg/norms.h"
+#include "ops/linalg/products.h"
+#include "ops/linalg/solve.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/nn/conv.h"
@@ -31,9 +40,12 @@
 #include "ops/nn/recurrent.h"
 #include "ops/nn/softmax.h"
 #include "ops/nn/unfold.h"
+#include "ops/random/distributions.h"
+#include "ops/random/in_place.h"
 #include "ops/random/random.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
+#include "ops/shape/arrange.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
@@ -45,12 +57,20 @@ namespace lamella {
 using OtherOps = OpList<                                                                                    //
     Zeros, Ones, Full, Empty, ZerosLike, OnesLike, FullLike, EmptyLike, Arange, Linspace, Eye, Tril, Triu,  // creation
     Rand, Randn, Uniform, Normal, RandInt, RandPerm, Bernoulli,                                             // random
+    Exponential, Laplace, Cauchy, LogNormal, Geometric, TruncatedNormal, Gamma, Poisson, Multinomial, Permutation,
+    RandLike, RandnLike, UniformInPlace, NormalInPlace, ExponentialInPlace, BernoulliInPlace, RandomInPlace,
+    CauchyInPlace, LogNormalInPlace, GeometricInPlace,
+    Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout,
     Cast, AsType, Clone, Contiguous, ToDevice,                                                              // movement
     AddInPlace, SubtractInPlace, MultiplyInPlace, DivideInPlace, CopyInPlace, FillInPlace, ZeroInPlace,
     MaskedFillInPlace,                                                                                  //
     Reshape, Flatten, Squeeze, ExpandDims, BroadcastTo, SumTo, PermuteDims, MatrixTranspose, SwapAxes,  // shape
     Concat, Stack, Split, Flip, Roll,                                                                   //
     Take, TakeAlongAxis, Nonzero,                                                                       // indexing
+    Gather, Scatter, ScatterAdd, ScatterReduce, PutAlongAxis,                                           //
+    IndexSelect, IndexAdd, IndexCopy, IndexFill, IndexPut, MaskedSelect, MaskedScatter, MaskedFill,     //
+    MoveAxis, Repeat, Tile, Unstack, Chunk, TensorSplit, Narrow, Select, HStack, VStack,                // shape
+    AtLeast1d, AtLeast2d, AtLeast3d, BroadcastArrays, Meshgrid,                                         //
     Sum, Mean, Prod, Max, Min, ArgMax, ArgMin, Any, All,                                                // reduction
     Relu6, Prelu, Glu, Softmin, GumbelSoftmax,                                                          // activations
     L1Loss, SmoothL1Loss, HuberLoss, BinaryCrossEntropy, BinaryCrossEntropyWithLogits, KlDiv,           // losses
@@ -60,14 +80,19 @@ using OtherOps = OpList<                                                        
     RnnCell, LstmCell, GruCell, Rnn, Lstm, Gru,                                                         // recurrent
     Pad, Unfold, Fold, PixelShuffle, PixelUnshuffle, Interpolate, GridSample, AffineGrid,               // images
     Matmul, Linear,                                                                                     // products
+    Vecdot, Dot, Outer, Kron, Cross, Tensordot, Einsum, Diagonal, Trace,                                //
+    LinalgCholesky, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgSvd, LinalgSvdvals,                     // linalg
+    LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                //
+    LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                            //
+    FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                            // fft
     Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, AddCMul, AddCDiv, IsClose, AllClose, NanToNum,        // composed
-    Clip, Gelu,                                                  // of several formulas
-    Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,                    // convolution
+    Clip, Gelu,                                                                       // of several formulas
+    Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,  // convolution
     MaxPool<1>, MaxPool<2>, MaxPool<3>, AvgPool<1>, AvgPool<2>, AvgPool<3>, LpPool<1>, LpPool<2>, LpPool<3>,
     MaxPoolWithIndices<1>, MaxPoolWithIndices<2>, MaxPoolWithIndices<3>, AdaptiveAvgPool<1>, AdaptiveAvgPool<2>,
     AdaptiveAvgPool<3>, AdaptiveMaxPool<1>, AdaptiveMaxPool<2>, AdaptiveMaxPool<3>, AdaptiveMaxPoolWithIndices<1>,
     AdaptiveMaxPoolWithIndices<2>, AdaptiveMaxPoolWithIndices<3>, LayerNorm, RmsNorm, GroupNorm, InstanceNorm,
-    BatchNorm, LocalResponseNorm, Clip, Gelu,                    // of several formulas
+    BatchNorm, LocalResponseNorm,                                // normalization
     Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks
     >;
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/autograd/autocast.h"
 #include "engine/autograd/backward.h"
 #include "engine/autograd/checkpoint_holder.h"
 #include "engine/autograd/duals.h"
@@ -62,7 +63,10 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
  public:
   CheckpointFrame(CheckpointScope::Recompute recompute, std::span<const Tensor* const> inputs,
                   const CheckpointOptions& options)
-      : recompute_(std::move(recompute)), options_(options), created_at_(current_source_line()) {
+      : recompute_(std::move(recompute)),
+        options_(options),
+        autocast_(AutocastState::now()),
+        created_at_(current_source_line()) {
     if (options.preserve_rng_state) {
       lease_ = std::make_unique<RandomLease>();
       random_ = RandomState::now();
@@ -188,6 +192,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   const CountedFrame counted_;
   CheckpointScope::Recompute recompute_;
   CheckpointOptions options_;
+  AutocastState autocast_;
   SourceLine created_at_;
   Ref<Node> label_ = Ref<Node>::adopt(new CheckpointNode);
   std::vector<SavedTensor> inputs_;
@@ -328,6 +333,7 @@ void CheckpointFrame::run_again(std::uint64_t key) {
       thread_state().selection = std::make_shared<Selection>(kept_, true);
       modes().interceptors |= Modes::kSelective;
     }
+    const AutocastScope autocast(autocast_);
     const PushedHooks pushed(hooks);
     std::optional<RandomReplay> replay;
     if (random_) replay.emplace(*random_);

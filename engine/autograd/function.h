@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/autograd/autocast.h"
 #include "engine/autograd/backward_rules.h"
 #include "engine/autograd/context.h"
 #include "engine/autograd/departure.h"
@@ -138,6 +139,10 @@ struct ForwardResult<Layer, Args...> {
 /// the layer declares `static constexpr bool kLinear = true;`, which says that it is linear in all its tensors
 /// together, or `kMultilinear`, that it is in each of them: forward is then all that is needed.
 ///
+/// In autocast, forward's operators are cast as anywhere. A layer that works in one dtype only declares `static
+/// constexpr DType kCastInputs = DType::Float32;`: its floating tensors (but float64) then arrive in that dtype, and
+/// autocast is off in forward. In backward it always is.
+///
 /// Under vmap forward and backward see single examples. A layer that cannot work so (it reads raw memory, say) has a
 /// `static R vmap(const autograd::VmapInfo& info, ...)` with forward's arguments, which is called instead of forward:
 /// tensors for which `info.mapped` is set have the mapped axis as their axis 0, and so have all tensors of the result.
@@ -165,8 +170,22 @@ class Function {
     if constexpr (std::is_copy_constructible_v<Result>) {
       if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
         return autograd::select_call<Result>(autograd::detail::layer_name<Layer>(), inputs, [&]() -> Result {
-          return apply_selected<Result>(std::forward<Args>(args)...);
+          return apply_within<Result>(std::forward<Args>(args)...);
         });
+      }
+    }
+
+    if constexpr (requires { Layer::kCastInputs; }) {
+      if (autograd::autocast_active()) [[unlikely]] {
+        std::tuple<std::decay_t<Args>...> cast(args...);
+        std::apply(
+            [&](auto&... arg) {
+              (autograd::for_each_tensor(arg, [&](Tensor& x) { x = autograd::cast_input(x, Layer::kCastInputs); }),
+               ...);
+            },
+            cast);
+        const autograd::AutocastOff off;
+        return std::apply([&](auto&... arg) -> Result { return apply_within<Result>(arg...); }, cast);
       }
     }
 
@@ -240,7 +259,7 @@ class Function {
  private:
   /// apply() with its result named, for apply() itself.
   template <class Result, class... Args>
-  static Result apply_selected(Args&&... args) {
+  static Result apply_within(Args&&... args) {
     return apply(std::forward<Args>(args)...);
   }
 

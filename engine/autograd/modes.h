@@ -20,6 +20,8 @@ struct Modes {
     kTrace = 4,
     /// Saved tensors go through a pair of functions, which may put them elsewhere.
     kPacking = 8,
+    /// Operators cast their inputs by their policies; see autocast.h.
+    kAutocast = 16,
   };
 
   /// Whether ops are recorded.

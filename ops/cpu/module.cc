@@ -19,6 +19,8 @@ KernelTable make_table() {
   fill_reduce(table.reduce);
   fill_matmul(table.matmul);
   fill_softmax(table.softmax);
+  fill_fft(table.fft);
+  fill_random(table.random);
   fill_norm(table.norm);
   fill_pool(table.pool);
   fill_resample(table.resample);

@@ -3,10 +3,12 @@
 #include "engine/core/dtype.h"
 #include "ops/cpu/attention_table.h"
 #include "ops/cpu/elementwise_table.h"
+#include "ops/cpu/fft_table.h"
 #include "ops/cpu/matmul_table.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/norm_table.h"
 #include "ops/cpu/pool_table.h"
+#include "ops/cpu/random_table.h"
 #include "ops/cpu/reduce_table.h"
 #include "ops/cpu/resample_table.h"
 #include "ops/cpu/softmax_table.h"
@@ -21,6 +23,8 @@ struct KernelTable {
   ReduceKernels reduce;
   MatmulKernels matmul;
   SoftmaxTable softmax;
+  FftTable fft;
+  RandomKernels random;
   NormTable norm;
   PoolKernels pool;
   ResampleTable resample;

@@ -104,14 +104,16 @@ struct Arange {
 };
 
 struct Linspace {
-  static constexpr OpInfo info{
-      .name = "linspace",
-      .doc = "`num` numbers evenly spaced from start to stop; the last is stop itself unless endpoint is False.",
-      .parameters = "start, stop, /, num, *, dtype=None, device=None, endpoint=True",
-      .example = "linspace(0.0, 1.0, 5)",
-      .reference = "np.linspace(start, stop, num, endpoint=endpoint)",
-      .method = false};
-  static Tensor call(double start, double stop, std::int64_t num, std::optional<DType> dtype,
+  static constexpr OpInfo info{.name = "linspace",
+                               .doc =
+                                   "`num` numbers, real or complex, evenly spaced from start to stop; the last is stop "
+                                   "itself unless endpoint is "
+                                   "False.",
+                               .parameters = "start, stop, /, num, *, dtype=None, device=None, endpoint=True",
+                               .example = "linspace(0.0, 1.0, 5)",
+                               .reference = "np.linspace(start, stop, num, endpoint=endpoint)",
+                               .method = false};
+  static Tensor call(Scalar start, Scalar stop, std::int64_t num, std::optional<DType> dtype,
                      std::optional<Device> device, bool endpoint);
 };
 
@@ -164,7 +166,7 @@ inline Tensor arange(Scalar start, std::optional<Scalar> stop = std::nullopt, Sc
                      std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt) {
   return Arange::call(start, stop, step, dtype, device);
 }
-inline Tensor linspace(double start, double stop, std::int64_t num, std::optional<DType> dtype = std::nullopt,
+inline Tensor linspace(Scalar start, Scalar stop, std::int64_t num, std::optional<DType> dtype = std::nullopt,
                        std::optional<Device> device = std::nullopt, bool endpoint = true) {
   return Linspace::call(start, stop, num, dtype, device, endpoint);
 }

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "engine/autograd/autocast.h"
 #include "engine/autograd/backward.h"
 #include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
@@ -19,8 +22,18 @@
 namespace lamella {
 namespace {
 
+/// Whether autocast wants operands of this dtype in float32.
+bool is_raised(std::span<const Operand* const> operands, DType dtype) {
+  if (!autograd::autocast_active() || !is_floating(dtype) || item_size(dtype) != 2) return false;
+  return std::ranges::any_of(operands, [](const Operand* operand) {
+    return !operand->is_number() && autograd::is_autocast_enabled(operand->tensor().device().type);
+  });
+}
+
 DType compute_dtype(const ElementwiseOp& op, std::span<const Operand* const> operands) {
   const DType dtype = promoted_dtype(operands.subspan(op.mask_input ? 1 : 0));
+  if (op.info->autocast == Autocast::Float32 && is_raised(operands, dtype)) [[unlikely]]
+    return DType::Float32;
   if (op.info->dtypes.contains(dtype)) return dtype;
   if (!is_differentiable(dtype) && op.info->dtypes.contains(kDefaultFloat) && (op.info->dtypes & Integral).empty())
     return kDefaultFloat;
@@ -239,6 +252,10 @@ Tensor apply_dual(autograd::DualCall& duals, const ElementwiseOp& op, const Inpu
 template <class... Inputs>
 [[gnu::noinline]] Tensor apply_intercepted(const ElementwiseOp& op, const Inputs&... inputs) {
   const std::array<const Tensor*, sizeof...(Inputs)> operands{&inputs...};
+  if (op.info->autocast == Autocast::Float32 && autograd::autocast_active()) {
+    const autograd::AutocastOff off;
+    return apply_intercepted(op, autograd::raise_input(inputs)...);
+  }
   if (autograd::modes().interceptors & autograd::Modes::kSelective) {
     return autograd::select_call<Tensor>(op.info->name, operands, [&] { return apply_intercepted(op, inputs...); });
   }

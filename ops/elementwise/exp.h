@@ -9,7 +9,8 @@ struct Exp : Unary<Exp> {
                                .doc = "The exponential e ** x.",
                                .example = "exp(full([2], 0.5))",
                                .reference = "np.exp(x)",
-                               .dtypes = Floating | Complex};
+                               .dtypes = Floating | Complex,
+                               .autocast = Autocast::Float32};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return exp(x);
@@ -25,7 +26,8 @@ struct Expm1 : Unary<Expm1> {
                                .doc = "exp(x) - 1, accurate near 0.",
                                .example = "expm1(full([2], 0.5))",
                                .reference = "np.expm1(x)",
-                               .dtypes = Floating | Complex};
+                               .dtypes = Floating | Complex,
+                               .autocast = Autocast::Float32};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return expm1(x);

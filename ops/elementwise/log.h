@@ -11,7 +11,8 @@ struct Log : Unary<Log> {
                                .reference = "np.log(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = 0.05,
-                               .sample_high = 4.0};
+                               .sample_high = 4.0,
+                               .autocast = Autocast::Float32};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return log(x);
@@ -29,7 +30,8 @@ struct Log1p : Unary<Log1p> {
                                .reference = "np.log1p(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = -0.9,
-                               .sample_high = 4.0};
+                               .sample_high = 4.0,
+                               .autocast = Autocast::Float32};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return log1p(x);
@@ -47,7 +49,8 @@ struct Log2 : Unary<Log2> {
                                .reference = "np.log2(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = 0.05,
-                               .sample_high = 4.0};
+                               .sample_high = 4.0,
+                               .autocast = Autocast::Float32};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return log2(x);
@@ -65,7 +68,8 @@ struct Log10 : Unary<Log10> {
                                .reference = "np.log10(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = 0.05,
-                               .sample_high = 4.0};
+                               .sample_high = 4.0,
+                               .autocast = Autocast::Float32};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return log10(x);

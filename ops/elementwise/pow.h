@@ -14,7 +14,8 @@ struct Pow : Binary<Pow> {
                                .reference = "np.power(a, b)",
                                .dtypes = Numeric,
                                .sample_low = 0.2,
-                               .sample_high = 2.5};
+                               .sample_high = 2.5,
+                               .autocast = Autocast::Float32};
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return pow(a, b);

@@ -37,4 +37,10 @@ Tensor index(const Tensor& x, const IndexItems& items);
 /// Recorded where x or value wants a gradient; RuntimeError for a leaf that does, as for every in-place operator.
 void set_index(const Tensor& x, const IndexItems& items, const Operand& value);
 
+/// A new tensor, x with value (broadcast, of x's dtype) added to the elements that x[items] picks, to one picked
+/// several times in the order of the picks. Recorded.
+Tensor add_at_index(const Tensor& x, const IndexItems& items, const Tensor& value);
+/// A copy of x, recorded, to be written to: it has room for what the others hide.
+Tensor copy_with_room(const Tensor& x, std::span<const Tensor* const> others);
+
 }  // namespace lamella

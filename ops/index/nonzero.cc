@@ -1,43 +1,119 @@
 #include "ops/index/nonzero.h"
 
+#include <bit>
+#include <cstring>
+
 #include "engine/autograd/departure.h"
 #include "engine/autograd/modes.h"
-#include "ops/elementwise/compare.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
 #include "ops/movement/cast.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
+namespace {
+
+constexpr std::int64_t kBlock = 16384;  // elements whose true ones are counted together
+
+std::uint64_t eight_bytes(const char* from) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, from, sizeof word);
+  return word;
+}
+
+std::int64_t count_true(const char* mask, std::int64_t begin, std::int64_t end) {
+  std::int64_t count = 0;
+  for (; begin + 8 <= end; begin += 8) count += std::popcount(eight_bytes(mask + begin));
+  for (; begin < end; ++begin) count += mask[begin];
+  return count;
+}
+
+/// Writes the positions of the true ones in [begin, end), of which there are as many as lie between `to` and `last`:
+/// should somebody write to the mask meanwhile, no more and no fewer are written all the same.
+void write_true(const char* mask, std::int64_t begin, std::int64_t end, std::int64_t* to, const std::int64_t* last) {
+  while (begin < end && to < last) {
+    // Long runs of false are common.
+    if (begin + 8 <= end && eight_bytes(mask + begin) == 0) {
+      begin += 8;
+      continue;
+    }
+    const std::int64_t stop = std::min(begin + 8, end);
+    for (; begin < stop; ++begin) {
+      if (mask[begin] && to < last) *to++ = begin;
+    }
+  }
+  while (to < last) *to++ = 0;
+}
+
+/// The positions in a contiguous bool tensor on the CPU: counted block by block, then written.
+Tensor positions_of(const Tensor& mask) {
+  const char* const data = mask->data;
+  const std::int64_t size = mask.numel();
+  const std::int64_t blocks = (size + kBlock - 1) / kBlock;
+  const HostRelease release(size);
+  std::vector<std::int64_t> starts(static_cast<std::size_t>(blocks) + 1, 0);
+  parallel_for(0, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) {
+      starts[static_cast<std::size_t>(b) + 1] = count_true(data, b * kBlock, std::min(size, (b + 1) * kBlock));
+    }
+  });
+  for (std::size_t b = 1; b < starts.size(); ++b) starts[b] += starts[b - 1];
+  const Tensor positions = empty({starts.back()}, DType::Int64);
+  auto* const to = positions.data<std::int64_t>();
+  parallel_for(0, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) {
+      const auto at = static_cast<std::size_t>(b);
+      write_true(data, b * kBlock, std::min(size, (b + 1) * kBlock), to + starts[at], to + starts[at + 1]);
+    }
+  });
+  return positions;
+}
+
+/// One index per axis for numbers in row-major order.
+std::vector<Tensor> split_positions(const Tensor& positions, const Dims& shape) {
+  std::vector<Tensor> result;
+  std::vector<std::int64_t*> columns;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    result.push_back(empty(positions.shape(), DType::Int64));
+    columns.push_back(result.back().data<std::int64_t>());
+  }
+  const auto* const from = positions.data<std::int64_t>();
+  const HostRelease release(positions.numel());
+  parallel_for(0, positions.numel(), kBlock, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::int64_t rest = from[i];
+      for (std::size_t axis = shape.size(); axis-- > 0;) {
+        columns[axis][i] = rest % shape[axis];
+        rest /= shape[axis];
+      }
+    }
+  });
+  return result;
+}
+
+void check_countable(const Tensor& x, const char* op) {
+  if (x.device().is_meta()) fail<RuntimeError>("[", op, "] the number of positions is not known on meta");
+  if (is_batched(x)) {
+    fail<RuntimeError>("[", op,
+                       "] under vmap the number of positions differs from example to example, and has no shape: use "
+                       "where() in place of a bool index");
+  }
+}
+
+}  // namespace
+
+Tensor true_positions(const Tensor& mask, const char* op) {
+  check_countable(mask, op);
+  const autograd::NoGrad no_grad;
+  return to_device(positions_of(contiguous(to_device(mask, kCPU))), mask.device());
+}
 
 std::vector<Tensor> Nonzero::call(const Tensor& x) {
   if (x.ndim() == 0) fail<ValueError>("[nonzero] a 0-d tensor has no axes; use reshape(x, [1]) first");
-  if (x.device().is_meta()) fail<RuntimeError>("[nonzero] the number of positions is not known on meta");
-  if (is_batched(x)) {
-    fail<RuntimeError>(
-        "[nonzero] under vmap the number of positions differs from example to example, and has no shape: use where() "
-        "in place of a bool index");
-  }
+  check_countable(x, "nonzero");
   const autograd::NoGrad no_grad;
-  const Tensor mask = contiguous(to_device(x.dtype() == DType::Bool ? x : not_equal(x, 0), kCPU));
-  const bool* data = mask.data<bool>();
-  std::int64_t count = 0;
-  for (std::int64_t i = 0; i < mask.numel(); ++i) count += data[i];
-
-  std::vector<Tensor> positions;
-  std::vector<std::int64_t*> columns;
-  for (std::size_t axis = 0; axis < x.ndim(); ++axis) {
-    positions.push_back(empty({count}, DType::Int64));
-    columns.push_back(positions.back().data<std::int64_t>());
-  }
-  std::int64_t at = 0;
-  for (std::int64_t i = 0; i < mask.numel(); ++i) {
-    if (!data[i]) continue;
-    std::int64_t rest = i;
-    for (std::size_t axis = x.ndim(); axis-- > 0;) {
-      columns[axis][at] = rest % x.shape()[axis];
-      rest /= x.shape()[axis];
-    }
-    ++at;
-  }
+  const Tensor flat = positions_of(contiguous(to_device(cast(x, DType::Bool), kCPU)));
+  std::vector<Tensor> positions = x.ndim() == 1 ? std::vector<Tensor>{flat} : split_positions(flat, x.shape());
   const Tensor* const inputs[] = {&x};
   for (Tensor& p : positions) {
     p = to_device(p, x.device());

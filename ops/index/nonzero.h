@@ -15,10 +15,14 @@ struct Nonzero {
           "their indices along it.",
       .parameters = "x, /",
       .example = "nonzero(eye(3))",
-      .dtypes = Real | Boolean};
+      .dtypes = AnyDType};
   /// ValueError for a 0-d tensor; RuntimeError on meta, where the number of positions is not known.
   static std::vector<Tensor> call(const Tensor& x);
 };
+
+/// The numbers, in row-major order, of the elements of a bool tensor that are true: int64, one axis, on the tensor's
+/// device. RuntimeError on meta and under vmap, where their number is not known.
+Tensor true_positions(const Tensor& mask, const char* op);
 
 inline std::vector<Tensor> nonzero(const Tensor& x) { return Nonzero::call(x); }
 

@@ -87,6 +87,17 @@ struct SliceFn : Function<SliceFn> {
 
 }  // namespace
 
+bool Region::is_whole(DimsView shape) const {
+  if (axes.size() != shape.size()) return false;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const Axis& axis = axes[i];
+    const bool whole = axis.source == static_cast<std::int64_t>(i) && axis.start == 0 && axis.step == 1 &&
+                       axis.count == shape[i] && axis.keep;
+    if (!whole) return false;
+  }
+  return true;
+}
+
 Tensor Region::of(const Tensor& x) const {
   Dims shape;
   Dims strides;

@@ -17,6 +17,8 @@ struct Region {
   };
   std::vector<Axis> axes;
 
+  /// Whether it is all of a tensor of that shape, as it is.
+  bool is_whole(DimsView shape) const;
   /// The region in x: a view off the tape.
   Tensor of(const Tensor& x) const;
 };

@@ -1,21 +1,17 @@
 #include "ops/index/rows.h"
 
 #include <array>
-#include <cstring>
 
 #include "engine/autograd/function.h"
-#include "engine/core/host.h"
-#include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/index/loops.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
-
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
 
 std::array<RowKernels, kDeviceTypeCount> device_kernels{};
 
@@ -25,54 +21,18 @@ const RowKernels& kernels_of(Device device, const char* op) {
   return kernels;
 }
 
-template <std::size_t kBytes>
-void gather_small(const char* x, const std::int64_t* rows, std::int64_t begin, std::int64_t end, char* out) {
-  for (std::int64_t i = begin; i < end; ++i)
-    std::memcpy(out + i * static_cast<std::int64_t>(kBytes), x + rows[i] * static_cast<std::int64_t>(kBytes), kBytes);
-}
-
-void gather_cpu(const Tensor& x, const Tensor& rows, const Tensor& out) {
-  const std::int64_t count = rows.numel();
-  const std::int64_t width = x.shape()[1];
-  const auto row_bytes = static_cast<std::int64_t>(item_size(x.dtype())) * width;
-  const auto* from = static_cast<const char*>(x.raw_data());
-  auto* to = static_cast<char*>(out.raw_data());
-  const auto* row = rows.data<std::int64_t>();
-  const HostRelease release(count * width);
-  parallel_for(0, count, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, width)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 // A row of one element is the common case of picking elements: copies of known size need no call.
-                 switch (row_bytes) {
-                   case 4:
-                     return gather_small<4>(from, row, begin, end, to);
-                   case 8:
-                     return gather_small<8>(from, row, begin, end, to);
-                   default:
-                     for (std::int64_t i = begin; i < end; ++i) {
-                       std::memcpy(to + i * row_bytes, from + row[i] * row_bytes, static_cast<std::size_t>(row_bytes));
-                     }
-                 }
-               });
-}
-
-void scatter_cpu(const Tensor& x, const Tensor& rows, const Tensor& out) {
-  const std::int64_t count = rows.numel();
-  const std::int64_t width = x.shape()[1];
-  const auto* row = rows.data<std::int64_t>();
-  const HostRelease release(count * width);
-  visit<KernelDTypes - Boolean>(x.dtype(), "index", [&]<class T> {
-    const T* from = x.data<T>();
-    T* to = out.data<T>();
-    // Threads share columns, not rows: each element is summed by one thread, in the order of the picks.
-    parallel_for(0, width, std::max<std::int64_t>(64, kGrain / std::max<std::int64_t>(1, count)),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t i = 0; i < count; ++i) {
-                     const T* source = from + i * width;
-                     T* target = to + row[i] * width;
-                     for (std::int64_t k = begin; k < end; ++k) target[k] += source[k];
-                   }
-                 });
-  });
+/// One of the loops of ops/index/loops.h between a matrix and picked rows of it, both contiguous.
+void run_rows(PickAction action, const Tensor& matrix, const Tensor& rows, const Tensor& picked) {
+  const auto item = static_cast<std::int64_t>(item_size(matrix.dtype()));
+  const std::int64_t width = matrix.shape()[1];
+  run_picks(action, matrix.dtype(),
+            {.data = matrix->data,
+             .values = picked->data,
+             .numbers = rows.data<std::int64_t>(),
+             .count = rows.numel(),
+             .step = width * item,
+             .value_step = width * item,
+             .axes = {{width, item, item, 0}}});
 }
 
 Tensor gather(const Tensor& x, const Tensor& rows) {
@@ -80,7 +40,7 @@ Tensor gather(const Tensor& x, const Tensor& rows) {
   if (out.device().is_meta() || out.numel() == 0) return out;
   const Tensor matrix = contiguous(x);
   if (out.device().is_cpu()) {
-    gather_cpu(matrix, rows, out);
+    run_rows(PickAction::Read, matrix, rows, out);
   } else {
     kernels_of(out.device(), "index")
         .gather(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(), x.shape()[1],
@@ -90,11 +50,14 @@ Tensor gather(const Tensor& x, const Tensor& rows) {
 }
 
 Tensor scatter(const Tensor& x, const Tensor& rows, std::int64_t count) {
+  // Sums of low precision are formed in float32 and rounded once.
+  if (x.device().is_cpu() && (x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16))
+    return cast(scatter(cast(x, DType::Float32), rows, count), x.dtype());
   const Tensor out = zeros(Dims{count, x.shape()[1]}, x.dtype(), x.device());
   if (out.device().is_meta() || x.numel() == 0) return out;
   const Tensor matrix = contiguous(x);
   if (out.device().is_cpu()) {
-    scatter_cpu(matrix, rows, out);
+    run_rows(PickAction::Add, out, rows, matrix);
   } else {
     kernels_of(out.device(), "index")
         .scatter(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(), x.shape()[1],

@@ -2,11 +2,12 @@
 
 #include "engine/autograd/backward.h"
 #include "engine/autograd/function.h"
+#include "ops/linalg/adjoint.h"
 #include "ops/linalg/product.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
-#include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -65,12 +66,12 @@ struct MatmulLayer : Function<MatmulLayer> {
     const auto [a, b] = ctx.saved_tensors<2>();
     const auto& edges = ctx.node()->edges();
     std::array<Tensor, 2> grads;
-    if (autograd::is_needed(edges[0])) grads[0] = sum_to(apply(dy, matrix_transpose(b)), a.shape());
+    if (autograd::is_needed(edges[0])) grads[0] = sum_to(apply(dy, linalg::adjoint(b)), a.shape());
     if (autograd::is_needed(edges[1])) {
       Tensor rows = a;
       Tensor row_grads = dy;
       if (a.ndim() == 2 && b.ndim() == 2) dead_axes_to_rows(rows, row_grads, b->hidden.get());
-      grads[1] = sum_to(apply(matrix_transpose(rows), row_grads), b.shape());
+      grads[1] = sum_to(apply(linalg::adjoint(rows), row_grads), b.shape());
     }
     return grads;
   }
@@ -79,6 +80,8 @@ struct MatmulLayer : Function<MatmulLayer> {
 }  // namespace
 
 Tensor Matmul::call(const Tensor& a, const Tensor& b) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Matmul>(a, b);
   check_defined(a, info.name);
   check_defined(b, info.name);
   check_dtype(a, Numeric, info.name);

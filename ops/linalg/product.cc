@@ -172,6 +172,14 @@ void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, con
   });
 }
 
+/// x in another dtype, not recorded.
+Tensor converted(const Tensor& x, DType dtype) {
+  if (!x.defined() || x.dtype() == dtype) return x;
+  Tensor y = empty(x.shape(), dtype, x.device());
+  write_values(y, x, "matmul");
+  return y;
+}
+
 /// Whether product_on_cpu() adds the bias itself.
 bool adds_bias(const Tensor& a, const Tensor& b, const Tensor& out) {
 #ifdef LAMELLA_WITH_ONEDNN
@@ -188,9 +196,18 @@ bool adds_bias(const Tensor& a, const Tensor& b, const Tensor& out) {
 
 void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op) {
   if (out.device().is_meta() || out.numel() == 0) return;
+  const DType computing = out.device().is_cpu() ? cpu::computing_dtype(out.dtype()) : out.dtype();
+  if (computing != out.dtype()) [[unlikely]] {
+    const Tensor wide = empty(out.shape(), computing);
+    write_product(converted(a, computing), converted(b, computing), converted(bias, computing), wide, op);
+    write_values(out, wide, op);
+    return;
+  }
   bool bias_added = false;
   if (a.size(-1) == 0) {
     write_value(out, 0, op);
+  } else if (out.device().is_cpu() && is_complex(out.dtype())) {
+    detail::complex_product(a, b, out, op);
   } else if (out.device().is_cpu()) {
     product_on_cpu(a, b, bias, out, op);
     bias_added = adds_bias(a, b, out);

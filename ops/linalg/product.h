@@ -4,14 +4,12 @@
 
 namespace lamella {
 
-/// Whether matrix products of this dtype have a kernel on the CPU: float32, float64, int32 and int64.
-inline constexpr DTypeSet kProductDTypes{DType::Int32, DType::Int64, DType::Float32, DType::Float64};
-
 /// out = a @ b + bias, for batches of matrices [.., m, k] and [.., k, n] whose leading axes broadcast to those of
 /// `out`, which is contiguous; `bias` has the shape [n], or is undefined. Not recorded; nothing happens on meta.
 ///
 /// On the CPU small products and those of integers are ours, float32 goes to oneDNN where the library was built with
-/// it, everything else to Eigen. Transposed matrices are read in place.
+/// it, everything else to Eigen. Transposed matrices are read in place. Narrow dtypes are multiplied in wider ones
+/// (Note [Narrow dtypes]), float16 and bfloat16 in float32, and rounded once; complex numbers as real ones.
 void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
 
 namespace detail {
@@ -26,6 +24,9 @@ struct MatrixView {
   std::int64_t column = 0;
   std::int64_t batch = 0;
 };
+
+/// write_product() of complex matrices on the CPU, without a bias.
+void complex_product(const Tensor& a, const Tensor& b, const Tensor& out, const char* op);
 
 #ifdef LAMELLA_WITH_ONEDNN
 /// c = a @ b + bias (null for none), in float32; c lies row after row, matrix after matrix.

@@ -73,8 +73,9 @@ Tensor Contiguous::call(const Tensor& x) {
   return x.is_contiguous() ? x : CloneLayer::apply(x);
 }
 
-Tensor ToDevice::call(const Tensor& x, std::optional<Device> device) {
+Tensor ToDevice::call(const Tensor& x, std::optional<Device> device, std::optional<std::int64_t> stream) {
   check_defined(x, "to_device");
+  if (stream) fail<NotImplementedError>("[to_device] takes no stream but the current one: leave `stream` away");
   return !device || x.device() == *device ? x : ToDeviceLayer::apply(x, *device);
 }
 

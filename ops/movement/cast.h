@@ -52,17 +52,19 @@ struct Contiguous {
 struct ToDevice {
   static constexpr OpInfo info{
       .name = "to_device",
-      .doc = "x on another device; x itself where it lies there already. The gradient comes back to x's device.",
-      .parameters = "x, device, /",
+      .doc =
+          "x on another device; x itself where it lies there already. The gradient comes back to x's device. Work is "
+          "ordered by the current stream of each device: NotImplementedError for another `stream`.",
+      .parameters = "x, device, /, *, stream=None",
       .example = "to_device(ones([2]), 'cpu')",
       .reference = "x"};
-  static Tensor call(const Tensor& x, std::optional<Device> device);
+  static Tensor call(const Tensor& x, std::optional<Device> device, std::optional<std::int64_t> stream);
 };
 
 inline Tensor cast(const Tensor& x, DType dtype) { return Cast::call(x, dtype); }
 inline Tensor astype(const Tensor& x, DType dtype, bool copy = true) { return AsType::call(x, dtype, copy); }
 inline Tensor clone(const Tensor& x) { return Clone::call(x); }
 inline Tensor contiguous(const Tensor& x) { return Contiguous::call(x); }
-inline Tensor to_device(const Tensor& x, Device device) { return ToDevice::call(x, device); }
+inline Tensor to_device(const Tensor& x, Device device) { return ToDevice::call(x, device, std::nullopt); }
 
 }  // namespace lamella

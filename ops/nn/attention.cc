@@ -14,6 +14,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -194,6 +195,9 @@ Dims leading_axes(const Tensor& x) { return {x.shape().begin(), x.shape().end() 
 Tensor ScaledDotProductAttention::call(const Tensor& query, const Tensor& key, const Tensor& value,
                                        const std::optional<Tensor>& attn_mask, double dropout_p, bool is_causal,
                                        std::optional<double> scale, bool enable_gqa, Generator* generator) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<ScaledDotProductAttention>(query, key, value, attn_mask, dropout_p, is_causal, scale,
+                                                       enable_gqa, generator);
   check_operands(query, key, value);
   if (!(dropout_p >= 0 && dropout_p <= 1))
     fail<ValueError>("[", kName, "] dropout_p must lie in [0, 1], got ", dropout_p);

@@ -26,7 +26,8 @@ struct ScaledDotProductAttention {
           "generator=None",
       .example = "scaled_dot_product_attention(ones([2, 3, 4]), ones([2, 5, 4]), ones([2, 5, 6]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Lower};
   /// ValueError for shapes that do not fit, a dropout_p outside [0, 1], and an attn_mask together with is_causal;
   /// TypeError for dtypes that differ, or an attn_mask of another one that is not bool.
   static Tensor call(const Tensor& query, const Tensor& key, const Tensor& value,

@@ -7,6 +7,7 @@
 #include "ops/movement/cast.h"
 #include "ops/nn/conv_layers.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -59,6 +60,8 @@ void check_bias(const std::optional<Tensor>& bias, std::int64_t channels, const 
 template <int N>
 Tensor Conv<N>::call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, const Dims& stride,
                      const Padding& padding, const Dims& dilation, std::int64_t groups) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Conv<N>>(x, weight, bias, stride, padding, dilation, groups);
   const char* const op = info.name;
   const auto [input, kernels, added] = prepare(x, weight, bias, N, op);
   check_groups(groups, weight.shape()[0], "the result", op);
@@ -99,6 +102,8 @@ template <int N>
 Tensor ConvTranspose<N>::call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
                               const Dims& stride, const Dims& padding, const Dims& output_padding, std::int64_t groups,
                               const Dims& dilation) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<ConvTranspose<N>>(x, weight, bias, stride, padding, output_padding, groups, dilation);
   const char* const op = info.name;
   const auto [input, kernels, added] = prepare(x, weight, bias, N, op);
   check_groups(groups, weight.shape()[0], "x", op);

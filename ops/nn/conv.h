@@ -27,7 +27,8 @@ struct Conv {
       .parameters = "x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1",
       .example = kExamples[N - 1],
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Lower};
   /// ValueError for shapes and numbers that do not fit, TypeError for dtypes that are not floating, RuntimeError for
   /// several devices.
   static Tensor call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, const Dims& stride,
@@ -53,7 +54,8 @@ struct ConvTranspose {
       .parameters = "x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1",
       .example = kExamples[N - 1],
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Lower};
   /// Errors as for Conv.
   static Tensor call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, const Dims& stride,
                      const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
@@ -66,10 +68,17 @@ extern template struct ConvTranspose<1>;
 extern template struct ConvTranspose<2>;
 extern template struct ConvTranspose<3>;
 
-inline Tensor conv2d(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt,
-                     const Dims& stride = {1}, const Padding& padding = 0, const Dims& dilation = {1},
-                     std::int64_t groups = 1) {
-  return Conv<2>::call(x, weight, bias, stride, padding, dilation, groups);
+/// `conv<2>(x, weight)` is what Python calls conv2d.
+template <int N>
+Tensor conv(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt,
+            const Dims& stride = {1}, const Padding& padding = 0, const Dims& dilation = {1}, std::int64_t groups = 1) {
+  return Conv<N>::call(x, weight, bias, stride, padding, dilation, groups);
+}
+template <int N>
+Tensor conv_transpose(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt,
+                      const Dims& stride = {1}, const Dims& padding = {0}, const Dims& output_padding = {0},
+                      std::int64_t groups = 1, const Dims& dilation = {1}) {
+  return ConvTranspose<N>::call(x, weight, bias, stride, padding, output_padding, groups, dilation);
 }
 
 }  // namespace lamella

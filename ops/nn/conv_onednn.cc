@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/autograd/hooks.h"
 #include "engine/core/error.h"
 #include "engine/runtime/parallel.h"
 #include "ops/nn/conv_problem.h"

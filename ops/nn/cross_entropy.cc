@@ -8,6 +8,7 @@
 #include "ops/nn/softmax.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -115,6 +116,8 @@ Tensor of_probabilities(const Tensor& input, const Tensor& target, const std::op
 
 Tensor NllLoss::call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
                      std::int64_t ignore_index, std::string_view reduction, std::optional<std::int64_t> axis) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<NllLoss>(input, target, weight, ignore_index, reduction, axis);
   check_reduction(reduction, info.name);
   const Classes classes(input, axis, info.name);
   check_weight(weight, classes, info.name);
@@ -130,6 +133,8 @@ Tensor NllLoss::call(const Tensor& input, const Tensor& target, const std::optio
 Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
                           std::int64_t ignore_index, std::string_view reduction, double label_smoothing,
                           std::optional<std::int64_t> axis) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<CrossEntropy>(input, target, weight, ignore_index, reduction, label_smoothing, axis);
   check_reduction(reduction, info.name);
   if (!(label_smoothing >= 0 && label_smoothing <= 1))
     fail<ValueError>("[cross_entropy] label_smoothing must lie in [0, 1], got ", label_smoothing);

@@ -22,7 +22,8 @@ struct CrossEntropy {
       .parameters = "input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0, axis=None",
       .example = "cross_entropy(zeros([2, 3]), asarray([0, 2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   /// IndexError for a class out of range, TypeError for a target of another dtype, ValueError for shapes that do not
   /// fit and for a label_smoothing outside [0, 1].
   static Tensor call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
@@ -39,7 +40,8 @@ struct NllLoss {
       .parameters = "input, target, weight=None, ignore_index=-100, reduction='mean', axis=None",
       .example = "nll_loss(full([2, 3], -1.0), asarray([0, 2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
                      std::int64_t ignore_index, std::string_view reduction, std::optional<std::int64_t> axis);
 };

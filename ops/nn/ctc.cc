@@ -15,6 +15,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -129,6 +130,9 @@ Tensor losses_of(const Tensor& log_p, const Tensor& targets, const Tensor& input
 
 Tensor CtcLoss::call(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                      const Tensor& target_lengths, std::int64_t blank, std::string_view reduction, bool zero_infinity) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<CtcLoss>(log_probs, targets, input_lengths, target_lengths, blank, reduction,
+                                     zero_infinity);
   check_reduction(reduction, kName);
   check_defined(log_probs, kName);
   if (log_probs.ndim() != 2 && log_probs.ndim() != 3) {

@@ -22,7 +22,8 @@ struct CtcLoss {
       .parameters = "log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False",
       .example = "ctc_loss(zeros([4, 1, 3]), asarray([[1, 2]]), asarray([4]), asarray([2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   /// ValueError for shapes and lengths that do not fit, IndexError for a target that is no class, TypeError for targets
   /// or lengths that are not of integers.
   static Tensor call(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,

@@ -6,11 +6,14 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
 
 Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t axis, double eps) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<CosineSimilarity>(x1, x2, axis, eps);
   const Tensor a = as_floating(x1, info.name);
   const Tensor b = as_floating(x2, info.name);
   const std::size_t ndim = broadcast_shapes(a.shape(), b.shape(), info.name).size();
@@ -24,6 +27,8 @@ Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t a
 }
 
 Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<PairwiseDistance>(x1, x2, p, eps, keepdims);
   if (!(p > 0)) fail<ValueError>("[pairwise_distance] p must be above 0, got ", p);
   const Tensor d = as_floating(x1, info.name) - as_floating(x2, info.name) + eps;
   if (d.ndim() == 0) fail<ValueError>("[pairwise_distance] x1 and x2 need an axis, got 0-d tensors");

@@ -14,7 +14,8 @@ struct CosineSimilarity {
       .parameters = "x1, x2, /, axis=1, eps=1e-8",
       .example = "cosine_similarity(ones([2, 3]), ones([2, 3]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x1, const Tensor& x2, std::int64_t axis, double eps);
 };
 
@@ -25,7 +26,8 @@ struct PairwiseDistance {
       .parameters = "x1, x2, /, p=2.0, eps=1e-6, keepdims=False",
       .example = "pairwise_distance(ones([2, 3]), zeros([2, 3]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   /// ValueError for a p that is not above 0.
   static Tensor call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims);
 };

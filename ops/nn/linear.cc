@@ -10,6 +10,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -87,6 +88,8 @@ struct LinearLayer : Function<LinearLayer> {
 }  // namespace
 
 Tensor Linear::call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Linear>(x, weight, bias);
   check_defined(x, info.name);
   check_defined(weight, info.name);
   if (bias) check_defined(*bias, info.name);

@@ -17,7 +17,8 @@ struct Linear {
       .example = "linear(ones([2, 3]), ones([4, 3]), zeros([4]))",
       .reference = "x @ weight.T + (0 if bias is None else bias)",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Lower};
   static Tensor call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias);
 };
 

@@ -9,6 +9,7 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -27,22 +28,30 @@ Tensor weighted(const Tensor& terms, const std::optional<Tensor>& weight) { retu
 }  // namespace
 
 Tensor MseLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<MseLoss>(input, target, reduction);
   check_same_shape(input, target, info.name);
   return reduce_loss(squared_difference(input, target), reduction, info.name);
 }
 
 Tensor L1Loss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<L1Loss>(input, target, reduction);
   check_same_shape(input, target, info.name);
   return reduce_loss(abs(input - target), reduction, info.name);
 }
 
 Tensor SmoothL1Loss::call(const Tensor& input, const Tensor& target, std::string_view reduction, double beta) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<SmoothL1Loss>(input, target, reduction, beta);
   check_same_shape(input, target, info.name);
   if (!(beta >= 0)) fail<ValueError>("[smooth_l1_loss] beta cannot be negative, got ", beta);
   return reduce_loss(beta == 0 ? abs(input - target) : smooth_l1(input, target, beta), reduction, info.name);
 }
 
 Tensor HuberLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction, double delta) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<HuberLoss>(input, target, reduction, delta);
   check_same_shape(input, target, info.name);
   if (!(delta > 0)) fail<ValueError>("[huber_loss] delta must be above 0, got ", delta);
   const Tensor loss = reduce_loss(smooth_l1(input, target, delta), reduction, info.name);
@@ -51,6 +60,8 @@ Tensor HuberLoss::call(const Tensor& input, const Tensor& target, std::string_vi
 
 Tensor BinaryCrossEntropy::call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
                                 std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<BinaryCrossEntropy>(input, target, weight, reduction);
   check_same_shape(input, target, info.name);
   if (input.numel() > 0 && !input.device().is_meta() && !all_true((input >= 0) & (input <= 1)))
     fail<ValueError>(
@@ -62,6 +73,8 @@ Tensor BinaryCrossEntropy::call(const Tensor& input, const Tensor& target, const
 Tensor BinaryCrossEntropyWithLogits::call(const Tensor& input, const Tensor& target,
                                           const std::optional<Tensor>& weight, std::string_view reduction,
                                           const std::optional<Tensor>& pos_weight) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<BinaryCrossEntropyWithLogits>(input, target, weight, reduction, pos_weight);
   check_same_shape(input, target, info.name);
   // With p = sigmoid(x): log(1 - p) = log(p) - x, so -t log(p) - (1 - t) log(1 - p) = (1 - t) x - log(p).
   const Tensor log_p = log_sigmoid(input);
@@ -71,6 +84,8 @@ Tensor BinaryCrossEntropyWithLogits::call(const Tensor& input, const Tensor& tar
 }
 
 Tensor KlDiv::call(const Tensor& input, const Tensor& target, std::string_view reduction, bool log_target) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<KlDiv>(input, target, reduction, log_target);
   check_same_shape(input, target, info.name);
   Tensor terms;
   if (log_target) {
@@ -85,6 +100,8 @@ Tensor KlDiv::call(const Tensor& input, const Tensor& target, std::string_view r
 
 Tensor PoissonNllLoss::call(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
                             std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<PoissonNllLoss>(input, target, log_input, full, eps, reduction);
   check_same_shape(input, target, info.name);
   Tensor terms = log_input ? exp(input) - target * input : input - target * log(input + eps);
   if (full) {
@@ -97,6 +114,8 @@ Tensor PoissonNllLoss::call(const Tensor& input, const Tensor& target, bool log_
 
 Tensor GaussianNllLoss::call(const Tensor& input, const Tensor& target, const Tensor& var, bool full, double eps,
                              std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<GaussianNllLoss>(input, target, var, full, eps, reduction);
   check_same_shape(input, target, info.name);
   if (!(eps > 0)) fail<ValueError>("[gaussian_nll_loss] eps must be above 0, got ", eps);
   Tensor variance = var;
@@ -118,6 +137,8 @@ Tensor GaussianNllLoss::call(const Tensor& input, const Tensor& target, const Te
 }
 
 Tensor SoftMarginLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<SoftMarginLoss>(input, target, reduction);
   check_same_shape(input, target, info.name);
   return reduce_loss(-log_sigmoid(target * input), reduction, info.name);
 }

@@ -16,7 +16,8 @@ struct MseLoss {
       .doc = "The squared difference of input and target; reduction is 'mean', 'sum' or 'none'.",
       .parameters = "input, target, reduction='mean'",
       .example = "mse_loss(zeros([2]), ones([2]))",
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   /// ValueError for different shapes.
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction);
 };
@@ -27,7 +28,8 @@ struct L1Loss {
       .doc = "|input - target|; reduction is 'mean', 'sum' or 'none'. Where the two are equal the derivative is 0.",
       .parameters = "input, target, reduction='mean'",
       .example = "l1_loss(zeros([2]), ones([2]))",
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction);
 };
 
@@ -40,7 +42,8 @@ struct SmoothL1Loss {
       .parameters = "input, target, reduction='mean', beta=1.0",
       .example = "smooth_l1_loss(zeros([2]), ones([2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   /// ValueError for a negative beta.
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction, double beta);
 };
@@ -54,7 +57,8 @@ struct HuberLoss {
       .parameters = "input, target, reduction='mean', delta=1.0",
       .example = "huber_loss(zeros([2]), ones([2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   /// ValueError for a delta that is not above 0.
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction, double delta);
 };
@@ -68,7 +72,8 @@ struct BinaryCrossEntropy {
       .parameters = "input, target, weight=None, reduction='mean'",
       .example = "binary_cross_entropy(full([2], 0.25), ones([2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   /// ValueError for an input outside [0, 1], or shapes that do not fit.
   static Tensor call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
                      std::string_view reduction);
@@ -83,7 +88,8 @@ struct BinaryCrossEntropyWithLogits {
       .parameters = "input, target, weight=None, reduction='mean', pos_weight=None",
       .example = "binary_cross_entropy_with_logits(zeros([2]), ones([2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
                      std::string_view reduction, const std::optional<Tensor>& pos_weight);
 };
@@ -98,7 +104,8 @@ struct KlDiv {
       .parameters = "input, target, reduction='mean', log_target=False",
       .example = "kl_div(full([2, 2], -0.7), full([2, 2], 0.5), reduction='batchmean')",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction, bool log_target);
 };
 
@@ -111,7 +118,8 @@ struct PoissonNllLoss {
       .parameters = "input, target, log_input=True, full=False, eps=1e-8, reduction='mean'",
       .example = "poisson_nll_loss(zeros([2]), ones([2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
                      std::string_view reduction);
 };
@@ -126,7 +134,8 @@ struct GaussianNllLoss {
       .parameters = "input, target, var, full=False, eps=1e-6, reduction='mean'",
       .example = "gaussian_nll_loss(zeros([2]), ones([2]), ones([2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   /// ValueError for an eps that is not above 0, or a var of another shape.
   static Tensor call(const Tensor& input, const Tensor& target, const Tensor& var, bool full, double eps,
                      std::string_view reduction);
@@ -138,7 +147,8 @@ struct SoftMarginLoss {
                                .parameters = "input, target, reduction='mean'",
                                .example = "soft_margin_loss(zeros([2]), ones([2]))",
                                .dtypes = Floating,
-                               .method = false};
+                               .method = false,
+                               .autocast = Autocast::Float32};
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction);
 };
 

@@ -8,6 +8,7 @@
 #include "ops/nn/reduction.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -19,6 +20,8 @@ Tensor hinge(const Tensor& x) { return clip(x, Operand(0), std::nullopt); }
 }  // namespace
 
 Tensor HingeEmbeddingLoss::call(const Tensor& input, const Tensor& target, double margin, std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<HingeEmbeddingLoss>(input, target, margin, reduction);
   check_same_shape(input, target, info.name);
   const Tensor terms = where(target != 1, hinge(margin - input), 0) + where(target != -1, input, 0);
   return reduce_loss(terms, reduction, info.name);
@@ -26,6 +29,8 @@ Tensor HingeEmbeddingLoss::call(const Tensor& input, const Tensor& target, doubl
 
 Tensor MarginRankingLoss::call(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
                                std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<MarginRankingLoss>(input1, input2, target, margin, reduction);
   if (input1.shape() != input2.shape() || input1.ndim() != target.ndim()) {
     fail<ValueError>("[margin_ranking_loss] input1 and input2 must have one shape, and target as many axes, got ",
                      input1.shape(), ", ", input2.shape(), " and ", target.shape());
@@ -35,6 +40,8 @@ Tensor MarginRankingLoss::call(const Tensor& input1, const Tensor& input2, const
 
 Tensor CosineEmbeddingLoss::call(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
                                  std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<CosineEmbeddingLoss>(input1, input2, target, margin, reduction);
   if (input1.shape() != input2.shape() || input1.ndim() != target.ndim() + 1 || target.ndim() > 1) {
     fail<ValueError>(
         "[cosine_embedding_loss] wants two inputs [samples, size] and a target [samples], or two inputs [size] and a "
@@ -51,6 +58,8 @@ Tensor CosineEmbeddingLoss::call(const Tensor& input1, const Tensor& input2, con
 
 Tensor TripletMarginLoss::call(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin,
                                double p, double eps, bool swap, std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<TripletMarginLoss>(anchor, positive, negative, margin, p, eps, swap, reduction);
   if (anchor.ndim() != positive.ndim() || anchor.ndim() != negative.ndim()) {
     fail<ValueError>("[triplet_margin_loss] anchor, positive and negative must have as many axes, got the shapes ",
                      anchor.shape(), ", ", positive.shape(), " and ", negative.shape());
@@ -64,6 +73,8 @@ Tensor TripletMarginLoss::call(const Tensor& anchor, const Tensor& positive, con
 
 Tensor MultiMarginLoss::call(const Tensor& input, const Tensor& target, std::int64_t p, double margin,
                              const std::optional<Tensor>& weight, std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<MultiMarginLoss>(input, target, p, margin, weight, reduction);
   if (p != 1 && p != 2) fail<ValueError>("[multi_margin_loss] p must be 1 or 2, got ", p);
   check_defined(input, info.name);
   if (input.ndim() == 0 || input.ndim() > 2 || target.shape() != Dims(input.shape().begin(), input.shape().end() - 1)) {

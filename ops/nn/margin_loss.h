@@ -19,7 +19,8 @@ struct HingeEmbeddingLoss {
       .parameters = "input, target, margin=1.0, reduction='mean'",
       .example = "hinge_embedding_loss(full([2], 0.5), full([2], -1.0))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& input, const Tensor& target, double margin, std::string_view reduction);
 };
 
@@ -32,7 +33,8 @@ struct MarginRankingLoss {
                                .parameters = "input1, input2, target, margin=0.0, reduction='mean'",
                                .example = "margin_ranking_loss(zeros([2]), ones([2]), ones([2]))",
                                .dtypes = Floating,
-                               .method = false};
+                               .method = false,
+                               .autocast = Autocast::Float32};
   static Tensor call(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
                      std::string_view reduction);
 };
@@ -46,7 +48,8 @@ struct CosineEmbeddingLoss {
       .parameters = "input1, input2, target, margin=0.0, reduction='mean'",
       .example = "cosine_embedding_loss(ones([2, 3]), ones([2, 3]), ones([2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
                      std::string_view reduction);
 };
@@ -61,7 +64,8 @@ struct TripletMarginLoss {
       .parameters = "anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction='mean'",
       .example = "triplet_margin_loss(zeros([2, 3]), ones([2, 3]), full([2, 3], 3.0))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p,
                      double eps, bool swap, std::string_view reduction);
 };
@@ -77,7 +81,8 @@ struct MultiMarginLoss {
       .parameters = "input, target, p=1, margin=1.0, weight=None, reduction='mean'",
       .example = "multi_margin_loss(zeros([2, 3]), asarray([0, 2]))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& input, const Tensor& target, std::int64_t p, double margin,
                      const std::optional<Tensor>& weight, std::string_view reduction);
 };

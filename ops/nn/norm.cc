@@ -8,6 +8,7 @@
 #include "ops/movement/in_place.h"
 #include "ops/nn/norm_layers.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -110,6 +111,8 @@ double spacing_of(DType dtype) {
 
 Tensor LayerNorm::call(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
                        const std::optional<Tensor>& bias, double eps) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<LayerNorm>(x, normalized_shape, weight, bias, eps);
   const std::int64_t width = check_normalized_shape(x, normalized_shape, info.name);
   check_other(x, weight, normalized_shape, "weight", info.name);
   check_other(x, bias, normalized_shape, "bias", info.name);
@@ -118,6 +121,8 @@ Tensor LayerNorm::call(const Tensor& x, const Dims& normalized_shape, const std:
 
 Tensor RmsNorm::call(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
                      std::optional<double> eps) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<RmsNorm>(x, normalized_shape, weight, eps);
   const std::int64_t width = check_normalized_shape(x, normalized_shape, info.name);
   check_other(x, weight, normalized_shape, "weight", info.name);
   const NormSetting setting(info.name, NormOver::Rows, eps.value_or(spacing_of(x.dtype())), false);
@@ -126,6 +131,8 @@ Tensor RmsNorm::call(const Tensor& x, const Dims& normalized_shape, const std::o
 
 Tensor GroupNorm::call(const Tensor& x, std::int64_t num_groups, const std::optional<Tensor>& weight,
                        const std::optional<Tensor>& bias, double eps) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<GroupNorm>(x, num_groups, weight, bias, eps);
   size_behind_channels(x, info.name);
   if (num_groups < 1 || x.shape()[1] % num_groups != 0) {
     fail<ValueError>("[group_norm] num_groups must divide the ", x.shape()[1], " channels of x, got ", num_groups);

@@ -19,7 +19,8 @@ struct LayerNorm {
       .parameters = "x, normalized_shape, weight=None, bias=None, eps=1e-05",
       .example = "layer_norm(ones([2, 3]), 3)",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
                      const std::optional<Tensor>& bias, double eps);
 };
@@ -35,7 +36,8 @@ struct RmsNorm {
       .parameters = "x, normalized_shape, weight=None, eps=None",
       .example = "rms_norm(ones([2, 3]), 3)",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
                      std::optional<double> eps);
 };
@@ -51,7 +53,8 @@ struct GroupNorm {
                                .parameters = "x, num_groups, weight=None, bias=None, eps=1e-05",
                                .example = "group_norm(ones([2, 4, 3]), 2)",
                                .dtypes = Floating,
-                               .method = false};
+                               .method = false,
+                               .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, std::int64_t num_groups, const std::optional<Tensor>& weight,
                      const std::optional<Tensor>& bias, double eps);
 };
@@ -87,5 +90,30 @@ struct BatchNorm {
                      const std::optional<Tensor>& running_var, const std::optional<Tensor>& weight,
                      const std::optional<Tensor>& bias, bool training, double momentum, double eps);
 };
+
+inline Tensor layer_norm(const Tensor& x, const Dims& normalized_shape,
+                         const std::optional<Tensor>& weight = std::nullopt,
+                         const std::optional<Tensor>& bias = std::nullopt, double eps = 1e-5) {
+  return LayerNorm::call(x, normalized_shape, weight, bias, eps);
+}
+inline Tensor rms_norm(const Tensor& x, const Dims& normalized_shape,
+                       const std::optional<Tensor>& weight = std::nullopt, std::optional<double> eps = std::nullopt) {
+  return RmsNorm::call(x, normalized_shape, weight, eps);
+}
+inline Tensor group_norm(const Tensor& x, std::int64_t num_groups, const std::optional<Tensor>& weight = std::nullopt,
+                         const std::optional<Tensor>& bias = std::nullopt, double eps = 1e-5) {
+  return GroupNorm::call(x, num_groups, weight, bias, eps);
+}
+inline Tensor instance_norm(const Tensor& x, const std::optional<Tensor>& weight = std::nullopt,
+                            const std::optional<Tensor>& bias = std::nullopt, double eps = 1e-5) {
+  return InstanceNorm::call(x, weight, bias, eps);
+}
+inline Tensor batch_norm(const Tensor& x, const std::optional<Tensor>& running_mean = std::nullopt,
+                         const std::optional<Tensor>& running_var = std::nullopt,
+                         const std::optional<Tensor>& weight = std::nullopt,
+                         const std::optional<Tensor>& bias = std::nullopt, bool training = false, double momentum = 0.1,
+                         double eps = 1e-5) {
+  return BatchNorm::call(x, running_mean, running_var, weight, bias, training, momentum, eps);
+}
 
 }  // namespace lamella

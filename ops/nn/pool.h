@@ -160,4 +160,25 @@ struct LocalResponseNorm {
   static Tensor call(const Tensor& x, std::int64_t size, double alpha, double beta, double k);
 };
 
+/// `max_pool<2>(x, {3})` is what Python calls max_pool2d, and so are the others.
+template <int N>
+Tensor max_pool(const Tensor& x, const Dims& kernel_size, const std::optional<Dims>& stride = std::nullopt,
+                const Dims& padding = {0}, const Dims& dilation = {1}, bool ceil_mode = false) {
+  return MaxPool<N>::call(x, kernel_size, stride, padding, dilation, ceil_mode);
+}
+template <int N>
+Tensor avg_pool(const Tensor& x, const Dims& kernel_size, const std::optional<Dims>& stride = std::nullopt,
+                const Dims& padding = {0}, bool ceil_mode = false, bool count_include_pad = true,
+                std::optional<std::int64_t> divisor_override = std::nullopt) {
+  return AvgPool<N>::call(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+}
+template <int N>
+Tensor adaptive_avg_pool(const Tensor& x, const Dims& output_size) {
+  return AdaptiveAvgPool<N>::call(x, output_size);
+}
+template <int N>
+Tensor adaptive_max_pool(const Tensor& x, const Dims& output_size) {
+  return AdaptiveMaxPool<N>::call(x, output_size);
+}
+
 }  // namespace lamella

@@ -143,22 +143,21 @@ struct PutLayer : PoolLayer<PutLayer> {
   }
 };
 
-/// dx has dy at the places of the largest elements.
+/// The largest elements and, where somebody wants them, their places. dx has dy there.
 struct MaxLayer : PoolLayer<MaxLayer> {
-  static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x, const SharedPlan& plan, bool want_places,
-                                       const char* op) {
+  static TensorList forward(Context& ctx, const Tensor& x, const SharedPlan& plan, bool want_places, const char* op) {
     remember(ctx, plan, op);
     const HiddenAxes axes = hidden_axes(pointers(x));
     const Tensor whole = axes.empty() ? x : physical(x, axes);
     const Dims shape = with_sizes(DimsView(whole.shape()).first(whole.ndim() - plan->axes()), plan->out());
-    Tensor y = empty(shape, x.dtype(), x.device());
+    const Tensor y = empty(shape, x.dtype(), x.device());
     Tensor places;
     if (want_places || ctx.recording()) places = empty(shape, DType::Int64, x.device());
     run({*plan, op, &cpu::PoolKernels::max}, whole, y, places);
-    y = hide_in_place(y, axes);
-    if (places.defined()) places = hide_in_place(places, axes);
-    if (ctx.recording()) ctx.save_for_backward(places);
-    return {y, places};
+    TensorList results{hide_in_place(y, axes)};
+    if (places.defined()) results.push_back(hide_in_place(places, axes));
+    if (ctx.recording()) ctx.save_for_backward(results[1]);
+    return results;
   }
   static Tensor backward(Context& ctx, const TensorList& grads) {
     const auto [places] = ctx.saved_tensors<1>();
@@ -224,7 +223,8 @@ std::int64_t PoolPlan::plane_work() const {
 }
 
 std::array<Tensor, 2> pool_max(const Tensor& x, const SharedPlan& plan, bool places, const char* op) {
-  return MaxLayer::apply(x, plan, places, op);
+  TensorList results = MaxLayer::apply(x, plan, places, op);
+  return {results[0], places ? results[1] : Tensor()};
 }
 
 Tensor pool_sum(const Tensor& x, const SharedPlan& plan, const char* op) { return SumLayer::apply(x, plan, op); }

@@ -14,6 +14,7 @@
 #include "ops/reduce/sum.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -201,8 +202,16 @@ void register_softmax_launcher(DeviceType type, SoftmaxLauncher launcher) {
   launchers[static_cast<std::size_t>(type)] = launcher;
 }
 
-Tensor Softmax::call(const Tensor& x, std::int64_t axis) { return along_axis<false>(x, axis, info); }
-Tensor LogSoftmax::call(const Tensor& x, std::int64_t axis) { return along_axis<true>(x, axis, info); }
+Tensor Softmax::call(const Tensor& x, std::int64_t axis) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Softmax>(x, axis);
+  return along_axis<false>(x, axis, info);
+}
+Tensor LogSoftmax::call(const Tensor& x, std::int64_t axis) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<LogSoftmax>(x, axis);
+  return along_axis<true>(x, axis, info);
+}
 Tensor Softmin::call(const Tensor& x, std::int64_t axis) {
   return along_axis<false>(-as_floating(x, info.name), axis, info);
 }

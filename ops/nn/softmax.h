@@ -12,7 +12,8 @@ struct Softmax {
                                .parameters = "x, /, axis=-1",
                                .example = "softmax(ones([2, 3]))",
                                .reference = "sp.softmax(x, axis)",
-                               .dtypes = Floating};
+                               .dtypes = Floating,
+                               .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, std::int64_t axis);
 };
 
@@ -22,7 +23,8 @@ struct LogSoftmax {
                                .parameters = "x, /, axis=-1",
                                .example = "log_softmax(ones([2, 3]))",
                                .reference = "sp.log_softmax(x, axis)",
-                               .dtypes = Floating};
+                               .dtypes = Floating,
+                               .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, std::int64_t axis);
 };
 

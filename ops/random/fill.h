@@ -15,13 +15,18 @@ namespace lamella::random {
 
 /// Which numbers a fill makes, and from which part of the stream.
 struct Fill {
-  enum class Kind : std::uint8_t { Uniform, Normal, Integer };
+  enum class Kind : std::uint8_t { Uniform, Normal, Exponential, Integer, Coin };
   Kind kind;
-  std::uint64_t seed;
-  std::uint64_t offset;
+  std::uint64_t seed = 0;
+  std::uint64_t offset = 0;
   double low = 0;   ///< or the mean
-  double high = 1;  ///< or the standard deviation
+  double high = 1;  ///< or the standard deviation, or the mean of an exponential distribution
+  /// The largest uniform number: the one below `high`, which rounding would reach.
+  double top = 1;
+  /// Bits of a uniform number in [0, 1) that is to have no more than float32's 24.
+  int bits = 24;
   std::int64_t first = 0;
+  /// How many integers there are to choose from; of a coin, in how many of 2^32 cases it is true.
   std::uint64_t range = 1;
 };
 
@@ -29,13 +34,17 @@ struct Fill {
 inline constexpr std::int64_t kFloatsPerBlock = 4;
 inline constexpr std::int64_t kDoublesPerBlock = 2;
 inline constexpr std::int64_t kIntegersPerBlock = 2;
+inline constexpr std::int64_t kCoinsPerBlock = 4;
 template <class T>
 inline constexpr std::int64_t kPerBlock = std::is_same_v<T, float>    ? kFloatsPerBlock
+                                          : std::is_same_v<T, bool>   ? kCoinsPerBlock
                                           : std::is_same_v<T, double> ? kDoublesPerBlock
                                                                       : kIntegersPerBlock;
 
-/// In [0, 1), a multiple of 2^-24.
-constexpr float unit_float(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
+/// In [0, 1), a multiple of 2^-bits, for at most 24 bits.
+constexpr float unit_float(std::uint32_t word, int bits = 24) {
+  return static_cast<float>(word >> (32 - bits)) / static_cast<float>(1 << bits);
+}
 /// In [0, 1), a multiple of 2^-53.
 constexpr double unit_double(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(((std::uint64_t{high} << 32) | low) >> 11) * 0x1p-53;
@@ -61,12 +70,18 @@ LM_HD T scaled(T a, T b, T c) {
 #endif
 }
 
-/// A value in [low, high): rounding must not reach the upper bound.
+/// A value in [low, high).
 template <class T>
-LM_HD T scale_uniform(T unit, double low, double high) {
-  const T value = scaled(static_cast<T>(low), unit, static_cast<T>(high - low));
-  return value < static_cast<T>(high) || low == high ? value
-                                                     : std::nextafter(static_cast<T>(high), static_cast<T>(low));
+LM_HD T scale_uniform(T unit, const Fill& fill) {
+  const T value = scaled(static_cast<T>(fill.low), unit, static_cast<T>(fill.high - fill.low));
+  return value < static_cast<T>(fill.top) ? value : static_cast<T>(fill.top);
+}
+
+/// An exponential number of mean 1 from a uniform one, of which it is -log(1 - u); half of its smallest step stands for
+/// 0, which has no part in the distribution.
+template <class T>
+LM_HD T exponential_of(T unit) {
+  return unit == 0 ? static_cast<T>(sizeof(T) == 4 ? 0x1p-25 : 0x1p-54) : -std::log(1 - unit);
 }
 
 /// Two normal numbers from two uniform ones; 1 - u lies in (0, 1], where the logarithm is finite.
@@ -82,20 +97,24 @@ template <class T>
 LM_HD std::array<T, kPerBlock<T>> values_of(const Fill& fill, std::uint64_t block) {
   const Philox::Block w = Philox::at(fill.seed, fill.offset + block);
   std::array<T, kPerBlock<T>> values;
-  if constexpr (!std::is_floating_point_v<T>) {
+  if constexpr (std::is_same_v<T, bool>) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = w[i] < fill.range;
+  } else if constexpr (!std::is_floating_point_v<T>) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<T>(static_cast<std::uint64_t>(fill.first) + below(w[2 * i], w[2 * i + 1], fill.range));
     }
   } else {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if constexpr (sizeof(T) == 4) {
-        values[i] = unit_float(w[i]);
+        values[i] = unit_float(w[i], fill.bits);
       } else {
         values[i] = unit_double(w[2 * i], w[2 * i + 1]);
       }
     }
     if (fill.kind == Fill::Kind::Uniform) {
-      for (T& value : values) value = scale_uniform(value, fill.low, fill.high);
+      for (T& value : values) value = scale_uniform(value, fill);
+    } else if (fill.kind == Fill::Kind::Exponential) {
+      for (T& value : values) value = exponential_of(value) * static_cast<T>(fill.high);
     } else {
       for (std::size_t i = 0; i < values.size(); i += 2) {
         const std::array<T, 2> pair = box_muller(values[i], values[i + 1]);

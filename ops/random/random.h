@@ -5,6 +5,7 @@
 #include "engine/core/tensor.h"
 #include "engine/runtime/generator.h"
 #include "ops/op_info.h"
+#include "ops/operand.h"
 
 namespace lamella {
 
@@ -14,6 +15,11 @@ namespace lamella {
 //
 // Without a generator they draw from the default one of the tensor's device. A generator of another device is a
 // ValueError; on meta nothing is drawn.
+//
+// Distributions take their parameters as numbers or as tensors. Tensors broadcast, and give the shape and the dtype
+// where none is named; ValueError where they do not broadcast to `shape`. Gradients flow to the parameters of those
+// distributions that scale and shift numbers of a fixed one. On the CPU a parameter outside the distribution's domain
+// is a ValueError.
 
 struct Rand {
   static constexpr OpInfo info{.name = "rand",
@@ -39,25 +45,31 @@ struct Randn {
 };
 
 struct Uniform {
-  static constexpr OpInfo info{.name = "uniform",
-                               .doc = "Uniform numbers in [low, high).",
-                               .parameters = "shape, low=0.0, high=1.0, *, dtype=None, device=None, generator=None",
-                               .example = "uniform([2, 3], -1.0, 1.0)",
-                               .dtypes = Floating,
-                               .method = false};
-  static Tensor call(const Dims& shape, double low, double high, std::optional<DType> dtype,
-                     std::optional<Device> device, Generator* generator = nullptr);
+  static constexpr OpInfo info{
+      .name = "uniform",
+      .doc =
+          "Uniform numbers in [low, high). Where low or high is a tensor, rounding may reach "
+          "high, and gradients flow to both.",
+      .parameters = "shape=None, low=0.0, high=1.0, *, dtype=None, device=None, generator=None",
+      .example = "uniform([2, 3], -1.0, 1.0)",
+      .dtypes = Floating,
+      .method = false};
+  static Tensor call(const std::optional<Dims>& shape, const Operand& low, const Operand& high,
+                     std::optional<DType> dtype, std::optional<Device> device, Generator* generator = nullptr);
 };
 
 struct Normal {
-  static constexpr OpInfo info{.name = "normal",
-                               .doc = "Numbers of the normal distribution with the given mean and standard deviation.",
-                               .parameters = "shape, mean=0.0, std=1.0, *, dtype=None, device=None, generator=None",
-                               .example = "normal([2, 3], 0.0, 0.1)",
-                               .dtypes = Floating,
-                               .method = false};
-  static Tensor call(const Dims& shape, double mean, double std, std::optional<DType> dtype,
-                     std::optional<Device> device, Generator* generator = nullptr);
+  static constexpr OpInfo info{
+      .name = "normal",
+      .doc =
+          "Numbers of the normal distribution with the given mean and standard deviation. "
+          "Gradients flow to both.",
+      .parameters = "shape=None, mean=0.0, std=1.0, *, dtype=None, device=None, generator=None",
+      .example = "normal([2, 3], 0.0, 0.1)",
+      .dtypes = Floating,
+      .method = false};
+  static Tensor call(const std::optional<Dims>& shape, const Operand& mean, const Operand& std,
+                     std::optional<DType> dtype, std::optional<Device> device, Generator* generator = nullptr);
 };
 
 struct RandInt {
@@ -101,13 +113,25 @@ inline Tensor randn(const Dims& shape, std::optional<DType> dtype = std::nullopt
                     std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
   return Randn::call(shape, dtype, device, generator);
 }
-inline Tensor uniform(const Dims& shape, double low = 0, double high = 1, std::optional<DType> dtype = std::nullopt,
-                      std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
+inline Tensor uniform(const std::optional<Dims>& shape, const Operand& low = 0.0, const Operand& high = 1.0,
+                      std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+                      Generator* generator = nullptr) {
   return Uniform::call(shape, low, high, dtype, device, generator);
 }
-inline Tensor normal(const Dims& shape, double mean = 0, double std = 1, std::optional<DType> dtype = std::nullopt,
-                     std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
+inline Tensor uniform(const Dims& shape, const Operand& low = 0.0, const Operand& high = 1.0,
+                      std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+                      Generator* generator = nullptr) {
+  return uniform(std::optional(shape), low, high, dtype, device, generator);
+}
+inline Tensor normal(const std::optional<Dims>& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
+                     std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+                     Generator* generator = nullptr) {
   return Normal::call(shape, mean, std, dtype, device, generator);
+}
+inline Tensor normal(const Dims& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
+                     std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+                     Generator* generator = nullptr) {
+  return normal(std::optional(shape), mean, std, dtype, device, generator);
 }
 inline Tensor randint(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype = std::nullopt,
                       std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {

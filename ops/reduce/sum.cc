@@ -8,6 +8,7 @@
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -61,12 +62,16 @@ Tensor recorded_product(const Tensor& x, const Dims& axes, bool keepdims) {
 }  // namespace
 
 Tensor Sum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Sum>(x, axis, keepdims, dtype);
   check_defined(x, "sum");
   const Tensor y = SumLayer::apply(in_accumulation_dtype(x, dtype), normalize_axes(axis, x.ndim(), "sum"), keepdims);
   return dtype ? cast(y, *dtype) : y;
 }
 
 Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Mean>(x, axis, keepdims);
   const Tensor values = as_floating(x, "mean");
   const Dims axes = normalize_axes(axis, values.ndim(), "mean");
   double n = 1;
@@ -75,6 +80,8 @@ Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
 }
 
 Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Prod>(x, axis, keepdims, dtype);
   check_defined(x, "prod");
   const Dims axes = normalize_axes(axis, x.ndim(), "prod");
   const Tensor values = in_accumulation_dtype(x, dtype);

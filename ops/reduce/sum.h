@@ -16,7 +16,8 @@ struct Sum {
           "broadcast back.",
       .parameters = "x, /, axis=None, keepdims=False, *, dtype=None",
       .example = "sum(ones([2, 3]), axis=1)",
-      .reference = "np.sum(x, axis=axis, keepdims=keepdims)"};
+      .reference = "np.sum(x, axis=axis, keepdims=keepdims)",
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype);
 };
 
@@ -28,7 +29,8 @@ struct Mean {
           "nothing is NaN.",
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "mean(ones([2, 3]), axis=0)",
-      .reference = "np.mean(x, axis=axis, keepdims=keepdims)"};
+      .reference = "np.mean(x, axis=axis, keepdims=keepdims)",
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 
@@ -40,7 +42,8 @@ struct Prod {
           "The product of nothing is 1. The gradient is exact where there are zeros, too.",
       .parameters = "x, /, axis=None, keepdims=False, *, dtype=None",
       .example = "prod(full([2, 3], 2.0), axis=1)",
-      .reference = "np.prod(x, axis=axis, keepdims=keepdims)"};
+      .reference = "np.prod(x, axis=axis, keepdims=keepdims)",
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype);
 };
 

@@ -141,6 +141,13 @@ Dims part_sizes(const Tensor& x, const Dims& sections_or_sizes, std::size_t axis
   return sizes;
 }
 
+Tensor rolled(const Tensor& x, std::int64_t shift, std::int64_t axis) {
+  const std::int64_t size = x.size(axis);
+  const std::int64_t moved = size == 0 ? 0 : (shift % size + size) % size;
+  if (moved == 0) return x;
+  return concat({narrow(x, axis, size - moved, moved), narrow(x, axis, 0, size - moved)}, axis);
+}
+
 }  // namespace
 
 Tensor Concat::call(const std::vector<Tensor>& arrays, std::optional<std::int64_t> axis) {
@@ -185,14 +192,22 @@ Tensor Flip::call(const Tensor& x, const std::optional<Dims>& axis) {
   return index(x, items);
 }
 
-Tensor Roll::call(const Tensor& x, std::int64_t shift, std::optional<std::int64_t> axis) {
+Tensor Roll::call(const Tensor& x, const Dims& shift, const std::optional<Dims>& axis) {
   check_defined(x, info.name);
-  if (!axis) return reshape(call(reshape(x, {-1}), shift, 0), x.shape());
-  const std::int64_t along = *axis;
-  const std::int64_t size = x.size(along);
-  const std::int64_t moved = size == 0 ? 0 : (shift % size + size) % size;
-  if (moved == 0) return clone(x);
-  return concat({narrow(x, along, size - moved, moved), narrow(x, along, 0, size - moved)}, along);
+  if (!axis) {
+    if (shift.size() != 1) fail<ValueError>("[roll] several shifts ", shift, " need an axis each");
+    const Tensor flat = rolled(reshape(x, {-1}), shift[0], 0);
+    return flat->storage == x->storage ? clone(x) : reshape(flat, x.shape());
+  }
+  if (shift.size() != axis->size() && shift.size() != 1 && axis->size() != 1)
+    fail<ValueError>("[roll] shifts ", shift, " and axes ", *axis, " must be equally many");
+  // An axis may be named twice: its shifts add up.
+  Tensor result = x;
+  for (std::size_t i = 0; i < std::max(shift.size(), axis->size()); ++i) {
+    result = rolled(result, shift[shift.size() == 1 ? 0 : i],
+                    normalize_axis((*axis)[axis->size() == 1 ? 0 : i], x.ndim(), info.name));
+  }
+  return result->storage == x->storage ? clone(x) : result;
 }
 
 Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64_t length) {

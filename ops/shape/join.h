@@ -57,11 +57,11 @@ struct Roll {
       .name = "roll",
       .doc =
           "x with its elements moved by `shift` places along an axis, those that leave at one end coming back at "
-          "the other; for None, along the flattened tensor.",
+          "the other; for None, along the flattened tensor. Several axes have a shift each, or one for all.",
       .parameters = "x, /, shift, axis=None",
       .example = "roll(arange(5), 2)",
       .reference = "np.roll(x, shift, axis)"};
-  static Tensor call(const Tensor& x, std::int64_t shift, std::optional<std::int64_t> axis);
+  static Tensor call(const Tensor& x, const Dims& shift, const std::optional<Dims>& axis);
 };
 
 inline Tensor concat(const std::vector<Tensor>& arrays, std::optional<std::int64_t> axis = 0) {
@@ -76,7 +76,7 @@ inline std::vector<Tensor> split(const Tensor& x, std::int64_t sections, std::in
 }
 inline Tensor flip(const Tensor& x, const std::optional<Dims>& axis = std::nullopt) { return Flip::call(x, axis); }
 inline Tensor roll(const Tensor& x, std::int64_t shift, std::optional<std::int64_t> axis = std::nullopt) {
-  return Roll::call(x, shift, axis);
+  return Roll::call(x, Dims{shift}, axis ? std::optional<Dims>(Dims{*axis}) : std::nullopt);
 }
 /// A view of `length` elements of one axis, from `start`; all of them within x.
 Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64_t length);

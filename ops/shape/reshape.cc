@@ -1,6 +1,7 @@
 #include "ops/shape/reshape.h"
 
 #include "engine/autograd/function.h"
+#include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/shape/view.h"
 #include "ops/support/checks.h"
@@ -52,9 +53,16 @@ struct ReshapeLayer : Function<ReshapeLayer> {
 
 }  // namespace
 
-Tensor Reshape::call(const Tensor& x, const Dims& shape) {
+Tensor Reshape::call(const Tensor& x, const Dims& shape, std::optional<bool> copy) {
   check_defined(x, "reshape");
-  return ReshapeLayer::apply(x, complete_shape(x, shape));
+  const Dims complete = complete_shape(x, shape);
+  if (!copy) return ReshapeLayer::apply(x, complete);
+  if (*copy) return ReshapeLayer::apply(clone(x), complete);
+  if (!strides_for_shape(x, complete)) {
+    fail<ValueError>("[reshape] copy=False, but a tensor of shape ", x.shape(), " and strides ", x.strides(),
+                     " cannot take the shape ", complete, " without a copy");
+  }
+  return ReshapeLayer::apply(x, complete);
 }
 
 Tensor Flatten::call(const Tensor& x, std::int64_t start_axis, std::int64_t stop_axis) {

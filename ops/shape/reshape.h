@@ -12,11 +12,14 @@ struct Reshape {
       .name = "reshape",
       .doc =
           "The elements of x, in row-major order, in another shape; one size may be -1 and is then worked out. "
-          "A view where x's strides allow, otherwise a copy.",
-      .parameters = "x, /, shape",
+          "A view where x's strides allow, otherwise a copy; copy=True always copies, copy=False raises ValueError "
+          "where a copy would be needed.",
+      .parameters = "x, /, shape, *, copy=None",
       .example = "reshape(arange(6), [2, 3])",
       .reference = "np.reshape(x, shape)"};
-  static Tensor call(const Tensor& x, const Dims& shape);
+  /// x.reshape(2, 3) stands for x.reshape((2, 3)).
+  static constexpr bool kTakesSizesApart = true;
+  static Tensor call(const Tensor& x, const Dims& shape, std::optional<bool> copy);
 };
 
 struct Flatten {
@@ -50,7 +53,7 @@ struct ExpandDims {
   static Tensor call(const Tensor& x, const Dims& axis);
 };
 
-inline Tensor reshape(const Tensor& x, const Dims& shape) { return Reshape::call(x, shape); }
+inline Tensor reshape(const Tensor& x, const Dims& shape) { return Reshape::call(x, shape, std::nullopt); }
 inline Tensor flatten(const Tensor& x, std::int64_t start_axis = 0, std::int64_t stop_axis = -1) {
   return Flatten::call(x, start_axis, stop_axis);
 }

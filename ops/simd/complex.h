@@ -250,6 +250,12 @@ class ComplexOf {
   }
 
  private:
+#ifdef __CUDACC__  // a lane has no vectors to take apart, and nvcc does not pass these packs on
+  template <class V, int... kLane>
+  static ComplexOf separate(V low, V high, std::integer_sequence<int, kLane...>);
+  template <int... kLane>
+  void interleave(value_type* to, std::integer_sequence<int, kLane...>) const;
+#else
   template <class V, int... kLane>
   static ComplexOf separate(V low, V high, std::integer_sequence<int, kLane...>) {
     return {R(__builtin_shufflevector(low, high, (2 * kLane)...)),
@@ -263,6 +269,7 @@ class ComplexOf {
     R(__builtin_shufflevector(re, im, (kLane / 2 + kLane % 2 * size)...)).store(parts);
     R(__builtin_shufflevector(re, im, ((size + kLane) / 2 + kLane % 2 * size)...)).store(parts + size);
   }
+#endif
 
   template <class F>
   LM_HD ComplexOf by_lane(F f) const {

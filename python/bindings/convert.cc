@@ -173,18 +173,6 @@ std::string_view read_text(PyObject* object, const Argument& argument) {
   return {text, static_cast<std::size_t>(size)};
 }
 
-Padding read_padding(PyObject* object, const Argument& argument) {
-  if (!PyUnicode_Check(object)) return Padding(read_dims(object, argument));
-  const std::string_view name = read_text(object, argument);
-  if (name != "same" && name != "valid") {
-    argument.wrong_value(
-        lamella::str("expected 'same', 'valid', a number or one for each spatial axis, got '", name, "'"));
-  }
-  Padding padding;
-  padding.same = name == "same";
-  return padding;
-}
-
 std::vector<Tensor> read_tensors(PyObject* object, const Argument& argument) {
   if (!PyList_Check(object) && !PyTuple_Check(object)) argument.wrong_type("a list or tuple of tensors", object);
   std::vector<Tensor> tensors;

@@ -12,7 +12,6 @@
 #include "engine/core/dtype.h"
 #include "engine/core/shape.h"
 #include "engine/core/tensor.h"
-#include "ops/nn/spatial.h"
 #include "ops/operand.h"
 #include "python/bindings/generator_type.h"
 #include "python/bindings/signature.h"
@@ -31,7 +30,6 @@ Dims read_dims(PyObject* object, const Argument& argument);
 DType read_dtype(PyObject* object, const Argument& argument);
 Device read_device(PyObject* object, const Argument& argument);
 std::string_view read_text(PyObject* object, const Argument& argument);
-Padding read_padding(PyObject* object, const Argument& argument);
 std::vector<Tensor> read_tensors(PyObject* object, const Argument& argument);
 
 /// Whether the object is a number to operators: a Python or numpy scalar. Fills `value` where it is one.
@@ -83,10 +81,6 @@ inline Scalar read<Scalar>(PyObject* object, const Argument& argument) {
 template <>
 inline Dims read<Dims>(PyObject* object, const Argument& argument) {
   return read_dims(object, argument);
-}
-template <>
-inline Padding read<Padding>(PyObject* object, const Argument& argument) {
-  return read_padding(object, argument);
 }
 template <>
 inline DType read<DType>(PyObject* object, const Argument& argument) {

@@ -87,8 +87,40 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
   });
 }
 
-PyObject* from_dlpack(PyObject*, PyObject* object) {
-  return guarded([&] { return wrap(came_from_python(tensor_from_dlpack(object, "from_dlpack"))); });
+PyObject* from_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("from_dlpack", "x, /, *, device=None, copy=None");
+    PyObject* values[3];
+    signature.bind(args, count, keywords, values);
+    const std::optional<Device> device = read_optional<Device>(values[1], {signature, 1});
+    const std::optional<bool> copy = read_optional<bool>(values[2], {signature, 2});
+    Tensor x = came_from_python(tensor_from_dlpack(values[0], "from_dlpack", copy.value_or(true)));
+    if (device && *device != x.device()) {
+      if (copy && !*copy) {
+        PyErr_SetString(PyExc_BufferError, "[from_dlpack] copy=False, but the array is on another device");
+        throw_python_error();
+      }
+      return wrap(to_device(x, *device));
+    }
+    return wrap(copy.value_or(false) ? clone(x) : x);
+  });
+}
+
+PyObject* broadcast_shapes_function(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("broadcast_shapes", "*shapes");
+    Dims shape;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      const Dims next = read_dims(args[i], {signature, 0});
+      count_elements(next);
+      shape = broadcast_shapes(shape, next, "broadcast_shapes");
+    }
+    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(shape.size()))));
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(shape[i])));
+    }
+    return tuple.release();
+  });
 }
 
 PyMethodDef functions[] = {
@@ -107,9 +139,15 @@ PyMethodDef functions[] = {
      "A new tensor, off the tape, that holds a copy of `data`: anything that asarray takes."},
     {"from_numpy", from_numpy, METH_O,
      "from_numpy(array, /)\n--\n\nA tensor on the memory of a numpy array. Memory that is read-only is copied."},
-    {"from_dlpack", from_dlpack, METH_O,
-     "from_dlpack(x, /)\n--\n\nA tensor on the memory of another library's array that has `__dlpack__`, or of a DLPack "
-     "capsule."},
+    {"from_dlpack", as_c_function(from_dlpack), METH_FASTCALL | METH_KEYWORDS,
+     "from_dlpack(x, /, *, device=None, copy=None)\n--\n\n"
+     "A tensor on the memory of another library's array that has `__dlpack__`, or of a DLPack capsule.\n\n"
+     "It is copied where it is read-only or runs backwards, where another device is asked for, and with `copy=True`; "
+     "`copy=False` raises\n"
+     "BufferError where a copy would be needed."},
+    {"broadcast_shapes", as_c_function(broadcast_shapes_function), METH_FASTCALL,
+     "broadcast_shapes(*shapes)\n--\n\n"
+     "The shape, a tuple, that tensors of the given shapes broadcast to; ValueError where there is none."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -138,7 +176,7 @@ Tensor create_tensor(PyObject* data, const CreateOptions& options) {
   } else if (PyObject_CheckBuffer(data)) {
     x = tensor_from_buffer(data, options.op, shared);
   } else if (has_attribute(data, "__dlpack__")) {
-    x = tensor_from_dlpack(data, options.op);
+    x = tensor_from_dlpack(data, options.op, options.copy != Copy::Never);
   } else if (has_attribute(data, "__array__") || has_attribute(data, "__array_interface__")) {
     x = from_array_method(data, options, shared);
   } else {

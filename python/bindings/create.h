@@ -29,7 +29,7 @@ Tensor tensor_from_sequence(PyObject* sequence, const CreateOptions& options);
 /// A 0-d tensor from a number of Python's; nothing for other objects.
 std::optional<Tensor> tensor_from_number(PyObject* number, const CreateOptions& options);
 
-/// Methods asarray, tensor, from_numpy and from_dlpack of the module.
+/// Functions asarray, tensor, from_numpy, from_dlpack and broadcast_shapes of the module.
 PyMethodDef* creation_functions();
 
 }  // namespace lamella::python

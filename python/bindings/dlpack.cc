@@ -1,10 +1,12 @@
 #include "python/bindings/dlpack.h"
 
+#include <climits>
 #include <cstdint>
 #include <memory>
 #include <optional>
 
 #include "ops/movement/cast.h"
+#include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/numpy.h"
 #include "python/bindings/py_ref.h"
@@ -20,6 +22,7 @@ namespace dl {
 enum DeviceType : std::int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3 };
 enum TypeCode : std::uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
 constexpr std::uint64_t kReadOnly = 1;
+constexpr std::uint64_t kIsCopied = 2;
 
 struct Device {
   std::int32_t type;
@@ -87,6 +90,11 @@ dl::Device device_of(const Tensor& x) {
   fail<RuntimeError>("[__dlpack__] DLPack has no device for ", x.device());
 }
 
+[[noreturn]] void buffer_error(const char* op, const char* what) {
+  PyErr_SetString(PyExc_BufferError, lamella::str("[", op, "] ", what).c_str());
+  throw_python_error();
+}
+
 /// What an exported array needs while it is in use elsewhere.
 template <class M>
 struct Export {
@@ -132,7 +140,7 @@ void free_managed(void* context) {
 }
 
 template <class M>
-Tensor take(PyObject* capsule, const char* name, const char* used_name, const char* op) {
+Tensor take(PyObject* capsule, const char* name, const char* used_name, const char* op, bool may_copy) {
   auto* managed = static_cast<M*>(checked(PyCapsule_GetPointer(capsule, name)));
   const dl::Array& array = managed->array;
   bool read_only = false;
@@ -157,7 +165,25 @@ Tensor take(PyObject* capsule, const char* name, const char* used_name, const ch
   bool backwards = false;
   for (const std::int64_t stride : strides) backwards |= stride < 0;
   x->storage->read_only = read_only;
-  return read_only || backwards ? clone(x) : x;
+  if (!read_only && !backwards) return x;
+  if (!may_copy) {
+    buffer_error(op, read_only ? "copy=False, but the array is read-only" : "copy=False, but the array runs backwards");
+  }
+  return clone(x);
+}
+
+/// (device type, index) or (major, minor), as DLPack's arguments have them.
+std::pair<int, int> read_pair(PyObject* object, const Argument& argument) {
+  if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != 2) argument.wrong_type("a tuple of two ints", object);
+  const auto part = [&](Py_ssize_t i) {
+    // An enumeration's member counts as its value.
+    const PyRef number = PyRef::adopt(checked(PyNumber_Long(PyTuple_GET_ITEM(object, i))));
+    const long value = PyLong_AsLong(number.get());
+    if (value == -1 && PyErr_Occurred()) throw_python_error();
+    if (value < 0 || value > INT_MAX) argument.wrong_value("the numbers must be small and not negative");
+    return static_cast<int>(value);
+  };
+  return {part(0), part(1)};
 }
 
 }  // namespace
@@ -167,27 +193,22 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count,
     static const Signature signature("__dlpack__", "*, stream=None, max_version=None, dl_device=None, copy=None");
     PyObject* values[4];
     signature.bind(args, count, keywords, values);
-    Tensor x = tensor_of(self);
+    const Tensor own = tensor_of(self);
+    Tensor x = own;
     leave_tape(x, "__dlpack__");
+    const bool never = values[3] == Py_False;
     if (values[2] != Py_None) {
-      int type = 0, index = 0;
-      if (!PyArg_ParseTuple(values[2], "ii:__dlpack__", &type, &index)) throw_python_error();
-      const dl::Device own = device_of(x);
-      if (type != own.type || index != own.index) {
-        if (type != dl::kCpu) {
-          PyErr_SetString(PyExc_BufferError, "[__dlpack__] a tensor can be copied to the CPU only");
-          throw_python_error();
-        }
+      const auto [type, index] = read_pair(values[2], {signature, 2});
+      const dl::Device here = device_of(x);
+      if (type != here.type || index != here.index) {
+        if (type != dl::kCpu) buffer_error("__dlpack__", "a tensor can be copied to the CPU only");
+        if (never) buffer_error("__dlpack__", "copy=False, but the tensor is on another device");
         x = to_device(x, kCPU);
       }
     }
-    if (values[3] == Py_True) x = clone(x);
+    if (values[3] != Py_None && read<bool>(values[3], {signature, 3}) && x.same(own)) x = clone(x);
     bool versioned = false;
-    if (values[1] != Py_None) {
-      int major = 0, minor = 0;
-      if (!PyArg_ParseTuple(values[1], "ii:__dlpack__", &major, &minor)) throw_python_error();
-      versioned = major >= 1;
-    }
+    if (values[1] != Py_None) versioned = read_pair(values[1], {signature, 1}).first >= 1;
     if (!versioned) {
       dl::Managed* managed = export_tensor<dl::Managed>(x);
       return checked(
@@ -195,7 +216,7 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count,
     }
     dl::ManagedVersioned* managed = export_tensor<dl::ManagedVersioned>(x);
     managed->version = {1, 0};
-    managed->flags = x->storage->read_only ? dl::kReadOnly : 0;
+    managed->flags = (x->storage->read_only ? dl::kReadOnly : 0) | (x.same(own) ? 0 : dl::kIsCopied);
     return checked(PyCapsule_New(managed, kVersionedName, [](PyObject* capsule) {
       drop_capsule<dl::ManagedVersioned>(capsule, kVersionedName);
     }));
@@ -209,7 +230,7 @@ PyObject* tensor_dlpack_device(PyObject* self, PyObject*) {
   });
 }
 
-Tensor tensor_from_dlpack(PyObject* object, const char* op) {
+Tensor tensor_from_dlpack(PyObject* object, const char* op, bool may_copy) {
   PyRef capsule = PyRef::share(object);
   if (!PyCapsule_CheckExact(object)) {
     const PyRef method = PyRef::adopt(PyObject_GetAttrString(object, "__dlpack__"));
@@ -228,9 +249,9 @@ Tensor tensor_from_dlpack(PyObject* object, const char* op) {
     if (!capsule) throw_python_error();
   }
   if (PyCapsule_IsValid(capsule.get(), kVersionedName)) {
-    return take<dl::ManagedVersioned>(capsule.get(), kVersionedName, kUsedVersionedName, op);
+    return take<dl::ManagedVersioned>(capsule.get(), kVersionedName, kUsedVersionedName, op, may_copy);
   }
-  if (PyCapsule_IsValid(capsule.get(), kName)) return take<dl::Managed>(capsule.get(), kName, kUsedName, op);
+  if (PyCapsule_IsValid(capsule.get(), kName)) return take<dl::Managed>(capsule.get(), kName, kUsedName, op, may_copy);
   fail<ValueError>("[", op, "] the capsule holds no DLPack tensor, or one that was taken already");
 }
 

@@ -7,6 +7,7 @@
 #include "ops/all_ops.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/py_ref.h"
+#include "python/bindings/result_forms.h"
 
 namespace lamella::python {
 namespace {
@@ -90,6 +91,8 @@ constexpr const char* annotation() {
     return "Generator | None";
   } else if constexpr (std::is_same_v<D, bool>) {
     return "bool";
+  } else if constexpr (std::is_same_v<D, std::optional<bool>>) {
+    return "_bool | None";
   } else if constexpr (std::is_same_v<D, std::optional<Scalar>>) {
     return "complex | None";
   } else if constexpr (std::is_same_v<D, Scalar>) {
@@ -109,8 +112,10 @@ constexpr const char* annotation() {
 }
 
 template <class R, class... A>
-void add_types(const PyRef& dict, R (*)(A...)) {
-  set(dict, "types", tuple_of({text_or_none(annotation<A>())...}));
+void add_types(const PyRef& dict, R (*)(A...), bool takes_out) {
+  std::vector<PyRef> types{text_or_none(annotation<A>())...};
+  if (takes_out) types.push_back(text_or_none("Tensor | None"));
+  set(dict, "types", tuple_of(types));
   set(dict, "returns", text_or_none(std::is_same_v<R, Tensor> ? "Tensor" : "tuple[Tensor, ...]"));
 }
 
@@ -131,9 +136,11 @@ void add_elementwise(const PyRef& dict) {
 PyObject* operator_list(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyRef list = PyRef::adopt(checked(PyList_New(0)));
+    const std::vector<const char*> names = operator_names();
     AllOps::for_each([&]<class Op> {
       const PyRef dict = describe(Op::info);
-      add_types(dict, &Op::call);
+      add_types(dict, &Op::call, takes_out<Op>());
+      set(dict, "in_place", PyRef::adopt(PyBool_FromLong(works_in_place<Op>(names))));
       constexpr bool kElementwise = requires { Op::kMaskInput; };
       set(dict, "elementwise", PyRef::share(kElementwise ? Py_True : Py_False));
       if constexpr (kElementwise) add_elementwise<Op>(dict);

@@ -1,6 +1,5 @@
 #include "python/bindings/operators.h"
 
-#include <deque>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -10,38 +9,11 @@
 #include "python/bindings/convert_doubles.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
+#include "python/bindings/padding.h"
+#include "python/bindings/result_forms.h"
 
 namespace lamella::python {
 namespace {
-
-/// What an argument is kept in between its conversion and the call.
-template <class T>
-struct Held {
-  using type = T;
-};
-template <>
-struct Held<const Tensor&> {
-  using type = const Tensor&;
-};
-template <class T>
-struct Held<const T&> {
-  using type = T;
-};
-
-template <class T>
-struct IsOptional : std::false_type {};
-template <class T>
-struct IsOptional<std::optional<T>> : std::true_type {};
-
-template <class T>
-typename Held<T>::type convert(PyObject* object, const Argument& argument) {
-  using H = typename Held<T>::type;
-  if constexpr (IsOptional<H>::value) {
-    return read_optional<typename H::value_type>(object, argument);
-  } else {
-    return read<H>(object, argument);
-  }
-}
 
 PyObject* to_python(Tensor result) { return wrap(std::move(result)); }
 
@@ -62,15 +34,6 @@ PyRef tuple_of(PyObject* const* items, Py_ssize_t count) {
   return tuple;
 }
 
-template <class Op>
-constexpr const char* parameters_of() {
-  if constexpr (requires { Op::kParameters; }) {
-    return Op::info.parameters ? Op::info.parameters : Op::kParameters;
-  } else {
-    return Op::info.parameters ? Op::info.parameters : "";
-  }
-}
-
 /// One operator as a Python function and as a method.
 template <class Op, class F = decltype(&Op::call)>
 struct Binding;
@@ -78,10 +41,19 @@ struct Binding;
 template <class Op, class R, class... A>
 struct Binding<Op, R (*)(A...)> {
   static inline const Signature* signature = nullptr;
+  static constexpr bool kTakesOut = takes_out<Op>();
+  static constexpr std::size_t kValues = sizeof...(A) + (kTakesOut ? 1 : 0);
   /// x.reshape(2, 3) stands for x.reshape((2, 3)).
-  static constexpr bool kTakesSizesApart = std::is_same_v<std::tuple<A...>, std::tuple<const Tensor&, const Dims&>>;
+  static constexpr bool kTakesSizesApart =
+      std::is_same_v<std::tuple<A...>, std::tuple<const Tensor&, const Dims&>> || requires { Op::kTakesSizesApart; };
+  /// f(*arrays): all positional arguments make up the first parameter.
+  static constexpr bool kVariadic = is_variadic(parameters_of<Op>());
 
   static PyObject* call(PyObject** values) {
+    if constexpr (kTakesOut) {
+      if (values[sizeof...(A)] != Py_None) [[unlikely]]
+        return call_with_out<Op, A...>(values, *signature);
+    }
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       // Braces: the arguments are converted from left to right.
       const std::tuple<typename Held<A>::type...> held{convert<A>(values[I], Argument{*signature, I})...};
@@ -90,18 +62,26 @@ struct Binding<Op, R (*)(A...)> {
   }
   static PyObject* function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&]() -> PyObject* {
-      PyObject* values[sizeof...(A)];
-      signature->bind(args, count, keywords, values);
-      return call(values);
+      PyObject* values[kValues];
+      if constexpr (kVariadic) {
+        const PyRef all = tuple_of(args, count);
+        values[0] = all.get();
+        signature->bind(args + count, 0, keywords, values, 1);
+        return call(values);
+      } else {
+        signature->bind(args, count, keywords, values);
+        return call(values);
+      }
     });
   }
   static PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return guarded([&]() -> PyObject* {
-      PyObject* values[sizeof...(A)] = {self};
+      PyObject* values[kValues] = {self};
       if constexpr (kTakesSizesApart) {
-        if (count > 1 && !keywords) {
+        if (count > 1) {
           const PyRef sizes = tuple_of(args, count);
           values[1] = sizes.get();
+          signature->bind(args + count, 0, keywords, values, 2);
           return call(values);
         }
       }
@@ -111,10 +91,10 @@ struct Binding<Op, R (*)(A...)> {
   }
   static void prepare() {
     if (signature) return;
-    signature = new Signature(Op::info.name, parameters_of<Op>());
-    if (signature->size() != sizeof...(A)) {
+    signature = new Signature(Op::info.name, kTakesOut ? keep(with_out(parameters_of<Op>())) : parameters_of<Op>());
+    if (signature->size() != kValues) {
       fail<RuntimeError>("[", Op::info.name, "] its description has ", signature->size(), " parameters, the function ",
-                         sizeof...(A));
+                         kValues);
     }
   }
 };
@@ -128,12 +108,6 @@ std::string dtype_list(DTypeSet dtypes) {
   return text;
 }
 
-/// Docstrings live as long as the functions they belong to.
-const char* keep(std::string text) {
-  static auto* texts = new std::deque<std::string>;
-  return texts->emplace_back(std::move(text)).c_str();
-}
-
 const char* docstring(const OpInfo& info, const Signature& signature, bool method) {
   std::string text = str(info.name, signature.text_signature(method), "\n--\n\n", info.doc);
   text += "\n\nDtypes: " + dtype_list(info.dtypes) + ".";
@@ -141,15 +115,31 @@ const char* docstring(const OpInfo& info, const Signature& signature, bool metho
   return keep(std::move(text));
 }
 
+const char* in_place_docstring(const OpInfo& info, const Signature& signature, bool method) {
+  return keep(
+      str(info.name, "_", signature.text_signature(method), "\n--\n\nThe same as ", info.name,
+          "(), in place: the result is written into x, which is returned.\n\nRuntimeError for a leaf that wants "
+          "a gradient, ValueError where the result has another shape, TypeError where its dtype is of a higher "
+          "kind than x's."));
+}
+
 template <bool kMethod>
 std::vector<PyMethodDef> definitions() {
   std::vector<PyMethodDef> defs;
+  const std::vector<const char*> names = operator_names();
   AllOps::for_each([&]<class Op> {
     using B = Binding<Op>;
     B::prepare();
     if (kMethod && !Op::info.method) return;
     defs.push_back({Op::info.name, kMethod ? as_c_function(B::method) : as_c_function(B::function),
                     METH_FASTCALL | METH_KEYWORDS, docstring(Op::info, *B::signature, kMethod)});
+    if constexpr (may_work_in_place<Op>()) {
+      if (!works_in_place<Op>(names)) return;
+      using I = InPlaceBinding<Op>;
+      I::prepare();
+      defs.push_back({I::signature->function(), kMethod ? as_c_function(I::method) : as_c_function(I::function),
+                      METH_FASTCALL | METH_KEYWORDS, in_place_docstring(Op::info, *I::signature, kMethod)});
+    }
   });
   return defs;
 }

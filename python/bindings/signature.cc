@@ -63,9 +63,12 @@ Signature::Signature(const char* function, std::string_view text) : function_(fu
     } else if (item == "*") {
       positional = false;
     } else {
+      // "*arrays" takes all positional arguments, which its function puts together.
+      const bool variadic = item[0] == '*';
       const std::size_t equals = item.find('=');
       Parameter parameter;
-      parameter.name = trimmed(item.substr(0, equals));
+      parameter.name = trimmed(item.substr(variadic ? 1 : 0, variadic ? item.npos : equals));
+      parameter.keyword = !variadic;
       parameter.positional = positional;
       parameter.key = checked(PyUnicode_InternFromString(parameter.name.c_str()));
       if (equals != std::string_view::npos) {
@@ -74,6 +77,7 @@ Signature::Signature(const char* function, std::string_view text) : function_(fu
       }
       parameters_.push_back(std::move(parameter));
       if (positional) positional_ = parameters_.size();
+      positional &= !variadic;
     }
   }
   if (parameters_.size() > kMaxParameters) fail<RuntimeError>("[", function, "] has too many parameters");

@@ -26,7 +26,7 @@ class Signature {
   static constexpr std::size_t kMaxParameters = 12;
 
   /// `text` is "x, /, *, axis=None": defaults are None, True, False, numbers, 'strings' and (); `...` marks a required
-  /// one.
+  /// one. A first parameter "*arrays" stands for all positional arguments; what is after it is given by keyword.
   Signature(const char* function, std::string_view text);
 
   const char* function() const noexcept { return function_; }

@@ -19,21 +19,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import _C, _tensor, autograd, config, cuda, memory, random
+from ._array_api import __array_api_version__, __array_namespace_info__, e, inf, nan, newaxis, pi
 from ._C import *  # noqa: F403 (the types, dtypes and operators of the compiled part)
 from ._dtypes import finfo, iinfo
+from ._products import einsum, tensordot  # type: ignore[assignment]
 from .config import show_config
 
 if TYPE_CHECKING:
-    from . import compat, io, nn, optim, progress
+    from . import compat, fft, io, linalg, nn, optim, progress
 
 __version__: str = _C.__version__
 
 _tensor.install()
 
 # Imported when they are first asked for: `import lamella` stays quick.
-_LAZY = frozenset(["compat", "io", "nn", "optim", "progress"])
+_LAZY = frozenset(["compat", "fft", "io", "linalg", "nn", "optim", "progress"])
 
 _OWN = frozenset(["autograd", "config", "cuda", "finfo", "iinfo", "memory", "random", "show_config"])
+_CONSTANTS = frozenset(["e", "inf", "nan", "newaxis", "pi"])
 # What has a module of its own to be found in.
 _ELSEWHERE = frozenset(
     [
@@ -57,7 +60,10 @@ for _name in _ELSEWHERE:
     del globals()[_name]
 del _name
 
-__all__ = sorted(({name for name in dir(_C) if not name.startswith("_")} - _ELSEWHERE) | _OWN | _LAZY)
+# What lamella.linalg and lamella.fft have under shorter names.
+_PARTS = ("_", "linalg_", "fft_")
+
+__all__ = sorted(({name for name in dir(_C) if not name.startswith(_PARTS)} - _ELSEWHERE) | _OWN | _CONSTANTS | _LAZY)
 
 
 def __getattr__(name: str) -> Any:

@@ -111,6 +111,19 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     return copied
 
 
+def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
+    """The module lamella, which is a namespace of the Python array API standard itself."""
+    import lamella
+
+    from ._array_api import VERSIONS
+
+    if api_version is not None and api_version not in VERSIONS:
+        raise ValueError(
+            f"[__array_namespace__] api_version {api_version!r} is not supported: expected None or one of {VERSIONS}"
+        )
+    return lamella
+
+
 def install() -> None:
     """Gives Tensor its methods; called once, when the package is imported."""
     methods = {
@@ -118,6 +131,7 @@ def install() -> None:
         "__format__": _format,
         "__reduce_ex__": _reduce,
         "__deepcopy__": _deepcopy,
+        "__array_namespace__": _array_namespace,
     }
     for name, method in methods.items():
         method.__name__ = name

@@ -40,16 +40,24 @@ def annotated(signature: str, types: tuple[str, ...], skip_first: bool) -> str:
         name, equals, default = parameter.partition("=")
         kind = next(remaining)
         kind = "_bool" if kind == "bool" else kind  # `bool` is a dtype in this module
+        if name.startswith("*"):
+            kind = kind.removeprefix("Sequence[").removesuffix("]")
         result.append(f"{name}: {kind}" + (f" = {default}" if equals else ""))
     return ", ".join(part for part in result if part)
+
+
+def forms(info: dict[str, Any]) -> list[str]:
+    """The names under which there is an operator: its own, and that of its in-place form."""
+    return [info["name"]] + [info["name"] + "_"] * info["in_place"]
 
 
 def functions(module: ModuleType) -> str:
     """One line for each operator as a function."""
     return "\n".join(
-        f"def {info['name']}({annotated(getattr(module, info['name']).__text_signature__, info['types'], False)})"
+        f"def {name}({annotated(getattr(module, name).__text_signature__, info['types'], False)})"
         f" -> {info['returns']}: ..."
         for info in module.operators()
+        for name in forms(info)
     )
 
 
@@ -58,10 +66,9 @@ def methods(module: ModuleType) -> str:
     lines = []
     for info in module.operators():
         if info["method"]:
-            signature = getattr(module.Tensor, info["name"]).__text_signature__
-            lines.append(
-                f"    def {info['name']}({annotated(signature, info['types'], True)}) -> {info['returns']}: ..."
-            )
+            for name in forms(info):
+                signature = getattr(module.Tensor, name).__text_signature__
+                lines.append(f"    def {name}({annotated(signature, info['types'], True)}) -> {info['returns']}: ...")
     return "\n".join(lines)
 
 

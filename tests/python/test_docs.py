@@ -22,8 +22,10 @@ PAGES = {
     "derivatives.md": 5,
     "dtypes.md": 6,
     "hooks.md": 6,
+    "linalg.md": 2,
     "finding-out.md": 3,
     "vmap.md": 4,
+    "array-api.md": 6,
     "autograd/index.md": 4,
 }
 

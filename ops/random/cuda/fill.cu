@@ -11,7 +11,7 @@ namespace lamella::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr DTypeSet kFilled = Integral | DTypeSet{DType::Float32, DType::Float64};
+constexpr DTypeSet kFilled = Integral | Boolean | DTypeSet{DType::Float32, DType::Float64};
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) fill_kernel(const random::Fill fill, T* out, std::int64_t count) {

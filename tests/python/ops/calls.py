@@ -9,6 +9,8 @@ import numpy as np
 
 import lamella as lm
 
+from . import moving
+from .linalg_calls import LINALG_CALLS, LINALG_WITHOUT_GRADIENT
 from .nn_calls import NN_CALLS
 
 
@@ -119,13 +121,81 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a, b, r=r: lm.mse_loss(a, b, reduction=r), [leaf(2, 3), leaf(2, 3)]) for r in ("mean", "none")
     ],
     "dropout": [(seeded_dropout, [leaf(3, 4)])],
+    **moving.CALLS,
+    "conv1d": [
+        (lm.conv1d, [leaf(2, 2, 5), leaf(3, 2, 2), leaf(3)]),
+        (lambda a: lm.conv1d(a, a, stride=2, padding=2), [leaf(2, 2, 3)]),
+        (lambda b: lm.conv1d(leaf(1, 2, 4).detach(), leaf(2, 2, 3).detach(), b * b), [leaf(2)]),
+    ],
+    "conv2d": [
+        (lambda a, w: lm.conv2d(a, w, None, 2, (1, 0), (1, 2), 2), [leaf(1, 2, 4, 5), leaf(2, 1, 2, 2)]),
+        (lambda a, w, b: lm.conv2d(a, w * w, b, padding="same"), [leaf(2, 3, 3), leaf(1, 2, 2, 3), leaf(1)]),
+    ],
+    "conv3d": [(lambda a, w: lm.conv3d(a, w, stride=(1, 2, 1)), [leaf(1, 2, 2, 3, 2), leaf(1, 2, 2, 2, 1)])],
+    "conv_transpose1d": [
+        (lambda a, w, b: lm.conv_transpose1d(a, w, b, 2, 1, 1), [leaf(1, 2, 3), leaf(2, 2, 3), leaf(2)]),
+        (lambda a, w: lm.conv_transpose1d(a, w, groups=2, dilation=2), [leaf(2, 3), leaf(2, 1, 2)]),
+    ],
+    "conv_transpose2d": [(lambda a, w: lm.conv_transpose2d(a * a, w, stride=2), [leaf(1, 1, 2, 2), leaf(1, 2, 2, 1)])],
+    "conv_transpose3d": [(lm.conv_transpose3d, [leaf(1, 1, 2, 1, 2), leaf(1, 1, 1, 2, 2)])],
+    "max_pool1d": [(lambda a: lm.max_pool1d(a * a * a, 3, 2, 1), [leaf(1, 2, 5)])],
+    "max_pool2d": [(lambda a: lm.max_pool2d(a * a * a, 2, 1, dilation=(1, 2)), [leaf(1, 2, 3, 4)])],
+    "max_pool3d": [(lambda a: lm.max_pool3d(a * a * a, 2, ceil_mode=True), [leaf(1, 3, 2, 2)])],
+    "max_pool1d_with_indices": [(lambda a: lm.max_pool1d_with_indices(a * a * a, 2)[0], [leaf(2, 4)])],
+    "max_pool2d_with_indices": [(lambda a: lm.max_pool2d_with_indices(a * a * a, 2, 1)[0], [leaf(1, 3, 3)])],
+    "max_pool3d_with_indices": [(lambda a: lm.max_pool3d_with_indices(a * a * a, 2)[0], [leaf(1, 2, 2, 4)])],
+    "avg_pool1d": [(lambda a: lm.avg_pool1d(a * a, 3, 2, 1), [leaf(2, 5)])],
+    "avg_pool2d": [
+        (lambda a: lm.avg_pool2d(a * a, 2, 1, 1, count_include_pad=False), [leaf(1, 2, 3)]),
+        (lambda a: lm.avg_pool2d(a * a, 2, 2, ceil_mode=True, divisor_override=3), [leaf(1, 3, 3)]),
+    ],
+    "avg_pool3d": [(lambda a: lm.avg_pool3d(a * a, 2), [leaf(1, 2, 2, 3)])],
+    "lp_pool1d": [(lambda a: lm.lp_pool1d(a, 3.0, 2, 1), [leaf(1, 4, low=0.5)])],
+    "lp_pool2d": [(lambda a: lm.lp_pool2d(a, 2.0, 2, 1), [leaf(1, 3, 3, low=0.5)])],
+    "lp_pool3d": [(lambda a: lm.lp_pool3d(a, 2.0, 2), [leaf(1, 2, 2, 2, low=0.5)])],
+    "adaptive_avg_pool1d": [(lambda a: lm.adaptive_avg_pool1d(a * a, 3), [leaf(2, 4)])],
+    "adaptive_avg_pool2d": [(lambda a: lm.adaptive_avg_pool2d(a * a, (1, 2)), [leaf(1, 2, 3)])],
+    "adaptive_avg_pool3d": [(lambda a: lm.adaptive_avg_pool3d(a * a, 1), [leaf(1, 2, 2, 2)])],
+    "adaptive_max_pool1d": [(lambda a: lm.adaptive_max_pool1d(a * a * a, 3), [leaf(2, 4)])],
+    "adaptive_max_pool2d": [(lambda a: lm.adaptive_max_pool2d(a * a * a, (1, 2)), [leaf(1, 2, 3)])],
+    "adaptive_max_pool3d": [(lambda a: lm.adaptive_max_pool3d(a * a * a, 1), [leaf(1, 2, 2, 2)])],
+    "adaptive_max_pool1d_with_indices": [
+        (lambda a: lm.adaptive_max_pool1d_with_indices(a * a * a, 3)[0], [leaf(2, 4)])
+    ],
+    "adaptive_max_pool2d_with_indices": [
+        (lambda a: lm.adaptive_max_pool2d_with_indices(a * a * a, 2)[0], [leaf(1, 3, 3)])
+    ],
+    "adaptive_max_pool3d_with_indices": [
+        (lambda a: lm.adaptive_max_pool3d_with_indices(a * a * a, 1)[0], [leaf(1, 2, 2, 2)])
+    ],
+    "layer_norm": [
+        (lambda a, w, b: lm.layer_norm(a, 4, w, b), [leaf(2, 4), leaf(4), leaf(4)]),
+        (lambda a, b: lm.layer_norm(a, (2, 2), None, b), [leaf(2, 2, 2), leaf(2, 2)]),
+    ],
+    "rms_norm": [
+        (lambda a, w: lm.rms_norm(a, 4, w), [leaf(2, 4), leaf(4)]),
+        (lambda a: lm.rms_norm(a, (2, 3)), [leaf(2, 3)]),
+    ],
+    "group_norm": [(lambda a, w, b: lm.group_norm(a, 2, w, b), [leaf(2, 4, 2), leaf(4), leaf(4)])],
+    "instance_norm": [
+        (lm.instance_norm, [leaf(1, 2, 3), leaf(2), leaf(2)]),
+        (lambda a, b: lm.instance_norm(a, None, b), [leaf(2, 1, 2, 2), leaf(1)]),
+    ],
+    "batch_norm": [
+        (lambda a, w, b: lm.batch_norm(a, None, None, w, b, True), [leaf(2, 2, 3), leaf(2), leaf(2)]),
+        (lambda a, m, w: lm.batch_norm(a, m, w * w, w, m), [leaf(3, 2), leaf(2), leaf(2)]),
+        (lambda a: lm.batch_norm(a, training=True), [leaf(4, 2)]),
+    ],
+    "local_response_norm": [(lambda a: lm.local_response_norm(a, 2, 0.5), [leaf(1, 4, 2)])],
 }
 CALLS |= NN_CALLS
+CALLS |= LINALG_CALLS
 
 WITHOUT_GRADIENT = {
     *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "arange", "linspace"),
     *("eye", "rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli", "nonzero", "argmax", "argmin"),
     *("any", "all", "one_hot"),
+    *LINALG_WITHOUT_GRADIENT,
     *("isclose", "allclose"),
 }
 

@@ -57,7 +57,7 @@ IMAGE = x(1, 2, 4, 5)
 GRID = x(1, 2, 3, 2, low=-1.27, high=1.31)
 
 NN_CALLS: Calls = {
-    "relu6": [(lambda a: lm.relu6(a * 3), [x(2, 3)])],
+    "relu6": [(lambda a: lm.relu6(a * 3.3), [x(2, 3)])],
     "prelu": [(lm.prelu, [x(2, 3), x(3, low=0.1)]), (lm.prelu, [x(2, 3), x(1, low=0.3)])],
     "glu": [(lm.glu, [x(3, 4)]), (lambda a: lm.glu(a, axis=0), [x(4, 3)])],
     "softmin": [(lambda a: lm.softmin(a, axis=0), [x(3, 2)])],

@@ -32,8 +32,8 @@ class Operator:
 
     @property
     def argument_names(self) -> list[str]:
-        """The names that the reference expression uses: those of the parameters."""
-        return list(inspect.signature(getattr(lm, self.name)).parameters)
+        """The names that the reference expression uses: those of the operands."""
+        return list(inspect.signature(getattr(lm, self.name)).parameters)[: self.inputs]
 
 
 ALL = _C.operators()

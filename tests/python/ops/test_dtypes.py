@@ -43,7 +43,7 @@ def expected_promotion(a: str, b: str) -> str | None:
     return result
 
 
-@pytest.mark.parametrize(("a", "b"), itertools.product(DTYPES, DTYPES))
+@pytest.mark.parametrize(("a", "b"), list(itertools.product(DTYPES, DTYPES)))
 def test_promotion(a: str, b: str) -> None:
     expected = expected_promotion(a, b)
     if expected is None:
@@ -249,7 +249,7 @@ def test_exchange_and_repr(dtype: str) -> None:
     np.testing.assert_array_equal(np.asarray(x.T), array.T)
 
 
-@pytest.mark.parametrize(("to", "start"), itertools.product(NUMPY, NUMPY))
+@pytest.mark.parametrize(("to", "start"), list(itertools.product(NUMPY, NUMPY)))
 def test_casts(to: str, start: str) -> None:
     values = np.array([0, 1, 2.75, 100, 3], start) if start != "bool" else np.array([True, False] * 20)
     expected = values != 0 if to == "bool" else values if to in COMPLEX else values.real

@@ -70,7 +70,43 @@ def test_linear_is_a_product_with_the_transposed_weight(rng: np.random.Generator
     check_gradients(lambda x, w: lm.linear(x, w), x[0], w)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize(
+    ("a", "b"), [((2, 3), (3, 4)), ((40, 50), (50, 30)), ((3, 5), (2, 5, 6)), ((4,), (4,))], ids=str
+)
+def test_integers_wrap_around(a: tuple[int, ...], b: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    x = rng.integers(low, high, a, dtype=dtype, endpoint=True)
+    y = rng.integers(low, high, b, dtype=dtype, endpoint=True)
+    got = lm.matmul(lm.asarray(x), lm.asarray(y))
+    assert got.dtype.name == dtype
+    np.testing.assert_array_equal(got.numpy(), np.matmul(x, y))
+
+
+@pytest.mark.parametrize("n", [4, 50])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_low_precision_is_summed_in_float32(dtype: str, n: int, rng: np.random.Generator) -> None:
+    x, y = (lm.asarray(rng.normal(size=(n, n))).astype(dtype) for _ in range(2))
+    got = lm.matmul(x, y)
+    exact = x.astype("float64").numpy() @ y.astype("float64").numpy()
+    assert got.dtype.name == dtype
+    epsilon = 2.0 ** (-11 if dtype == "float16" else -8)
+    np.testing.assert_allclose(got.astype("float64").numpy(), exact, rtol=epsilon * 1.01, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize(("a", "b"), SHAPES, ids=str)
+def test_complex_values(a: tuple[int, ...], b: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
+    x = (rng.integers(-4, 5, a) + 1j * rng.integers(-4, 5, a)).astype(dtype)
+    y = (rng.integers(-4, 5, b) + 1j * rng.integers(-4, 5, b)).astype(dtype)
+    got = lm.matmul(lm.asarray(x), lm.asarray(y))
+    assert got.dtype.name == dtype
+    np.testing.assert_array_equal(got.numpy(), np.matmul(x, y))
+
+
 def test_errors_name_both_shapes() -> None:
+    with pytest.raises(TypeError, match=r"\[matmul\].*bool"):
+        lm.matmul(lm.ones([2, 2], dtype="bool"), lm.ones([2, 2], dtype="bool"))
     with pytest.raises(ValueError, match=r"\[matmul\] inner sizes 3 and 4 differ \(a: \[2, 3\], b: \[4, 5\]\)"):
         lm.matmul(lm.ones([2, 3]), lm.ones([4, 5]))
     with pytest.raises(ValueError, match=r"\[matmul\]"):

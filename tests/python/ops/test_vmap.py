@@ -12,6 +12,8 @@ import pytest
 
 import lamella as lm
 
+from . import moving
+from .linalg_calls import LINALG_EXAMPLES
 from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id
 
 EXAMPLES = 3
@@ -235,6 +237,52 @@ CASES: dict[str, list[Case]] = {
     "mse_loss": [Case(lm.mse_loss, ((2, 3), (2, 3)))],
     "one_hot": [Case(lambda x: lm.one_hot(x, 3), (INTEGERS,))],
     "dropout": [Case(lambda x: lm.dropout(x, 0.5, training=False), ((2,),)), Case(lambda x: lm.dropout(x, 1), ((2,),))],
+    **{name: [Case(f, shapes) for f, shapes in calls] for name, calls in moving.CASES.items()},
+    "conv1d": [
+        Case(lm.conv1d, ((2, 2, 4), (3, 2, 2), (3,))),
+        Case(lambda x, w: lm.conv1d(x, w, groups=2, padding=1, stride=2), ((4, 5), (2, 2, 2))),
+    ],
+    "conv2d": [Case(lambda x, w: lm.conv2d(x, w, padding="same", groups=2), ((2, 2, 3, 2), (2, 1, 2, 2)))],
+    "conv3d": [Case(lm.conv3d, ((1, 1, 2, 2, 2), (1, 1, 1, 2, 2)))],
+    "conv_transpose1d": [
+        Case(lm.conv_transpose1d, ((2, 2, 3), (2, 2, 2), (2,))),
+        Case(lambda x, w: lm.conv_transpose1d(x, w, stride=2, groups=2), ((2, 3), (2, 2, 2))),
+    ],
+    "conv_transpose2d": [Case(lm.conv_transpose2d, ((1, 1, 2, 2), (1, 2, 2, 1)))],
+    "conv_transpose3d": [Case(lm.conv_transpose3d, ((1, 1, 2, 1, 1), (1, 1, 1, 2, 1)))],
+    "max_pool1d": [Case(lambda x: lm.max_pool1d(x * x, 2), ((1, 2, 4),))],
+    "max_pool2d": [Case(lambda x: lm.max_pool2d(x * x, 2, 1, 1), ((2, 3, 3),))],
+    "max_pool3d": [Case(lambda x: lm.max_pool3d(x * x, 2), ((1, 2, 2, 2),))],
+    "max_pool1d_with_indices": [Case(lambda x: lm.max_pool1d_with_indices(x * x, 2), ((1, 2, 4),))],
+    "max_pool2d_with_indices": [Case(lambda x: lm.max_pool2d_with_indices(x, 2), ((2, 4, 3),))],
+    "max_pool3d_with_indices": [Case(lambda x: lm.max_pool3d_with_indices(x, 2), ((1, 2, 2, 3),))],
+    "avg_pool1d": [Case(lambda x: lm.avg_pool1d(x * x, 2), ((1, 2, 4),))],
+    "avg_pool2d": [Case(lambda x: lm.avg_pool2d(x * x, 2, 1, 1), ((2, 3, 3),))],
+    "avg_pool3d": [Case(lambda x: lm.avg_pool3d(x * x, 2), ((1, 2, 2, 2),))],
+    "lp_pool1d": [Case(lambda x: lm.lp_pool1d(x, 2.0, 2), ((1, 2, 4),))],
+    "lp_pool2d": [Case(lambda x: lm.lp_pool2d(x, 2.0, 2, 1), ((1, 3, 3),))],
+    "lp_pool3d": [Case(lambda x: lm.lp_pool3d(x, 2.0, 2), ((1, 2, 2, 2),))],
+    "adaptive_avg_pool1d": [Case(lambda x: lm.adaptive_avg_pool1d(x * x, 2), ((2, 3),))],
+    "adaptive_avg_pool2d": [Case(lambda x: lm.adaptive_avg_pool2d(x * x, 2), ((2, 3, 3),))],
+    "adaptive_avg_pool3d": [Case(lambda x: lm.adaptive_avg_pool3d(x * x, 1), ((1, 2, 2, 2),))],
+    "adaptive_max_pool1d": [Case(lambda x: lm.adaptive_max_pool1d(x * x, 2), ((2, 3),))],
+    "adaptive_max_pool2d": [Case(lambda x: lm.adaptive_max_pool2d(x * x, 2), ((2, 3, 3),))],
+    "adaptive_max_pool3d": [Case(lambda x: lm.adaptive_max_pool3d(x * x, 1), ((1, 2, 2, 2),))],
+    "adaptive_max_pool1d_with_indices": [Case(lambda x: lm.adaptive_max_pool1d_with_indices(x, 2), ((2, 3),))],
+    "adaptive_max_pool2d_with_indices": [Case(lambda x: lm.adaptive_max_pool2d_with_indices(x, 2), ((2, 3, 3),))],
+    "adaptive_max_pool3d_with_indices": [Case(lambda x: lm.adaptive_max_pool3d_with_indices(x, 1), ((1, 2, 2, 2),))],
+    "layer_norm": [
+        Case(lambda x, w, b: lm.layer_norm(x, 4, w, b), ((2, 4), (4,), (4,))),
+        Case(lambda x: lm.layer_norm(x, (2, 2)), ((3, 2, 2),)),
+    ],
+    "rms_norm": [Case(lambda x, w: lm.rms_norm(x, 4, w), ((2, 4), (4,)))],
+    "group_norm": [Case(lambda x, w: lm.group_norm(x, 2, w), ((2, 4, 2), (4,)))],
+    "instance_norm": [Case(lambda x, b: lm.instance_norm(x, None, b), ((2, 2, 3), (2,)))],
+    "batch_norm": [
+        Case(lambda x, w: lm.batch_norm(x, weight=w, training=True), ((3, 2, 2), (2,))),
+        Case(lambda x, m, w: lm.batch_norm(x, m, w * w + 1, w), ((2, 2, 2), (2,), (2,))),
+    ],
+    "local_response_norm": [Case(lambda x: lm.local_response_norm(x, 2, 0.5), ((1, 4, 2),))],
 }
 
 
@@ -304,6 +352,7 @@ CASES |= {
     "affine_grid": [Case(lambda t: lm.affine_grid(t * t, (1, 1, 2, 2)), ((1, 2, 3),))],
 }
 
+CASES |= {name: [Case(*example) for example in examples] for name, examples in LINALG_EXAMPLES.items()}
 INDEXING: dict[str, list[Case]] = {
     "basic": [
         Case(lambda x: x[1], ((2, 3),)),

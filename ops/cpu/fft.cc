@@ -1,0 +1,432 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "ops/cpu/fft_table.h"
+
+// Stockham's self-sorting form: a pass reads x[q + s (p + rest k)] and writes y[q + s (radix p + j)], in which s, the
+// product of the radices so far times the lanes, is the length of the innermost loop. See C. Van Loan, Computational
+// Frameworks for the Fast Fourier Transform (1992), section 1.7.
+
+namespace lamella::cpu {
+namespace {
+
+/// The loops of a pass that are not worth being vectorized over q are over p.
+constexpr std::int64_t kShortRun = 8;
+constexpr std::int64_t kLanes = 16;
+constexpr std::int64_t kLaneBytes = std::int64_t{1} << 20;  // what the buffers of several lanes may take
+
+template <class T>
+struct Split {
+  T* re = nullptr;
+  T* im = nullptr;
+};
+
+template <class T>
+struct Number {
+  T re;
+  T im;
+  friend Number operator+(Number a, Number b) { return {a.re + b.re, a.im + b.im}; }
+  friend Number operator-(Number a, Number b) { return {a.re - b.re, a.im - b.im}; }
+  friend Number operator*(T a, Number b) { return {a * b.re, a * b.im}; }
+  friend Number operator*(Number a, Number b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+};
+/// -i x
+template <class T>
+Number<T> turn(Number<T> x) {
+  return {x.im, -x.re};
+}
+
+/// The transform of kRadix numbers, in place.
+template <int kRadix, class T>
+[[gnu::always_inline]] inline void butterfly(Number<T> (&x)[kRadix]) {
+  if constexpr (kRadix == 2) {
+    const Number<T> a = x[0];
+    x[0] = a + x[1];
+    x[1] = a - x[1];
+  } else if constexpr (kRadix == 3) {
+    constexpr T kSin = static_cast<T>(0.866025403784438646763723170752936183L);
+    const Number<T> sum = x[1] + x[2];
+    const Number<T> side = kSin * turn(x[1] - x[2]);
+    const Number<T> middle = x[0] - T(0.5) * sum;
+    x[0] = x[0] + sum;
+    x[1] = middle + side;
+    x[2] = middle - side;
+  } else if constexpr (kRadix == 4) {
+    const Number<T> a = x[0] + x[2];
+    const Number<T> b = x[0] - x[2];
+    const Number<T> c = x[1] + x[3];
+    const Number<T> d = turn(x[1] - x[3]);
+    x[0] = a + c;
+    x[1] = b + d;
+    x[2] = a - c;
+    x[3] = b - d;
+  } else {
+    static_assert(kRadix == 5);
+    constexpr T kCos1 = static_cast<T>(0.309016994374947424102293417182819059L);
+    constexpr T kCos2 = static_cast<T>(-0.809016994374947424102293417182819059L);
+    constexpr T kSin1 = static_cast<T>(0.951056516295153572116439333379382143L);
+    constexpr T kSin2 = static_cast<T>(0.587785252292473129168705954639072769L);
+    const Number<T> s1 = x[1] + x[4];
+    const Number<T> s2 = x[2] + x[3];
+    const Number<T> d1 = x[1] - x[4];
+    const Number<T> d2 = x[2] - x[3];
+    const Number<T> a = x[0] + (kCos1 * s1 + kCos2 * s2);
+    const Number<T> b = x[0] + (kCos2 * s1 + kCos1 * s2);
+    const Number<T> c = turn(kSin1 * d1 + kSin2 * d2);
+    const Number<T> d = turn(kSin2 * d1 - kSin1 * d2);
+    x[0] = x[0] + (s1 + s2);
+    x[1] = a + c;
+    x[2] = b + d;
+    x[3] = b - d;
+    x[4] = a - c;
+  }
+}
+
+template <int kRadix, class T>
+[[gnu::always_inline]] inline void step(const FftPass<T>& pass, const T* __restrict__ from_re,
+                                        const T* __restrict__ from_im, T* __restrict__ to_re, T* __restrict__ to_im,
+                                        std::int64_t s, std::int64_t p, std::int64_t q) {
+  Number<T> x[kRadix];
+  for (int k = 0; k < kRadix; ++k) {
+    const std::int64_t at = q + s * (p + pass.rest * k);
+    x[k] = {from_re[at], from_im[at]};
+  }
+  butterfly<kRadix>(x);
+  to_re[q + s * kRadix * p] = x[0].re;
+  to_im[q + s * kRadix * p] = x[0].im;
+  for (int j = 1; j < kRadix; ++j) {
+    const std::int64_t twiddle = (j - 1) * pass.rest + p;
+    const Number<T> y = Number<T>{pass.twiddle_re[twiddle], pass.twiddle_im[twiddle]} * x[j];
+    to_re[q + s * (kRadix * p + j)] = y.re;
+    to_im[q + s * (kRadix * p + j)] = y.im;
+  }
+}
+
+template <int kRadix, class T>
+void run_pass(const FftPass<T>& pass, Split<T> from, Split<T> to, std::int64_t s) {
+  if (s < kShortRun) {
+    for (std::int64_t q = 0; q < s; ++q) {
+#pragma GCC ivdep
+      for (std::int64_t p = 0; p < pass.rest; ++p) step<kRadix>(pass, from.re, from.im, to.re, to.im, s, p, q);
+    }
+  } else {
+    for (std::int64_t p = 0; p < pass.rest; ++p) {
+#pragma GCC ivdep
+      for (std::int64_t q = 0; q < s; ++q) step<kRadix>(pass, from.re, from.im, to.re, to.im, s, p, q);
+    }
+  }
+}
+
+/// Any radix, by the definition.
+template <class T>
+void run_any_pass(const FftPass<T>& pass, Split<T> from, Split<T> to, std::int64_t s) {
+  const std::int64_t radix = pass.radix;
+  for (std::int64_t p = 0; p < pass.rest; ++p) {
+    for (std::int64_t j = 0; j < radix; ++j) {
+      T* const re = to.re + s * (radix * p + j);
+      T* const im = to.im + s * (radix * p + j);
+      for (std::int64_t k = 0; k < radix; ++k) {
+        const T* const x_re = from.re + s * (p + pass.rest * k);
+        const T* const x_im = from.im + s * (p + pass.rest * k);
+        const Number<T> root{pass.root_re[j * k % radix], pass.root_im[j * k % radix]};
+        if (k == 0) {
+          std::copy_n(x_re, s, re);
+          std::copy_n(x_im, s, im);
+          continue;
+        }
+#pragma GCC ivdep
+        for (std::int64_t q = 0; q < s; ++q) {
+          const Number<T> term = root * Number<T>{x_re[q], x_im[q]};
+          re[q] += term.re;
+          im[q] += term.im;
+        }
+      }
+      if (j == 0) continue;
+      const Number<T> twiddle{pass.twiddle_re[(j - 1) * pass.rest + p], pass.twiddle_im[(j - 1) * pass.rest + p]};
+#pragma GCC ivdep
+      for (std::int64_t q = 0; q < s; ++q) {
+        const Number<T> y = twiddle * Number<T>{re[q], im[q]};
+        re[q] = y.re;
+        im[q] = y.im;
+      }
+    }
+  }
+}
+
+/// How many numbers of workspace transform() wants for each lane.
+template <class T>
+std::int64_t work_size(const FftPlan<T>& plan) {
+  return plan.inner ? 2 * plan.inner->length + work_size(*plan.inner) : 2 * plan.length;
+}
+
+/// The transforms of `lanes` lines in `x`, in place or moved to `work`: where they are is returned.
+template <class T>
+Split<T> transform(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lanes) {
+  if (!plan.inner) {
+    Split<T> y{work, work + plan.length * lanes};
+    std::int64_t s = lanes;
+    for (std::int64_t i = 0; i < plan.pass_count; ++i) {
+      const FftPass<T>& pass = plan.passes[i];
+      switch (pass.radix) {
+        case 2:
+          run_pass<2>(pass, x, y, s);
+          break;
+        case 3:
+          run_pass<3>(pass, x, y, s);
+          break;
+        case 4:
+          run_pass<4>(pass, x, y, s);
+          break;
+        case 5:
+          run_pass<5>(pass, x, y, s);
+          break;
+        default:
+          run_any_pass(pass, x, y, s);
+      }
+      std::swap(x, y);
+      s *= pass.radix;
+    }
+    return x;
+  }
+  const std::int64_t size = plan.inner->length * lanes;
+  Split<T> padded{work, work + size};
+  T* const rest = work + 2 * size;
+  for (std::int64_t j = 0; j < plan.length; ++j) {
+    const Number<T> chirp{plan.chirp_re[j], plan.chirp_im[j]};
+    for (std::int64_t l = j * lanes; l < (j + 1) * lanes; ++l) {
+      const Number<T> y = chirp * Number<T>{x.re[l], x.im[l]};
+      padded.re[l] = y.re;
+      padded.im[l] = y.im;
+    }
+  }
+  std::fill(padded.re + plan.length * lanes, padded.re + size, T(0));
+  std::fill(padded.im + plan.length * lanes, padded.im + size, T(0));
+  Split<T> spectrum = transform(*plan.inner, padded, rest, lanes);
+  // Backwards by exchanging the parts, before and after.
+  for (std::int64_t j = 0; j < plan.inner->length; ++j) {
+    const Number<T> factor{plan.spectrum_re[j], plan.spectrum_im[j]};
+    for (std::int64_t l = j * lanes; l < (j + 1) * lanes; ++l) {
+      const Number<T> y = factor * Number<T>{spectrum.re[l], spectrum.im[l]};
+      spectrum.re[l] = y.im;
+      spectrum.im[l] = y.re;
+    }
+  }
+  T* const other = spectrum.re == padded.re ? rest : work;
+  const Split<T> convolved = transform(*plan.inner, spectrum, other, lanes);
+  for (std::int64_t k = 0; k < plan.length; ++k) {
+    const Number<T> chirp{plan.chirp_re[k], plan.chirp_im[k]};
+    for (std::int64_t l = k * lanes; l < (k + 1) * lanes; ++l) {
+      const Number<T> y = chirp * Number<T>{convolved.im[l], convolved.re[l]};
+      x.re[l] = y.re;
+      x.im[l] = y.im;
+    }
+  }
+  return x;
+}
+
+/// Where the lines of a group begin on one side, in numbers of that side.
+struct Starts {
+  std::int64_t at[kLanes];
+  Starts(std::int64_t first, std::int64_t count, std::int64_t size, std::int64_t inner) {
+    for (std::int64_t l = 0; l < count; ++l) at[l] = (first + l) / inner * size * inner + (first + l) % inner;
+  }
+};
+
+/// Calls f(position in the buffer, position in memory) for elements [0, size) of each line, in the order in which
+/// memory is contiguous.
+template <class F>
+[[gnu::always_inline]] inline void walk(const Starts& starts, std::int64_t count, std::int64_t lanes, std::int64_t size,
+                                        std::int64_t inner, F&& f) {
+  if (inner == 1 || lanes == 1) {
+    for (std::int64_t l = 0; l < count; ++l) {
+      const std::int64_t start = starts.at[l];
+      for (std::int64_t j = 0; j < size; ++j) f(j * lanes + l, start + j * inner, j);
+    }
+  } else {
+    for (std::int64_t j = 0; j < size; ++j) {
+      for (std::int64_t l = 0; l < count; ++l) f(j * lanes + l, starts.at[l] + j * inner, j);
+    }
+  }
+}
+
+/// One group of up to kLanes lines.
+template <class T>
+class Group {
+ public:
+  Group(const FftLines<T>& args, std::int64_t lanes, T* buffer) : args_(args), plan_(*args.plan), lanes_(lanes) {
+    const std::int64_t size = plan_.length * lanes;
+    // Twice as much as the spectrum of half as many numbers takes.
+    x_ = {buffer, buffer + size + lanes};
+    work_ = buffer + 2 * (size + lanes);
+  }
+  static std::int64_t buffer_size(const FftPlan<T>& plan) { return 2 * (plan.length + 1) + work_size(plan); }
+
+  void run(std::int64_t first, std::int64_t count) {
+    if (count < lanes_) {
+      const std::int64_t size = (plan_.length + 1) * lanes_;
+      std::fill(x_.re, x_.re + size, T(0));
+      std::fill(x_.im, x_.im + size, T(0));
+    }
+    switch (args_.kind) {
+      case FftKind::ComplexToComplex:
+        complex_to_complex(first, count);
+        break;
+      case FftKind::RealToComplex:
+        real_to_complex(first, count);
+        break;
+      case FftKind::ComplexToReal:
+        complex_to_real(first, count);
+        break;
+    }
+  }
+
+ private:
+  bool halved() const { return plan_.length != args_.length; }
+  /// Whether coefficient k stands for its conjugate as well.
+  bool is_middle(std::int64_t k) const { return k > 0 && 2 * k < args_.length; }
+  std::int64_t spectrum_size() const { return args_.length / 2 + 1; }
+
+  void complex_to_complex(std::int64_t first, std::int64_t count) {
+    const Starts starts(first, count, args_.length, args_.inner);
+    // The other sign: real and imaginary parts change places on both sides.
+    const int re = args_.forward ? 0 : 1;
+    const T* const from = args_.from;
+    walk(starts, count, lanes_, args_.length, args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t) {
+      x_.re[i] = from[2 * at + re];
+      x_.im[i] = from[2 * at + 1 - re];
+    });
+    const Split<T> y = transform(plan_, x_, work_, lanes_);
+    T* const to = args_.to;
+    const T scale = args_.scale;
+    walk(starts, count, lanes_, args_.length, args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t) {
+      to[2 * at + re] = y.re[i] * scale;
+      to[2 * at + 1 - re] = y.im[i] * scale;
+    });
+  }
+
+  void real_to_complex(std::int64_t first, std::int64_t count) {
+    const T* const from = args_.from;
+    const Starts reads(first, count, args_.length, args_.inner);
+    if (halved()) {
+      // Neighbors are the two parts of one number.
+      walk(reads, count, lanes_, plan_.length, 2 * args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t) {
+        x_.re[i] = from[at];
+        x_.im[i] = from[at + args_.inner];
+      });
+    } else {
+      walk(reads, count, lanes_, args_.length, args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t) {
+        x_.re[i] = from[at];
+        x_.im[i] = 0;
+      });
+    }
+    const Split<T> z = transform(plan_, x_, work_, lanes_);
+    const Starts writes(first, count, spectrum_size(), args_.inner);
+    T* const to = args_.to;
+    const T sign = args_.forward ? T(1) : T(-1);
+    walk(writes, count, lanes_, spectrum_size(), args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t k) {
+      const std::int64_t lane = i - k * lanes_;
+      Number<T> y;
+      if (halved()) {
+        const std::int64_t h = plan_.length;
+        const std::int64_t low = (k == h ? 0 : k) * lanes_ + lane;
+        const std::int64_t high = (k == 0 ? 0 : h - k) * lanes_ + lane;
+        const Number<T> a{z.re[low], z.im[low]};
+        const Number<T> b{z.re[high], -z.im[high]};
+        const Number<T> twiddle{plan_.half_re[k], plan_.half_im[k]};
+        y = T(0.5) * (a + b + twiddle * turn(a - b));
+      } else {
+        y = {z.re[i], z.im[i]};
+      }
+      const T scale = args_.doubled && is_middle(k) ? 2 * args_.scale : args_.scale;
+      to[2 * at] = y.re * scale;
+      to[2 * at + 1] = y.im * (sign * scale);
+    });
+  }
+
+  void complex_to_real(std::int64_t first, std::int64_t count) {
+    const Starts reads(first, count, spectrum_size(), args_.inner);
+    const T* const from = args_.from;
+    const T sign = args_.forward ? T(-1) : T(1);
+    const T middle = args_.doubled ? T(1) : T(0.5);
+    // The coefficients, as those of a real line.
+    walk(reads, count, lanes_, spectrum_size(), args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t k) {
+      const bool twice = is_middle(k);
+      x_.re[i] = from[2 * at] * (twice ? middle : T(1));
+      x_.im[i] = twice ? from[2 * at + 1] * (sign * middle) : T(0);
+    });
+    const std::int64_t h = plan_.length;
+    if (halved()) {
+      for (std::int64_t k = 0; 2 * k <= h; ++k) {
+        const Number<T> twiddle{plan_.half_re[k], -plan_.half_im[k]};
+        for (std::int64_t l = 0; l < lanes_; ++l) {
+          const std::int64_t low = k * lanes_ + l;
+          const std::int64_t high = (h - k) * lanes_ + l;
+          const Number<T> a{x_.re[low], x_.im[low]};
+          const Number<T> b{x_.re[high], -x_.im[high]};
+          const Number<T> sum = a + b;
+          const Number<T> odd = twiddle * (a - b);
+          // z[k] = sum + i odd and z[h - k] = conj(sum - i odd), with the parts exchanged for the other sign.
+          x_.re[low] = sum.im + odd.re;
+          x_.im[low] = sum.re - odd.im;
+          if (high == low) continue;
+          x_.re[high] = odd.re - sum.im;
+          x_.im[high] = sum.re + odd.im;
+        }
+      }
+    } else {
+      for (std::int64_t k = 0; k < spectrum_size(); ++k) {
+        for (std::int64_t l = 0; l < lanes_; ++l) {
+          const std::int64_t low = k * lanes_ + l;
+          const std::int64_t high = (h - k) * lanes_ + l;
+          if (k > 0) {
+            x_.im[high] = x_.re[low];
+            x_.re[high] = -x_.im[low];
+          }
+          std::swap(x_.re[low], x_.im[low]);
+        }
+      }
+    }
+    const Split<T> y = transform(plan_, x_, work_, lanes_);
+    const Starts writes(first, count, args_.length, args_.inner);
+    T* const to = args_.to;
+    const T scale = args_.scale;
+    if (halved()) {
+      walk(writes, count, lanes_, h, 2 * args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t) {
+        to[at] = y.im[i] * scale;
+        to[at + args_.inner] = y.re[i] * scale;
+      });
+    } else {
+      walk(writes, count, lanes_, h, args_.inner,
+           [&](std::int64_t i, std::int64_t at, std::int64_t) { to[at] = y.im[i] * scale; });
+    }
+  }
+
+  const FftLines<T>& args_;
+  const FftPlan<T>& plan_;
+  const std::int64_t lanes_;
+  Split<T> x_;
+  T* work_;
+};
+
+template <class T>
+void run_lines(const FftLines<T>& args) {
+  const std::int64_t each = Group<T>::buffer_size(*args.plan);
+  constexpr std::int64_t kWide = sizeof(T) == 4 ? kLanes : kLanes / 2;
+  const bool wide = args.end - args.begin > 1 && each * kWide * static_cast<std::int64_t>(sizeof(T)) <= kLaneBytes;
+  const std::int64_t lanes = wide ? kWide : 1;
+  const std::unique_ptr<T[]> buffer(new T[static_cast<std::size_t>(each * lanes)]);
+  Group<T> group(args, lanes, buffer.get());
+  for (std::int64_t first = args.begin; first < args.end; first += lanes) {
+    group.run(first, std::min(lanes, args.end - first));
+  }
+}
+
+}  // namespace
+
+void fill_fft(FftTable& table) {
+  table.float32.lines = run_lines<float>;
+  table.float64.lines = run_lines<double>;
+}
+
+}  // namespace lamella::cpu

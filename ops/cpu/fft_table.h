@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lamella::cpu {
+
+// Discrete Fourier transforms of many lines at once. `lanes` lines lie interleaved (element j of lane l at
+// j * lanes + l), real and imaginary parts apart, so that every loop runs over contiguous numbers.
+
+/// One pass: of transforms of length radix * rest into transforms of length `rest`.
+template <class T>
+struct FftPass {
+  std::int64_t radix = 0;
+  std::int64_t rest = 0;
+  /// exp(-2 pi i p j / (radix * rest)) for j in [1, radix) and p in [0, rest), at (j - 1) * rest + p.
+  const T* twiddle_re = nullptr;
+  const T* twiddle_im = nullptr;
+  /// exp(-2 pi i j / radix), for radices without a butterfly of their own.
+  const T* root_re = nullptr;
+  const T* root_im = nullptr;
+};
+
+/// How a transform of `length` complex numbers is done: pass after pass, or, where `inner` is set, as a convolution
+/// with exp(pi i j^2 / length) (Bluestein 1970), which inner->length numbers hold.
+template <class T>
+struct FftPlan {
+  std::int64_t length = 0;
+  std::int64_t pass_count = 0;
+  const FftPass<T>* passes = nullptr;
+  const FftPlan* inner = nullptr;
+  /// exp(-pi i j^2 / length), and the transform of its conjugate, divided by inner->length.
+  const T* chirp_re = nullptr;
+  const T* chirp_im = nullptr;
+  const T* spectrum_re = nullptr;
+  const T* spectrum_im = nullptr;
+  /// exp(-pi i k / length) for k in [0, length]: what turns this transform into that of twice as many real numbers.
+  const T* half_re = nullptr;
+  const T* half_im = nullptr;
+};
+
+/// What the numbers on both sides are.
+enum class FftKind : std::uint8_t { ComplexToComplex, RealToComplex, ComplexToReal };
+
+/// Lines [begin, end). Line i begins at (i / inner) * size * inner + i % inner, where `size` is the number of elements
+/// of a line on that side, and steps by `inner`; complex numbers are pairs.
+template <class T>
+struct FftLines {
+  const FftPlan<T>* plan = nullptr;
+  FftKind kind = FftKind::ComplexToComplex;
+  /// The sign of the exponent: minus where set.
+  bool forward = true;
+  /// Whether the coefficients of a real transform that stand for their conjugates, too, count twice.
+  bool doubled = false;
+  std::int64_t length = 0;  ///< of the transform, in numbers of the real side where there is one
+  std::int64_t inner = 1;
+  const T* from = nullptr;
+  T* to = nullptr;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  T scale = 1;
+};
+
+template <class T>
+struct FftKernels {
+  void (*lines)(const FftLines<T>&) = nullptr;
+};
+
+struct FftTable {
+  FftKernels<float> float32;
+  FftKernels<double> float64;
+};
+
+void fill_fft(FftTable& table);
+
+}  // namespace lamella::cpu

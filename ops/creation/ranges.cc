@@ -1,0 +1,107 @@
+// Numbers in arithmetic progression.
+
+#include <cmath>
+#include <complex>
+
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/creation/creation.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/convert.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
+
+/// The number of steps from start to stop; ValueError where that is no number that fits.
+std::int64_t count_steps(double start, double stop, double step) {
+  const double steps = std::ceil((stop - start) / step);
+  if (!(steps < 0x1p62)) fail<ValueError>("[arange] cannot count from ", start, " to ", stop, " by ", step);
+  return steps > 0 ? static_cast<std::int64_t>(steps) : 0;
+}
+
+std::int64_t count_steps(std::int64_t start, std::int64_t stop, std::int64_t step) {
+  if (step > 0 ? start >= stop : start <= stop) return 0;
+  const auto distance = step > 0 ? static_cast<std::uint64_t>(stop) - static_cast<std::uint64_t>(start)
+                                 : static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop);
+  const auto stride = step > 0 ? static_cast<std::uint64_t>(step) : std::uint64_t{0} - static_cast<std::uint64_t>(step);
+  return static_cast<std::int64_t>((distance - 1) / stride + 1);
+}
+
+/// A tensor of `count` elements, of which element i is value(i). Each is computed on its own: a running sum would
+/// gather errors, and its bits would depend on how the work is shared.
+template <class Value>
+Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& value) {
+  if (device.is_meta()) return empty({count}, dtype, device);
+  const Tensor out = empty({count}, dtype);
+  const HostRelease release(count);
+  visit<AnyDType>(dtype, "arange", [&]<class T> {
+    T* const data = out.data<T>();
+    parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) data[i] = convert<T>(value(i));
+    });
+  });
+  return to_device(out, device);
+}
+
+/// A place between two numbers, 0 for the first, 1 for the second.
+double between(double start, double stop, double place) {
+  const double distance = stop - start;
+  return std::isfinite(distance) ? start + distance * place : start * (1 - place) + stop * place;
+}
+
+}  // namespace
+
+Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::optional<DType> dtype,
+                    std::optional<Device> device) {
+  const Scalar first = stop ? start : Scalar(0);
+  const Scalar last = stop ? *stop : start;
+  const auto is_float = [](Scalar s) { return s.kind() == Scalar::Kind::Float; };
+  const bool floating = is_float(first) || is_float(last) || is_float(step);
+  const auto is_complex_number = [](Scalar s) { return s.kind() == Scalar::Kind::Complex; };
+  if (is_complex_number(first) || is_complex_number(last) || is_complex_number(step))
+    fail<TypeError>("[arange] complex numbers have no order to count in");
+  if (step.to<double>() == 0) fail<ValueError>("[arange] step must not be 0");
+  const Device place = device.value_or(kCPU);
+  if (floating) {
+    const double from = first.to<double>();
+    const double by = step.to<double>();
+    return filled_by(count_steps(from, last.to<double>(), by), dtype.value_or(kDefaultFloat), place,
+                     [=](std::int64_t i) { return from + static_cast<double>(i) * by; });
+  }
+  const auto from = first.to<std::int64_t>();
+  const auto by = step.to<std::int64_t>();
+  // Unsigned, because a product on the way may not fit.
+  return filled_by(count_steps(from, last.to<std::int64_t>(), by), dtype.value_or(DType::Int64), place,
+                   [=](std::int64_t i) {
+                     return static_cast<std::int64_t>(static_cast<std::uint64_t>(from) +
+                                                      static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(by));
+                   });
+}
+
+Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional<DType> dtype,
+                      std::optional<Device> device, bool endpoint) {
+  if (num < 0) fail<ValueError>("[linspace] num must not be negative, got ", num);
+  const bool complex = start.kind() == Scalar::Kind::Complex || stop.kind() == Scalar::Kind::Complex;
+  const DType result = dtype.value_or(complex ? DType::Complex64 : kDefaultFloat);
+  if (complex && !is_complex(result)) fail<TypeError>("[linspace] complex numbers do not fit into dtype ", result);
+  const Device place = device.value_or(kCPU);
+  const auto intervals = static_cast<double>(endpoint ? num - 1 : num);
+  const std::int64_t last = endpoint && num > 1 ? num - 1 : -1;
+  const auto spaced = [=](double from, double to, std::int64_t i) {
+    if (i == 0) return from;
+    return i == last ? to : between(from, to, static_cast<double>(i) / intervals);
+  };
+  const auto first = start.to<double>();
+  const auto end = stop.to<double>();
+  if (!complex) return filled_by(num, result, place, [=](std::int64_t i) { return spaced(first, end, i); });
+  const double first_imaginary = start.imaginary();
+  const double end_imaginary = stop.imaginary();
+  return filled_by(num, result, place, [=](std::int64_t i) {
+    return std::complex<double>(spaced(first, end, i), spaced(first_imaginary, end_imaginary, i));
+  });
+}
+
+}  // namespace lamella

@@ -1,0 +1,204 @@
+#include "ops/fft/plan.h"
+
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "ops/cpu/loader.h"
+
+namespace lamella::fft {
+namespace {
+
+/// Primes above this are transformed by a convolution: the definition takes p operations for each number.
+constexpr std::int64_t kLargestRadix = 43;
+
+/// cos and sin of 2 pi k / n, from an angle within an eighth of a turn, where the rounding of pi does not show.
+std::pair<double, double> turn(std::int64_t k, std::int64_t n) {
+  const double step = 2 * std::numbers::pi / static_cast<double>(n);
+  const auto at = [&](std::int64_t j) {
+    return std::pair{std::cos(static_cast<double>(j) * step), std::sin(static_cast<double>(j) * step)};
+  };
+  k %= n;
+  if (8 * k <= n) return at(k);
+  if (8 * k <= 3 * n) {  // by its distance from a quarter turn: sin and cos change places
+    const double angle = static_cast<double>(n - 4 * k) * step / 4;
+    return {std::sin(angle), std::cos(angle)};
+  }
+  if (8 * k <= 5 * n) {
+    const double angle = static_cast<double>(n - 2 * k) * step / 2;
+    return {-std::cos(angle), std::sin(angle)};
+  }
+  if (8 * k <= 7 * n) {
+    const double angle = static_cast<double>(3 * n - 4 * k) * step / 4;
+    return {-std::sin(angle), -std::cos(angle)};
+  }
+  const auto [cosine, sine] = at(n - k);
+  return {cosine, -sine};
+}
+
+/// The radices of the passes; 4 before 2.
+std::vector<std::int64_t> factors(std::int64_t n) {
+  std::vector<std::int64_t> result;
+  const auto divide = [&](std::int64_t factor) {
+    for (; n % factor == 0; n /= factor) result.push_back(factor);
+  };
+  divide(4);
+  divide(2);
+  for (std::int64_t factor = 3; factor * factor <= n; factor += 2) divide(factor);
+  if (n > 1) result.push_back(n);
+  return result;
+}
+
+/// The smallest product of 2, 3 and 5 that is at least n.
+std::int64_t smooth_length(std::int64_t n) {
+  std::int64_t best = 1;
+  while (best < n) best *= 2;
+  for (std::int64_t fives = 1; fives < best; fives *= 5) {
+    for (std::int64_t threes = fives; threes < best; threes *= 3) {
+      std::int64_t length = threes;
+      while (length < n) length *= 2;
+      best = std::min(best, length);
+    }
+  }
+  return best;
+}
+
+template <class T>
+using Table = std::vector<T>;
+
+/// A plan with everything that it points to.
+template <class T>
+struct Owner {
+  cpu::FftPlan<T> plan;
+  std::vector<cpu::FftPass<T>> passes;
+  std::vector<Table<T>> tables;
+  std::shared_ptr<const cpu::FftPlan<T>> inner;
+
+  /// exp(-2 pi i index(j) / n) for j in [0, count).
+  template <class Index>
+  std::pair<const T*, const T*> roots(std::int64_t count, std::int64_t n, Index&& index) {
+    Table<T> re(static_cast<std::size_t>(count));
+    Table<T> im(static_cast<std::size_t>(count));
+    for (std::int64_t j = 0; j < count; ++j) {
+      const auto [cosine, sine] = turn(index(j), n);
+      re[static_cast<std::size_t>(j)] = static_cast<T>(cosine);
+      im[static_cast<std::size_t>(j)] = static_cast<T>(-sine);
+    }
+    tables.push_back(std::move(re));
+    tables.push_back(std::move(im));
+    return {tables[tables.size() - 2].data(), tables.back().data()};
+  }
+
+  explicit Owner(std::int64_t length) {
+    plan.length = length;
+    const std::vector<std::int64_t> radices = factors(length);
+    std::tie(plan.half_re, plan.half_im) = roots(length + 1, 2 * length, [](std::int64_t k) { return k; });
+    if (!radices.empty() && radices.back() > kLargestRadix) {
+      make_convolution();
+      return;
+    }
+    std::int64_t rest = length;
+    for (const std::int64_t radix : radices) {
+      const std::int64_t whole = rest;
+      rest /= radix;
+      cpu::FftPass<T> pass{.radix = radix, .rest = rest};
+      std::tie(pass.twiddle_re, pass.twiddle_im) =
+          roots((radix - 1) * rest, whole, [rest](std::int64_t i) { return (i / rest + 1) * (i % rest); });
+      if (radix > 5) {
+        std::tie(pass.root_re, pass.root_im) = roots(radix, radix, [](std::int64_t j) { return j; });
+      }
+      passes.push_back(pass);
+    }
+    plan.passes = passes.data();
+    plan.pass_count = static_cast<std::int64_t>(passes.size());
+  }
+
+ private:
+  void make_convolution() {
+    const std::int64_t n = plan.length;
+    inner = plan_of<T>(smooth_length(2 * n - 1));
+    plan.inner = inner.get();
+    // The index grows by 2 j + 1 from square to square, modulo 2 n: squares themselves may be too large.
+    std::int64_t square = 0;
+    std::tie(plan.chirp_re, plan.chirp_im) = roots(n, 2 * n, [&](std::int64_t j) {
+      const std::int64_t result = square;
+      square = (square + 2 * j + 1) % (2 * n);
+      return result;
+    });
+    const std::int64_t size = inner->length;
+    std::vector<T> values(static_cast<std::size_t>(2 * size), T(0));
+    for (std::int64_t j = 0; j < n; ++j) {
+      for (const std::int64_t at : {j, (size - j) % size}) {
+        values[static_cast<std::size_t>(2 * at)] = plan.chirp_re[j];
+        values[static_cast<std::size_t>(2 * at + 1)] = -plan.chirp_im[j];
+      }
+    }
+    std::vector<T> spectrum(values.size());
+    const cpu::FftLines<T> lines{.plan = inner.get(),
+                                 .length = size,
+                                 .from = values.data(),
+                                 .to = spectrum.data(),
+                                 .end = 1,
+                                 .scale = static_cast<T>(1.0 / static_cast<double>(size))};
+    if constexpr (sizeof(T) == sizeof(float)) {
+      cpu_kernels().fft.float32.lines(lines);
+    } else {
+      cpu_kernels().fft.float64.lines(lines);
+    }
+    Table<T> re(static_cast<std::size_t>(size));
+    Table<T> im(static_cast<std::size_t>(size));
+    for (std::size_t i = 0; i < re.size(); ++i) {
+      re[i] = spectrum[2 * i];
+      im[i] = spectrum[2 * i + 1];
+    }
+    tables.push_back(std::move(re));
+    tables.push_back(std::move(im));
+    plan.spectrum_re = tables[tables.size() - 2].data();
+    plan.spectrum_im = tables.back().data();
+  }
+};
+
+/// Plans by length; all are dropped when they hold more numbers than is worth keeping.
+template <class T>
+class Cache {
+ public:
+  std::shared_ptr<const cpu::FftPlan<T>> get(std::int64_t length) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = plans_.find(length);
+      if (found != plans_.end()) return found->second;
+    }
+    // Not under the lock: making it may ask for another plan.
+    const auto owner = std::make_shared<const Owner<T>>(length);
+    const std::shared_ptr<const cpu::FftPlan<T>> plan(owner, &owner->plan);
+    const std::lock_guard lock(mutex_);
+    held_ += length;
+    if (held_ > kCapacity) {
+      plans_.clear();
+      held_ = length;
+    }
+    return plans_.try_emplace(length, plan).first->second;
+  }
+
+ private:
+  static constexpr std::int64_t kCapacity = std::int64_t{1} << 22;
+  std::mutex mutex_;
+  std::map<std::int64_t, std::shared_ptr<const cpu::FftPlan<T>>> plans_;
+  std::int64_t held_ = 0;
+};
+
+}  // namespace
+
+template <class T>
+std::shared_ptr<const cpu::FftPlan<T>> plan_of(std::int64_t length) {
+  static auto* const cache = new Cache<T>;
+  return cache->get(length);
+}
+
+template std::shared_ptr<const cpu::FftPlan<float>> plan_of<float>(std::int64_t);
+template std::shared_ptr<const cpu::FftPlan<double>> plan_of<double>(std::int64_t);
+
+}  // namespace lamella::fft

@@ -1,0 +1,211 @@
+#include "ops/index/along.h"
+
+#include "engine/autograd/function.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/index/plan.h"
+#include "ops/index/rows.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/strided.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+bool is_low(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
+
+/// The loop on the CPU; x and values of one dtype, the index contiguous.
+void run(PickAction action, const Tensor& x, const Tensor& index, std::size_t axis, const Tensor& values) {
+  if (index.numel() == 0) return;
+  const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
+  AlongPicks picks{.data = x->data,
+                   .values = values->data,
+                   .numbers = index.data<std::int64_t>(),
+                   .step = x.strides()[axis] * item,
+                   .along = axis,
+                   .axes = {}};
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    picks.axes.push_back(
+        {index.shape()[i], i == axis ? 0 : x.strides()[i] * item, values.strides()[i] * item, index.strides()[i]});
+  }
+  run_picks(action, x.dtype(), picks);
+}
+
+/// The numbers, in row-major order over `shape`, of the elements that the index picks: for devices that know rows only.
+Tensor flat_numbers(const Tensor& index, std::size_t axis, const Dims& shape) {
+  const Dims strides = contiguous_strides(shape);
+  Tensor numbers = index * strides[axis];
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i == axis) continue;
+    Dims place(shape.size(), 1);
+    place[i] = index.shape()[i];
+    numbers = numbers + reshape(arange(0, index.shape()[i], 1, DType::Int64, index.device()) * strides[i], place);
+  }
+  return contiguous(reshape(numbers, Dims{-1}));
+}
+
+/// Tensors of one call with all axes that some of them hide in front; see Note [Batched tensors].
+struct Shown {
+  HiddenAxes axes;
+
+  explicit Shown(std::span<const Tensor* const> tensors) : axes(hidden_axes(tensors)) {}
+  Tensor operator()(const Tensor& x) const { return physical(x, axes, 0, MissingAxis::Repeated); }
+  Tensor hide(const Tensor& y) const { return hide_in_place(y, axes); }
+};
+
+Tensor gathered(const Tensor& x, const Tensor& index, std::size_t axis) {
+  if (is_batched(x) || is_batched(index)) [[unlikely]] {
+    const Shown shown(pointers(x, index));
+    return shown.hide(gathered(shown(x), contiguous(shown(index)), axis + shown.axes.size()));
+  }
+  if (!x.device().is_cpu() && !x.device().is_meta()) {
+    const Tensor rows = gather_rows(reshape(x, Dims{-1, 1}), flat_numbers(index, axis, x.shape()));
+    return reshape(rows, index.shape());
+  }
+  const Tensor result = empty(index.shape(), x.dtype(), x.device());
+  if (!x.device().is_meta()) run(PickAction::Read, x, index, axis, result);
+  return result;
+}
+
+Tensor placed(const Tensor& values, const Tensor& index, std::size_t axis, const Dims& shape) {
+  if (is_batched(values) || is_batched(index)) [[unlikely]] {
+    const Shown shown(pointers(values, index));
+    return shown.hide(
+        placed(shown(values), contiguous(shown(index)), axis + shown.axes.size(), with_axes(shown.axes, shape)));
+  }
+  if (!values.device().is_cpu() && !values.device().is_meta()) {
+    const Tensor rows =
+        scatter_rows(reshape(values, Dims{-1, 1}), flat_numbers(index, axis, shape), count_elements(shape));
+    return reshape(rows, shape);
+  }
+  const Tensor result = zeros(shape, values.dtype(), values.device());
+  scatter_along(PickAction::Add, result, index, axis, values);
+  return result;
+}
+
+/// The saved index; it may lie in memory that is written to without the tape's knowledge.
+Tensor reread(const Tensor& index, std::int64_t size) {
+  if (index.device().is_cpu() && !is_batched(index) && !all_in_range(index.data<std::int64_t>(), index.numel(), size)) {
+    fail<RuntimeError>("[gather] the index was overwritten before backward read it");
+  }
+  return index;
+}
+
+struct Along {
+  std::size_t axis = 0;
+  Dims shape;
+
+  std::int64_t size() const { return shape[axis]; }
+};
+
+struct GatherAlongFn : Function<GatherAlongFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "gather";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& index, std::size_t axis) {
+    if (ctx.recording()) {
+      ctx.save_for_backward(index);
+      ctx.state<Along>() = {axis, x.shape()};
+    }
+    return gathered(x, index, axis);
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const Along& along = ctx.state<Along>();
+    const Tensor index = reread(ctx.saved_tensors<1>()[0], along.size());
+    return {place_along(dy, index, along.axis, along.shape), Tensor()};
+  }
+};
+
+struct PlaceAlongFn : Function<PlaceAlongFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "place_along";
+
+  static Tensor forward(Context& ctx, const Tensor& values, const Tensor& index, std::size_t axis, const Dims& shape) {
+    if (ctx.recording()) {
+      ctx.save_for_backward(index);
+      ctx.state<Along>() = {axis, shape};
+    }
+    return placed(values, index, axis, shape);
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const Along& along = ctx.state<Along>();
+    return {gather_along(dy, reread(ctx.saved_tensors<1>()[0], along.size()), along.axis), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor gather_along(const Tensor& x, const Tensor& index, std::size_t axis) {
+  return GatherAlongFn::apply(x, index, axis);
+}
+
+Tensor place_along(const Tensor& values, const Tensor& index, std::size_t axis, const Dims& shape) {
+  return PlaceAlongFn::apply(values, index, axis, shape);
+}
+
+void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std::size_t axis, const Tensor& values) {
+  const autograd::NoGrad off;
+  if (is_batched(x) || is_batched(index) || is_batched(values)) [[unlikely]] {
+    // x has room for every example: its caller made it so.
+    const Shown shown(pointers(x));
+    return scatter_along(action, shown(x), contiguous(shown(index)), axis + shown.axes.size(), shown(values));
+  }
+  if (x.device().is_meta()) return;
+  if (!x.device().is_cpu()) {
+    if (action != PickAction::Add) no_kernel("scatter", x.device());
+    return write_values(x, add(x, placed(values, index, axis, x.shape())), "scatter");
+  }
+  const bool sums = action == PickAction::Add || action == PickAction::Multiply;
+  if (is_low(x.dtype()) && action != PickAction::Write) {
+    // Sums and products of low precision are formed in float32 and rounded once; to compare in it is exact.
+    const Tensor wide = cast(x, DType::Float32);
+    run(action, wide, index, axis, cast(values, DType::Float32));
+    return write_values(x, wide, "scatter");
+  }
+  if (!sums && action != PickAction::Write && is_complex(x.dtype()))
+    fail<TypeError>("[scatter_reduce] complex numbers have no order, got ", x.dtype());
+  run(action, x, index, axis, values);
+}
+
+Tensor last_along(const Tensor& index, std::size_t axis, const Dims& shape) {
+  const autograd::NoGrad off;
+  const Tensor numbers =
+      reshape(arange(0, count_elements(index.shape()), 1, DType::Int64, index.device()), index.shape());
+  const Tensor winners = empty_beside(index, shape, DType::Int64, index.device());
+  write_value(winners, -1, "scatter");
+  scatter_along(PickAction::Write, winners, index, axis, numbers);
+  return equal(gather_along(winners, index, axis), numbers);
+}
+
+Tensor index_along(const Tensor& x, const Tensor& index, std::int64_t axis, const char* op, bool from_end) {
+  check_same_device(x, index, op);
+  const auto at = static_cast<std::size_t>(normalize_axis(axis, x.ndim(), op));
+  if (x.ndim() != index.ndim()) {
+    fail<ValueError>("[", op, "] x has ", x.ndim(), x.ndim() == 1 ? " axis" : " axes", " and index ", index.ndim(),
+                     ": they must have equally many");
+  }
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    if (i != at && index.shape()[i] > x.shape()[i]) {
+      fail<ValueError>("[", op, "] index of shape ", index.shape(), " is larger than x, of shape ", x.shape(),
+                       ", along axis ", i);
+    }
+  }
+  const std::int64_t size = x.shape()[at];
+  if (is_batched(index)) {
+    // The numbers of all examples are checked at once.
+    const HiddenAxes axes = hidden_axes(pointers(index));
+    return hide_in_place(
+        clone(checked_numbers(physical(index, axes), size, static_cast<std::int64_t>(at), op, from_end)), axes);
+  }
+  const Tensor numbers = checked_numbers(index, size, static_cast<std::int64_t>(at), op, from_end);
+  if (index.device().is_cpu() || index.device().is_meta()) return numbers;
+  const Tensor host = checked_numbers(to_device(index, kCPU), size, static_cast<std::int64_t>(at), op, from_end);
+  return to_device(host, x.device());
+}
+
+}  // namespace lamella

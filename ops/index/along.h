@@ -1,0 +1,25 @@
+#pragma once
+
+#include "engine/core/tensor.h"
+#include "ops/index/loops.h"
+
+namespace lamella {
+
+// gather() and its transposes once their arguments are checked: `index` is int64 and has the shape of the picked
+// values, at most x's but along the axis; its numbers are in range. No tensor is 0-d.
+
+/// result[..., i, ...] = x[..., index[..., i, ...], ...], recorded.
+Tensor gather_along(const Tensor& x, const Tensor& index, std::size_t axis);
+/// The transpose: values added to zeros of the given shape, in the order along the axis. Recorded.
+Tensor place_along(const Tensor& values, const Tensor& index, std::size_t axis, const Dims& shape);
+/// x[..., index[..., i, ...], ...] (action) values[..., i, ...] for each i in turn, in place and off the tape. `values`
+/// has x's dtype and shares no memory with it.
+void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std::size_t axis, const Tensor& values);
+/// True where a value is the last that is written to its element.
+Tensor last_along(const Tensor& index, std::size_t axis, const Dims& shape);
+
+/// The index of a gather or a scatter, checked against x: int64 on x's device. IndexError where a number is out of
+/// range, ValueError where the shape does not fit, TypeError for other dtypes.
+Tensor index_along(const Tensor& x, const Tensor& index, std::int64_t axis, const char* op, bool from_end);
+
+}  // namespace lamella

@@ -1,0 +1,336 @@
+#include "ops/index/gather.h"
+
+#include <limits>
+
+#include "engine/autograd/function.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/complex.h"
+#include "ops/elementwise/where.h"
+#include "ops/index/along.h"
+#include "ops/index/region.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/in_place.h"
+#include "ops/movement/strided.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+/// The arguments of a scatter, checked: none is 0-d, and src has the index's shape.
+struct Arguments {
+  Tensor x;
+  Tensor index;
+  Tensor src;
+  std::size_t axis = 0;
+};
+
+Tensor at_least_1d(const Tensor& x) { return x.ndim() == 0 ? reshape(x, Dims{1}) : x; }
+
+/// A result for at_least_1d(x) as one for x.
+Tensor shaped_like(const Tensor& x, const Tensor& result) { return x.ndim() == 0 ? reshape(result, Dims{}) : result; }
+
+/// The first elements of src along each axis, as many as the index has.
+Tensor leading_part(const Tensor& src, const Tensor& index, const char* op) {
+  if (src.ndim() != index.ndim()) {
+    fail<ValueError>("[", op, "] src has ", src.ndim(), src.ndim() == 1 ? " axis" : " axes", " and index ",
+                     index.ndim(), ": they must have equally many");
+  }
+  if (src.shape() == index.shape()) return src;
+  IndexItems items;
+  for (std::size_t i = 0; i < src.ndim(); ++i) {
+    if (index.shape()[i] > src.shape()[i])
+      fail<ValueError>("[", op, "] index of shape ", index.shape(), " is larger than src, of shape ", src.shape());
+    items.emplace_back(Slice{0, index.shape()[i]});
+  }
+  return slice(src, basic_region(src.shape(), items));
+}
+
+Arguments read_arguments(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& src, const char* op) {
+  check_defined(x, op);
+  check_defined(index, op);
+  Arguments result{at_least_1d(x), at_least_1d(index), {}, 0};
+  result.axis = static_cast<std::size_t>(normalize_axis(axis, result.x.ndim(), op));
+  if (x.ndim() == 0 && index.ndim() != 0) {
+    fail<ValueError>("[", op, "] x is 0-d and index has shape ", index.shape(), ": they must have equally many axes");
+  }
+  result.index = index_along(result.x, result.index, axis, op, false);
+  if (src.is_number()) {
+    result.src = broadcast_to(to_device(number_tensor(src.number(), x.dtype()), x.device()), result.index.shape());
+    return result;
+  }
+  const Tensor& given = src.tensor();
+  check_defined(given, op);
+  check_same_device(x, given, op);
+  if (given.dtype() != x.dtype()) {
+    fail<TypeError>("[", op, "] src has dtype ", given.dtype(), " and x ", x.dtype(), ": they must have the same");
+  }
+  result.src = leading_part(at_least_1d(given), result.index, op);
+  return result;
+}
+
+/// A copy of x that has room for what the others hide.
+Tensor copy_of(const Tensor& x, const Tensor& index, const Tensor& src) {
+  const Tensor out = empty_beside(pointers(x, index, src), x.shape(), x.dtype(), x.device());
+  write_values(out, x, "scatter");
+  return out;
+}
+
+/// Zeros, or another number, of the index's shape, without memory for each.
+Tensor everywhere(Scalar value, const Tensor& like, const Tensor& index) {
+  return broadcast_to(to_device(number_tensor(value, like.dtype()), like.device()), index.shape());
+}
+
+struct ScatterFn : Function<ScatterFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "scatter";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis) {
+    if (ctx.recording()) {
+      ctx.save_for_backward(index);
+      ctx.state<std::size_t>() = axis;
+    }
+    const Tensor out = copy_of(x, index, src);
+    scatter_along(PickAction::Write, out, index, axis, src);
+    return out;
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const std::size_t axis = ctx.state<std::size_t>();
+    const auto along = static_cast<std::int64_t>(axis);
+    const Tensor index = index_along(dy, ctx.saved_tensors<1>()[0], along, "scatter", false);
+    TensorList grads(3);
+    if (ctx.needs_input_grad(0)) grads[0] = apply(dy, everywhere(0, dy, index), index, axis);
+    if (ctx.needs_input_grad(1))
+      grads[1] = where(last_along(index, axis, dy.shape()), gather_along(dy, index, axis), 0);
+    return grads;
+  }
+};
+
+struct ScatterAddFn : Function<ScatterAddFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "scatter_add";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis) {
+    if (ctx.recording()) {
+      ctx.save_for_backward(index);
+      ctx.state<std::size_t>() = axis;
+    }
+    const Tensor out = copy_of(x, index, src);
+    scatter_along(PickAction::Add, out, index, axis, src);
+    return out;
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const std::size_t axis = ctx.state<std::size_t>();
+    TensorList grads(3);
+    grads[0] = dy;
+    if (ctx.needs_input_grad(1)) {
+      const auto along = static_cast<std::int64_t>(axis);
+      const Tensor index = index_along(dy, ctx.saved_tensors<1>()[0], along, "scatter_add", false);
+      grads[1] = gather_along(dy, index, axis);
+    }
+    return grads;
+  }
+};
+
+/// x multiplied by the values, each in its turn.
+struct ScatterProductFn : Function<ScatterProductFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "scatter_prod";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis) {
+    if (ctx.recording()) {
+      ctx.save_for_backward(x, src, index);
+      ctx.state<std::size_t>() = axis;
+    }
+    const Tensor out = copy_of(x, index, src);
+    scatter_along(PickAction::Multiply, out, index, axis, src);
+    return out;
+  }
+  /// The derivative for a factor is the product of the others: of the factors that are not 0, where no other one is 0.
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const std::size_t axis = ctx.state<std::size_t>();
+    const auto [x, src, saved] = ctx.saved_tensors<3>();
+    const Tensor index = index_along(x, saved, static_cast<std::int64_t>(axis), "scatter_reduce", false);
+    const Tensor x_is_zero = equal(x, 0);
+    const Tensor src_is_zero = equal(src, 0);
+    const Tensor zero_count =
+        add(cast(x_is_zero, x.dtype()), place_along(cast(src_is_zero, x.dtype()), index, axis, x.shape()));
+    const Tensor x_or_one = where(x_is_zero, 1, x);
+    const Tensor src_or_one = where(src_is_zero, 1, src);
+    const Tensor product = apply(x_or_one, src_or_one, index, axis);
+    const auto others = [](const Tensor& is_zero, const Tensor& zeros_here, const Tensor& all, const Tensor& own) {
+      return conj(
+          where(is_zero, where(equal(zeros_here, 1), all, 0), where(equal(zeros_here, 0), divide(all, own), 0)));
+    };
+    TensorList grads(3);
+    if (ctx.needs_input_grad(0)) grads[0] = multiply(dy, others(x_is_zero, zero_count, product, x_or_one));
+    if (ctx.needs_input_grad(1)) {
+      grads[1] = multiply(gather_along(dy, index, axis), others(src_is_zero, gather_along(zero_count, index, axis),
+                                                                gather_along(product, index, axis), src_or_one));
+    }
+    return grads;
+  }
+};
+
+struct Extremum {
+  std::size_t axis = 0;
+  bool include_self = true;
+};
+
+/// The extremum of x's elements (where include_self) and the values.
+struct ScatterExtremumFn : Function<ScatterExtremumFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "scatter_extremum";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis,
+                        PickAction action, bool include_self) {
+    const Tensor out = copy_of(x, index, src);
+    if (!include_self) {
+      const Tensor lowest = reshape(extreme(x.dtype(), action), Dims(index.ndim(), 1));
+      scatter_along(PickAction::Write, out, index, axis, broadcast_to(to_device(lowest, x.device()), index.shape()));
+    }
+    scatter_along(action, out, index, axis, src);
+    if (ctx.recording()) {
+      ctx.save_for_backward(x, src, index, out);
+      ctx.state<Extremum>() = {axis, include_self};
+    }
+    return out;
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const auto [axis, include_self] = ctx.state<Extremum>();
+    const auto [x, src, saved, out] = ctx.saved_tensors<4>();
+    const Tensor index = index_along(x, saved, static_cast<std::int64_t>(axis), "scatter_reduce", false);
+    Tensor x_has_it = equal(x, out);
+    if (!include_self) {
+      const Tensor picked = place_along(everywhere(1, x, index), index, axis, x.shape());
+      x_has_it = equal(picked, 0);
+    }
+    const Tensor src_has_it = equal(src, gather_along(out, index, axis));
+    const Tensor count =
+        add(cast(x_has_it, dy.dtype()), place_along(cast(src_has_it, dy.dtype()), index, axis, x.shape()));
+    const Tensor share = divide(dy, count);
+    TensorList grads(3);
+    if (ctx.needs_input_grad(0)) grads[0] = where(x_has_it, share, 0);
+    if (ctx.needs_input_grad(1)) grads[1] = where(src_has_it, gather_along(share, index, axis), 0);
+    return grads;
+  }
+
+ private:
+  /// What any other value beats.
+  static Tensor extreme(DType dtype, PickAction action) {
+    const Tensor result = empty({}, dtype);
+    const bool lowest = action == PickAction::Max;
+    visit<Real | Boolean>(dtype, "scatter_reduce", [&]<class T> {
+      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+        *result.data<T>() =
+            T(lowest ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity());
+      } else if constexpr (std::numeric_limits<T>::has_infinity) {
+        *result.data<T>() = lowest ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::infinity();
+      } else {
+        *result.data<T>() = lowest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+      }
+    });
+    return result;
+  }
+};
+
+/// The sum over x's elements and the values, divided by how many there are.
+Tensor scatter_mean(const Arguments& given, bool include_self) {
+  const auto [x, index, src, axis] = given;
+  check_dtype(x, Numeric, "scatter_reduce");
+  const bool low = x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16;
+  const DType dtype = low ? DType::Float32 : x.dtype();
+  const Tensor own = cast(x, dtype);
+  const Tensor base = include_self ? own : ScatterFn::apply(own, everywhere(0, own, index), index, axis);
+  const Tensor total = ScatterAddFn::apply(base, cast(src, dtype), index, axis);
+  Tensor count = place_along(everywhere(1, own, index), index, axis, x.shape());
+  count = include_self ? add(count, 1) : where(equal(count, 0), 1, count);
+  return cast(is_integral(dtype) ? floor_divide(total, count) : divide(total, count), x.dtype());
+}
+
+Tensor reduced(const Arguments& given, std::string_view reduce, bool include_self, const char* op) {
+  const auto [x, index, src, axis] = given;
+  const auto replaced = [&](Scalar value) {
+    return include_self ? x : ScatterFn::apply(x, everywhere(value, x, index), index, axis);
+  };
+  if (reduce == "sum" || reduce == "add") return ScatterAddFn::apply(replaced(0), src, index, axis);
+  if (reduce == "prod" || reduce == "mul" || reduce == "multiply")
+    return ScatterProductFn::apply(replaced(1), src, index, axis);
+  if (reduce == "mean") return scatter_mean(given, include_self);
+  if (reduce == "amax" || reduce == "amin") {
+    check_dtype(x, Real | Boolean, op);
+    return ScatterExtremumFn::apply(x, src, index, axis, reduce == "amax" ? PickAction::Max : PickAction::Min,
+                                    include_self);
+  }
+  fail<ValueError>("[", op, "] reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got '", reduce, "'");
+}
+
+/// One in-place write of a scatter that is not recorded.
+Tensor scatter_into(PickAction action, const Tensor& x, const Arguments& given) {
+  const Tensor target = given.x.ndim() == x.ndim() ? x : given.x;  // a 0-d x has the same memory with an axis
+  const bool shares = may_overlap(x, given.src) && !(given.src.numel() == 1 && given.src.strides()[0] == 0);
+  const Tensor index = may_overlap(x, given.index) ? clone(given.index) : given.index;
+  scatter_along(action, target, index, given.axis, shares ? clone(given.src) : given.src);
+  return x;
+}
+
+}  // namespace
+
+Tensor Gather::call(const Tensor& x, std::int64_t axis, const Tensor& index) {
+  check_defined(x, info.name);
+  check_defined(index, info.name);
+  const Arguments given = read_arguments(x, axis, index, Scalar(0), info.name);
+  return shaped_like(x, gather_along(given.x, given.index, given.axis));
+}
+
+Tensor Scatter::call(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& src) {
+  const Arguments given = read_arguments(x, axis, index, src, info.name);
+  return shaped_like(x, ScatterFn::apply(given.x, given.src, given.index, given.axis));
+}
+
+Tensor Scatter::into(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& src) {
+  return scatter_into(PickAction::Write, x, read_arguments(x, axis, index, src, info.name));
+}
+
+Tensor ScatterAdd::call(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& src) {
+  const Arguments given = read_arguments(x, axis, index, src, info.name);
+  return shaped_like(x, ScatterAddFn::apply(given.x, given.src, given.index, given.axis));
+}
+
+Tensor ScatterAdd::into(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& src) {
+  return scatter_into(PickAction::Add, x, read_arguments(x, axis, index, src, info.name));
+}
+
+Tensor ScatterReduce::call(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& src,
+                           std::string_view reduce, bool include_self) {
+  const Arguments given = read_arguments(x, axis, index, src, info.name);
+  return shaped_like(x, reduced(given, reduce, include_self, info.name));
+}
+
+Tensor PutAlongAxis::call(const Tensor& x, const Tensor& indices, const Operand& values, std::int64_t axis,
+                          std::string_view reduce, bool include_self) {
+  check_defined(x, info.name);
+  check_defined(indices, info.name);
+  if (x.ndim() != indices.ndim())
+    fail<ValueError>("[put_along_axis] x has ", x.ndim(), " axes, indices ", indices.ndim());
+  const auto at = static_cast<std::size_t>(normalize_axis(axis, x.ndim(), info.name));
+  Dims shape = x.shape();
+  shape[at] = indices.shape()[at];
+  const Tensor index = index_along(x, broadcast_to(indices, shape), axis, info.name, true);
+  Arguments given{x, index, {}, at};
+  if (values.is_number()) {
+    given.src = everywhere(values.number(), x, index);
+  } else {
+    given.src = broadcast_to(cast(values.tensor(), x.dtype()), shape);
+  }
+  if (reduce == "assign") return ScatterFn::apply(given.x, given.src, given.index, given.axis);
+  return reduced(given, reduce, include_self, info.name);
+}
+
+}  // namespace lamella

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/dtype.h"
+#include "engine/core/shape.h"
+#include "engine/core/tensor.h"
+
+// The loops on the CPU behind indexing with tensors, and behind gather() and scatter().
+
+namespace lamella {
+
+/// What is done with an element of the indexed side, x, and the value v that belongs to it.
+enum class PickAction : std::uint8_t {
+  Read,      ///< v = x
+  Write,     ///< x = v
+  Add,       ///< x += v; for bools, or
+  Multiply,  ///< x *= v; for bools, and
+  Max,       ///< x = the larger one; NaN wins
+  Min,
+};
+
+/// One axis that both sides share; strides in bytes.
+struct PickAxis {
+  std::int64_t size = 1;
+  std::int64_t data = 0;
+  std::int64_t values = 0;
+  std::int64_t numbers = 0;
+};
+using PickAxes = SmallVector<PickAxis, 5>;
+
+/// The elements data + numbers[p] * step, for each p, along with some axes that both sides have in full.
+///
+/// Where a number occurs twice its values take effect in the order of p: threads share the axes, not the numbers, so
+/// the result does not depend on how many there are. `distinct` says that none does.
+struct RowPicks {
+  char* data = nullptr;
+  char* values = nullptr;
+  const std::int64_t* numbers = nullptr;
+  std::int64_t count = 0;
+  std::int64_t step = 0;
+  std::int64_t value_step = 0;
+  bool distinct = false;
+  PickAxes axes;
+};
+
+/// The same with numbers of their own for each place of the axes: the element lies at data + numbers[i] * step where
+/// the axes lead. `along` is the axis of the numbers that stands for the one that is picked along (its `data` is 0).
+struct AlongPicks {
+  char* data = nullptr;
+  char* values = nullptr;
+  const std::int64_t* numbers = nullptr;
+  std::int64_t step = 0;
+  std::size_t along = 0;
+  PickAxes axes;
+};
+
+/// Runs the loop. Add and Multiply take all dtypes but float16 and bfloat16, Max and Min those of them that have an
+/// order.
+void run_picks(PickAction action, DType dtype, const RowPicks& picks);
+void run_picks(PickAction action, DType dtype, AlongPicks picks);
+
+/// Sets the elements of `data` where `mask`, bytes of 0 and 1, is true to the one at `value`.
+void run_masked_fill(DType dtype, char* data, const char* mask, const char* value, std::int64_t count);
+
+/// Whether all numbers lie in [0, size).
+bool all_in_range(const std::int64_t* numbers, std::int64_t count, std::int64_t size);
+
+}  // namespace lamella

@@ -1,0 +1,247 @@
+#include "ops/linalg/decompositions.h"
+
+#include <array>
+
+#include "engine/autograd/departure.h"
+#include "engine/autograd/function.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/linalg/adjoint.h"
+#include "ops/linalg/diagonal.h"
+#include "ops/linalg/matmul.h"
+#include "ops/linalg/solve.h"
+#include "ops/movement/cast.h"
+#include "ops/shape/join.h"
+#include "ops/shape/reshape.h"
+
+namespace lamella {
+namespace {
+
+using namespace linalg;
+
+/// Whether a call with x is recorded, or has a tangent.
+bool is_followed(const Tensor& x) {
+  const Tensor* const inputs[] = {&x};
+  return autograd::should_record(inputs) || autograd::any_dual(std::span(&x, 1));
+}
+
+Tensor unit_like(const Tensor& square) {
+  return eye(square.size(-1), std::nullopt, 0, real_dtype(square.dtype()), square.device());
+}
+/// x with 0 on the diagonal.
+Tensor off_diagonal(const Tensor& x) { return multiply(x, subtract(1, unit_like(x))); }
+/// Half of x and its adjoint.
+Tensor hermitian_part(const Tensor& x) { return multiply(add(x, adjoint(x)), 0.5); }
+Tensor skew(const Tensor& x) { return subtract(x, adjoint(x)); }
+/// v in the diagonals of matrices like `square`.
+Tensor as_diagonal(const Tensor& v, const Tensor& square) { return multiply(expand_dims(v, -1), unit_like(square)); }
+Tensor plus(const Tensor& sum, const Tensor& x) { return sum.defined() ? add(sum, x) : x; }
+
+/// With dl the gradient of l: dx = l^-H p l^-1, made Hermitian, where p is the lower triangle of l^H dl with half of
+/// its diagonal. Giles, section 4.
+struct CholeskyLayer : Function<CholeskyLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linalg_cholesky";
+
+  static Tensor forward(Context& ctx, const Tensor& x) {
+    Tensor l = run_cholesky(x, "linalg_cholesky");
+    if (ctx.recording()) ctx.save_for_backward(l);
+    return l;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dl) {
+    const auto [l] = ctx.saved_tensors<1>();
+    const Tensor product = tril(matmul(adjoint(l), tril(dl)));
+    const Tensor p = subtract(product, multiply(multiply(product, unit_like(product)), 0.5));
+    const Triangle lower{.adjoint = true};
+    const Tensor left = solve_triangle(l, p, lower);
+    return hermitian_part(solve_triangle(l, adjoint(left), lower));
+  }
+};
+
+/// Walter and Lehmann, section 4.3; Liao et al., section III.
+struct QrLayer : Function<QrLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linalg_qr";
+
+  static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x, bool complete) {
+    auto [q, r] = run_qr(x, complete, "linalg_qr");
+    if (ctx.recording()) ctx.save_for_backward(x, q, r);
+    return {q, r};
+  }
+  static Tensor backward(Context& ctx, const Tensor& dq, const Tensor& dr) {
+    const auto [x, q, r] = ctx.saved_tensors<3>();
+    if (!dq.defined() && !dr.defined()) return {};
+    const std::int64_t m = q.size(-2);
+    const std::int64_t k = q.size(-1);
+    const std::int64_t n = r.size(-1);
+    if (k > n) {
+      fail<RuntimeError>("[linalg_qr] mode='complete' has no gradient for matrices with more rows than columns (", m,
+                         " x ", n, "): use mode='reduced'");
+    }
+    if (n == k) return of_square(dq, dr, q, r);
+    // x = [a, b] and r = [c, q^H b], where a and c are square.
+    const Tensor b = narrow(x, -1, k, n - k);
+    const Tensor c = narrow(r, -1, 0, k);
+    if (!dr.defined()) return concat({of_square(dq, {}, q, c), zeros_like(b)}, -1);
+    const Tensor dr_of_b = narrow(dr, -1, k, n - k);
+    const Tensor with_b = plus(dq, matmul(b, adjoint(dr_of_b)));
+    return concat({of_square(with_b, narrow(dr, -1, 0, k), q, c), matmul(q, dr_of_b)}, -1);
+  }
+
+ private:
+  /// For square r: (dq + q s) r^-H, where s is Hermitian with the upper triangle of dr r^H - q^H dq.
+  static Tensor of_square(const Tensor& dq, const Tensor& dr, const Tensor& q, const Tensor& r) {
+    Tensor difference;
+    if (dr.defined()) difference = matmul(dr, adjoint(r));
+    if (dq.defined()) {
+      const Tensor part = matmul(adjoint(q), dq);
+      difference = difference.defined() ? subtract(difference, part) : negative(part);
+    }
+    const Tensor upper = triu(difference);
+    // Both triangles, the diagonal once: half of it is in each.
+    const Tensor half = subtract(upper, multiply(multiply(upper, unit_like(upper)), 0.5));
+    const Tensor sum = plus(dq, matmul(q, add(half, adjoint(half))));
+    return adjoint(solve_triangle(r, adjoint(sum), {.upper = true}));
+  }
+};
+
+/// With dw and dv the gradients of values w and vectors v: dx = v (diag(dw) + (v^H dv) / e) v^H, made Hermitian, where
+/// e[i, j] = w[j] - w[i] off the diagonal, on which the quotient is 0. Giles, section 3.1.
+struct EighLayer : Function<EighLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linalg_eigh";
+
+  static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
+    auto [w, v] = run_eigh(x, true, "linalg_eigh");
+    if (ctx.recording()) ctx.save_for_backward(w, v);
+    return {w, v};
+  }
+  static Tensor backward(Context& ctx, const Tensor& dw, const Tensor& dv) {
+    const auto [w, v] = ctx.saved_tensors<2>();
+    Tensor inner;
+    if (dw.defined()) inner = as_diagonal(dw, v);
+    if (dv.defined()) {
+      const Tensor gaps = add(subtract(expand_dims(w, -2), expand_dims(w, -1)), unit_like(v));
+      inner = plus(inner, divide(off_diagonal(matmul(adjoint(v), dv)), gaps));
+    }
+    if (!inner.defined()) return {};
+    return hermitian_part(matmul(matmul(v, inner), adjoint(v)));
+  }
+};
+
+/// With du, ds and dvh the gradients: Townsend, equations 2 to 5, written for complex numbers.
+///   dx = u (skew(u^H du) / e s + s skew(v^H dv) / e + diag(ds)) v^H
+///        + (1 - u u^H) du s^-1 v^H + u s^-1 dvh (1 - v v^H),   e[i, j] = s[j]^2 - s[i]^2
+/// and for complex numbers the diagonal of skew(u^H du) / (2 s) within the first bracket.
+struct SvdLayer : Function<SvdLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linalg_svd";
+
+  static std::array<Tensor, 3> forward(Context& ctx, const Tensor& x, bool full) {
+    const Singulars found = run_svd(x, full ? SingularVectors::Full : SingularVectors::Reduced, "linalg_svd");
+    if (ctx.recording()) ctx.save_for_backward(found.u, found.s, found.vh);
+    return {found.u, found.s, found.vh};
+  }
+  static Tensor backward(Context& ctx, const Tensor& du, const Tensor& ds, const Tensor& dvh) {
+    auto [u, s, vh] = ctx.saved_tensors<3>();
+    const std::int64_t k = s.size(-1);
+    const std::int64_t m = u.size(-2);
+    const std::int64_t n = vh.size(-1);
+    if (!du.defined() && !dvh.defined()) {
+      if (!ds.defined()) return {};
+      if (u.size(-1) != k) u = narrow(u, -1, 0, k);
+      if (vh.size(-2) != k) vh = narrow(vh, -2, 0, k);
+      return matmul(multiply(u, expand_dims(ds, -2)), vh);
+    }
+    if (u.size(-1) != k || vh.size(-2) != k) {
+      fail<RuntimeError>("[linalg_svd] the singular vectors of matrices that are not square (", m, " x ", n,
+                         ") have a gradient with full_matrices=False only");
+    }
+    const Tensor row = expand_dims(s, -2);
+    const Tensor column = expand_dims(s, -1);
+    const Tensor unit = eye(k, std::nullopt, 0, s.dtype(), s.device());
+    // (s[j] - s[i]) (s[j] + s[i]) loses less than the difference of squares.
+    const Tensor gaps = add(multiply(subtract(row, column), add(row, column)), unit);
+    Tensor inner;
+    if (ds.defined()) inner = multiply(column_of(ds), unit);
+    if (du.defined()) {
+      const Tensor difference = skew(matmul(adjoint(u), du));
+      inner = plus(inner, multiply(divide(off_diagonal(difference), gaps), row));
+      if (is_complex(u.dtype())) inner = add(inner, divide(multiply(difference, unit), multiply(row, 2)));
+    }
+    if (dvh.defined()) {
+      const Tensor difference = skew(matmul(vh, adjoint(dvh)));
+      inner = plus(inner, multiply(divide(off_diagonal(difference), gaps), column));
+    }
+    Tensor dx = matmul(matmul(u, inner), vh);
+    if (du.defined() && m > k) {
+      const Tensor scaled = divide(du, row);
+      const Tensor outside = subtract(scaled, matmul(u, matmul(adjoint(u), scaled)));
+      dx = add(dx, matmul(outside, vh));
+    }
+    if (dvh.defined() && n > k) {
+      const Tensor scaled = divide(dvh, column);
+      const Tensor outside = subtract(scaled, matmul(matmul(scaled, adjoint(vh)), vh));
+      dx = add(dx, matmul(u, outside));
+    }
+    return dx;
+  }
+
+ private:
+  static Tensor column_of(const Tensor& v) { return expand_dims(v, -1); }
+};
+
+/// What is not recorded is computed without vectors.
+template <class F>
+Tensor unrecorded(const char* op, const Tensor& x, F&& compute) {
+  const autograd::NoGrad no_grad;
+  const Tensor y = compute();
+  const Tensor* const inputs[] = {&x};
+  autograd::note_derived(inputs, y);
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_departure(op, inputs, y);
+  return y;
+}
+
+}  // namespace
+
+Tensor LinalgCholesky::call(const Tensor& x, bool upper) {
+  check_square(x, info.name);
+  const Tensor lower = CholeskyLayer::apply(x);
+  return upper ? adjoint(lower) : lower;
+}
+
+std::vector<Tensor> LinalgQr::call(const Tensor& x, std::string_view mode) {
+  check_matrices(x, info.name);
+  if (mode != "reduced" && mode != "complete") {
+    fail<ValueError>("[linalg_qr] mode: expected 'reduced' or 'complete', got '", mode, "'");
+  }
+  const auto [q, r] = QrLayer::apply(x, mode == "complete");
+  return {q, r};
+}
+
+std::vector<Tensor> LinalgEigh::call(const Tensor& x) {
+  check_square(x, info.name);
+  const auto [w, v] = EighLayer::apply(x);
+  return {w, v};
+}
+
+Tensor LinalgEigvalsh::call(const Tensor& x) {
+  check_square(x, info.name);
+  if (is_followed(x)) return EighLayer::apply(x)[0];
+  return unrecorded(info.name, x, [&] { return run_eigh(x, false, info.name).first; });
+}
+
+std::vector<Tensor> LinalgSvd::call(const Tensor& x, bool full_matrices) {
+  check_matrices(x, info.name);
+  const auto [u, s, vh] = SvdLayer::apply(x, full_matrices);
+  return {u, s, vh};
+}
+
+Tensor LinalgSvdvals::call(const Tensor& x) {
+  check_matrices(x, info.name);
+  if (is_followed(x)) return SvdLayer::apply(x, false)[1];
+  return unrecorded(info.name, x, [&] { return run_svd(x, SingularVectors::None, info.name).s; });
+}
+
+}  // namespace lamella

@@ -1,0 +1,97 @@
+#include "ops/linalg/diagonal.h"
+
+#include "engine/autograd/function.h"
+#include "ops/movement/strided.h"
+#include "ops/reduce/sum.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+/// The diagonal of one of a tensor's planes.
+struct Plane {
+  std::size_t row_axis = 0;
+  std::size_t column_axis = 0;
+  std::int64_t offset = 0;
+  Dims shape;  ///< of the tensor
+
+  /// The diagonal in x, which has `shape`: a view off the tape.
+  Tensor of(const Tensor& x) const {
+    const std::int64_t rows = shape[row_axis] - (offset < 0 ? -offset : 0);
+    const std::int64_t columns = shape[column_axis] - (offset > 0 ? offset : 0);
+    const std::int64_t length = std::max<std::int64_t>(0, std::min(rows, columns));
+    const std::int64_t row = x.strides()[row_axis];
+    const std::int64_t column = x.strides()[column_axis];
+    Dims sizes;
+    Dims strides;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (i == row_axis || i == column_axis) continue;
+      sizes.push_back(shape[i]);
+      strides.push_back(x.strides()[i]);
+    }
+    sizes.push_back(length);
+    strides.push_back(row + column);
+    const std::int64_t start = offset < 0 ? -offset * row : offset * column;
+    return make_view(x, sizes, strides, length == 0 ? 0 : start);
+  }
+};
+
+/// The gradient of a diagonal.
+struct PlaceDiagonalLayer : Function<PlaceDiagonalLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "place_diagonal";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Plane* plane) {
+    if (ctx.recording()) ctx.state<Plane>() = *plane;
+    const Tensor y = empty_beside(x, plane->shape, x.dtype(), x.device());
+    write_value(y, 0, "diagonal");
+    write_values(plane->of(y), x, "diagonal");
+    return y;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy);
+};
+
+struct DiagonalLayer : Function<DiagonalLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "diagonal";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Plane* plane) {
+    if (ctx.recording()) ctx.state<Plane>() = *plane;
+    return plane->of(x);
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    return PlaceDiagonalLayer::apply(dy, &std::as_const(ctx.state<Plane>()));
+  }
+};
+
+Tensor PlaceDiagonalLayer::backward(Context& ctx, const Tensor& dy) {
+  return DiagonalLayer::apply(dy, &std::as_const(ctx.state<Plane>()));
+}
+
+}  // namespace
+
+Tensor Diagonal::call(const Tensor& x, std::int64_t offset, std::int64_t axis1, std::int64_t axis2) {
+  check_defined(x, info.name);
+  if (x.ndim() < 2) fail<ValueError>("[diagonal] needs at least two axes, got shape ", x.shape());
+  Plane plane{.row_axis = static_cast<std::size_t>(normalize_axis(axis1, x.ndim(), info.name)),
+              .column_axis = static_cast<std::size_t>(normalize_axis(axis2, x.ndim(), info.name)),
+              .offset = offset,
+              .shape = x.shape()};
+  if (plane.row_axis == plane.column_axis) {
+    fail<ValueError>("[diagonal] axis1 and axis2 are both axis ", axis1, " of shape ", x.shape());
+  }
+  // Beyond the corners all diagonals are empty; this far out arithmetic is safe.
+  plane.offset = std::clamp(offset, -x.shape()[plane.row_axis], x.shape()[plane.column_axis]);
+  return DiagonalLayer::apply(x, &plane);
+}
+
+Tensor Trace::call(const Tensor& x, std::int64_t offset, std::optional<DType> dtype) {
+  check_defined(x, info.name);
+  if (x.ndim() < 2) fail<ValueError>("[trace] needs at least two axes, got shape ", x.shape());
+  return Sum::call(diagonal(x, offset), Dims{-1}, false, dtype);
+}
+
+}  // namespace lamella

@@ -1,0 +1,221 @@
+#include "ops/linalg/factor.h"
+
+#include <cmath>
+#include <complex>
+
+#include "engine/core/error.h"
+#include "ops/creation/creation.h"
+#include "ops/linalg/lapack.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/strided.h"
+#include "ops/shape/permute.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella::linalg {
+namespace {
+
+/// Whether there is something to compute; NotImplementedError where it cannot be.
+bool is_computed(const Tensor& x, const char* op) {
+  if (x.device().is_meta()) return false;
+  if (!x.device().is_cpu()) no_kernel(op, x.device());
+  return true;
+}
+
+/// A row-major copy of the matrices.
+Tensor rows_of(const Tensor& x) { return clone(x); }
+/// A copy of the matrices column after column, as a tensor of their transposes.
+Tensor columns_of(const Tensor& x) { return clone(matrix_transpose(x)); }
+/// The matrices whose columns lie in `columns`, row-major.
+Tensor from_columns(const Tensor& columns) { return contiguous(matrix_transpose(columns)); }
+
+/// x's shape with other last axes.
+Tensor beside(const Tensor& x, std::initializer_list<std::int64_t> last, DType dtype) {
+  Dims shape(x.shape().begin(), x.shape().end() - 2);
+  for (const std::int64_t size : last) shape.push_back(size);
+  return empty(shape, dtype, x.device());
+}
+
+/// The factorization of an empty matrix has unit matrices for what its sizes leave over.
+void write_unit(const Tensor& x) {
+  write_value(x, 0, "eye");
+  Dims shape(x.shape().begin(), x.shape().end() - 1);
+  Dims strides(x.strides().begin(), x.strides().end() - 1);
+  strides.back() += 1;
+  write_value(make_view(x, shape, strides), 1, "eye");
+}
+
+}  // namespace
+
+DType real_dtype(DType dtype) {
+  if (dtype == DType::Complex64) return DType::Float32;
+  return dtype == DType::Complex128 ? DType::Float64 : dtype;
+}
+
+void check_matrices(const Tensor& x, const char* op) {
+  check_defined(x, op);
+  check_dtype(x, Decomposable, op);
+  if (x.ndim() < 2) fail<ValueError>("[", op, "] needs matrices, with at least two axes, got shape ", x.shape());
+}
+
+void check_square(const Tensor& x, const char* op) {
+  check_matrices(x, op);
+  if (x.size(-1) != x.size(-2)) fail<ValueError>("[", op, "] needs square matrices, got shape ", x.shape());
+}
+
+Tensor run_cholesky(const Tensor& x, const char* op) {
+  if (is_batched(x)) [[unlikely]]
+    return hide_in_place(run_cholesky(physical(x, *x->hidden), op), *x->hidden);
+  Tensor y = rows_of(x);
+  if (is_computed(y, op) && y.numel() > 0) lapack::cholesky(y, op);
+  return y;
+}
+
+Factors run_factor(const Tensor& x, Singular singular, const char* op) {
+  if (is_batched(x)) [[unlikely]] {
+    const Factors factors = run_factor(physical(x, *x->hidden), singular, op);
+    return {hide_in_place(factors.lu, *x->hidden), hide_in_place(factors.pivots, *x->hidden)};
+  }
+  Factors factors{rows_of(x), beside(x, {x.size(-1)}, DType::Int32)};
+  if (is_computed(x, op) && x.numel() > 0) lapack::factor(factors.lu, factors.pivots, singular, op);
+  return factors;
+}
+
+Tensor run_solve(const Factors& factors, const Tensor& b, bool adjoint, const char* op) {
+  if (is_batched(factors.lu) || is_batched(b)) [[unlikely]] {
+    const HiddenAxes axes = hidden_axes(pointers(factors.lu, b));
+    const auto whole = [&](const Tensor& x) { return contiguous(physical(x, axes, 0, MissingAxis::Repeated)); };
+    return hide_in_place(run_solve({whole(factors.lu), whole(factors.pivots)}, whole(b), adjoint, op), axes);
+  }
+  const Tensor columns = columns_of(b);
+  if (is_computed(b, op) && b.numel() > 0) lapack::solve(factors, columns, adjoint, op);
+  return from_columns(columns);
+}
+
+std::pair<Tensor, Tensor> run_slogdet(const Factors& factors) {
+  if (is_batched(factors.lu)) [[unlikely]] {
+    const HiddenAxes& axes = *factors.lu->hidden;
+    const auto [sign, logarithm] = run_slogdet({physical(factors.lu, axes), physical(factors.pivots, axes)});
+    return {hide_in_place(sign, axes), hide_in_place(logarithm, axes)};
+  }
+  const Tensor& lu = factors.lu;
+  const Tensor sign = beside(lu, {}, lu.dtype());
+  const Tensor logarithm = beside(lu, {}, real_dtype(lu.dtype()));
+  if (!is_computed(lu, "linalg_slogdet")) return {sign, logarithm};
+  const std::int64_t n = lu.size(-1);
+  visit<Decomposable>(lu.dtype(), "linalg_slogdet", [&]<class T> {
+    for (std::int64_t i = 0; i < sign.numel(); ++i) {
+      const T* const matrix = n ? lu.data<T>() + i * n * n : nullptr;
+      T unit(1);
+      double sum = 0;
+      for (std::int64_t j = 0; j < n; ++j) {
+        const T pivot = matrix[j * n + j];
+        const auto magnitude = std::abs(pivot);
+        sum += std::log(static_cast<double>(magnitude));
+        unit = magnitude == 0 ? T(0) : unit * (pivot / magnitude);
+        if (factors.pivots.data<std::int32_t>()[i * n + j] != j + 1) unit = -unit;
+      }
+      sign.data<T>()[i] = unit;
+      using Real = decltype(std::abs(unit));
+      logarithm.data<Real>()[i] = static_cast<Real>(sum);
+    }
+  });
+  return {sign, logarithm};
+}
+
+Tensor run_det(const Factors& factors) {
+  if (is_batched(factors.lu)) [[unlikely]] {
+    const HiddenAxes& axes = *factors.lu->hidden;
+    return hide_in_place(run_det({physical(factors.lu, axes), physical(factors.pivots, axes)}), axes);
+  }
+  const Tensor& lu = factors.lu;
+  const Tensor det = beside(lu, {}, lu.dtype());
+  if (!is_computed(lu, "linalg_det")) return det;
+  const std::int64_t n = lu.size(-1);
+  visit<Decomposable>(lu.dtype(), "linalg_det", [&]<class T> {
+    for (std::int64_t i = 0; i < det.numel(); ++i) {
+      T product(1);
+      for (std::int64_t j = 0; j < n; ++j) {
+        product *= lu.data<T>()[i * n * n + j * n + j];
+        if (factors.pivots.data<std::int32_t>()[i * n + j] != j + 1) product = -product;
+      }
+      det.data<T>()[i] = product;
+    }
+  });
+  return det;
+}
+
+Tensor run_inverse(const Tensor& x, const char* op) {
+  if (is_batched(x)) [[unlikely]]
+    return hide_in_place(run_inverse(physical(x, *x->hidden), op), *x->hidden);
+  Tensor y = rows_of(x);
+  if (is_computed(y, op) && y.numel() > 0) lapack::inverse(y, op);
+  return y;
+}
+
+Tensor run_triangular(const Tensor& x, const Tensor& b, Triangle triangle, const char* op) {
+  if (is_batched(x) || is_batched(b)) [[unlikely]] {
+    const HiddenAxes axes = hidden_axes(pointers(x, b));
+    const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
+    return hide_in_place(run_triangular(whole(x), whole(b), triangle, op), axes);
+  }
+  Tensor y = rows_of(b);
+  if (is_computed(y, op) && y.numel() > 0) lapack::triangular(contiguous(x), y, triangle, op);
+  return y;
+}
+
+std::pair<Tensor, Tensor> run_qr(const Tensor& x, bool complete, const char* op) {
+  if (is_batched(x)) [[unlikely]] {
+    const auto [q, r] = run_qr(physical(x, *x->hidden), complete, op);
+    return {hide_in_place(q, *x->hidden), hide_in_place(r, *x->hidden)};
+  }
+  const std::int64_t m = x.size(-2);
+  const std::int64_t n = x.size(-1);
+  const std::int64_t k = complete ? m : std::min(m, n);
+  const Tensor q_columns = beside(x, {k, m}, x.dtype());
+  const Tensor r = beside(x, {k, n}, x.dtype());
+  if (is_computed(x, op) && (q_columns.numel() > 0 || r.numel() > 0)) {
+    x.numel() > 0 ? lapack::qr(columns_of(x), q_columns, r, op) : write_unit(q_columns);
+  }
+  return {from_columns(q_columns), r};
+}
+
+std::pair<Tensor, Tensor> run_eigh(const Tensor& x, bool vectors, const char* op) {
+  if (is_batched(x)) [[unlikely]] {
+    const auto [values, columns] = run_eigh(physical(x, *x->hidden), vectors, op);
+    return {hide_in_place(values, *x->hidden), vectors ? hide_in_place(columns, *x->hidden) : Tensor()};
+  }
+  const Tensor values = beside(x, {x.size(-1)}, real_dtype(x.dtype()));
+  const Tensor columns = columns_of(x);
+  if (is_computed(x, op) && x.numel() > 0) lapack::eigh(columns, values, vectors, op);
+  return {values, vectors ? from_columns(columns) : Tensor()};
+}
+
+Singulars run_svd(const Tensor& x, SingularVectors vectors, const char* op) {
+  if (is_batched(x)) [[unlikely]] {
+    const HiddenAxes& axes = *x->hidden;
+    const Singulars found = run_svd(physical(x, axes), vectors, op);
+    const auto hide = [&](const Tensor& y) { return y.defined() ? hide_in_place(y, axes) : Tensor(); };
+    return {hide(found.u), hide(found.s), hide(found.vh)};
+  }
+  const std::int64_t m = x.size(-2);
+  const std::int64_t n = x.size(-1);
+  const std::int64_t k = std::min(m, n);
+  const bool full = vectors == SingularVectors::Full;
+  Singulars to;
+  to.s = beside(x, {k}, real_dtype(x.dtype()));
+  if (vectors != SingularVectors::None) {
+    to.u = beside(x, {m, full ? m : k}, x.dtype());
+    to.vh = beside(x, {full ? n : k, n}, x.dtype());
+  }
+  if (!is_computed(x, op)) return to;
+  if (x.numel() > 0) {
+    lapack::svd(rows_of(x), to, vectors, op);
+  } else if (full) {
+    write_unit(to.u);
+    write_unit(to.vh);
+  }
+  return to;
+}
+
+}  // namespace lamella::linalg

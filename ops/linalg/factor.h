@@ -1,0 +1,67 @@
+#pragma once
+
+#include <utility>
+
+#include "engine/core/tensor.h"
+
+// LAPACK on tensors: batches of matrices in the last two axes, float32, float64, complex64 and complex128, on the CPU,
+// shapes alone on meta. Nothing is recorded. Batched tensors (Note [Batched tensors]) are seen to. `op` is the operator
+// that errors name: ValueError where a matrix is singular, not positive definite or not finite, NotImplementedError on
+// other devices and in a library built without LAPACK.
+
+namespace lamella::linalg {
+
+/// The dtypes that have decompositions.
+inline constexpr DTypeSet Decomposable{DType::Float32, DType::Float64, DType::Complex64, DType::Complex128};
+/// The dtype of magnitudes.
+DType real_dtype(DType dtype);
+
+/// TypeError or ValueError unless x holds matrices of a dtype in Decomposable.
+void check_matrices(const Tensor& x, const char* op);
+/// The same, and they are square.
+void check_square(const Tensor& x, const char* op);
+
+/// Lower triangles l with l @ l.mH == x. Reads the lower triangles of x.
+Tensor run_cholesky(const Tensor& x, const char* op);
+
+/// Triangular factors and exchanged rows, for run_solve() alone: what getrf makes of the transposed matrices.
+struct Factors {
+  Tensor lu;
+  Tensor pivots;
+};
+enum class Singular : std::uint8_t { Refused, Allowed };
+Factors run_factor(const Tensor& x, Singular singular, const char* op);
+/// The solutions y of x @ y == b, or of x.mH @ y == b, where `factors` are those of x. The leading axes are the same.
+Tensor run_solve(const Factors& factors, const Tensor& b, bool adjoint, const char* op);
+/// The sign (a number of magnitude 1, or 0) and the logarithm of the magnitude of the determinants.
+std::pair<Tensor, Tensor> run_slogdet(const Factors& factors);
+/// The determinants.
+Tensor run_det(const Factors& factors);
+
+Tensor run_inverse(const Tensor& x, const char* op);
+
+/// Which of the two triangular matrices x, or its transpose or adjoint, a system is solved with.
+struct Triangle {
+  bool upper = false;
+  bool unit_diagonal = false;
+  bool adjoint = false;
+};
+/// The solutions y of x @ y == b (x.mH @ y == b), reading one triangle of x. The leading axes are the same.
+Tensor run_triangular(const Tensor& x, const Tensor& b, Triangle triangle, const char* op);
+
+/// q and r with q @ r == x: [m, k] and [k, n], where k = min(m, n), or m for `complete`.
+std::pair<Tensor, Tensor> run_qr(const Tensor& x, bool complete, const char* op);
+
+/// Eigenvalues, ascending, and, where asked for (undefined otherwise), eigenvectors in columns, of Hermitian matrices
+/// of which the lower triangles are read.
+std::pair<Tensor, Tensor> run_eigh(const Tensor& x, bool vectors, const char* op);
+
+struct Singulars {
+  Tensor u;  ///< undefined where only values were asked for
+  Tensor s;
+  Tensor vh;
+};
+enum class SingularVectors : std::uint8_t { None, Reduced, Full };
+Singulars run_svd(const Tensor& x, SingularVectors vectors, const char* op);
+
+}  // namespace lamella::linalg

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "ops/linalg/factor.h"
+
+// Calls of LAPACK for batches of matrices in contiguous tensors on the CPU. What is called `columns` holds the matrices
+// column after column, which is how LAPACK wants them; to it a row-major matrix is its own transpose.
+
+namespace lamella::linalg::lapack {
+
+/// In place, row-major.
+void cholesky(const Tensor& a, const char* op);
+/// In place; `pivots` is int32.
+void factor(const Tensor& a, const Tensor& pivots, Singular singular, const char* op);
+void solve(const Factors& factors, const Tensor& columns, bool adjoint, const char* op);
+/// In place.
+void inverse(const Tensor& a, const char* op);
+/// b is row-major, and becomes the solution.
+void triangular(const Tensor& a, const Tensor& b, Triangle triangle, const char* op);
+/// Destroys `columns`; r is row-major. Both have min(m, n) columns and rows, or m.
+void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const char* op);
+/// `columns` becomes the eigenvectors, or is destroyed.
+void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char* op);
+/// Destroys a. Everything is row-major.
+void svd(const Tensor& a, const Singulars& to, SingularVectors vectors, const char* op);
+
+}  // namespace lamella::linalg::lapack

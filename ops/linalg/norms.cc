@@ -1,0 +1,63 @@
+#include "ops/linalg/norms.h"
+
+#include <cmath>
+
+#include "ops/elementwise/abs.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/pow.h"
+#include "ops/elementwise/sqrt.h"
+#include "ops/elementwise/square.h"
+#include "ops/elementwise/where.h"
+#include "ops/linalg/decompositions.h"
+#include "ops/reduce/extremum.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+/// The root of sums of squares, whose derivative is 0 where they are.
+Tensor root(const Tensor& squares) {
+  const Tensor zero = equal(squares, 0);
+  return where(zero, 0, sqrt(where(zero, 1, squares)));
+}
+
+}  // namespace
+
+Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, double ord) {
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
+  if (ord == 2) return root(sum(square(is_complex(x.dtype()) ? abs(x) : x), axis, keepdims));
+  const Tensor magnitudes = abs(x);
+  if (std::isinf(ord)) return ord > 0 ? max(magnitudes, axis, keepdims) : min(magnitudes, axis, keepdims);
+  if (ord == 0) return Sum::call(not_equal(x, 0), axis, keepdims, magnitudes.dtype());
+  if (ord == 1) return sum(magnitudes, axis, keepdims);
+  if (std::isnan(ord)) fail<ValueError>("[linalg_vector_norm] ord: expected a number, got NaN");
+  return pow(sum(pow(magnitudes, ord), axis, keepdims), 1 / ord);
+}
+
+Tensor LinalgMatrixNorm::call(const Tensor& x, bool keepdims, std::string_view ord) {
+  linalg::check_matrices(x, info.name);
+  const bool smallest = ord.starts_with('-');
+  const auto extreme = [smallest](const Tensor& values) { return smallest ? min(values, -1) : max(values, -1); };
+  Tensor norm;
+  if (ord == "fro") {
+    norm = linalg::vector_norm(x, Dims{-2, -1});
+  } else if (ord == "nuc") {
+    norm = sum(linalg::svdvals(x), -1);
+  } else if (ord == "2" || ord == "-2") {
+    norm = extreme(linalg::svdvals(x));
+  } else if (ord == "1" || ord == "-1") {
+    norm = extreme(sum(abs(x), -2));
+  } else if (ord == "inf" || ord == "-inf") {
+    norm = extreme(sum(abs(x), -1));
+  } else {
+    fail<ValueError>("[linalg_matrix_norm] ord: expected 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, got '", ord, "'");
+  }
+  if (!keepdims) return norm;
+  return expand_dims(expand_dims(norm, -1), -1);
+}
+
+}  // namespace lamella

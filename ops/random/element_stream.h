@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include "engine/runtime/philox.h"
+#include "ops/random/fill.h"
+
+namespace lamella::random {
+
+/// As many random numbers as one element needs, for methods that reject some: Philox keyed with 64 random bits of the
+/// element's own, at counters that no draw uses.
+class ElementStream {
+ public:
+  explicit ElementStream(std::uint64_t key)
+      : key_{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)} {}
+
+  /// Uniform in [0, 1).
+  double uniform() {
+    if (left_ == 0) {
+      words_ = Philox::rounds({next_++, 0, kElementDomain, 0}, key_);
+      left_ = 2;
+    }
+    const std::size_t at = left_ == 2 ? 0 : 2;
+    --left_;
+    return unit_double(words_[at], words_[at + 1]);
+  }
+  /// Exponential, with mean 1.
+  double exponential() { return -std::log1p(-uniform()); }
+  /// Standard normal.
+  double normal() {
+    const double radius = std::sqrt(2 * exponential());
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  }
+
+ private:
+  /// The third word of its counters. Draws have 0 there, forks 1.
+  static constexpr std::uint32_t kElementDomain = 2;
+
+  std::array<std::uint32_t, 2> key_;
+  std::uint32_t next_ = 0;
+  Philox::Block words_{};
+  int left_ = 0;
+};
+
+}  // namespace lamella::random

@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "engine/autograd/modes.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/movement/cast.h"
+#include "ops/random/distributions.h"
+#include "ops/random/draw.h"
+#include "ops/shape/broadcast.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+using random::Fill;
+
+/// What is wrong with one row of weights; null where nothing is.
+const char* problem_of(const double* weights, std::int64_t count, std::int64_t wanted) {
+  double total = 0;
+  std::int64_t positive = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!(weights[i] >= 0) || !std::isfinite(weights[i])) return "weights must be finite and not below 0";
+    total += weights[i];
+    positive += weights[i] > 0;
+  }
+  if (positive == 0 || !std::isfinite(total)) return "the weights of a row must have a finite sum above 0";
+  if (positive < wanted)
+    return "without replacement, a row needs as many weights above 0 as samples are wanted; pass replacement=True";
+  return nullptr;
+}
+
+/// The first position at which the running sum passes u times the total, for each u.
+void pick_with_replacement(const double* weights, std::int64_t count, const double* units, std::int64_t samples,
+                           std::int64_t* out) {
+  std::vector<double> sums(static_cast<std::size_t>(count));
+  double total = 0;
+  std::int64_t last = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    total += weights[i];
+    sums[static_cast<std::size_t>(i)] = total;
+    if (weights[i] > 0) last = i;
+  }
+  for (std::int64_t k = 0; k < samples; ++k) {
+    const auto found = std::upper_bound(sums.begin(), sums.end(), units[k] * total) - sums.begin();
+    out[k] = std::min<std::int64_t>(found, last);
+  }
+}
+
+/// Of exponential numbers divided by the weights, the positions of the smallest: the first to come in a race.
+void pick_without_replacement(const double* weights, std::int64_t count, const double* times, std::int64_t samples,
+                              std::int64_t* out) {
+  std::vector<std::pair<double, std::int64_t>> arrivals;
+  arrivals.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (weights[i] > 0) arrivals.emplace_back(times[i] / weights[i], i);
+  }
+  std::partial_sort(arrivals.begin(), arrivals.begin() + samples, arrivals.end());
+  for (std::int64_t k = 0; k < samples; ++k) out[k] = arrivals[static_cast<std::size_t>(k)].second;
+}
+
+}  // namespace
+
+Tensor Multinomial::call(const Tensor& x, std::int64_t num_samples, bool replacement, Generator* generator) {
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
+  if (x.ndim() != 1 && x.ndim() != 2)
+    fail<ValueError>("[multinomial] x must have one or two axes, got the shape ", x.shape());
+  if (num_samples <= 0) fail<ValueError>("[multinomial] num_samples must be above 0, got ", num_samples);
+  const std::int64_t count = x.shape().back();
+  if (!replacement && num_samples > count) {
+    fail<ValueError>("[multinomial] cannot draw ", num_samples, " of ", count,
+                     " positions without replacement; pass replacement=True");
+  }
+  if (!x.device().is_cpu() && !x.device().is_meta()) no_kernel(info.name, x.device());
+  const autograd::NoGrad no_grad;
+  Dims drawn = x.shape();
+  if (replacement) drawn.back() = num_samples;
+  const Fill fill{.kind = replacement ? Fill::Kind::Uniform : Fill::Kind::Exponential, .top = std::nextafter(1.0, 0.0)};
+  const Tensor numbers = draw(info.name, fill, drawn, DType::Float64, x.device(), generator);
+
+  const HiddenAxes axes = hidden_axes(pointers(x, numbers));
+  const auto whole = [&](const Tensor& y) { return contiguous(physical(y, axes, 0, MissingAxis::Repeated)); };
+  const Tensor weights = whole(cast(x, DType::Float64));
+  const Tensor given = whole(numbers);
+  Dims shape = weights.shape();
+  shape.back() = num_samples;
+  Tensor out = empty(shape, DType::Int64, x.device());
+  if (!out.device().is_meta() && out.numel() > 0) {
+    const auto* const w = weights.data<double>();
+    const std::int64_t rows = out.numel() / num_samples;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      if (const char* problem = problem_of(w + row * count, count, replacement ? 0 : num_samples))
+        fail<ValueError>("[multinomial] ", problem);
+    }
+    const std::int64_t width = given.shape().back();
+    const HostRelease release(rows * (count + num_samples) * 8);
+    parallel_for(0, rows, std::max<std::int64_t>(1, 4096 / (count + num_samples)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t row = begin; row < end; ++row) {
+                     const auto pick = replacement ? pick_with_replacement : pick_without_replacement;
+                     pick(w + row * count, count, given.data<double>() + row * width, num_samples,
+                          out.data<std::int64_t>() + row * num_samples);
+                   }
+                 });
+  }
+  return hide_in_place(out, axes);
+}
+
+}  // namespace lamella

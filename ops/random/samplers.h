@@ -1,0 +1,118 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+
+#include "ops/random/element_stream.h"
+
+// Distributions whose numbers take a varying count of uniform ones. All compute in double.
+
+namespace lamella::random {
+
+/// Marsaglia and Tsang, "A simple method for generating gamma variables" (2000). Below 1, the number of the next higher
+/// concentration times u^(1 / concentration), by its logarithm.
+inline double sample_gamma(ElementStream& stream, double concentration, double rate) {
+  if (!(concentration > 0) || !std::isfinite(concentration)) return concentration == 0 ? 0 : concentration + rate;
+  const double shape = concentration < 1 ? concentration + 1 : concentration;
+  const double d = shape - 1.0 / 3;
+  const double c = 1 / std::sqrt(9 * d);
+  for (;;) {
+    const double x = stream.normal();
+    const double root = 1 + c * x;
+    if (root <= 0) continue;
+    const double v = root * root * root;
+    const double u = 1 - stream.uniform();
+    if (std::log(u) >= 0.5 * x * x + d * (1 - v + std::log(v))) continue;
+    if (concentration >= 1) return d * v / rate;
+    return std::exp(std::log(d * v) - stream.exponential() / concentration) / rate;
+  }
+}
+
+/// log(n!), by Stirling's series from 10 on.
+inline double log_factorial(double n) {
+  static constexpr std::array<double, 10> kSmall{1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880};
+  if (n < 10) return std::log(kSmall[static_cast<std::size_t>(n)]);
+  const double inverse = 1 / n;
+  const double square = inverse * inverse;
+  return (n + 0.5) * std::log(n) - n + 0.5 * std::log(2 * std::numbers::pi) +
+         inverse * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 - square / 1680)));
+}
+
+/// Below 10 as many uniform numbers as can be multiplied before the product falls below exp(-rate); above, algorithm
+/// PTRS of Hoermann, "The transformed rejection method for generating Poisson random variables" (1993).
+inline double sample_poisson(ElementStream& stream, double rate) {
+  if (!(rate > 0) || !std::isfinite(rate)) return rate;
+  if (rate < 10) {
+    const double limit = std::exp(-rate);
+    double product = 1 - stream.uniform();
+    double count = 0;
+    for (; product > limit; ++count) product *= 1 - stream.uniform();
+    return count;
+  }
+  const double root = std::sqrt(rate);
+  const double log_rate = std::log(rate);
+  const double b = 0.931 + 2.53 * root;
+  const double a = -0.059 + 0.02483 * b;
+  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
+  const double v_limit = 0.9277 - 3.6224 / (b - 2);
+  for (;;) {
+    const double u = stream.uniform() - 0.5;
+    const double v = 1 - stream.uniform();
+    const double side = 0.5 - std::abs(u);
+    const double k = std::floor((2 * a / side + b) * u + rate + 0.43);
+    if (side >= 0.07 && v <= v_limit) return k;
+    if (!(k >= 0) || (side < 0.013 && v > side)) continue;
+    if (std::log(v * inverse_alpha / (a / (side * side) + b)) <= k * log_rate - rate - log_factorial(k)) return k;
+  }
+}
+
+/// A standard normal number in [low, high], where 0 < low: an exponential number or, where the interval is short, a
+/// uniform one, accepted with a probability that makes it normal (Robert, "Simulation of truncated normal variables",
+/// 1995).
+inline double sample_normal_tail(ElementStream& stream, double low, double high) {
+  const double root = std::sqrt(low * low + 4);
+  const double wide = 2 * std::sqrt(std::numbers::e) / (low + root) * std::exp((low * low - low * root) / 4);
+  if (high - low > wide) {
+    const double slope = (low + root) / 2;
+    for (;;) {
+      const double x = low + stream.exponential() / slope;
+      if (x <= high && stream.uniform() < std::exp(-0.5 * (x - slope) * (x - slope))) return x;
+    }
+  }
+  for (;;) {
+    const double x = low + stream.uniform() * (high - low);
+    if (stream.uniform() < std::exp(0.5 * (low - x) * (low + x))) return x;
+  }
+}
+
+/// A standard normal number in [low, high].
+inline double sample_truncated(ElementStream& stream, double low, double high) {
+  if (low > 0) return sample_normal_tail(stream, low, high);
+  if (high < 0) return -sample_normal_tail(stream, -high, -low);
+  // From here on 0 lies between them: a normal number is often inside of a wide interval, a uniform one is accepted
+  // often in a short one.
+  if (high - low > std::sqrt(2 * std::numbers::pi)) {
+    for (;;) {
+      const double x = stream.normal();
+      if (x >= low && x <= high) return x;
+    }
+  }
+  for (;;) {
+    const double x = low + stream.uniform() * (high - low);
+    if (stream.uniform() < std::exp(-0.5 * x * x)) return x;
+  }
+}
+
+inline double sample_truncated_normal(ElementStream& stream, double mean, double std, double low, double high) {
+  if (!(low < high) || !std::isfinite(mean) || !(std > 0) || !std::isfinite(std)) {
+    return low == high || std == 0 ? std::clamp(mean, low, high) : std::numeric_limits<double>::quiet_NaN();
+  }
+  const double x = sample_truncated(stream, (low - mean) / std, (high - mean) / std);
+  return std::clamp(mean + std * x, low, high);
+}
+
+}  // namespace lamella::random

@@ -1,0 +1,130 @@
+#include "ops/support/results.h"
+
+#include <array>
+
+#include "engine/autograd/departure.h"
+#include "engine/autograd/recorder.h"
+#include "ops/elementwise/launch.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/in_place.h"
+#include "ops/movement/strided.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+/// Bool, integers, floating, complex: what is written into a tensor may not rise in this order.
+int kind_of(DType dtype) { return dtype == DType::Bool ? 0 : is_integral(dtype) ? 1 : is_floating(dtype) ? 2 : 3; }
+
+void check_fits(const Tensor& to, const Tensor& result, const char* op) {
+  if (result.shape() != to.shape()) {
+    fail<ValueError>("[", op, "] a result of shape ", result.shape(), " cannot be written into a tensor of shape ",
+                     to.shape());
+  }
+  if (kind_of(result.dtype()) > kind_of(to.dtype())) {
+    fail<TypeError>("[", op, "] a result of dtype ", result.dtype(), " cannot be written into a tensor of dtype ",
+                    to.dtype());
+  }
+}
+
+void write_result(const Tensor& to, const Tensor& result, const char* op) {
+  check_fits(to, result, op);
+  check_room(to, result, op);
+  if (!result.same(to)) write_values(to, may_overlap(to, result) ? clone(result) : result, op);
+}
+
+bool same_places(const Tensor& a, const Tensor& b) {
+  return a->data == b->data && a.shape() == b.shape() && a.strides() == b.strides() && a.dtype() == b.dtype();
+}
+
+}  // namespace
+
+void check_out(std::span<const Tensor* const> inputs, const Tensor& out, const char* op) {
+  check_defined(out, op);
+  check_writable(out, op);
+  const auto refuse = [&](const char* what) {
+    fail<RuntimeError>("[", op, "] out= is not recorded, and ", what,
+                       " wants a gradient: leave out= away, or compute under no_grad()");
+  };
+  if (autograd::records_in_place(op, out, Tensor())) refuse("it");
+  for (const Tensor* x : inputs) {
+    if (x->defined() && autograd::records_in_place(op, out, *x)) refuse("an input");
+  }
+}
+
+void write_out(const Tensor& out, const Tensor& result, const char* op) {
+  const autograd::NoGrad off;
+  write_result(out, result, op);
+}
+
+void finish_out(std::span<const Tensor* const> inputs, const Tensor& out, const char* op) {
+  mark_written(out, op);
+  autograd::note_derived(inputs, out);
+  if (autograd::is_tracing()) [[unlikely]]
+    autograd::note_departure(op, inputs, out);
+}
+
+bool launch_into(const ElementwiseOp& op, std::span<const Operand* const> operands, const Tensor& to) {
+  if (op.mask_input || autograd::modes().interceptors || is_batched(to)) return false;
+  Dims shape;
+  std::optional<DType> dtype;
+  for (const Operand* operand : operands) {
+    if (operand->is_number()) continue;
+    const Tensor& x = operand->tensor();
+    if (!x.defined() || is_batched(x) || x.device() != to.device() || (dtype && x.dtype() != *dtype)) return false;
+    if (!same_places(x, to) && may_overlap(x, to)) return false;
+    dtype = x.dtype();
+    shape = broadcast_shapes(shape, x.shape(), op.info->name);
+  }
+  // Where numbers do not change the dtype, and the operator neither, the result has it.
+  if (!dtype || shape != to.shape() || !op.info->dtypes.contains(*dtype) || is_complex(*dtype)) return false;
+  if (to.dtype() != (op.mask_output ? DType::Bool : *dtype)) return false;
+  std::array<Tensor, ElementwiseOp::kMaxInputs> numbers;
+  std::array<const Tensor*, ElementwiseOp::kMaxInputs> inputs;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i]->is_number()) {
+      inputs[i] = &operands[i]->tensor();
+      continue;
+    }
+    const Scalar number = operands[i]->number();
+    const Scalar::Kind kind = number.kind();
+    const bool keeps = kind == Scalar::Kind::Bool || (kind == Scalar::Kind::Int && *dtype != DType::Bool) ||
+                       (kind == Scalar::Kind::Float && is_floating(*dtype));
+    if (!keeps) return false;
+    numbers[i] = number_tensor(number, *dtype);
+    inputs[i] = &numbers[i];
+  }
+  launch_elementwise(op, -1, std::span(inputs.data(), operands.size()), to, *dtype);
+  return true;
+}
+
+InPlaceCall::InPlaceCall(const char* op, const Tensor& x, std::span<const Tensor* const> others)
+    : op_(op), x_(x), others_(others) {
+  check_defined(x, op);
+  check_writable(x, op);
+  recorded_ = autograd::records_in_place(op, x, Tensor());
+  for (const Tensor* other : others_) {
+    check_defined(*other, op);
+    recorded_ |= autograd::records_in_place(op, x, *other);
+  }
+  // What gradients read must not be what is overwritten.
+  before_ = recorded_ ? clone(x) : x;
+}
+
+void InPlaceCall::finish(const Tensor& result) {
+  if (!recorded_) {
+    write_result(x_, result, op_);
+    finish_written();
+    return;
+  }
+  check_fits(x_, result, op_);
+  const Tensor kept = cast(result, x_.dtype());
+  write_values(x_, kept, op_);
+  mark_written(x_, op_);
+  autograd::take_place(x_, kept);
+}
+
+void InPlaceCall::finish_written() { finish_out(others_, x_, op_); }
+
+}  // namespace lamella

@@ -1,0 +1,296 @@
+#pragma once
+
+#include <Python.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "engine/autograd/modes.h"
+#include "ops/all_ops.h"
+#include "ops/support/results.h"
+#include "python/bindings/convert.h"
+#include "python/bindings/errors.h"
+
+// What the bindings make of every operator beside its plain form: `f(x, out=y)`, and the in-place form `f_(x)`.
+
+namespace lamella::python {
+
+/// Operators with `out=`, beside all elementwise ones.
+inline constexpr auto kWithOut = std::to_array<std::string_view>({"sum",
+                                                                  "mean",
+                                                                  "prod",
+                                                                  "max",
+                                                                  "min",
+                                                                  "argmax",
+                                                                  "argmin",
+                                                                  "any",
+                                                                  "all",
+                                                                  "var",
+                                                                  "std",
+                                                                  "cumulative_sum",
+                                                                  "cumulative_prod",
+                                                                  "logsumexp",
+                                                                  "matmul",
+                                                                  "clip",
+                                                                  "softmax",
+                                                                  "log_softmax",
+                                                                  "concat",
+                                                                  "stack",
+                                                                  "take",
+                                                                  "take_along_axis",
+                                                                  "gather",
+                                                                  "index_select",
+                                                                  "masked_select",
+                                                                  "tril",
+                                                                  "triu",
+                                                                  "roll",
+                                                                  "repeat",
+                                                                  "tile",
+                                                                  "sort",
+                                                                  "argsort",
+                                                                  "where"});
+/// Operators with an in-place form, beside the elementwise ones of numbers.
+inline constexpr auto kInPlace =
+    std::to_array<std::string_view>({"clip", "gelu", "tril", "triu", "scatter", "scatter_add", "scatter_reduce",
+                                     "put_along_axis", "index_add", "index_copy", "index_fill", "index_put",
+                                     "masked_scatter", "cumulative_sum", "cumulative_prod", "softmax", "dropout"});
+
+template <class Op>
+concept IsElementwise = requires { Op::kMaskInput; };
+
+template <std::size_t N>
+constexpr bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
+  for (const std::string_view each : names) {
+    if (each == name) return true;
+  }
+  return false;
+}
+
+template <class R, class... A>
+constexpr bool gives_a_tensor(R (*)(A...)) {
+  return std::is_same_v<R, Tensor>;
+}
+
+template <class Op>
+constexpr bool takes_out() {
+  return IsElementwise<Op> || (contains(kWithOut, Op::info.name) && gives_a_tensor(&Op::call));
+}
+/// Whether the operator may have an in-place form: its first parameter is a tensor.
+template <class Op>
+constexpr bool may_work_in_place() {
+  if constexpr (IsElementwise<Op>) {
+    return !Op::kMaskInput && Op::info.method;
+  } else {
+    return contains(kInPlace, Op::info.name) && gives_a_tensor(&Op::call);
+  }
+}
+
+/// The names of all operators.
+inline std::vector<const char*> operator_names() {
+  std::vector<const char*> names;
+  AllOps::for_each([&]<class Op> { names.push_back(Op::info.name); });
+  return names;
+}
+/// Whether the operator has an in-place form: not one that gives bools, nor one that is an operator of its own.
+template <class Op>
+bool works_in_place(const std::vector<const char*>& names) {
+  if constexpr (!may_work_in_place<Op>()) {
+    return false;
+  } else {
+    if constexpr (IsElementwise<Op>) {
+      if (elementwise_op<Op>().mask_output) return false;
+    }
+    const std::string name = std::string(Op::info.name) + "_";
+    return std::ranges::none_of(names, [&](const char* other) { return name == other; });
+  }
+}
+
+/// Texts that live as long as the process, as the functions they belong to.
+inline const char* keep(std::string text) {
+  static auto* texts = new std::deque<std::string>;
+  return texts->emplace_back(std::move(text)).c_str();
+}
+
+template <class Op>
+constexpr const char* parameters_of() {
+  if constexpr (requires { Op::kParameters; }) {
+    return Op::info.parameters ? Op::info.parameters : Op::kParameters;
+  } else {
+    return Op::info.parameters ? Op::info.parameters : "";
+  }
+}
+/// Whether parameters begin with "*arrays".
+constexpr bool is_variadic(std::string_view parameters) {
+  return parameters.size() > 1 && parameters[0] == '*' && parameters[1] != ',';
+}
+/// Parameters with `out` as the last one, by keyword only.
+inline std::string with_out(std::string_view parameters) {
+  const bool marked = parameters.find("*,") != std::string_view::npos;
+  return std::string(parameters) + (marked ? ", out=None" : ", *, out=None");
+}
+
+/// What an argument is kept in between its conversion and the call.
+template <class T>
+struct Held {
+  using type = T;
+};
+template <>
+struct Held<const Tensor&> {
+  using type = const Tensor&;
+};
+template <class T>
+struct Held<const T&> {
+  using type = T;
+};
+
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+template <class T>
+typename Held<T>::type convert(PyObject* object, const Argument& argument) {
+  using H = typename Held<T>::type;
+  if constexpr (IsOptional<H>::value) {
+    return read_optional<typename H::value_type>(object, argument);
+  } else {
+    return read<H>(object, argument);
+  }
+}
+
+/// The tensors among converted arguments.
+class TensorsOf {
+ public:
+  template <class... T>
+  explicit TensorsOf(const T&... arguments) {
+    (add(arguments), ...);
+  }
+  operator std::span<const Tensor* const>() const { return tensors_; }
+
+ private:
+  template <class T>
+  void add(const T& argument) {
+    if constexpr (std::is_same_v<T, Tensor>) {
+      tensors_.push_back(&argument);
+    } else if constexpr (std::is_same_v<T, Operand>) {
+      if (!argument.is_number()) tensors_.push_back(&argument.tensor());
+    } else if constexpr (std::is_same_v<T, std::vector<Tensor>>) {
+      for (const Tensor& x : argument) tensors_.push_back(&x);
+    } else if constexpr (IsOptional<T>::value) {
+      if (argument) add(*argument);
+    }
+  }
+
+  SmallVector<const Tensor*, 4> tensors_;
+};
+
+/// Computes an elementwise operator into `to`; false where it cannot be done in one go.
+template <class... T>
+bool launch_operands(const ElementwiseOp& op, const Tensor& to, const T&... operands) {
+  const std::array<Operand, sizeof...(T)> list{Operand(operands)...};
+  std::array<const Operand*, sizeof...(T)> pointers;
+  for (std::size_t i = 0; i < list.size(); ++i) pointers[i] = &list[i];
+  return launch_into(op, pointers, to);
+}
+
+/// f(..., out=y): `values` has y last.
+template <class Op, class... A>
+PyObject* call_with_out(PyObject** values, const Signature& signature) {
+  constexpr const char* kName = Op::info.name;
+  return [&]<std::size_t... I>(std::index_sequence<I...>) -> PyObject* {
+    const std::tuple<typename Held<A>::type...> held{convert<A>(values[I], Argument{signature, I})...};
+    const Tensor& out = read<const Tensor&>(values[sizeof...(A)], Argument{signature, sizeof...(A)});
+    const TensorsOf inputs(std::get<I>(held)...);
+    check_out(inputs, out, kName);
+    const autograd::NoGrad off;
+    const bool launched = [&] {
+      if constexpr (IsElementwise<Op>) {
+        return launch_operands(elementwise_op<Op>(), out, std::get<I>(held)...);
+      } else {
+        return false;
+      }
+    }();
+    if (!launched) write_out(out, Op::call(std::get<I>(held)...), kName);
+    finish_out(inputs, out, kName);
+    return Py_NewRef(values[sizeof...(A)]);
+  }(std::index_sequence_for<A...>{});
+}
+
+/// An argument of an in-place call, with what was there before in the place of the tensor that is overwritten.
+template <class T>
+decltype(auto) substituted(const T& argument, const Tensor& x, const Tensor& before) {
+  if constexpr (std::is_same_v<T, Tensor>) {
+    return argument.same(x) ? before : argument;
+  } else if constexpr (std::is_same_v<T, Operand>) {
+    return !argument.is_number() && argument.tensor().same(x) ? Operand(before) : argument;
+  } else {
+    return (argument);
+  }
+}
+
+/// Gives x the operator's result for x and the other arguments.
+template <class Op, class... T>
+const Tensor& call_in_place(const char* name, const Tensor& x, const T&... rest) {
+  const TensorsOf others(rest...);
+  InPlaceCall in_place(name, x, others);
+  if (in_place.recorded()) {
+    const Tensor& before = in_place.before();
+    in_place.finish(Op::call(before, substituted(rest, x, before)...));
+    return x;
+  }
+  const autograd::NoGrad off;
+  if constexpr (requires { &Op::into; }) {
+    Op::into(x, rest...);
+    in_place.finish_written();
+    return x;
+  } else if constexpr (IsElementwise<Op>) {
+    if (launch_operands(elementwise_op<Op>(), x, x, rest...)) {
+      in_place.finish_written();
+      return x;
+    }
+  }
+  in_place.finish(Op::call(x, rest...));
+  return x;
+}
+
+/// The in-place form of an operator as a Python function and as a method.
+template <class Op, class F = decltype(&Op::call)>
+struct InPlaceBinding;
+
+template <class Op, class X, class... A>
+struct InPlaceBinding<Op, Tensor (*)(X, A...)> {
+  static inline const Signature* signature = nullptr;
+
+  static PyObject* call(PyObject** values) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      const Tensor& x = read<const Tensor&>(values[0], Argument{*signature, 0});
+      const std::tuple<typename Held<A>::type...> held{convert<A>(values[I + 1], Argument{*signature, I + 1})...};
+      return wrap(call_in_place<Op>(signature->function(), x, std::get<I>(held)...));
+    }(std::index_sequence_for<A...>{});
+  }
+  static PyObject* function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&]() -> PyObject* {
+      PyObject* values[1 + sizeof...(A)];
+      signature->bind(args, count, keywords, values);
+      return call(values);
+    });
+  }
+  static PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&]() -> PyObject* {
+      PyObject* values[1 + sizeof...(A)] = {self};
+      signature->bind(args, count, keywords, values, 1);
+      return call(values);
+    });
+  }
+  static void prepare() {
+    if (!signature) signature = new Signature(keep(std::string(Op::info.name) + "_"), parameters_of<Op>());
+  }
+};
+
+}  // namespace lamella::python

@@ -1,0 +1,239 @@
+"""Fourier transforms: the array API standard's extension.
+
+Lengths of any size take O(n log n): factors of 2, 3 and 5 are fastest, large primes take a few times as long. float32
+and complex64 are transformed in that precision, float64 and complex128 in theirs. All are linear, have derivatives of
+every order in both modes, and take part in ``vmap``.
+
+`norm` says where the sum is divided by the length n of a transform: ``"backward"`` in the inverse transforms,
+``"forward"`` in the others, ``"ortho"`` in both, by the root of n. `n` (`s` for several axes) is the length to which
+the axis is cut or filled up with zeros beforehand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from . import _C
+from ._C import DType, Tensor
+
+__all__ = [
+    "fft",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfftn",
+    "rfft",
+    "rfftfreq",
+    "rfftn",
+]
+
+Norm: TypeAlias = Literal["backward", "ortho", "forward"]
+
+_COMPLEX = {"float32": "complex64", "float64": "complex128", "complex64": "complex64", "complex128": "complex128"}
+
+
+def _complex(x: Tensor, function: str) -> Tensor:
+    """The numbers in the complex dtype of their precision."""
+    name = _COMPLEX.get(x.dtype.name)
+    if name is None:
+        raise TypeError(f"[{function}] does not take dtype {x.dtype.name}: expected one of {', '.join(_COMPLEX)}")
+    return _C.cast(x, name)
+
+
+def _real(x: Tensor, function: str) -> Tensor:
+    if x.dtype.name not in ("float32", "float64"):
+        raise TypeError(f"[{function}] takes real numbers, float32 or float64, not {x.dtype.name}")
+    return x
+
+
+def _scale(norm: str, lengths: Sequence[int], forward: bool, function: str) -> float:
+    """What the sum is multiplied by."""
+    if norm not in ("backward", "ortho", "forward"):
+        raise ValueError(f"[{function}] norm: expected 'backward', 'ortho' or 'forward', got {norm!r}")
+    count = math.prod(lengths)
+    if norm == "ortho":
+        return 1 / math.sqrt(count) if count else 1.0
+    return 1 / count if count and forward == (norm == "forward") else 1.0
+
+
+def _axis(x: Tensor, axis: int, function: str) -> int:
+    """The axis, counted from the front."""
+    if not -x.ndim <= axis < x.ndim:
+        raise IndexError(f"[{function}] axis {axis} is out of range for a tensor with {x.ndim} axes")
+    return axis % x.ndim
+
+
+def _resized(x: Tensor, axis: int, length: int, function: str) -> Tensor:
+    """Cuts the axis, or fills it up with zeros, to `length`."""
+    if length < 1:
+        raise ValueError(f"[{function}] a transform of length {length} along axis {axis}: expected at least 1")
+    shape = list(x.shape)
+    if length < shape[axis]:
+        keys = [slice(None)] * axis + [slice(0, length)]
+        return x[tuple(keys)]
+    if length == shape[axis]:
+        return x
+    shape[axis] = length - shape[axis]
+    return _C.concat([x, _C.zeros(shape, dtype=x.dtype, device=str(x.device))], axis=axis)
+
+
+def _axes(
+    x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, function: str
+) -> tuple[list[int], list[int] | None]:
+    """The axes, counted from the front, and the lengths that are asked for."""
+    if axes is None:
+        count = x.ndim if s is None else len(s)
+        if count > x.ndim:
+            raise ValueError(f"[{function}] s: {count} lengths for a tensor with {x.ndim} axes")
+        axes = range(x.ndim - count, x.ndim)
+    found = [_axis(x, axis, function) for axis in axes]
+    if len(set(found)) < len(found):
+        raise ValueError(f"[{function}] axes: {tuple(axes)} names an axis twice")
+    if s is not None and len(s) != len(found):
+        raise ValueError(f"[{function}] s: {len(s)} lengths for {len(found)} axes")
+    return found, None if s is None else list(s)
+
+
+def _over_axes(
+    x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, forward: bool, function: str
+) -> Tensor:
+    """The transforms of complex numbers."""
+    found, sizes = _axes(x, s, axes, function)
+    x = _complex(x, function)
+    for i, axis in enumerate(found):
+        x = _resized(x, axis, x.shape[axis] if sizes is None else sizes[i], function)
+    lengths = [x.shape[axis] for axis in found]
+    return _C.fft_c2c(x, found, scale=_scale(norm, lengths, forward, function), forward=forward)
+
+
+def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The discrete Fourier transform along an axis: y[k] is the sum of x[j] exp(-2 pi i j k / n)."""
+    return _over_axes(x, None if n is None else [n], [axis], norm, True, "fft")
+
+
+def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The inverse of :func:`fft`."""
+    return _over_axes(x, None if n is None else [n], [axis], norm, False, "ifft")
+
+
+def fftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """The transforms along several axes: all of them, or as many of the last ones as `s` has lengths."""
+    return _over_axes(x, s, axes, norm, True, "fftn")
+
+
+def ifftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """The inverse of :func:`fftn`."""
+    return _over_axes(x, s, axes, norm, False, "ifftn")
+
+
+def _from_real(x: Tensor, n: int | None, axis: int, norm: str, forward: bool, function: str) -> Tensor:
+    """The first n // 2 + 1 coefficients of real numbers."""
+    at = _axis(x, axis, function)
+    x = _resized(_real(x, function), at, x.shape[at] if n is None else n, function)
+    return _C.fft_r2c(x, at, scale=_scale(norm, [x.shape[at]], forward, function), forward=forward)
+
+
+def _to_real(x: Tensor, n: int | None, axis: int, norm: str, forward: bool, function: str) -> Tensor:
+    """The n real numbers with these first coefficients."""
+    at = _axis(x, axis, function)
+    x = _complex(x, function)
+    length = 2 * (x.shape[at] - 1) if n is None else n
+    if length < 1:
+        raise ValueError(f"[{function}] a transform of length {length} along axis {axis}: expected at least 1")
+    x = _resized(x, at, length // 2 + 1, function)
+    return _C.fft_c2r(x, length, at, scale=_scale(norm, [length], forward, function), forward=forward)
+
+
+def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The first n // 2 + 1 coefficients of the transform of real numbers; the others are their conjugates."""
+    return _from_real(x, n, axis, norm, True, "rfft")
+
+
+def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The inverse of :func:`rfft`; n is 2 (m - 1) for m coefficients unless it is given."""
+    return _to_real(x, n, axis, norm, False, "irfft")
+
+
+def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The transform, which is real, of numbers of which the first n // 2 + 1 are given, and the others conjugates."""
+    return _to_real(x, n, axis, norm, True, "hfft")
+
+
+def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+    """The inverse of :func:`hfft`."""
+    return _from_real(x, n, axis, norm, False, "ihfft")
+
+
+def rfftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """:func:`rfft` along the last of the axes, then :func:`fft` along the others."""
+    found, sizes = _axes(x, s, axes, "rfftn")
+    if not found:
+        raise ValueError("[rfftn] needs at least one axis")
+    y = _from_real(x, None if sizes is None else sizes[-1], found[-1], norm, True, "rfftn")
+    return _over_axes(y, None if sizes is None else sizes[:-1], found[:-1], norm, True, "rfftn")
+
+
+def irfftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """The inverse of :func:`rfftn`; the last length is 2 (m - 1) for m coefficients unless it is given."""
+    found, sizes = _axes(x, s, axes, "irfftn")
+    if not found:
+        raise ValueError("[irfftn] needs at least one axis")
+    y = _over_axes(x, None if sizes is None else sizes[:-1], found[:-1], norm, False, "irfftn")
+    return _to_real(y, None if sizes is None else sizes[-1], found[-1], norm, False, "irfftn")
+
+
+def _frequencies(numbers: Tensor, n: int, d: float, dtype: DType | str | None, function: str) -> Tensor:
+    if n < 1:
+        raise ValueError(f"[{function}] n: expected at least 1, got {n}")
+    values = _C.cast(numbers, "float64") / (n * d)
+    result = _C.cast(values, "float32" if dtype is None else dtype)
+    if result.dtype.name not in ("float32", "float64", "float16", "bfloat16"):
+        raise TypeError(f"[{function}] dtype: expected a real floating dtype, got {result.dtype.name}")
+    return result
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | str | None = None, device: str | None = None) -> Tensor:
+    """The frequencies of the n coefficients of :func:`fft`, for samples that are d apart: 0, 1, .., -2, -1 over n d."""
+    positive = _C.arange(0, (n + 1) // 2, device=device)
+    negative = _C.arange(-(n // 2), 0, device=device)
+    return _frequencies(_C.concat([positive, negative]), n, d, dtype, "fftfreq")
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | str | None = None, device: str | None = None) -> Tensor:
+    """The frequencies of the n // 2 + 1 coefficients of :func:`rfft`, for samples that are d apart."""
+    return _frequencies(_C.arange(0, n // 2 + 1, device=device), n, d, dtype, "rfftfreq")
+
+
+def _shifted(x: Tensor, axes: int | Sequence[int] | None, sign: int, function: str) -> Tensor:
+    chosen = range(x.ndim) if axes is None else [axes] if isinstance(axes, int) else axes
+    for axis in chosen:
+        at = _axis(x, axis, function)
+        # Half of the length, rounded down to the right and up to the left: the two are inverses.
+        x = _C.roll(x, sign * (x.shape[at] // 2), at)
+    return x
+
+
+def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+    """Moves the coefficient of frequency 0 to the middle of the axes (all of them for None)."""
+    return _shifted(x, axes, 1, "fftshift")
+
+
+def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+    """The inverse of :func:`fftshift`."""
+    return _shifted(x, axes, -1, "ifftshift")

@@ -1,0 +1,331 @@
+"""Layers that bring their input to mean 0 and deviation 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import lamella as lm
+
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+def _shape(layer: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape or any(not isinstance(size, int) or size < 1 for size in shape):
+        raise ValueError(f"[{layer}] normalized_shape is one size or several, each at least 1, not {normalized_shape}")
+    return shape
+
+
+class _Affine(Module):
+    """A weight of ones and a bias of zeros, or neither."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def _set_parameters(self, shape: tuple[int, ...], weight: bool, bias: bool, dtype: Any) -> None:
+        # register_parameter reserves the names also where there is none.
+        self.register_parameter("weight", Parameter(lm.ones(shape, dtype=dtype)) if weight else None)
+        self.register_parameter("bias", Parameter(lm.zeros(shape, dtype=dtype)) if bias else None)
+
+    def reset_parameters(self) -> None:
+        """Sets the weight to ones and the bias to zeros."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(_Affine):
+    """Normalizes each example over its last axes, see :func:`lamella.layer_norm`.
+
+    Source: Ba et al. 2016, "Layer normalization".
+
+    Args:
+        normalized_shape: the sizes of these axes.
+        eps: added to the variance.
+        elementwise_affine: False leaves weight and bias out.
+        bias: False leaves the bias out.
+        dtype: of the parameters.
+
+    Attributes:
+        weight: shape ``normalized_shape``, ones at first, or None.
+        bias: shape ``normalized_shape``, zeros at first, or None.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _shape("LayerNorm", normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self._set_parameters(self.normalized_shape, elementwise_affine, elementwise_affine and bias, dtype)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``."""
+        return lm.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class RMSNorm(_Affine):
+    """Divides each example by the root of its mean square over the last axes, see :func:`lamella.rms_norm`.
+
+    Source: Zhang and Sennrich 2019, "Root mean square layer normalization".
+
+    Args:
+        normalized_shape: the sizes of these axes.
+        eps: added to the mean square; the spacing of the dtype at 1 where it is None.
+        elementwise_affine: False leaves the weight out.
+        dtype: of the weight.
+
+    Attributes:
+        weight: shape ``normalized_shape``, ones at first, or None.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _shape("RMSNorm", normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self._set_parameters(self.normalized_shape, elementwise_affine, False, dtype)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``."""
+        return lm.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(_Affine):
+    """Normalizes groups of channels of each example, see :func:`lamella.group_norm`.
+
+    Source: Wu and He 2018, "Group normalization".
+
+    Args:
+        num_groups: how many groups the channels make; it divides them.
+        num_channels: channels of the input.
+        eps: added to the variance.
+        affine: False leaves weight and bias out.
+        dtype: of the parameters.
+
+    Attributes:
+        weight: shape ``(num_channels,)``, ones at first, or None.
+        bias: shape ``(num_channels,)``, zeros at first, or None.
+    """
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        if num_groups < 1 or num_channels % num_groups:
+            raise ValueError(
+                f"[GroupNorm] num_groups divides num_channels: {num_groups} does not divide {num_channels}"
+            )
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        self._set_parameters((num_channels,), affine, affine, dtype)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``, which is ``(n, num_channels, ...)``."""
+        return lm.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class _ChannelNorm(_Affine):
+    #: The numbers of axes that the input may have.
+    _ndims: ClassVar[tuple[int, ...]]
+
+    def _check(self, x: lm.Tensor) -> None:
+        if x.ndim not in self._ndims:
+            allowed = " or ".join(str(n) for n in self._ndims)
+            raise ValueError(f"[{type(self).__name__}] x has {allowed} axes, not the shape {x.shape}")
+
+
+class _InstanceNorm(_ChannelNorm):
+    def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = False, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.affine = affine
+        self._set_parameters((num_features,), affine, affine, dtype)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``, or of one example."""
+        self._check(x)
+        if x.ndim == self._ndims[0]:
+            return lm.squeeze(lm.instance_norm(lm.expand_dims(x), self.weight, self.bias, self.eps), 0)
+        return lm.instance_norm(x, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"{self.num_features}, eps={self.eps}, affine={self.affine}"
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalizes each channel of each example, see :func:`lamella.instance_norm`.
+
+    Source: Ulyanov et al. 2016, "Instance normalization".
+
+    Args:
+        num_features: channels of the input.
+        eps: added to the variance.
+        affine: True for a weight and a bias.
+        dtype: of the parameters.
+    """
+
+    _ndims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalizes each channel of each image, see :class:`InstanceNorm1d`."""
+
+    _ndims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Normalizes each channel of each volume, see :class:`InstanceNorm1d`."""
+
+    _ndims = (4, 5)
+
+
+class _BatchNorm(_ChannelNorm):
+    running_mean: lm.Tensor | None
+    running_var: lm.Tensor | None
+    num_batches_tracked: lm.Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        self._set_parameters((num_features,), affine, affine, dtype)
+        tracked = track_running_stats
+        self.register_buffer("running_mean", lm.zeros((num_features,), dtype=dtype) if tracked else None)
+        self.register_buffer("running_var", lm.ones((num_features,), dtype=dtype) if tracked else None)
+        self.register_buffer("num_batches_tracked", lm.zeros((), dtype="int64") if tracked else None)
+
+    def reset_running_stats(self) -> None:
+        """Forgets what the layer has seen."""
+        for buffer, value in ((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0)):
+            if buffer is not None:
+                init.constant_(buffer, value)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``."""
+        self._check(x)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.num_batches_tracked is not None:
+            with lm.no_grad():
+                self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / int(self.num_batches_tracked.item())
+        tracked = self.running_mean is not None and self.running_var is not None
+        return lm.batch_norm(
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not tracked,
+            momentum,
+            self.eps,
+        )
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Normalizes each channel over the batch, see :func:`lamella.batch_norm`.
+
+    Source: Ioffe and Szegedy 2015, "Batch normalization".
+
+    Args:
+        num_features: channels of the input.
+        eps: added to the variance.
+        momentum: the share of a new batch in the running statistics; None takes the plain mean of all batches.
+        affine: False leaves weight and bias out.
+        track_running_stats: False keeps no running statistics, and normalizes by those of the batch in evaluation, too.
+        dtype: of parameters and statistics.
+
+    Attributes:
+        weight: shape ``(num_features,)``, ones at first, or None.
+        bias: shape ``(num_features,)``, zeros at first, or None.
+        running_mean: the mean in evaluation, or None.
+        running_var: the variance in evaluation, or None.
+        num_batches_tracked: how many batches the statistics are of, or None.
+    """
+
+    _ndims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Normalizes each channel of images over the batch, see :class:`BatchNorm1d`."""
+
+    _ndims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Normalizes each channel of volumes over the batch, see :class:`BatchNorm1d`."""
+
+    _ndims = (5,)
+
+
+class LocalResponseNorm(Module):
+    """Divides each channel by what its neighbors have, see :func:`lamella.local_response_norm`.
+
+    Source: Krizhevsky et al. 2012, "ImageNet classification with deep convolutional neural networks".
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``, which is ``(n, channels, ...)``."""
+        return lm.local_response_norm(x, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

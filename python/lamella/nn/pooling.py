@@ -1,0 +1,250 @@
+"""Layers that take windows of their input together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import lamella as lm
+
+from .module import Module
+
+Size = int | Sequence[int]
+
+
+class _MaxPool(Module):
+    _function: ClassVar[Callable[..., lm.Tensor]]
+    _with_indices: ClassVar[Callable[..., tuple[lm.Tensor, ...]]]
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        dilation: Size = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor | tuple[lm.Tensor, ...]:
+        """Returns the largest elements and, with ``return_indices``, where they were found."""
+        function = type(self)._with_indices if self.return_indices else type(self)._function
+        return function(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest element of each window, see :func:`lamella.max_pool1d`.
+
+    Args:
+        kernel_size: length of a window.
+        stride: distance of neighboring windows; ``kernel_size`` where it is None.
+        padding: how far before the first element the first window begins.
+        dilation: distance of neighboring elements of a window.
+        return_indices: also return where the elements were found.
+        ceil_mode: count a last window that is not full.
+    """
+
+    _function = staticmethod(lm.max_pool1d)
+    _with_indices = staticmethod(lm.max_pool1d_with_indices)
+
+
+class MaxPool2d(_MaxPool):
+    """The largest element of each window of an image. Arguments as for :class:`MaxPool1d`, or one for each axis."""
+
+    _function = staticmethod(lm.max_pool2d)
+    _with_indices = staticmethod(lm.max_pool2d_with_indices)
+
+
+class MaxPool3d(_MaxPool):
+    """The largest element of each window of a volume. Arguments as for :class:`MaxPool1d`, or one for each axis."""
+
+    _function = staticmethod(lm.max_pool3d)
+    _with_indices = staticmethod(lm.max_pool3d_with_indices)
+
+
+class _AvgPool(Module):
+    _function: ClassVar[Callable[..., lm.Tensor]]
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns the means."""
+        return type(self)._function(
+            x,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPool):
+    """The mean of each window, see :func:`lamella.avg_pool1d`.
+
+    Args:
+        kernel_size: length of a window.
+        stride: distance of neighboring windows; ``kernel_size`` where it is None.
+        padding: zeros before the first and behind the last element.
+        ceil_mode: count a last window that is not full.
+        count_include_pad: the padding counts as elements.
+        divisor_override: what the sums are divided by, in place of the number of elements.
+    """
+
+    _function = staticmethod(lm.avg_pool1d)
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window of an image. Arguments as for :class:`AvgPool1d`, or one for each axis."""
+
+    _function = staticmethod(lm.avg_pool2d)
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window of a volume. Arguments as for :class:`AvgPool1d`, or one for each axis."""
+
+    _function = staticmethod(lm.avg_pool3d)
+
+
+class _LpPool(Module):
+    _function: ClassVar[Callable[..., lm.Tensor]]
+
+    def __init__(
+        self, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns the norms."""
+        return type(self)._function(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}"
+
+
+class LPPool1d(_LpPool):
+    """The norm of each window, ``sum(x ** norm_type) ** (1 / norm_type)``, see :func:`lamella.lp_pool1d`."""
+
+    _function = staticmethod(lm.lp_pool1d)
+
+
+class LPPool2d(_LpPool):
+    """The norm of each window of an image, see :class:`LPPool1d`."""
+
+    _function = staticmethod(lm.lp_pool2d)
+
+
+class LPPool3d(_LpPool):
+    """The norm of each window of a volume, see :class:`LPPool1d`."""
+
+    _function = staticmethod(lm.lp_pool3d)
+
+
+class _AdaptivePool(Module):
+    def __init__(self, output_size: Size) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"output_size={self.output_size}"
+
+
+class _AdaptiveAvgPool(_AdaptivePool):
+    _function: ClassVar[Callable[..., lm.Tensor]]
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns the means."""
+        return type(self)._function(x, self.output_size)
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """The means of ``output_size`` windows that cover the input, see :func:`lamella.adaptive_avg_pool1d`."""
+
+    _function = staticmethod(lm.adaptive_avg_pool1d)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+    """The means of windows that cover an image; ``output_size`` is one number, or one for each axis."""
+
+    _function = staticmethod(lm.adaptive_avg_pool2d)
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """The means of windows that cover a volume; ``output_size`` is one number, or one for each axis."""
+
+    _function = staticmethod(lm.adaptive_avg_pool3d)
+
+
+class _AdaptiveMaxPool(_AdaptivePool):
+    _function: ClassVar[Callable[..., lm.Tensor]]
+    _with_indices: ClassVar[Callable[..., tuple[lm.Tensor, ...]]]
+
+    def __init__(self, output_size: Size, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor | tuple[lm.Tensor, ...]:
+        """Returns the largest elements and, with ``return_indices``, where they were found."""
+        function = type(self)._with_indices if self.return_indices else type(self)._function
+        return function(x, self.output_size)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The largest elements of ``output_size`` windows that cover the input, see :class:`AdaptiveAvgPool1d`."""
+
+    _function = staticmethod(lm.adaptive_max_pool1d)
+    _with_indices = staticmethod(lm.adaptive_max_pool1d_with_indices)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The largest elements of windows that cover an image, see :class:`AdaptiveAvgPool2d`."""
+
+    _function = staticmethod(lm.adaptive_max_pool2d)
+    _with_indices = staticmethod(lm.adaptive_max_pool2d_with_indices)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """The largest elements of windows that cover a volume, see :class:`AdaptiveAvgPool3d`."""
+
+    _function = staticmethod(lm.adaptive_max_pool3d)
+    _with_indices = staticmethod(lm.adaptive_max_pool3d_with_indices)

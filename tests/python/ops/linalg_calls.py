@@ -1,0 +1,171 @@
+"""Calls of linear algebra and Fourier transforms: a part of the tables of calls, and what they are called on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import lamella as lm
+
+la = lm.linalg
+
+
+def matrix(*shape: int, seed: int = 4) -> lm.Tensor:
+    """A leaf of random numbers, with singular values and eigenvalues well apart."""
+    values = np.random.default_rng(seed).normal(size=shape)
+    k = min(shape[-2:])
+    values[..., :k, :k] += np.diag(np.arange(1.0, k + 1))
+    return lm.tensor(values, stop_gradient=False)
+
+
+def definite(a: lm.Tensor) -> lm.Tensor:
+    return lm.matmul(a, a.mT) + lm.eye(a.shape[-1], dtype=a.dtype)
+
+
+def symmetric(a: lm.Tensor) -> lm.Tensor:
+    return a + a.mT
+
+
+def vectors_up_to_sign(v: lm.Tensor) -> lm.Tensor:
+    """What signs of the columns do not change, and that tells where they are."""
+    return v.mT * v.mT * lm.arange(1.0, v.shape[-2] + 1, dtype=v.dtype)
+
+
+def eigh_parts(a: lm.Tensor) -> list[lm.Tensor]:
+    w, v = la.eigh(symmetric(a))
+    return [w, vectors_up_to_sign(v)]
+
+
+def svd_parts(a: lm.Tensor, full: bool = False) -> list[lm.Tensor]:
+    u, s, vh = la.svd(a, full_matrices=full)
+    k = s.shape[-1]
+    return [s, vectors_up_to_sign(u), vectors_up_to_sign(vh.mT), u[..., :k] @ (vh[..., :k, :] * s[..., None])]
+
+
+def low_rank(a: lm.Tensor) -> lm.Tensor:
+    return lm.matmul(a, a.mT)
+
+
+def spectrum(a: lm.Tensor, n: int) -> lm.Tensor:
+    """Real numbers through complex ones and back, nonlinear on the way in."""
+    y = lm.fft_r2c(a * a, 0, scale=0.5, doubled=True)
+    return lm.fft_c2r(lm.fft_c2c(y, [1], scale=0.25), n, 0)
+
+
+LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
+    "vecdot": [
+        (lm.vecdot, [matrix(2, 3), matrix(2, 3, seed=5)]),
+        (lambda a, b: lm.vecdot(a, b, axis=-2), [matrix(2, 3, 2), matrix(3, 1, seed=5)]),
+    ],
+    "dot": [(lambda a, b: lm.dot(a[0], b[0]), [matrix(2, 3), matrix(2, 3, seed=5)])],
+    "outer": [(lambda a, b: lm.outer(a[0], b[0]), [matrix(2, 3), matrix(2, 2, seed=5)])],
+    "kron": [(lm.kron, [matrix(2, 2), matrix(1, 3, seed=5)])],
+    "cross": [(lm.cross, [matrix(2, 3), matrix(1, 3, seed=5)])],
+    "tensordot": [(lambda a, b: lm.tensordot(a, b, axes=([0, 2], [1, 0])), [matrix(2, 3, 2), matrix(2, 2, 2, seed=5)])],
+    "einsum": [
+        (lambda a, b: lm.einsum("ij,jk->ki", a, b), [matrix(2, 3), matrix(3, 2)]),
+        (lambda a, b, c: lm.einsum("ii,ij,...j->...i", a, b, c), [matrix(2, 2), matrix(2, 3), matrix(2, 3, seed=5)]),
+        (lambda a: lm.einsum("iji->j", a * a), [matrix(2, 3, 2)]),
+    ],
+    "diagonal": [(lambda a: lm.diagonal(a * a, offset=-1, axis1=2, axis2=0), [matrix(3, 2, 4)])],
+    "trace": [(lambda a: lm.trace(a * a, offset=1), [matrix(2, 2, 3)])],
+    "linalg_cholesky": [
+        (lambda a: la.cholesky(definite(a)), [matrix(2, 3, 3)]),
+        (lambda a: la.cholesky(definite(a), upper=True), [matrix(2, 2)]),
+    ],
+    "linalg_qr": [(la.qr, [matrix(*s)]) for s in ((4, 2), (3, 3), (2, 2, 4))]
+    + [(lambda a: la.qr(a, mode="complete"), [matrix(2, 3)])],
+    "linalg_eigh": [(eigh_parts, [matrix(3, 3)]), (eigh_parts, [matrix(2, 2, 2)])],
+    "linalg_eigvalsh": [(lambda a: la.eigvalsh(symmetric(a)), [matrix(3, 3)])],
+    "linalg_svd": [(svd_parts, [matrix(*s)]) for s in ((3, 2), (2, 3), (2, 2, 2))]
+    + [(lambda a: svd_parts(a, full=True), [matrix(3, 3)])],
+    "linalg_svdvals": [(la.svdvals, [matrix(3, 2)])],
+    "linalg_solve": [
+        (la.solve, [matrix(2, 3, 3), matrix(3, 2, seed=5)]),
+        (lambda a, b: la.solve(a, b[0]), [matrix(3, 3), matrix(2, 3, seed=5)]),
+        (la.solve, [matrix(2, 2), matrix(2, 2, 1, seed=5)]),
+    ],
+    "linalg_solve_triangular": [
+        (lambda a, b: la.solve_triangular(a, b, upper=True), [matrix(3, 3), matrix(2, 3, 1, seed=5)]),
+        (lambda a, b: la.solve_triangular(a, b, upper=False, left=False), [matrix(2, 2), matrix(3, 2, seed=5)]),
+        (
+            lambda a, b: la.solve_triangular(a, b, upper=False, unitriangular=True),
+            [matrix(3, 3), matrix(3, 2, seed=5)],
+        ),
+    ],
+    "linalg_inv": [(la.inv, [matrix(2, 3, 3)])],
+    "linalg_det": [(la.det, [matrix(2, 3, 3)]), (lambda a: la.det(a[:2, :2]), [matrix(3, 3)])],
+    "linalg_slogdet": [(lambda a: la.slogdet(a)[1], [matrix(2, 3, 3)])],
+    "linalg_pinv": [
+        (la.pinv, [matrix(3, 2)]),
+        (la.pinv, [matrix(2, 2, 3)]),
+        (lambda a: la.pinv(low_rank(a), rtol=1e-9), [matrix(3, 2)]),
+    ],
+    "linalg_matrix_power": [(lambda a, n=n: la.matrix_power(a, n), [matrix(2, 2)]) for n in (0, 3, -2)],
+    "linalg_vector_norm": [
+        (lambda a, o=o: la.vector_norm(a, axis=1, ord=o), [matrix(2, 3)]) for o in (2, 1, 3, 0.5, float("inf"))
+    ],
+    "linalg_matrix_norm": [
+        (lambda a, o=o: la.matrix_norm(a, ord=o, keepdims=True), [matrix(2, 2, 3)])
+        for o in ("fro", "nuc", 2, -2, 1, float("-inf"))
+    ],
+    "fft_c2c": [(lambda a: spectrum(a, 5), [matrix(5, 3)])],
+    "fft_r2c": [
+        (lambda a: lm.fft.irfft(lm.fft.rfft(a * a, n=5, norm="ortho"), n=5, norm="forward"), [matrix(2, 4)]),
+        (lambda a: lm.fft.hfft(lm.fft.ihfft(a * a), n=3), [matrix(2, 3)]),
+    ],
+    "fft_c2r": [
+        (lambda a: spectrum(a, 4), [matrix(4, 3)]),
+        (lambda a: lm.fft.hfft(lm.fft.fft(a * a), n=7), [matrix(2, 3)]),
+        (lambda a: lm.fft_c2r(lm.fft.fft(a * a), 6, 1, doubled=False), [matrix(2, 4)]),
+    ],
+}
+
+LINALG_WITHOUT_GRADIENT = {"linalg_matrix_rank"}
+
+
+def well(a: lm.Tensor) -> lm.Tensor:
+    """a, made a matrix that is far from singular, and whose values are apart."""
+    return a + 4 * lm.eye(*a.shape[-2:], dtype=a.dtype) * lm.arange(1.0, a.shape[-1] + 1, dtype=a.dtype)
+
+
+SQUARE = (3, 3)
+
+# For vmap: functions and the shapes of one example.
+LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]]] = {
+    "vecdot": [(lm.vecdot, ((2, 3), (3,)))],
+    "dot": [(lm.dot, ((3,), (3,)))],
+    "outer": [(lm.outer, ((3,), (2,)))],
+    "kron": [(lm.kron, ((2, 2), (3,)))],
+    "cross": [(lm.cross, ((2, 3), (3,)))],
+    "tensordot": [(lambda a, b: lm.tensordot(a, b, axes=1), ((2, 3), (3, 2)))],
+    "einsum": [(lambda a, b: lm.einsum("ii,ij->j", a, b), (SQUARE, (3, 2)))],
+    "diagonal": [(lambda a: lm.diagonal(a, offset=1, axis1=0, axis2=1), ((2, 3, 2),))],
+    "trace": [(lm.trace, ((2, 3, 2),))],
+    "linalg_cholesky": [(lambda a: la.cholesky(definite(a)), (SQUARE,))],
+    "linalg_qr": [(lambda a: la.qr(well(a)), ((3, 2),)), (lambda a: la.qr(well(a)), ((2, 3),))],
+    "linalg_eigh": [(lambda a: eigh_parts(well(a)), (SQUARE,))],
+    "linalg_eigvalsh": [(lambda a: la.eigvalsh(symmetric(a)), (SQUARE,))],
+    "linalg_svd": [(lambda a: svd_parts(well(a)), ((3, 2),)), (lambda a: svd_parts(well(a)), ((2, 3),))],
+    "linalg_svdvals": [(lambda a: la.svdvals(well(a)), ((2, 3),))],
+    "linalg_solve": [
+        (lambda a, b: la.solve(well(a), b), (SQUARE, (3, 2))),
+        (lambda a, b: la.solve(well(a), b), (SQUARE, (3,))),
+    ],
+    "linalg_solve_triangular": [
+        (lambda a, b: la.solve_triangular(well(a), b, upper=False), (SQUARE, (2, 3, 2))),
+    ],
+    "linalg_inv": [(lambda a: la.inv(well(a)), (SQUARE,))],
+    "linalg_det": [(la.det, (SQUARE,))],
+    "linalg_slogdet": [(lambda a: la.slogdet(well(a))[1], (SQUARE,)), (lambda a: la.slogdet(a)[0], (SQUARE,))],
+    "linalg_pinv": [(lambda a: la.pinv(well(a)), ((2, 3),))],
+    "linalg_matrix_rank": [(la.matrix_rank, ((2, 3),))],
+    "linalg_matrix_power": [(lambda a: la.matrix_power(a, 2), (SQUARE,)), (lambda a: la.matrix_power(a, 0), (SQUARE,))],
+    "linalg_vector_norm": [(la.vector_norm, ((2, 3),)), (lambda a: la.vector_norm(a, axis=0, ord=3), ((2, 3),))],
+    "linalg_matrix_norm": [(la.matrix_norm, ((2, 3),)), (lambda a: la.matrix_norm(well(a), ord=2), ((2, 3),))],
+    "fft_c2c": [(lambda a: spectrum(a, 4), ((4, 3),))],
+    "fft_r2c": [(lambda a: spectrum(a, 5), ((5, 2),))],
+    "fft_c2r": [(lambda a: lm.fft.hfft(lm.fft.rfft(a, n=6)), ((2, 4),))],
+}

@@ -1,0 +1,157 @@
+"""Operators that move whole parts of tensors about, against numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lamella as lm
+
+DTYPES = ("bool", "int8", "uint16", "int64", "uint64", "float16", "float32", "complex64", "complex128")
+
+
+@pytest.fixture(params=DTYPES)
+def x(request: pytest.FixtureRequest) -> np.ndarray:
+    return np.arange(24).reshape(2, 3, 4).astype(request.param)
+
+
+def agree(got: Any, expected: Any) -> None:
+    if isinstance(expected, (list, tuple)):
+        assert isinstance(got, tuple) and len(got) == len(expected)
+        for a, b in zip(got, expected, strict=True):
+            agree(a, b)
+        return
+    assert got.shape == expected.shape and got.dtype.name == expected.dtype.name
+    np.testing.assert_array_equal(got.numpy(), expected)
+
+
+CALLS: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
+    (lambda t: lm.moveaxis(t, 0, -1), lambda a: np.moveaxis(a, 0, -1)),
+    (lambda t: lm.moveaxis(t, (0, -1), (1, 0)), lambda a: np.moveaxis(a, (0, -1), (1, 0))),
+    (lambda t: lm.repeat(t, 2), lambda a: np.repeat(a, 2)),
+    (lambda t: lm.repeat(t, 3, axis=1), lambda a: np.repeat(a, 3, axis=1)),
+    (lambda t: lm.repeat(t, 0, axis=-1), lambda a: np.repeat(a, 0, axis=-1)),
+    (lambda t: lm.repeat(t, 1, axis=0), lambda a: np.repeat(a, 1, axis=0)),
+    (lambda t: lm.repeat(t, lm.asarray([2, 0, 1]), axis=1), lambda a: np.repeat(a, [2, 0, 1], axis=1)),
+    (lambda t: lm.repeat(t, lm.asarray([2])), lambda a: np.repeat(a, [2])),
+    (lambda t: lm.tile(t, (2,)), lambda a: np.tile(a, (2,))),
+    (lambda t: lm.tile(t, (2, 1, 1, 3)), lambda a: np.tile(a, (2, 1, 1, 3))),
+    (lambda t: lm.tile(t, ()), lambda a: np.tile(a, ())),
+    (lambda t: lm.tile(t, (0, 2)), lambda a: np.tile(a, (0, 2))),
+    (lambda t: t.tile(2, 2), lambda a: np.tile(a, (2, 2))),
+    (lambda t: lm.unstack(t, axis=-1), lambda a: [a[..., i] for i in range(4)]),
+    (lambda t: lm.unstack(t[:0]), lambda a: []),
+    (lambda t: lm.chunk(t, 3, axis=2), lambda a: [a[..., :2], a[..., 2:]]),
+    (lambda t: lm.chunk(t, 9, axis=1), lambda a: np.split(a, 3, axis=1)),
+    (lambda t: lm.chunk(t[:0], 2), lambda a: [a[:0]]),
+    (lambda t: lm.tensor_split(t, 3, axis=2), lambda a: np.array_split(a, 3, axis=2)),
+    (lambda t: lm.tensor_split(t, (1, -1, 9), axis=2), lambda a: [a[..., :1], a[..., 1:3], a[..., 3:], a[..., 4:]]),
+    (lambda t: lm.narrow(t, 2, -3, 2), lambda a: a[..., 1:3]),
+    (lambda t: lm.narrow(t, 0, 2, 0), lambda a: a[2:]),
+    (lambda t: lm.select(t, 1, -1), lambda a: a[:, -1]),
+    (lambda t: lm.hstack([t, t[:, :1]]), lambda a: np.hstack([a, a[:, :1]])),
+    (lambda t: lm.hstack([t[0, 0], t[0, 0, 0]]), lambda a: np.hstack([a[0, 0], a[0, 0, 0]])),
+    (lambda t: lm.vstack([t[0], t[0, 0]]), lambda a: np.vstack([a[0], a[0, 0]])),
+    (lambda t: lm.atleast_1d(t[0, 0, 0]), lambda a: np.atleast_1d(a[0, 0, 0])),
+    (lambda t: lm.atleast_2d(t[0, 0]), lambda a: np.atleast_2d(a[0, 0])),
+    (lambda t: lm.atleast_3d(t[0, 0]), lambda a: np.atleast_3d(a[0, 0])),
+    (lambda t: lm.atleast_3d(t[0]), lambda a: np.atleast_3d(a[0])),
+    (lambda t: lm.roll(t, (1, -2), (0, 2)), lambda a: np.roll(a, (1, -2), (0, 2))),
+    (lambda t: lm.roll(t, 1, (0, 1)), lambda a: np.roll(a, 1, (0, 1))),
+    (lambda t: lm.roll(t, (1, 1), (2, 2)), lambda a: np.roll(a, (1, 1), (2, 2))),
+    (lambda t: lm.roll(t, 5), lambda a: np.roll(a, 5)),
+    (lambda t: lm.roll(t, 0, 1), lambda a: a),
+    (lambda t: lm.expand_dims(t, (0, -1)), lambda a: np.expand_dims(a, (0, -1))),
+    (lambda t: lm.concat([t, t[:1]], axis=None), lambda a: np.concatenate([a, a[:1]], axis=None)),
+    (lambda t: lm.broadcast_arrays(t, t[:1, :, :1]), lambda a: np.broadcast_arrays(a, a[:1, :, :1])),
+    (lambda t: lm.meshgrid(t[0, 0], t[0, :, 0]), lambda a: np.meshgrid(a[0, 0], a[0, :, 0])),
+    (
+        lambda t: lm.meshgrid(t[0, 0], t[0, :, 0], t[:, 0, 0], indexing="ij"),
+        lambda a: np.meshgrid(a[0, 0], a[0, :, 0], a[:, 0, 0], indexing="ij"),
+    ),
+    (lambda t: lm.meshgrid(t[0, 0]), lambda a: np.meshgrid(a[0, 0])),
+    (lambda t: lm.meshgrid(), lambda a: []),
+    (lambda t: lm.reshape(t, (6, 4), copy=False), lambda a: a.reshape(6, 4)),
+    (lambda t: lm.reshape(t.T, (6, 4), copy=True), lambda a: a.T.reshape(6, 4)),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), CALLS)
+def test_as_in_numpy(ours: Callable[..., Any], theirs: Callable[..., Any], x: np.ndarray) -> None:
+    agree(ours(lm.asarray(x)), theirs(x))
+    flipped = np.ascontiguousarray(x.transpose(2, 0, 1))
+    agree(ours(lm.permute_dims(lm.asarray(flipped), (1, 2, 0))), theirs(x))
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        lambda t: lm.repeat(t, 1, axis=0),
+        lambda t: lm.repeat(t[:1], 3, axis=0),
+        lambda t: lm.tile(t, 1),
+        lambda t: lm.tile(t[:1], 3),
+        lambda t: lm.roll(t, 0, 0),
+        lambda t: lm.roll(t, 0),
+        lambda t: lm.reshape(t, (4,), copy=True),
+    ],
+)
+def test_copies_have_memory_of_their_own(copy: Callable[..., lm.Tensor]) -> None:
+    t = lm.asarray([1.0, 2.0, 3.0, 4.0])
+    copy(t).fill_(0)
+    assert t.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_broadcast_shapes() -> None:
+    assert lm.broadcast_shapes() == ()
+    assert lm.broadcast_shapes((2, 1), 3, (1, 1, 1)) == (1, 2, 3)
+    assert lm.broadcast_shapes((0, 1), [5]) == (0, 5)
+    with pytest.raises(ValueError, match=r"\[broadcast_shapes\] shapes \[2\] and \[3\] do not broadcast"):
+        lm.broadcast_shapes((2,), (3,))
+    with pytest.raises(ValueError, match="negative"):
+        lm.broadcast_shapes((-1,))
+    with pytest.raises(TypeError, match=r"\[broadcast_shapes\] shapes"):
+        lm.broadcast_shapes("a")
+
+
+HUGE = 1 << 62
+BAD: list[tuple[Callable[..., Any], type[Exception], str]] = [
+    (lambda t: lm.moveaxis(t, 0, 2), IndexError, r"\[moveaxis\] axis 2"),
+    (lambda t: lm.moveaxis(t, (0, 0), (0, 1)), ValueError, r"\[moveaxis\] an axis is named twice"),
+    (lambda t: lm.moveaxis(t, (0, 1), 1), ValueError, r"\[moveaxis\] source .* of the same length"),
+    (lambda t: lm.repeat(t, -1), ValueError, r"\[repeat\] repeats must not be negative"),
+    (lambda t: lm.repeat(t, 1.5), TypeError, r"\[repeat\] repeats must be an integer"),
+    (lambda t: lm.repeat(t, lm.asarray([1, -1]), axis=0), ValueError, r"\[repeat\] repeats must not be negative"),
+    (lambda t: lm.repeat(t, lm.asarray([1, 2, 3]), axis=0), ValueError, r"\[repeat\] repeats has 3 numbers"),
+    (lambda t: lm.repeat(t, HUGE), ValueError, r"\[repeat\] the result has too many elements"),
+    (lambda t: lm.repeat(t, lm.asarray([HUGE, HUGE]), axis=0), ValueError, "too many elements"),
+    (lambda t: lm.tile(t, (-1,)), ValueError, r"\[tile\] repetitions must not be negative"),
+    (lambda t: lm.tile(t, (HUGE, HUGE)), ValueError, r"\[tile\] the result has too many|63 bits"),
+    (lambda t: lm.unstack(t, axis=2), IndexError, r"\[unstack\] axis 2"),
+    (lambda t: lm.chunk(t, 0), ValueError, r"\[chunk\] chunks must be at least 1"),
+    (lambda t: lm.tensor_split(t, 0), ValueError, r"\[tensor_split\] needs at least 1 part"),
+    (lambda t: lm.narrow(t, 0, 1, 2), IndexError, r"\[narrow\] 2 elements from 1"),
+    (lambda t: lm.narrow(t, 0, 3, 0), IndexError, r"\[narrow\] start 3"),
+    (lambda t: lm.narrow(t, 0, 0, -1), ValueError, r"\[narrow\] length"),
+    (lambda t: lm.select(t, 0, 2), IndexError, "index 2 is out of range"),
+    (lambda t: lm.hstack([]), ValueError, r"\[hstack\] needs at least one"),
+    (lambda t: lm.roll(t, (1, 2)), ValueError, r"\[roll\] several shifts"),
+    (lambda t: lm.roll(t, (1, 2), (0, 1, 1)), ValueError, r"\[roll\] shifts .* equally many"),
+    (lambda t: lm.meshgrid(t), ValueError, r"\[meshgrid\] the tensors must have one axis"),
+    (lambda t: lm.meshgrid(t[0], t[0].astype("int32")), ValueError, r"\[meshgrid\] the tensors must have one dtype"),
+    (lambda t: lm.meshgrid(t[0], indexing="yx"), ValueError, r"\[meshgrid\] indexing"),
+    (lambda t: lm.meshgrid(t[0], index="ij"), TypeError, r"\[meshgrid\] got an unexpected argument"),
+    (lambda t: lm.broadcast_arrays(t, 1), TypeError, r"\[broadcast_arrays\] arrays: item 1"),
+    (lambda t: lm.broadcast_arrays(arrays=[t]), TypeError, "positional only"),
+    (lambda t: lm.broadcast_arrays(t, lm.ones([5])), ValueError, r"\[broadcast_arrays\].*do not broadcast"),
+    (lambda t: lm.reshape(t.T, (6,), copy=False), ValueError, r"\[reshape\] copy=False"),
+    (lambda t: lm.to_device(t, "cpu", stream=3), NotImplementedError, r"\[to_device\] takes no stream"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD)
+def test_errors(call: Callable[..., Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(lm.ones([2, 3]))
