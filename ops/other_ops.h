@@ -20,13 +20,26 @@
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/nn/conv.h"
+#include "ops/nn/activation.h"
+#include "ops/nn/attention.h"
+#include "ops/nn/cross_entropy.h"
+#include "ops/nn/ctc.h"
+#include "ops/nn/distance.h"
 #include "ops/nn/dropout.h"
+#include "ops/nn/embedding.h"
+#include "ops/nn/grid_sample.h"
+#include "ops/nn/interpolate.h"
 #include "ops/nn/linear.h"
 #include "ops/nn/loss.h"
 #include "ops/nn/norm.h"
 #include "ops/nn/one_hot.h"
 #include "ops/nn/pool.h"
+#include "ops/nn/margin_loss.h"
+#include "ops/nn/one_hot.h"
+#include "ops/nn/pad.h"
+#include "ops/nn/recurrent.h"
 #include "ops/nn/softmax.h"
+#include "ops/nn/unfold.h"
 #include "ops/random/distributions.h"
 #include "ops/random/in_place.h"
 #include "ops/random/random.h"
@@ -66,6 +79,13 @@ using OtherOps = OpList<                                                        
     MoveAxis, Repeat, Tile, Unstack, Chunk, TensorSplit, Narrow, Select, HStack, VStack,                // shape
     AtLeast1d, AtLeast2d, AtLeast3d, BroadcastArrays, Meshgrid,                                         //
     Sum, Mean, Prod, Max, Min, ArgMax, ArgMin, Any, All,                                                // reduction
+    Relu6, Prelu, Glu, Softmin, GumbelSoftmax,                                                          // activations
+    L1Loss, SmoothL1Loss, HuberLoss, BinaryCrossEntropy, BinaryCrossEntropyWithLogits, KlDiv,           // losses
+    PoissonNllLoss, GaussianNllLoss, SoftMarginLoss, NllLoss, CtcLoss, HingeEmbeddingLoss,              //
+    MarginRankingLoss, CosineEmbeddingLoss, TripletMarginLoss, MultiMarginLoss,                         //
+    CosineSimilarity, PairwiseDistance, Embedding, EmbeddingBag, ScaledDotProductAttention,             //
+    RnnCell, LstmCell, GruCell, Rnn, Lstm, Gru,                                                         // recurrent
+    Pad, Unfold, Fold, PixelShuffle, PixelUnshuffle, Interpolate, GridSample, AffineGrid,               // images
     Matmul, Linear,                                                                                     // products
     Vecdot, Dot, Outer, Kron, Cross, Tensordot, Einsum, Diagonal, Trace,                                //
     LinalgCholesky, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgEig, LinalgEigvals, LinalgSvd, LinalgSvdvals,  // linalg

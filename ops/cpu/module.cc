@@ -29,6 +29,8 @@ KernelTable make_table() {
   fill_random(table.random);
   fill_norm(table.norm);
   fill_pool(table.pool);
+  fill_resample(table.resample);
+  fill_attention(table.attention);
   return table;
 }
 

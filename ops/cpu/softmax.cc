@@ -1,5 +1,6 @@
 #include "ops/cpu/softmax_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -90,11 +91,100 @@ void softmax_rows_backward(const T* y, const T* dy, T* dx, std::int64_t rows, st
   }
 }
 
+/// A few vectors of neighboring columns: a cache line or more of each row is used at once.
+template <class T, int N>
+struct Columns {
+  static constexpr std::int64_t kRun = 64;  // terms added before they go into the total: the error stays small
+  std::int64_t stride;
+  int lanes;  ///< of the last vector; less than a whole one only where N is 1
+
+  Vec<T> load(const T* row, int k) const {
+    return lanes == Vec<T>::size ? Vec<T>::load(row + k * Vec<T>::size) : Vec<T>::load_partial(row, lanes, T(0));
+  }
+  void store(T* row, int k, Vec<T> value) const { cpu::store(row + k * Vec<T>::size, lanes, value); }
+
+  /// The sums over `width` rows of term(row number, k).
+  template <class F>
+  void add_up(std::int64_t width, Vec<T>* totals, F&& term) const {
+    for (int k = 0; k < N; ++k) totals[k] = 0;
+    for (std::int64_t first = 0; first < width; first += kRun) {
+      const std::int64_t last = std::min(width, first + kRun);
+      Vec<T> run[N];
+      for (int k = 0; k < N; ++k) run[k] = 0;
+      for (std::int64_t w = first; w < last; ++w) {
+        for (int k = 0; k < N; ++k) run[k] += term(w, k);
+      }
+      for (int k = 0; k < N; ++k) totals[k] += run[k];
+    }
+  }
+
+  void forward(const T* x, T* y, std::int64_t width, bool log_of) const {
+    Vec<T> top[N];
+    Vec<T> sums[N];
+    for (int k = 0; k < N; ++k) top[k] = -std::numeric_limits<T>::infinity();
+    for (std::int64_t w = 0; w < width; ++w) {
+      for (int k = 0; k < N; ++k) top[k] = maximum(top[k], load(x + w * stride, k));
+    }
+    add_up(width, sums, [&](std::int64_t w, int k) {
+      const Vec<T> e = exp(load(x + w * stride, k) - top[k]);
+      if (!log_of) store(y + w * stride, k, e);
+      return e;
+    });
+    for (int k = 0; k < N; ++k) sums[k] = log_of ? log(sums[k]) : 1 / sums[k];
+    for (std::int64_t w = 0; w < width; ++w) {
+      for (int k = 0; k < N; ++k) {
+        store(y + w * stride, k,
+              log_of ? (load(x + w * stride, k) - top[k]) - sums[k] : load(y + w * stride, k) * sums[k]);
+      }
+    }
+  }
+
+  void backward(const T* y, const T* dy, T* dx, std::int64_t width, bool log_of) const {
+    Vec<T> sums[N];
+    add_up(width, sums, [&](std::int64_t w, int k) {
+      const Vec<T> d = load(dy + w * stride, k);
+      return log_of ? d : d * load(y + w * stride, k);
+    });
+    for (std::int64_t w = 0; w < width; ++w) {
+      for (int k = 0; k < N; ++k) {
+        const Vec<T> p = load(y + w * stride, k);
+        const Vec<T> d = load(dy + w * stride, k);
+        store(dx + w * stride, k, log_of ? d - exp(p) * sums[k] : p * (d - sums[k]));
+      }
+    }
+  }
+};
+
+/// Calls f(block, first column) for blocks that cover all columns.
+template <class T, class F>
+void for_each_block(std::int64_t columns, std::int64_t stride, F&& f) {
+  constexpr int kLanes = Vec<T>::size;
+  constexpr int kWide = 4;
+  std::int64_t c = 0;
+  for (; c + kWide * kLanes <= columns; c += kWide * kLanes) f(Columns<T, kWide>{stride, kLanes}, c);
+  for (; c < columns; c += kLanes)
+    f(Columns<T, 1>{stride, static_cast<int>(std::min<std::int64_t>(kLanes, columns - c))}, c);
+}
+
+template <class T>
+void softmax_columns(const T* x, T* y, std::int64_t width, std::int64_t columns, std::int64_t stride, bool log) {
+  for_each_block<T>(columns, stride, [&](auto block, std::int64_t c) { block.forward(x + c, y + c, width, log); });
+}
+
+template <class T>
+void softmax_columns_backward(const T* y, const T* dy, T* dx, std::int64_t width, std::int64_t columns,
+                              std::int64_t stride, bool log) {
+  for_each_block<T>(columns, stride,
+                    [&](auto block, std::int64_t c) { block.backward(y + c, dy + c, dx + c, width, log); });
+}
+
 }  // namespace
 
 void fill_softmax(SoftmaxTable& table) {
-  table.float32 = {&softmax_rows<float>, &softmax_rows_backward<float>};
-  table.float64 = {&softmax_rows<double>, &softmax_rows_backward<double>};
+  table.float32 = {&softmax_rows<float>, &softmax_rows_backward<float>, &softmax_columns<float>,
+                   &softmax_columns_backward<float>};
+  table.float64 = {&softmax_rows<double>, &softmax_rows_backward<double>, &softmax_columns<double>,
+                   &softmax_columns_backward<double>};
 }
 
 }  // namespace lamella::cpu

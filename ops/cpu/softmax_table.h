@@ -10,6 +10,11 @@ struct SoftmaxKernels {
   void (*forward)(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log) = nullptr;
   /// From the result and its gradient.
   void (*backward)(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t width, bool log) = nullptr;
+  /// The same along the first axis of a matrix [width, columns], whose rows are `stride` apart.
+  void (*forward_columns)(const T* x, T* y, std::int64_t width, std::int64_t columns, std::int64_t stride,
+                          bool log) = nullptr;
+  void (*backward_columns)(const T* y, const T* dy, T* dx, std::int64_t width, std::int64_t columns,
+                           std::int64_t stride, bool log) = nullptr;
 };
 
 struct SoftmaxTable {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/core/dtype.h"
+#include "ops/cpu/attention_table.h"
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/fft_table.h"
 #include "ops/cpu/matmul_table.h"
@@ -10,6 +11,7 @@
 #include "ops/cpu/pool_table.h"
 #include "ops/cpu/random_table.h"
 #include "ops/cpu/reduce_table.h"
+#include "ops/cpu/resample_table.h"
 #include "ops/cpu/scan_table.h"
 #include "ops/cpu/select_table.h"
 #include "ops/cpu/softmax_table.h"
@@ -31,6 +33,8 @@ struct KernelTable {
   RandomKernels random;
   NormTable norm;
   PoolKernels pool;
+  ResampleTable resample;
+  AttentionTable attention;
 };
 
 }  // namespace lamella::cpu

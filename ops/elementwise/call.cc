@@ -127,7 +127,7 @@ struct Elementwise : Function<Elementwise> {
     operands[inputs + 1] = dy;
     TensorList grads(inputs);
     for (std::size_t i = 0; i < inputs; ++i) {
-      if (!autograd::is_needed(ctx.node()->edges()[i])) continue;
+      if (!op.reads[i] || !autograd::is_needed(ctx.node()->edges()[i])) continue;
       grads[i] = gradient(op, i, operands);
       if (ctx.input_metas.empty()) continue;
       if (grads[i].shape() != ctx.input_metas[i].shape)

@@ -10,16 +10,21 @@
 #include "ops/elementwise/exp.h"
 #include "ops/elementwise/exponents.h"
 #include "ops/elementwise/extrema.h"
+#include "ops/elementwise/gates.h"
 #include "ops/elementwise/gelu.h"
 #include "ops/elementwise/hyperbolic.h"
 #include "ops/elementwise/log.h"
 #include "ops/elementwise/logical.h"
+#include "ops/elementwise/loss_terms.h"
 #include "ops/elementwise/parts.h"
 #include "ops/elementwise/pow.h"
 #include "ops/elementwise/predicates.h"
+#include "ops/elementwise/rectifiers.h"
 #include "ops/elementwise/relu.h"
 #include "ops/elementwise/rounding.h"
+#include "ops/elementwise/shrink.h"
 #include "ops/elementwise/sigmoid.h"
+#include "ops/elementwise/softplus.h"
 #include "ops/elementwise/special.h"
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/square.h"
@@ -34,6 +39,9 @@ using ElementwiseOps = OpList<                                                  
     Add, Subtract, Multiply, Divide, Negative, FloorDivide, Remainder, Pow,                   // arithmetic
     Abs, Sign, Square, Reciprocal, Sqrt, Exp, Expm1, Log, Log1p, Log2, Log10, Erf, Sin, Cos,  // functions
     Relu, Tanh, Sigmoid, GeluErf, GeluTanh,                                                   // activations
+    LeakyRelu, Elu, Selu, Celu, Hardtanh, Threshold, Hardshrink, Softshrink, Tanhshrink,      //
+    Silu, Mish, Hardsigmoid, Hardswish, Softplus, LogSigmoid, Softsign,                       //
+    SquaredDifference, SmoothL1, LogLoss,                                                     // terms of losses
     Floor, Ceil, Trunc, Round, Maximum, Minimum, ClipBetween, Where,                          // rounding and choice
     Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, IsNan, IsInf, IsFinite,          // comparison
     Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh, Asinh, Acosh, Atanh, Exp2, Rsqrt, LogAddExp, LogAddExp2, Xlogy, Sinc,  //

@@ -1,56 +1,146 @@
 #include "ops/nn/loss.h"
 
-#include "ops/creation/creation.h"
+#include <numbers>
+
+#include "engine/autograd/modes.h"
 #include "ops/elementwise/list.h"
-#include "ops/index/picks.h"
-#include "ops/index/rows.h"
-#include "ops/nn/softmax.h"
+#include "ops/movement/cast.h"
+#include "ops/nn/reduction.h"
+#include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
 
-Tensor reduce_loss(const Tensor& loss, std::string_view reduction, const char* op) {
-  if (reduction == "mean") return mean(loss);
-  if (reduction == "sum") return sum(loss);
-  if (reduction == "none") return loss;
-  fail<ValueError>("[", op, "] reduction must be \"mean\", \"sum\" or \"none\", got \"", reduction, "\"");
+/// The value of a bool tensor that holds one, or one for each example, of which all must be true.
+bool all_true(const Tensor& x) {
+  const autograd::NoGrad scope;
+  const Tensor whole = is_batched(x) ? physical(x, *x->hidden) : x;
+  return *to_device(all(whole), kCPU).data<bool>();
 }
+
+Tensor weighted(const Tensor& terms, const std::optional<Tensor>& weight) { return weight ? terms * *weight : terms; }
 
 }  // namespace
-
-Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
-  if (autograd::autocast_active()) [[unlikely]]
-    return call_in_autocast<CrossEntropy>(input, target, reduction);
-  if (input.ndim() == 0) fail<ValueError>("[cross_entropy] input needs an axis of classes, got a 0-d tensor");
-  if (!is_integral(target.dtype()))
-    fail<TypeError>("[cross_entropy] target must hold class numbers, got ", target.dtype());
-  const Dims batch(input.shape().begin(), input.shape().end() - 1);
-  if (target.shape() != batch) {
-    fail<ValueError>("[cross_entropy] target must have the shape of input without its last axis, ", batch, ", got ",
-                     target.shape());
-  }
-  const std::int64_t classes = input.shape().back();
-  const std::int64_t samples = target.numel();
-  const Tensor log_probabilities = log_softmax(input);
-  const Tensor sample = arange(0, Scalar(samples), 1, DType::Int64, input.device());
-  const Tensor chosen[] = {sample, reshape(as_index(target, "cross_entropy"), Dims{samples})};
-  const Tensor rows = pick_rows(chosen, Dims{samples, classes}, Dims{0, static_cast<std::int64_t>(input.ndim()) - 1},
-                                "cross_entropy", NegativeIndex::Refuse);
-  const Tensor picked = gather_rows(reshape(log_probabilities, Dims{samples * classes, 1}), rows);
-  return reduce_loss(-reshape(picked, batch), reduction, "cross_entropy");
-}
 
 Tensor MseLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<MseLoss>(input, target, reduction);
-  if (input.shape() != target.shape()) {
-    fail<ValueError>("[mse_loss] input and target must have the same shape, got ", input.shape(), " and ",
-                     target.shape());
+  check_same_shape(input, target, info.name);
+  return reduce_loss(squared_difference(input, target), reduction, info.name);
+}
+
+Tensor L1Loss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<L1Loss>(input, target, reduction);
+  check_same_shape(input, target, info.name);
+  return reduce_loss(abs(input - target), reduction, info.name);
+}
+
+Tensor SmoothL1Loss::call(const Tensor& input, const Tensor& target, std::string_view reduction, double beta) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<SmoothL1Loss>(input, target, reduction, beta);
+  check_same_shape(input, target, info.name);
+  if (!(beta >= 0)) fail<ValueError>("[smooth_l1_loss] beta cannot be negative, got ", beta);
+  return reduce_loss(beta == 0 ? abs(input - target) : smooth_l1(input, target, beta), reduction, info.name);
+}
+
+Tensor HuberLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction, double delta) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<HuberLoss>(input, target, reduction, delta);
+  check_same_shape(input, target, info.name);
+  if (!(delta > 0)) fail<ValueError>("[huber_loss] delta must be above 0, got ", delta);
+  const Tensor loss = reduce_loss(smooth_l1(input, target, delta), reduction, info.name);
+  return delta == 1 ? loss : loss * delta;
+}
+
+Tensor BinaryCrossEntropy::call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
+                                std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<BinaryCrossEntropy>(input, target, weight, reduction);
+  check_same_shape(input, target, info.name);
+  if (input.numel() > 0 && !input.device().is_meta() && !all_true((input >= 0) & (input <= 1)))
+    fail<ValueError>(
+        "[binary_cross_entropy] all elements of input must lie in [0, 1]; see also "
+        "binary_cross_entropy_with_logits");
+  return reduce_loss(weighted(log_loss(input, target), weight), reduction, info.name);
+}
+
+Tensor BinaryCrossEntropyWithLogits::call(const Tensor& input, const Tensor& target,
+                                          const std::optional<Tensor>& weight, std::string_view reduction,
+                                          const std::optional<Tensor>& pos_weight) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<BinaryCrossEntropyWithLogits>(input, target, weight, reduction, pos_weight);
+  check_same_shape(input, target, info.name);
+  // With p = sigmoid(x): log(1 - p) = log(p) - x, so -t log(p) - (1 - t) log(1 - p) = (1 - t) x - log(p).
+  const Tensor log_p = log_sigmoid(input);
+  const Tensor rest = (1 - target) * input;
+  const Tensor terms = pos_weight ? rest - (1 + (*pos_weight - 1) * target) * log_p : rest - log_p;
+  return reduce_loss(weighted(terms, weight), reduction, info.name);
+}
+
+Tensor KlDiv::call(const Tensor& input, const Tensor& target, std::string_view reduction, bool log_target) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<KlDiv>(input, target, reduction, log_target);
+  check_same_shape(input, target, info.name);
+  Tensor terms;
+  if (log_target) {
+    terms = exp(target) * (target - input);
+  } else {
+    const Tensor log_t = log(where(target == 0, 1, target));
+    terms = target * (log_t - input);
   }
-  return reduce_loss(square(input - target), reduction, "mse_loss");
+  if (reduction != "batchmean") return reduce_loss(terms, reduction, info.name);
+  return input.ndim() == 0 ? sum(terms) : sum(terms) / static_cast<double>(input.size(0));
+}
+
+Tensor PoissonNllLoss::call(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
+                            std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<PoissonNllLoss>(input, target, log_input, full, eps, reduction);
+  check_same_shape(input, target, info.name);
+  Tensor terms = log_input ? exp(input) - target * input : input - target * log(input + eps);
+  if (full) {
+    const Tensor large = where(target > 1, target, 1);
+    const Tensor stirling = large * log(large) - large + 0.5 * log(2 * std::numbers::pi * large);
+    terms = terms + where(target > 1, stirling, 0);
+  }
+  return reduce_loss(terms, reduction, info.name);
+}
+
+Tensor GaussianNllLoss::call(const Tensor& input, const Tensor& target, const Tensor& var, bool full, double eps,
+                             std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<GaussianNllLoss>(input, target, var, full, eps, reduction);
+  check_same_shape(input, target, info.name);
+  if (!(eps > 0)) fail<ValueError>("[gaussian_nll_loss] eps must be above 0, got ", eps);
+  Tensor variance = var;
+  if (var.shape() != input.shape()) {
+    Dims rows = input.shape();
+    if (!rows.empty()) rows.back() = 1;
+    if (var.ndim() + 1 == input.ndim()) variance = expand_dims(var, -1);
+    if (variance.shape() != rows) {
+      fail<ValueError>("[gaussian_nll_loss] var must have input's shape ", input.shape(),
+                       ", or leave its last axis out, got ", var.shape());
+    }
+  }
+  if (var.numel() > 0 && !var.device().is_meta() && !all_true(var >= 0))
+    fail<ValueError>("[gaussian_nll_loss] var cannot be negative");
+  variance = clip(variance, Operand(eps), std::nullopt);
+  Tensor terms = 0.5 * (log(variance) + squared_difference(input, target) / variance);
+  if (full) terms = terms + 0.5 * std::log(2 * std::numbers::pi);
+  return reduce_loss(terms, reduction, info.name);
+}
+
+Tensor SoftMarginLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<SoftMarginLoss>(input, target, reduction);
+  check_same_shape(input, target, info.name);
+  return reduce_loss(-log_sigmoid(target * input), reduction, info.name);
 }
 
 }  // namespace lamella

@@ -4,13 +4,19 @@
 #include "ops/elementwise/list.h"
 #include "ops/index/picks.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/extremum.h"
 #include "ops/shape/reshape.h"
 
 namespace lamella {
 
 Tensor OneHot::call(const Tensor& x, std::int64_t num_classes) {
-  if (num_classes < 0) fail<ValueError>("[one_hot] num_classes cannot be negative, got ", num_classes);
+  if (num_classes < -1) fail<ValueError>("[one_hot] num_classes must be at least 0, or -1, got ", num_classes);
   const Tensor classes = as_index(x, "one_hot");
+  if (num_classes == -1) {
+    if (x.numel() == 0) fail<ValueError>("[one_hot] num_classes must be given for a tensor without elements");
+    // Under vmap this refuses: each example could have another number of classes.
+    num_classes = *to_device(max(classes), kCPU).data<std::int64_t>() + 1;
+  }
   const Tensor checked[] = {classes};
   pick_rows(checked, Dims{num_classes}, Dims{0}, "one_hot", NegativeIndex::Refuse);
   return cast(expand_dims(classes, -1) == arange(0, Scalar(num_classes), 1, DType::Int64, x.device()), DType::Int64);

@@ -10,14 +10,14 @@ struct OneHot {
       .name = "one_hot",
       .doc =
           "A new last axis of length num_classes that holds 1 at the element's value and 0 elsewhere, as int64. "
-          "IndexError for a value outside [0, num_classes).",
-      .parameters = "x, /, num_classes",
+          "IndexError for a value outside [0, num_classes). -1 stands for the largest value plus one.",
+      .parameters = "x, /, num_classes=-1",
       .example = "one_hot(asarray([0, 2]), 3)",
       .reference = "np.eye(num_classes, dtype='int64')[x]",
       .dtypes = Integral};
   static Tensor call(const Tensor& x, std::int64_t num_classes);
 };
 
-inline Tensor one_hot(const Tensor& x, std::int64_t num_classes) { return OneHot::call(x, num_classes); }
+inline Tensor one_hot(const Tensor& x, std::int64_t num_classes = -1) { return OneHot::call(x, num_classes); }
 
 }  // namespace lamella

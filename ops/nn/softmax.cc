@@ -6,11 +6,16 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
+#include "ops/random/random.h"
+#include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
+#include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -26,15 +31,38 @@ const SoftmaxLauncher& launcher_of(Device device, const char* op) {
   return launcher;
 }
 
-struct Rows {
-  std::int64_t count;
+/// A tensor as [outer, width, inner], with the axis in the middle.
+struct Slabs {
+  std::int64_t outer = 1;
   std::int64_t width;
-  explicit Rows(const Tensor& x) : width(x.shape().back()) { count = width ? x.numel() / width : 0; }
+  std::int64_t inner = 1;
 
+  Slabs(const Tensor& x, std::size_t axis) : width(x.shape()[axis]) {
+    for (std::size_t i = 0; i < axis; ++i) outer *= x.shape()[i];
+    for (std::size_t i = axis + 1; i < x.ndim(); ++i) inner *= x.shape()[i];
+  }
+
+  /// Calls f(offset, rows) for parts of the rows along a last axis.
   template <class F>
   void for_each_part(F&& f) const {
-    const HostRelease release(count * width);
-    parallel_for(0, count, std::max<std::int64_t>(1, kGrain / width), f);
+    const HostRelease release(outer * width);
+    parallel_for(0, outer, std::max<std::int64_t>(1, kGrain / width),
+                 [&](std::int64_t begin, std::int64_t end) { f(begin * width, end - begin); });
+  }
+
+  /// Calls f(offset, columns) for parts of the columns of each slab.
+  template <class F>
+  void for_each_columns(F&& f) const {
+    constexpr std::int64_t kColumns = 64;
+    const HostRelease release(outer * width * inner);
+    const std::int64_t blocks = (inner + kColumns - 1) / kColumns;
+    parallel_for(0, outer * blocks, std::max<std::int64_t>(1, kGrain / (width * std::min(inner, kColumns))),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     const std::int64_t column = i % blocks * kColumns;
+                     f(i / blocks * width * inner + column, std::min(kColumns, inner - column));
+                   }
+                 });
   }
 };
 
@@ -50,94 +78,122 @@ void with_kernels(DType dtype, const char* op, F&& f) {
   }
 }
 
-Tensor run_forward(const Tensor& given, bool log, const char* op) {
-  if (is_batched(given)) [[unlikely]]
-    return hide_in_place(run_forward(physical(given, *given->hidden), log, op), *given->hidden);
+/// `axis` counts from the end: hidden axes stand in front.
+Tensor run_forward(const Tensor& given, std::size_t axis_from_end, bool log, const char* op) {
+  if (is_batched(given)) [[unlikely]] {
+    const HiddenAxes axes = *given->hidden;
+    return hide_in_place(run_forward(physical(given, axes), axis_from_end, log, op), axes);
+  }
   const Tensor x = contiguous(given);
   const Tensor y = empty_like(x);
   if (y.device().is_meta() || y.numel() == 0) return y;
-  const Rows rows(x);
+  const Slabs slabs(x, x.ndim() - axis_from_end);
   if (!x.device().is_cpu()) {
-    launcher_of(x.device(), op).forward(x.device(), x.dtype(), x.raw_data(), y.raw_data(), rows.count, rows.width, log);
+    launcher_of(x.device(), op)
+        .forward(x.device(), x.dtype(), x.raw_data(), y.raw_data(), slabs.outer, slabs.width, log);
     return y;
   }
   with_kernels(x.dtype(), op, [&]<class T>(const cpu::SoftmaxKernels<T>& kernels, T) {
     const T* from = x.data<T>();
     T* to = y.data<T>();
-    rows.for_each_part([&](std::int64_t begin, std::int64_t end) {
-      kernels.forward(from + begin * rows.width, to + begin * rows.width, end - begin, rows.width, log);
-    });
+    if (slabs.inner == 1) {
+      slabs.for_each_part(
+          [&](std::int64_t at, std::int64_t rows) { kernels.forward(from + at, to + at, rows, slabs.width, log); });
+    } else {
+      slabs.for_each_columns([&](std::int64_t at, std::int64_t columns) {
+        kernels.forward_columns(from + at, to + at, slabs.width, columns, slabs.inner, log);
+      });
+    }
   });
   return y;
 }
 
-Tensor run_backward(const Tensor& output, const Tensor& given, bool log, const char* op) {
+Tensor run_backward(const Tensor& output, const Tensor& given, std::size_t axis_from_end, bool log, const char* op) {
   if (is_batched(output) || is_batched(given)) [[unlikely]] {
     const HiddenAxes axes = hidden_axes(pointers(output, given));
     const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
-    return hide_in_place(run_backward(whole(output), whole(given), log, op), axes);
+    return hide_in_place(run_backward(whole(output), whole(given), axis_from_end, log, op), axes);
   }
   const Tensor y = contiguous(output);
   const Tensor dy = contiguous(given);
   const Tensor dx = empty_like(y);
   if (dx.device().is_meta() || dx.numel() == 0) return dx;
-  const Rows rows(y);
+  const Slabs slabs(y, y.ndim() - axis_from_end);
   if (!y.device().is_cpu()) {
     launcher_of(y.device(), op)
-        .backward(y.device(), y.dtype(), y.raw_data(), dy.raw_data(), dx.raw_data(), rows.count, rows.width, log);
+        .backward(y.device(), y.dtype(), y.raw_data(), dy.raw_data(), dx.raw_data(), slabs.outer, slabs.width, log);
     return dx;
   }
   with_kernels(y.dtype(), op, [&]<class T>(const cpu::SoftmaxKernels<T>& kernels, T) {
-    rows.for_each_part([&](std::int64_t begin, std::int64_t end) {
-      const std::int64_t at = begin * rows.width;
-      kernels.backward(y.data<T>() + at, dy.data<T>() + at, dx.data<T>() + at, end - begin, rows.width, log);
-    });
+    if (slabs.inner == 1) {
+      slabs.for_each_part([&](std::int64_t at, std::int64_t rows) {
+        kernels.backward(y.data<T>() + at, dy.data<T>() + at, dx.data<T>() + at, rows, slabs.width, log);
+      });
+    } else {
+      slabs.for_each_columns([&](std::int64_t at, std::int64_t columns) {
+        kernels.backward_columns(y.data<T>() + at, dy.data<T>() + at, dx.data<T>() + at, slabs.width, columns,
+                                 slabs.inner, log);
+      });
+    }
   });
   return dx;
 }
 
-/// Along the last axis. dx = y (dy - sum(dy y)), and dy - exp(y) sum(dy) for the logarithm.
+/// dx = y (dy - sum(dy y)), and dy - exp(y) sum(dy) for the logarithm. `axis` counts from the end: -1 is the last one.
 template <bool kLog>
 struct SoftmaxFn : Function<SoftmaxFn<kLog>> {
   static constexpr bool kChecksGradients = false;
   static constexpr const char* name = kLog ? "log_softmax" : "softmax";
 
-  static Tensor forward(Context& ctx, const Tensor& x) {
-    Tensor y = run_forward(x, kLog, name);
+  static Tensor forward(Context& ctx, const Tensor& x, std::int64_t axis) {
+    Tensor y = run_forward(x, static_cast<std::size_t>(-axis), kLog, name);
+    ctx.template state<std::int64_t>() = axis;
     ctx.save_for_backward(y);
     return y;
   }
-  static Tensor backward(Context& ctx, const Tensor& dy) {
+  static TensorList backward(Context& ctx, const Tensor& dy) {
     const auto [y] = ctx.saved_tensors<1>();
+    const std::int64_t axis = ctx.template state<std::int64_t>();
     const Tensor operands[] = {y, dy};
-    if (!autograd::is_grad_enabled() && !autograd::any_dual(operands)) return run_backward(y, dy, kLog, name);
+    if (!autograd::is_grad_enabled() && !autograd::any_dual(operands))
+      return {run_backward(y, dy, static_cast<std::size_t>(-axis), kLog, name)};
     if constexpr (kLog) {
-      return dy - exp(y) * sum(dy, -1, true);
+      return {dy - exp(y) * sum(dy, axis, true)};
     } else {
-      return y * (dy - sum(dy * y, -1, true));
+      return {y * (dy - sum(dy * y, axis, true))};
     }
   }
   /// The Jacobian of softmax is symmetric; that of its logarithm gives dx - sum(exp(y) dx).
   static Tensor jvp(Context& ctx, const Tensor& dx) {
-    if constexpr (!kLog) return backward(ctx, dx);
+    if constexpr (!kLog) return backward(ctx, dx)[0];
     const auto [y] = ctx.saved_tensors<1>();
-    return dx - sum(exp(y) * dx, -1, true);
+    return dx - sum(exp(y) * dx, ctx.template state<std::int64_t>(), true);
   }
 };
 
 template <bool kLog>
 Tensor along_axis(const Tensor& given, std::int64_t axis, const OpInfo& info) {
-  const Tensor x = is_integral(given.dtype()) ? cast(given, DType::Float32) : given;
-  if (!info.dtypes.contains(x.dtype())) fail<TypeError>("[", info.name, "] does not take dtype ", x.dtype());
+  const Tensor floating = as_floating(given, info.name);
+  if (!(DTypeSet{DType::Float32, DType::Float64}).contains(floating.dtype()) && floating.device().is_cpu()) {
+    // Low precision is computed in float32.
+    return cast(along_axis<kLog>(cast(floating, DType::Float32), axis, info), floating.dtype());
+  }
+  const Tensor& x = floating;
   if (x.ndim() == 0) {
     // One element: the same as along an axis of size 1.
     normalize_axis(axis, 1, info.name);
     return kLog ? x * 0 : x * 0 + 1;
   }
-  const std::int64_t at = normalize_axis(axis, x.ndim(), info.name);
-  const auto last = static_cast<std::int64_t>(x.ndim()) - 1;
-  if (at == last) return SoftmaxFn<kLog>::apply(x);
-  return swapaxes(SoftmaxFn<kLog>::apply(swapaxes(x, at, last)), at, last);
+  const auto ndim = static_cast<std::int64_t>(x.ndim());
+  const std::int64_t from_end = static_cast<std::int64_t>(normalize_axis(axis, x.ndim(), info.name)) - ndim;
+  if (from_end == -1 || x.device().is_cpu()) return SoftmaxFn<kLog>::apply(x, from_end);
+  return swapaxes(SoftmaxFn<kLog>::apply(swapaxes(x, from_end, -1), -1), from_end, -1);
+}
+
+/// -log(e) for exponential numbers e.
+Tensor gumbel_noise(const Tensor& x, Generator* generator) {
+  const Tensor u = rand(x.shape(), x.dtype(), x.device(), generator);
+  return -log(clip(-log1p(-u), Operand(0x1p-64), std::nullopt));
 }
 
 }  // namespace
@@ -155,6 +211,24 @@ Tensor LogSoftmax::call(const Tensor& x, std::int64_t axis) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<LogSoftmax>(x, axis);
   return along_axis<true>(x, axis, info);
+}
+Tensor Softmin::call(const Tensor& x, std::int64_t axis) {
+  return along_axis<false>(-as_floating(x, info.name), axis, info);
+}
+
+Tensor GumbelSoftmax::call(const Tensor& x, double tau, bool hard, std::int64_t axis, Generator* generator) {
+  check_defined(x, info.name);
+  if (!(tau > 0)) fail<ValueError>("[gumbel_softmax] tau must be above 0, got ", tau);
+  check_generator(info.name, generator, x.device());
+  const Tensor logits = as_floating(x, info.name);
+  const Tensor soft = softmax((logits + gumbel_noise(logits, generator)) / tau, axis);
+  if (!hard || soft.ndim() == 0) return soft;
+  const auto at = static_cast<std::int64_t>(normalize_axis(axis, soft.ndim(), info.name));
+  Dims along(soft.ndim(), 1);
+  along[static_cast<std::size_t>(at)] = soft.size(at);
+  const Tensor number = reshape(arange(0, Scalar(soft.size(at)), 1, DType::Int64, soft.device()), along);
+  const Tensor chosen = cast(number == argmax(soft, at, true), soft.dtype());
+  return chosen - soft.detach() + soft;
 }
 
 }  // namespace lamella

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/core/tensor.h"
+#include "engine/runtime/generator.h"
 #include "ops/op_info.h"
 
 namespace lamella {
@@ -27,8 +28,40 @@ struct LogSoftmax {
   static Tensor call(const Tensor& x, std::int64_t axis);
 };
 
+struct Softmin {
+  static constexpr OpInfo info{.name = "softmin",
+                               .doc = "softmax of -x.",
+                               .parameters = "x, /, axis=-1",
+                               .example = "softmin(ones([2, 3]))",
+                               .reference = "sp.softmax(-x, axis)",
+                               .dtypes = Floating,
+                               .method = false};
+  static Tensor call(const Tensor& x, std::int64_t axis);
+};
+
+struct GumbelSoftmax {
+  static constexpr OpInfo info{
+      .name = "gumbel_softmax",
+      .doc =
+          "softmax((x + g) / tau) with noise g of Gumbel's distribution (Jang et al., 2016; Maddison et al., 2016). "
+          "With "
+          "`hard`, 1 at its largest element and 0 elsewhere, with the gradient of the soft one.",
+      .parameters = "x, /, tau=1.0, hard=False, axis=-1, *, generator=None",
+      .example = "gumbel_softmax(ones([2, 3]), hard=True)",
+      .dtypes = Floating,
+      .method = false};
+  /// ValueError for a tau that is not above 0, or a generator of another device.
+  static Tensor call(const Tensor& x, double tau, bool hard, std::int64_t axis, Generator* generator);
+};
+
 inline Tensor softmax(const Tensor& x, std::int64_t axis = -1) { return Softmax::call(x, axis); }
 inline Tensor log_softmax(const Tensor& x, std::int64_t axis = -1) { return LogSoftmax::call(x, axis); }
+
+inline Tensor softmin(const Tensor& x, std::int64_t axis = -1) { return Softmin::call(x, axis); }
+inline Tensor gumbel_softmax(const Tensor& x, double tau = 1, bool hard = false, std::int64_t axis = -1,
+                             Generator* generator = nullptr) {
+  return GumbelSoftmax::call(x, tau, hard, axis, generator);
+}
 
 /// What a device other than the CPU brings: rows of contiguous data.
 struct SoftmaxLauncher {

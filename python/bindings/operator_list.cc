@@ -101,6 +101,8 @@ constexpr const char* annotation() {
     return "float | None";
   } else if constexpr (std::is_same_v<D, double>) {
     return "float";
+  } else if constexpr (std::is_same_v<D, std::optional<std::vector<double>>>) {
+    return "float | Sequence[float] | None";
   } else if constexpr (std::is_same_v<D, std::string_view>) {
     return "str";
   } else if constexpr (std::is_same_v<D, std::optional<std::pair<double, double>>>) {

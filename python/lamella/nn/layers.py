@@ -187,38 +187,3 @@ class LogSoftmax(Module):
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""
         return f"axis={self.axis}"
-
-
-class _Loss(Module):
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__()
-        if reduction not in ("mean", "sum", "none"):
-            raise ValueError(f"[{type(self).__name__}] reduction is 'mean', 'sum' or 'none', not {reduction!r}")
-        self.reduction = reduction
-
-    def extra_repr(self) -> str:
-        """Returns the layer's settings, to be printed."""
-        return f"reduction={self.reduction!r}"
-
-
-class CrossEntropyLoss(_Loss):
-    """The negative log likelihood of the right class, given unnormalized scores.
-
-    ``loss(input, target)`` takes scores of shape ``(n, classes)`` and classes of shape ``(n,)``, integers in
-    ``[0, classes)``.
-
-    Args:
-        reduction: "mean" or "sum" over the batch, or "none" for one loss each.
-    """
-
-    def forward(self, input: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
-        """Returns the loss: 0-d, or of shape ``(n,)`` where the reduction is "none"."""
-        return lm.cross_entropy(input, target, reduction=self.reduction)
-
-
-class MSELoss(_Loss):
-    """The squared difference of two tensors of one shape, see :func:`lamella.mse_loss`."""
-
-    def forward(self, input: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
-        """Returns the loss: 0-d, or of the shape of ``input`` where the reduction is "none"."""
-        return lm.mse_loss(input, target, reduction=self.reduction)

@@ -106,7 +106,7 @@ def test_losses():
     target = np.array([2, 0])
     each = -np.log(softmax(X, -1))[[0, 1], target]
     for reduction, expected in (("mean", each.mean()), ("sum", each.sum()), ("none", each)):
-        loss = nn.CrossEntropyLoss(reduction)(lm.asarray(X), lm.asarray(target))
+        loss = nn.CrossEntropyLoss(reduction=reduction)(lm.asarray(X), lm.asarray(target))
         np.testing.assert_allclose(loss.numpy(), expected, rtol=1e-5)
     other = X[::-1].copy()
     squares = (X - other) ** 2

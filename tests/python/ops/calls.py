@@ -12,6 +12,7 @@ import lamella as lm
 from . import moving
 from .linalg_calls import LINALG_CALLS, LINALG_WITHOUT_GRADIENT
 from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
+from .nn_calls import NN_CALLS
 
 
 def leaf(*shape: int, low: float = -2.0, high: float = 2.0) -> lm.Tensor:
@@ -188,6 +189,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     ],
     "local_response_norm": [(lambda a: lm.local_response_norm(a, 2, 0.5), [leaf(1, 4, 2)])],
 }
+CALLS |= NN_CALLS
 CALLS |= LINALG_CALLS
 CALLS |= RANDOM_CALLS
 

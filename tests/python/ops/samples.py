@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,15 +32,24 @@ class Operator:
 
     @property
     def argument_names(self) -> list[str]:
-        """The names that the reference expression uses."""
-        if self.mask_input:
-            return ["condition", "a", "b"]
-        if self.name == "clip_between":
-            return ["x", "low", "high"]
-        return ["x"] if self.inputs == 1 else ["a", "b", "c"][: self.inputs]
+        """The names that the reference expression uses: those of the operands."""
+        return list(inspect.signature(getattr(lm, self.name)).parameters)[: self.inputs]
 
 
 ALL = _C.operators()
+#: What stands for an operand that is a setting rather than data, by its position.
+PARAMETERS: dict[str, dict[int, float]] = {
+    "clip_between": {1: -1.05, 2: 1.15},
+    "leaky_relu": {1: 0.35},
+    "elu": {1: 1.4},
+    "celu": {1: 0.7},
+    "hardtanh": {1: -1.05, 2: 1.15},
+    "threshold": {1: -0.65, 2: 0.4},
+    "hardshrink": {1: 0.55},
+    "softshrink": {1: 0.55},
+    "softplus": {1: 1.3, 2: 2.2},
+    "smooth_l1": {2: 1.25},
+}
 ELEMENTWISE = [
     Operator(**{field: info[field] for field in Operator.__dataclass_fields__}) for info in ALL if info["elementwise"]
 ]
@@ -125,8 +135,7 @@ def draw(op: Operator, shape: tuple[int, ...], dtype: str, rng: np.random.Genera
 def arguments(op: Operator, shapes: list[tuple[int, ...]], dtype: str, rng: np.random.Generator) -> list[np.ndarray]:
     """One array per operand. Bounds of a clip are in order; operands of a comparison are equal here and there."""
     arrays = [draw(op, shape, dtype, rng, i) for i, shape in enumerate(shapes)]
-    if op.name == "clip_between":
-        low = 1 if dtype.startswith("u") else -1.05
-        high = 2 if is_integer(dtype) else 1.15
-        arrays[1], arrays[2] = rounded(np.full(shapes[1], low), dtype), rounded(np.full(shapes[2], high), dtype)
+    for i, value in PARAMETERS.get(op.name, {}).items():
+        setting = max(1, np.ceil(value)) if dtype.startswith("u") else np.ceil(value) if is_integer(dtype) else value
+        arrays[i] = rounded(np.full(shapes[i], setting), dtype)
     return arrays

@@ -38,27 +38,6 @@ def test_softmax_of_large_and_infinite_values() -> None:
     assert np.isnan(lm.softmax(lm.asarray([np.nan, 1.0])).numpy()).all()
 
 
-@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-@pytest.mark.parametrize("batch", [(), (5,), (2, 3)])
-def test_cross_entropy(batch: tuple[int, ...], reduction: str, rng: np.random.Generator) -> None:
-    x = rng.normal(size=(*batch, 7))
-    target = rng.integers(0, 7, batch)
-    losses = -np.take_along_axis(sp.log_softmax(x, -1), np.asarray(target)[..., None], -1)[..., 0]
-    expected = {"mean": losses.mean(), "sum": losses.sum(), "none": losses}[reduction]
-    t = lm.asarray(np.asarray(target))
-    np.testing.assert_allclose(lm.cross_entropy(lm.asarray(x), t, reduction=reduction).numpy(), expected, rtol=1e-12)
-    check_gradients(lambda v: lm.cross_entropy(v, t, reduction=reduction), x)
-
-
-def test_cross_entropy_errors() -> None:
-    x = lm.zeros([2, 3])
-    for target, error in [([0, 3], IndexError), ([-1, 0], IndexError), ([0.0, 1.0], TypeError), ([0], ValueError)]:
-        with pytest.raises(error, match="cross_entropy"):
-            lm.cross_entropy(x, lm.asarray(target))
-    with pytest.raises(ValueError, match="reduction"):
-        lm.cross_entropy(x, lm.asarray([0, 1]), reduction="median")
-
-
 def test_mse_loss(rng: np.random.Generator) -> None:
     x, y = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
     np.testing.assert_allclose(lm.mse_loss(lm.asarray(x), lm.asarray(y)).item(), ((x - y) ** 2).mean())
@@ -108,3 +87,122 @@ def test_clip_and_gelu(rng: np.random.Generator) -> None:
         check_gradients(lambda v, approximate=approximate: lm.gelu(v, approximate=approximate), x)
     with pytest.raises(ValueError, match=r"\[gelu\]"):
         lm.gelu(t, approximate="wrong")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+def test_softmax_along_every_axis_of_wide_tensors(name: str, dtype: str, rng: np.random.Generator) -> None:
+    """Columns are computed in blocks of vectors, with a rest."""
+    tolerance = {"rtol": 2e-5, "atol": 2e-6} if dtype == "float32" else {"rtol": 1e-11, "atol": 1e-13}
+    for shape in [(5, 77), (200, 3), (3, 70, 130), (1, 4), (2, 1, 5)]:
+        x = (rng.normal(size=shape) * 5).astype(dtype)
+        seed = rng.normal(size=shape).astype(dtype)
+        for axis in range(len(shape)):
+            t = lm.tensor(x, stop_gradient=False)
+            y = getattr(lm, name)(t, axis=axis)
+            p = sp.softmax((-x if name == "softmin" else x).astype("float64"), axis)
+            expected = np.log(p) if name == "log_softmax" else p
+            np.testing.assert_allclose(y.detach().numpy(), expected, **tolerance)
+            (grad,) = lm.grad([y], [t], grad_outputs=[lm.asarray(seed)])
+            if name == "log_softmax":
+                slope = seed - p * seed.sum(axis, keepdims=True)
+            else:
+                slope = p * (seed - (seed * p).sum(axis, keepdims=True)) * (-1 if name == "softmin" else 1)
+            np.testing.assert_allclose(grad.numpy(), slope, rtol=1e-4 if dtype == "float32" else 1e-10, atol=2e-5)
+
+
+def test_softmax_in_low_precision() -> None:
+    y = lm.softmax(lm.asarray([1.0, 2.0]).astype("bfloat16"))
+    assert y.dtype == lm.bfloat16
+    np.testing.assert_allclose(y.astype("float32").numpy(), sp.softmax([1, 2]), rtol=1e-2)
+
+
+def test_gumbel_softmax(rng: np.random.Generator) -> None:
+    p = np.array([0.1, 0.2, 0.7])
+    logits = lm.asarray(np.broadcast_to(np.log(p), (20000, 3)).copy())
+    hard = lm.gumbel_softmax(logits, hard=True, generator=lm.Generator(seed=1)).numpy()
+    assert set(np.unique(hard)) == {0.0, 1.0} and (hard.sum(1) == 1).all()
+    np.testing.assert_allclose(hard.mean(0), p, atol=0.015)
+    x = lm.tensor(rng.normal(size=(4, 3)), stop_gradient=False)
+    grads = []
+    for kind in (False, True):
+        y = lm.gumbel_softmax(x, tau=0.5, hard=kind, axis=0, generator=lm.Generator(seed=2))
+        np.testing.assert_allclose(y.detach().numpy().sum(0), 1, rtol=1e-12)
+        grads.append(lm.grad([(y * lm.asarray(np.arange(12.0).reshape(4, 3))).sum()], [x])[0].numpy())
+    np.testing.assert_allclose(grads[0], grads[1], rtol=1e-12)
+    for tau in (0.0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match=r"\[gumbel_softmax\] tau"):
+            lm.gumbel_softmax(x, tau)
+
+
+# The points where PyTorch's derivatives are a matter of definition.
+KINKS = {
+    "relu6": ((), {0.0: 0, 6.0: 0, 3.0: 1}),
+    "leaky_relu": ((0.2,), {0.0: 0.2}),
+    "elu": ((1.5,), {0.0: 1.5}),
+    "selu": ((), {0.0: 1.0507009873554805 * 1.6732632423543772}),
+    "celu": ((2.0,), {0.0: 1}),
+    "hardtanh": ((-1.0, 2.0), {-1.0: 0, 2.0: 0, 0.0: 1}),
+    "hardsigmoid": ((), {-3.0: 0, 3.0: 0, 0.0: 1 / 6}),
+    "hardswish": ((), {-3.0: 0, 3.0: 1, 0.0: 0.5}),
+    "hardshrink": ((0.5,), {0.5: 0, -0.5: 0, 1.0: 1}),
+    "softshrink": ((0.5,), {0.5: 0, -0.5: 0, 1.0: 1}),
+    "threshold": ((0.5, 9.0), {0.5: 0, 1.0: 1}),
+    "softplus": ((1.0, 2.0), {2.0: 0.8807970779778823, 2.5: 1}),
+    "softsign": ((), {0.0: 1}),
+}
+
+
+@pytest.mark.parametrize("name", KINKS)
+def test_derivatives_at_kinks(name: str) -> None:
+    settings, slopes = KINKS[name]
+    x = lm.tensor(np.array(list(slopes)), stop_gradient=False)
+    getattr(lm, name)(x, *settings).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), list(slopes.values()), rtol=1e-12)
+
+
+def test_second_derivatives_far_out() -> None:
+    """Where a branch that is not taken would overflow."""
+    for name in ("elu", "selu", "celu", "softplus", "mish", "silu", "log_sigmoid"):
+        x = lm.tensor([-1000.0, 1000.0], dtype="float32", stop_gradient=False)
+        (first,) = lm.grad([getattr(lm, name)(x).sum()], [x], create_graph=True)
+        (second,) = lm.grad([first.sum()], [x])
+        assert np.isfinite(first.detach().numpy()).all() and not second.numpy().any(), name
+
+
+def test_activation_settings_and_defaults(rng: np.random.Generator) -> None:
+    x = lm.asarray(rng.normal(size=(3, 4)))
+    for name, given in [
+        ("leaky_relu", {"negative_slope": 0.01}),
+        ("elu", {"alpha": 1.0}),
+        ("celu", {"alpha": 1}),
+        ("hardtanh", {"min_val": -1, "max_val": 1}),
+        ("softplus", {"beta": 1, "threshold": 20}),
+        ("hardshrink", {"lambd": 0.5}),
+        ("softshrink", {"lambd": 0.5}),
+    ]:
+        np.testing.assert_array_equal(getattr(lm, name)(x).numpy(), getattr(lm, name)(x, **given).numpy())
+    assert lm.elu(lm.asarray([1, 2])).dtype == lm.float32
+    assert lm.leaky_relu(x.astype("float32"), 0.1).dtype == lm.float32
+
+
+def test_prelu(rng: np.random.Generator) -> None:
+    x, slopes = rng.normal(size=(2, 3, 4)), rng.random(3)
+    expected = np.where(x > 0, x, x * slopes[:, None])
+    np.testing.assert_array_equal(lm.prelu(lm.asarray(x), lm.asarray(slopes)).numpy(), expected)
+    np.testing.assert_array_equal(lm.prelu(lm.asarray(x[0, :, 0]), lm.asarray(slopes)).numpy(), expected[0, :, 0])
+    one = lm.prelu(lm.asarray(x), lm.asarray([0.5])).numpy()
+    np.testing.assert_array_equal(one, np.where(x > 0, x, x * 0.5))
+    for bad in (lm.ones([4]), lm.ones([3, 1])):
+        with pytest.raises(ValueError, match=r"\[prelu\] weight"):
+            lm.prelu(lm.asarray(x), bad)
+
+
+def test_glu(rng: np.random.Generator) -> None:
+    x = rng.normal(size=(4, 6))
+    for axis in (0, 1):
+        a, b = np.split(x, 2, axis)
+        np.testing.assert_allclose(lm.glu(lm.asarray(x), axis).numpy(), a * sp.expit(b), rtol=1e-12)
+    for bad in (lm.ones([3]), lm.asarray(1.0)):
+        with pytest.raises(ValueError, match=r"\[glu\]"):
+            lm.glu(bad)

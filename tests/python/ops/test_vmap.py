@@ -285,6 +285,74 @@ CASES: dict[str, list[Case]] = {
     ],
     "local_response_norm": [Case(lambda x: lm.local_response_norm(x, 2, 0.5), ((1, 4, 2),))],
 }
+
+
+def attention(*qkv: lm.Tensor, **settings: Any) -> lm.Tensor:
+    return lm.scaled_dot_product_attention(*qkv, **settings)
+
+
+IMAGE = (2, 4, 3)
+CASES |= {
+    "relu6": [Case(lm.relu6, ((2, 3),))],
+    "prelu": [Case(lm.prelu, ((2, 3), (3,))), Case(lm.prelu, ((2, 3), (1,)))],
+    "glu": [Case(lm.glu, ((2, 4),))],
+    "softmin": [Case(lambda x: lm.softmin(x, 0), ((3, 2),))],
+    "l1_loss": [Case(lm.l1_loss, ((2, 3), (2, 3)))],
+    "smooth_l1_loss": [Case(lm.smooth_l1_loss, ((2, 3), (2, 3)))],
+    "huber_loss": [Case(lm.huber_loss, ((2, 3), (2, 3)))],
+    "binary_cross_entropy": [
+        Case(lambda x, y: lm.binary_cross_entropy(lm.sigmoid(x), lm.sigmoid(y)), ((2, 3), (2, 3)))
+    ],
+    "binary_cross_entropy_with_logits": [
+        Case(lambda x, y, w: lm.binary_cross_entropy_with_logits(x, y, pos_weight=w), ((2, 3), (2, 3), (3,)))
+    ],
+    "kl_div": [Case(lambda x, y: lm.kl_div(x, y, log_target=True), ((2, 3), (2, 3)))],
+    "poisson_nll_loss": [Case(lm.poisson_nll_loss, ((2, 3), (2, 3)))],
+    "gaussian_nll_loss": [Case(lambda x, y, v: lm.gaussian_nll_loss(x, y, v * v + 0.1), ((2, 3), (2, 3), (2, 1)))],
+    "soft_margin_loss": [Case(lm.soft_margin_loss, ((2, 3), (2, 3)))],
+    "nll_loss": [
+        Case(lambda x, t: lm.nll_loss(x * x, t, ignore_index=1), ((4, 3), INTEGERS)),
+        Case(lambda x, t, w: lm.nll_loss(x * x, t, w, reduction="none"), ((2, 3, 4), ((2, 4), 0, 3), (3,))),
+    ],
+    "ctc_loss": [Case(lambda x: lm.ctc_loss(x, lm.asarray([[1, 2]]), lm.asarray([4]), lm.asarray([2])), ((4, 1, 3),))],
+    "hinge_embedding_loss": [Case(lambda x, t: lm.hinge_embedding_loss(x * x, t), ((3,), ((3,), 1, 2)))],
+    "margin_ranking_loss": [Case(lambda x, y: lm.margin_ranking_loss(x * x, y, y), ((3,), (3,)))],
+    "cosine_embedding_loss": [Case(lambda x, y: lm.cosine_embedding_loss(x, y, lm.asarray([1, -1])), ((2, 3), (2, 3)))],
+    "triplet_margin_loss": [
+        Case(lambda x, y, z: lm.triplet_margin_loss(x, y, z, margin=9.0), ((2, 3), (2, 3), (2, 3)))
+    ],
+    "multi_margin_loss": [Case(lambda x, t: lm.multi_margin_loss(x * x, t), ((4, 3), INTEGERS))],
+    "cosine_similarity": [Case(lm.cosine_similarity, ((2, 3), (2, 3)))],
+    "pairwise_distance": [Case(lm.pairwise_distance, ((2, 3), (3,)))],
+    "embedding": [
+        Case(lambda w, x: lm.embedding(x, w * w), ((3, 2), INTEGERS)),
+        Case(lambda w, x: lm.embedding(x, w * w, padding_idx=1), ((3, 2), INTEGERS)),
+    ],
+    "embedding_bag": [Case(lambda w, x: lm.embedding_bag(x, w * w, mode="sum"), ((3, 2), ((2, 2), 0, 3)))],
+    "scaled_dot_product_attention": [
+        Case(attention, ((2, 3), (4, 3), (4, 2))),
+        Case(lambda q, k, v: attention(q, k, v, is_causal=True), ((2, 2, 3), (4, 3), (2, 4, 2))),
+        Case(lambda q, k, m: attention(q, k, k, attn_mask=m), ((2, 3), (4, 3), ((2, 4), "bool"))),
+    ],
+    "rnn_cell": [Case(lm.rnn_cell, ((2, 3), (2, 2), (2, 3), (2, 2)))],
+    "lstm_cell": [Case(lambda x, h, w: lm.lstm_cell(x, h, h, w, w), ((2, 2), (2, 2), (8, 2)))],
+    "gru_cell": [Case(lambda x, h, w: lm.gru_cell(x, h, w, w), ((2, 2), (2, 2), (6, 2)))],
+    "rnn": [Case(lambda x, h, w: lm.rnn(x, h, [w, w], has_biases=False), ((3, 2), (1, 2), (2, 2)))],
+    "lstm": [Case(lambda x, h, w: lm.lstm(x, h, h, [w, w], has_biases=False), ((2, 2), (1, 2), (8, 2)))],
+    "gru": [Case(lambda x, h, w: lm.gru(x, h, [w, w], has_biases=False), ((2, 2), (1, 2), (6, 2)))],
+    "pad": [
+        Case(lambda x: lm.pad(x, (1, 2)), ((2, 3),)),
+        Case(lambda x: lm.pad(x * x, (2, 1, 1, 0), mode="reflect"), ((2, 3),)),
+    ],
+    "unfold": [Case(lambda x: lm.unfold(x * x, 2), (IMAGE,))],
+    "fold": [Case(lambda x: lm.fold(x * x, (3, 4), 2), ((4, 6),))],
+    "pixel_shuffle": [Case(lambda x: lm.pixel_shuffle(x, 2), ((4, 2, 1),))],
+    "pixel_unshuffle": [Case(lambda x: lm.pixel_unshuffle(x, 2), ((1, 2, 2),))],
+    "interpolate": [Case(lambda x: lm.interpolate(x * x, (3, 5), mode="bilinear"), ((1, *IMAGE),))],
+    "grid_sample": [Case(lm.grid_sample, ((1, *IMAGE), (1, 2, 2, 2)))],
+    "affine_grid": [Case(lambda t: lm.affine_grid(t * t, (1, 1, 2, 2)), ((1, 2, 3),))],
+}
+
 CASES |= {name: [Case(*example) for example in examples] for name, examples in LINALG_EXAMPLES.items()}
 INDEXING: dict[str, list[Case]] = {
     "basic": [
@@ -312,6 +380,7 @@ INDEXING: dict[str, list[Case]] = {
 #: Without a tensor argument: they give the same to all examples; random ones have tests of their own.
 WITHOUT_TENSORS = {"zeros", "ones", "full", "empty", "arange", "linspace", "eye"}
 RANDOM = (set(RANDOM_CALLS) | RANDOM_WITHOUT_GRADIENT) - {"dropout"}
+RANDOM = {"rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli", "gumbel_softmax"}
 REFUSED = {"nonzero"}
 
 

@@ -54,7 +54,7 @@ def cross_entropy(input: Tensor, label: Tensor, *, reduction: str = "mean", name
     """The cross entropy of scores ``(n, classes)`` and classes ``(n,)`` or ``(n, 1)``."""
     if label.ndim == input.ndim:
         label = lm.squeeze(label, -1)
-    return lm.cross_entropy(input, label, reduction=reduction)
+    return lm.cross_entropy(input, label, reduction=reduction, axis=-1)
 
 
 __getattr__ = close_module(__name__)

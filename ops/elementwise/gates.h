@@ -1,0 +1,101 @@
+#pragma once
+
+#include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/exp.h"
+#include "ops/elementwise/extrema.h"
+#include "ops/elementwise/sigmoid.h"
+#include "ops/elementwise/where.h"
+
+// Units that are x times a share of it that grows with x, and such shares.
+
+namespace lamella {
+
+struct Silu : Unary<Silu> {
+  static constexpr OpInfo info{.name = "silu",
+                               .doc = "x * sigmoid(x), also called swish (Elfwing et al., 2017).",
+                               .example = "silu(full([2], 0.5))",
+                               .reference = "x * sp.expit(x)",
+                               .dtypes = Floating,
+                               .method = false};
+  template <class X>
+  LM_HD static constexpr X forward(const X& x) {
+    return x * sigmoid(x);
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    const X s = sigmoid(x);
+    return dy * s * (1 + x * (1 - s));
+  }
+};
+
+/// tanh(log(1 + e)) is n / (n + 2) with n = e (e + 2), so one exponential does. Above 20 it is 1 to the last bit.
+struct Mish : Unary<Mish> {
+  static constexpr OpInfo info{.name = "mish",
+                               .doc = "x * tanh(log(1 + exp(x))) (Misra, 2019).",
+                               .example = "mish(full([2], 0.5))",
+                               .reference = "x * np.tanh(np.logaddexp(0, x))",
+                               .dtypes = Floating,
+                               .method = false};
+  template <class X>
+  LM_HD static constexpr X forward(const X& x) {
+    const X e = exp(minimum(x, 20));
+    const X n = e * (e + 2);
+    return x * (n / (n + 2));
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    const X bounded = minimum(x, 20);
+    const X e = exp(bounded);
+    const X n = e * (e + 2);
+    const X d = n + 2;
+    return dy * (n / d + bounded * (4 * e * (e + 1) / (d * d)));
+  }
+};
+
+struct Hardsigmoid : Unary<Hardsigmoid> {
+  static constexpr OpInfo info{.name = "hardsigmoid",
+                               .doc = "x / 6 + 1 / 2 limited to [0, 1]. At the bounds, -3 and 3, the derivative is 0.",
+                               .example = "hardsigmoid(full([2], 0.5))",
+                               .reference = "np.minimum(np.maximum(x + 3, 0), 6) / 6",
+                               .dtypes = Floating,
+                               .sample_low = -5,
+                               .sample_high = 5,
+                               .kinks = {-3.0, 3.0, __builtin_nan("")},
+                               .method = false};
+  template <class X>
+  LM_HD static constexpr X forward(const X& x) {
+    return minimum(maximum(x + 3, 0), 6) / 6;
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    return where((x > -3) & (x < 3), dy / 6, 0);
+  }
+};
+
+struct Hardswish : Unary<Hardswish> {
+  static constexpr OpInfo info{.name = "hardswish",
+                               .doc = "x * hardsigmoid(x) (Howard et al., 2019). The derivative is 0 at -3 and 1 at 3.",
+                               .example = "hardswish(full([2], 0.5))",
+                               .reference = "x * np.minimum(np.maximum(x + 3, 0), 6) / 6",
+                               .dtypes = Floating,
+                               .sample_low = -5,
+                               .sample_high = 5,
+                               .kinks = {-3.0, 3.0, __builtin_nan("")},
+                               .method = false};
+  template <class X>
+  LM_HD static constexpr X forward(const X& x) {
+    return x * minimum(maximum(x + 3, 0), 6) / 6;
+  }
+  template <class X>
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    return where(x <= -3, 0, where(x < 3, dy * (x / 3 + 0.5), dy));
+  }
+};
+
+inline Tensor silu(const Tensor& x) { return Silu::call(x); }
+inline Tensor mish(const Tensor& x) { return Mish::call(x); }
+inline Tensor hardsigmoid(const Tensor& x) { return Hardsigmoid::call(x); }
+inline Tensor hardswish(const Tensor& x) { return Hardswish::call(x); }
+
+}  // namespace lamella

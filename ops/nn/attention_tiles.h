@@ -1,0 +1,39 @@
+#pragma once
+
+#include "engine/core/tensor.h"
+
+namespace lamella {
+
+/// The settings of one call of attention. Dropped elements are functions of the seed, the offset and their place.
+struct AttentionSettings {
+  double scale = 1;
+  bool causal = false;
+  double dropout = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t offset = 0;
+};
+
+/// What the forward pass leaves: the result, [.., L, Ev], and the logarithms of the softmax's sums, [.., L].
+struct AttentionResult {
+  Tensor out;
+  Tensor log_total;
+};
+
+struct AttentionGradients {
+  Tensor query;
+  Tensor key;
+  Tensor value;
+};
+
+/// On the CPU, for float32 and float64, off the tape: query [.., L, E], key [.., S, E] and value [.., S, Ev] with the
+/// same leading axes; `mask` may be undefined, or is bool or of their dtype and broadcasts to [.., L, S].
+AttentionResult attention_forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                                  const AttentionSettings& settings);
+AttentionGradients attention_backward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                                      const AttentionResult& result, const Tensor& dout,
+                                      const AttentionSettings& settings);
+
+/// The factors of the elements of the softmax, [.., L, S]: 0 for those dropped, 1 / (1 - p) for the others.
+Tensor attention_dropout(const Dims& shape, DType dtype, const AttentionSettings& settings);
+
+}  // namespace lamella

@@ -1,0 +1,161 @@
+#include "ops/nn/cross_entropy.h"
+
+#include "ops/creation/creation.h"
+#include "ops/elementwise/list.h"
+#include "ops/index/picks.h"
+#include "ops/index/rows.h"
+#include "ops/nn/reduction.h"
+#include "ops/nn/softmax.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+/// Where the classes of an input are.
+struct Classes {
+  std::size_t axis;
+  std::int64_t count;
+  std::int64_t inner = 1;  ///< elements behind the axis
+  Dims samples;            ///< the shape without it
+
+  Classes(const Tensor& input, std::optional<std::int64_t> given, const char* op) {
+    check_defined(input, op);
+    if (input.ndim() == 0) fail<ValueError>("[", op, "] input needs an axis of classes, got a 0-d tensor");
+    axis = static_cast<std::size_t>(normalize_axis(given.value_or(input.ndim() == 1 ? 0 : 1), input.ndim(), op));
+    count = input.shape()[axis];
+    for (std::size_t i = 0; i < input.ndim(); ++i) {
+      if (i != axis) samples.push_back(input.shape()[i]);
+      if (i > axis) inner *= input.shape()[i];
+    }
+  }
+};
+
+/// Class numbers as they are looked up: 0 for those that are ignored.
+struct Targets {
+  Tensor numbers;  ///< int64
+  Tensor counted;  ///< bool; undefined where no number can be ignored
+
+  Targets(const Tensor& target, const Classes& classes, std::int64_t ignore_index, const char* op) {
+    if (!is_integral(target.dtype()))
+      fail<TypeError>("[", op, "] target must hold class numbers, got ", target.dtype());
+    if (target.shape() != classes.samples) {
+      fail<ValueError>("[", op, "] target must have the shape of input without its axis of classes, ", classes.samples,
+                       ", got ", target.shape());
+    }
+    counted = target != ignore_index;
+    numbers = where(counted, as_index(target, op), 0);
+  }
+};
+
+void check_weight(const std::optional<Tensor>& weight, const Classes& classes, const char* op) {
+  if (weight && (weight->ndim() != 1 || weight->numel() != classes.count)) {
+    fail<ValueError>("[", op, "] weight must have an element for each of the ", classes.count,
+                     " classes, got the shape ", weight->shape());
+  }
+}
+
+/// input[..., numbers, ...] in the shape of the samples. IndexError for a number that is no class.
+Tensor pick_classes(const Tensor& input, const Tensor& numbers, const Classes& classes, const char* op) {
+  const std::int64_t samples = numbers.numel();
+  const std::int64_t outer = classes.inner == 0 ? 0 : samples / classes.inner;
+  const Tensor flat = reshape(numbers, Dims{outer, classes.inner});
+  const Device device = input.device();
+  const Tensor row = arange(0, Scalar(outer), 1, DType::Int64, device);
+  Tensor picked;
+  const auto axis = static_cast<std::int64_t>(classes.axis);
+  if (classes.inner == 1) {
+    const Tensor chosen[] = {row, reshape(flat, Dims{samples})};
+    picked = pick_rows(chosen, Dims{outer, classes.count}, Dims{0, axis}, op, NegativeIndex::Refuse);
+  } else {
+    const Tensor place = arange(0, Scalar(classes.inner), 1, DType::Int64, device);
+    const Tensor zero = flat * 0;
+    const Tensor chosen[] = {reshape(row, Dims{outer, 1}) + zero, flat, place + zero};
+    picked = pick_rows(chosen, Dims{outer, classes.count, classes.inner}, Dims{0, axis, axis + 1}, op,
+                       NegativeIndex::Refuse);
+  }
+  return reshape(gather_rows(reshape(input, Dims{samples * classes.count, 1}), picked), classes.samples);
+}
+
+/// The weight of each sample's class, undefined where all are 1.
+Tensor weights_of(const std::optional<Tensor>& weight, const Tensor& numbers) {
+  if (!weight) return {};
+  const std::int64_t samples = numbers.numel();
+  return reshape(gather_rows(reshape(*weight, Dims{weight->numel(), 1}), reshape(numbers, Dims{samples})),
+                 numbers.shape());
+}
+
+/// What a mean divides by: the sum of the weights of what counts.
+Tensor total_weight(const Tensor& weights, const Targets& targets, DType dtype) {
+  return weights.defined() ? sum(where(targets.counted, weights, 0)) : sum(targets.counted, std::nullopt, false, dtype);
+}
+
+/// The weight as a factor of something in input's shape.
+Tensor along_classes(const Tensor& weight, const Classes& classes, std::size_t ndim) {
+  Dims shape(ndim, 1);
+  shape[classes.axis] = classes.count;
+  return reshape(weight, shape);
+}
+
+Tensor of_probabilities(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
+                        std::string_view reduction, double smoothing, const Classes& classes) {
+  if (!is_floating(target.dtype())) {
+    fail<TypeError>("[cross_entropy] a target of input's shape must hold probabilities, got ", target.dtype());
+  }
+  const auto axis = static_cast<std::int64_t>(classes.axis);
+  Tensor share = target;
+  if (smoothing > 0) share = share * (1 - smoothing) + smoothing / static_cast<double>(classes.count);
+  if (weight) share = share * along_classes(*weight, classes, input.ndim());
+  const Tensor terms = -sum(log_softmax(input, axis) * share, axis);
+  return reduce_loss(terms, reduction, "cross_entropy");
+}
+
+}  // namespace
+
+Tensor NllLoss::call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
+                     std::int64_t ignore_index, std::string_view reduction, std::optional<std::int64_t> axis) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<NllLoss>(input, target, weight, ignore_index, reduction, axis);
+  check_reduction(reduction, info.name);
+  const Classes classes(input, axis, info.name);
+  check_weight(weight, classes, info.name);
+  const Targets targets(target, classes, ignore_index, info.name);
+  Tensor terms = -pick_classes(input, targets.numbers, classes, info.name);
+  const Tensor weights = weights_of(weight, targets.numbers);
+  if (weights.defined()) terms = terms * weights;
+  terms = where(targets.counted, terms, 0);
+  if (reduction != "mean") return reduce_loss(terms, reduction, info.name);
+  return sum(terms) / total_weight(weights, targets, terms.dtype());
+}
+
+Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
+                          std::int64_t ignore_index, std::string_view reduction, double label_smoothing,
+                          std::optional<std::int64_t> axis) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<CrossEntropy>(input, target, weight, ignore_index, reduction, label_smoothing, axis);
+  check_reduction(reduction, info.name);
+  if (!(label_smoothing >= 0 && label_smoothing <= 1))
+    fail<ValueError>("[cross_entropy] label_smoothing must lie in [0, 1], got ", label_smoothing);
+  const Classes classes(input, axis, info.name);
+  check_weight(weight, classes, info.name);
+  const Tensor values = as_floating(input, info.name);
+  if (target.shape() == input.shape())
+    return of_probabilities(values, target, weight, reduction, label_smoothing, classes);
+  const Targets targets(target, classes, ignore_index, info.name);
+  const auto at = static_cast<std::int64_t>(classes.axis);
+  const Tensor log_p = log_softmax(values, at);
+  Tensor terms = -pick_classes(log_p, targets.numbers, classes, info.name);
+  const Tensor weights = weights_of(weight, targets.numbers);
+  if (weights.defined()) terms = terms * weights;
+  if (label_smoothing > 0) {
+    const Tensor spread = -sum(weight ? log_p * along_classes(*weight, classes, input.ndim()) : log_p, at);
+    terms = terms * (1 - label_smoothing) + spread * (label_smoothing / static_cast<double>(classes.count));
+  }
+  terms = where(targets.counted, terms, 0);
+  if (reduction != "mean") return reduce_loss(terms, reduction, info.name);
+  return sum(terms) / total_weight(weights, targets, terms.dtype());
+}
+
+}  // namespace lamella

@@ -1,0 +1,164 @@
+#include "ops/nn/ctc.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ops/creation/creation.h"
+#include "ops/elementwise/list.h"
+#include "ops/index/picks.h"
+#include "ops/index/rows.h"
+#include "ops/movement/cast.h"
+#include "ops/nn/reduction.h"
+#include "ops/nn/softmax.h"
+#include "ops/reduce/extremum.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/join.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+constexpr const char* kName = "ctc_loss";
+/// The logarithm of a probability of 0: finite, so that differences of two such have a value.
+constexpr double kNever = -1e30;
+
+/// On the CPU, as int64: what the shapes of the computation follow from.
+Tensor read_lengths(const Tensor& lengths, std::int64_t count, const char* which) {
+  if (!is_integral(lengths.dtype())) fail<TypeError>("[ctc_loss] ", which, " must be integers, got ", lengths.dtype());
+  if (lengths.numel() != count || lengths.ndim() > 1)
+    fail<ValueError>("[ctc_loss] ", which, " must hold one length for each of ", count, " sequences, got the shape ",
+                     lengths.shape());
+  return contiguous(to_device(reshape(cast(lengths, DType::Int64), Dims{count}), kCPU));
+}
+
+/// Sequences of labels, padded with blanks: [sequences, longest], int64.
+Tensor padded_targets(const Tensor& targets, const Tensor& lengths, std::int64_t blank, bool one_sequence) {
+  const std::int64_t count = lengths.numel();
+  const auto* length = lengths.data<std::int64_t>();
+  const std::int64_t longest = count ? *std::max_element(length, length + count) : 0;
+  std::int64_t together = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (length[i] < 0) fail<ValueError>("[ctc_loss] target_lengths cannot be negative, got ", length[i]);
+    together += length[i];
+  }
+  const bool in_rows = targets.ndim() == 2 && !one_sequence;
+  if (in_rows ? targets.size(0) != count || targets.size(1) < longest
+              : targets.ndim() != 1 || targets.numel() < together)
+    fail<ValueError>("[ctc_loss] targets must be [sequences, longest] or hold all ", together,
+                     " labels one after the other, got the shape ", targets.shape());
+  const Tensor labels = contiguous(to_device(as_index(targets, kName), kCPU));
+  const Tensor padded = full({count, longest}, blank, DType::Int64);
+  const auto* from = labels.data<std::int64_t>();
+  auto* to = padded.data<std::int64_t>();
+  for (std::int64_t i = 0, at = 0; i < count; at += length[i], ++i)
+    std::copy_n(in_rows ? from + i * targets.size(1) : from + at, length[i], to + i * longest);
+  return padded;
+}
+
+/// log(exp(a) + exp(b) + exp(c)), of finite numbers.
+Tensor log_sum(const Tensor& a, const Tensor& b, const Tensor& c) {
+  const Tensor top = maximum(maximum(a, b), c).detach();
+  return top + log(exp(a - top) + exp(b - top) + exp(c - top));
+}
+
+/// alpha with its columns moved to the right, and nothing possible in the first ones.
+Tensor moved(const Tensor& alpha, std::int64_t by) {
+  const std::int64_t width = alpha.size(1);
+  const Tensor edge = full({alpha.size(0), std::min(by, width)}, kNever, alpha.dtype(), alpha.device());
+  return by >= width ? edge : concat({edge, narrow(alpha, 1, 0, width - by)}, 1);
+}
+
+/// The losses of all sequences. log_p is [steps, sequences, classes].
+Tensor losses_of(const Tensor& log_p, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
+                 std::int64_t blank) {
+  const std::int64_t steps = log_p.size(0);
+  const std::int64_t count = log_p.size(1);
+  const std::int64_t classes = log_p.size(2);
+  const std::int64_t longest = targets.size(1);
+  const std::int64_t width = 2 * longest + 1;
+  const Device device = log_p.device();
+
+  // Blanks stand around every label. A path may go from a label to the next one at once where the two differ.
+  const Tensor extended = full({count, width}, blank, DType::Int64);
+  const Tensor may_skip = full({count, width}, false, DType::Bool);
+  const Tensor is_end = full({count, width}, false, DType::Bool);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto* label = targets.data<std::int64_t>() + i * longest;
+    for (std::int64_t k = 0; k < longest; ++k) {
+      extended.data<std::int64_t>()[i * width + 2 * k + 1] = label[k];
+      may_skip.data<bool>()[i * width + 2 * k + 1] = k > 0 && label[k] != label[k - 1] && label[k] != blank;
+    }
+    const std::int64_t end = 2 * target_lengths.data<std::int64_t>()[i];
+    is_end.data<bool>()[i * width + end] = true;
+    if (end > 0) is_end.data<bool>()[i * width + end - 1] = true;
+  }
+
+  // emitted[t, i, s]: the log-probability of symbol s of sequence i at step t.
+  const Tensor sequence = reshape(arange(0, Scalar(count), 1, DType::Int64, kCPU), Dims{count, 1}) + extended * 0;
+  const Tensor chosen[] = {sequence, extended};
+  const Tensor symbol = pick_rows(chosen, Dims{count, classes}, Dims{1, 2}, kName, NegativeIndex::Refuse);
+  const Tensor first = reshape(arange(0, Scalar(steps), 1, DType::Int64, kCPU), Dims{steps, 1}) * (count * classes);
+  const Tensor rows = to_device(contiguous(reshape(first + symbol, Dims{steps * count * width})), device);
+  const Tensor emitted =
+      clip(reshape(gather_rows(reshape(log_p, Dims{steps * count * classes, 1}), rows), Dims{steps, count, width}),
+           Operand(kNever), std::nullopt);
+
+  const auto step = [&](std::int64_t t) { return reshape(narrow(emitted, 0, t, 1), Dims{count, width}); };
+  const Tensor skips = to_device(may_skip, device);
+  const Tensor lengths = to_device(reshape(input_lengths, Dims{count, 1}), device);
+  const Tensor at_start = reshape(arange(0, Scalar(width), 1, DType::Int64, device) < 2, Dims{1, width});
+  // Before the first step only the first blank and the first label are reached; with no steps, nothing but an empty
+  // target is.
+  Tensor alpha = where(at_start, steps > 0 ? step(0) : full({count, width}, kNever, log_p.dtype(), device), kNever);
+  for (std::int64_t t = 1; t < steps; ++t) {
+    const Tensor next = log_sum(alpha, moved(alpha, 1), where(skips, moved(alpha, 2), kNever)) + step(t);
+    alpha = where(lengths > t, next, alpha);
+  }
+  const Tensor ends = where(to_device(is_end, device), alpha, kNever);
+  const Tensor top = max(ends, 1, true).detach();
+  const Tensor total = reshape(top, Dims{count}) + log(sum(exp(ends - top), 1));
+  const Tensor none = reshape(lengths == 0, Dims{count});
+  const Tensor empty_target = to_device(target_lengths == 0, device);
+  const Tensor certain = where(empty_target, 0.0, kNever);
+  return -where(none, certain, total);
+}
+
+}  // namespace
+
+Tensor CtcLoss::call(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                     const Tensor& target_lengths, std::int64_t blank, std::string_view reduction, bool zero_infinity) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<CtcLoss>(log_probs, targets, input_lengths, target_lengths, blank, reduction,
+                                     zero_infinity);
+  check_reduction(reduction, kName);
+  check_defined(log_probs, kName);
+  if (log_probs.ndim() != 2 && log_probs.ndim() != 3) {
+    fail<ValueError>("[ctc_loss] log_probs must be [steps, sequences, classes] or [steps, classes], got ",
+                     log_probs.shape());
+  }
+  const bool one = log_probs.ndim() == 2;
+  const std::int64_t steps = log_probs.size(0);
+  const std::int64_t count = one ? 1 : log_probs.size(1);
+  const std::int64_t classes = log_probs.size(-1);
+  if (blank < 0 || blank >= classes)
+    fail<ValueError>("[ctc_loss] blank must be one of the ", classes, " classes, got ", blank);
+  const Tensor in = read_lengths(input_lengths, count, "input_lengths");
+  const Tensor out = read_lengths(target_lengths, count, "target_lengths");
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t length = in.data<std::int64_t>()[i];
+    if (length < 0 || length > steps)
+      fail<ValueError>("[ctc_loss] input_lengths must lie in [0, ", steps, "], the number of steps; got ", length);
+  }
+  const Tensor padded = padded_targets(targets, out, blank, one);
+  const Tensor log_p = reshape(log_softmax(as_floating(log_probs, kName)), Dims{steps, count, classes});
+  Tensor losses = losses_of(log_p, padded, in, out, blank);
+  constexpr double kImpossible = -kNever / 10;
+  losses = where(losses > kImpossible, zero_infinity ? 0.0 : std::numeric_limits<double>::infinity(), losses);
+  if (reduction == "mean") losses = losses / to_device(cast(maximum(out, 1), losses.dtype()), losses.device());
+  return reduce_loss(one ? reshape(losses, Dims{}) : losses, reduction, kName);
+}
+
+}  // namespace lamella

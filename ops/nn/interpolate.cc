@@ -1,0 +1,273 @@
+#include "ops/nn/interpolate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "engine/autograd/function.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+#include "ops/creation/creation.h"
+#include "ops/index/take.h"
+#include "ops/movement/cast.h"
+#include "ops/nn/precision.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+constexpr std::int64_t kGrain = 16384;                         // elements that one thread takes at a time
+constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // along an axis
+
+/// Each element of the result along an axis as a weighted sum of `taps` elements.
+struct Plan {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  std::int64_t taps = 0;
+  std::vector<std::int64_t> index;
+  std::vector<double> weight;
+
+  Plan(std::int64_t in, std::int64_t out, std::int64_t taps)
+      : in(in),
+        out(out),
+        taps(taps),
+        index(static_cast<std::size_t>(out * taps)),
+        weight(static_cast<std::size_t>(out * taps)) {}
+
+  void set(std::int64_t o, std::int64_t k, std::int64_t source, double w) {
+    const auto at = static_cast<std::size_t>(o * taps + k);
+    index[at] = std::clamp<std::int64_t>(source, 0, in - 1);
+    weight[at] = w;
+  }
+};
+
+using PlanPtr = std::shared_ptr<const Plan>;
+
+/// How an axis is stretched: elements of the source for one of the result.
+struct Scale {
+  double ratio;
+  bool align_corners;
+
+  Scale(std::int64_t in, std::int64_t out, std::optional<double> factor, bool align) : align_corners(align) {
+    if (align) {
+      ratio = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
+    } else {
+      ratio = factor ? 1 / *factor : static_cast<double>(in) / static_cast<double>(out);
+    }
+  }
+  double source(std::int64_t o) const {
+    return align_corners ? static_cast<double>(o) * ratio : (static_cast<double>(o) + 0.5) * ratio - 0.5;
+  }
+};
+
+/// In single precision, as others compute it: which element is the nearest is to be the same.
+Plan plan_nearest(std::int64_t in, std::int64_t out, const Scale& scale, bool exact) {
+  Plan plan(in, out, 1);
+  const auto ratio = static_cast<float>(scale.ratio);
+  for (std::int64_t o = 0; o < out; ++o) {
+    const float at = (static_cast<float>(o) + (exact ? 0.5f : 0.0f)) * ratio;
+    plan.set(o, 0, static_cast<std::int64_t>(std::floor(at)), 1);
+  }
+  return plan;
+}
+
+Plan plan_linear(std::int64_t in, std::int64_t out, const Scale& scale) {
+  Plan plan(in, out, 2);
+  for (std::int64_t o = 0; o < out; ++o) {
+    const double at = std::max(0.0, scale.source(o));
+    const auto left = std::min(static_cast<std::int64_t>(at), in - 1);
+    const double share = left + 1 < in ? at - static_cast<double>(left) : 0;
+    plan.set(o, 0, left, 1 - share);
+    plan.set(o, 1, left + 1, share);
+  }
+  return plan;
+}
+
+Plan plan_cubic(std::int64_t in, std::int64_t out, const Scale& scale) {
+  constexpr double kA = -0.75;
+  const auto near = [](double t) { return ((kA + 2) * t - (kA + 3)) * t * t + 1; };
+  const auto far = [](double t) { return ((kA * t - 5 * kA) * t + 8 * kA) * t - 4 * kA; };
+  Plan plan(in, out, 4);
+  for (std::int64_t o = 0; o < out; ++o) {
+    const double at = scale.source(o);
+    const double left = std::floor(at);
+    const double t = at - left;
+    const double weights[] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
+    for (std::int64_t k = 0; k < 4; ++k) plan.set(o, k, static_cast<std::int64_t>(left) - 1 + k, weights[k]);
+  }
+  return plan;
+}
+
+Plan plan_area(std::int64_t in, std::int64_t out) {
+  const auto first = [&](std::int64_t o) { return o * in / out; };
+  const auto last = [&](std::int64_t o) { return ((o + 1) * in + out - 1) / out; };
+  std::int64_t taps = 1;
+  for (std::int64_t o = 0; o < out; ++o) taps = std::max(taps, last(o) - first(o));
+  Plan plan(in, out, taps);
+  for (std::int64_t o = 0; o < out; ++o) {
+    const std::int64_t count = last(o) - first(o);
+    for (std::int64_t k = 0; k < taps; ++k)
+      plan.set(o, k, first(o) + std::min(k, count - 1), k < count ? 1.0 / static_cast<double>(count) : 0);
+  }
+  return plan;
+}
+
+/// `axis` counts from the end, from 1: hidden axes stand in front.
+Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transposed) {
+  if (is_batched(given)) [[unlikely]] {
+    const HiddenAxes axes = *given->hidden;
+    return hide_in_place(run(physical(given, axes), plan, axis, transposed), axes);
+  }
+  const Tensor x = contiguous(given);
+  const std::size_t at = x.ndim() - axis;
+  Dims shape = x.shape();
+  shape[at] = transposed ? plan.in : plan.out;
+  const Tensor y = empty(shape, x.dtype(), x.device());
+  if (y.device().is_meta() || y.numel() == 0) return y;
+  if (!y.device().is_cpu()) no_kernel("interpolate", y.device());
+  const std::int64_t outer = count_elements(DimsView(shape).first(at));
+  const std::int64_t inner = count_elements(DimsView(shape).subspan(at + 1));
+  const HostRelease release(x.numel() + y.numel());
+  const auto launch = [&]<class T>(const cpu::ResampleKernels<T>& kernels, T) {
+    const std::vector<T> weight(plan.weight.begin(), plan.weight.end());
+    const T* from = x.data<T>();
+    T* to = y.data<T>();
+    parallel_for(0, outer, std::max<std::int64_t>(1, kGrain / (plan.out * plan.taps * inner)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     const cpu::ResampleArgs<T> args{.from = from + i * x.shape()[at] * inner,
+                                                     .to = to + i * shape[at] * inner,
+                                                     .index = plan.index.data(),
+                                                     .weight = weight.data(),
+                                                     .taps = plan.taps,
+                                                     .out = plan.out,
+                                                     .in = plan.in,
+                                                     .inner = inner};
+                     (transposed ? kernels.scatter : kernels.gather)(args);
+                   }
+                 });
+  };
+  const cpu::ResampleTable& table = cpu_kernels().resample;
+  x.dtype() == DType::Float32 ? launch(table.float32, float()) : launch(table.float64, double());
+  return y;
+}
+
+/// Both directions; each is the other's transpose.
+struct ResampleFn : Function<ResampleFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr const char* name = "interpolate";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const PlanPtr& plan, std::size_t axis, bool transposed) {
+    if (ctx.recording()) ctx.state<State>() = {plan, axis, transposed};
+    return run(x, *plan, axis, transposed);
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const State& state = ctx.state<State>();
+    return {ResampleFn::apply(dy, state.plan, state.axis, !state.transposed)};
+  }
+
+ private:
+  struct State {
+    PlanPtr plan;
+    std::size_t axis = 0;
+    bool transposed = false;
+  };
+};
+
+enum class Mode : std::uint8_t { Nearest, NearestExact, Linear, Cubic, Area };
+
+Mode read_mode(std::string_view mode, std::size_t axes) {
+  if (mode == "nearest") return Mode::Nearest;
+  if (mode == "nearest-exact") return Mode::NearestExact;
+  if (mode == "area") return Mode::Area;
+  const struct {
+    std::string_view name;
+    std::size_t axes;
+    Mode mode;
+  } kModes[] = {{"linear", 1, Mode::Linear},
+                {"bilinear", 2, Mode::Linear},
+                {"trilinear", 3, Mode::Linear},
+                {"bicubic", 2, Mode::Cubic}};
+  for (const auto& known : kModes) {
+    if (known.name != mode) continue;
+    if (known.axes == axes) return known.mode;
+    fail<ValueError>("[interpolate] mode \"", mode, "\" takes an x with ", known.axes + 2, " axes, got ", axes + 2);
+  }
+  fail<ValueError>(
+      "[interpolate] mode must be \"nearest\", \"nearest-exact\", \"linear\", \"bilinear\", \"bicubic\", \"trilinear\" "
+      "or \"area\", got \"",
+      mode, "\"");
+}
+
+Plan make_plan(Mode mode, std::int64_t in, std::int64_t out, const Scale& scale) {
+  switch (mode) {
+    case Mode::Nearest:
+    case Mode::NearestExact:
+      return plan_nearest(in, out, scale, mode == Mode::NearestExact);
+    case Mode::Linear:
+      return plan_linear(in, out, scale);
+    case Mode::Cubic:
+      return plan_cubic(in, out, scale);
+    case Mode::Area:
+      break;
+  }
+  return plan_area(in, out);
+}
+
+/// One number for each of the axes, or one for all.
+template <class List>
+auto for_axis(const List& given, std::size_t axis, std::size_t axes, const char* what) {
+  if (given.size() != 1 && given.size() != axes)
+    fail<ValueError>("[interpolate] ", what, " must be one number, or one for each of ", axes, " axes; got ",
+                     given.size());
+  return given[given.size() == 1 ? 0 : axis];
+}
+
+}  // namespace
+
+Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
+                         const std::optional<std::vector<double>>& scale_factor, std::string_view mode,
+                         bool align_corners) {
+  check_defined(x, info.name);
+  if (x.ndim() < 3 || x.ndim() > 5)
+    fail<ValueError>("[interpolate] x must be [images, channels, ...] with 3 to 5 axes, got ", x.shape());
+  if (size.has_value() == scale_factor.has_value())
+    fail<ValueError>("[interpolate] give one of size and scale_factor, ", size ? "not both" : "got none");
+  const std::size_t axes = x.ndim() - 2;
+  const Mode how = read_mode(mode, axes);
+  if (align_corners && how != Mode::Linear && how != Mode::Cubic)
+    fail<ValueError>("[interpolate] align_corners goes with the linear and cubic modes, not with \"", mode, "\"");
+  std::vector<PlanPtr> plans;
+  for (std::size_t i = 0; i < axes; ++i) {
+    const std::int64_t in = x.shape()[i + 2];
+    std::optional<double> factor;
+    if (scale_factor) factor = for_axis(*scale_factor, i, axes, "scale_factor");
+    const double wanted = factor ? std::floor(static_cast<double>(in) * *factor) : 0;
+    if (factor && !(*factor > 0 && wanted <= kMostElements))
+      fail<ValueError>("[interpolate] scale_factor must be above 0 and give a size of at most 2^24, got ", *factor);
+    const std::int64_t out = size ? for_axis(*size, i, axes, "size") : static_cast<std::int64_t>(wanted);
+    if (in < 1 || out < 1 || out > kMostElements)
+      fail<ValueError>("[interpolate] sizes must be above 0 and at most ", kMostElements, ", got ", in, " to ", out,
+                       " along axis ", i + 2);
+    plans.push_back(std::make_shared<const Plan>(make_plan(how, in, out, Scale(in, out, factor, align_corners))));
+  }
+  if (how <= Mode::NearestExact && !is_floating(x.dtype())) {
+    Tensor y = x;
+    for (std::size_t i = 0; i < axes; ++i) {
+      const Tensor index = empty({plans[i]->out}, DType::Int64);
+      std::ranges::copy(plans[i]->index, index.data<std::int64_t>());
+      y = take(y, to_device(index, x.device()), static_cast<std::int64_t>(i + 2));
+    }
+    return y;
+  }
+  return in_single_or_double(x, info.name, [&](const Tensor& values) {
+    Tensor y = values;
+    for (std::size_t i = 0; i < axes; ++i) y = ResampleFn::apply(y, plans[i], axes - i, false);
+    return y;
+  });
+}
+
+}  // namespace lamella

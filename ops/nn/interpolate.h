@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/tensor.h"
+#include "ops/op_info.h"
+
+namespace lamella {
+
+struct Interpolate {
+  static constexpr OpInfo info{
+      .name = "interpolate",
+      .doc =
+          "x, [images, channels, ...], with its one to three last axes at another `size` (one number for each, or one "
+          "for all), or at scale_factor times their size, rounded down. mode is 'nearest', 'nearest-exact' (the "
+          "nearest "
+          "by the elements' centers), 'linear' (three axes), 'bilinear' and 'bicubic' (four), 'trilinear' (five), or "
+          "'area' (the mean of what an element covers). align_corners, for the linear and cubic modes, puts the "
+          "centers "
+          "of the first and last elements at the same place, rather than the elements' outer edges. The cubic is that "
+          "of Keys (1981) with a = -0.75.",
+      .parameters = "x, /, size=None, scale_factor=None, mode='nearest', align_corners=False",
+      .example = "interpolate(ones([1, 1, 2, 2]), size=(4, 4), mode='bilinear')",
+      .method = false};
+  /// ValueError for a mode that does not go with x's axes, and where not exactly one of size and scale_factor is given.
+  static Tensor call(const Tensor& x, const std::optional<Dims>& size,
+                     const std::optional<std::vector<double>>& scale_factor, std::string_view mode, bool align_corners);
+};
+
+inline Tensor interpolate(const Tensor& x, const std::optional<Dims>& size,
+                          const std::optional<std::vector<double>>& scale_factor = std::nullopt,
+                          std::string_view mode = "nearest", bool align_corners = false) {
+  return Interpolate::call(x, size, scale_factor, mode, align_corners);
+}
+
+}  // namespace lamella

@@ -1,0 +1,93 @@
+#include "ops/nn/pad.h"
+
+#include <vector>
+
+#include "ops/creation/creation.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/join.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+enum class Mode : std::uint8_t { Constant, Reflect, Replicate, Circular };
+
+Mode read_mode(std::string_view mode) {
+  if (mode == "constant") return Mode::Constant;
+  if (mode == "reflect") return Mode::Reflect;
+  if (mode == "replicate") return Mode::Replicate;
+  if (mode == "circular") return Mode::Circular;
+  fail<ValueError>("[pad] mode must be \"constant\", \"reflect\", \"replicate\" or \"circular\", got \"", mode, "\"");
+}
+
+/// `count` elements to stand beside x along an axis, before it or after it.
+Tensor border(const Tensor& x, std::int64_t axis, std::int64_t count, bool before, Mode mode, Scalar value) {
+  const std::int64_t size = x.size(axis);
+  Dims shape = x.shape();
+  shape[static_cast<std::size_t>(axis)] = count;
+  switch (mode) {
+    case Mode::Constant:
+      return full(shape, value, x.dtype(), x.device());
+    case Mode::Reflect:
+      return flip(narrow(x, axis, before ? 1 : size - 1 - count, count), Dims{axis});
+    case Mode::Replicate:
+      return broadcast_to(narrow(x, axis, before ? 0 : size - 1, 1), shape);
+    case Mode::Circular:
+      return narrow(x, axis, before ? size - count : 0, count);
+  }
+  return {};
+}
+
+void check_room(Mode mode, std::int64_t axis, std::int64_t size, std::int64_t count) {
+  if (mode == Mode::Reflect && count >= size) {
+    fail<ValueError>("[pad] reflect adds less than the size of an axis; axis ", axis, " has ", size, ", asked for ",
+                     count);
+  }
+  if (mode == Mode::Circular && count > size) {
+    fail<ValueError>("[pad] circular adds at most the size of an axis; axis ", axis, " has ", size, ", asked for ",
+                     count);
+  }
+  if (mode == Mode::Replicate && size == 0 && count > 0)
+    fail<ValueError>("[pad] replicate has nothing to repeat along axis ", axis, " of size 0");
+}
+
+Tensor pad_axis(const Tensor& x, std::int64_t axis, std::int64_t before, std::int64_t after, Mode mode, Scalar value) {
+  const std::int64_t cut_before = std::max<std::int64_t>(0, -before);
+  const std::int64_t cut_after = std::max<std::int64_t>(0, -after);
+  const std::int64_t left = x.size(axis) - cut_before - cut_after;
+  if (left < 0) {
+    fail<ValueError>("[pad] cuts more than axis ", axis, " has: its size is ", x.size(axis), ", pad is (", before, ", ",
+                     after, ")");
+  }
+  const Tensor kept = cut_before + cut_after > 0 ? narrow(x, axis, cut_before, left) : x;
+  std::vector<Tensor> parts;
+  if (before > 0) {
+    check_room(mode, axis, left, before);
+    parts.push_back(border(kept, axis, before, true, mode, value));
+  }
+  parts.push_back(kept);
+  if (after > 0) {
+    check_room(mode, axis, left, after);
+    parts.push_back(border(kept, axis, after, false, mode, value));
+  }
+  return parts.size() == 1 ? kept : concat(parts, axis);
+}
+
+}  // namespace
+
+Tensor Pad::call(const Tensor& x, const Dims& pad, std::string_view mode, Scalar value) {
+  check_defined(x, info.name);
+  const Mode how = read_mode(mode);
+  if (pad.size() % 2 != 0) fail<ValueError>("[pad] pad must hold two sizes for each axis, got ", pad.size(), " sizes");
+  if (pad.size() / 2 > x.ndim())
+    fail<ValueError>("[pad] pad holds sizes for ", pad.size() / 2, " axes, x has ", x.ndim());
+  Tensor y = x;
+  // The first axes first: what is copied again is still small.
+  for (std::size_t k = pad.size() / 2; k-- > 0;) {
+    const auto axis = static_cast<std::int64_t>(x.ndim() - 1 - k);
+    y = pad_axis(y, axis, pad[2 * k], pad[2 * k + 1], how, value);
+  }
+  return y;
+}
+
+}  // namespace lamella

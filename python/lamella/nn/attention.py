@@ -1,0 +1,168 @@
+"""Attention as a layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+
+from . import init
+from .layers import Linear
+from .module import Module
+
+
+class MultiheadAttention(Module):
+    """Attention by several heads side by side, see :func:`lamella.scaled_dot_product_attention`.
+
+    Source: Vaswani et al. 2017, "Attention is all you need".
+
+    Args:
+        embed_dim: size of queries and results, a multiple of ``num_heads``.
+        num_heads: the number of heads, each of which sees ``embed_dim / num_heads`` of the projected sizes.
+        dropout: the probability with which a weight of the attention is dropped in training.
+        bias: False leaves the biases of the projections out.
+        kdim: size of keys; ``embed_dim`` by default.
+        vdim: size of values; ``embed_dim`` by default.
+        batch_first: whether the batch is axis 0 and the sequence axis 1, rather than the other way round.
+        dtype: of the parameters.
+
+    Attributes:
+        q_proj, k_proj, v_proj, out_proj: the projections, :class:`Linear`.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if num_heads < 1 or embed_dim < 1 or embed_dim % num_heads:
+            raise ValueError(
+                f"[MultiheadAttention] embed_dim must be a multiple of num_heads, got {embed_dim} and {num_heads}"
+            )
+        if not 0.0 <= dropout <= 1.0:
+            raise ValueError(f"[MultiheadAttention] dropout is a probability, not {dropout}")
+        self.embed_dim = embed_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.batch_first = batch_first
+        self.q_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
+        self.k_proj = Linear(embed_dim if kdim is None else kdim, embed_dim, bias=bias, dtype=dtype)
+        self.v_proj = Linear(embed_dim if vdim is None else vdim, embed_dim, bias=bias, dtype=dtype)
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws new starting values: Xavier-uniform weights, biases of 0."""
+        for layer in (self.q_proj, self.k_proj, self.v_proj):
+            init.xavier_uniform_(layer.weight)
+        for layer in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
+            if layer.bias is not None:
+                init.zeros_(layer.bias)
+
+    def forward(
+        self,
+        query: lm.Tensor,
+        key: lm.Tensor,
+        value: lm.Tensor,
+        key_padding_mask: lm.Tensor | None = None,
+        attn_mask: lm.Tensor | None = None,
+        is_causal: bool = False,
+        need_weights: bool = False,
+    ) -> tuple[lm.Tensor, lm.Tensor | None]:
+        """Lets each query look at the keys.
+
+        Args:
+            query: ``(L, n, embed_dim)``, with ``batch_first`` ``(n, L, embed_dim)``, or ``(L, embed_dim)``.
+            key: the same with S for L and ``kdim``.
+            value: the same with S for L and ``vdim``.
+            key_padding_mask: ``(n, S)`` or ``(S,)``, bool, true for keys that are not to be seen.
+            attn_mask: ``(L, S)`` or ``(n * num_heads, L, S)``; bool, true for pairs that do not see each other, or
+                numbers that are added to the scores.
+            is_causal: each query sees the keys up to its own place only.
+            need_weights: True returns the attention's weights too, averaged over the heads; the whole matrix is then
+                built.
+
+        Returns:
+            The result in ``query``'s layout, and the weights, ``(n, L, S)`` or ``(L, S)``, or None.
+
+        Raises:
+            ValueError: shapes that do not fit, or ``is_causal`` together with a mask.
+        """
+        batched = query.ndim == 3
+        if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
+            raise ValueError(
+                "[MultiheadAttention] query, key and value have all two or all three axes, got the shapes "
+                f"{list(query.shape)}, {list(key.shape)} and {list(value.shape)}"
+            )
+        parts = [
+            self._heads(layer(x), batched)
+            for layer, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
+        ]
+        mask = self._mask(parts[0], key_padding_mask, attn_mask)
+        if is_causal and mask is not None:
+            raise ValueError("[MultiheadAttention] takes is_causal or masks, not both")
+        dropped = self.dropout if self.training else 0.0
+        weights = None
+        if need_weights:
+            scores = self._weights(parts[0], parts[1], mask, is_causal)
+            weights = scores.mean(1) if batched else scores.mean(1)[0]
+            y = lm.dropout(scores, dropped, self.training) @ parts[2]
+        else:
+            y = lm.scaled_dot_product_attention(*parts, attn_mask=mask, dropout_p=dropped, is_causal=is_causal)
+        n, _, length, _ = y.shape
+        y = lm.reshape(lm.swapaxes(y, 1, 2), (n, length, self.embed_dim))
+        if not batched:
+            return self.out_proj(y[0]), weights
+        return self.out_proj(y if self.batch_first else lm.swapaxes(y, 0, 1)), weights
+
+    def _heads(self, x: lm.Tensor, batched: bool) -> lm.Tensor:
+        """``(n, heads, length, size of a head)``."""
+        if not batched:
+            x = lm.expand_dims(x, 0)
+        elif not self.batch_first:
+            x = lm.swapaxes(x, 0, 1)
+        n, length, _ = x.shape
+        return lm.swapaxes(lm.reshape(x, (n, length, self.num_heads, self.embed_dim // self.num_heads)), 1, 2)
+
+    def _mask(
+        self, query: lm.Tensor, key_padding_mask: lm.Tensor | None, attn_mask: lm.Tensor | None
+    ) -> lm.Tensor | None:
+        """Both masks as one that is added to the scores, or None."""
+        total = None
+        if attn_mask is not None:
+            if attn_mask.ndim == 3:
+                attn_mask = lm.reshape(attn_mask, (query.shape[0], self.num_heads, *attn_mask.shape[1:]))
+            total = _added(attn_mask, query)
+        if key_padding_mask is not None:
+            padding = _added(key_padding_mask, query)
+            padding = lm.reshape(padding, (query.shape[0], 1, 1, padding.shape[-1]))
+            total = padding if total is None else total + padding
+        return total
+
+    def _weights(self, query: lm.Tensor, key: lm.Tensor, mask: lm.Tensor | None, is_causal: bool) -> lm.Tensor:
+        scores = query @ key.mT / (query.shape[-1] ** 0.5)
+        if is_causal:
+            place = [lm.arange(n, device=query.device) for n in scores.shape[-2:]]
+            scores = lm.where(lm.expand_dims(place[0], 1) >= place[1], scores, float("-inf"))
+        return lm.softmax(scores if mask is None else scores + mask)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return (
+            f"embed_dim={self.embed_dim}, num_heads={self.num_heads}, dropout={self.dropout}, "
+            f"batch_first={self.batch_first}"
+        )
+
+
+def _added(mask: lm.Tensor, like: lm.Tensor) -> lm.Tensor:
+    """A mask as numbers to add: minus infinity where a bool one is true."""
+    if mask.dtype == lm.bool:
+        return lm.where(mask, lm.full((), float("-inf"), dtype=like.dtype, device=like.device), 0.0)
+    return mask.astype(like.dtype)

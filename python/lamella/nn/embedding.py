@@ -1,0 +1,97 @@
+"""Tables of vectors that are looked up by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+class _Table(Module):
+    weight: Parameter
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, dtype: Any) -> None:
+        super().__init__()
+        if num_embeddings < 0 or embedding_dim < 0:
+            raise ValueError(f"[{type(self).__name__}] sizes are negative: {num_embeddings}, {embedding_dim}")
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError(f"[{type(self).__name__}] padding_idx {padding_idx} is none of {num_embeddings} rows")
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = padding_idx
+        self.weight = Parameter(lm.zeros((num_embeddings, embedding_dim), dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws new starting values, of the standard normal distribution; row ``padding_idx`` is 0."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with lm.no_grad():
+                self.weight[self.padding_idx] = 0
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+
+
+class Embedding(_Table):
+    """A table of vectors: integers in, their rows out. See :func:`lamella.embedding`.
+
+    Args:
+        num_embeddings: rows of the table.
+        embedding_dim: size of a row.
+        padding_idx: a row that starts as 0 and gets no gradient.
+        dtype: of the table.
+
+    Attributes:
+        weight: the table, of shape ``(num_embeddings, embedding_dim)``; it starts standard normal.
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: Any = None
+    ) -> None:
+        super().__init__(num_embeddings, embedding_dim, padding_idx, dtype)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Maps integers of any shape to their rows, along a new last axis."""
+        return lm.embedding(x, self.weight, self.padding_idx)
+
+
+class EmbeddingBag(_Table):
+    """Sums, means or maxima of the rows in bags of integers. See :func:`lamella.embedding_bag`.
+
+    Args:
+        num_embeddings: rows of the table.
+        embedding_dim: size of a row.
+        mode: "sum", "mean" or "max".
+        padding_idx: a row that starts as 0, gets no gradient and does not count.
+        dtype: of the table.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        mode: str = "mean",
+        padding_idx: int | None = None,
+        dtype: Any = None,
+    ) -> None:
+        if mode not in ("sum", "mean", "max"):
+            raise ValueError(f"[EmbeddingBag] mode is 'sum', 'mean' or 'max', not {mode!r}")
+        super().__init__(num_embeddings, embedding_dim, padding_idx, dtype)
+        self.mode = mode
+
+    def forward(
+        self, x: lm.Tensor, offsets: lm.Tensor | None = None, per_sample_weights: lm.Tensor | None = None
+    ) -> lm.Tensor:
+        """Maps ``(bags, size)``, or one axis with ``offsets``, to ``(bags, embedding_dim)``."""
+        return lm.embedding_bag(x, self.weight, offsets, self.mode, per_sample_weights, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"{super().extra_repr()}, mode={self.mode!r}"

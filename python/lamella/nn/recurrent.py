@@ -1,0 +1,257 @@
+"""Recurrent cells, and networks of them over sequences.
+
+All weights and biases start uniform in ``±1 / sqrt(hidden_size)``. The gates of a cell stand one below the other in its
+weights: input, forget, cell and output for the LSTM, reset, update and new for the GRU.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lamella as lm
+
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+def _check_sizes(name: str, **sizes: int) -> None:
+    for what, size in sizes.items():
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise ValueError(f"[{name}] {what} must be an int above 0, got {size!r}")
+
+
+class _Recurrent(Module):
+    """What cells and networks share: their sizes, and how their parameters start."""
+
+    _gates = 1
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool) -> None:
+        super().__init__()
+        _check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+
+    def _add_weights(self, suffix: str, input_size: int, dtype: Any) -> list[str]:
+        """Registers one cell's parameters, and returns their names."""
+        rows = self._gates * self.hidden_size
+        shapes: dict[str, tuple[int, ...]] = {
+            f"weight_ih{suffix}": (rows, input_size),
+            f"weight_hh{suffix}": (rows, self.hidden_size),
+        }
+        if self.bias:
+            shapes |= {f"bias_ih{suffix}": (rows,), f"bias_hh{suffix}": (rows,)}
+        for name, shape in shapes.items():
+            setattr(self, name, Parameter(lm.zeros(shape, dtype=dtype)))
+        return list(shapes)
+
+    def reset_parameters(self) -> None:
+        """Draws new starting values."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def _zeros(self, x: lm.Tensor, *shape: int) -> lm.Tensor:
+        return lm.zeros(shape, dtype=x.dtype, device=x.device)
+
+
+class _Cell(_Recurrent):
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = None) -> None:
+        super().__init__(input_size, hidden_size, bias)
+        self._names = self._add_weights("", input_size, dtype)
+        self.reset_parameters()
+
+    def _weights(self) -> list[lm.Tensor]:
+        return [getattr(self, name) for name in self._names]
+
+    def _state(self, x: lm.Tensor) -> lm.Tensor:
+        return self._zeros(x, *x.shape[:-1], self.hidden_size)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"{self.input_size}, {self.hidden_size}, bias={self.bias}"
+
+
+class RNNCell(_Cell):
+    """One step of Elman's network, see :func:`lamella.rnn_cell`.
+
+    Args:
+        input_size: size of the last axis of ``x``.
+        hidden_size: size of the last axis of the state.
+        bias: False leaves the biases out.
+        nonlinearity: "tanh" or "relu".
+        dtype: of the parameters.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", dtype: Any = None
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"[RNNCell] nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
+        super().__init__(input_size, hidden_size, bias, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, x: lm.Tensor, h: lm.Tensor | None = None) -> lm.Tensor:
+        """Returns the next state; the first one is 0 where ``h`` is None."""
+        state = self._state(x) if h is None else h
+        return lm.rnn_cell(x, state, *self._weights(), nonlinearity=self.nonlinearity)
+
+
+class LSTMCell(_Cell):
+    """One step of a long short-term memory, see :func:`lamella.lstm_cell`. Arguments as for :class:`RNNCell`."""
+
+    _gates = 4
+
+    def forward(self, x: lm.Tensor, state: tuple[lm.Tensor, lm.Tensor] | None = None) -> tuple[lm.Tensor, lm.Tensor]:
+        """Returns the next ``(h, c)``; the first ones are 0 where ``state`` is None."""
+        h, c = (self._state(x), self._state(x)) if state is None else state
+        h, c = lm.lstm_cell(x, h, c, *self._weights())
+        return h, c
+
+
+class GRUCell(_Cell):
+    """One step of a gated recurrent unit, see :func:`lamella.gru_cell`. Arguments as for :class:`RNNCell`."""
+
+    _gates = 3
+
+    def forward(self, x: lm.Tensor, h: lm.Tensor | None = None) -> lm.Tensor:
+        """Returns the next state; the first one is 0 where ``h`` is None."""
+        return lm.gru_cell(x, self._state(x) if h is None else h, *self._weights())
+
+
+class _Network(_Recurrent):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias)
+        _check_sizes(type(self).__name__, num_layers=num_layers)
+        if not 0.0 <= dropout <= 1.0:
+            raise ValueError(f"[{type(self).__name__}] dropout is a probability, not {dropout}")
+        self.num_layers = num_layers
+        self.batch_first = batch_first
+        self.dropout = dropout
+        self.bidirectional = bidirectional
+        directions = ("", "_reverse") if bidirectional else ("",)
+        self._names: list[str] = []
+        for layer in range(num_layers):
+            size = input_size if layer == 0 else hidden_size * len(directions)
+            for direction in directions:
+                self._names += self._add_weights(f"_l{layer}{direction}", size, dtype)
+        self.reset_parameters()
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "num_layers": self.num_layers,
+            "bidirectional": self.bidirectional,
+            "has_biases": self.bias,
+            "dropout": self.dropout,
+            "training": self.training,
+        }
+
+    def _weights(self) -> list[lm.Tensor]:
+        return [getattr(self, name) for name in self._names]
+
+    def _turned(self, x: lm.Tensor) -> lm.Tensor:
+        """With the steps as axis 0, or back."""
+        return lm.swapaxes(x, 0, 1) if self.batch_first and x.ndim == 3 else x
+
+    def _state(self, x: lm.Tensor) -> lm.Tensor:
+        """For an ``x`` with the steps as axis 0."""
+        return self._zeros(x, self.num_layers * (1 + self.bidirectional), *x.shape[1:-1], self.hidden_size)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return (
+            f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, bias={self.bias}, "
+            f"batch_first={self.batch_first}, dropout={self.dropout}, bidirectional={self.bidirectional}"
+        )
+
+
+class RNN(_Network):
+    """Elman's network over sequences, see :func:`lamella.rnn`.
+
+    Args:
+        input_size: size of the last axis of ``x``.
+        hidden_size: size of the last axis of a state.
+        num_layers: layers, each of which goes over the states of the one before.
+        bias: False leaves the biases out.
+        batch_first: whether ``x`` and the result have the batch as axis 0 and the steps as axis 1.
+        dropout: the probability with which elements between layers are dropped in training.
+        bidirectional: whether each layer goes over its sequence in both directions, with states side by side.
+        nonlinearity: "tanh" or "relu".
+        dtype: of the parameters.
+
+    Attributes:
+        weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, ...: the parameters of each layer.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Any = None,
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"[RNN] nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, x: lm.Tensor, h: lm.Tensor | None = None) -> tuple[lm.Tensor, lm.Tensor]:
+        """Goes over ``x``, of shape ``(steps, n, input_size)``, or ``(n, steps, input_size)`` with ``batch_first``.
+
+        Returns:
+            The last layer's states, and the last state of each layer's directions, ``(layers * directions, n,
+            hidden_size)``, which is also the form of ``h``, the first states (0 for None).
+        """
+        x = self._turned(x)
+        states, last = lm.rnn(
+            x,
+            self._state(x) if h is None else h,
+            self._weights(),
+            nonlinearity=self.nonlinearity,
+            **self._settings(),
+        )
+        return self._turned(states), last
+
+
+class LSTM(_Network):
+    """A long short-term memory over sequences, see :func:`lamella.lstm`. Arguments as for :class:`RNN`."""
+
+    _gates = 4
+
+    def forward(
+        self, x: lm.Tensor, state: tuple[lm.Tensor, lm.Tensor] | None = None
+    ) -> tuple[lm.Tensor, tuple[lm.Tensor, lm.Tensor]]:
+        """As :meth:`RNN.forward`, with a pair ``(h, c)`` of states."""
+        x = self._turned(x)
+        h, c = (self._state(x), self._state(x)) if state is None else state
+        states, h, c = lm.lstm(x, h, c, self._weights(), **self._settings())
+        return self._turned(states), (h, c)
+
+
+class GRU(_Network):
+    """Gated recurrent units over sequences, see :func:`lamella.gru`. Arguments as for :class:`RNN`."""
+
+    _gates = 3
+
+    def forward(self, x: lm.Tensor, h: lm.Tensor | None = None) -> tuple[lm.Tensor, lm.Tensor]:
+        """As :meth:`RNN.forward`."""
+        x = self._turned(x)
+        states, last = lm.gru(x, self._state(x) if h is None else h, self._weights(), **self._settings())
+        return self._turned(states), last

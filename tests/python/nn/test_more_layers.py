@@ -1,0 +1,194 @@
+"""Layers that stand for one function: they pass their settings on, print them, and refuse bad ones."""
+
+import numpy as np
+import pytest
+
+import lamella as lm
+from lamella import nn
+
+X = np.array([[-2.0, -0.5, 0.0, 4.0], [0.5, 1.0, 3.0, -7.0]])
+SIGNS = np.array([[1.0, -1.0, 1.0, 1.0], [-1.0, 1.0, -1.0, 1.0]])
+Y = np.array([[0.5, 0.25, 0.75, 0.9], [0.1, 0.2, 0.3, 0.6]])
+
+ACTIVATIONS = [
+    (nn.ReLU6(), lambda x: lm.relu6(x)),
+    (nn.LeakyReLU(0.3), lambda x: lm.leaky_relu(x, 0.3)),
+    (nn.ELU(0.5), lambda x: lm.elu(x, 0.5)),
+    (nn.SELU(), lambda x: lm.selu(x)),
+    (nn.CELU(2.0), lambda x: lm.celu(x, 2.0)),
+    (nn.SiLU(), lambda x: lm.silu(x)),
+    (nn.Mish(), lambda x: lm.mish(x)),
+    (nn.Softplus(2.0, 3.0), lambda x: lm.softplus(x, 2.0, 3.0)),
+    (nn.Softsign(), lambda x: lm.softsign(x)),
+    (nn.LogSigmoid(), lambda x: lm.log_sigmoid(x)),
+    (nn.Hardswish(), lambda x: lm.hardswish(x)),
+    (nn.Hardsigmoid(), lambda x: lm.hardsigmoid(x)),
+    (nn.Hardtanh(-2.0, 0.7), lambda x: lm.hardtanh(x, -2.0, 0.7)),
+    (nn.Tanhshrink(), lambda x: lm.tanhshrink(x)),
+    (nn.Hardshrink(0.6), lambda x: lm.hardshrink(x, 0.6)),
+    (nn.Softshrink(0.6), lambda x: lm.softshrink(x, 0.6)),
+    (nn.Threshold(0.6, 9.0), lambda x: lm.threshold(x, 0.6, 9.0)),
+    (nn.GLU(0), lambda x: lm.glu(x, 0)),
+    (nn.Softmin(0), lambda x: lm.softmin(x, 0)),
+]
+
+WEIGHT = lm.asarray([0.5, 1.0, 2.0, 4.0], dtype="float64")
+LOSSES = [
+    (nn.CrossEntropyLoss(WEIGHT, 3, "sum", 0.1), (X, np.array([1, 3])),
+     lambda x, t: lm.cross_entropy(x, t, WEIGHT, 3, "sum", 0.1)),
+    (nn.NLLLoss(WEIGHT, ignore_index=3), (X, np.array([1, 3])), lambda x, t: lm.nll_loss(x, t, WEIGHT, 3)),
+    (nn.MSELoss("sum"), (X, Y), lambda x, y: lm.mse_loss(x, y, "sum")),
+    (nn.L1Loss("none"), (X, Y), lambda x, y: lm.l1_loss(x, y, "none")),
+    (nn.SmoothL1Loss(beta=0.5), (X, Y), lambda x, y: lm.smooth_l1_loss(x, y, beta=0.5)),
+    (nn.HuberLoss(delta=0.5), (X, Y), lambda x, y: lm.huber_loss(x, y, delta=0.5)),
+    (nn.BCELoss(WEIGHT), (Y, 1 - Y), lambda x, y: lm.binary_cross_entropy(x, y, WEIGHT)),
+    (nn.BCEWithLogitsLoss(pos_weight=WEIGHT), (X, Y),
+     lambda x, y: lm.binary_cross_entropy_with_logits(x, y, pos_weight=WEIGHT)),
+    (nn.KLDivLoss("batchmean", log_target=True), (X, Y), lambda x, y: lm.kl_div(x, y, "batchmean", True)),
+    (nn.PoissonNLLLoss(full=True), (X, Y), lambda x, y: lm.poisson_nll_loss(x, y, full=True)),
+    (nn.GaussianNLLLoss(full=True), (X, Y, Y), lambda x, y, v: lm.gaussian_nll_loss(x, y, v, True)),
+    (nn.SoftMarginLoss(), (X, SIGNS), lm.soft_margin_loss),
+    (nn.HingeEmbeddingLoss(0.5), (X, SIGNS), lambda x, y: lm.hinge_embedding_loss(x, y, 0.5)),
+    (nn.MarginRankingLoss(0.5), (X, Y, SIGNS), lambda x, y, t: lm.margin_ranking_loss(x, y, t, 0.5)),
+    (nn.CosineEmbeddingLoss(0.5), (X, Y, SIGNS[:, 0]), lambda x, y, t: lm.cosine_embedding_loss(x, y, t, 0.5)),
+    (nn.TripletMarginLoss(2.0, 1.0, swap=True), (X, Y, SIGNS),
+     lambda x, y, z: lm.triplet_margin_loss(x, y, z, 2.0, 1.0, swap=True)),
+    (nn.MultiMarginLoss(2, 0.5, WEIGHT), (X, np.array([1, 3])),
+     lambda x, t: lm.multi_margin_loss(x, t, 2, 0.5, WEIGHT)),
+    (nn.CTCLoss(blank=1), (np.zeros((4, 1, 3)), np.array([[2, 0]]), np.array([4]), np.array([2])),
+     lambda *a: lm.ctc_loss(*a, blank=1)),
+]  # fmt: skip
+
+IMAGE = np.arange(32.0).reshape(1, 2, 4, 4)
+IMAGES = [
+    (nn.Unfold(2, stride=2), lambda x: lm.unfold(x, 2, stride=2)),
+    (nn.PixelUnshuffle(2), lambda x: lm.pixel_unshuffle(x, 2)),
+    (nn.Upsample(scale_factor=1.5, mode="bilinear"), lambda x: lm.interpolate(x, None, 1.5, "bilinear")),
+    (nn.Upsample(3, align_corners=True, mode="bicubic"), lambda x: lm.interpolate(x, 3, None, "bicubic", True)),
+]  # fmt: skip
+
+
+def name(value):
+    return repr(value) if isinstance(value, nn.Module) else ""
+
+
+@pytest.mark.parametrize(("layer", "function"), ACTIVATIONS, ids=name)
+def test_activations(layer, function):
+    x = lm.asarray(X)
+    np.testing.assert_array_equal(layer(x).numpy(), function(x).numpy())
+    assert not list(layer.parameters())
+
+
+@pytest.mark.parametrize(("layer", "arrays", "function"), LOSSES, ids=name)
+def test_losses(layer, arrays, function):
+    tensors = [lm.asarray(a) for a in arrays]
+    np.testing.assert_array_equal(layer(*tensors).numpy(), function(*tensors).numpy())
+    assert "reduction=" in repr(layer)
+    with pytest.raises(ValueError, match="reduction is"):
+        type(layer)(reduction="median")
+
+
+@pytest.mark.parametrize(("layer", "function"), IMAGES, ids=name)
+def test_images(layer, function):
+    x = lm.asarray(IMAGE)
+    np.testing.assert_array_equal(layer(x).numpy(), function(x).numpy())
+
+
+def test_pairs_of_image_layers_undo_each_other():
+    x = lm.asarray(IMAGE)
+    columns = nn.Unfold(2, stride=2)(x)
+    np.testing.assert_array_equal(nn.Fold(4, 2, stride=2)(columns).numpy(), IMAGE)
+    np.testing.assert_array_equal(nn.PixelShuffle(2)(nn.PixelUnshuffle(2)(x)).numpy(), IMAGE)
+
+
+def test_prelu_is_trained():
+    layer = nn.PReLU(4, init=0.1, dtype="float64")
+    y = layer(lm.asarray(X))
+    np.testing.assert_allclose(y.detach().numpy(), np.where(X > 0, X, 0.1 * X))
+    y.sum().backward()
+    np.testing.assert_allclose(layer.weight.grad.numpy(), np.minimum(X, 0).sum(0))
+
+
+def test_weights_of_losses_are_buffers():
+    loss = nn.CrossEntropyLoss(WEIGHT)
+    assert [key for key, _ in loss.named_buffers()] == ["weight"]
+    assert loss.to("float32").weight.dtype == lm.float32
+    with pytest.raises(TypeError, match=r"\[CrossEntropyLoss\] weight"):
+        nn.CrossEntropyLoss("sum")
+
+
+def test_bad_settings():
+    for make in (lambda: nn.CELU(0.0), lambda: nn.Hardtanh(1.0, 1.0), lambda: nn.Softshrink(-1.0)):
+        with pytest.raises(ValueError, match=r"^\[\w+\]"):
+            make()
+
+
+def attention_by_hand(layer, q, k, v, mask=None):
+    """`mask` is true where a query does not see a key."""
+    heads, size = layer.num_heads, layer.embed_dim // layer.num_heads
+    q, k, v = (
+        p(lm.asarray(a)).detach().numpy().reshape(*a.shape[:2], heads, size).swapaxes(1, 2)
+        for p, a in ((layer.q_proj, q), (layer.k_proj, k), (layer.v_proj, v))
+    )
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(size)
+    if mask is not None:
+        scores = np.where(mask, -np.inf, scores)
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    p = e / e.sum(-1, keepdims=True)
+    y = (p @ v).swapaxes(1, 2).reshape(q.shape[0], -1, layer.embed_dim)
+    return layer.out_proj(lm.asarray(y)).detach().numpy(), p.mean(1)
+
+
+def test_multihead_attention():
+    lm.seed(1)
+    rng = np.random.default_rng(0)
+    layer = nn.MultiheadAttention(6, 2, kdim=3, vdim=5, batch_first=True, dtype="float64")
+    q, k, v = (rng.normal(size=shape) for shape in [(2, 4, 6), (2, 7, 3), (2, 7, 5)])
+    tensors = [lm.asarray(a) for a in (q, k, v)]
+    expected, weights = attention_by_hand(layer, q, k, v)
+    y, none = layer(*tensors)
+    assert none is None
+    np.testing.assert_allclose(y.detach().numpy(), expected, rtol=1e-10, atol=1e-12)
+    y, got = layer(*tensors, need_weights=True)
+    np.testing.assert_allclose(y.detach().numpy(), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(got.detach().numpy(), weights, rtol=1e-10)
+
+    padding = np.zeros((2, 7), bool)
+    padding[1, 5:] = True
+    pairs = np.triu(np.ones((4, 7), bool), 1)
+    both = padding[:, None, None] | pairs
+    expected, _ = attention_by_hand(layer, q, k, v, both)
+    y, _ = layer(*tensors, key_padding_mask=lm.asarray(padding), attn_mask=lm.asarray(pairs))
+    np.testing.assert_allclose(y.detach().numpy(), expected, rtol=1e-10, atol=1e-12)
+    y, _ = layer(*tensors, attn_mask=lm.asarray(np.broadcast_to(both, (2, 2, 4, 7)).reshape(4, 4, 7).copy()))
+    np.testing.assert_allclose(y.detach().numpy(), expected, rtol=1e-10, atol=1e-12)
+    expected, _ = attention_by_hand(layer, q, k, v, pairs)
+    for settings in ({"is_causal": True}, {"is_causal": True, "need_weights": True}):
+        y, _ = layer(*tensors, **settings)
+        np.testing.assert_allclose(y.detach().numpy(), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_multihead_attention_layouts():
+    lm.seed(1)
+    rng = np.random.default_rng(0)
+    layer = nn.MultiheadAttention(6, 3, bias=False)
+    x = lm.asarray(rng.normal(size=(5, 2, 6)).astype("float32"))
+    y, _ = layer(x, x, x)
+    for i in range(2):
+        one, weights = layer(x[:, i], x[:, i], x[:, i], need_weights=True)
+        assert weights.shape == (5, 5)
+        np.testing.assert_allclose(one.detach().numpy(), y[:, i].detach().numpy(), rtol=1e-4, atol=1e-6)
+    y.sum().backward()
+    assert all(p.grad is not None for p in layer.parameters())
+    layer = nn.MultiheadAttention(6, 3, dropout=0.5)
+    assert (layer(x, x, x)[0].detach().numpy() != layer(x, x, x)[0].detach().numpy()).any()
+    layer.eval()
+    np.testing.assert_array_equal(layer(x, x, x)[0].detach().numpy(), layer(x, x, x)[0].detach().numpy())
+    for call in (
+        lambda: nn.MultiheadAttention(6, 4),
+        lambda: nn.MultiheadAttention(6, 3, dropout=2.0),
+        lambda: layer(x, x[0], x),
+        lambda: layer(x, x, x, attn_mask=lm.zeros([5, 5]), is_causal=True),
+    ):
+        with pytest.raises(ValueError, match="MultiheadAttention"):
+            call()
