@@ -60,8 +60,8 @@ TEST(CrossEntropy, IsTheMeanNegativeLogProbability) {
   double total = 0;
   for (std::size_t i = 0; i < 5; ++i) total -= logs[i * 7 + static_cast<std::size_t>(target[i])];
   EXPECT_NEAR(values<double>(cross_entropy(x, classes(target)))[0], total / 5, 1e-12);
-  EXPECT_NEAR(values<double>(cross_entropy(x, classes(target), "sum"))[0], total, 1e-12);
-  EXPECT_EQ(cross_entropy(x, classes(target), "none").shape(), Dims{5});
+  EXPECT_NEAR(values<double>(cross_entropy(x, classes(target), std::nullopt, -100, "sum"))[0], total, 1e-12);
+  EXPECT_EQ(cross_entropy(x, classes(target), std::nullopt, -100, "none").shape(), Dims{5});
 }
 
 TEST(CrossEntropy, Errors) {
@@ -70,12 +70,12 @@ TEST(CrossEntropy, Errors) {
   expect_error<IndexError>([&] { cross_entropy(x, classes({-1, 0})); }, "-1");
   expect_error<TypeError>([&] { cross_entropy(x, zeros({2})); }, "[cross_entropy]");
   expect_error<ValueError>([&] { cross_entropy(x, classes({0})); }, "[cross_entropy]");
-  expect_error<ValueError>([&] { cross_entropy(x, classes({0, 1}), "median"); }, "[cross_entropy]");
+  expect_error<ValueError>([&] { cross_entropy(x, classes({0, 1}), std::nullopt, -100, "median"); }, "[cross_entropy]");
 }
 
 TEST(CrossEntropy, Gradients) {
   for (const char* reduction : {"mean", "sum", "none"}) {
-    expect_gradients([&](const auto& in) { return cross_entropy(in[0], classes({0, 2, 2}), reduction); },
+    expect_gradients([&](const auto& in) { return cross_entropy(in[0], classes({0, 2, 2}), std::nullopt, -100, reduction); },
                      {sample({3, 4})});
   }
 }
