@@ -202,7 +202,7 @@ Tensor index_along(const Tensor& x, const Tensor& index, std::int64_t axis, cons
     return hide_in_place(
         clone(checked_numbers(physical(index, axes), size, static_cast<std::int64_t>(at), op, from_end)), axes);
   }
-  const Tensor numbers = checked_numbers(index, size, static_cast<std::int64_t>(at), op, from_end);
+  Tensor numbers = checked_numbers(index, size, static_cast<std::int64_t>(at), op, from_end);
   if (index.device().is_cpu() || index.device().is_meta()) return numbers;
   const Tensor host = checked_numbers(to_device(index, kCPU), size, static_cast<std::int64_t>(at), op, from_end);
   return to_device(host, x.device());

@@ -312,7 +312,7 @@ Tensor add_at_index(const Tensor& x, const IndexItems& items, const Tensor& valu
   if (!broadcasts_to(value.shape(), shape)) {
     fail<ValueError>("[index_put] values of shape ", value.shape(), " do not broadcast to the indexed shape ", shape);
   }
-  const Tensor sums = add_at(view, target.plan, broadcast_to(value, shape));
+  Tensor sums = add_at(view, target.plan, broadcast_to(value, shape));
   if (view.same(x)) return sums;
   const Tensor result = clone(x);
   set_index(result, target.basic, sums);

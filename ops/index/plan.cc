@@ -208,6 +208,8 @@ void keep(Context& ctx, const Plan& plan, const Dims& shape) {
   ctx.state<Kept>() = {plan, shape};
 }
 
+// Calls with batched tensors go by rows. A tangent may be batched where the tensor is not: forward asks again.
+
 struct PlacePicksFn : Function<PlacePicksFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -215,6 +217,7 @@ struct PlacePicksFn : Function<PlacePicksFn> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const Plan& plan, const Dims& shape) {
     keep(ctx, plan, shape);
+    if (!runs_directly(x, *plan)) return place_by_rows(x, *plan, shape);
     const Tensor result = zeros(shape, x.dtype());
     add_picks(result, *plan, x);
     return result;
@@ -232,6 +235,7 @@ struct PickFn : Function<PickFn> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const Plan& plan) {
     keep(ctx, plan, x.shape());
+    if (!runs_directly(x, *plan)) return pick_by_rows(x, *plan);
     const Tensor result = empty(plan->result_shape(x.shape()), x.dtype());
     run(PickAction::Read, x, *plan, result);
     return result;
@@ -249,6 +253,7 @@ struct AddPicksFn : Function<AddPicksFn> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& value, const Plan& plan) {
     keep(ctx, plan, x.shape());
+    if (!runs_directly(x, *plan) || is_batched(value)) return add(x, place_by_rows(value, *plan, x.shape()));
     const Tensor result = empty(x.shape(), x.dtype());
     write_values(result, x, "index");
     add_picks(result, *plan, value);

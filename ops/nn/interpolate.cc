@@ -68,7 +68,7 @@ Plan plan_nearest(std::int64_t in, std::int64_t out, const Scale& scale, bool ex
   const auto ratio = static_cast<float>(scale.ratio);
   for (std::int64_t o = 0; o < out; ++o) {
     const float at = (static_cast<float>(o) + (exact ? 0.5f : 0.0f)) * ratio;
-    plan.set(o, 0, static_cast<std::int64_t>(std::floor(at)), 1);
+    plan.set(o, 0, static_cast<std::int64_t>(std::floor(at)), 1.0);
   }
   return plan;
 }

@@ -161,6 +161,7 @@ std::vector<Tensor> run_network(const Network& network, const Tensor& x, const T
   }
   const auto parts = [](const Tensor& state) {
     std::vector<Tensor> list;
+    list.reserve(static_cast<std::size_t>(state.size(0)));
     for (std::int64_t i = 0; i < state.size(0); ++i) list.push_back(squeeze(narrow(state, 0, i, 1), Dims{0}));
     return list;
   };

@@ -221,7 +221,7 @@ Tensor GumbelSoftmax::call(const Tensor& x, double tau, bool hard, std::int64_t 
   if (!(tau > 0)) fail<ValueError>("[gumbel_softmax] tau must be above 0, got ", tau);
   check_generator(info.name, generator, x.device());
   const Tensor logits = as_floating(x, info.name);
-  const Tensor soft = softmax((logits + gumbel_noise(logits, generator)) / tau, axis);
+  Tensor soft = softmax((logits + gumbel_noise(logits, generator)) / tau, axis);
   if (!hard || soft.ndim() == 0) return soft;
   const auto at = static_cast<std::int64_t>(normalize_axis(axis, soft.ndim(), info.name));
   Dims along(soft.ndim(), 1);

@@ -46,7 +46,8 @@ Tensor overwrite_by(const OpInfo& info, const Tensor& x, Draw&& draw) {
 
 /// With the numbers of a fill, where they lie in memory if they can.
 Tensor overwrite_by_fill(const OpInfo& info, const Tensor& x, const Fill& fill, Generator* generator) {
-  if (!x.defined() || !random::takes_draws(x) || (fill.kind != Fill::Kind::Integer && !is_floating(x.dtype()))) {
+  const bool fits = x.defined() && (fill.kind == Fill::Kind::Integer ? is_integral(x.dtype()) : is_floating(x.dtype()));
+  if (!fits || !random::takes_draws(x)) {
     return overwrite_by(info, x, [&] {
       const bool integers = fill.kind == Fill::Kind::Integer && !is_integral(x.dtype());
       return draw(info.name, fill, x.shape(), integers ? DType::Int64 : x.dtype(), x.device(), generator);

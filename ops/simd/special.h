@@ -33,7 +33,8 @@ LM_HD X polynomial(X x, double first, double second, C... rest) {
   return sum;
 }
 
-/// The inverse of erf to some 7 digits (M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2011).
+/// The inverse of erf to some 7 digits, near 1 to some 3 (M. Giles, "Approximating the erfinv function", GPU Computing
+/// Gems, 2011).
 template <class X>
 LM_HD X erfinv_estimate(X a) {
   const X w = -log((1 - a) * (1 + a));
@@ -41,7 +42,10 @@ LM_HD X erfinv_estimate(X a) {
                             -0.00125372503, -0.00417768164, 0.246640727, 1.50140941);
   const X far = polynomial(sqrt(w) - 3, -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
                            -0.0076224613, 0.00943887047, 1.00167406, 2.83297682);
-  return where(w < 5, near, far) * a;
+  // Closer to 1 than any float is: erfc(y) is about exp(-y * y) / (y * sqrt(pi)), solved for y in two steps.
+  const X depth = -log(1 - a);
+  const X tail = sqrt(depth - log(1.77245385090551602730 * sqrt(depth)));
+  return where(w < 16, where(w < 5, near, far) * a, tail);
 }
 
 /// Hurwitz's zeta function by the Euler-Maclaurin formula: the sum of (q + k)^-s over nine terms and more, until q + k

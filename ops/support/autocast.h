@@ -28,7 +28,7 @@ Tensors autocast_argument(const Tensors& given) {
   return cast;
 }
 template <Autocast kPolicy, class T>
-const T& autocast_argument(const T& value) {
+T autocast_argument(const T& value) {
   return value;
 }
 

@@ -136,7 +136,11 @@ Scalar read_scalar(PyObject* object, const Argument& argument) {
 }
 
 Dims read_dims(PyObject* object, const Argument& argument) {
-  if (!PyBool_Check(object) && PyIndex_Check(object) && !is_numpy_array(object)) return {read_int(object, argument)};
+  const bool array = is_numpy_array(object) || (is_tensor(object) && tensor_of(object).ndim() > 0);
+  if (is_tensor(object) && !is_integral(tensor_of(object).dtype())) {
+    argument.wrong_type("an int or a sequence of ints", object);
+  }
+  if (!PyBool_Check(object) && PyIndex_Check(object) && !array) return {read_int(object, argument)};
   if (PyUnicode_Check(object) || PyBytes_Check(object) || !PySequence_Check(object)) {
     argument.wrong_type("an int or a sequence of ints", object);
   }

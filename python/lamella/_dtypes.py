@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ._C import DType, Tensor, _float_limits, _integer_limits
 
 
-@dataclass(frozen=True)
-class FloatInfo:
+class FloatInfo(NamedTuple):
     """What :func:`finfo` tells.
 
     Args:
@@ -28,8 +27,7 @@ class FloatInfo:
     dtype: DType
 
 
-@dataclass(frozen=True)
-class IntegerInfo:
+class IntegerInfo(NamedTuple):
     """What :func:`iinfo` tells.
 
     Args:

@@ -96,7 +96,9 @@ def number_methods(module: ModuleType) -> str:
                 continue
             kind = "Self" if prefix == "i" else "Tensor"
             rest = ", modulus: None = None" if name == "pow" and prefix != "i" else ""
-            lines.append(f"    def {slot}(self, other: {OTHER}{rest}, /) -> {kind}: ...")
+            # The interpreter gives the in-place power no modulus.
+            remark = "  # type: ignore[misc]" if slot == "__ipow__" else ""
+            lines.append(f"    def {slot}(self, other: {OTHER}{rest}, /) -> {kind}: ...{remark}")
     lines += [
         f"    def __{name}__(self, other: {OTHER}, /) -> tuple[Tensor, Tensor]: ..." for name in ("divmod", "rdivmod")
     ]

@@ -115,7 +115,8 @@ class MultiheadAttention(Module):
             weights = scores.mean(1) if batched else scores.mean(1)[0]
             y = lm.dropout(scores, dropped, self.training) @ parts[2]
         else:
-            y = lm.scaled_dot_product_attention(*parts, attn_mask=mask, dropout_p=dropped, is_causal=is_causal)
+            q, k, v = parts
+            y = lm.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropped, is_causal=is_causal)
         n, _, length, _ = y.shape
         y = lm.reshape(lm.swapaxes(y, 1, 2), (n, length, self.embed_dim))
         if not batched:

@@ -146,13 +146,18 @@ class _TransposedConv(_Conv):
             x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
+    def _pads(self) -> tuple[int, ...]:
+        if isinstance(self.padding, str):
+            raise TypeError(f"[{type(self).__name__}] padding is {self._axes} numbers, not {self.padding!r}")
+        return self.padding
+
     def _extra(self, x: lm.Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
         name = type(self).__name__
         wanted = per_axis(name, "output_size", output_size, self._axes)
         least = tuple(
-            (size - 1) * s - 2 * int(p) + d * (k - 1) + 1
+            (size - 1) * s - 2 * p + d * (k - 1) + 1
             for size, s, p, d, k in zip(
-                x.shape[-self._axes :], self.stride, self.padding, self.dilation, self.kernel_size, strict=True
+                x.shape[-self._axes :], self.stride, self._pads(), self.dilation, self.kernel_size, strict=True
             )
         )
         extra = tuple(a - b for a, b in zip(wanted, least, strict=True))

@@ -96,7 +96,9 @@ class RNNCell(_Cell):
     def forward(self, x: lm.Tensor, h: lm.Tensor | None = None) -> lm.Tensor:
         """Returns the next state; the first one is 0 where ``h`` is None."""
         state = self._state(x) if h is None else h
-        return lm.rnn_cell(x, state, *self._weights(), nonlinearity=self.nonlinearity)
+        w_ih, w_hh, *biases = self._weights()
+        b_ih, b_hh = biases or (None, None)
+        return lm.rnn_cell(x, state, w_ih, w_hh, b_ih, b_hh, nonlinearity=self.nonlinearity)
 
 
 class LSTMCell(_Cell):

@@ -67,7 +67,7 @@ def test_a_number_takes_part_by_its_kind():
     assert (lm.ones(1, dtype="bool") + 1).dtype is lm.int64
 
 
-@pytest.mark.parametrize("other", ["text", None, [1, 2], object(), {}, 1 + 2j])
+@pytest.mark.parametrize("other", ["text", None, [1, 2], object(), {}])
 @pytest.mark.parametrize("op", [operator.add, operator.mul, operator.lt, operator.matmul, operator.iadd])
 def test_what_is_no_operand(op, other):
     with pytest.raises(TypeError):
@@ -179,7 +179,7 @@ def test_an_argument_that_raises_keeps_its_exception():
 def test_signatures_and_docs(name):
     function = getattr(lm, name)
     assert function.__doc__ and inspect.signature(function).parameters
-    if hasattr(lm.Tensor, name):
+    if callable(getattr(lm.Tensor, name, None)):  # x.real and x.imag are attributes
         assert next(iter(inspect.signature(getattr(lm.Tensor, name)).parameters)) == "self"
 
 

@@ -15,6 +15,7 @@ AXES = [None, 0, 1, -1, (0, 1), (0, 2), (1, 2), (0, 1, 2), ()]
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool"])
 @pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.filterwarnings("ignore:Degrees of freedom")  # numpy's, for one number and a correction of 1
 def test_variance(name: str, dtype: str, keepdims: bool, axis: object, rng: np.random.Generator) -> None:
     x = (rng.normal(size=(4, 5, 6)) * 5).astype(dtype)
     for correction in (0, 1, 0.5):

@@ -225,9 +225,8 @@ TEST(Reduce, Errors) {
   const Tensor x = zeros({2, 3});
   expect_error<IndexError>([&] { sum(x, 2); }, "[sum] axis 2 is out of range for a tensor with 2 axes");
   expect_error<ValueError>([&] { sum(x, Dims{0, -2}); }, "[sum] an axis is named twice");
-  expect_error<TypeError>([&] { max(cast(x, DType::Bool)); }, "[max] does not take dtype bool");
+  expect_error<TypeError>([&] { max(cast(x, DType::Complex64)); }, "[max] does not take dtype complex64");
   expect_error<TypeError>([&] { argmax(cast(x, DType::Complex64)); }, "[argmax] does not take dtype complex64");
-  expect_error<NotImplementedError>([&] { sum(cast(x, DType::Float16)); }, "[sum] has no kernel for dtype float16");
   expect_error<IndexError>([&] { argmax(x, -3); }, "[argmax] axis -3");
 }
 
