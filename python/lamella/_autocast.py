@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar
 
 from . import _C
 from ._C import DType, Tensor
-from ._decorate import decorate
 from ._tree import flatten, rebuild
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_enabled"]
@@ -88,6 +87,8 @@ class autocast:  # noqa: N801
         return copy
 
     def __call__(self, function: _F, /) -> _F:
+        from ._decorate import decorate  # it imports inspect, which is slow
+
         return decorate(function, self._again, name="autocast")  # type: ignore[return-value]
 
 
