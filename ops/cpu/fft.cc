@@ -8,6 +8,13 @@
 // product of the radices so far times the lanes, is the length of the innermost loop. See C. Van Loan, Computational
 // Frameworks for the Fast Fourier Transform (1992), section 1.7.
 
+// Before a loop whose turns do not depend on each other.
+#ifdef __clang__
+#define LAMELLA_INDEPENDENT_TURNS _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define LAMELLA_INDEPENDENT_TURNS _Pragma("GCC ivdep")
+#endif
+
 namespace lamella::cpu {
 namespace {
 
@@ -107,12 +114,12 @@ template <int kRadix, class T>
 void run_pass(const FftPass<T>& pass, Split<T> from, Split<T> to, std::int64_t s) {
   if (s < kShortRun) {
     for (std::int64_t q = 0; q < s; ++q) {
-#pragma GCC ivdep
+      LAMELLA_INDEPENDENT_TURNS
       for (std::int64_t p = 0; p < pass.rest; ++p) step<kRadix>(pass, from.re, from.im, to.re, to.im, s, p, q);
     }
   } else {
     for (std::int64_t p = 0; p < pass.rest; ++p) {
-#pragma GCC ivdep
+      LAMELLA_INDEPENDENT_TURNS
       for (std::int64_t q = 0; q < s; ++q) step<kRadix>(pass, from.re, from.im, to.re, to.im, s, p, q);
     }
   }
@@ -135,7 +142,7 @@ void run_any_pass(const FftPass<T>& pass, Split<T> from, Split<T> to, std::int64
           std::copy_n(x_im, s, im);
           continue;
         }
-#pragma GCC ivdep
+        LAMELLA_INDEPENDENT_TURNS
         for (std::int64_t q = 0; q < s; ++q) {
           const Number<T> term = root * Number<T>{x_re[q], x_im[q]};
           re[q] += term.re;
@@ -144,7 +151,7 @@ void run_any_pass(const FftPass<T>& pass, Split<T> from, Split<T> to, std::int64
       }
       if (j == 0) continue;
       const Number<T> twiddle{pass.twiddle_re[(j - 1) * pass.rest + p], pass.twiddle_im[(j - 1) * pass.rest + p]};
-#pragma GCC ivdep
+      LAMELLA_INDEPENDENT_TURNS
       for (std::int64_t q = 0; q < s; ++q) {
         const Number<T> y = twiddle * Number<T>{re[q], im[q]};
         re[q] = y.re;
@@ -269,6 +276,8 @@ class Group {
   static std::int64_t buffer_size(const FftPlan<T>& plan) { return 2 * (plan.length + 1) + work_size(plan); }
 
   void run(std::int64_t first, std::int64_t count) {
+    // Neither side of a line is empty, and so what is transformed below has been written.
+    if (args_.length < 1 || plan_.length < 1 || spectrum_size() < 1) return;
     if (count < lanes_) {
       const std::int64_t size = (plan_.length + 1) * lanes_;
       std::fill(x_.re, x_.re + size, T(0));

@@ -65,7 +65,7 @@ Tensor IsClose::call(const Operand& a, const Operand& b, double rtol, double ato
     if (!operand->is_number()) check_defined(operand->tensor(), info.name);
   }
   const DType dtype = promoted_dtype(operands);
-  const Tensor same = equal(a, b);
+  Tensor same = equal(a, b);
   if (!is_differentiable(dtype) && rtol == 0 && atol == 0) return same;
   // Differences of integers, and of unsigned ones in particular, are taken in a dtype that holds them.
   const DType wide = is_differentiable(dtype) ? dtype : DType::Float64;

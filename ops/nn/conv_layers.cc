@@ -65,14 +65,12 @@ void run(const ConvProblem& given, const char* op, const Tensor& result, Tensor 
   const Tensor added = bias ? contiguous(*bias) : Tensor();
   ConvProblem problem = given;
   problem.bias = bias ? added.raw_data() : nullptr;
-  void* const pointers[] = {a.raw_data(), b.raw_data()};
-  const void* const* next = pointers;
-  const auto place = [&](ConvResult which) {
-    return given.result == which ? result.raw_data() : const_cast<void*>(*next++);
+  const auto place = [&](ConvResult which, const Tensor& other) {
+    return (given.result == which ? result : other).raw_data();
   };
-  problem.x = place(ConvResult::Input);
-  problem.w = place(ConvResult::Weight);
-  problem.y = place(ConvResult::Output);
+  problem.x = place(ConvResult::Input, a);
+  problem.w = place(ConvResult::Weight, given.result == ConvResult::Input ? a : b);
+  problem.y = place(ConvResult::Output, b);
   const HostRelease release(a.numel() + b.numel() + result.numel());
 #ifdef LAMELLA_WITH_ONEDNN
   if ((problem.dtype == DType::Float32 || problem.dtype == DType::BFloat16) && detail::onednn_conv(problem)) return;
@@ -148,7 +146,7 @@ class Folding {
   }
   /// y, contiguous, with the axes taken out of axis `at` and hidden.
   Tensor unfolded(const Tensor& y, std::size_t at) const {
-    const Dims strides = y.strides();
+    const Dims& strides = y.strides();
     Dims sizes = y.shape();
     sizes[at] /= std::max<std::int64_t>(1, count_);
     Dims shape;

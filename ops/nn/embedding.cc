@@ -63,7 +63,7 @@ Tensor bag_numbers(const Tensor& offsets, std::int64_t count) {
 Tensor Embedding::call(const Tensor& x, const Tensor& weight, std::optional<std::int64_t> padding_idx) {
   check_weight(x, weight, info.name);
   const std::int64_t padding = padding_row(padding_idx, weight.size(0), info.name);
-  const Tensor y = look_up(x, weight, info.name);
+  Tensor y = look_up(x, weight, info.name);
   if (padding < 0 || !weight.requires_grad()) return y;
   return where(expand_dims(x == padding, -1), y.detach(), y);
 }
@@ -95,7 +95,7 @@ Tensor EmbeddingBag::call(const Tensor& x, const Tensor& weight, const std::opti
     const Tensor numbers = to_device(bag_numbers(*offsets, x.numel()), x.device());
     return scatter_rows(values, numbers, offsets->numel());
   };
-  const Tensor total = in_bags(rows);
+  Tensor total = in_bags(rows);
   if (mode == "sum") return total;
   const Tensor count = in_bags(cast(counted, total.dtype()));
   return total / where(count == 0, 1, count);

@@ -131,7 +131,7 @@ Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op
   const Tensor out = empty(shape, x.dtype(), x.device());
   if (out.device().is_meta() || out.numel() == 0) return out;
   if (!x.device().is_cpu()) no_kernel(op, x.device());
-  const std::int64_t column_elements = w.window() * w.places();
+  const std::int64_t column_elements = std::max<std::int64_t>(1, w.window() * w.places());
   const std::int64_t planes = out.numel() / (unfolding ? column_elements : w.pixels());
   const HostRelease release(planes * column_elements);
   visit<DTypeSet{DType::Float32, DType::Float64}>(x.dtype(), op, [&]<class T> {

@@ -81,7 +81,8 @@ struct RecurrenceFn : Function<RecurrenceFn> {
     const auto [axis, reverse, op] = ctx.state<Call>();
     // The first element's factor goes to the end, where it does not count either.
     const Tensor db = linear_recurrence(shifted(a, axis, 0, !reverse), dy, axis, !reverse, op);
-    return {multiply(db, shifted(y, axis, 0, reverse)), db};
+    return {ctx.needs_input_grad(0) ? multiply(db, shifted(y, axis, 0, reverse)) : Tensor(),
+            ctx.needs_input_grad(1) ? db : Tensor()};
   }
 
  private:

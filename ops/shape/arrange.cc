@@ -238,6 +238,7 @@ std::vector<Tensor> BroadcastArrays::call(const std::vector<Tensor>& arrays) {
     shape = broadcast_shapes(shape, x.shape(), info.name);
   }
   std::vector<Tensor> result;
+  result.reserve(arrays.size());
   for (const Tensor& x : arrays) result.push_back(broadcast_to(x, shape));
   return result;
 }

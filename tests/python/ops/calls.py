@@ -11,8 +11,8 @@ import lamella as lm
 
 from . import moving
 from .linalg_calls import LINALG_CALLS, LINALG_WITHOUT_GRADIENT
-from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
 from .nn_calls import NN_CALLS
+from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
 
 
 def leaf(*shape: int, low: float = -2.0, high: float = 2.0) -> lm.Tensor:
@@ -188,6 +188,46 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a: lm.batch_norm(a, training=True), [leaf(4, 2)]),
     ],
     "local_response_norm": [(lambda a: lm.local_response_norm(a, 2, 0.5), [leaf(1, 4, 2)])],
+    "var": [
+        (lm.var, [leaf(2, 3)]),
+        (lambda a: lm.var(a, axis=(0, 2), correction=1, keepdims=True), [leaf(2, 3, 2)]),
+    ],
+    "std": [(lm.std, [leaf(2, 3)]), (lambda a: lm.std(a, axis=1, correction=0.5), [leaf(2, 3)])],
+    "logsumexp": [(lm.logsumexp, [leaf(2, 3)]), (lambda a: lm.logsumexp(a, axis=0, keepdims=True), [leaf(2, 3)])],
+    "nansum": [(lambda a: lm.nansum(a * a, axis=0), [leaf(2, 3)])],
+    "nanmean": [(lambda a: lm.nanmean(a * a, axis=1), [leaf(2, 3)])],
+    "cumulative_sum": [(lambda a: lm.cumulative_sum(a * a, axis=0, include_initial=True), [leaf(3, 2)])],
+    "cumulative_prod": [
+        (lambda a: lm.cumulative_prod(a, axis=1, include_initial=True), [leaf(2, 4)]),
+        (lm.cumulative_prod, [lm.tensor([1.5, 0.0, -2.0, 0.0, 3.0], dtype="float64", stop_gradient=False)]),
+    ],
+    "cumsum": [(lambda a: lm.cumsum(a * a, 1), [leaf(2, 4)])],
+    "cumprod": [(lambda a: lm.cumprod(a, 0), [leaf(4, 2)])],
+    "logcumsumexp": [(lambda a: lm.logcumsumexp(a, 0), [leaf(4, 2)]), (lambda a: lm.logcumsumexp(a, -1), [leaf(5)])],
+    "cummax": [(lambda a: lm.cummax(a * a, 0)[0], [leaf(4, 2, low=0.1)])],
+    "cummin": [(lambda a: lm.cummin(a * a, 1)[0], [leaf(2, 4, low=0.1)])],
+    "diff": [
+        (lambda a: lm.diff(a * a, axis=0, n=2), [leaf(4, 2)]),
+        (lambda a, b: lm.diff(a * a, prepend=b, append=b * a[:, :1]), [leaf(2, 3), leaf(2, 1)]),
+    ],
+    "sort": [
+        (lambda a: lm.sort(a * a), [leaf(2, 4, low=0.1)]),
+        (lambda a: lm.sort(a * a, axis=0, descending=True), [leaf(4, 2, low=0.1)]),
+    ],
+    "topk": [
+        (lambda a: lm.topk(a * a, 2)[0], [leaf(2, 4, low=0.1)]),
+        (lambda a: lm.topk(a * a, 3, 0, largest=False)[0], [leaf(4, 2, low=0.1)]),
+    ],
+    "kthvalue": [(lambda a: lm.kthvalue(a * a, 2)[0], [leaf(2, 4, low=0.1)])],
+    "median": [
+        (lambda a: lm.median(a * a), [leaf(2, 3, low=0.1)]),
+        (lambda a: lm.median(a * a, axis=0, keepdims=True), [leaf(4, 2, low=0.1)]),
+    ],
+    "nanmedian": [(lambda a: lm.nanmedian(a * a, axis=1), [leaf(2, 4, low=0.1)])],
+    "quantile": [
+        (lambda a: lm.quantile(a * a, 0.3), [leaf(2, 3, low=0.1)]),
+        (lambda a: lm.quantile(a * a, index(0.0, 0.45, 1.0), axis=0), [leaf(4, 2, low=0.1)]),
+    ],
 }
 CALLS |= NN_CALLS
 CALLS |= LINALG_CALLS
@@ -197,6 +237,8 @@ WITHOUT_GRADIENT = {
     *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "arange", "linspace"),
     *("eye", "nonzero", "argmax", "argmin"),
     *("any", "all", "one_hot"),
+    *("count_nonzero", "argsort", "searchsorted", "isin", "unique_all", "unique_counts", "unique_inverse"),
+    *("unique_values", "bincount", "histogram"),
     *LINALG_WITHOUT_GRADIENT,
     *RANDOM_WITHOUT_GRADIENT,
     *("isclose", "allclose"),

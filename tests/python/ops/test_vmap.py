@@ -284,6 +284,32 @@ CASES: dict[str, list[Case]] = {
         Case(lambda x, m, w: lm.batch_norm(x, m, w * w + 1, w), ((2, 2, 2), (2,), (2,))),
     ],
     "local_response_norm": [Case(lambda x: lm.local_response_norm(x, 2, 0.5), ((1, 4, 2),))],
+    "count_nonzero": [Case(lambda x: lm.count_nonzero(x > 0, axis=0), ((2, 3),))],
+    "var": [Case(lm.var, ((2, 3),)), Case(lambda x: lm.var(x, axis=0, correction=1, keepdims=True), ((3, 2),))],
+    "std": [Case(lm.std, ((2, 3),)), Case(lambda x: lm.std(x, axis=(0, 2)), ((2, 3, 2),))],
+    "logsumexp": [Case(lm.logsumexp, ((2, 3),)), Case(lambda x: lm.logsumexp(x, axis=0), ((2, 3),))],
+    "nansum": [Case(lambda x: lm.nansum(x, axis=1), ((2, 3),))],
+    "nanmean": [Case(lambda x: lm.nanmean(x, axis=1), ((2, 3),))],
+    "cumulative_sum": [Case(lambda x: lm.cumulative_sum(x, axis=0, include_initial=True), ((3, 2),))],
+    "cumulative_prod": [Case(lm.cumulative_prod, ((4,),)), Case(lambda x: lm.cumulative_prod(x, axis=0), ((3, 2),))],
+    "cumsum": [Case(lambda x: lm.cumsum(x, 0), ((),)), Case(lambda x: lm.cumsum(x, 1), ((2, 3),))],
+    "cumprod": [Case(lambda x: lm.cumprod(x, 1), ((2, 3),))],
+    "logcumsumexp": [Case(lambda x: lm.logcumsumexp(x, 0), ((3, 2),))],
+    "cummax": [Case(lambda x: lm.cummax(x, 0), ((3, 2),))],
+    "cummin": [Case(lambda x: lm.cummin(x, 1), ((2, 3),))],
+    "diff": [Case(lm.diff, ((2, 3),)), Case(lambda x, y: lm.diff(x, axis=0, append=y), ((2, 3), (1, 3)))],
+    "sort": [Case(lm.sort, ((2, 3),)), Case(lambda x: lm.sort(x, axis=0, descending=True), ((3, 2),))],
+    "argsort": [Case(lm.argsort, ((2, 3),)), Case(lm.argsort, ((),)), Case(lambda x: lm.argsort(x, axis=0), ((3, 2),))],
+    "topk": [Case(lambda x: lm.topk(x, 2), ((2, 4),)), Case(lambda x: lm.topk(x, 1, 0), ((3, 2),))],
+    "kthvalue": [Case(lambda x: lm.kthvalue(x, 2), ((2, 4),)), Case(lambda x: lm.kthvalue(x, 2, 0), ((3, 2),))],
+    "median": [Case(lm.median, ((2, 3),)), Case(lambda x: lm.median(x, axis=0), ((4, 2),))],
+    "nanmedian": [Case(lambda x: lm.nanmedian(x, axis=1, keepdims=True), ((2, 3),))],
+    "quantile": [Case(lambda x: lm.quantile(x, 0.3), ((5,),)), Case(lambda x: lm.quantile(x, 0.7, axis=0), ((4, 2),))],
+    "searchsorted": [
+        Case(lambda a, b: lm.searchsorted(lm.sort(a), b), ((4,), (2, 3)), smooth=False),
+        Case(lambda a, b: lm.searchsorted(lm.sort(a), b, side="right"), ((2, 4), (2, 3)), smooth=False),
+    ],
+    "isin": [Case(lm.isin, (((2, 3), 0, 5), ((3,), 0, 5)))],
 }
 
 
@@ -379,9 +405,9 @@ INDEXING: dict[str, list[Case]] = {
 }
 #: Without a tensor argument: they give the same to all examples; random ones have tests of their own.
 WITHOUT_TENSORS = {"zeros", "ones", "full", "empty", "arange", "linspace", "eye"}
-RANDOM = (set(RANDOM_CALLS) | RANDOM_WITHOUT_GRADIENT) - {"dropout"}
-RANDOM = {"rand", "randn", "uniform", "normal", "randint", "randperm", "bernoulli", "gumbel_softmax"}
-REFUSED = {"nonzero"}
+RANDOM = (set(RANDOM_CALLS) | RANDOM_WITHOUT_GRADIENT | {"gumbel_softmax"}) - {"dropout"}
+#: The shapes of their results depend on the values.
+REFUSED = {"nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values", "bincount", "histogram"}
 
 
 def test_every_operator_is_covered() -> None:
@@ -419,6 +445,12 @@ def test_creation_gives_the_same_to_all_examples(name: str) -> None:
 
 def test_empty_inside_of_vmap() -> None:
     assert vmap(lambda x: lm.empty([3]).zero_() + x)(lm.ones([2])).tolist() == [[1.0] * 3] * 2
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_has_no_shape_of_its_own_is_refused(name: str) -> None:
+    with pytest.raises(RuntimeError, match=rf"\[{name}\].* vmap"):
+        vmap(getattr(lm, name))(lm.asarray([[1, 0], [1, 1]]))
 
 
 def test_nonzero_is_refused() -> None:
