@@ -70,13 +70,13 @@ typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
     std::int64_t i = 0;
     if constexpr (kInVectors<Op, T>) {
       T part;
-      if ((i = reduce_vectors<Op<T>, 1>(x, n, &part)) > 0) result = part;
+      i = reduce_vectors<Op<T>, 1>(x, n, &part);
+      if (i > 0) result = part;
     } else if constexpr (requires { typename Op<T>::Parts; }) {  // complex numbers of which the parts are added
       using Part = typename T::value_type;
       Part parts[2];
-      if ((i = reduce_vectors<typename Op<T>::Parts, 2>(reinterpret_cast<const Part*>(x), 2 * n, parts)) > 0) {
-        result = {parts[0], parts[1]};
-      }
+      i = reduce_vectors<typename Op<T>::Parts, 2>(reinterpret_cast<const Part*>(x), 2 * n, parts);
+      if (i > 0) result = {parts[0], parts[1]};
       i /= 2;
     }
     for (; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[i]));

@@ -301,9 +301,9 @@ PickPlan plan_along(std::size_t axis, const Tensor& numbers) {
 }
 
 Tensor checked_numbers(const Tensor& numbers, std::int64_t size, std::int64_t axis, const char* op, bool from_end) {
-  const Tensor given = as_index(numbers, op);
+  Tensor given = as_index(numbers, op);
   if (!given.device().is_cpu() || is_batched(given)) return given;
-  const Tensor flat = contiguous(given);
+  Tensor flat = contiguous(given);
   if (all_in_range(flat.data<std::int64_t>(), flat.numel(), size)) return flat;
   const Tensor list[] = {flat};
   const Tensor counted =

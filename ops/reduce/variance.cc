@@ -127,7 +127,7 @@ Tensor squared_distances(const Tensor& x, const Dims& axes, const char* op) {
     for (std::int64_t& axis : behind) axis += static_cast<std::int64_t>(hidden.size());
     return hide_in_place(squared_distances(physical(x, hidden), behind, op), hidden);
   }
-  const Tensor out = empty(reduced_shape(x, axes, false), x.dtype(), x.device());
+  Tensor out = empty(reduced_shape(x, axes, false), x.dtype(), x.device());
   if (out.device().is_meta() || out.numel() == 0) return out;
   if (x.numel() == 0) return zeros_like(out);
   if (!x.device().is_cpu()) {

@@ -97,7 +97,7 @@ Tensor in_scan_dtype(const Tensor& x, std::optional<DType> dtype) {
 }
 
 Tensor finished(const Tensor& y, std::int64_t axis, std::optional<DType> dtype, std::optional<double> initial) {
-  const Tensor result = dtype ? cast(y, *dtype) : y;
+  Tensor result = dtype ? cast(y, *dtype) : y;
   if (!initial) return result;
   if (result.ndim() == 0) return concat({full({1}, *initial, y.dtype(), y.device()), expand_dims(result, 0)}, 0);
   Dims shape = result.shape();

@@ -110,7 +110,7 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
   }
   if (largest >= kMostCounts) fail<ValueError>("[bincount] x asks for ", largest, " counts, which no memory holds");
   const std::int64_t count = std::max(minlength, largest + 1);
-  const Tensor result = zeros({count}, weight.defined() ? DType::Float64 : DType::Int64);
+  Tensor result = zeros({count}, weight.defined() ? DType::Float64 : DType::Int64);
   for (std::int64_t i = 0; i < values.numel(); ++i) {
     if (weight.defined()) {
       result.data<double>()[at[i]] += weight.data<double>()[i];
