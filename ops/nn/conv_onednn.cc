@@ -102,7 +102,7 @@ class Operand {
 
   /// What the primitive reads.
   dnnl::memory read(void* data, dnnl::stream& stream, TensorList& held) const {
-    const dnnl::memory plain(plain_, engine(), data);
+    dnnl::memory plain(plain_, engine(), data);
     if (!reorder_) return plain;
     const dnnl::memory wanted = temporary(wanted_, held);
     move(plain, wanted, stream, held);
@@ -156,9 +156,10 @@ class Convolution {
         own_scratchpad(), engine());
     const auto keep = [&](const auto& chosen, const Desc& wx, const Desc& ww, const Desc& wy) {
       scratchpad_ = chosen.scratchpad_desc();
-      x_.emplace(row_major(x, dtype), wx, p.result == ConvResult::Input);
-      w_.emplace(row_major(w, dtype), ww, p.result == ConvResult::Weight);
-      y_.emplace(row_major(y, dtype), wy, p.result == ConvResult::Output);
+      operands_.reserve(3);
+      operands_.emplace_back(row_major(x, dtype), wx, p.result == ConvResult::Input);
+      operands_.emplace_back(row_major(w, dtype), ww, p.result == ConvResult::Weight);
+      operands_.emplace_back(row_major(y, dtype), wy, p.result == ConvResult::Output);
       bias_ = bias;
     };
     switch (p.result) {
@@ -202,9 +203,9 @@ class Convolution {
       }
     };
     const bool is_forward = p.result == ConvResult::Output;
-    give(*x_, p.x, p.result == ConvResult::Input, DNNL_ARG_SRC, DNNL_ARG_DIFF_SRC);
-    give(*w_, p.w, p.result == ConvResult::Weight, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_WEIGHTS);
-    give(*y_, p.y, is_forward, DNNL_ARG_DIFF_DST, DNNL_ARG_DST);
+    give(operands_[0], p.x, p.result == ConvResult::Input, DNNL_ARG_SRC, DNNL_ARG_DIFF_SRC);
+    give(operands_[1], p.w, p.result == ConvResult::Weight, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_WEIGHTS);
+    give(operands_[2], p.y, is_forward, DNNL_ARG_DIFF_DST, DNNL_ARG_DST);
     if (p.bias) arguments.emplace(DNNL_ARG_BIAS, dnnl::memory(bias_, engine(), const_cast<void*>(p.bias)));
     primitive_.execute(stream, arguments);
     result->finish(arguments.at(slot), home, stream, held);
@@ -213,9 +214,7 @@ class Convolution {
 
  private:
   dnnl::primitive primitive_;
-  std::optional<Operand> x_;
-  std::optional<Operand> w_;
-  std::optional<Operand> y_;
+  std::vector<Operand> operands_;  // x, the weight and y
   Desc bias_;
   Desc scratchpad_;
 };
