@@ -157,18 +157,16 @@ void run(PickAction action, const Tensor& x, const PickPlan& plan, const Tensor&
     step = 1;
   }
   numbers = contiguous(broadcast_to(numbers, plan.shape));
-  Tensor v = values;
-  std::optional<std::int64_t> value_step = merged_stride(v, plan.place, plan.shape.size());
-  if (!value_step) {
-    v = contiguous(v);
-    value_step = merged_stride(v, plan.place, plan.shape.size());
-  }
+  const std::optional<std::int64_t> stride = merged_stride(values, plan.place, plan.shape.size());
+  const Tensor v = stride ? values : contiguous(values);
+  // The axes of a contiguous tensor always merge.
+  const std::int64_t value_step = stride ? *stride : merged_stride(v, plan.place, plan.shape.size()).value_or(0);
   RowPicks picks{.data = x->data,
                  .values = v->data,
                  .numbers = numbers.data<std::int64_t>(),
                  .count = numbers.numel(),
                  .step = step * item,
-                 .value_step = *value_step * item,
+                 .value_step = value_step * item,
                  .distinct = plan.distinct,
                  .axes = {}};
   std::size_t at = 0;
