@@ -75,8 +75,9 @@ TEST(CrossEntropy, Errors) {
 
 TEST(CrossEntropy, Gradients) {
   for (const char* reduction : {"mean", "sum", "none"}) {
-    expect_gradients([&](const auto& in) { return cross_entropy(in[0], classes({0, 2, 2}), std::nullopt, -100, reduction); },
-                     {sample({3, 4})});
+    expect_gradients(
+        [&](const auto& in) { return cross_entropy(in[0], classes({0, 2, 2}), std::nullopt, -100, reduction); },
+        {sample({3, 4})});
   }
 }
 
