@@ -136,11 +136,13 @@ Scalar read_scalar(PyObject* object, const Argument& argument) {
 }
 
 Dims read_dims(PyObject* object, const Argument& argument) {
-  const bool array = is_numpy_array(object) || (is_tensor(object) && tensor_of(object).ndim() > 0);
-  if (is_tensor(object) && !is_integral(tensor_of(object).dtype())) {
-    argument.wrong_type("an int or a sequence of ints", object);
+  if (!PyTuple_Check(object) && !PyList_Check(object)) {
+    const bool array = is_numpy_array(object) || (is_tensor(object) && tensor_of(object).ndim() > 0);
+    if (is_tensor(object) && !is_integral(tensor_of(object).dtype())) {
+      argument.wrong_type("an int or a sequence of ints", object);
+    }
+    if (!PyBool_Check(object) && PyIndex_Check(object) && !array) return {read_int(object, argument)};
   }
-  if (!PyBool_Check(object) && PyIndex_Check(object) && !array) return {read_int(object, argument)};
   if (PyUnicode_Check(object) || PyBytes_Check(object) || !PySequence_Check(object)) {
     argument.wrong_type("an int or a sequence of ints", object);
   }
