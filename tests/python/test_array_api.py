@@ -1,6 +1,6 @@
 """The Python array API standard: what the namespace tells of itself, and the public suite, where there is a copy of it.
 
-The suite (https://github.com/data-apis/array-api-tests, with its submodule, and its requirements installed) is run by
+The suite (data-apis/array-api-tests, with its submodule, and its requirements installed) is run by
 
     ARRAY_API_TESTS=/path/to/array-api-tests python -m pytest -s tests/python/test_array_api.py
 
