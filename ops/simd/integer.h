@@ -81,18 +81,25 @@ LM_HD constexpr T integer_power(T base, T exponent) {
   return result;
 }
 
+/// Whether a value of `T` can be shifted by `bits`: neither negative, nor the width of `T` or more.
+template <class T>
+LM_HD constexpr bool is_shift_width(T bits) {
+  return static_cast<Unsigned<T>>(bits) < 8 * sizeof(T);
+}
+
 /// `a * 2**bits`, wrapping; 0 where `bits` is negative or reaches the width of `T`.
 template <class T>
 LM_HD constexpr T shift_left(T a, T bits) {
-  if (bits < 0 || bits >= static_cast<T>(8 * sizeof(T))) return 0;
+  if (!is_shift_width(bits)) return 0;
   return static_cast<T>(static_cast<Unsigned<T>>(a) << bits);
 }
 
 /// `a / 2**bits` rounded down; 0, or -1 for a negative `a`, where `bits` is negative or reaches the width of `T`.
 template <class T>
 LM_HD constexpr T shift_right(T a, T bits) {
-  if (bits < 0 || bits >= static_cast<T>(8 * sizeof(T))) return a < 0 ? static_cast<T>(-1) : T{0};
-  return static_cast<T>(a >> bits);
+  if (is_shift_width(bits)) return static_cast<T>(a >> bits);
+  if constexpr (std::is_signed_v<T>) return a < 0 ? static_cast<T>(-1) : T{0};
+  return 0;
 }
 
 }  // namespace LM_SIMD_ISA
