@@ -275,14 +275,13 @@ Tensor dispatch(const ElementwiseOp& op, const Inputs&... inputs) {
 }
 
 /// Whether all are tensors of one dtype on one device, so that nothing is to be promoted or checked.
-bool are_alike(std::span<const Operand* const> operands) {
-  for (const Operand* operand : operands) {
-    if (operand->is_number()) return false;
-    const Tensor& x = operand->tensor();
-    const Tensor& first = operands[0]->tensor();
-    if (x.dtype() != first.dtype() || x.device() != first.device()) return false;
-  }
-  return true;
+template <class... Rest>
+bool are_alike(const Operand& first, const Rest&... rest) {
+  [[maybe_unused]] const auto like_first = [&](const Operand& other) {
+    return !other.is_number() && other.tensor().dtype() == first.tensor().dtype() &&
+           other.tensor().device() == first.tensor().device();
+  };
+  return !first.is_number() && (like_first(rest) && ...);
 }
 
 template <class... Operands>
@@ -292,7 +291,7 @@ Tensor call(const ElementwiseOp& op, const Operands&... operands) {
     if (!operand->is_number() && !operand->tensor().defined())
       fail<ValueError>("[", op.info->name, "] got an undefined tensor");
   }
-  if (!op.mask_input && are_alike(list) && op.info->dtypes.contains(list[0]->tensor().dtype())) {
+  if (!op.mask_input && are_alike(operands...) && op.info->dtypes.contains(list[0]->tensor().dtype())) {
     return dispatch(op, operands.tensor()...);
   }
   const DType dtype = compute_dtype(op, list);
