@@ -96,8 +96,8 @@ SharedPlan plan_windows(const Tensor& x, const Setting& setting, Divisor divisor
   return std::make_shared<const PoolPlan>(std::move(axes));
 }
 
-SharedPlan plan_adaptive(const Tensor& x, const Dims& output_size, std::size_t axes, const char* op) {
-  const Dims sizes = spatial_numbers(output_size, axes, 0, op, "output_size");
+SharedPlan plan_adaptive(const Tensor& x, const OutputSize& output_size, std::size_t axes, const char* op) {
+  const Dims sizes = spatial_numbers(output_size.of(spatial_sizes(x)), axes, 0, op, "output_size");
   std::vector<PoolWindows> windows;
   for (std::size_t i = 0; i < axes; ++i) {
     PoolWindows& axis = windows.emplace_back();
@@ -125,7 +125,7 @@ std::array<Tensor, 2> max_windows(const OpInfo& info, std::size_t axes, const Te
   return {without_batch_axis(found[0], x), places ? without_batch_axis(found[1], x) : Tensor()};
 }
 
-std::array<Tensor, 2> max_adaptive(const OpInfo& info, std::size_t axes, const Tensor& x, const Dims& output_size,
+std::array<Tensor, 2> max_adaptive(const OpInfo& info, std::size_t axes, const Tensor& x, const OutputSize& output_size,
                                    bool places) {
   const Tensor batched = checked(x, info.dtypes, axes, info.name);
   auto found = pool_max(batched, plan_adaptive(batched, output_size, axes, info.name), places, info.name);
@@ -172,18 +172,18 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
 }
 
 template <int N>
-Tensor AdaptiveAvgPool<N>::call(const Tensor& x, const Dims& output_size) {
+Tensor AdaptiveAvgPool<N>::call(const Tensor& x, const OutputSize& output_size) {
   const Tensor batched = checked(x, info.dtypes, N, info.name);
   return without_batch_axis(pool_sum(batched, plan_adaptive(batched, output_size, N, info.name), info.name), x);
 }
 
 template <int N>
-Tensor AdaptiveMaxPool<N>::call(const Tensor& x, const Dims& output_size) {
+Tensor AdaptiveMaxPool<N>::call(const Tensor& x, const OutputSize& output_size) {
   return max_adaptive(info, N, x, output_size, false)[0];
 }
 
 template <int N>
-std::vector<Tensor> AdaptiveMaxPoolWithIndices<N>::call(const Tensor& x, const Dims& output_size) {
+std::vector<Tensor> AdaptiveMaxPoolWithIndices<N>::call(const Tensor& x, const OutputSize& output_size) {
   auto [values, places] = max_adaptive(info, N, x, output_size, true);
   return {std::move(values), std::move(places)};
 }

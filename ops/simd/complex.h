@@ -194,12 +194,13 @@ class ComplexOf {
   }
   LM_HD friend ComplexOf exp2(ComplexOf a) { return exp(a * T(0.69314718055994530942)); }
   /// exp(z) - 1 as expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y): no cancellation near 0. Where x is infinite the
-  /// exponential has the special values for every y.
+  /// exponential has the special values for every y; expm1(-0) is 0, as the Python array API standard has it.
   LM_HD friend ComplexOf expm1(ComplexOf a) {
     const R half = sin(a.im_ / 2);
     const ComplexOf whole = exp(a);
     const R near = expm1(a.re_) * cos(a.im_) - 2 * half * half;
-    return {where(a.im_ == 0, expm1(a.re_), where(isinf(a.re_), whole.re_ - 1, near)), whole.im_};
+    const R on_axis = where(a.re_ == 0, 0, expm1(a.re_));
+    return {where(a.im_ == 0, on_axis, where(isinf(a.re_), whole.re_ - 1, near)), whole.im_};
   }
   LM_HD friend ComplexOf log(ComplexOf a) {
     return a.by_lane([](auto z) { return complex_library::log(z); });

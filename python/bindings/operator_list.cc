@@ -75,6 +75,8 @@ constexpr const char* annotation() {
     return "SupportsIndex | Sequence[SupportsIndex]";
   } else if constexpr (std::is_same_v<D, Padding>) {
     return "str | SupportsIndex | Sequence[SupportsIndex]";
+  } else if constexpr (std::is_same_v<D, OutputSize>) {
+    return "SupportsIndex | Sequence[SupportsIndex | None]";
   } else if constexpr (std::is_same_v<D, std::optional<Dims>>) {
     return "SupportsIndex | Sequence[SupportsIndex] | None";
   } else if constexpr (std::is_same_v<D, std::int64_t> || std::is_same_v<D, DiagonalNumber>) {

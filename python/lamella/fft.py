@@ -1,4 +1,4 @@
-"""Fourier transforms: the array API standard's extension.
+"""Fourier transforms: the array API standard's extension, and those of two axes beside it.
 
 Lengths of any size take O(n log n): factors of 2, 3 and 5 are fastest, large primes take a few times as long. float32
 and complex64 are transformed in that precision, float64 and complex128 in theirs. All are linear, have derivatives of
@@ -20,17 +20,21 @@ from ._C import DType, Tensor
 
 __all__ = [
     "fft",
+    "fft2",
     "fftfreq",
     "fftn",
     "fftshift",
     "hfft",
     "ifft",
+    "ifft2",
     "ifftn",
     "ifftshift",
     "ihfft",
     "irfft",
+    "irfft2",
     "irfftn",
     "rfft",
+    "rfft2",
     "rfftfreq",
     "rfftn",
 ]
@@ -176,26 +180,66 @@ def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "b
     return _from_real(x, n, axis, norm, False, "ihfft")
 
 
+def _real_over_axes(x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, function: str) -> Tensor:
+    """The transforms of real numbers."""
+    found, sizes = _axes(x, s, axes, function)
+    if not found:
+        raise ValueError(f"[{function}] needs at least one axis")
+    y = _from_real(x, None if sizes is None else sizes[-1], found[-1], norm, True, function)
+    return _over_axes(y, None if sizes is None else sizes[:-1], found[:-1], norm, True, function)
+
+
+def _to_real_over_axes(
+    x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, function: str
+) -> Tensor:
+    """The real numbers with these transforms."""
+    found, sizes = _axes(x, s, axes, function)
+    if not found:
+        raise ValueError(f"[{function}] needs at least one axis")
+    y = _over_axes(x, None if sizes is None else sizes[:-1], found[:-1], norm, False, function)
+    return _to_real(y, None if sizes is None else sizes[-1], found[-1], norm, False, function)
+
+
 def rfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """:func:`rfft` along the last of the axes, then :func:`fft` along the others."""
-    found, sizes = _axes(x, s, axes, "rfftn")
-    if not found:
-        raise ValueError("[rfftn] needs at least one axis")
-    y = _from_real(x, None if sizes is None else sizes[-1], found[-1], norm, True, "rfftn")
-    return _over_axes(y, None if sizes is None else sizes[:-1], found[:-1], norm, True, "rfftn")
+    return _real_over_axes(x, s, axes, norm, "rfftn")
 
 
 def irfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """The inverse of :func:`rfftn`; the last length is 2 (m - 1) for m coefficients unless it is given."""
-    found, sizes = _axes(x, s, axes, "irfftn")
-    if not found:
-        raise ValueError("[irfftn] needs at least one axis")
-    y = _over_axes(x, None if sizes is None else sizes[:-1], found[:-1], norm, False, "irfftn")
-    return _to_real(y, None if sizes is None else sizes[-1], found[-1], norm, False, "irfftn")
+    return _to_real_over_axes(x, s, axes, norm, "irfftn")
+
+
+def fft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """:func:`fftn` along the last two axes."""
+    return _over_axes(x, s, axes, norm, True, "fft2")
+
+
+def ifft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """The inverse of :func:`fft2`."""
+    return _over_axes(x, s, axes, norm, False, "ifft2")
+
+
+def rfft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """:func:`rfftn` along the last two axes."""
+    return _real_over_axes(x, s, axes, norm, "rfft2")
+
+
+def irfft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """The inverse of :func:`rfft2`."""
+    return _to_real_over_axes(x, s, axes, norm, "irfft2")
 
 
 def _frequencies(numbers: Tensor, n: int, d: float, dtype: DType | str | None, function: str) -> Tensor:

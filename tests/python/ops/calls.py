@@ -34,6 +34,16 @@ def seeded_dropout(a: lm.Tensor) -> lm.Tensor:
     return lm.dropout(a * a, 0.5, generator=lm.Generator(seed=5))
 
 
+def _instance_norm_with_statistics(use_input_stats: bool) -> Callable[..., lm.Tensor]:
+    """With running statistics, new ones at each call: one in training overwrites them."""
+
+    def call(a: lm.Tensor, w: lm.Tensor, b: lm.Tensor) -> lm.Tensor:
+        mean, var = lm.asarray([0.5, -1.0], dtype="float64"), lm.asarray([1.0, 2.0], dtype="float64")
+        return lm.instance_norm(a, w, b, running_mean=mean, running_var=var, use_input_stats=use_input_stats)
+
+    return call
+
+
 # For each operator that is not elementwise, calls of it and leaves to call them on. Most are nonlinear, so that second
 # derivatives are not zero. A new operator takes a line here, or in WITHOUT_GRADIENT.
 CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
@@ -181,6 +191,8 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     "instance_norm": [
         (lm.instance_norm, [leaf(1, 2, 3), leaf(2), leaf(2)]),
         (lambda a, b: lm.instance_norm(a, None, b), [leaf(2, 1, 2, 2), leaf(1)]),
+        (_instance_norm_with_statistics(True), [leaf(2, 2, 3), leaf(2), leaf(2)]),
+        (_instance_norm_with_statistics(False), [leaf(2, 2, 3), leaf(2), leaf(2)]),
     ],
     "batch_norm": [
         (lambda a, w, b: lm.batch_norm(a, None, None, w, b, True), [leaf(2, 2, 3), leaf(2), leaf(2)]),

@@ -393,6 +393,8 @@ def test_special_values_of_complex_expm1(dtype: str) -> None:
         (1.0, nan): (nan, nan),
         (0.0, 0.0): (0.0, 0.0),
     }
+    zero = lm.expm1(lm.asarray([complex(-0.0, 0.0)], dtype=dtype)).numpy()[0]
+    assert zero == 0 and not np.signbit(zero.real) and not np.signbit(zero.imag)
     got = lm.expm1(lm.asarray([complex(*z) for z in cases], dtype=dtype)).numpy()
     np.testing.assert_array_equal(got.real, [re for re, _ in cases.values()])
     np.testing.assert_array_equal(got.imag, [im for _, im in cases.values()])

@@ -278,7 +278,13 @@ CASES: dict[str, list[Case]] = {
     ],
     "rms_norm": [Case(lambda x, w: lm.rms_norm(x, 4, w), ((2, 4), (4,)))],
     "group_norm": [Case(lambda x, w: lm.group_norm(x, 2, w), ((2, 4, 2), (4,)))],
-    "instance_norm": [Case(lambda x, b: lm.instance_norm(x, None, b), ((2, 2, 3), (2,)))],
+    "instance_norm": [
+        Case(lambda x, b: lm.instance_norm(x, None, b), ((2, 2, 3), (2,))),
+        Case(
+            lambda x, m, w: lm.instance_norm(x, w, running_mean=m, running_var=w * w + 1, use_input_stats=False),
+            ((2, 2, 3), (2,), (2,)),
+        ),
+    ],
     "batch_norm": [
         Case(lambda x, w: lm.batch_norm(x, weight=w, training=True), ((3, 2, 2), (2,))),
         Case(lambda x, m, w: lm.batch_norm(x, m, w * w + 1, w), ((2, 2, 2), (2,), (2,))),
