@@ -13,7 +13,7 @@ struct Linear {
       .doc =
           "x @ weight.T + bias, with x of shape [.., in], weight of shape [out, in] and bias of shape [out]. "
           "Gradients: dx = dy @ weight, dweight = dy.T @ x and dbias = the sum of dy, over all leading axes.",
-      .parameters = "x, weight, bias=None, /",
+      .parameters = "x, weight, bias=None",
       .example = "linear(ones([2, 3]), ones([4, 3]), zeros([4]))",
       .reference = "x @ weight.T + (0 if bias is None else bias)",
       .dtypes = Floating,

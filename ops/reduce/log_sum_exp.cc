@@ -11,6 +11,7 @@
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/along.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -45,7 +46,7 @@ struct LogSumExpFn : Function<LogSumExpFn> {
 
 Tensor LogSumExp::call(const Tensor& given, const std::optional<Dims>& axis, bool keepdims) {
   const Tensor x = as_floating(given, info.name);
-  const Dims axes = normalize_axes(axis, x.ndim(), info.name);
+  const Dims axes = normalize_axes_or_scalar(x, axis, info.name);
   const bool nothing =
       std::ranges::any_of(axes, [&](std::int64_t a) { return x.shape()[static_cast<std::size_t>(a)] == 0; });
   if (nothing) return log(sum(x, axes, keepdims));
