@@ -86,9 +86,8 @@ Tensor divisor_or_multiple(const OpInfo& info, const Tensor& a, const Tensor& b,
   const Tensor x1 = contiguous(broadcast_to(cast(a, dtype), shape));
   const Tensor x2 = contiguous(broadcast_to(cast(b, dtype), shape));
   const HostRelease release(y.numel());
-  visit(dtype, Integral, [&]<class T> {
-    divisors(x1.data<T>(), x2.data<T>(), y.data<T>(), y.numel(), multiple);
-  });
+  visit<Integral>(dtype, info.name,
+                  [&]<class T> { divisors(x1.data<T>(), x2.data<T>(), y.data<T>(), y.numel(), multiple); });
   return y;
 }
 

@@ -70,15 +70,15 @@ struct Ndtr {
 };
 
 struct MvLgamma {
-  static constexpr OpInfo info{
-      .name = "mvlgamma",
-      .doc =
-          "The logarithm of the multivariate gamma function of dimension p (Wishart's): the sum of lgamma(x - j / 2) for "
-          "j from 0 to p - 1, and p (p - 1) / 4 log(pi).",
-      .parameters = "x, p, /",
-      .example = "mvlgamma(full([2], 3.0), 2)",
-      .reference = "np.vectorize(lambda v: sp.multigammaln(v, p))(x)",
-      .dtypes = Floating};
+  static constexpr OpInfo info{.name = "mvlgamma",
+                               .doc =
+                                   "The logarithm of the multivariate gamma function of dimension p (Wishart's): the "
+                                   "sum of lgamma(x - j / 2) for "
+                                   "j from 0 to p - 1, and p (p - 1) / 4 log(pi).",
+                               .parameters = "x, p, /",
+                               .example = "mvlgamma(full([2], 3.0), 2)",
+                               .reference = "np.vectorize(lambda v: sp.multigammaln(v, p))(x)",
+                               .dtypes = Floating};
   /// ValueError for a p below 1.
   static Tensor call(const Tensor& x, std::int64_t p);
 };

@@ -21,7 +21,8 @@ Tensor in_dtype_of(const Tensor& x, const Tensor& src, const char* op) {
   check_defined(src, op);
   check_same_device(x, src, op);
   if (src.dtype() != x.dtype() && !can_cast(src.dtype(), x.dtype()))
-    fail<TypeError>("[", op, "] values of dtype ", src.dtype(), " cannot be written into a tensor of dtype ", x.dtype());
+    fail<TypeError>("[", op, "] values of dtype ", src.dtype(), " cannot be written into a tensor of dtype ",
+                    x.dtype());
   return cast(src, x.dtype());
 }
 

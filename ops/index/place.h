@@ -6,7 +6,8 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Copies of tensors with a part replaced, and places of elements; all are made of the operators in gather.h and select.h.
+// Copies of tensors with a part replaced, and places of elements; all are made of the operators in gather.h and
+// select.h.
 
 namespace lamella {
 

@@ -3,9 +3,9 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Products of matrices and vectors of one form each, and such that are added to something: beta * input + alpha * product.
-// PyTorch's names for what matmul() and additions do. With beta 0 the input's values do not count, NaN and infinity
-// included.
+// Products of matrices and vectors of one form each, and such that are added to something: beta * input + alpha *
+// product. PyTorch's names for what matmul() and additions do. With beta 0 the input's values do not count, NaN and
+// infinity included.
 
 namespace lamella {
 
@@ -85,12 +85,13 @@ struct Addr {
 };
 
 struct Baddbmm {
-  static constexpr OpInfo info{.name = "baddbmm",
-                               .doc = "beta * input + alpha * bmm(batch1, batch2), where input broadcasts to the product.",
-                               .parameters = "input, batch1, batch2, /, *, beta=1, alpha=1",
-                               .example = "baddbmm(ones([2]), ones([4, 3, 2]), ones([4, 2, 2]))",
-                               .reference = "beta * input + alpha * (batch1 @ batch2)",
-                               .dtypes = Numeric};
+  static constexpr OpInfo info{
+      .name = "baddbmm",
+      .doc = "beta * input + alpha * bmm(batch1, batch2), where input broadcasts to the product.",
+      .parameters = "input, batch1, batch2, /, *, beta=1, alpha=1",
+      .example = "baddbmm(ones([2]), ones([4, 3, 2]), ones([4, 2, 2]))",
+      .reference = "beta * input + alpha * (batch1 @ batch2)",
+      .dtypes = Numeric};
   static Tensor call(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha);
 };
 

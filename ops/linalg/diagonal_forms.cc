@@ -11,6 +11,7 @@
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/promotion.h"
 
 namespace lamella {
 namespace {
@@ -86,7 +87,8 @@ Tensor DiagonalScatter::call(const Tensor& x, const Tensor& src, std::int64_t of
   const Tensor column = concat({none(before_it), src, none(rows - before_it - length)}, -1);
   const Tensor on_it = eye(rows, columns, offset, DType::Bool, x.device());
   const Tensor y = where(on_it, expand_dims(cast(column, x.dtype()), -1), matrices);
-  return moveaxis(y, Dims{-2, -1}, Dims{normalize_axis(axis1, x.ndim(), info.name), normalize_axis(axis2, x.ndim(), info.name)});
+  return moveaxis(y, Dims{-2, -1},
+                  Dims{normalize_axis(axis1, x.ndim(), info.name), normalize_axis(axis2, x.ndim(), info.name)});
 }
 
 Tensor TrilIndices::call(std::int64_t n_rows, std::int64_t n_cols, std::int64_t k, std::optional<Device> device) {

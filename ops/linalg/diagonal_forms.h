@@ -42,19 +42,19 @@ struct DiagFlat {
 };
 
 struct DiagonalScatter {
-  static constexpr OpInfo info{
-      .name = "diagonal_scatter",
-      .doc = "A copy of x with `src` in the place of diagonal(x, ..), of that shape.",
-      .parameters = "x, src, /, *, offset=0, axis1=-2, axis2=-1",
-      .example = "diagonal_scatter(zeros([3, 3]), ones([3]))"};
+  static constexpr OpInfo info{.name = "diagonal_scatter",
+                               .doc = "A copy of x with `src` in the place of diagonal(x, ..), of that shape.",
+                               .parameters = "x, src, /, *, offset=0, axis1=-2, axis2=-1",
+                               .example = "diagonal_scatter(zeros([3, 3]), ones([3]))"};
   static Tensor call(const Tensor& x, const Tensor& src, std::int64_t offset, std::int64_t axis1, std::int64_t axis2);
 };
 
 struct TrilIndices {
   static constexpr OpInfo info{
       .name = "tril_indices",
-      .doc = "The rows and the columns (int64, shape [2, n]) of the elements on and below the k-th diagonal of a matrix, "
-             "row by row.",
+      .doc =
+          "The rows and the columns (int64, shape [2, n]) of the elements on and below the k-th diagonal of a matrix, "
+          "row by row.",
       .parameters = "n_rows, n_cols, /, *, k=0, device=None",
       .example = "tril_indices(3, 3)"};
   static Tensor call(std::int64_t n_rows, std::int64_t n_cols, std::int64_t k, std::optional<Device> device);
@@ -63,8 +63,9 @@ struct TrilIndices {
 struct TriuIndices {
   static constexpr OpInfo info{
       .name = "triu_indices",
-      .doc = "The rows and the columns (int64, shape [2, n]) of the elements on and above the k-th diagonal of a matrix, "
-             "row by row.",
+      .doc =
+          "The rows and the columns (int64, shape [2, n]) of the elements on and above the k-th diagonal of a matrix, "
+          "row by row.",
       .parameters = "n_rows, n_cols, /, *, k=0, device=None",
       .example = "triu_indices(3, 3)"};
   static Tensor call(std::int64_t n_rows, std::int64_t n_cols, std::int64_t k, std::optional<Device> device);

@@ -10,23 +10,24 @@
 namespace lamella {
 
 struct Cdist {
-  static constexpr OpInfo info{
-      .name = "cdist",
-      .doc =
-          "The p-norms of the differences of each row of x1, [.., n, size], and each row of x2, [.., m, size]: a matrix "
-          "[.., n, m]; axes in front broadcast. p is at least 0, or infinite.",
-      .parameters = "x1, x2, /, p=2.0",
-      .example = "cdist(ones([2, 3]), zeros([4, 3]))",
-      .dtypes = Floating,
-      .method = false,
-      .autocast = Autocast::Float32};
+  static constexpr OpInfo info{.name = "cdist",
+                               .doc =
+                                   "The p-norms of the differences of each row of x1, [.., n, size], and each row of "
+                                   "x2, [.., m, size]: a matrix "
+                                   "[.., n, m]; axes in front broadcast. p is at least 0, or infinite.",
+                               .parameters = "x1, x2, /, p=2.0",
+                               .example = "cdist(ones([2, 3]), zeros([4, 3]))",
+                               .dtypes = Floating,
+                               .method = false,
+                               .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x1, const Tensor& x2, double p);
 };
 
 struct Pdist {
   static constexpr OpInfo info{
       .name = "pdist",
-      .doc = "The p-norms of the differences of each two rows of a matrix: the upper triangle of cdist(x, x), row by row.",
+      .doc =
+          "The p-norms of the differences of each two rows of a matrix: the upper triangle of cdist(x, x), row by row.",
       .parameters = "x, /, p=2.0",
       .example = "pdist(eye(3))",
       .dtypes = Floating,

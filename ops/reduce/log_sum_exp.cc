@@ -45,6 +45,16 @@ struct LogSumExpFn : Function<LogSumExpFn> {
 }  // namespace
 
 Tensor LogSumExp::call(const Tensor& given, const std::optional<Dims>& axis, bool keepdims) {
+  check_defined(given, info.name);
+  if (is_complex(given.dtype())) {
+    const Dims axes = normalize_axes_or_scalar(given, axis, info.name);
+    if (given.numel() == 0) return log(sum(given, axes, keepdims));
+    // The largest real part is taken out of the exponentials; the result does not depend on it.
+    const Tensor largest = max(real(given.detach()), axes, true);
+    const Tensor top = where(isfinite(largest), largest, 0.0);
+    const Tensor y = add(log(sum(exp(subtract(given, top)), axes, true)), top);
+    return keepdims ? y : reshape(y, reduced_shape(given, axes, false));
+  }
   const Tensor x = as_floating(given, info.name);
   const Dims axes = normalize_axes_or_scalar(x, axis, info.name);
   const bool nothing =

@@ -8,8 +8,8 @@
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
-#include "ops/support/autocast.h"
 #include "ops/support/along.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 
 namespace lamella {

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "engine/autograd/modes.h"
-#include "ops/elementwise/list.h"
 #include "ops/elementwise/clip.h"
+#include "ops/elementwise/list.h"
 #include "ops/linalg/adjoint.h"
-#include "ops/linalg/matmul.h"
 #include "ops/linalg/diagonal.h"
+#include "ops/linalg/matmul.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
@@ -17,8 +17,8 @@
 #include "ops/shape/reshape.h"
 #include "ops/sort/search.h"
 #include "ops/support/checks.h"
-#include "ops/support/hidden.h"
 #include "ops/support/dtypes.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -35,8 +35,12 @@ Tensor areas(const OpInfo& info, const Tensor& given, const std::optional<Tensor
   const Tensor y = as_numbers(given, info.name);
   if (y.ndim() == 0) fail<ValueError>("[", info.name, "] a 0-d tensor has no neighbors; it needs at least one axis");
   from_end = normalize_axis(axis, y.ndim(), info.name) - static_cast<std::int64_t>(y.ndim());
-  const auto later = [](const Tensor& t, std::int64_t a) { return narrow(t, a, std::min<std::int64_t>(1, t.size(a)), std::max<std::int64_t>(0, t.size(a) - 1)); };
-  const auto earlier = [](const Tensor& t, std::int64_t a) { return narrow(t, a, 0, std::max<std::int64_t>(0, t.size(a) - 1)); };
+  const auto later = [](const Tensor& t, std::int64_t a) {
+    return narrow(t, a, std::min<std::int64_t>(1, t.size(a)), std::max<std::int64_t>(0, t.size(a) - 1));
+  };
+  const auto earlier = [](const Tensor& t, std::int64_t a) {
+    return narrow(t, a, 0, std::max<std::int64_t>(0, t.size(a) - 1));
+  };
   const Tensor sums = add(earlier(y, from_end), later(y, from_end));
   if (!x) return multiply(sums, dx / 2);
   const Tensor places = as_numbers(*x, info.name);
@@ -113,7 +117,8 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
     weights = cast(checked_weights(*fweights, observations, "fweights"), real_numbers);
   }
   if (aweights) {
-    const Tensor counted = cast(checked_weights(as_floating(*aweights, info.name), observations, "aweights"), real_numbers);
+    const Tensor counted =
+        cast(checked_weights(as_floating(*aweights, info.name), observations, "aweights"), real_numbers);
     weights = weights ? multiply(*weights, counted) : counted;
   }
   if (!weights) {

@@ -44,15 +44,15 @@ struct AMinMax {
 };
 
 struct Trapezoid {
-  static constexpr OpInfo info{
-      .name = "trapezoid",
-      .doc =
-          "The integral along an axis by the trapezoidal rule, of values y at the places x, or dx apart: x has one axis, "
-          "or broadcasts with y.",
-      .parameters = "y, /, x=None, *, dx=1.0, axis=-1",
-      .example = "trapezoid(asarray([1.0, 2.0, 4.0]))",
-      .reference = "np.trapezoid(y, x, dx, axis)",
-      .dtypes = Floating | Complex};
+  static constexpr OpInfo info{.name = "trapezoid",
+                               .doc =
+                                   "The integral along an axis by the trapezoidal rule, of values y at the places x, "
+                                   "or dx apart: x has one axis, "
+                                   "or broadcasts with y.",
+                               .parameters = "y, /, x=None, *, dx=1.0, axis=-1",
+                               .example = "trapezoid(asarray([1.0, 2.0, 4.0]))",
+                               .reference = "np.trapezoid(y, x, dx, axis)",
+                               .dtypes = Floating | Complex};
   static Tensor call(const Tensor& y, const std::optional<Tensor>& x, double dx, std::int64_t axis);
 };
 

@@ -6,8 +6,8 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Tensors put together along given axes, cut along them, and turned: numpy's short names for what concat(), tensor_split()
-// and flip() do. Whatever can be is a view.
+// Tensors put together along given axes, cut along them, and turned: numpy's short names for what concat(),
+// tensor_split() and flip() do. Whatever can be is a view.
 
 namespace lamella {
 
@@ -142,8 +142,9 @@ struct BlockDiag {
 struct CartesianProd {
   static constexpr OpInfo info{
       .name = "cartesian_prod",
-      .doc = "All ways to pick one element of each vector: a row for each way, a column for each vector. One alone is "
-             "returned as it is.",
+      .doc =
+          "All ways to pick one element of each vector: a row for each way, a column for each vector. One alone is "
+          "returned as it is.",
       .parameters = "*arrays",
       .example = "cartesian_prod(arange(2), arange(3))",
       .method = false};
