@@ -89,7 +89,8 @@ Tensor Baddbmm::call(const Tensor& input, const Tensor& batch1, const Tensor& ba
 }
 
 Tensor Addbmm::call(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {
-  return added(input, sum(product(batch1, 3, batch2, 3, info.name), 0), beta, alpha, info.name);
+  const Tensor products = product(batch1, 3, batch2, 3, info.name);
+  return added(input, Sum::call(products, Dims{0}, false, products.dtype()), beta, alpha, info.name);
 }
 
 }  // namespace lamella

@@ -125,7 +125,7 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
     const Tensor centered = subtract(x, mean(x, Dims{1}, true));
     const Tensor products = matmul(centered, linalg::adjoint(centered));
     const double divisor = std::max<double>(0, static_cast<double>(observations - correction));
-    return reshape(divide(products, divisor), given.ndim() == 2 ? products.shape() : Dims{});
+    return reshape(divide(products, divisor), products.numel() == 1 ? Dims{} : products.shape());
   }
   const Tensor total = sum(*weights);
   const Tensor centered = subtract(x, divide(sum(multiply(x, *weights), Dims{1}, true), total));
@@ -135,7 +135,7 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
     const Tensor counted = cast(as_floating(*aweights, info.name), real_numbers);
     divisor = subtract(total, divide(multiply(sum(multiply(*weights, counted)), correction), total));
   }
-  return reshape(divide(products, maximum(divisor, 0)), given.ndim() == 2 ? products.shape() : Dims{});
+  return reshape(divide(products, maximum(divisor, 0)), products.numel() == 1 ? Dims{} : products.shape());
 }
 
 Tensor CorrCoef::call(const Tensor& x) {

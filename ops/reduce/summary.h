@@ -74,7 +74,7 @@ struct Cov {
       .doc =
           "The covariances of the rows of a matrix, one for each variable, with a column for each observation; a "
           "vector is one row. `fweights` says how often each observation was made, `aweights` how much it counts; the "
-          "sums are divided by the number less `correction`.",
+          "sums are divided by the number less `correction`. Of one variable the result is a 0-d tensor.",
       .parameters = "x, /, *, correction=1, fweights=None, aweights=None",
       .example = "cov(asarray([[1.0, 2.0, 4.0], [2.0, 1.0, 0.0]]))",
       .reference = "np.cov(x, ddof=correction, fweights=fweights, aweights=aweights)",

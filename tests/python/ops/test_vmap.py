@@ -404,10 +404,13 @@ INDEXING: dict[str, list[Case]] = {
     "set bools": [Case(lambda x, v: assign(x + 0 * v, v, lm.asarray([True, False, True])), ((3,), ()))],
 }
 #: Without a tensor argument: they give the same to all examples; random ones have tests of their own.
-WITHOUT_TENSORS = {"zeros", "ones", "full", "empty", "arange", "linspace", "eye"}
+WITHOUT_TENSORS = {"zeros", "ones", "full", "empty", "arange", "linspace", "eye", "tril_indices", "triu_indices"}
 RANDOM = (set(RANDOM_CALLS) | RANDOM_WITHOUT_GRADIENT | {"gumbel_softmax"}) - {"dropout"}
 #: The shapes of their results depend on the values.
-REFUSED = {"nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values", "bincount", "histogram"}
+REFUSED = {
+    *("nonzero", "argwhere", "bincount", "histogram"),
+    *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
+}
 
 
 def test_every_operator_is_covered() -> None:
