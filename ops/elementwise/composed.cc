@@ -60,6 +60,8 @@ Tensor AddCDiv::call(const Tensor& x, const Operand& a, const Operand& b, Scalar
 }
 
 Tensor IsClose::call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan) {
+  if (!(rtol >= 0 && atol >= 0))
+    fail<ValueError>("[isclose] rtol and atol must not be negative, got ", rtol, " and ", atol);
   const Operand* const operands[] = {&a, &b};
   for (const Operand* operand : operands) {
     if (!operand->is_number()) check_defined(operand->tensor(), info.name);

@@ -41,21 +41,28 @@ __all__ = [
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 
+_FLOATS = ("float16", "bfloat16")  # too short for a transform
 _COMPLEX = {"float32": "complex64", "float64": "complex128", "complex64": "complex64", "complex128": "complex128"}
 
 
 def _complex(x: Tensor, function: str) -> Tensor:
-    """The numbers in the complex dtype of their precision."""
-    name = _COMPLEX.get(x.dtype.name)
-    if name is None:
-        raise TypeError(f"[{function}] does not take dtype {x.dtype.name}: expected one of {', '.join(_COMPLEX)}")
-    return _C.cast(x, name)
+    """The numbers in the complex dtype of their precision; integers and bools count as float32."""
+    return _C.cast(x, _COMPLEX[_floating(x, function).dtype.name])
 
 
 def _real(x: Tensor, function: str) -> Tensor:
-    if x.dtype.name not in ("float32", "float64"):
-        raise TypeError(f"[{function}] takes real numbers, float32 or float64, not {x.dtype.name}")
-    return x
+    if x.dtype.name.startswith("complex"):
+        raise TypeError(f"[{function}] takes real numbers, not {x.dtype.name}")
+    return _floating(x, function)
+
+
+def _floating(x: Tensor, function: str) -> Tensor:
+    """x, as float32 where it holds integers or bools."""
+    if x.dtype.name in _COMPLEX:
+        return x
+    if x.dtype.name in _FLOATS:
+        raise TypeError(f"[{function}] does not take dtype {x.dtype.name}: expected one of {', '.join(_COMPLEX)}")
+    return _C.cast(x, "float32")
 
 
 def _scale(norm: str, lengths: Sequence[int], forward: bool, function: str) -> float:
