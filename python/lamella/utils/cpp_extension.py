@@ -282,7 +282,7 @@ def build_and_load(
     cuda_cflags: Sequence[str] | None = None,
     ldflags: Sequence[str] | None = None,
     includes: Sequence[Path_] | None = None,
-    headers: Sequence[str] = (),
+    dialect: Sequence[str] = (),
     build_directory: Path_ | None = None,
     verbose: bool = False,
     with_cuda: bool | None = None,
@@ -298,7 +298,7 @@ def build_and_load(
     described = library.Library(
         file_name=name + suffix,
         sources=sources,
-        include_dirs=[*map(os.path.abspath, includes or ()), *headers, *toolchain.include_dirs(with_cuda)],
+        include_dirs=[*map(os.path.abspath, includes or ()), *dialect, *toolchain.include_dirs(with_cuda)],
         definitions=[f"-DTORCH_EXTENSION_NAME={name}", f"-DLAMELLA_EXTENSION_NAME={name}"],
         cxx_flags=list(cflags or ()),
         nvcc_flags=list(cuda_cflags or ()),
