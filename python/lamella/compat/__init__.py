@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 PATH = Path(__file__).parent / "path"
+#: The folder in which a compiler finds the headers of other frameworks, such as <torch/extension.h>.
+HEADERS = Path(__file__).parent / "include"
 
 USAGE = """\
 usage: python -m lamella.compat script.py [argument ...]
@@ -32,6 +34,9 @@ def environment(base: dict[str, str] | None = None) -> dict[str, str]:
         first.append(str(package_home))
     rest = [entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry and entry not in first]
     env["PYTHONPATH"] = os.pathsep.join(first + rest)
+    # pip builds in an environment without this path, for which it would fetch the framework itself: not here. (In pip's
+    # variable for an option that says "no", false is what switches it on.)
+    env.setdefault("PIP_NO_BUILD_ISOLATION", "false")
     return env
 
 
