@@ -1,0 +1,174 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "engine/registry/convert.h"
+#include "engine/registry/key.h"
+
+namespace lamella {
+
+class OperatorHandle;
+
+namespace registry {
+
+/// The operator that a kernel runs for, and the keys that are left for it to redispatch to.
+struct CallContext {
+  const OperatorHandle& op;
+  DispatchKeySet remaining;
+};
+
+/// A kernel for any operator: as many arguments and results as its schema says.
+using BoxedKernel = void (*)(const CallContext& context, std::span<const Arg> args, std::span<Value> results);
+
+namespace detail {
+
+/// The C++ signature of a kernel as a schema sees it.
+struct SignatureView {
+  std::span<const Type> arguments;
+  std::span<const Type> results;
+};
+
+template <class F>
+struct CallableOf : CallableOf<decltype(&F::operator())> {};
+template <class R, class... A>
+struct CallableOf<R (*)(A...)> {
+  using Result = R;
+  using Arguments = std::tuple<A...>;
+};
+template <class R, class... A>
+struct CallableOf<R (*)(A...) noexcept> : CallableOf<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct CallableOf<R (C::*)(A...)> : CallableOf<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct CallableOf<R (C::*)(A...) const> : CallableOf<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct CallableOf<R (C::*)(A...) const noexcept> : CallableOf<R (*)(A...)> {};
+
+template <class P>
+constexpr void check_parameter() {
+  using T = std::remove_cvref_t<P>;
+  static_assert(!std::is_same_v<T, float>, "a kernel takes floats as double");
+  static_assert(!std::is_integral_v<T> || std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t>,
+                "a kernel takes integers as int64_t");
+  static_assert(!std::is_same_v<T, const char*> && !std::is_same_v<T, char*>,
+                "a kernel takes texts as std::string_view or std::string");
+  static_assert(Convertible<T>,
+                "a kernel's parameter is const Tensor&, int64_t, double, bool, std::string_view, Scalar, DType, "
+                "Device, a std::optional or a std::span/std::vector of these; or specialize Converter for it");
+}
+
+/// What was made of an argument, as the kernel's parameter P wants it.
+template <class P, class Made>
+decltype(auto) pass(Made&& made) {
+  if constexpr (std::is_lvalue_reference_v<P> || std::is_lvalue_reference_v<Made>) {
+    return (made);
+  } else {
+    return std::move(made);
+  }
+}
+
+/// One type whose address tells a kernel that wants the keys from one that does not.
+template <class Arguments>
+struct TakesKeys : std::false_type {
+  using Rest = Arguments;
+};
+template <class... A>
+struct TakesKeys<std::tuple<DispatchKeySet, A...>> : std::true_type {
+  using Rest = std::tuple<A...>;
+};
+
+template <class F, class Arguments>
+struct Unboxed;
+template <class F, class... P>
+struct Unboxed<F, std::tuple<P...>> {
+  using Callable = CallableOf<F>;
+  using R = typename Callable::Result;
+  static constexpr bool kTakesKeys = TakesKeys<typename Callable::Arguments>::value;
+  static constexpr std::array<Type, sizeof...(P)> arguments{Converter<std::remove_cvref_t<P>>::type...};
+
+  static void call(const void* functor, const CallContext& context, const Arg* args, Value* results) {
+    F& f = *const_cast<F*>(static_cast<const F*>(functor));
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      std::tuple<decltype(Converter<std::remove_cvref_t<P>>::from_arg(args[I]))...> made{
+          Converter<std::remove_cvref_t<P>>::from_arg(args[I])...};
+      Results<std::remove_cvref_t<R>>::store(results, [&]() -> decltype(auto) {
+        if constexpr (kTakesKeys) {
+          return f(context.remaining,
+                   pass<P>(std::forward<std::tuple_element_t<I, decltype(made)>>(std::get<I>(made)))...);
+        } else {
+          return f(pass<P>(std::forward<std::tuple_element_t<I, decltype(made)>>(std::get<I>(made)))...);
+        }
+      });
+    }(std::index_sequence_for<P...>{});
+  }
+};
+
+}  // namespace detail
+
+/// A kernel to be registered: made of a function, a function pointer or a lambda.
+///
+/// Parameters: const Tensor& (Tensor, Tensor&), int64_t, double, bool, std::string_view (std::string), const Scalar&,
+/// DType, Device, Generator*; std::optional of these; std::span<const T>, std::vector<T> and, for a list of fixed
+/// length, std::array<T, N> of Tensor, int64_t, double, bool and std::string_view. A first parameter DispatchKeySet
+/// gets the keys that are left to redispatch to. Results: void, Tensor, int64_t, double, bool, std::string, vectors and
+/// optionals of these, or a std::tuple of several.
+class KernelFunction {
+ public:
+  using Call = void (*)(const void* functor, const CallContext& context, const Arg* args, Value* results);
+
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, KernelFunction>)
+  KernelFunction(F&& f) {
+    using Stored = std::decay_t<F>;
+    using Arguments = typename detail::TakesKeys<typename detail::CallableOf<Stored>::Arguments>::Rest;
+    [&]<class... P>(std::tuple<P...>*) { (detail::check_parameter<P>(), ...); }(static_cast<Arguments*>(nullptr));
+    using Unboxed = detail::Unboxed<Stored, Arguments>;
+    call_ = Unboxed::call;
+    functor_ = new Stored(std::forward<F>(f));
+    destroy_ = [](void* functor) { delete static_cast<Stored*>(functor); };
+    signature_ = {Unboxed::arguments, Results<std::remove_cvref_t<typename Unboxed::R>>::types};
+  }
+  /// One that sees its arguments boxed, and is for any schema.
+  static KernelFunction boxed(BoxedKernel function);
+  /// The same with data of its own, which `destroy` frees.
+  static KernelFunction boxed(Call call, void* functor, void (*destroy)(void*));
+  /// Says that a key is passed over, as if it had no kernel: for Autograd, that what the device's kernel does is
+  /// recorded as it is.
+  static KernelFunction fallthrough();
+
+  KernelFunction(KernelFunction&& other) noexcept
+      : call_(other.call_),
+        functor_(std::exchange(other.functor_, nullptr)),
+        destroy_(std::exchange(other.destroy_, nullptr)),
+        signature_(other.signature_) {}
+  KernelFunction& operator=(KernelFunction&&) = delete;
+  ~KernelFunction() {
+    if (destroy_) destroy_(functor_);
+  }
+
+  bool is_fallthrough() const noexcept { return call_ == nullptr; }
+  /// The types of its parameters and results; nothing for boxed kernels.
+  const std::optional<detail::SignatureView>& signature() const noexcept { return signature_; }
+  void operator()(const CallContext& context, const Arg* args, Value* results) const {
+    call_(functor_, context, args, results);
+  }
+
+ private:
+  KernelFunction() = default;
+
+  Call call_ = nullptr;
+  void* functor_ = nullptr;
+  void (*destroy_)(void*) = nullptr;
+  std::optional<detail::SignatureView> signature_;
+};
+
+}  // namespace registry
+}  // namespace lamella

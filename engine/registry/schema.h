@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/registry/type.h"
+#include "engine/registry/value.h"
+
+namespace lamella {
+
+/// What an operator takes and gives, read from a text such as
+///
+///     "ns::name.overload(Tensor self, Tensor(a!) out, int[2] stride=1, *, float eps=1e-5) -> (Tensor, Tensor values)"
+///
+/// Types: Tensor, int (SymInt), float, bool, str, Scalar, dtype (ScalarType), Device, Generator, each followed by `?`
+/// where None is a value, `[]` for a list, `[n]` for one of n that a single value may stand for. `Tensor(a)` marks an
+/// alias, `Tensor(a!)` one that is written to; the same letter on a result says that it shows that argument's memory.
+class Schema {
+ public:
+  struct Alias {
+    /// "a", "b"; "*" for any.
+    std::string set;
+    bool write = false;
+
+    friend bool operator==(const Alias&, const Alias&) = default;
+  };
+  struct Argument {
+    std::string name;
+    registry::Type type;
+    std::optional<registry::Value> default_value;
+    bool keyword_only = false;
+    std::optional<Alias> alias;
+
+    bool is_written() const { return alias && alias->write; }
+    friend bool operator==(const Argument&, const Argument&) = default;
+  };
+  struct Result {
+    /// May be empty.
+    std::string name;
+    registry::Type type;
+    std::optional<Alias> alias;
+
+    friend bool operator==(const Result&, const Result&) = default;
+  };
+
+  /// Reads a text. ValueError with the text and a caret under the character where it is wrong.
+  static Schema parse(std::string_view text);
+
+  /// "ns::name"; "name" where the text had no namespace.
+  std::string name;
+  /// What is after the point; mostly empty.
+  std::string overload;
+  std::vector<Argument> arguments;
+  std::vector<Result> results;
+
+  /// "ns::name.overload".
+  std::string full_name() const;
+  /// The canonical text: what parse() reads as the same schema.
+  std::string str() const;
+  /// The argument of that name; nothing where there is none.
+  std::optional<std::size_t> find(std::string_view argument) const;
+  /// Whether the operator writes into one of its arguments.
+  bool is_mutable() const;
+  /// The argument that result `k` is, or shows the memory of; nothing where it is a new tensor.
+  std::optional<std::size_t> aliased_argument(std::size_t k) const;
+
+  friend bool operator==(const Schema&, const Schema&) = default;
+};
+
+}  // namespace lamella

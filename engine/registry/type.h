@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lamella::registry {
+
+/// The type of an argument or a result in a schema: "Tensor", "int[2]", "Tensor?[]", "dtype?".
+struct Type {
+  enum class Base : std::uint8_t {
+    Tensor,
+    Int,
+    Float,
+    Bool,
+    Str,
+    /// A number of any kind.
+    Scalar,
+    DType,
+    Device,
+    Generator,
+    /// "Tensor|Scalar": what built-in operators take where a number stands for a tensor.
+    TensorOrScalar,
+    /// "str|int[]": a mode by name, or sizes.
+    StrOrInts,
+  };
+
+  Base base = Base::Tensor;
+  bool list = false;
+  /// Elements of the list may be None.
+  bool optional_elements = false;
+  /// None is a value too.
+  bool optional = false;
+  /// The length of a list that has a fixed one, for which one number alone may stand; 0 otherwise.
+  std::uint32_t list_size = 0;
+
+  /// Whether an argument of this type can hold tensors.
+  constexpr bool holds_tensors() const { return base == Base::Tensor || base == Base::TensorOrScalar; }
+  /// "int[2]?".
+  std::string str() const;
+  friend constexpr bool operator==(const Type&, const Type&) = default;
+};
+
+constexpr Type list_of(Type::Base base, std::uint32_t size = 0) {
+  return {.base = base, .list = true, .optional_elements = false, .optional = false, .list_size = size};
+}
+constexpr Type optional_of(Type type) {
+  type.optional = true;
+  return type;
+}
+
+/// Whether a C++ value of type `given` can stand for what the schema calls `wanted`: the same, but for the length of a
+/// list, which is checked in the call.
+constexpr bool accepts(const Type& wanted, const Type& given) {
+  return wanted.base == given.base && wanted.list == given.list && wanted.optional == given.optional &&
+         wanted.optional_elements == given.optional_elements &&
+         (given.list_size == 0 || wanted.list_size == given.list_size);
+}
+
+}  // namespace lamella::registry
