@@ -30,10 +30,9 @@ enum class UserOpAttrType : int {
 };
 using AttrType = UserOpAttrType;
 
-using AttrValue =
-    std::variant<std::int32_t, std::int64_t, bool, float, double, std::string, Shape, DataType,
-                 std::vector<std::int32_t>, std::vector<std::int64_t>, std::vector<float>, std::vector<DataType>,
-                 std::vector<Shape>, std::vector<std::string>>;
+using AttrValue = std::variant<std::int32_t, std::int64_t, bool, float, double, std::string, Shape, DataType,
+                               std::vector<std::int32_t>, std::vector<std::int64_t>, std::vector<float>,
+                               std::vector<DataType>, std::vector<Shape>, std::vector<std::string>>;
 
 /// "kAtInt32".
 const char* AttrTypeName(UserOpAttrType type);
@@ -77,8 +76,8 @@ AttrValue loose_value(T&& value) {
   }
 }
 
-/// `value` as an attribute of type `wanted`: itself, or a number that the type holds. TypeError or ValueError that opens
-/// with `what`.
+/// `value` as an attribute of type `wanted`: itself, or a number that the type holds. TypeError or ValueError that
+/// opens with `what`.
 AttrValue convert(AttrValue value, UserOpAttrType wanted, const std::string& what);
 
 }  // namespace detail

@@ -92,13 +92,13 @@ std::shared_ptr<const KernelDef> choose(Entry& entry, Call& call) {
   }
   if (matching.empty() && all.empty()) {
     const auto others = dangling_names();
-    fail<NotImplementedError>(
-        call.where(), " has no kernel: there is no REGISTER_USER_KERNEL(\"", entry.name, "\")",
-        others.empty() ? "" : "; there are kernels or gradients for names that no operator has: ",
-        others.empty() ? "" : quoted(others, std::identity()));
+    fail<NotImplementedError>(call.where(), " has no kernel: there is no REGISTER_USER_KERNEL(\"", entry.name, "\")",
+                              others.empty() ? "" : "; there are kernels or gradients for names that no operator has: ",
+                              others.empty() ? "" : quoted(others, std::identity()));
   }
   if (matching.empty()) {
-    fail<NotImplementedError>(call.where(), " has no kernel for ", situation(call), "; those registered are for", list(all));
+    fail<NotImplementedError>(call.where(), " has no kernel for ", situation(call), "; those registered are for",
+                              list(all));
   }
   if (matching.size() > 1) {
     fail<RuntimeError>(call.where(), " has ", matching.size(), " kernels for ", situation(call),
@@ -109,7 +109,8 @@ std::shared_ptr<const KernelDef> choose(Entry& entry, Call& call) {
 
 std::vector<lamella::Tensor> run_host_kernel(const HostKernel& kernel, Call& call, Device device) {
   if (!device.is_cpu()) {
-    fail<NotImplementedError>(call.where(), " has a Python kernel, which runs on the CPU only; its inputs are on ", device);
+    fail<NotImplementedError>(call.where(), " has a Python kernel, which runs on the CPU only; its inputs are on ",
+                              device);
   }
   return kernel(call.tensors, call.output_descs);
 }
@@ -203,7 +204,8 @@ void Call::finish(const std::string& name, std::map<std::string, AttrValue> attr
   auto made = std::make_shared<UserOpConf>();
   made->op_name = name.empty() ? def->name : name;
   made->op_type_name = def->name;
-  for (const auto& [arg, index] : inputs) made->inputs[arg].push_back("in/" + made->op_name + "/" + indexed(arg, index));
+  for (const auto& [arg, index] : inputs)
+    made->inputs[arg].push_back("in/" + made->op_name + "/" + indexed(arg, index));
   for (const auto& [arg, index] : outputs) made->outputs[arg].push_back(made->op_name + "/" + indexed(arg, index));
   made->attrs = std::move(attrs);
   conf = UserOpConfWrapper(std::move(made));
@@ -217,8 +219,10 @@ void Call::finish(const std::string& name, std::map<std::string, AttrValue> attr
 
 void Call::infer() {
   if (!def->infer) {
-    fail<NotImplementedError>(where(), " has no infer function, which says what its outputs are: give it one with "
-                              "SetTensorDescInferFn (", str(def->place), ")");
+    fail<NotImplementedError>(where(),
+                              " has no infer function, which says what its outputs are: give it one with "
+                              "SetTensorDescInferFn (",
+                              str(def->place), ")");
   }
   output_descs.assign(outputs.size(), TensorDesc());
   const std::vector<TensorDesc> before = input_descs;
@@ -288,7 +292,7 @@ Device device_of(std::span<const registry::Arg> args) {
       if (x.defined() && (!x.device().is_cpu() || x.ndim() > 0)) return x.device();
     }
   }
-  return kCPU;
+  return lamella::kCPU;
 }
 
 Call read_call(Entry& entry, std::span<const registry::Arg> args, Device device) {
@@ -321,7 +325,8 @@ std::vector<lamella::Tensor> compute(Entry& entry, Call& call, Device device) {
       host = entry.host_kernel;
     }
     if (!host) {
-      fail<NotImplementedError>(call.where(), " is computed in Python (its device_sub_tag is \"py\"), and has no Python "
+      fail<NotImplementedError>(call.where(),
+                                " is computed in Python (its device_sub_tag is \"py\"), and has no Python "
                                 "kernel: custom_op_module(...).py_kernel() gives it one");
     }
     return run_host_kernel(*host, call, device);

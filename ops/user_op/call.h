@@ -41,8 +41,8 @@ Results call(const Use& use);
 /// attributes: what its SetGetSbpFn lists, and last that every device holds everything.
 std::vector<SbpSignature> sbp_signatures(const Use& use);
 
-/// Has a function of the host language compute the operator's outputs where its attribute "device_sub_tag" is "py"; null
-/// takes it back.
+/// Has a function of the host language compute the operator's outputs where its attribute "device_sub_tag" is "py";
+/// null takes it back.
 void set_host_kernel(const std::string& op, detail::HostKernel kernel);
 
 }  // namespace lamella::user_op

@@ -92,8 +92,8 @@ namespace detail {
 struct Call;
 }
 
-/// What all of an operator's functions can ask. Arguments are found by name and index; a name that the operator does not
-/// declare is a ValueError, and null stands for one that it declares and the call does not have.
+/// What all of an operator's functions can ask. Arguments are found by name and index; a name that the operator does
+/// not declare is a ValueError, and null stands for one that it declares and the call does not have.
 class OpContext {
  public:
   explicit OpContext(detail::Call& call) : call_(&call) {}

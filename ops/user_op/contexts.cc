@@ -94,9 +94,12 @@ Tensor* KernelComputeContext::Tensor4ArgNameAndIndex(const std::string& name, st
 
 std::string Sbp::ToString() const {
   switch (kind) {
-    case Kind::kSplit: return "S(" + std::to_string(axis) + ")";
-    case Kind::kBroadcast: return "B";
-    case Kind::kPartialSum: return "P";
+    case Kind::kSplit:
+      return "S(" + std::to_string(axis) + ")";
+    case Kind::kBroadcast:
+      return "B";
+    case Kind::kPartialSum:
+      return "P";
   }
   return "";
 }

@@ -94,7 +94,8 @@ const TensorDesc& UserOpWrapper::arg_tensor_desc(const std::string& name, std::i
   const auto position = graph_->call.find(name, index);
   if (!position) fail<ValueError>(graph_->call.where(), " this call has no '", name, "' number ", index);
   const detail::Call& call = graph_->call;
-  return *position < call.inputs.size() ? call.input_descs[*position] : call.output_descs[*position - call.inputs.size()];
+  return *position < call.inputs.size() ? call.input_descs[*position]
+                                        : call.output_descs[*position - call.inputs.size()];
 }
 bool UserOpWrapper::NeedGenGradTensor4OpInput(const std::string& name, std::int32_t index) const {
   return graph_->needs[graph_->input(name, index)];
@@ -182,7 +183,11 @@ class Evaluation {
 
  private:
   void run(const UserOpConf& op, std::map<std::string, Tensors> inputs) {
-    Use use{.op_type_name = op.op_type_name, .op_name = op.op_name, .inputs = std::move(inputs), .outputs = {}, .attrs = op.attrs};
+    Use use{.op_type_name = op.op_type_name,
+            .op_name = op.op_name,
+            .inputs = std::move(inputs),
+            .outputs = {},
+            .attrs = op.attrs};
     for (const auto& [arg, blobs] : op.outputs) use.outputs[arg] = static_cast<std::int32_t>(blobs.size());
     for (auto& [arg, tensors] : call(use)) {
       const auto named = op.outputs.find(arg);
@@ -212,8 +217,8 @@ class Evaluation {
       }
     }
     if (used != inputs.size() + op.attrs.size()) {
-      fail<ValueError>("[", plan_.op, "] the gradient gives ", op.op_type_name, " arguments that it does not have; it is ",
-                       schema.str());
+      fail<ValueError>("[", plan_.op, "] the gradient gives ", op.op_type_name,
+                       " arguments that it does not have; it is ", schema.str());
     }
     Tensors results;
     for (const registry::Value& value : handle.call_boxed(args)) {

@@ -70,8 +70,8 @@ class HobValue {
  private:
   Hob compare(T wanted, bool equal) const {
     std::string text = text_ + (equal ? " == " : " != ") + detail::hob_text(wanted);
-    return Hob([get = get_, wanted = std::move(wanted), equal](
-                   const KernelRegContext& ctx) { return (get(ctx) == wanted) == equal; },
+    return Hob([get = get_, wanted = std::move(wanted),
+                equal](const KernelRegContext& ctx) { return (get(ctx) == wanted) == equal; },
                std::move(text));
   }
 

@@ -9,8 +9,8 @@
 
 namespace lamella::user_op {
 
-/// What went wrong, with the text that is streamed to it: `return Error::CheckFailed() << "axis " << axis;`. Python sees
-/// a ValueError for CheckFailed and a NotImplementedError for Unimplemented; RuntimeError otherwise.
+/// What went wrong, with the text that is streamed to it: `return Error::CheckFailed() << "axis " << axis;`. Python
+/// sees a ValueError for CheckFailed and a NotImplementedError for Unimplemented; RuntimeError otherwise.
 class Error {
  public:
   enum class Kind { kCheckFailed, kUnimplemented, kOther };
@@ -127,11 +127,11 @@ class FailedCheck {
 #define CHECK_GE_OR_RETURN(a, b) CHECK_OR_RETURN((a) >= (b))
 
 /// The value of a Maybe; returns its error from the function around it where there is one.
-#define JUST(...)                                     \
-  __extension__({                                     \
-    auto lamella_maybe = (__VA_ARGS__);               \
+#define JUST(...)                                            \
+  __extension__({                                            \
+    auto lamella_maybe = (__VA_ARGS__);                      \
     if (!lamella_maybe.IsOk()) return lamella_maybe.error(); \
-    lamella_maybe.take();                             \
+    lamella_maybe.take();                                    \
   })
 
 #define FOR_RANGE(type, i, begin, end) for (type i = (begin); i < (end); ++i)

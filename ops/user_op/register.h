@@ -55,8 +55,8 @@ struct GradDef {
   std::function<void(const UserOpWrapper&, const AddOpFn&)> make_older;
 };
 
-/// A registration, which ends when this does. Errors do not leave the constructors, but are those of the library that is
-/// being loaded.
+/// A registration, which ends when this does. Errors do not leave the constructors, but are those of the library that
+/// is being loaded.
 class Registration {
  public:
   Registration(OpDef def, const registry::AbiStamp& stamp) noexcept;
@@ -240,8 +240,8 @@ class Registered {
 
 #define LAMELLA_USER_OP_JOIN_(a, b) a##b
 #define LAMELLA_USER_OP_JOIN(a, b) LAMELLA_USER_OP_JOIN_(a, b)
-#define LAMELLA_USER_OP_REGISTER(Registry, name)                                                               \
-  [[maybe_unused]] static const ::lamella::user_op::detail::Registered LAMELLA_USER_OP_JOIN(                    \
+#define LAMELLA_USER_OP_REGISTER(Registry, name)                                             \
+  [[maybe_unused]] static const ::lamella::user_op::detail::Registered LAMELLA_USER_OP_JOIN( \
       lamella_user_op_, __COUNTER__) = ::lamella::user_op::Registry(name, __FILE__, __LINE__)
 
 #define REGISTER_USER_OP(name) LAMELLA_USER_OP_REGISTER(OpRegistry, name)

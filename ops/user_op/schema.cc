@@ -20,21 +20,36 @@ registry::Type type_of(const ArgDef& arg) {
 registry::Type type_of(UserOpAttrType type) {
   switch (type) {
     case UserOpAttrType::kAtInt32:
-    case UserOpAttrType::kAtInt64: return {.base = Base::Int};
-    case UserOpAttrType::kAtBool: return {.base = Base::Bool};
+    case UserOpAttrType::kAtInt64:
+      return {.base = Base::Int};
+    case UserOpAttrType::kAtBool:
+      return {.base = Base::Bool};
     case UserOpAttrType::kAtFloat:
-    case UserOpAttrType::kAtDouble: return {.base = Base::Float};
-    case UserOpAttrType::kAtString: return {.base = Base::Str};
-    case UserOpAttrType::kAtDataType: return {.base = Base::DType};
+    case UserOpAttrType::kAtDouble:
+      return {.base = Base::Float};
+    case UserOpAttrType::kAtString:
+      return {.base = Base::Str};
+    case UserOpAttrType::kAtDataType:
+      return {.base = Base::DType};
     case UserOpAttrType::kAtShape:
     case UserOpAttrType::kAtListInt32:
-    case UserOpAttrType::kAtListInt64: return registry::list_of(Base::Int);
-    case UserOpAttrType::kAtListFloat: return registry::list_of(Base::Float);
+    case UserOpAttrType::kAtListInt64:
+      return registry::list_of(Base::Int);
+    case UserOpAttrType::kAtListFloat:
+      return registry::list_of(Base::Float);
     case UserOpAttrType::kAtListDataType:
     case UserOpAttrType::kAtListShape:
-    case UserOpAttrType::kAtListString: return registry::list_of(Base::Str);
+    case UserOpAttrType::kAtListString:
+      return registry::list_of(Base::Str);
   }
   fail<ValueError>("this is no type of attributes");
+}
+
+Schema::Argument named(const std::string& name, registry::Type type) {
+  Schema::Argument argument;
+  argument.name = name;
+  argument.type = type;
+  return argument;
 }
 
 Schema schema_of(const OpDef& def) {
@@ -45,26 +60,28 @@ Schema schema_of(const OpDef& def) {
     if (!def.inputs[i].optional) required = i + 1;
   }
   for (std::size_t i = 0; i < def.inputs.size(); ++i) {
-    Schema::Argument argument{.name = def.inputs[i].name, .type = type_of(def.inputs[i])};
+    Schema::Argument argument = named(def.inputs[i].name, type_of(def.inputs[i]));
     if (i >= required) argument.default_value = registry::Value();
     schema.arguments.push_back(std::move(argument));
   }
   for (const AttrDef& attr : def.attrs) {
-    Schema::Argument argument{.name = attr.name, .type = type_of(attr.type)};
+    Schema::Argument argument = named(attr.name, type_of(attr.type));
     if (attr.has_default) argument.default_value = to_value(attr.default_value);
     argument.keyword_only = true;
     schema.arguments.push_back(std::move(argument));
   }
   for (const ArgDef& output : def.outputs) {
     if (is_counted(output)) {
-      Schema::Argument argument{.name = count_argument(output), .type = {.base = Base::Int}};
+      Schema::Argument argument = named(count_argument(output), {.base = Base::Int});
       argument.default_value = std::int64_t{output.optional ? 0 : output.count};
       argument.keyword_only = true;
       schema.arguments.push_back(std::move(argument));
     }
     registry::Type type = type_of(output);
     if (type.list) type.optional = false;  // none of them is an empty list
-    schema.results.push_back({.name = output.name, .type = type});
+    Schema::Result& result = schema.results.emplace_back();
+    result.name = output.name;
+    result.type = type;
   }
   return schema;
 }
@@ -96,7 +113,8 @@ void run_on_meta(const void* entry_of, const registry::CallContext&, const regis
 }  // namespace
 
 std::size_t argument_count(const OpDef& def) {
-  return def.inputs.size() + def.attrs.size() + static_cast<std::size_t>(std::ranges::count_if(def.outputs, is_counted));
+  return def.inputs.size() + def.attrs.size() +
+         static_cast<std::size_t>(std::ranges::count_if(def.outputs, is_counted));
 }
 
 void define_in_registry(Library& m, const OpDef& def, Entry& entry) {

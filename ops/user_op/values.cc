@@ -14,12 +14,12 @@ namespace {
 
 // In the order of DataType. A buffer's bytes are uint8.
 constexpr std::array<DType, 17> kDTypes{
-    DType::UInt8, DType::UInt8,    DType::Float32, DType::Float64, DType::Int8,   DType::Int32,
-    DType::Int64, DType::UInt8,    DType::Float16, DType::Bool,    DType::UInt16, DType::UInt32,
-    DType::UInt64, DType::Int16,   DType::BFloat16, DType::Complex64, DType::Complex128};
+    DType::UInt8,  DType::UInt8, DType::Float32,  DType::Float64,   DType::Int8,      DType::Int32,
+    DType::Int64,  DType::UInt8, DType::Float16,  DType::Bool,      DType::UInt16,    DType::UInt32,
+    DType::UInt64, DType::Int16, DType::BFloat16, DType::Complex64, DType::Complex128};
 constexpr std::array<const char*, 14> kAttrTypes{
-    "kAtInt32",     "kAtInt64",     "kAtBool",      "kAtFloat",     "kAtDouble",       "kAtString",    "kAtShape",
-    "kAtDataType",  "kAtListInt32", "kAtListInt64", "kAtListFloat", "kAtListDataType", "kAtListShape", "kAtListString"};
+    "kAtInt32",    "kAtInt64",     "kAtBool",      "kAtFloat",     "kAtDouble",       "kAtString",    "kAtShape",
+    "kAtDataType", "kAtListInt32", "kAtListInt64", "kAtListFloat", "kAtListDataType", "kAtListShape", "kAtListString"};
 
 template <class T>
 constexpr bool kIsList = false;
@@ -98,9 +98,12 @@ std::string Shape::ToString() const {
 void Error::Throw(const std::string& where) const {
   const std::string text = where + (message_.empty() ? " check failed" : " " + message_);
   switch (kind_) {
-    case Kind::kCheckFailed: fail<ValueError>(text);
-    case Kind::kUnimplemented: fail<NotImplementedError>(text);
-    case Kind::kOther: break;
+    case Kind::kCheckFailed:
+      fail<ValueError>(text);
+    case Kind::kUnimplemented:
+      fail<NotImplementedError>(text);
+    case Kind::kOther:
+      break;
   }
   fail<lamella::RuntimeError>(text);
 }
@@ -226,13 +229,27 @@ AttrValue from_arg(const registry::Arg& arg, UserOpAttrType type, const std::str
   using Kind = registry::Arg::Kind;
   AttrValue value;
   switch (arg.kind) {
-    case Kind::Int: value = arg.integer; break;
-    case Kind::Float: value = arg.number; break;
-    case Kind::Bool: value = arg.truth; break;
-    case Kind::Str: value = std::string(arg.str()); break;
-    case Kind::DType: value = to_data_type(arg.dtype); break;
-    case Kind::Ints: value = std::vector<std::int64_t>(arg.integers, arg.integers + arg.size); break;
-    case Kind::Floats: value = std::vector<float>(arg.numbers, arg.numbers + arg.size); break;
+    case Kind::Int:
+      value = arg.integer;
+      break;
+    case Kind::Float:
+      value = arg.number;
+      break;
+    case Kind::Bool:
+      value = arg.truth;
+      break;
+    case Kind::Str:
+      value = std::string(arg.str());
+      break;
+    case Kind::DType:
+      value = to_data_type(arg.dtype);
+      break;
+    case Kind::Ints:
+      value = std::vector<std::int64_t>(arg.integers, arg.integers + arg.size);
+      break;
+    case Kind::Floats:
+      value = std::vector<float>(arg.numbers, arg.numbers + arg.size);
+      break;
     case Kind::Strs: {
       if (type == UserOpAttrType::kAtListShape) {
         std::vector<Shape> shapes;
@@ -247,7 +264,8 @@ AttrValue from_arg(const registry::Arg& arg, UserOpAttrType type, const std::str
       value = std::vector<std::string>(arg.texts, arg.texts + arg.size);
       break;
     }
-    default: fail<TypeError>(what, " is no attribute's value");
+    default:
+      fail<TypeError>(what, " is no attribute's value");
   }
   return convert(std::move(value), type, what);
 }

@@ -34,9 +34,9 @@ using ::lamella::user_op::UserOpAttrType;
 
 #ifdef __CUDACC__
 /// The body runs for each i below n, spread over the threads of the grid.
-#define CUDA_1D_KERNEL_LOOP(i, n)                                                                        \
-  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x),                                  \
-           lamella_step = static_cast<int>(blockDim.x * gridDim.x);                                      \
+#define CUDA_1D_KERNEL_LOOP(i, n)                                       \
+  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), \
+           lamella_step = static_cast<int>(blockDim.x * gridDim.x);     \
        i < (n); i += lamella_step)
 
 namespace oneflow {
