@@ -208,13 +208,6 @@ PyObject* set_kernel(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
   });
 }
 
-PyObject* load(PyObject*, PyObject* path) {
-  return guarded([&]() -> PyObject* {
-    static const Signature signature("load_library", "path");
-    return text(registry::load_library(text_of(path, {signature, 0}))).release();
-  });
-}
-
 // --- Operators defined in Python -------------------------------------------------------------------------------------
 
 /// Has a Python function say what the outputs are, from a list of the inputs' shapes and dtypes.
@@ -369,8 +362,6 @@ PyMethodDef* user_op_functions() {
       {"_user_op_define", as_c_function(define), METH_FASTCALL | METH_KEYWORDS,
        "_user_op_define(op, inputs, outputs, infer, backward, saved, file, line)\n--\n\nDefines an operator that is "
        "computed in Python."},
-      {"_user_op_load", as_c_function(load), METH_O,
-       "_user_op_load(path, /)\n--\n\nLoads a library of operators; its absolute path."},
       {"_user_op_info", as_c_function(info), METH_O, "_user_op_info(op, /)\n--\n\nWhat an operator declares."},
       {nullptr, nullptr, 0, nullptr},
   };

@@ -6,7 +6,8 @@ with a declaration in C++, :func:`numpy_op` for Python alone. Each is an operato
 ``user_op``, and is recorded on the tape as any other.
 """
 
-from lamella.user_op._builder import UserOp, UserOpBuilder, load_library, op_info, sbp_signatures, user_op_builder
+from lamella.ops import load_library
+from lamella.user_op._builder import UserOp, UserOpBuilder, op_info, sbp_signatures, user_op_builder
 from lamella.user_op._module import CustomOpModule, custom_op_module
 from lamella.user_op._numpy import numpy_op, register_numpy_kernel
 

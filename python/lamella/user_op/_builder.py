@@ -1,31 +1,14 @@
-"""Calls of operators by name, and libraries of them."""
+"""Calls of operators by name."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from lamella import _C
 from lamella._C import Tensor
 
-__all__ = ["UserOp", "UserOpBuilder", "load_library", "op_info", "sbp_signatures", "user_op_builder"]
-
-
-def load_library(path: str | os.PathLike[str]) -> str:
-    """Loads a shared library whose operators register themselves. One that is loaded already is left as it is.
-
-    Args:
-        path: the library, relative to the current folder or absolute.
-
-    Returns:
-        The absolute path.
-
-    Raises:
-        RuntimeError: there is no such library, it was built for another version of Lamella, or its registrations are
-            wrong.
-    """
-    return _C._user_op_load(os.fspath(path))
+__all__ = ["UserOp", "UserOpBuilder", "op_info", "sbp_signatures", "user_op_builder"]
 
 
 def op_info(op: str) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
+from lamella.ops import load_library
 from lamella.user_op import _build
-from lamella.user_op._builder import load_library
 from lamella.user_op._numpy import register_numpy_kernel
 
 __all__ = ["CustomOpModule", "custom_op_module"]

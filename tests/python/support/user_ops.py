@@ -31,7 +31,7 @@ def built(name):
 
 @functools.cache
 def load(name):
-    return lm.user_op.load_library(built(name))
+    lm.user_op.load_library(built(name))
 
 
 def use(op, inputs, outputs=None, name="use", **attrs):
