@@ -25,6 +25,7 @@
 #include "python/bindings/saved_hooks.h"
 #include "python/bindings/tensor_type.h"
 #include "python/bindings/transforms.h"
+#include "python/bindings/user_op.h"
 #include "python/bindings/vmap.h"
 
 namespace lamella::python {
@@ -66,6 +67,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, autocast_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));
   checked(PyModule_AddFunctions(module, vmap_functions()));
+  checked(PyModule_AddFunctions(module, user_op_functions()));
   static PyMethodDef listing[] = {
       {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},
       {nullptr, nullptr, 0, nullptr},

@@ -1,4 +1,4 @@
-"""Where a build of an extension finds Lamella: ``python -m lamella.sysconfig --cmakedir``."""
+"""Where a build of an extension finds Lamella: ``python -m lamella.sysconfig --cflags --ldflags``, or ``--cmakedir``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
 
-__all__ = ["get_cmake_dir", "get_include", "get_lib"]
+__all__ = ["get_cmake_dir", "get_compile_flags", "get_include", "get_lib", "get_link_flags"]
 
 
 def get_cmake_dir() -> str:
@@ -33,12 +33,24 @@ def get_lib() -> str:
     return str(_PACKAGE)
 
 
+def get_compile_flags() -> list[str]:
+    """What g++, clang++ and nvcc take to compile against the headers; the last is the C++ standard that these need."""
+    return [*(f"-I{folder}" for folder in get_include()), "-std=c++20"]
+
+
+def get_link_flags() -> list[str]:
+    """What the linker takes to link with the library, which a running Python has loaded already."""
+    return [f"-L{get_lib()}", "-llamella"]
+
+
 def main(argv: list[str]) -> None:
     """Prints what is asked for, one line each."""
     parser = argparse.ArgumentParser(prog="python -m lamella.sysconfig", description=__doc__)
     parser.add_argument("--cmakedir", action="store_true", help="the folder of the CMake package")
     parser.add_argument("--include", action="store_true", help="compiler options for the headers")
     parser.add_argument("--lib", action="store_true", help="the folder of the library")
+    parser.add_argument("--cflags", action="store_true", help="all options for the compiler")
+    parser.add_argument("--ldflags", action="store_true", help="all options for the linker")
     options = parser.parse_args(argv)
     if not any(vars(options).values()):
         parser.error("nothing asked for")
@@ -48,6 +60,10 @@ def main(argv: list[str]) -> None:
         print(" ".join(f"-I{folder}" for folder in get_include()))
     if options.lib:
         print(get_lib())
+    if options.cflags:
+        print(" ".join(get_compile_flags()))
+    if options.ldflags:
+        print(" ".join(get_link_flags()))
 
 
 if __name__ == "__main__":

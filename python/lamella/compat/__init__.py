@@ -1,8 +1,8 @@
 """Runs programs written for other frameworks on Lamella.
 
-``python -m lamella.compat script.py`` starts Python with a folder in front of its path in which ``import paddle`` finds
-a front over Lamella. Nothing is installed under that name: the folder is on the path of that process and of the
-processes that it starts, and of no other.
+``python -m lamella.compat script.py`` starts Python with a folder in front of its path in which ``import paddle`` and
+``import oneflow`` find fronts over Lamella. Nothing is installed under these names: the folder is on the path of that
+process and of the processes that it starts, and of no other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ usage: python -m lamella.compat script.py [argument ...]
        python -m lamella.compat -c code [argument ...]
        python -m lamella.compat command [argument ...]     (such as make: the Python it starts finds the fronts)
 
-Runs a program with `import paddle` resolved to Lamella's front, in its process and in those it starts."""
+Runs a program with `import paddle` and `import oneflow` resolved to Lamella's fronts, in its process and in those it
+starts."""
 
 
 def environment(base: dict[str, str] | None = None) -> dict[str, str]:
@@ -37,6 +38,10 @@ def environment(base: dict[str, str] | None = None) -> dict[str, str]:
     # pip builds in an environment without this path, for which it would fetch the framework itself: not here. (In pip's
     # variable for an option that says "no", false is what switches it on.)
     env.setdefault("PIP_NO_BUILD_ISOLATION", "false")
+    # Makefiles say `python`: that is this one.
+    here = os.path.dirname(sys.executable)
+    programs = [entry for entry in env.get("PATH", os.defpath).split(os.pathsep) if entry != here]
+    env["PATH"] = os.pathsep.join([here, *programs])
     return env
 
 

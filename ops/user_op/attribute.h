@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ops/user_op/types.h"
+
+namespace lamella::user_op {
+
+/// The types of attributes, with OneFlow's names. In the order of AttrValue's alternatives.
+enum class UserOpAttrType : int {
+  kAtInt32,
+  kAtInt64,
+  kAtBool,
+  kAtFloat,
+  kAtDouble,
+  kAtString,
+  kAtShape,
+  kAtDataType,
+  kAtListInt32,
+  kAtListInt64,
+  kAtListFloat,
+  kAtListDataType,
+  kAtListShape,
+  kAtListString,
+};
+using AttrType = UserOpAttrType;
+
+using AttrValue = std::variant<std::int32_t, std::int64_t, bool, float, double, std::string, Shape, DataType,
+                               std::vector<std::int32_t>, std::vector<std::int64_t>, std::vector<float>,
+                               std::vector<DataType>, std::vector<Shape>, std::vector<std::string>>;
+
+/// "kAtInt32".
+const char* AttrTypeName(UserOpAttrType type);
+
+namespace detail {
+
+template <class T, class Variant>
+struct IndexIn;
+template <class T, class... A>
+struct IndexIn<T, std::variant<A...>> {
+  static constexpr int value = [] {
+    const bool same[] = {std::is_same_v<T, A>...};
+    for (int i = 0; i < static_cast<int>(sizeof...(A)); ++i) {
+      if (same[i]) return i;
+    }
+    return -1;
+  }();
+};
+
+/// The type of attributes that hold a T.
+template <class T>
+constexpr UserOpAttrType attr_type_of() {
+  constexpr int index = IndexIn<T, AttrValue>::value;
+  static_assert(index >= 0,
+                "an attribute is int32_t, int64_t, bool, float, double, std::string, Shape, DataType, or a std::vector "
+                "of int32_t, int64_t, float, DataType, Shape or std::string");
+  return static_cast<UserOpAttrType>(index);
+}
+
+/// A value as its author wrote it, before it is brought to an attribute's type: an int for a float, a text.
+template <class T>
+AttrValue loose_value(T&& value) {
+  using D = std::decay_t<T>;
+  if constexpr (IndexIn<D, AttrValue>::value >= 0) {
+    return AttrValue(std::in_place_type<D>, std::forward<T>(value));
+  } else if constexpr (std::is_convertible_v<T, std::string>) {
+    return AttrValue(std::in_place_type<std::string>, std::forward<T>(value));
+  } else {
+    static_assert(std::is_integral_v<D>, "this is no attribute's value");
+    return AttrValue(std::in_place_type<std::int64_t>, static_cast<std::int64_t>(value));
+  }
+}
+
+/// `value` as an attribute of type `wanted`: itself, or a number that the type holds. TypeError or ValueError that
+/// opens with `what`.
+AttrValue convert(AttrValue value, UserOpAttrType wanted, const std::string& what);
+
+}  // namespace detail
+}  // namespace lamella::user_op

@@ -1,0 +1,491 @@
+#include "ops/user_op/call.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "engine/autograd/modes.h"
+#include "engine/core/error.h"
+#include "engine/registry/dispatcher.h"
+#include "ops/movement/cast.h"
+#include "ops/user_op/maybe.h"
+#include "ops/user_op/schema.h"
+#if LAMELLA_WITH_CUDA
+#include "engine/runtime/cuda/check.h"
+#include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/stream.h"
+#endif
+
+namespace lamella::user_op {
+namespace detail {
+namespace {
+
+thread_local const std::string* op_name = nullptr;
+
+/// The name of the use that is called in this scope.
+class NameScope {
+ public:
+  explicit NameScope(const std::string& name) : before_(std::exchange(op_name, &name)) {}
+  ~NameScope() { op_name = before_; }
+  NameScope(const NameScope&) = delete;
+  NameScope& operator=(const NameScope&) = delete;
+
+ private:
+  const std::string* before_;
+};
+
+std::string indexed(const std::string& name, std::int32_t index) { return name + "_" + std::to_string(index); }
+
+DeviceType device_type(Device device) { return device.is_cuda() ? DeviceType::kGPU : DeviceType::kCPU; }
+
+TensorDesc describe_tensor(const lamella::Tensor& x) {
+  return {Shape(DimVector(x.shape().begin(), x.shape().end())), to_data_type(x.dtype())};
+}
+
+void check_count(const Call& call, const ArgDef& arg, std::int64_t given, const char* what) {
+  if (given == 0 && arg.optional) return;
+  if (given == arg.count || (arg.at_least && given > arg.count)) return;
+  fail<ValueError>(call.where(), " ", what, " '", arg.name, "' is ", arg.optional ? "none or " : "",
+                   arg.at_least ? "at least " : "", arg.count, arg.count == 1 ? " tensor, " : " tensors, ", given,
+                   given == 1 ? " was given" : " were given");
+}
+
+/// The conditions of kernels, one a line.
+std::string list(const std::vector<std::shared_ptr<const KernelDef>>& kernels) {
+  std::string text;
+  for (const auto& kernel : kernels) {
+    std::string conditions;
+    for (const Hob& hob : kernel->conditions) conditions += (conditions.empty() ? "" : " & ") + hob.text();
+    text += "\n  " + (conditions.empty() ? "always" : conditions) + "  (" + str(kernel->place) + ")";
+  }
+  return text;
+}
+
+bool same(const KernelDef& a, const KernelDef& b) {
+  return list({std::make_shared<KernelDef>(a)}) == list({std::make_shared<KernelDef>(b)});
+}
+
+/// What the call's tensors are, for messages.
+std::string situation(Call& call) {
+  std::string text = DeviceTag(call.device);
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    text += (i == 0 ? " with " : ", ") + call.inputs[i].first + " " + DataTypeName(call.input_descs[i].data_type());
+  }
+  return text;
+}
+
+std::shared_ptr<const KernelDef> choose(Entry& entry, Call& call) {
+  std::vector<std::shared_ptr<const KernelDef>> all;
+  {
+    const std::lock_guard lock(entry.mutex);
+    all = entry.kernels;
+  }
+  const KernelRegContext ctx(call);
+  std::vector<std::shared_ptr<const KernelDef>> matching;
+  for (const auto& kernel : all) {
+    bool fits = true;
+    run_authors(call.where() + " a kernel's condition:", [&] {
+      for (const Hob& hob : kernel->conditions) fits = fits && hob(ctx);
+    });
+    // The same kernel comes twice where two copies of a library were loaded.
+    if (fits && (matching.empty() || !same(*matching.front(), *kernel))) matching.push_back(kernel);
+  }
+  if (matching.empty() && all.empty()) {
+    const auto others = dangling_names();
+    fail<NotImplementedError>(call.where(), " has no kernel: there is no REGISTER_USER_KERNEL(\"", entry.name, "\")",
+                              others.empty() ? "" : "; there are kernels or gradients for names that no operator has: ",
+                              others.empty() ? "" : quoted(others, std::identity()));
+  }
+  if (matching.empty()) {
+    fail<NotImplementedError>(call.where(), " has no kernel for ", situation(call), "; those registered are for",
+                              list(all));
+  }
+  if (matching.size() > 1) {
+    fail<RuntimeError>(call.where(), " has ", matching.size(), " kernels for ", situation(call),
+                       ", of which only one may match:", list(matching));
+  }
+  return matching.front();
+}
+
+std::vector<lamella::Tensor> run_host_kernel(const HostKernel& kernel, Call& call, Device device) {
+  if (!device.is_cpu()) {
+    fail<NotImplementedError>(call.where(), " has a Python kernel, which runs on the CPU only; its inputs are on ",
+                              device);
+  }
+  return kernel(call.tensors, call.output_descs);
+}
+
+void run_kernel(Entry& entry, const KernelDef& def, Call& call, std::vector<lamella::Tensor>& outputs, Device device) {
+  const std::string where = call.where() + " the kernel at " + str(def.place);
+  if (!def.create) fail<RuntimeError>(where, " has no SetCreateFn");
+  lamella::Tensor buffer;
+  if (def.tmp_size) {
+    std::size_t bytes = 0;
+    InferContext ctx(call);
+    run_authors(where + ": the size of its buffer:", [&] { bytes = def.tmp_size(&ctx); });
+    buffer = empty({static_cast<std::int64_t>(bytes)}, DType::UInt8, device);
+  }
+  std::vector<Tensor>& memory = call.memory;
+  memory.reserve(call.inputs.size() + outputs.size() + 1);
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    memory.emplace_back(call.inputs[i].first, call.input_descs[i], call.tensors[i].raw_data(), false);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    memory.emplace_back(call.outputs[i].first, call.output_descs[i], outputs[i].raw_data(), true);
+  }
+  if (buffer.defined()) {
+    memory.emplace_back("tmp_buffer", TensorDesc(Shape{buffer.numel()}, DataType::kChar), buffer.raw_data(), true);
+  }
+#if LAMELLA_WITH_CUDA
+  std::optional<cuda::DeviceGuard> guard;
+  if (device.is_cuda()) {
+    guard.emplace(device);
+    call.device_ctx = DeviceCtx(cuda::current_stream(device));
+  }
+#endif
+  run_authors(where, [&] {
+    const auto kernel = def.create();
+    const bool all_empty =
+        std::ranges::all_of(outputs, [](const lamella::Tensor& y) { return y.numel() == 0; }) && !outputs.empty();
+    if (all_empty && !kernel->AlwaysComputeWhenAllOutputsEmpty()) return;
+    KernelComputeContext ctx(call);
+    std::shared_ptr<OpKernelState> state;
+    {
+      const std::lock_guard lock(entry.mutex);
+      const auto found = entry.states.find(&def);
+      if (found != entry.states.end() && found->second.contains(call.conf.op_name())) {
+        state = found->second.at(call.conf.op_name());
+      }
+    }
+    if (!state) {
+      state = kernel->CreateOpKernelState(&ctx);
+      const std::lock_guard lock(entry.mutex);
+      if (state) state = entry.states[&def].try_emplace(call.conf.op_name(), state).first->second;
+    }
+    {
+      std::int64_t work = 0;
+      for (const Tensor& each : memory) work += each.shape().elem_cnt();
+      const HostRelease release(work);
+      kernel->Compute(&ctx, state.get());
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i].numel() > 0 && !memory[call.inputs.size() + i].written()) {
+        fail<RuntimeError>(call.where(), " the kernel at ", str(def.place), " left output '", call.outputs[i].first,
+                           "' unwritten: it never asked for its mut_dptr()");
+      }
+    }
+  });
+#if LAMELLA_WITH_CUDA
+  if (device.is_cuda()) cuda::check_launch(call.def->name);
+#endif
+}
+
+}  // namespace
+
+Call::Call(std::shared_ptr<const OpDef> of, DeviceType on)
+    : def(std::move(of)), device(on), conf(std::make_shared<const UserOpConf>()) {}
+
+void Call::add_inputs(const ArgDef& arg, std::span<const lamella::Tensor> given) {
+  check_count(*this, arg, static_cast<std::int64_t>(given.size()), "input");
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!given[i].defined()) fail<ValueError>(where(), " input '", arg.name, "' got an undefined tensor");
+    inputs.emplace_back(arg.name, static_cast<std::int32_t>(i));
+    input_descs.push_back(describe_tensor(given[i]));
+    tensors.push_back(given[i]);
+  }
+}
+
+void Call::add_outputs(const ArgDef& arg, std::int64_t count) {
+  check_count(*this, arg, count, "output");
+  for (std::int64_t i = 0; i < count; ++i) outputs.emplace_back(arg.name, static_cast<std::int32_t>(i));
+}
+
+void Call::finish(const std::string& name, std::map<std::string, AttrValue> attrs) {
+  auto made = std::make_shared<UserOpConf>();
+  made->op_name = name.empty() ? def->name : name;
+  made->op_type_name = def->name;
+  for (const auto& [arg, index] : inputs)
+    made->inputs[arg].push_back("in/" + made->op_name + "/" + indexed(arg, index));
+  for (const auto& [arg, index] : outputs) made->outputs[arg].push_back(made->op_name + "/" + indexed(arg, index));
+  made->attrs = std::move(attrs);
+  conf = UserOpConfWrapper(std::move(made));
+  if (!def->check_attr) return;
+  run_authors(where() + " the check of its attributes:", [&] {
+    const UserOpDefWrapper wrapper(def->name, def->inputs, def->outputs, def->attrs);
+    const Maybe<void> checked = def->check_attr(wrapper, conf);
+    if (!checked.IsOk()) checked.error().Throw(where());
+  });
+}
+
+void Call::infer() {
+  if (!def->infer) {
+    fail<NotImplementedError>(where(),
+                              " has no infer function, which says what its outputs are: give it one with "
+                              "SetTensorDescInferFn (",
+                              str(def->place), ")");
+  }
+  output_descs.assign(outputs.size(), TensorDesc());
+  const std::vector<TensorDesc> before = input_descs;
+  InferContext ctx(*this);
+  for (const auto& function : {def->infer, def->infer_dtype}) {
+    if (!function) continue;
+    run_authors(where() + " the infer function:", [&] {
+      const Maybe<void> inferred = function(&ctx);
+      if (!inferred.IsOk()) inferred.error().Throw(where() + " the infer function:");
+    });
+  }
+  input_descs = before;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    TensorDesc& y = output_descs[i];
+    if (!y.shape().is_initialized()) {
+      fail<ValueError>(where(), " the infer function left the shape of output '", outputs[i].first,
+                       "' unset: it has to assign to *ctx->Shape4ArgNameAndIndex(\"", outputs[i].first, "\", ",
+                       outputs[i].second, ")");
+    }
+    for (const std::int64_t size : y.shape().dim_vec()) {
+      if (size < 0) {
+        fail<ValueError>(where(), " the infer function gave output '", outputs[i].first, "' the shape ",
+                         y.shape().ToString(), ", with a negative size");
+      }
+    }
+    if (y.data_type() != kInvalidDataType) continue;
+    if (input_descs.empty()) {
+      fail<ValueError>(where(), " the infer function left the data type of output '", outputs[i].first,
+                       "' unset, and there is no input to take it from");
+    }
+    y.set_data_type(input_descs.front().data_type());
+  }
+}
+
+std::optional<std::size_t> Call::find(const std::string& name, std::int32_t index) const {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].second == index && inputs[i].first == name) return i;
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].second == index && outputs[i].first == name) return inputs.size() + i;
+  }
+  const ArgDef* declared = nullptr;
+  for (const auto* args : {&def->inputs, &def->outputs}) {
+    for (const ArgDef& arg : *args) {
+      if (arg.name == name) declared = &arg;
+    }
+  }
+  const auto name_of = [](const ArgDef& arg) { return arg.name; };
+  if (!declared) {
+    fail<ValueError>(where(), " has no argument '", name, "': its inputs are ", quoted(def->inputs, name_of),
+                     ", its outputs ", quoted(def->outputs, name_of));
+  }
+  if (index < 0 || (!declared->optional && !declared->at_least)) {
+    fail<IndexError>(where(), " argument '", name, "' has no tensor ", index, ": it has ", declared->count);
+  }
+  return std::nullopt;
+}
+
+const std::string& current_op_name() {
+  static const std::string none;
+  return op_name ? *op_name : none;
+}
+
+Device device_of(std::span<const registry::Arg> args) {
+  for (const registry::Arg& arg : args) {
+    for (const lamella::Tensor& x : arg.tensor_span()) {
+      if (x.defined() && (!x.device().is_cpu() || x.ndim() > 0)) return x.device();
+    }
+  }
+  return lamella::kCPU;
+}
+
+Call read_call(Entry& entry, std::span<const registry::Arg> args, Device device) {
+  Call call(entry.def(), device_type(device));
+  const OpDef& def = *call.def;
+  std::size_t next = 0;
+  for (const ArgDef& input : def.inputs) {
+    const registry::Arg& arg = args[next++];
+    call.add_inputs(input, arg.is_none() ? std::span<const lamella::Tensor>() : arg.tensor_span());
+  }
+  std::map<std::string, AttrValue> attrs;
+  for (const AttrDef& attr : def.attrs) {
+    attrs.emplace(attr.name, from_arg(args[next++], attr.type, call.where() + " attribute '" + attr.name + "'"));
+  }
+  for (const ArgDef& output : def.outputs) {
+    call.add_outputs(output, is_counted(output) ? args[next++].integer : output.count);
+  }
+  call.finish(current_op_name(), std::move(attrs));
+  return call;
+}
+
+std::vector<lamella::Tensor> compute(Entry& entry, Call& call, Device device) {
+  const autograd::NoGrad scope;
+  for (lamella::Tensor& x : call.tensors) x = contiguous(x.device() == device ? x : to_device(x, device));
+  const auto found = call.conf.conf()->attrs.find("device_sub_tag");
+  if (found != call.conf.conf()->attrs.end() && found->second == AttrValue(std::string("py"))) {
+    std::shared_ptr<const HostKernel> host;
+    {
+      const std::lock_guard lock(entry.mutex);
+      host = entry.host_kernel;
+    }
+    if (!host) {
+      fail<NotImplementedError>(call.where(),
+                                " is computed in Python (its device_sub_tag is \"py\"), and has no Python "
+                                "kernel: custom_op_module(...).py_kernel() gives it one");
+    }
+    return run_host_kernel(*host, call, device);
+  }
+  const auto kernel = choose(entry, call);
+  std::vector<lamella::Tensor> outputs;
+  for (const TensorDesc& desc : call.output_descs) {
+    outputs.push_back(empty(desc.shape().dim_vec(), to_dtype(desc.data_type(), call.where()), device));
+  }
+  run_kernel(entry, *kernel, call, outputs, device);
+  return outputs;
+}
+
+std::vector<std::pair<std::string, std::int32_t>> outputs_of(const OpDef& def, std::span<const registry::Arg> args) {
+  std::vector<std::pair<std::string, std::int32_t>> names;
+  std::size_t counted = def.inputs.size() + def.attrs.size();
+  for (const ArgDef& output : def.outputs) {
+    const std::int64_t count = is_counted(output) ? args[counted++].integer : output.count;
+    for (std::int64_t i = 0; i < count; ++i) names.emplace_back(output.name, static_cast<std::int32_t>(i));
+  }
+  return names;
+}
+
+void store_results(const OpDef& def, const std::vector<std::pair<std::string, std::int32_t>>& names,
+                   std::vector<lamella::Tensor> outputs, registry::Value* results) {
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < def.outputs.size(); ++k) {
+    const ArgDef& output = def.outputs[k];
+    std::vector<lamella::Tensor> tensors;
+    for (; next < outputs.size() && names[next].first == output.name; ++next) {
+      tensors.push_back(std::move(outputs[next]));
+    }
+    if (!output.single()) {
+      results[k] = std::move(tensors);
+    } else if (!tensors.empty()) {
+      results[k] = std::move(tensors.front());
+    }
+  }
+}
+
+}  // namespace detail
+
+namespace {
+
+using detail::quoted;
+
+/// ValueError for a name in `given` that is none of those declared.
+template <class Given, class Declared>
+void check_known(const std::string& where, const char* what, const Given& given, const Declared& declared) {
+  for (const auto& [name, value] : given) {
+    if (std::ranges::none_of(declared, [&](const auto& each) { return each.name == name; })) {
+      fail<ValueError>(where, " has no ", what, " '", name, "': it has ",
+                       quoted(declared, [](const auto& each) { return each.name; }));
+    }
+  }
+}
+
+void check_use(const Use& use, const detail::OpDef& def) {
+  const std::string where = "[" + def.name + "]";
+  check_known(where, "input", use.inputs, def.inputs);
+  check_known(where, "output", use.outputs, def.outputs);
+  check_known(where, "attribute", use.attrs, def.attrs);
+}
+
+AttrValue attr_of(const Use& use, const AttrDef& attr, const std::string& where) {
+  const auto given = use.attrs.find(attr.name);
+  if (given != use.attrs.end()) {
+    return detail::convert(given->second, attr.type, where + " attribute '" + attr.name + "'");
+  }
+  if (!attr.has_default) {
+    fail<ValueError>(where, " attribute '", attr.name, "' (", AttrTypeName(attr.type), ") has no value and no default");
+  }
+  return attr.default_value;
+}
+
+std::int64_t count_of(const Use& use, const ArgDef& output) {
+  const auto given = use.outputs.find(output.name);
+  if (given != use.outputs.end()) return given->second;
+  return output.optional ? 0 : output.count;
+}
+
+std::span<const lamella::Tensor> inputs_of(const Use& use, const ArgDef& input) {
+  const auto given = use.inputs.find(input.name);
+  return given == use.inputs.end() ? std::span<const lamella::Tensor>() : std::span(given->second);
+}
+
+}  // namespace
+
+Results call(const Use& use) {
+  detail::Entry& entry = detail::defined_entry(use.op_type_name);
+  const auto def = entry.def();
+  const std::string where = "[" + def->name + "]";
+  check_use(use, *def);
+  std::vector<registry::Value> attrs;  // what the arguments show
+  attrs.reserve(def->attrs.size());
+  for (const AttrDef& attr : def->attrs) attrs.push_back(detail::to_value(attr_of(use, attr, where)));
+  std::vector<registry::Arg> args;
+  detail::Call checked(def, DeviceType::kCPU);
+  for (const ArgDef& input : def->inputs) {
+    const auto tensors = inputs_of(use, input);
+    checked.add_inputs(input, tensors);
+    if (tensors.empty()) {
+      args.emplace_back();
+    } else if (input.single()) {
+      args.emplace_back(tensors.front());
+    } else {
+      args.emplace_back(tensors);
+    }
+  }
+  for (const registry::Value& attr : attrs) args.push_back(attr.view());
+  for (const ArgDef& output : def->outputs) {
+    checked.add_outputs(output, count_of(use, output));
+    if (detail::is_counted(output)) args.emplace_back(count_of(use, output));
+  }
+  std::vector<registry::Value> results(def->outputs.size());
+  const auto op = Dispatcher::singleton().find_schema_or_throw(std::string(detail::kNamespace) + "::" + def->name);
+  {
+    const detail::NameScope scope(use.op_name);
+    op.call(args.data(), results.data());
+  }
+  Results named;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    std::vector<lamella::Tensor> tensors;
+    if (results[k].is_tensor()) {
+      tensors.push_back(results[k].take_tensor());
+    } else if (!results[k].is_none()) {
+      const auto all = results[k].tensors();
+      tensors.assign(all.begin(), all.end());
+    }
+    named.emplace_back(def->outputs[k].name, std::move(tensors));
+  }
+  return named;
+}
+
+std::vector<SbpSignature> sbp_signatures(const Use& use) {
+  const auto def = detail::defined_entry(use.op_type_name).def();
+  check_use(use, *def);
+  detail::Call call(def, DeviceType::kCPU);
+  for (const ArgDef& input : def->inputs) call.add_inputs(input, inputs_of(use, input));
+  for (const ArgDef& output : def->outputs) call.add_outputs(output, count_of(use, output));
+  std::map<std::string, AttrValue> attrs;
+  for (const AttrDef& attr : def->attrs) attrs.emplace(attr.name, attr_of(use, attr, call.where()));
+  call.finish(use.op_name, std::move(attrs));
+  SbpContext ctx(call);
+  if (def->infer) call.infer();  // so that the outputs' axes are known
+  if (def->sbp) {
+    detail::run_authors(call.where() + " the SBP function:", [&] {
+      const Maybe<void> listed = def->sbp(&ctx);
+      if (!listed.IsOk()) listed.error().Throw(call.where() + " the SBP function:");
+    });
+  }
+  ctx.NewBuilder().Broadcast(call.inputs).Broadcast(call.outputs).Build();
+  return ctx.signatures();
+}
+
+void set_host_kernel(const std::string& op, detail::HostKernel kernel) {
+  detail::Entry& entry = detail::entry(op);
+  const std::lock_guard lock(entry.mutex);
+  entry.host_kernel = kernel ? std::make_shared<const detail::HostKernel>(std::move(kernel)) : nullptr;
+}
+
+}  // namespace lamella::user_op

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ops/user_op/attribute.h"
+
+namespace lamella::user_op {
+
+/// An input or an output of an operator: its name, and which of several it is.
+class OpArg {
+ public:
+  OpArg(std::string name, std::int32_t index) : name_(std::move(name)), index_(index) {}
+  const std::string& name() const { return name_; }
+  std::int32_t index() const { return index_; }
+
+ private:
+  std::string name_;
+  std::int32_t index_;
+};
+
+/// A use of an operator: what its inputs and outputs are called in the graph that it is part of, and its attributes.
+struct UserOpConf {
+  std::string op_name;
+  std::string op_type_name;
+  std::map<std::string, std::vector<std::string>> inputs;
+  std::map<std::string, std::vector<std::string>> outputs;
+  std::map<std::string, AttrValue> attrs;
+};
+
+namespace detail {
+const AttrValue& attr_of(const UserOpConf& conf, const std::string& name);
+[[noreturn]] void wrong_attr_type(const UserOpConf& conf, const std::string& name, UserOpAttrType wanted);
+const std::string& blob_of(const UserOpConf& conf, bool output, const std::string& name, std::int32_t index);
+}  // namespace detail
+
+/// A use of an operator, to read.
+class UserOpConfWrapper {
+ public:
+  explicit UserOpConfWrapper(std::shared_ptr<const UserOpConf> conf) : conf_(std::move(conf)) {}
+
+  const std::string& op_name() const { return conf_->op_name; }
+  const std::string& op_type_name() const { return conf_->op_type_name; }
+  /// What input or output `index` of that name is called; ValueError naming those that there are.
+  const std::string& input(const std::string& name, std::int32_t index) const {
+    return detail::blob_of(*conf_, false, name, index);
+  }
+  const std::string& output(const std::string& name, std::int32_t index) const {
+    return detail::blob_of(*conf_, true, name, index);
+  }
+  bool has_input(const std::string& name, std::int32_t index) const { return index < input_size(name); }
+  bool has_output(const std::string& name, std::int32_t index) const { return index < output_size(name); }
+  std::int32_t input_size(const std::string& name) const { return size(conf_->inputs, name); }
+  std::int32_t output_size(const std::string& name) const { return size(conf_->outputs, name); }
+  /// The value of an attribute; ValueError naming the attributes where there is none of that name, TypeError where it
+  /// is of another type.
+  template <class T>
+  const T& attr(const std::string& name) const {
+    const T* value = std::get_if<T>(&detail::attr_of(*conf_, name));
+    if (!value) detail::wrong_attr_type(*conf_, name, detail::attr_type_of<T>());
+    return *value;
+  }
+  const std::shared_ptr<const UserOpConf>& conf() const { return conf_; }
+
+ private:
+  static std::int32_t size(const std::map<std::string, std::vector<std::string>>& blobs, const std::string& name) {
+    const auto found = blobs.find(name);
+    return found == blobs.end() ? 0 : static_cast<std::int32_t>(found->second.size());
+  }
+
+  std::shared_ptr<const UserOpConf> conf_;
+};
+
+/// An input or output as an operator declares it.
+struct ArgDef {
+  std::string name;
+  /// How many there must be at least, and whether there may be more.
+  std::int32_t count = 1;
+  bool at_least = false;
+  bool optional = false;
+
+  /// Whether exactly one tensor goes by that name.
+  bool single() const { return count == 1 && !at_least; }
+};
+
+struct AttrDef {
+  std::string name;
+  UserOpAttrType type = UserOpAttrType::kAtInt32;
+  bool has_default = false;
+  AttrValue default_value;
+};
+
+/// What an operator declares.
+class UserOpDefWrapper {
+ public:
+  UserOpDefWrapper(const std::string& name, const std::vector<ArgDef>& inputs, const std::vector<ArgDef>& outputs,
+                   const std::vector<AttrDef>& attrs)
+      : name_(name), inputs_(inputs), outputs_(outputs), attrs_(attrs) {}
+  const std::string& name() const { return name_; }
+  const std::vector<ArgDef>& inputs() const { return inputs_; }
+  const std::vector<ArgDef>& outputs() const { return outputs_; }
+  const std::vector<AttrDef>& attrs() const { return attrs_; }
+
+ private:
+  const std::string& name_;
+  const std::vector<ArgDef>& inputs_;
+  const std::vector<ArgDef>& outputs_;
+  const std::vector<AttrDef>& attrs_;
+};
+
+}  // namespace lamella::user_op

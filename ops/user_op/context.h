@@ -1,0 +1,204 @@
+#pragma once
+
+// What the functions of an operator are given: its arguments as shapes and types, or as memory.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ops/user_op/conf.h"
+#include "ops/user_op/types.h"
+
+struct CUstream_st;
+
+namespace lamella::user_op {
+
+/// Shape and element type of one argument.
+class TensorDesc {
+ public:
+  TensorDesc() = default;
+  TensorDesc(Shape shape, DataType data_type) : shape_(std::move(shape)), data_type_(data_type) {}
+
+  const Shape& shape() const { return shape_; }
+  DataType data_type() const { return data_type_; }
+  bool is_dynamic() const { return is_dynamic_; }
+  Shape* mut_shape() { return &shape_; }
+  DataType* mut_data_type() { return &data_type_; }
+  bool* mut_is_dynamic() { return &is_dynamic_; }
+  void set_shape(Shape shape) { shape_ = std::move(shape); }
+  void set_data_type(DataType data_type) { data_type_ = data_type; }
+
+ private:
+  Shape shape_;
+  DataType data_type_ = kInvalidDataType;
+  bool is_dynamic_ = false;
+};
+
+/// One argument's memory: row-major, on the kernel's device.
+class Tensor {
+ public:
+  Tensor(std::string name, TensorDesc desc, void* data, bool writable)
+      : name_(std::move(name)), desc_(std::move(desc)), data_(data), writable_(writable) {}
+
+  const Shape& shape() const { return desc_.shape(); }
+  DataType data_type() const { return desc_.data_type(); }
+  /// The elements; T is the element type, char or void (TypeError for another number type).
+  template <class T = void>
+  const T* dptr() const {
+    check(detail::kDataTypeOf<T>);
+    return static_cast<const T*>(data_);
+  }
+  /// The same to write to; RuntimeError for an input.
+  template <class T = void>
+  T* mut_dptr() {
+    check(detail::kDataTypeOf<T>);
+    if (!writable_) refuse_writing();
+    written_ = true;
+    return static_cast<T*>(data_);
+  }
+  /// Whether somebody asked for its memory to write to.
+  bool written() const { return written_; }
+
+ private:
+  void check(DataType asked) const {
+    if (asked != kInvalidDataType && asked != kChar && asked != desc_.data_type() && desc_.data_type() != kChar) {
+      wrong_type(asked);
+    }
+  }
+  [[noreturn]] void wrong_type(DataType asked) const;
+  [[noreturn]] void refuse_writing() const;
+
+  std::string name_;
+  TensorDesc desc_;
+  void* data_;
+  bool writable_;
+  bool written_ = false;
+};
+
+/// Where a kernel runs.
+class DeviceCtx {
+ public:
+  explicit DeviceCtx(CUstream_st* stream) : stream_(stream) {}
+  /// The cudaStream_t that this thread's work goes to; null on the CPU.
+  CUstream_st* cuda_stream() const { return stream_; }
+
+ private:
+  CUstream_st* stream_;
+};
+
+namespace detail {
+struct Call;
+}
+
+/// What all of an operator's functions can ask. Arguments are found by name and index; a name that the operator does
+/// not declare is a ValueError, and null stands for one that it declares and the call does not have.
+class OpContext {
+ public:
+  explicit OpContext(detail::Call& call) : call_(&call) {}
+
+  /// The inputs of the call, one entry for each tensor.
+  const std::vector<std::pair<std::string, std::int32_t>>& inputs() const;
+  const std::vector<std::pair<std::string, std::int32_t>>& outputs() const;
+  bool has_input(const std::string& name, std::int32_t index) const;
+  bool has_output(const std::string& name, std::int32_t index) const;
+  std::int32_t input_size(const std::string& name) const;
+  std::int32_t output_size(const std::string& name) const;
+  const UserOpConfWrapper& user_op_conf() const;
+  const std::string& op_name() const { return user_op_conf().op_name(); }
+  const std::string& op_type_name() const { return user_op_conf().op_type_name(); }
+  template <class T>
+  const T& Attr(const std::string& name) const {
+    return user_op_conf().attr<T>(name);
+  }
+  DeviceType device_type() const;
+  std::string device_tag() const { return DeviceTag(device_type()); }
+
+ protected:
+  detail::Call* call_;
+};
+
+/// For functions that infer: sets the outputs' shapes and types from the inputs'. What is written to an input's is
+/// forgotten.
+class InferContext : public OpContext {
+ public:
+  using OpContext::OpContext;
+
+  TensorDesc* TensorDesc4ArgNameAndIndex(const std::string& name, std::int32_t index) const;
+  Shape* Shape4ArgNameAndIndex(const std::string& name, std::int32_t index) const {
+    TensorDesc* desc = TensorDesc4ArgNameAndIndex(name, index);
+    return desc ? desc->mut_shape() : nullptr;
+  }
+  DataType* Dtype4ArgNameAndIndex(const std::string& name, std::int32_t index) const {
+    TensorDesc* desc = TensorDesc4ArgNameAndIndex(name, index);
+    return desc ? desc->mut_data_type() : nullptr;
+  }
+  bool* IsDynamic4ArgNameAndIndex(const std::string& name, std::int32_t index) const {
+    TensorDesc* desc = TensorDesc4ArgNameAndIndex(name, index);
+    return desc ? desc->mut_is_dynamic() : nullptr;
+  }
+  // The same under the names of later versions; an argument that the call does not have is a ValueError.
+  const TensorDesc& InputTensorDesc(const std::string& name, std::int32_t index) const { return present(name, index); }
+  const Shape& InputShape(const std::string& name, std::int32_t index) const { return present(name, index).shape(); }
+  DataType InputDType(const std::string& name, std::int32_t index) const { return present(name, index).data_type(); }
+  TensorDesc* OutputTensorDesc(const std::string& name, std::int32_t index) const { return &present(name, index); }
+  Shape* OutputShape(const std::string& name, std::int32_t index) const { return present(name, index).mut_shape(); }
+  DataType* OutputDType(const std::string& name, std::int32_t index) const {
+    return present(name, index).mut_data_type();
+  }
+
+ private:
+  TensorDesc& present(const std::string& name, std::int32_t index) const;
+};
+
+/// For the predicates of kernels.
+class KernelRegContext : public OpContext {
+ public:
+  using OpContext::OpContext;
+  const TensorDesc* TensorDesc4ArgNameAndIndex(const std::string& name, std::int32_t index) const;
+};
+
+/// For OpKernel::CreateOpKernelState().
+class KernelInitContext : public KernelRegContext {
+ public:
+  using KernelRegContext::KernelRegContext;
+  DeviceCtx* device_ctx() const;
+};
+
+/// For OpKernel::Compute().
+class KernelComputeContext : public KernelInitContext {
+ public:
+  using KernelInitContext::KernelInitContext;
+  /// An input, an output, or "tmp_buffer" where the kernel asked for one.
+  Tensor* Tensor4ArgNameAndIndex(const std::string& name, std::int32_t index) const;
+};
+using KernelContext = KernelComputeContext;
+
+/// What a kernel keeps from one call to the next.
+class OpKernelState {
+ public:
+  virtual ~OpKernelState() = default;
+};
+
+/// The base of kernels: overrides one of the three forms of Compute. A kernel object serves one call.
+class OpKernel {
+ public:
+  OpKernel() = default;
+  OpKernel(const OpKernel&) = delete;
+  OpKernel& operator=(const OpKernel&) = delete;
+  virtual ~OpKernel() = default;
+
+  /// Made at the first call of an operator of that name, and given to all further ones.
+  virtual std::shared_ptr<OpKernelState> CreateOpKernelState(KernelInitContext*) const { return nullptr; }
+  virtual void Compute(KernelComputeContext* ctx, OpKernelState*) const { Compute(ctx); }
+  virtual void Compute(KernelComputeContext* ctx) const { const_cast<OpKernel*>(this)->Compute(ctx); }
+  virtual void Compute(KernelComputeContext*) { fail_no_compute(); }
+  /// Whether Compute runs where no output has an element.
+  virtual bool AlwaysComputeWhenAllOutputsEmpty() const { return false; }
+
+ private:
+  [[noreturn]] static void fail_no_compute();
+};
+
+}  // namespace lamella::user_op

@@ -1,0 +1,107 @@
+#pragma once
+
+// Conditions under which a kernel is the one for a call, as expressions:
+//
+//     (HobDeviceType() == DeviceType::kCPU) & !(HobDataType("in", 0) == GetDataType<double>::value)
+
+#include <functional>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "ops/user_op/context.h"
+
+namespace lamella::user_op {
+
+/// A condition on a call, and how its author would read it.
+class Hob {
+ public:
+  using Test = std::function<bool(const KernelRegContext&)>;
+  Hob(Test test, std::string text) : test_(std::move(test)), text_(std::move(text)) {}
+
+  bool operator()(const KernelRegContext& ctx) const { return test_(ctx); }
+  const std::string& text() const { return text_; }
+
+  friend Hob operator&(Hob a, Hob b) {
+    std::string text = a.text_ + " & " + b.text_;
+    return Hob([a = std::move(a), b = std::move(b)](const KernelRegContext& ctx) { return a(ctx) && b(ctx); },
+               std::move(text));
+  }
+  friend Hob operator|(Hob a, Hob b) {
+    std::string text = "(" + a.text_ + " | " + b.text_ + ")";
+    return Hob([a = std::move(a), b = std::move(b)](const KernelRegContext& ctx) { return a(ctx) || b(ctx); },
+               std::move(text));
+  }
+  friend Hob operator!(Hob a) {
+    std::string text = "!(" + a.text_ + ")";
+    return Hob([a = std::move(a)](const KernelRegContext& ctx) { return !a(ctx); }, std::move(text));
+  }
+  friend Hob operator&&(Hob a, Hob b) { return std::move(a) & std::move(b); }
+  friend Hob operator||(Hob a, Hob b) { return std::move(a) | std::move(b); }
+
+ private:
+  Test test_;
+  std::string text_;
+};
+
+namespace detail {
+
+inline std::string hob_text(DeviceType type) { return DeviceTag(type); }
+inline std::string hob_text(DataType type) { return DataTypeName(type); }
+template <class T>
+std::string hob_text(const T& value) {
+  std::ostringstream out;
+  out << value;
+  return out.str();
+}
+
+}  // namespace detail
+
+/// Something of a call that can be compared.
+template <class T>
+class HobValue {
+ public:
+  using Get = std::function<T(const KernelRegContext&)>;
+  HobValue(Get get, std::string text) : get_(std::move(get)), text_(std::move(text)) {}
+
+  Hob operator==(T wanted) const { return compare(std::move(wanted), true); }
+  Hob operator!=(T wanted) const { return compare(std::move(wanted), false); }
+
+ private:
+  Hob compare(T wanted, bool equal) const {
+    std::string text = text_ + (equal ? " == " : " != ") + detail::hob_text(wanted);
+    return Hob([get = get_, wanted = std::move(wanted),
+                equal](const KernelRegContext& ctx) { return (get(ctx) == wanted) == equal; },
+               std::move(text));
+  }
+
+  Get get_;
+  std::string text_;
+};
+
+inline HobValue<DeviceType> HobDeviceType() {
+  return {[](const KernelRegContext& ctx) { return ctx.device_type(); }, "device type"};
+}
+inline HobValue<std::string> HobDeviceTag() {
+  return {[](const KernelRegContext& ctx) { return ctx.device_tag(); }, "device tag"};
+}
+/// The element type of an argument; kInvalidDataType where the call does not have it.
+inline HobValue<DataType> HobDataType(const std::string& name, std::int32_t index) {
+  return {[=](const KernelRegContext& ctx) {
+            const TensorDesc* desc = ctx.TensorDesc4ArgNameAndIndex(name, index);
+            return desc ? desc->data_type() : kInvalidDataType;
+          },
+          "data type of " + name};
+}
+template <class T>
+HobValue<T> HobAttr(const std::string& name) {
+  return {[=](const KernelRegContext& ctx) { return ctx.Attr<T>(name); }, "attribute " + name};
+}
+/// Any function of the call.
+inline Hob HobCtxGetter(const std::string& text, Hob::Test test) { return Hob(std::move(test), text); }
+inline Hob HobTrue() {
+  return Hob([](const KernelRegContext&) { return true; }, "always");
+}
+inline Hob HobFalse() { return !HobTrue(); }
+
+}  // namespace lamella::user_op

@@ -1,0 +1,137 @@
+#pragma once
+
+// Results that may be errors, and the checks that make them.
+
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+
+namespace lamella::user_op {
+
+/// What went wrong, with the text that is streamed to it: `return Error::CheckFailed() << "axis " << axis;`. Python
+/// sees a ValueError for CheckFailed and a NotImplementedError for Unimplemented; RuntimeError otherwise.
+class Error {
+ public:
+  enum class Kind { kCheckFailed, kUnimplemented, kOther };
+
+  static Error CheckFailed() { return Error(Kind::kCheckFailed); }
+  static Error CheckFailedError() { return Error(Kind::kCheckFailed); }
+  static Error InvalidValueError() { return Error(Kind::kCheckFailed); }
+  static Error Unimplemented() { return Error(Kind::kUnimplemented); }
+  static Error UnimplementedError() { return Error(Kind::kUnimplemented); }
+  static Error RuntimeError() { return Error(Kind::kOther); }
+
+  Kind kind() const { return kind_; }
+  const std::string& message() const { return message_; }
+
+  template <class T>
+  Error&& operator<<(const T& part) && {
+    add(part);
+    return std::move(*this);
+  }
+  template <class T>
+  Error& operator<<(const T& part) & {
+    add(part);
+    return *this;
+  }
+  /// Throws it as the exception that Python sees, with `where` in front.
+  [[noreturn]] void Throw(const std::string& where) const;
+
+ private:
+  explicit Error(Kind kind) : kind_(kind) {}
+  template <class T>
+  void add(const T& part) {
+    std::ostringstream out;
+    out << part;
+    message_ += out.str();
+  }
+
+  Kind kind_;
+  std::string message_;
+};
+
+/// A T, or the error that there is instead.
+template <class T>
+class [[nodiscard]] Maybe {
+ public:
+  Maybe(T value) : value_(std::move(value)) {}
+  Maybe(Error error) : error_(std::move(error)) {}
+
+  bool IsOk() const { return value_.has_value(); }
+  const Error& error() const { return *error_; }
+  const T& value() const { return *value_; }
+  T take() { return std::move(*value_); }
+
+ private:
+  std::optional<T> value_;
+  std::optional<Error> error_;
+};
+template <>
+class [[nodiscard]] Maybe<void> {
+ public:
+  Maybe(Error error) : error_(std::move(error)) {}
+  static Maybe Ok() { return Maybe(); }
+
+  bool IsOk() const { return !error_; }
+  const Error& error() const { return *error_; }
+  void take() const {}
+
+ private:
+  Maybe() = default;
+  std::optional<Error> error_;
+};
+
+namespace detail {
+
+/// Collects the text of a CHECK that failed and throws at the end of the statement.
+class FailedCheck {
+ public:
+  FailedCheck(const char* condition, const char* file, int line);
+  [[noreturn]] ~FailedCheck() noexcept(false);
+  template <class T>
+  FailedCheck& operator<<(const T& part) {
+    text_ << part;
+    return *this;
+  }
+
+ private:
+  std::ostringstream text_;
+};
+
+}  // namespace detail
+}  // namespace lamella::user_op
+
+// The dialect's macros, under the names that its sources use.
+
+#define CHECK(condition) \
+  if (condition) {       \
+  } else                 \
+    ::lamella::user_op::detail::FailedCheck(#condition, __FILE__, __LINE__)
+#define CHECK_EQ(a, b) CHECK((a) == (b))
+#define CHECK_NE(a, b) CHECK((a) != (b))
+#define CHECK_LT(a, b) CHECK((a) < (b))
+#define CHECK_LE(a, b) CHECK((a) <= (b))
+#define CHECK_GT(a, b) CHECK((a) > (b))
+#define CHECK_GE(a, b) CHECK((a) >= (b))
+
+#define CHECK_OR_RETURN(condition) \
+  if (condition) {                 \
+  } else                           \
+    return ::lamella::user_op::Error::CheckFailed() << "check failed: " #condition " "
+#define CHECK_EQ_OR_RETURN(a, b) CHECK_OR_RETURN((a) == (b))
+#define CHECK_NE_OR_RETURN(a, b) CHECK_OR_RETURN((a) != (b))
+#define CHECK_LT_OR_RETURN(a, b) CHECK_OR_RETURN((a) < (b))
+#define CHECK_LE_OR_RETURN(a, b) CHECK_OR_RETURN((a) <= (b))
+#define CHECK_GT_OR_RETURN(a, b) CHECK_OR_RETURN((a) > (b))
+#define CHECK_GE_OR_RETURN(a, b) CHECK_OR_RETURN((a) >= (b))
+
+/// The value of a Maybe; returns its error from the function around it where there is one.
+#define JUST(...)                                            \
+  __extension__({                                            \
+    auto lamella_maybe = (__VA_ARGS__);                      \
+    if (!lamella_maybe.IsOk()) return lamella_maybe.error(); \
+    lamella_maybe.take();                                    \
+  })
+
+#define FOR_RANGE(type, i, begin, end) for (type i = (begin); i < (end); ++i)

@@ -1,0 +1,249 @@
+#pragma once
+
+// REGISTER_USER_OP, REGISTER_USER_KERNEL and REGISTER_USER_OP_GRAD.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/registry/abi.h"
+#include "ops/user_op/gradient.h"
+#include "ops/user_op/hob.h"
+#include "ops/user_op/maybe.h"
+#include "ops/user_op/sbp.h"
+
+namespace lamella::user_op {
+
+namespace detail {
+
+/// Where a registration stands.
+struct SourcePlace {
+  std::string file;
+  unsigned line = 0;
+};
+
+/// Declares and defines an operator.
+struct OpDef {
+  std::string name;
+  SourcePlace place;
+  std::vector<ArgDef> inputs;
+  std::vector<ArgDef> outputs;
+  std::vector<AttrDef> attrs;
+  std::function<Maybe<void>(const UserOpDefWrapper&, const UserOpConfWrapper&)> check_attr;
+  std::function<Maybe<void>(InferContext*)> infer;
+  std::function<Maybe<void>(InferContext*)> infer_dtype;
+  std::function<Maybe<void>(SbpContext*)> sbp;
+};
+
+/// A kernel of an operator.
+struct KernelDef {
+  std::string op;
+  SourcePlace place;
+  std::function<std::unique_ptr<OpKernel>()> create;
+  std::function<std::size_t(InferContext*)> tmp_size;
+  std::vector<Hob> conditions;
+};
+
+/// The gradient of an operator.
+struct GradDef {
+  std::string op;
+  SourcePlace place;
+  std::function<void(BackwardOpConfContext*)> make;
+  std::function<void(const UserOpWrapper&, const AddOpFn&)> make_older;
+};
+
+/// A registration, which ends when this does. Errors do not leave the constructors, but are those of the library that
+/// is being loaded.
+class Registration {
+ public:
+  Registration(OpDef def, const registry::AbiStamp& stamp) noexcept;
+  Registration(KernelDef def, const registry::AbiStamp& stamp) noexcept;
+  Registration(GradDef def, const registry::AbiStamp& stamp) noexcept;
+  Registration(Registration&&) noexcept;
+  Registration& operator=(Registration&&) = delete;
+  ~Registration();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace detail
+
+/// Describes an operator; each method returns the object itself.
+class OpRegistry {
+ public:
+  OpRegistry(std::string name, std::string file, unsigned line) {
+    def_.name = std::move(name);
+    def_.place = {std::move(file), line};
+  }
+
+  /// `count` tensors under a name.
+  OpRegistry& Input(const std::string& name, std::int32_t count = 1) { return add(def_.inputs, {name, count}); }
+  OpRegistry& InputWithMinimum(const std::string& name, std::int32_t least) {
+    return add(def_.inputs, {name, least, true});
+  }
+  OpRegistry& OptionalInput(const std::string& name, std::int32_t count = 1) {
+    return add(def_.inputs, {name, count, false, true});
+  }
+  OpRegistry& OptionalInputWithMinimum(const std::string& name, std::int32_t least) {
+    return add(def_.inputs, {name, least, true, true});
+  }
+  OpRegistry& OptionalInputWithMininum(const std::string& name, std::int32_t least) {  // spelled so by its users
+    return OptionalInputWithMinimum(name, least);
+  }
+  OpRegistry& Output(const std::string& name, std::int32_t count = 1) { return add(def_.outputs, {name, count}); }
+  OpRegistry& OutputWithMinimum(const std::string& name, std::int32_t least) {
+    return add(def_.outputs, {name, least, true});
+  }
+  OpRegistry& OptionalOutput(const std::string& name, std::int32_t count = 1) {
+    return add(def_.outputs, {name, count, false, true});
+  }
+  OpRegistry& OptionalOutputWithMinimum(const std::string& name, std::int32_t least) {
+    return add(def_.outputs, {name, least, true, true});
+  }
+  OpRegistry& OptionalOutputWithMininum(const std::string& name, std::int32_t least) {
+    return OptionalOutputWithMinimum(name, least);
+  }
+
+  OpRegistry& Attr(const std::string& name, UserOpAttrType type) {
+    def_.attrs.push_back({name, type, false, {}});
+    return *this;
+  }
+  template <class T>
+  OpRegistry& Attr(const std::string& name, UserOpAttrType type, T&& default_value) {
+    def_.attrs.push_back({name, type, true, detail::loose_value(std::forward<T>(default_value))});
+    return *this;
+  }
+  template <class T>
+  OpRegistry& Attr(const std::string& name) {
+    return Attr(name, detail::attr_type_of<T>());
+  }
+  template <class T>
+  OpRegistry& Attr(const std::string& name, const T& default_value) {
+    def_.attrs.push_back({name, detail::attr_type_of<T>(), true, AttrValue(std::in_place_type<T>, default_value)});
+    return *this;
+  }
+
+  /// A check of the attributes' values, which runs when the operator is used.
+  OpRegistry& SetCheckAttrFn(decltype(detail::OpDef::check_attr) fn) {
+    def_.check_attr = std::move(fn);
+    return *this;
+  }
+  /// Sets the outputs' shapes and types. A type that is left unset is that of the first input.
+  OpRegistry& SetTensorDescInferFn(decltype(detail::OpDef::infer) fn) {
+    def_.infer = std::move(fn);
+    return *this;
+  }
+  OpRegistry& SetDataTypeInferFn(decltype(detail::OpDef::infer) fn) {
+    def_.infer_dtype = std::move(fn);
+    return *this;
+  }
+  /// Lists the ways to split the operator over devices.
+  OpRegistry& SetGetSbpFn(decltype(detail::OpDef::sbp) fn) {
+    def_.sbp = std::move(fn);
+    return *this;
+  }
+
+  detail::Registration Finish(const registry::AbiStamp& stamp) { return {std::move(def_), stamp}; }
+
+ private:
+  OpRegistry& add(std::vector<ArgDef>& args, ArgDef arg) {
+    args.push_back(std::move(arg));
+    return *this;
+  }
+
+  detail::OpDef def_;
+};
+
+/// For SetInplaceProposalFn.
+using AddInplaceArgPair =
+    std::function<Maybe<void>(const std::string& out, std::int32_t, const std::string& in, std::int32_t, bool)>;
+
+/// Describes a kernel; each method returns the object itself.
+class OpKernelRegistry {
+ public:
+  OpKernelRegistry(std::string op, std::string file, unsigned line) {
+    def_.op = std::move(op);
+    def_.place = {std::move(file), line};
+  }
+
+  template <class Kernel>
+  OpKernelRegistry& SetCreateFn() {
+    static_assert(std::is_base_of_v<OpKernel, Kernel>, "a kernel is a class derived from user_op::OpKernel");
+    def_.create = [] { return std::unique_ptr<OpKernel>(new Kernel()); };
+    return *this;
+  }
+  /// Which calls the kernel is for; all, where no condition is set.
+  OpKernelRegistry& SetIsMatchedHob(Hob condition) {
+    def_.conditions.push_back(std::move(condition));
+    return *this;
+  }
+  OpKernelRegistry& SetIsMatchedPred(Hob::Test test) { return SetIsMatchedHob(Hob(std::move(test), "a predicate")); }
+  /// How many bytes of "tmp_buffer" Compute wants.
+  OpKernelRegistry& SetInferTmpSizeFn(std::function<std::size_t(InferContext*)> fn) {
+    def_.tmp_size = std::move(fn);
+    return *this;
+  }
+  /// Accepted: outputs are always new here, which a kernel that proposes otherwise has to cope with.
+  OpKernelRegistry& SetInplaceProposalFn(
+      const std::function<Maybe<void>(const InferContext&, const AddInplaceArgPair&)>&) {
+    return *this;
+  }
+
+  detail::Registration Finish(const registry::AbiStamp& stamp) { return {std::move(def_), stamp}; }
+
+ private:
+  detail::KernelDef def_;
+};
+
+/// Describes a gradient.
+class OpGradRegistry {
+ public:
+  OpGradRegistry(std::string op, std::string file, unsigned line) {
+    def_.op = std::move(op);
+    def_.place = {std::move(file), line};
+  }
+
+  OpGradRegistry& SetBackwardOpConfGenFn(std::function<void(BackwardOpConfContext*)> fn) {
+    def_.make = std::move(fn);
+    return *this;
+  }
+  OpGradRegistry& SetGenBackwardOpConfFn(std::function<void(const UserOpWrapper&, const AddOpFn&)> fn) {
+    def_.make_older = std::move(fn);
+    return *this;
+  }
+
+  detail::Registration Finish(const registry::AbiStamp& stamp) { return {std::move(def_), stamp}; }
+
+ private:
+  detail::GradDef def_;
+};
+
+namespace detail {
+
+/// What the macros make: registers what was described when it is initialized with that, at the end of the chain.
+class Registered {
+ public:
+  template <class Registry>
+  Registered(Registry& described) : registration_(described.Finish(registry::abi_stamp)) {}
+
+ private:
+  Registration registration_;
+};
+
+}  // namespace detail
+}  // namespace lamella::user_op
+
+#define LAMELLA_USER_OP_JOIN_(a, b) a##b
+#define LAMELLA_USER_OP_JOIN(a, b) LAMELLA_USER_OP_JOIN_(a, b)
+#define LAMELLA_USER_OP_REGISTER(Registry, name)                                             \
+  [[maybe_unused]] static const ::lamella::user_op::detail::Registered LAMELLA_USER_OP_JOIN( \
+      lamella_user_op_, __COUNTER__) = ::lamella::user_op::Registry(name, __FILE__, __LINE__)
+
+#define REGISTER_USER_OP(name) LAMELLA_USER_OP_REGISTER(OpRegistry, name)
+#define REGISTER_USER_KERNEL(name) LAMELLA_USER_OP_REGISTER(OpKernelRegistry, name)
+#define REGISTER_USER_OP_GRAD(name) LAMELLA_USER_OP_REGISTER(OpGradRegistry, name)

@@ -1,0 +1,132 @@
+#include "ops/user_op/schema.h"
+
+#include <algorithm>
+
+#include "engine/core/error.h"
+#include "ops/user_op/call.h"
+
+namespace lamella::user_op::detail {
+namespace {
+
+using Base = registry::Type::Base;
+
+registry::Type type_of(const ArgDef& arg) {
+  registry::Type type{.base = Base::Tensor};
+  type.list = !arg.single();
+  type.optional = arg.optional;
+  return type;
+}
+
+registry::Type type_of(UserOpAttrType type) {
+  switch (type) {
+    case UserOpAttrType::kAtInt32:
+    case UserOpAttrType::kAtInt64:
+      return {.base = Base::Int};
+    case UserOpAttrType::kAtBool:
+      return {.base = Base::Bool};
+    case UserOpAttrType::kAtFloat:
+    case UserOpAttrType::kAtDouble:
+      return {.base = Base::Float};
+    case UserOpAttrType::kAtString:
+      return {.base = Base::Str};
+    case UserOpAttrType::kAtDataType:
+      return {.base = Base::DType};
+    case UserOpAttrType::kAtShape:
+    case UserOpAttrType::kAtListInt32:
+    case UserOpAttrType::kAtListInt64:
+      return registry::list_of(Base::Int);
+    case UserOpAttrType::kAtListFloat:
+      return registry::list_of(Base::Float);
+    case UserOpAttrType::kAtListDataType:
+    case UserOpAttrType::kAtListShape:
+    case UserOpAttrType::kAtListString:
+      return registry::list_of(Base::Str);
+  }
+  fail<ValueError>("this is no type of attributes");
+}
+
+Schema::Argument named(const std::string& name, registry::Type type) {
+  Schema::Argument argument;
+  argument.name = name;
+  argument.type = type;
+  return argument;
+}
+
+Schema schema_of(const OpDef& def) {
+  Schema schema;
+  schema.name = def.name;
+  std::size_t required = 0;  // inputs up to the last that is not optional
+  for (std::size_t i = 0; i < def.inputs.size(); ++i) {
+    if (!def.inputs[i].optional) required = i + 1;
+  }
+  for (std::size_t i = 0; i < def.inputs.size(); ++i) {
+    Schema::Argument argument = named(def.inputs[i].name, type_of(def.inputs[i]));
+    if (i >= required) argument.default_value = registry::Value();
+    schema.arguments.push_back(std::move(argument));
+  }
+  for (const AttrDef& attr : def.attrs) {
+    Schema::Argument argument = named(attr.name, type_of(attr.type));
+    if (attr.has_default) argument.default_value = to_value(attr.default_value);
+    argument.keyword_only = true;
+    schema.arguments.push_back(std::move(argument));
+  }
+  for (const ArgDef& output : def.outputs) {
+    if (is_counted(output)) {
+      Schema::Argument argument = named(count_argument(output), {.base = Base::Int});
+      argument.default_value = std::int64_t{output.optional ? 0 : output.count};
+      argument.keyword_only = true;
+      schema.arguments.push_back(std::move(argument));
+    }
+    registry::Type type = type_of(output);
+    if (type.list) type.optional = false;  // none of them is an empty list
+    Schema::Result& result = schema.results.emplace_back();
+    result.name = output.name;
+    result.type = type;
+  }
+  return schema;
+}
+
+void run_on_device(const void* entry_of, const registry::CallContext&, const registry::Arg* args,
+                   registry::Value* results) {
+  Entry& entry = *static_cast<Entry*>(const_cast<void*>(entry_of));
+  const auto def = entry.def();
+  const std::span given(args, argument_count(*def));
+  const Device device = device_of(given);
+  Call call = read_call(entry, given, device);
+  call.infer();
+  store_results(*def, call.outputs, compute(entry, call, device), results);
+}
+
+void run_on_meta(const void* entry_of, const registry::CallContext&, const registry::Arg* args,
+                 registry::Value* results) {
+  Entry& entry = *static_cast<Entry*>(const_cast<void*>(entry_of));
+  const auto def = entry.def();
+  Call call = read_call(entry, {args, argument_count(*def)}, kMeta);
+  call.infer();
+  std::vector<lamella::Tensor> outputs;
+  for (const TensorDesc& desc : call.output_descs) {
+    outputs.push_back(empty(desc.shape().dim_vec(), to_dtype(desc.data_type(), call.where()), kMeta));
+  }
+  store_results(*def, call.outputs, std::move(outputs), results);
+}
+
+}  // namespace
+
+std::size_t argument_count(const OpDef& def) {
+  return def.inputs.size() + def.attrs.size() +
+         static_cast<std::size_t>(std::ranges::count_if(def.outputs, is_counted));
+}
+
+void define_in_registry(Library& m, const OpDef& def, Entry& entry) {
+  const registry::Place place(def.place.file, def.place.line);
+  m.define(schema_of(def).str(), place);
+  const auto add = [&](DispatchKey key, registry::KernelFunction::Call call) {
+    m.implement(def.name, key, registry::KernelFunction::boxed(call, &entry, nullptr), place);
+  };
+  add(DispatchKey::CPU, run_on_device);
+  add(DispatchKey::CUDA, run_on_device);
+  add(DispatchKey::Meta, run_on_meta);
+  add(DispatchKey::Autograd, run_recorded);
+}
+
+}  // namespace lamella::user_op::detail

@@ -1,0 +1,116 @@
+#pragma once
+
+// Shapes, element types and devices as operators of the OneFlow dialect see them. These headers include nothing of the
+// engine's, so that a small operator compiles fast.
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace lamella {
+struct Half;
+struct BFloat16;
+}  // namespace lamella
+
+namespace lamella::user_op {
+
+using DimVector = std::vector<std::int64_t>;
+
+/// The sizes of a tensor. One that was never set (`is_initialized()`) is not that of a 0-d tensor.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> dims) : dims_(dims), initialized_(true) {}
+  explicit Shape(DimVector dims) : dims_(std::move(dims)), initialized_(true) {}
+
+  bool is_initialized() const { return initialized_; }
+  std::int64_t NumAxes() const { return static_cast<std::int64_t>(dims_.size()); }
+  std::int64_t elem_cnt() const { return Count(0); }
+  /// The size along `axis`, which may count from the end; IndexError where there is no such axis.
+  std::int64_t At(std::int64_t axis) const { return dims_[checked(axis, NumAxes())]; }
+  void Set(std::int64_t axis, std::int64_t size) { dims_[checked(axis, NumAxes())] = size; }
+  /// The product of the sizes from axis `begin` on, up to `end`.
+  std::int64_t Count(std::int64_t begin) const { return Count(begin, NumAxes()); }
+  std::int64_t Count(std::int64_t begin, std::int64_t end) const;
+  const DimVector& dim_vec() const { return dims_; }
+  /// "(2,3)".
+  std::string ToString() const;
+  std::string DebugStr() const { return ToString(); }
+
+  friend bool operator==(const Shape& a, const Shape& b) {
+    return a.initialized_ == b.initialized_ && a.dims_ == b.dims_;
+  }
+  friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
+
+ private:
+  static std::size_t checked(std::int64_t axis, std::int64_t axes);
+
+  DimVector dims_;
+  bool initialized_ = false;
+};
+
+using ShapeView = Shape;
+
+/// Element types, with OneFlow's names. kChar is that of buffers.
+enum DataType : int {
+  kInvalidDataType = 0,
+  kChar,
+  kFloat,
+  kDouble,
+  kInt8,
+  kInt32,
+  kInt64,
+  kUInt8,
+  kFloat16,
+  kBool,
+  kUInt16,
+  kUInt32,
+  kUInt64,
+  kInt16,
+  kBFloat16,
+  kComplex64,
+  kComplex128,
+};
+
+/// `GetDataType<float>::value`.
+template <class T>
+struct GetDataType;
+#define LAMELLA_USER_OP_DATA_TYPE(Cpp, kind) \
+  template <>                                \
+  struct GetDataType<Cpp> : std::integral_constant<DataType, DataType::kind> {};
+LAMELLA_USER_OP_DATA_TYPE(char, kChar)
+LAMELLA_USER_OP_DATA_TYPE(float, kFloat)
+LAMELLA_USER_OP_DATA_TYPE(double, kDouble)
+LAMELLA_USER_OP_DATA_TYPE(std::int8_t, kInt8)
+LAMELLA_USER_OP_DATA_TYPE(std::int16_t, kInt16)
+LAMELLA_USER_OP_DATA_TYPE(std::int32_t, kInt32)
+LAMELLA_USER_OP_DATA_TYPE(std::int64_t, kInt64)
+LAMELLA_USER_OP_DATA_TYPE(std::uint8_t, kUInt8)
+LAMELLA_USER_OP_DATA_TYPE(std::uint16_t, kUInt16)
+LAMELLA_USER_OP_DATA_TYPE(std::uint32_t, kUInt32)
+LAMELLA_USER_OP_DATA_TYPE(std::uint64_t, kUInt64)
+LAMELLA_USER_OP_DATA_TYPE(bool, kBool)
+LAMELLA_USER_OP_DATA_TYPE(lamella::Half, kFloat16)
+LAMELLA_USER_OP_DATA_TYPE(lamella::BFloat16, kBFloat16)
+#undef LAMELLA_USER_OP_DATA_TYPE
+
+namespace detail {
+/// The element type of a T in memory; kInvalidDataType for types that none stands for (void, structs).
+template <class T, class = void>
+inline constexpr DataType kDataTypeOf = kInvalidDataType;
+template <class T>
+inline constexpr DataType kDataTypeOf<T, std::void_t<decltype(GetDataType<T>::value)>> = GetDataType<T>::value;
+}  // namespace detail
+
+/// "float32".
+const char* DataTypeName(DataType type);
+
+enum DeviceType : int { kInvalidDevice = 0, kCPU = 1, kGPU = 2, kCUDA = kGPU };
+
+/// "cpu" or "gpu".
+const char* DeviceTag(DeviceType type);
+
+}  // namespace lamella::user_op

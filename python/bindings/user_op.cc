@@ -1,0 +1,371 @@
+#include "python/bindings/user_op.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/autograd/modes.h"
+#include "engine/registry/load.h"
+#include "ops/user_op/call.h"
+#include "ops/user_op/schema.h"
+#include "python/bindings/convert.h"
+#include "python/bindings/dtype_type.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/gil.h"
+#include "python/bindings/method.h"
+#include "python/bindings/py_ref.h"
+#include "python/bindings/signature.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+using user_op::ArgDef;
+using user_op::AttrValue;
+using user_op::DimVector;
+using user_op::Shape;
+using user_op::TensorDesc;
+using user_op::Use;
+
+std::string text_of(PyObject* object, const Argument& argument) { return std::string(read_text(object, argument)); }
+
+PyRef text(const std::string& value) {
+  return PyRef::adopt(
+      checked(PyUnicode_DecodeUTF8(value.data(), static_cast<Py_ssize_t>(value.size()), "backslashreplace")));
+}
+
+/// Calls f with each item of a dict whose keys are strings.
+template <class F>
+void for_each_item(PyObject* dict, const Argument& argument, F&& f) {
+  if (!PyDict_Check(dict)) argument.wrong_type("a dict", dict);
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) f(text_of(key, argument), value);
+}
+
+/// The items of a list or tuple.
+std::vector<PyObject*> items(PyObject* object, const Argument& argument) {
+  if (!PyList_Check(object) && !PyTuple_Check(object)) argument.wrong_type("a list or tuple", object);
+  PyObject** first = PySequence_Fast_ITEMS(object);
+  return std::vector<PyObject*>(first, first + PySequence_Fast_GET_SIZE(object));
+}
+
+AttrValue read_attribute(PyObject* object, const Argument& argument);
+
+/// A list of values of one kind: what the first one is decides.
+AttrValue read_attribute_list(PyObject* object, const Argument& argument) {
+  std::vector<AttrValue> values;
+  for (PyObject* item : items(object, argument)) values.push_back(read_attribute(item, argument));
+  if (values.empty()) return std::vector<std::int64_t>();
+  const auto all = [&]<class T>(std::type_identity<T>) {
+    for (const AttrValue& value : values) {
+      if (!std::holds_alternative<T>(value)) return false;
+    }
+    return true;
+  };
+  const auto list = [&]<class T>(std::type_identity<T>) {
+    std::vector<T> list;
+    for (const AttrValue& value : values) list.push_back(std::get<T>(value));
+    return list;
+  };
+  if (all(std::type_identity<std::int64_t>{})) return list(std::type_identity<std::int64_t>{});
+  if (all(std::type_identity<std::string>{})) return list(std::type_identity<std::string>{});
+  if (all(std::type_identity<user_op::DataType>{})) return list(std::type_identity<user_op::DataType>{});
+  std::vector<float> numbers;
+  std::vector<Shape> shapes;
+  for (const AttrValue& value : values) {
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) numbers.push_back(static_cast<float>(*integer));
+    if (const auto* number = std::get_if<double>(&value)) numbers.push_back(static_cast<float>(*number));
+    if (const auto* shape = std::get_if<std::vector<std::int64_t>>(&value)) shapes.emplace_back(DimVector(*shape));
+  }
+  if (numbers.size() == values.size()) return numbers;
+  if (shapes.size() == values.size()) return shapes;
+  argument.wrong_type("lists of values of one kind", object);
+}
+
+AttrValue read_attribute(PyObject* object, const Argument& argument) {
+  if (PyBool_Check(object)) return AttrValue(std::in_place_type<bool>, object == Py_True);
+  if (PyUnicode_Check(object)) return text_of(object, argument);
+  if (PyFloat_Check(object)) return PyFloat_AS_DOUBLE(object);
+  if (const auto integer = as_index(object, argument)) return *integer;
+  if (PyList_Check(object) || PyTuple_Check(object)) return read_attribute_list(object, argument);
+  Scalar scalar = 0;
+  if (as_scalar(object, scalar)) {
+    if (scalar.kind() == Scalar::Kind::Bool) return AttrValue(std::in_place_type<bool>, scalar.to<bool>());
+    if (scalar.kind() == Scalar::Kind::Float) return scalar.to<double>();
+  }
+  DType dtype = DType::Float32;
+  if (as_dtype(object, dtype)) return user_op::detail::to_data_type(dtype);
+  argument.wrong_type("a bool, an int, a float, a string, a dtype, or a list of these", object);
+}
+
+/// op, name, inputs, outputs, attrs.
+Use read_use(const Signature& signature, PyObject** values) {
+  Use use;
+  use.op_type_name = text_of(values[0], {signature, 0});
+  use.op_name = text_of(values[1], {signature, 1});
+  for_each_item(values[2], {signature, 2}, [&](const std::string& name, PyObject* tensors) {
+    use.inputs[name] = read_tensors(tensors, {signature, 2});
+  });
+  for_each_item(values[3], {signature, 3}, [&](const std::string& name, PyObject* count) {
+    const std::int64_t wanted = read_int(count, {signature, 3});
+    if (wanted < 0 || wanted > 1 << 20) Argument{signature, 3}.wrong_value("this is no number of outputs");
+    use.outputs[name] = static_cast<std::int32_t>(wanted);
+  });
+  for_each_item(values[4], {signature, 4}, [&](const std::string& name, PyObject* value) {
+    use.attrs.insert_or_assign(name, read_attribute(value, {signature, 4}));
+  });
+  return use;
+}
+
+PyRef wrap_list(const std::vector<Tensor>& tensors) {
+  PyRef list = PyRef::adopt(checked(PyList_New(static_cast<Py_ssize_t>(tensors.size()))));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap_ref(tensors[i]).release());
+  }
+  return list;
+}
+
+PyObject* call(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("user_op", "op, name, inputs, outputs, attrs");
+    PyObject* values[5];
+    signature.bind(args, count, keywords, values);
+    const user_op::Results results = user_op::call(read_use(signature, values));
+    PyRef list = PyRef::adopt(checked(PyList_New(0)));
+    for (const auto& [name, tensors] : results) {
+      const PyRef wrapped = wrap_list(tensors);
+      const PyRef pair = PyRef::adopt(checked(PyTuple_Pack(2, text(name).get(), wrapped.get())));
+      checked(PyList_Append(list.get(), pair.get()));
+    }
+    return list.release();
+  });
+}
+
+PyObject* sbp(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("sbp_signatures", "op, name, inputs, outputs, attrs");
+    PyObject* values[5];
+    signature.bind(args, count, keywords, values);
+    PyRef list = PyRef::adopt(checked(PyList_New(0)));
+    for (const auto& ways : user_op::sbp_signatures(read_use(signature, values))) {
+      const PyRef dict = PyRef::adopt(checked(PyDict_New()));
+      for (const auto& [arg, sbp] : ways) {
+        const PyRef key = PyRef::adopt(checked(Py_BuildValue("(si)", arg.name().c_str(), int{arg.index()})));
+        checked(PyDict_SetItem(dict.get(), key.get(), text(sbp.ToString()).get()));
+      }
+      checked(PyList_Append(list.get(), dict.get()));
+    }
+    return list.release();
+  });
+}
+
+/// A list of (shape, dtype).
+PyRef wrap_descs(const std::vector<TensorDesc>& descs) {
+  PyRef list = PyRef::adopt(checked(PyList_New(0)));
+  for (const TensorDesc& desc : descs) {
+    const DimVector& dims = desc.shape().dim_vec();
+    const PyRef shape = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(dims.size()))));
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      PyTuple_SET_ITEM(shape.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(dims[i])));
+    }
+    const PyRef dtype =
+        PyRef::adopt(checked(dtype_object(user_op::detail::to_dtype(desc.data_type(), "a tensor of an operator"))));
+    const PyRef pair = PyRef::adopt(checked(PyTuple_Pack(2, shape.get(), dtype.get())));
+    checked(PyList_Append(list.get(), pair.get()));
+  }
+  return list;
+}
+
+/// Has a Python function compute an operator: it gets tensors, and what the outputs are to be, and returns tensors.
+user_op::detail::HostKernel host_kernel(SharedObject function) {
+  return [function = std::move(function)](const std::vector<Tensor>& inputs, const std::vector<TensorDesc>& outputs) {
+    const GilHold gil;
+    static const Signature signature("user_op", "kernel");
+    std::vector<Tensor> detached;
+    for (const Tensor& x : inputs) detached.push_back(make_alias(x));
+    const PyRef given = wrap_list(detached);
+    const PyRef wanted = wrap_descs(outputs);
+    const PyRef result =
+        PyRef::adopt(checked(PyObject_CallFunctionObjArgs(function.get(), given.get(), wanted.get(), nullptr)));
+    return read_tensors(result.get(), {signature, 0});
+  };
+}
+
+PyObject* set_kernel(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("set_kernel", "op, kernel");
+    PyObject* values[2];
+    signature.bind(args, count, keywords, values);
+    if (values[1] != Py_None && !PyCallable_Check(values[1])) {
+      Argument{signature, 1}.wrong_type("a function or None", values[1]);
+    }
+    user_op::set_host_kernel(text_of(values[0], {signature, 0}),
+                             values[1] == Py_None ? nullptr : host_kernel(share_object(values[1])));
+    Py_RETURN_NONE;
+  });
+}
+
+// --- Operators defined in Python -------------------------------------------------------------------------------------
+
+/// Has a Python function say what the outputs are, from a list of the inputs' shapes and dtypes.
+std::function<user_op::Maybe<void>(user_op::InferContext*)> host_infer(SharedObject function) {
+  return [function = std::move(function)](user_op::InferContext* ctx) {
+    const GilHold gil;
+    static const Signature signature("user_op", "infer");
+    const Argument argument{signature, 0};
+    std::vector<TensorDesc> inputs;
+    for (const auto& [name, index] : ctx->inputs()) inputs.push_back(ctx->InputTensorDesc(name, index));
+    const PyRef given = wrap_descs(inputs);
+    const PyRef result = PyRef::adopt(checked(PyObject_CallOneArg(function.get(), given.get())));
+    const std::vector<PyObject*> pairs = items(result.get(), argument);
+    if (pairs.size() != ctx->outputs().size()) {
+      argument.wrong_value(
+          str("the function says what ", pairs.size(), " outputs are, and there are ", ctx->outputs().size()));
+    }
+    for (std::size_t k = 0; k < pairs.size(); ++k) {
+      const std::vector<PyObject*> pair = items(pairs[k], argument);
+      if (pair.size() != 2) argument.wrong_type("(shape, dtype) for each output", pairs[k]);
+      const auto& [name, index] = ctx->outputs()[k];
+      const Dims shape = read_dims(pair[0], argument);
+      *ctx->OutputShape(name, index) = Shape(DimVector(shape.begin(), shape.end()));
+      *ctx->OutputDType(name, index) = user_op::detail::to_data_type(read_dtype(pair[1], argument));
+    }
+    return user_op::Maybe<void>::Ok();
+  };
+}
+
+/// The gradient of an operator that is computed by another, of the name `backward`: it takes the arguments `saved` and
+/// the outputs' gradients, "d" and their names, and gives those of all inputs.
+std::function<void(user_op::BackwardOpConfContext*)> one_op_gradient(std::string backward,
+                                                                     std::vector<std::string> inputs,
+                                                                     std::vector<std::string> outputs,
+                                                                     std::vector<std::string> saved) {
+  return [=](user_op::BackwardOpConfContext* ctx) {
+    const std::string name = ctx->FwOp().op_name() + "_grad";
+    ctx->DefineOp(name, [&](user_op::BackwardOpBuilder& builder) {
+      builder.OpTypeName(backward);
+      for (const std::string& each : saved) {
+        const bool is_input = std::find(inputs.begin(), inputs.end(), each) != inputs.end();
+        builder.InputBind(each, is_input ? ctx->FwOp().input(each, 0) : ctx->FwOp().output(each, 0));
+      }
+      for (const std::string& each : outputs) builder.InputBind("d" + each, ctx->FwOp().output_grad(each, 0));
+      for (const std::string& each : inputs) builder.Output("d" + each);
+      return builder.Build();
+    });
+    for (const std::string& each : inputs) {
+      ctx->FwOp().InputGradBind(user_op::OpArg(each, 0), [&] { return ctx->GetOp(name).output("d" + each, 0); });
+    }
+  };
+}
+
+std::vector<std::string> read_names(PyObject* object, const Argument& argument) {
+  std::vector<std::string> names;
+  for (PyObject* item : items(object, argument)) names.push_back(text_of(item, argument));
+  return names;
+}
+
+/// The registrations that Python made, by the operators' names. Never destroyed: Python's functions are in there.
+std::map<std::string, std::vector<user_op::detail::Registration>>& python_made() {
+  static auto* const all = new std::map<std::string, std::vector<user_op::detail::Registration>>;
+  return *all;
+}
+
+PyObject* define(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("define", "op, inputs, outputs, infer, backward, saved, file, line");
+    PyObject* values[8];
+    signature.bind(args, count, keywords, values);
+    user_op::detail::OpDef def;
+    def.name = text_of(values[0], {signature, 0});
+    const std::vector<std::string> inputs = read_names(values[1], {signature, 1});
+    const std::vector<std::string> outputs = read_names(values[2], {signature, 2});
+    for (const std::string& name : inputs) def.inputs.push_back({.name = name});
+    for (const std::string& name : outputs) def.outputs.push_back({.name = name});
+    def.attrs.push_back({.name = "device_sub_tag",
+                         .type = user_op::UserOpAttrType::kAtString,
+                         .has_default = true,
+                         .default_value = std::string("py")});
+    def.infer = host_infer(share_object(values[3]));
+    def.place = {text_of(values[6], {signature, 6}), static_cast<unsigned>(read_int(values[7], {signature, 7}))};
+
+    const std::string name = def.name;
+    const auto place = def.place;
+    auto& made = python_made()[name];
+    made.clear();  // defined again in Python: what was there before goes
+    made.emplace_back(std::move(def), registry::abi_stamp);
+    if (values[4] != Py_None) {
+      user_op::detail::GradDef grad;
+      grad.op = name;
+      grad.place = place;
+      grad.make =
+          one_op_gradient(text_of(values[4], {signature, 4}), inputs, outputs, read_names(values[5], {signature, 5}));
+      made.emplace_back(std::move(grad), registry::abi_stamp);
+    }
+    registry::throw_pending_error();
+    Py_RETURN_NONE;
+  });
+}
+
+// --- What there is to know -------------------------------------------------------------------------------------------
+
+PyRef describe_args(const std::vector<ArgDef>& args) {
+  PyRef list = PyRef::adopt(checked(PyList_New(0)));
+  for (const ArgDef& arg : args) {
+    const PyRef one = PyRef::adopt(
+        checked(Py_BuildValue("{s:s,s:i,s:N,s:N}", "name", arg.name.c_str(), "count", int{arg.count}, "at_least",
+                              PyBool_FromLong(arg.at_least), "optional", PyBool_FromLong(arg.optional))));
+    checked(PyList_Append(list.get(), one.get()));
+  }
+  return list;
+}
+
+PyObject* info(PyObject*, PyObject* op) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("info", "op");
+    auto& entry = user_op::detail::defined_entry(text_of(op, {signature, 0}));
+    const auto def = entry.def();
+    const PyRef attrs = PyRef::adopt(checked(PyDict_New()));
+    for (const auto& attr : def->attrs) {
+      checked(PyDict_SetItemString(attrs.get(), attr.name.c_str(), text(AttrTypeName(attr.type)).get()));
+    }
+    const PyRef kernels = PyRef::adopt(checked(PyList_New(0)));
+    {
+      const std::lock_guard lock(entry.mutex);
+      for (const auto& kernel : entry.kernels) {
+        std::string conditions;
+        for (const auto& hob : kernel->conditions) conditions += (conditions.empty() ? "" : " & ") + hob.text();
+        const PyRef pair = PyRef::adopt(checked(PyTuple_Pack(2, text(conditions.empty() ? "always" : conditions).get(),
+                                                             text(user_op::detail::str(kernel->place)).get())));
+        checked(PyList_Append(kernels.get(), pair.get()));
+      }
+    }
+    return checked(Py_BuildValue(
+        "{s:s,s:s,s:N,s:N,s:O,s:O,s:N}", "name", def->name.c_str(), "place", user_op::detail::str(def->place).c_str(),
+        "inputs", describe_args(def->inputs).release(), "outputs", describe_args(def->outputs).release(), "attrs",
+        attrs.get(), "kernels", kernels.get(), "has_gradient", PyBool_FromLong(entry.grad() != nullptr)));
+  });
+}
+
+}  // namespace
+
+PyMethodDef* user_op_functions() {
+  static PyMethodDef functions[] = {
+      {"_user_op_call", as_c_function(call), METH_FASTCALL | METH_KEYWORDS,
+       "_user_op_call(op, name, inputs, outputs, attrs)\n--\n\nCalls an operator by name: its outputs, by name."},
+      {"_user_op_sbp", as_c_function(sbp), METH_FASTCALL | METH_KEYWORDS,
+       "_user_op_sbp(op, name, inputs, outputs, attrs)\n--\n\nThe ways to split an operator over devices."},
+      {"_user_op_set_kernel", as_c_function(set_kernel), METH_FASTCALL | METH_KEYWORDS,
+       "_user_op_set_kernel(op, kernel)\n--\n\nHas a Python function compute an operator; None takes it back."},
+      {"_user_op_define", as_c_function(define), METH_FASTCALL | METH_KEYWORDS,
+       "_user_op_define(op, inputs, outputs, infer, backward, saved, file, line)\n--\n\nDefines an operator that is "
+       "computed in Python."},
+      {"_user_op_info", as_c_function(info), METH_O, "_user_op_info(op, /)\n--\n\nWhat an operator declares."},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  return functions;
+}
+
+}  // namespace lamella::python

@@ -1,0 +1,52 @@
+#pragma once
+
+// What sources of operators written for OneFlow include, on Lamella: docs/compat.md.
+
+#ifdef __NVCC__
+#pragma nv_diag_suppress 611  // kernels override one of several forms of Compute
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ops/user_op/register.h"
+
+namespace oneflow {
+
+namespace user_op {
+using namespace ::lamella::user_op;  // NOLINT(google-build-using-namespace): sources add to this namespace
+}  // namespace user_op
+
+using ::lamella::user_op::AttrType;
+using ::lamella::user_op::DataType;
+using ::lamella::user_op::DeviceCtx;
+using ::lamella::user_op::DeviceType;
+using ::lamella::user_op::DimVector;
+using ::lamella::user_op::Error;
+using ::lamella::user_op::GetDataType;
+using ::lamella::user_op::Maybe;
+using ::lamella::user_op::Shape;
+using ::lamella::user_op::ShapeView;
+using ::lamella::user_op::UserOpAttrType;
+
+}  // namespace oneflow
+
+#ifdef __CUDACC__
+/// The body runs for each i below n, spread over the threads of the grid.
+#define CUDA_1D_KERNEL_LOOP(i, n)                                       \
+  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), \
+           lamella_step = static_cast<int>(blockDim.x * gridDim.x);     \
+       i < (n); i += lamella_step)
+
+namespace oneflow {
+
+constexpr int kCudaThreadsNumPerBlock = 512;
+/// The blocks for a loop over n elements.
+inline int BlocksNum4ThreadsNum(int n) {
+  const int blocks = (n + kCudaThreadsNumPerBlock - 1) / kCudaThreadsNumPerBlock;
+  return blocks < 1 ? 1 : (blocks > 4096 ? 4096 : blocks);
+}
+
+}  // namespace oneflow
+#endif

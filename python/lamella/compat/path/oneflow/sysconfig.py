@@ -1,0 +1,37 @@
+"""What a compiler and a linker need to build a library of operators."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from lamella import sysconfig as _native
+from lamella.compat import HEADERS
+from lamella.compat.front import close_module
+
+__getattr__ = close_module(__name__)
+
+
+def get_include() -> str:
+    """The folder of ``oneflow/core/framework/framework.h``."""
+    return str(HEADERS)
+
+
+def get_lib() -> str:
+    """The folder of the library."""
+    return _native.get_lib()
+
+
+def get_compile_flags() -> list[str]:
+    """For g++ and nvcc alike; the last option is the C++ standard that the headers need, which wins over others."""
+    return [f"-I{get_include()}", *_native.get_compile_flags()]
+
+
+def get_link_flags() -> list[str]:
+    """For the linker, with the folder of CUDA's libraries where there is one."""
+    flags = _native.get_link_flags()
+    nvcc = shutil.which("nvcc")
+    home = os.environ.get("CUDA_HOME") or (str(Path(nvcc).resolve().parents[1]) if nvcc else "/usr/local/cuda")
+    libraries = Path(home) / "lib64"
+    return [*flags, f"-L{libraries}"] if libraries.is_dir() else flags

@@ -1,0 +1,155 @@
+"""Calls of operators by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from lamella import _C
+from lamella._C import Tensor
+
+__all__ = ["UserOp", "UserOpBuilder", "op_info", "sbp_signatures", "user_op_builder"]
+
+
+def op_info(op: str) -> dict[str, Any]:
+    """What an operator declares: inputs, outputs, attributes, kernels, and whether it has a gradient.
+
+    Raises:
+        ValueError: there is no operator of that name.
+    """
+    return _C._user_op_info(op)
+
+
+def sbp_signatures(
+    op: str,
+    inputs: Mapping[str, Sequence[Tensor]],
+    outputs: Mapping[str, int] | None = None,
+    attrs: Mapping[str, Any] | None = None,
+) -> list[dict[tuple[str, int], str]]:
+    """The ways to split an operator over devices.
+
+    Args:
+        op: the operator.
+        inputs: the tensors, of which shapes and dtypes count (``meta`` tensors will do).
+        outputs: how many tensors an output has, where the operator leaves that open.
+        attrs: the attributes.
+
+    Returns:
+        For each way, how each argument (name and index) lies on the devices: ``"S(0)"`` split along axis 0, ``"B"``
+        whole on each, ``"P"`` the sum of what they hold. The last way is always ``"B"`` for all.
+
+    Raises:
+        ValueError: the operator's function named an argument or axis that there is not, or left one out.
+    """
+    tensors = {name: list(values) for name, values in inputs.items()}
+    return _C._user_op_sbp(op, "", tensors, dict(outputs or {}), dict(attrs or {}))
+
+
+class UserOp:
+    """A use of an operator, as :meth:`UserOpBuilder.Build` describes it."""
+
+    def __init__(
+        self, op: str, name: str, inputs: dict[str, list[Tensor]], outputs: dict[str, int], attrs: dict[str, Any]
+    ) -> None:
+        self._use = (op, name, inputs, outputs, attrs)
+        self._results: list[Tensor] | None = None
+
+    def InferAndTryRun(self) -> Self:  # noqa: N802 (the dialect's name)
+        """Computes the outputs: those that were declared by ``Output``, in that order."""
+        declared = self._use[3]
+        results = dict(_C._user_op_call(*self._use))
+        self._results = [x for name in declared or results for x in results[name]]
+        return self
+
+    def RemoteBlobList(self) -> list[Tensor]:  # noqa: N802
+        """All outputs.
+
+        Raises:
+            RuntimeError: ``InferAndTryRun`` has not been called.
+        """
+        if self._results is None:
+            raise RuntimeError(f"[{self._use[0]}] has no outputs yet: call InferAndTryRun() first")
+        return self._results
+
+    def SoleOutputBlob(self) -> Tensor:  # noqa: N802
+        """The only output.
+
+        Raises:
+            ValueError: there is not exactly one.
+        """
+        results = self.RemoteBlobList()
+        if len(results) != 1:
+            raise ValueError(
+                f"[{self._use[0]}] SoleOutputBlob() is for one output, and there are {len(results)}: use RemoteBlobList()"
+            )
+        return results[0]
+
+
+class UserOpBuilder:
+    """Describes a use of an operator: each method returns the object itself."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._op: str | None = None
+        self._inputs: dict[str, list[Tensor]] = {}
+        self._outputs: dict[str, int] = {}
+        self._attrs: dict[str, Any] = {}
+
+    def Op(self, op_type_name: str) -> Self:  # noqa: N802
+        """Names the operator."""
+        self._op = op_type_name
+        return self
+
+    def Input(self, name: str, tensors: Sequence[Tensor]) -> Self:  # noqa: N802
+        """Gives the tensors of an input, a list also where there is one.
+
+        Raises:
+            TypeError: something is no list of tensors.
+        """
+        if not isinstance(tensors, (list, tuple)) or not all(isinstance(x, Tensor) for x in tensors):
+            raise TypeError(f"[{self._op or self._name}] input '{name}' takes a list of Tensors, such as [x]")
+        self._inputs.setdefault(name, []).extend(tensors)
+        return self
+
+    def InputSize(self, name: str, count: int) -> Self:  # noqa: N802
+        """Says how many tensors an input has, which the list that is given to ``Input`` says already.
+
+        Raises:
+            ValueError: it has another number.
+        """
+        given = len(self._inputs.get(name, []))
+        if given != count:
+            raise ValueError(f"[{self._op or self._name}] input '{name}' has {given} tensors, not {count}")
+        return self
+
+    def Output(self, name: str, num: int = 1) -> Self:  # noqa: N802
+        """Names an output, with the number of its tensors."""
+        self._outputs[name] = num
+        return self
+
+    def Attr(self, name: str, value: Any, attr_type_name: str | None = None) -> Self:  # noqa: N802
+        """Sets an attribute; its type is the operator's to say, and the last argument is there for old programs."""
+        self._attrs[name] = value
+        return self
+
+    def Build(self) -> UserOp:  # noqa: N802
+        """The use that was described.
+
+        Raises:
+            ValueError: ``Op`` was not called.
+        """
+        if self._op is None:
+            raise ValueError(f"user_op_builder('{self._name}') was not told which operator: call Op(op_type_name)")
+        return UserOp(self._op, self._name, self._inputs, self._outputs, self._attrs)
+
+
+def user_op_builder(name: str) -> UserOpBuilder:
+    """Starts the description of a use of an operator.
+
+    >>> op = user_op_builder("relu1").Op("myrelu").Input("in", [x]).Output("out").Build()  # doctest: +SKIP
+    >>> y = op.InferAndTryRun().SoleOutputBlob()  # doctest: +SKIP
+
+    Args:
+        name: what the use is called in messages. A kernel with a state keeps one for each name.
+    """
+    return UserOpBuilder(name)
