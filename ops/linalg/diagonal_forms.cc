@@ -29,7 +29,7 @@ Tensor with_diagonal(const Tensor& x, std::int64_t offset, const char* op) {
   const Tensor none = zeros(shape, x.dtype(), x.device());
   const Tensor column = offset == 0 ? x : offset > 0 ? concat({x, none}, -1) : concat({none, x}, -1);
   const Tensor on_it = eye(size, size, offset, DType::Bool, x.device());
-  return where(on_it, expand_dims(column, -1), 0);
+  return where(on_it, expand_dims(column, -1), x.dtype() == DType::Bool ? Operand(false) : Operand(0));
 }
 
 Tensor places(const Tensor& within) { return stack(nonzero(within), 0); }

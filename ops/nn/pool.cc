@@ -39,7 +39,7 @@ Setting read_setting(std::size_t axes, const Dims& kernel_size, const std::optio
                      const Dims& dilation, bool ceil_mode, const char* op) {
   Setting setting;
   setting.kernel = spatial_numbers(kernel_size, axes, 1, op, "kernel_size");
-  setting.stride = stride ? spatial_numbers(*stride, axes, 1, op, "stride") : setting.kernel;
+  setting.stride = stride && !stride->empty() ? spatial_numbers(*stride, axes, 1, op, "stride") : setting.kernel;
   setting.pad_low = setting.pad_high = spatial_numbers(padding, axes, 0, op, "padding");
   setting.dilation = spatial_numbers(dilation, axes, 1, op, "dilation");
   setting.ceil_mode = ceil_mode;

@@ -66,9 +66,9 @@ constexpr const char* annotation() {
   if constexpr (std::is_same_v<D, Tensor>) {
     return "Tensor";
   } else if constexpr (std::is_same_v<D, Operand>) {
-    return "Tensor | complex";
+    return "Tensor | _complex";
   } else if constexpr (std::is_same_v<D, std::optional<Operand>>) {
-    return "Tensor | complex | None";
+    return "Tensor | _complex | None";
   } else if constexpr (std::is_same_v<D, std::optional<Tensor>>) {
     return "Tensor | None";
   } else if constexpr (std::is_same_v<D, Dims>) {
@@ -96,9 +96,9 @@ constexpr const char* annotation() {
   } else if constexpr (std::is_same_v<D, std::optional<bool>>) {
     return "_bool | None";
   } else if constexpr (std::is_same_v<D, std::optional<Scalar>>) {
-    return "complex | None";
+    return "_complex | None";
   } else if constexpr (std::is_same_v<D, Scalar>) {
-    return "complex";
+    return "_complex";
   } else if constexpr (std::is_same_v<D, std::optional<double>>) {
     return "float | None";
   } else if constexpr (std::is_same_v<D, double>) {
