@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from benchmarks.operators.rows import GOAL, Case, Input, Row, case, integers, mask, normal, uniform
+from benchmarks.operators.rows import GOAL, Case, Row, case, integers, mask, normal, uniform
 
 #: A thousand, 64 thousand, 4 million elements.
 SMALL, MEDIUM, LARGE = (32, 32), (256, 256), (2000, 2000)
@@ -13,7 +14,7 @@ _MILLION = (1000, 1000)
 
 def _inputs(
     count: int, shape: tuple[int, ...], low: float, high: float, dtype: str = "float32", view: str = ""
-) -> dict[str, Input]:
+) -> dict[str, Any]:
     return {name: uniform(low, high, *shape, dtype=dtype, view=view) for name in "abc"[:count]}
 
 
@@ -28,9 +29,9 @@ def _floating(count: int, low: float, high: float, *, gradient: bool = True, goa
         case("1000x1000 every second", **_inputs(count, (1000, 2000), low, high, view="x[..., ::2]")),
     ]
     if count == 2:
-        row = {"a": uniform(low, high, *_MILLION), "b": uniform(low, high, 1000)}
-        column = {"a": uniform(low, high, 1000, 1), "b": uniform(low, high, *_MILLION)}
-        mixed = {"a": uniform(low, high, *_MILLION), "b": uniform(low, high, *_MILLION, view="x.mT")}
+        row: dict[str, Any] = {"a": uniform(low, high, *_MILLION), "b": uniform(low, high, 1000)}
+        column: dict[str, Any] = {"a": uniform(low, high, 1000, 1), "b": uniform(low, high, *_MILLION)}
+        mixed: dict[str, Any] = {"a": uniform(low, high, *_MILLION), "b": uniform(low, high, *_MILLION, view="x.mT")}
         cases += [case("1000x1000 and a row", **row), case("a column and 1000x1000", **column)]
         cases += [case("1000x1000 and transposed", **mixed)]
     if gradient:
@@ -42,13 +43,14 @@ def _floating(count: int, low: float, high: float, *, gradient: bool = True, goa
 def _integral(count: int, dtypes: Sequence[str] = ("int64", "int32", "uint8")) -> tuple[Case, ...]:
     cases = []
     for dtype in dtypes:
-        drawn = {name: integers(9, *_MILLION, dtype=dtype, low=1) for name in "abc"[:count]}
+        drawn: dict[str, Any] = {name: integers(9, *_MILLION, dtype=dtype, low=1) for name in "abc"[:count]}
         cases.append(case(f"1 million {dtype}", **drawn))
     return tuple(cases)
 
 
 def _complex(count: int) -> tuple[Case, ...]:
-    return (case("1 million complex64", **{name: normal(*_MILLION, dtype="complex64") for name in "abc"[:count]}),)
+    drawn: dict[str, Any] = {name: normal(*_MILLION, dtype="complex64") for name in "abc"[:count]}
+    return (case("1 million complex64", **drawn),)
 
 
 def _names(text: str) -> tuple[str, ...]:

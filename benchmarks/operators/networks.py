@@ -240,7 +240,7 @@ def _attention() -> list[Row]:
 def _recurrent() -> list[Row]:
     rows = []
     for op, gates in (("rnn", 1), ("lstm", 4), ("gru", 3)):
-        weights = {
+        weights: dict[str, Any] = {
             "w": normal(gates * 128, 64),
             "u": normal(gates * 128, 128),
             "b": normal(gates * 128),

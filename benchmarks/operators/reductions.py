@@ -104,7 +104,6 @@ def _sum(op: str, *, goal: float = GOAL, extra: tuple[Case, ...] = ()) -> Row:
 
 
 def _sums() -> list[Row]:
-    var = "lm.{0}(x, axis=axis)", "torch.{0}(x, axis, correction=0)"
     either = {op: (_ALL[0].format(op), _EITHER.format(op)) for op in ("prod", "argmax", "argmin", "any", "all")}
     log_sum = "torch.logsumexp(x, tuple(range(x.ndim)) if axis is None else axis)"
     extremes = [
@@ -116,7 +115,10 @@ def _sums() -> list[Row]:
         _sum("mean"),
         _sum("nansum"),
         _sum("nanmean"),
-        *(Row(op, *(text.format(op) for text in var), _axes(), tolerance=1e-2) for op in ("var", "std")),
+        *(
+            Row(op, f"lm.{op}(x, axis=axis)", f"torch.{op}(x, axis, correction=0)", _axes(), tolerance=1e-2)
+            for op in ("var", "std")
+        ),
         *extremes,
         Row("prod", *either["prod"], _axes(), tolerance=1e-2, agrees=False),
         *(Row(op, *either[op], _axes(gradient=False) + _integral()) for op in ("argmax", "argmin")),

@@ -32,6 +32,7 @@ class Input:
 
         draw = np.random.default_rng(seed)
         dtype = "float32" if self.dtype == "bfloat16" else self.dtype
+        values: np.ndarray
         match self.kind:
             case "normal":
                 values = draw.standard_normal(self.shape, np.float32)
