@@ -94,6 +94,7 @@ Tensor NanToNum::call(const Tensor& x, double nan, const std::optional<double>& 
            complex_from_imaginary(NanToNum::call(imag(x), nan, posinf, neginf));
   }
   const double largest = float_limits(x.dtype()).max;
+  if (!posinf && !neginf) return where(isnan(x), nan, clip(x, -largest, largest));
   const Tensor infinite = isinf(x);
   const Tensor bounded = where(infinite & (x < 0), neginf.value_or(-largest), x);
   return where(isnan(x), nan, where(infinite & (x > 0), posinf.value_or(largest), bounded));

@@ -15,6 +15,7 @@ namespace lamella {
 namespace {
 
 constexpr std::int64_t kGrain = 32768;  // elements that one thread takes at a time
+constexpr std::int64_t kTile = 64;      // rows that are transposed together
 
 struct Axis {
   std::int64_t size;
@@ -100,7 +101,9 @@ void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, D
   for (const Axis& axis : axes) blocks *= axis.size;
   // Rows are the combinations of all axes but the innermost; a part is a run of them.
   const std::int64_t rows = blocks * second.size;
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, all.inner));
+  std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, all.inner));
+  // Whole tiles of a transposition, up to a cache line of bytes.
+  if (transposed) grain = (grain + kTile - 1) / kTile * kTile;
   parallel_for(0, rows, grain, [&](std::int64_t begin, std::int64_t end) {
     while (begin < end) {
       const std::int64_t first = begin % second.size;

@@ -6,6 +6,7 @@
 #include "ops/elementwise/list.h"
 #include "ops/nn/pool_layers.h"
 #include "ops/nn/spatial.h"
+#include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 
@@ -174,6 +175,12 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
 template <int N>
 Tensor AdaptiveAvgPool<N>::call(const Tensor& x, const OutputSize& output_size) {
   const Tensor batched = checked(x, info.dtypes, N, info.name);
+  const Dims sizes = spatial_numbers(output_size, N, 0, info.name, "output_size");
+  if (std::ranges::all_of(sizes, [](std::int64_t size) { return size == 1; })) {
+    Dims all;
+    for (std::int64_t i = 0; i < N; ++i) all.push_back(2 + i);
+    return without_batch_axis(mean(batched, all, true), x);
+  }
   return without_batch_axis(pool_sum(batched, plan_adaptive(batched, output_size, N, info.name), info.name), x);
 }
 
