@@ -75,7 +75,7 @@ decltype(auto) pass(Made&& made) {
   }
 }
 
-/// One type whose address tells a kernel that wants the keys from one that does not.
+/// Whether the first parameter is for the keys, and the others.
 template <class Arguments>
 struct TakesKeys : std::false_type {
   using Rest = Arguments;
@@ -143,18 +143,22 @@ class KernelFunction {
   /// Says that a key is passed over, as if it had no kernel: for Autograd, that what the device's kernel does is
   /// recorded as it is.
   static KernelFunction fallthrough();
+  /// Of a kernel for Autograd: it is passed over in calls that are not recorded.
+  void set_for_recording() noexcept { for_recording_ = true; }
 
   KernelFunction(KernelFunction&& other) noexcept
       : call_(other.call_),
         functor_(std::exchange(other.functor_, nullptr)),
         destroy_(std::exchange(other.destroy_, nullptr)),
-        signature_(other.signature_) {}
+        signature_(other.signature_),
+        for_recording_(other.for_recording_) {}
   KernelFunction& operator=(KernelFunction&&) = delete;
   ~KernelFunction() {
     if (destroy_) destroy_(functor_);
   }
 
   bool is_fallthrough() const noexcept { return call_ == nullptr; }
+  bool is_for_recording() const noexcept { return for_recording_; }
   /// The types of its parameters and results; nothing for boxed kernels.
   const std::optional<detail::SignatureView>& signature() const noexcept { return signature_; }
   void operator()(const CallContext& context, const Arg* args, Value* results) const {
@@ -168,6 +172,7 @@ class KernelFunction {
   void* functor_ = nullptr;
   void (*destroy_)(void*) = nullptr;
   std::optional<detail::SignatureView> signature_;
+  bool for_recording_ = false;
 };
 
 }  // namespace registry

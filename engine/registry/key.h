@@ -94,7 +94,7 @@ struct ThreadDispatch {
   /// Calls of operators that are under way, one within the other.
   std::uint32_t depth = 0;
 };
-[[gnu::tls_model("initial-exec")]] extern thread_local ThreadDispatch thread_dispatch;
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit ThreadDispatch thread_dispatch;
 
 }  // namespace registry::detail
 

@@ -99,6 +99,8 @@ class Library {
   Library& implement(std::string_view name, DispatchKey key, Kernel kernel, registry::Place place);
   Library& set_fallback(Kernel kernel, registry::Place place);
   DispatchKey default_key() const noexcept;
+  /// Another number for each library of the process.
+  std::uint64_t id() const noexcept;
 
  private:
   struct State;

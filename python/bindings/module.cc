@@ -20,6 +20,7 @@
 #include "python/bindings/operator_list.h"
 #include "python/bindings/operators.h"
 #include "python/bindings/py_ref.h"
+#include "python/bindings/registry_operator.h"
 #include "python/bindings/runtime.h"
 #include "python/bindings/saved_hooks.h"
 #include "python/bindings/tensor_type.h"
@@ -71,6 +72,9 @@ void fill(PyObject* module) {
   };
   checked(PyModule_AddFunctions(module, listing));
   checked(PyModule_AddStringConstant(module, "__version__", LAMELLA_VERSION));
+  checked(PyModule_AddType(module, make_operator_type()));
+  checked(PyModule_AddFunctions(module, registry_functions()));
+  checked(PyModule_AddFunctions(module, registration_functions()));
   add_extension_api(module);
 }
 

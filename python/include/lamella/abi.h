@@ -3,16 +3,11 @@
 #include <Python.h>
 
 #include "engine/core/tensor.h"
-
-#ifndef LAMELLA_ABI_VERSION
-#define LAMELLA_ABI_VERSION 1  // another number builds an extension that must not load: that is for tests
-#endif
+#include "engine/registry/abi.h"
 
 namespace lamella::python {
 
-/// Counts the changes of what extensions see of the engine's layout. An extension built with another number cannot be
-/// loaded.
-inline constexpr int kAbiVersion = LAMELLA_ABI_VERSION;
+using lamella::kAbiVersion;
 
 /// Where an extension finds the table below: a capsule in lamella._C.
 inline constexpr const char* kAbiCapsule = "lamella._C._extension_api";

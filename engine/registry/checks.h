@@ -1,0 +1,11 @@
+#pragma once
+
+namespace lamella::registry {
+
+/// Whether every call of a registered operator's kernel is checked, in this process: that its results share no memory
+/// with arguments unless the schema says so, and that it returns the arguments that the schema says it returns.
+/// RuntimeError otherwise. Off at first; for tests and for development.
+void set_alias_checks(bool enabled) noexcept;
+bool alias_checks_enabled() noexcept;
+
+}  // namespace lamella::registry

@@ -1,0 +1,57 @@
+#include "engine/registry/entry.h"
+
+#include "engine/core/error.h"
+
+namespace lamella::registry {
+namespace {
+
+std::atomic<std::uint64_t> current_generation{1};
+
+}  // namespace
+
+std::uint64_t generation() noexcept { return current_generation.load(std::memory_order_acquire); }
+void next_generation() noexcept { current_generation.fetch_add(1, std::memory_order_acq_rel); }
+
+Plan::Plan(Schema parsed) : schema(std::move(parsed)) {
+  for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
+    const Schema::Argument& argument = schema.arguments[i];
+    if (argument.type.holds_tensors()) tensor_arguments.push_back(static_cast<std::uint8_t>(i));
+    if (argument.is_written()) written.push_back(static_cast<std::uint8_t>(i));
+    if (argument.type.base == Type::Base::Device && !device_argument) device_argument = i;
+  }
+  for (std::size_t k = 0; k < schema.results.size(); ++k) {
+    const Type& type = schema.results[k].type;
+    gives_tensors |= type.base == Type::Base::Tensor;
+    if (type == Type{.base = Type::Base::Tensor}) tensor_results.push_back(static_cast<std::uint8_t>(k));
+  }
+}
+
+OperatorEntry::OperatorEntry(std::string name, std::string overload)
+    : name(std::move(name)),
+      overload(std::move(overload)),
+      full_name(this->overload.empty() ? this->name : this->name + "." + this->overload) {}
+
+void OperatorEntry::update() {
+  const Plan* const defined = definitions.empty() ? nullptr : definitions.front().plan;
+  if (plan.exchange(defined, std::memory_order_acq_rel) != defined) next_generation();
+  for (std::size_t d = 0; d < kDeviceTypeCount; ++d) {
+    const DispatchKey device = backend_key(static_cast<DeviceType>(d));
+    const DispatchKey above = autograd_key(static_cast<DeviceType>(d));
+    const auto or_else = [](const Record* first, const Record* second) { return first ? first : second; };
+
+    const Record* own = or_else(implementation(device), implementation(DispatchKey::CompositeExplicitAutograd));
+    own = or_else(own, implementation(DispatchKey::CompositeImplicitAutograd));
+    const bool implicit = own && own->key == DispatchKey::CompositeImplicitAutograd;
+    own = or_else(own, fallback_for(device));
+    if (own && own->function.is_fallthrough()) own = nullptr;
+
+    const Record* autograd = or_else(implementation(above), implementation(DispatchKey::Autograd));
+    if (!autograd && implicit) autograd = own;
+    autograd = or_else(autograd, or_else(fallback_for(above), fallback_for(DispatchKey::Autograd)));
+
+    table[static_cast<std::size_t>(device)].store(own, std::memory_order_release);
+    table[static_cast<std::size_t>(above)].store(autograd, std::memory_order_release);
+  }
+}
+
+}  // namespace lamella::registry

@@ -1,0 +1,259 @@
+#include "engine/registry/load.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <optional>
+
+#include "engine/core/error.h"
+#include "engine/registry/entry.h"
+#include "engine/registry/library.h"
+#include "engine/registry/registry.h"
+
+// Note [Loading]
+// Registrations run in static constructors, from which no exception may come. So StaticLibrary catches them, and
+// load_library() raises the first one once dlopen() has returned, after it took back what the library registered.
+
+namespace lamella::registry {
+namespace {
+
+/// A static library's, as long as its shared object is loaded.
+struct Registration {
+  std::optional<Library> library;
+};
+
+/// What registers itself while load_library() opens a library, on this thread.
+struct Loading {
+  std::vector<Registration*> registrations;
+  std::exception_ptr error;
+};
+thread_local constinit Loading* loading = nullptr;
+
+struct Loaded {
+  std::recursive_mutex mutex;  // a library may load another
+  std::vector<std::string> paths;
+  std::exception_ptr pending;
+};
+Loaded& loaded() {
+  static auto* const state = new Loaded;
+  return *state;
+}
+
+[[noreturn]] void fail_version(const std::string& path, std::uint32_t version, std::uint32_t strings) {
+  if (version != static_cast<std::uint32_t>(kAbiVersion)) {
+    fail<RuntimeError>("[load_library] ", path, " was built for ABI version ", version,
+                       " of Lamella, the one installed has ", kAbiVersion, ": build it again with the installed one");
+  }
+  fail<RuntimeError>("[load_library] ", path, " was built with _GLIBCXX_USE_CXX11_ABI=", strings, ", Lamella with ",
+                     LAMELLA_CXX11_STRINGS, ": build it again with the same");
+}
+
+bool fits(const AbiStamp& stamp) {
+  return stamp.abi_version == static_cast<std::uint32_t>(kAbiVersion) &&
+         stamp.cxx11_strings == static_cast<std::uint32_t>(LAMELLA_CXX11_STRINGS);
+}
+
+/// Reads the stamps of a library's translation units from its file. What is no ELF file of this machine's kind is left
+/// to dlopen(), which says so.
+void check_stamps(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const auto read = [&](std::uint64_t at, void* into, std::size_t bytes) {
+    file.seekg(static_cast<std::streamoff>(at));
+    return static_cast<bool>(file.read(static_cast<char*>(into), static_cast<std::streamsize>(bytes)));
+  };
+  Elf64_Ehdr header{};
+  if (!read(0, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+      header.e_shentsize != sizeof(Elf64_Shdr)) {
+    return;
+  }
+  const auto section = [&](std::size_t i, Elf64_Shdr& into) {
+    return read(header.e_shoff + i * sizeof(Elf64_Shdr), &into, sizeof into);
+  };
+  Elf64_Shdr names{};
+  if (!section(header.e_shstrndx, names)) return;
+  for (std::size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr each{};
+    char name[sizeof LAMELLA_ABI_SECTION] = {};
+    if (!section(i, each) || !read(names.sh_offset + each.sh_name, name, sizeof name)) continue;
+    if (std::memcmp(name, LAMELLA_ABI_SECTION, sizeof name) != 0) continue;
+    for (std::uint64_t at = 0; at + sizeof(AbiStamp) <= each.sh_size; at += sizeof(AbiStamp)) {
+      AbiStamp stamp{};
+      if (!read(each.sh_offset + at, &stamp, sizeof stamp)) return;
+      if (std::memcmp(stamp.magic, abi_stamp.magic, sizeof stamp.magic) != 0) return;
+      if (!fits(stamp)) fail_version(path, stamp.abi_version, stamp.cxx11_strings);
+    }
+  }
+}
+
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(path.c_str(), nullptr), &std::free);
+  if (!resolved) fail<RuntimeError>("[load_library] ", path, ": ", std::strerror(errno));
+  return resolved.get();
+}
+
+/// What a message of dlopen() means to the author of the library.
+std::string advice(std::string_view message) {
+  if (message.find("undefined symbol") != std::string_view::npos) {
+    return "; link it with Lamella (python -m lamella.sysconfig --ldflags), and build it with the installed version";
+  }
+  if (message.find("cannot open shared object file") != std::string_view::npos) {
+    return "; a library that it needs is not found: add its folder to the library's rpath or to LD_LIBRARY_PATH";
+  }
+  return "";
+}
+
+/// An exception without the object, whose code may be in the library that is about to be closed.
+struct Failure {
+  std::string what;
+  void (*raise)(const std::string&);
+};
+
+template <class E>
+[[noreturn]] void raise(const std::string& what) {
+  throw E(what);
+}
+
+/// That of the exception which is being handled.
+Failure current_failure() {
+  try {
+    throw;
+  } catch (const ValueError& error) {
+    return {error.what(), raise<ValueError>};
+  } catch (const TypeError& error) {
+    return {error.what(), raise<TypeError>};
+  } catch (const IndexError& error) {
+    return {error.what(), raise<IndexError>};
+  } catch (const NotImplementedError& error) {
+    return {error.what(), raise<NotImplementedError>};
+  } catch (const std::exception& error) {
+    return {error.what(), raise<RuntimeError>};
+  } catch (...) {
+    return {"an unknown C++ exception while the library was loaded", raise<RuntimeError>};
+  }
+}
+
+void roll_back(const Loading& scope) {
+  for (Registration* registration : scope.registrations) registration->library.reset();
+}
+
+/// RuntimeError where a kernel is for an operator that nobody defined.
+void check_dangling(const Loading& scope) {
+  const std::lock_guard lock(the_registry().mutex);
+  for (const auto& [name, entry] : the_registry().entries) {
+    if (entry->plan.load()) continue;
+    for (const auto& all : entry->implementations) {
+      for (const auto& each : all) {
+        const bool ours = std::ranges::any_of(scope.registrations, [&](const Registration* registration) {
+          return registration->library && registration->library->id() == each.library;
+        });
+        if (!ours) continue;
+        fail<RuntimeError>("[", entry->full_name, "] ", each.record->place.str(), " gives it a kernel for ",
+                           lamella::name(each.record->key),
+                           ", and nobody defines it; define it with def(\"name(...) -> ...\") in a LAMELLA_LIBRARY");
+      }
+    }
+  }
+}
+
+}  // namespace
+
+StaticLibrary::StaticLibrary(Library::Kind kind, const char* ns, DispatchKey key, void (*fill)(Library&),
+                             const AbiStamp& stamp, std::source_location where) noexcept {
+  std::optional<Library> library;
+  try {
+    auto* const registration = new Registration;
+    registration_ = registration;
+    if (loading) loading->registrations.push_back(registration);
+    if (!fits(stamp)) fail_version(where.file_name(), stamp.abi_version, stamp.cxx11_strings);
+    library.emplace(kind, ns, key, where);
+    fill(*library);
+    registration->library.emplace(std::move(*library));
+  } catch (...) {
+    library.reset();
+    if (!loading) {
+      note_pending_error();
+    } else if (!loading->error) {
+      loading->error = std::current_exception();
+    }
+  }
+}
+
+StaticLibrary::~StaticLibrary() { delete static_cast<Registration*>(registration_); }
+
+std::string load_library(const std::string& path) {
+  const std::string real = real_path(path);
+  const std::lock_guard lock(loaded().mutex);
+  if (std::ranges::find(loaded().paths, real) != loaded().paths.end()) return real;
+  check_stamps(real);
+
+  Loading scope;
+  Loading* const outer = std::exchange(loading, &scope);
+  void* const library = ::dlopen(real.c_str(), RTLD_NOW | RTLD_LOCAL);
+  loading = outer;
+  if (!library) {
+    const char* const message = ::dlerror();
+    const std::string text = message ? message : "it cannot be loaded";
+    roll_back(scope);
+    fail<RuntimeError>("[load_library] ", text, advice(text));
+  }
+  std::optional<Failure> failure;
+  try {
+    if (scope.error) std::rethrow_exception(scope.error);
+    check_dangling(scope);
+  } catch (...) {
+    failure = current_failure();
+  }
+  if (failure) {
+    roll_back(scope);
+    scope.error = nullptr;
+    ::dlclose(library);
+    failure->raise(failure->what);
+  }
+  loaded().paths.push_back(real);
+  return real;
+}
+
+std::vector<std::string> loaded_libraries() {
+  const std::lock_guard lock(loaded().mutex);
+  return loaded().paths;
+}
+
+void note_pending_error() noexcept {
+  const std::lock_guard lock(loaded().mutex);
+  if (!loaded().pending) loaded().pending = std::current_exception();
+}
+
+std::string pending_error_text() {
+  std::exception_ptr error;
+  {
+    const std::lock_guard lock(loaded().mutex);
+    error = loaded().pending;
+  }
+  if (!error) return {};
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& pending) {
+    return std::string("; a library that was loaded before could not register itself: ") + pending.what();
+  } catch (...) {
+    return "; a library that was loaded before could not register itself";
+  }
+}
+
+void throw_pending_error() {
+  std::exception_ptr error;
+  {
+    const std::lock_guard lock(loaded().mutex);
+    error = std::exchange(loaded().pending, nullptr);
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace lamella::registry

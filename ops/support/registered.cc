@@ -1,0 +1,186 @@
+// Every operator of AllOps as an entry of the registry: lamella::matmul and so on, defined when the namespace is first
+// asked for.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "engine/registry/convert.h"
+#include "engine/registry/library.h"
+#include "ops/all_ops.h"
+#include "ops/nn/spatial.h"
+#include "ops/operand.h"
+
+namespace lamella {
+
+namespace registry {
+
+template <>
+struct Converter<Operand> {
+  static constexpr Type type{.base = Type::Base::TensorOrScalar};
+  static Operand from_arg(const Arg& arg) {
+    if (arg.kind == Arg::Kind::Tensor) return Converter<Tensor>::from_arg(arg);
+    return Converter<Scalar>::from_arg(arg);
+  }
+};
+
+/// "same", "valid", or sizes.
+template <>
+struct Converter<Padding> {
+  static constexpr Type type{.base = Type::Base::StrOrInts};
+  static Padding from_arg(const Arg& arg) {
+    if (arg.kind != Arg::Kind::Str) return Padding(Converter<Dims>::from_arg(arg));
+    if (arg.str() != "same" && arg.str() != "valid") {
+      fail<ValueError>("padding is 'same', 'valid', a number or one for each spatial axis, not '", arg.str(), "'");
+    }
+    Padding padding;
+    padding.same = arg.str() == "same";
+    return padding;
+  }
+};
+
+/// An interval.
+template <>
+struct Converter<std::pair<double, double>> {
+  static constexpr Type type = list_of(Type::Base::Float, 2);
+  static std::pair<double, double> from_arg(const Arg& arg) {
+    const auto [low, high] = Converter<std::array<double, 2>>::from_arg(arg);
+    return {low, high};
+  }
+};
+
+}  // namespace registry
+
+namespace {
+
+using registry::Arg;
+using registry::CallContext;
+using registry::Type;
+using registry::Value;
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+/// The next of the parameters, up to a comma outside quotes and parentheses.
+std::string_view take_parameter(std::string_view& text) {
+  int depth = 0;
+  bool quoted = false;
+  std::size_t end = 0;
+  for (; end < text.size(); ++end) {
+    const char c = text[end];
+    if (c == '\'') quoted = !quoted;
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (c == ',' && depth == 0 && !quoted) break;
+  }
+  const std::string_view parameter = trimmed(text.substr(0, end));
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return parameter;
+}
+
+/// A default as schemas write it.
+std::string default_text(std::string_view value, const Type& type) {
+  if (type.list && value == "()") return "[]";
+  if (type.list && !type.list_size && value != "None") return "[" + std::string(value) + "]";
+  return std::string(value);
+}
+
+/// The arguments of the schema, from a parameter list as in a `def` and the types of `call`.
+std::string argument_text(std::string_view parameters, std::span<const Type> types, bool in_place) {
+  std::string text;
+  std::size_t next = 0;
+  while (!parameters.empty()) {
+    std::string_view parameter = take_parameter(parameters);
+    if (parameter == "/") continue;
+    if (!text.empty()) text += ", ";
+    if (parameter == "*") {
+      text += "*";
+      continue;
+    }
+    const bool variadic = parameter[0] == '*';
+    if (variadic) parameter.remove_prefix(1);
+    const std::size_t equals = parameter.find('=');
+    const Type& type = types[next++];
+    text += in_place && next == 1 ? "Tensor(a!)" : type.str();
+    text += " " + std::string(trimmed(parameter.substr(0, equals)));
+    if (equals != std::string_view::npos && parameter.substr(equals + 1) != "...") {
+      text += "=" + default_text(parameter.substr(equals + 1), type);
+    }
+    if (variadic && !parameters.empty()) text += ", *";
+  }
+  return text;
+}
+
+template <class Op>
+constexpr std::string_view parameters_of() {
+  if constexpr (requires { Op::kParameters; }) {
+    return Op::info.parameters ? Op::info.parameters : Op::kParameters;
+  } else {
+    return Op::info.parameters ? Op::info.parameters : "";
+  }
+}
+
+template <class Op, class F = decltype(&Op::call)>
+struct Registered;
+
+template <class Op, class R, class... A>
+struct Registered<Op, R (*)(A...)> {
+  static constexpr std::array<Type, sizeof...(A)> types{registry::Converter<std::remove_cvref_t<A>>::type...};
+  static constexpr bool kNamesResults = requires { Op::kFields; };
+
+  static std::string schema() {
+    const std::string_view name = Op::info.name;
+    const bool in_place = name.ends_with('_');
+    std::string text = std::string(name) + "(" + argument_text(parameters_of<Op>(), types, in_place) + ") -> ";
+    if constexpr (kNamesResults) {
+      std::string results;
+      for (const char* field : Op::kFields) results += (results.empty() ? "Tensor " : ", Tensor ") + std::string(field);
+      return text + "(" + results + ")";
+    } else if constexpr (std::is_same_v<R, Tensor>) {
+      return text + (in_place ? "Tensor(a!)" : "Tensor");
+    } else {
+      return text + "Tensor[]";
+    }
+  }
+
+  static void call(const void*, const CallContext&, const Arg* args, Value* results) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      std::tuple<decltype(registry::Converter<std::remove_cvref_t<A>>::from_arg(args[I]))...> made{
+          registry::Converter<std::remove_cvref_t<A>>::from_arg(args[I])...};
+      auto result = Op::call(
+          registry::detail::pass<A>(std::forward<std::tuple_element_t<I, decltype(made)>>(std::get<I>(made)))...);
+      if constexpr (kNamesResults) {
+        std::size_t k = 0;
+        for (Tensor& y : result) results[k++] = std::move(y);
+      } else if constexpr (std::is_same_v<R, Tensor>) {
+        results[0] = std::move(result);
+      } else {
+        results[0] = std::vector<Tensor>(result.begin(), result.end());
+      }
+    }(std::index_sequence_for<A...>{});
+  }
+};
+
+void define_all() {
+  const registry::Place place("ops/all_ops.h", 1);
+  static auto* const library = new Library(Library::Kind::Fragment, "lamella", DispatchKey::Undefined, place);
+  AllOps::for_each([&]<class Op> {
+    library->define(Registered<Op>::schema(), registry::KernelFunction::boxed(Registered<Op>::call, nullptr, nullptr),
+                    DispatchKey::CompositeImplicitAutograd, place);
+    library->doc(Op::info.name, Op::info.doc);
+  });
+}
+
+[[maybe_unused]] const bool provided = [] {
+  Dispatcher::singleton().register_provider("lamella", define_all);
+  return true;
+}();
+
+}  // namespace
+}  // namespace lamella
