@@ -179,7 +179,7 @@ def test_wrong_definitions():
     [
         (None, "(Tensor x) -> Tensor", RuntimeError, "left the result undefined: it returned None where Tensor"),
         (1, "(Tensor x) -> Tensor", TypeError, "the result: expected Tensor, got int"),
-        ("x", "(Tensor x) -> (Tensor, Tensor)", TypeError, "returned Tensor, expected a tuple of 2"),
+        ("x", "(Tensor x) -> (Tensor, Tensor)", TypeError, r"returned lamella\.Tensor, expected a tuple of 2"),
         (["x"], "(Tensor x) -> (Tensor, Tensor)", ValueError, "returned 1 results, expected 2"),
         (["x", None], "(Tensor x) -> (Tensor, Tensor y)", RuntimeError, r"left result 1 \('y'\) undefined"),
         ("x", "(Tensor x) -> ()", TypeError, "the schema says that it returns nothing"),
@@ -195,9 +195,11 @@ def test_wrong_results(returned, schema, error, message):
     library = Library("py_test_results")
     library.define("returns" + schema)
     library.impl("returns", kernel, "CPU")
-    with pytest.raises(error, match=message):
-        lm.ops.py_test_results.returns(lm.ones([1]))
-    library.reset()
+    try:
+        with pytest.raises(error, match=message):
+            lm.ops.py_test_results.returns(lm.ones([1]))
+    finally:
+        library.reset()
 
 
 def test_exceptions_keep_their_type_and_traceback():

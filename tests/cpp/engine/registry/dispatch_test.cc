@@ -301,7 +301,7 @@ TEST(Dispatch, OperatorsOfTheLibraryAreEntries) {
       Dispatcher::singleton().find_schema_or_throw("lamella::matmul").typed<Tensor(const Tensor&, const Tensor&)>();
   EXPECT_EQ(values<float>(op.call(tensor_of<float>({1, 2}), tensor_of<float>({3, 4}))), std::vector<float>{11});
   EXPECT_EQ(Dispatcher::singleton().find_schema_or_throw("lamella::sum").schema().str(),
-            "lamella::sum(Tensor x, int[]? axis=None, bool keepdims=False, *, dtype? dtype=None) -> Tensor");
+            "lamella::sum(Tensor x, int[1]? axis=None, bool keepdims=False, *, dtype? dtype=None) -> Tensor");
 }
 
 TEST(Dispatch, ThreadsMayCallWhileOthersRegister) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/registry/load.h"
-#include "ops/all_ops.h"
+#include "ops/elementwise/arithmetic.h"
 #include "tests/cpp/tensors.h"
 
 // As an extension does it.

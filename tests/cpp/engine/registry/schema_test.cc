@@ -31,6 +31,7 @@ TEST(Schema, PrintsCanonically) {
       {"f(Tensor? x=None, Tensor?[] xs=[]) -> ()", "f(Tensor? x=None, Tensor?[] xs=[]) -> ()"},
       {"f(int[2] s=1) -> ()", "f(int[2] s=[1, 1]) -> ()"},
       {"f(int[] s=[1,2, -3]) -> ()", "f(int[] s=[1, 2, -3]) -> ()"},
+      {"f(int[1] s=2, int[1] t=[1, 2]) -> ()", "f(int[1] s=[2], int[1] t=[1, 2]) -> ()"},
       {"f(int[2]? s=None) -> ()", "f(int[2]? s=None) -> ()"},
       {"f(float e=1e-5) -> ()", "f(float e=1e-05) -> ()"},
       {"f(float e=2) -> ()", "f(float e=2.0) -> ()"},
