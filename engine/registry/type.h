@@ -31,7 +31,8 @@ struct Type {
   bool optional_elements = false;
   /// None is a value too.
   bool optional = false;
-  /// The length of a list that has a fixed one, for which one number alone may stand; 0 otherwise.
+  /// The length of a list that has a fixed one, for which one value alone may stand; 1 where that may stand for a list
+  /// of any length, 0 where it may not.
   std::uint32_t list_size = 0;
 
   /// Whether an argument of this type can hold tensors.

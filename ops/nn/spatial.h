@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ struct OutputSize {
   OutputSize(std::int64_t number) : numbers{number} {}
   OutputSize(const Dims& given) : numbers(given.begin(), given.end()) {}
   OutputSize(std::vector<std::optional<std::int64_t>> given) : numbers(std::move(given)) {}
+  OutputSize(std::initializer_list<std::optional<std::int64_t>> given) : numbers(given) {}
 
   /// The numbers for axes of the sizes `own`, not checked.
   Dims of(DimsView own) const;

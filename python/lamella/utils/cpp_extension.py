@@ -32,7 +32,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import lamella
+from lamella import ops
 from lamella.utils._extension import library, toolchain
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def build_and_load(
     )
     built = library.build(described, folder, verbose, keep_intermediates)
     if not is_python_module:
-        lamella.ops.load_library(built)
+        ops.load_library(built)
         return None
     spec = importlib.util.spec_from_file_location(name, built)
     assert spec is not None and spec.loader is not None

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support import extensions
 
 SHARED = Path(os.environ.get("LAMELLA_SEEDS", Path(__file__).resolve().parents[4] / "shared"))
@@ -32,7 +33,9 @@ at::Tensor my_op_impl_autograd(const at::Tensor& self, const at::Tensor& other);
 HELPER_HPP = """
 #pragma once
 #include <torch/extension.h>
-inline void aclnnAddCustom(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) { out.copy_(self + other); }
+inline void aclnnAddCustom(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  out.copy_(self + other);
+}
 #define EXEC_NPU_CMD(aclnn_api, ...) aclnn_api(__VA_ARGS__)
 """
 TEST = """

@@ -7,6 +7,9 @@ to Lamella's own functions; what differs is spelled out in ``_functions`` and ``
 # The names below are the front's surface: F401 does not see that.
 # ruff: noqa: F401, E402
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 import lamella as _lm
 from lamella import (
     Generator,
@@ -85,7 +88,7 @@ strided = "strided"
 
 __version__ = "2.6.0+lamella"
 
-__getattr__ = close(
+_missing = close(
     "torch",
     {
         "torch.compile": "there are no compiled graphs yet",
@@ -93,6 +96,15 @@ __getattr__ = close(
         "torch.fx": "there are no compiled graphs yet",
     },
 )
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "ops":
+        return _lm.ops
+    if name == "library":  # it needs numpy, which programs that only call operators do without
+        return _import_module("torch.library")
+    return _missing(name)
+
 
 from . import _tensor, autograd, cuda, testing, utils, version
 from ._functions import (

@@ -44,18 +44,20 @@ class DeprecatedTypeProperties {
 // Methods of one tensor that are called the same in Lamella.
 #define AT_SAME_UNARY_METHODS(_)                                                                                       \
   _(abs)                                                                                                               \
-  _(acos) _(acosh) _(asin) _(asinh) _(atan) _(atanh) _(ceil) _(cos) _(cosh) _(digamma) _(erf) _(erfc) _(erfinv) _(exp) \
-      _(exp2) _(expm1) _(floor) _(frac) _(isfinite) _(isinf) _(isnan) _(lgamma) _(log) _(log10) _(log1p) _(log2)       \
+  _(acos)                                                                                                              \
+  _(acosh) _(asin) _(asinh) _(atan) _(atanh) _(ceil) _(cos) _(cosh) _(digamma) _(erf) _(erfc) _(erfinv) _(exp) _(exp2) \
+      _(expm1) _(floor) _(frac) _(isfinite) _(isinf) _(isnan) _(lgamma) _(log) _(log10) _(log1p) _(log2)               \
           _(logical_not) _(reciprocal) _(relu) _(round) _(rsqrt) _(sigmoid) _(sign) _(signbit) _(sin) _(sinc) _(sinh)  \
               _(sqrt) _(square) _(tan) _(tanh) _(trunc) _(conj)
 // Of a tensor and another or a number: PyTorch's name and Lamella's.
-#define AT_BINARY_METHODS(_)                                                                                   \
-  _(mul, multiply)                                                                                             \
-  _(multiply, multiply) _(div, divide) _(divide, divide) _(pow, pow) _(eq, equal) _(ne, not_equal) _(lt, less) \
-      _(le, less_equal) _(gt, greater) _(ge, greater_equal) _(fmod, fmod) _(remainder, remainder)              \
-          _(floor_divide, floor_divide) _(maximum, maximum) _(minimum, minimum) _(atan2, atan2)                \
-              _(logical_and, logical_and) _(logical_or, logical_or) _(logical_xor, logical_xor)                \
-                  _(bitwise_and, bitwise_and) _(bitwise_or, bitwise_or) _(bitwise_xor, bitwise_xor)
+#define AT_BINARY_METHODS(_)                                                                                  \
+  _(mul, multiply)                                                                                            \
+  _(multiply, multiply)                                                                                       \
+  _(div, divide) _(divide, divide) _(pow, pow) _(eq, equal) _(ne, not_equal) _(lt, less) _(le, less_equal)    \
+      _(gt, greater) _(ge, greater_equal) _(fmod, fmod) _(remainder, remainder) _(floor_divide, floor_divide) \
+          _(maximum, maximum) _(minimum, minimum) _(atan2, atan2) _(logical_and, logical_and)                 \
+              _(logical_or, logical_or) _(logical_xor, logical_xor) _(bitwise_and, bitwise_and)               \
+                  _(bitwise_or, bitwise_or) _(bitwise_xor, bitwise_xor)
 
 class Tensor : public lamella::Tensor {
   using Native = lamella::Tensor;
@@ -175,11 +177,13 @@ class Tensor : public lamella::Tensor {
   AT_BINARY_METHODS(AT_BINARY_METHOD_)
 #undef AT_BINARY_METHOD_
   Tensor add(const Tensor& other, const Scalar& alpha = 1) const { return lamella::add(*this, scaled(other, alpha)); }
-  Tensor add(const Scalar& other, const Scalar& alpha = 1) const { return add(scaled(other, alpha)); }
+  Tensor add(const Scalar& other, const Scalar& alpha = 1) const { return lamella::add(*this, scaled(other, alpha)); }
   Tensor sub(const Tensor& other, const Scalar& alpha = 1) const {
     return lamella::subtract(*this, scaled(other, alpha));
   }
-  Tensor sub(const Scalar& other, const Scalar& alpha = 1) const { return sub(scaled(other, alpha)); }
+  Tensor sub(const Scalar& other, const Scalar& alpha = 1) const {
+    return lamella::subtract(*this, scaled(other, alpha));
+  }
   Tensor neg() const { return lamella::negative(*this); }
   Tensor operator-() const { return neg(); }
   Tensor bitwise_not() const { return lamella::bitwise_invert(*this); }
@@ -202,11 +206,15 @@ class Tensor : public lamella::Tensor {
   Tensor& add_(const Tensor& other, const Scalar& alpha = 1) {
     return kept(lamella::add_(*this, scaled(other, alpha)));
   }
-  Tensor& add_(const Scalar& other, const Scalar& alpha = 1) { return add_(scaled(other, alpha)); }
+  Tensor& add_(const Scalar& other, const Scalar& alpha = 1) {
+    return kept(lamella::add_(*this, scaled(other, alpha)));
+  }
   Tensor& sub_(const Tensor& other, const Scalar& alpha = 1) {
     return kept(lamella::sub_(*this, scaled(other, alpha)));
   }
-  Tensor& sub_(const Scalar& other, const Scalar& alpha = 1) { return sub_(scaled(other, alpha)); }
+  Tensor& sub_(const Scalar& other, const Scalar& alpha = 1) {
+    return kept(lamella::sub_(*this, scaled(other, alpha)));
+  }
   Tensor& mul_(const Tensor& other) { return kept(lamella::mul_(*this, other)); }
   Tensor& mul_(const Scalar& other) { return kept(lamella::mul_(*this, other)); }
   Tensor& div_(const Tensor& other) { return kept(lamella::div_(*this, other)); }

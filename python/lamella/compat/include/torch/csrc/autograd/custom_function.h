@@ -60,13 +60,18 @@ class AutogradContext {
   void set_materialize_grads(bool value) { native_.set_materialize_grads(value); }
   /// Whether the gradient of the tensor argument `i` (counted among tensors) is wanted.
   bool needs_input_grad(std::size_t i) const {
-    const auto& slots = native_.state<detail::CallState>().slots;
-    std::size_t argument = 0;
-    for (const auto slot : slots) {
-      if (slot != detail::CallState::Slot::None && i-- == 0) {
-        return slot == detail::CallState::Slot::Tensor && native_.needs_input_grad(argument);
+    // Lamella counts arguments, and among their tensors those that are defined.
+    std::uint32_t defined = 0;
+    for (const auto slot : native_.state<detail::CallState>().slots) {
+      if (slot == detail::CallState::Slot::None) continue;
+      if (i-- == 0) {
+        for (std::size_t k = 0; slot == detail::CallState::Slot::Tensor && k < native_.arguments.size(); ++k) {
+          const lamella::ArgumentInfo& argument = native_.arguments[k];
+          if (argument.has_tensors && defined < argument.first + argument.count) return native_.needs_input_grad(k);
+        }
+        return false;
       }
-      ++argument;
+      defined += slot == detail::CallState::Slot::Tensor;
     }
     lamella::fail<lamella::IndexError>("[needs_input_grad] there are not so many tensors among the arguments");
   }
