@@ -175,7 +175,7 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
 template <int N>
 Tensor AdaptiveAvgPool<N>::call(const Tensor& x, const OutputSize& output_size) {
   const Tensor batched = checked(x, info.dtypes, N, info.name);
-  const Dims sizes = spatial_numbers(output_size, N, 0, info.name, "output_size");
+  const Dims sizes = spatial_numbers(output_size.of(spatial_sizes(batched)), N, 0, info.name, "output_size");
   if (std::ranges::all_of(sizes, [](std::int64_t size) { return size == 1; })) {
     Dims all;
     for (std::int64_t i = 0; i < N; ++i) all.push_back(2 + i);
