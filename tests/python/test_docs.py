@@ -27,7 +27,7 @@ PAGES = {
     "vmap.md": 4,
     "array-api.md": 6,
     "autograd/index.md": 4,
-    "coming-from-pytorch.md": 2,
+    "coming-from-pytorch.md": 7,
 }
 
 
