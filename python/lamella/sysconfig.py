@@ -1,4 +1,4 @@
-"""Where a build of an extension finds Lamella: ``python -m lamella.sysconfig --cflags --ldflags``, or ``--cmakedir``."""
+"""Where a build finds Lamella: ``python -m lamella.sysconfig --cflags --ldflags``, or ``--cmakedir``."""
 
 from __future__ import annotations
 

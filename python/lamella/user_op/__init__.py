@@ -2,8 +2,8 @@
 
 They are written in C++ (``#include <lamella/user_op.h>``, ``REGISTER_USER_OP``), loaded by :func:`load_library` and
 called through :func:`user_op_builder`, or computed by functions of numpy arrays: :func:`custom_op_module` for a folder
-with a declaration in C++, :func:`numpy_op` for Python alone. Each is an operator of Lamella's registry, in the namespace
-``user_op``, and is recorded on the tape as any other.
+with a declaration in C++, :func:`numpy_op` for Python alone. Each is an operator of Lamella's registry, in the
+namespace ``user_op``, and is recorded on the tape as any other.
 """
 
 from lamella.ops import load_library

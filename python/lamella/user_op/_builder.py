@@ -80,7 +80,8 @@ class UserOp:
         results = self.RemoteBlobList()
         if len(results) != 1:
             raise ValueError(
-                f"[{self._use[0]}] SoleOutputBlob() is for one output, and there are {len(results)}: use RemoteBlobList()"
+                f"[{self._use[0]}] SoleOutputBlob() is for one output, and there are {len(results)}: "
+                "use RemoteBlobList()"
             )
         return results[0]
 

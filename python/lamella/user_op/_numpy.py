@@ -25,10 +25,10 @@ Description: TypeAlias = tuple[tuple[int, ...], DType]
 def register_numpy_kernel(op: str, function: NumpyKernel | None) -> None:
     """Has ``function`` compute an operator where its attribute ``device_sub_tag`` is ``"py"``.
 
-    The function gets one tuple with an array for each input tensor, in the order of the declaration. The arrays show the
-    tensors' own memory and cannot be written to. It returns an array, or a tuple or list of them, of the shapes that the
-    operator inferred. Their memory becomes that of the outputs without a copy, where the dtype is right and it is not
-    an input's; a dtype of the same kind is cast.
+    The function gets one tuple with an array for each input tensor, in the order of the declaration. The arrays show
+    the tensors' own memory and cannot be written to. It returns an array, or a tuple or list of them, of the shapes
+    that the operator inferred. Their memory becomes that of the outputs without a copy, where the dtype is right and it
+    is not an input's; a dtype of the same kind is cast.
 
     Args:
         op: the operator.
@@ -58,13 +58,13 @@ def _read_only(x: Tensor) -> npt.NDArray[Any]:
     return array
 
 
-def _output(
-    op: str, k: int, result: Any, wanted: Description, inputs: tuple[npt.NDArray[Any], ...]
-) -> Tensor:
+def _output(op: str, k: int, result: Any, wanted: Description, inputs: tuple[npt.NDArray[Any], ...]) -> Tensor:
     """What the kernel returned as output ``k``, as the tensor that is wanted."""
     shape, dtype = wanted
     if not isinstance(result, (np.ndarray, np.generic)):
-        raise TypeError(f"[{op}] the Python kernel returned {type(result).__name__} as output {k}, expected a numpy array")
+        raise TypeError(
+            f"[{op}] the Python kernel returned {type(result).__name__} as output {k}, expected a numpy array"
+        )
     array = np.asarray(result)
     if array.shape != shape:
         raise ValueError(f"[{op}] the Python kernel returned shape {array.shape} as output {k}, expected {shape}")
@@ -108,8 +108,8 @@ def numpy_op(
         inputs: the names of the inputs.
         outputs: the names of the outputs.
         saved: the inputs and outputs that ``backward`` gets; all inputs where None.
-        infer: gets a list of (shape, dtype), one for each input, and returns one for each output. By default outputs are
-            like the first input.
+        infer: gets a list of (shape, dtype), one for each input, and returns one for each output. By default outputs
+            are like the first input.
 
     Returns:
         A function of as many tensors as there are inputs, which returns a Tensor, or a tuple of them.
@@ -152,7 +152,9 @@ def numpy_op(
     return call
 
 
-def _listed(infer: Callable[[list[Description]], Sequence[Description]]) -> Callable[[list[Description]], list[Description]]:
+def _listed(
+    infer: Callable[[list[Description]], Sequence[Description]],
+) -> Callable[[list[Description]], list[Description]]:
     return lambda descriptions: list(infer(descriptions))
 
 

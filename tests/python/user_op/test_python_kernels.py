@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from support.user_ops import SOURCES, cache
 
 import lamella as lm
+from support.user_ops import SOURCES, cache
 
 VALUES = np.array([-2, -1, 0, 1, 2], dtype=np.float64)
 
@@ -64,11 +64,11 @@ print(module.api.sigmoid(lm.zeros([1])).tolist())
 
 
 def test_folders_that_lack_something(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no folder .*nosuch"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nosuch"):
         lm.user_op.custom_op_module("nosuch", tmp_path)
     (tmp_path / "half").mkdir()
     module = lm.user_op.custom_op_module("half", tmp_path)
-    with pytest.raises(FileNotFoundError, match="half_py_api.py"):
+    with pytest.raises(FileNotFoundError, match=r"half_py_api\.py"):
         module.py_api()
     with pytest.raises(RuntimeError, match=r"call py_api\(\) and build_load\(\)"):
         _ = module.api
@@ -114,9 +114,7 @@ def test_several_inputs_and_outputs():
     def infer(given):
         return [given[0], given[0]]
 
-    op = lm.user_op.numpy_op(
-        "t_np_pair", forward, backward, inputs=["a", "b"], outputs=["y", "z"], infer=infer
-    )
+    op = lm.user_op.numpy_op("t_np_pair", forward, backward, inputs=["a", "b"], outputs=["y", "z"], infer=infer)
     assert lm.autograd.gradcheck(op, [leaf([1.0, 2.0]), leaf([3.0, -1.0])])
     y, z = op(leaf([2.0]), leaf([5.0]))
     assert (y.tolist(), z.tolist()) == ([10], [7])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import lamella as lm
-
 from support.user_ops import load, use
 
 
@@ -134,5 +133,5 @@ def test_builder_mistakes():
     many.Input("pair", [lm.zeros([1])] * 2).Output("out").Output("two", 2).Output("many")
     with pytest.raises(ValueError, match="there are 4: use RemoteBlobList"):
         many.Build().InferAndTryRun().SoleOutputBlob()
-    with pytest.raises(ValueError, match="no operator 't_nowhere' is registered; there are .*'t_counts'"):
+    with pytest.raises(ValueError, match=r"no operator 't_nowhere' is registered; there are .*'t_counts'"):
         use("t_nowhere", {})

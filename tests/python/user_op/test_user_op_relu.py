@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import lamella as lm
-
 from support.user_ops import load, use
 
 VALUES = np.array([-2, -1, 0, 1, 2], dtype=np.float32)

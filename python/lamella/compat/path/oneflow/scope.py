@@ -21,7 +21,7 @@ def current_device() -> str | None:
 
 @contextmanager
 def placement(device_tag: str, machine_device_ids: str | list[str]) -> Iterator[None]:
-    """Runs the operators of the block on a device: ``with placement("cpu", "0:0")``.
+    """Runs the operators of a block on a device.
 
     Args:
         device_tag: "cpu", "gpu" or "cuda".
