@@ -37,10 +37,33 @@ def include_paths(device_type: str | bool = "cpu", cuda: bool = False) -> list[s
     return [*_HEADERS, *_native.include_paths("cuda" if cuda or device_type in (True, "cuda") else "cpu")]
 
 
-def load(name: str, sources: Any, *args: Any, **kwargs: Any) -> ModuleType | None:
+def load(
+    name: str,
+    sources: Any,
+    extra_cflags: Sequence[str] | None = None,
+    extra_cuda_cflags: Sequence[str] | None = None,
+    extra_ldflags: Sequence[str] | None = None,
+    extra_include_paths: Sequence[Any] | None = None,
+    build_directory: str | Path | None = None,
+    verbose: bool = False,
+    with_cuda: bool | None = None,
+    is_python_module: bool = True,
+    keep_intermediates: bool = True,
+) -> ModuleType | None:
     """Compiles and loads sources; see :func:`lamella.utils.cpp_extension.load`."""
-    includes = [*(kwargs.pop("extra_include_paths", None) or ()), *_HEADERS]
-    return _native.load(name, sources, *args, extra_include_paths=includes, **kwargs)
+    return _native.load(
+        name,
+        sources,
+        extra_cflags,
+        extra_cuda_cflags,
+        extra_ldflags,
+        [*(extra_include_paths or ()), *_HEADERS],
+        build_directory,
+        verbose,
+        with_cuda,
+        is_python_module,
+        keep_intermediates,
+    )
 
 
 def load_inline(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch.utils.cpp_extension import CppExtension as NpuExtension  # noqa: F401
+from torch.utils.cpp_extension import CppExtension as NpuExtension  # type: ignore[import-not-found]  # noqa: F401
 
 from lamella.compat.front import close_module
 
