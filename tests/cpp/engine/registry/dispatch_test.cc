@@ -106,14 +106,14 @@ TEST(Dispatch, TypedCallsConvertEverything) {
                           const Tensor&, const std::optional<Tensor>&, const std::vector<Tensor>&, std::int64_t, double,
                           bool, std::string_view, Scalar, DType, DimsView, std::array<std::int64_t, 2>,
                           const std::vector<double>&, std::span<const bool>, std::span<const std::string_view>,
-                          std::optional<std::int64_t>, const std::vector<std::optional<Tensor>>&)>();
+                          std::optional<std::int64_t>, const std::vector<Tensor>&)>();
   const Tensor x = empty({2});
   const std::array<bool, 2> truths{false, true};
   const std::array<std::string_view, 1> texts{"four"};
   const Dims sizes{7};
   const auto [y, total, text, numbers, none] =
       op.call(x, std::nullopt, {x, x}, 1, 2.5, true, "text", Scalar(3), DType::Bool, sizes, {1, 2}, {5.0}, truths,
-              texts, std::nullopt, {std::nullopt, x});
+              texts, std::nullopt, {Tensor(), x});
   EXPECT_TRUE(y.same(x));
   EXPECT_EQ(total, 1 + 2 + 1 + 3 + 0 + 7 + 2 + 5 + 1 + 4 + 1000 + 2 + 0 + 0);
   EXPECT_EQ(text, "text!");
@@ -241,6 +241,10 @@ TEST(Dispatch, CountsWritesAndReturnsTheArgument) {
   EXPECT_EQ(&op.call(x), &x);
   EXPECT_EQ(x.version(), version + 1);
   EXPECT_EQ(values<float>(x), (std::vector<float>{2, 4}));
+
+  Tensor fixed = tensor_of<float>({1});
+  fixed->storage->read_only = true;
+  EXPECT_TRUE(has(message_of<RuntimeError>([&] { op.call(fixed); }), "'x' is written to, and its memory is read-only"));
 
   x.set_requires_grad(true);
   EXPECT_TRUE(has(message_of<RuntimeError>([&] { op.call(x); }), "leaf"));
