@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -111,9 +112,10 @@ struct CacheOwner {
   }
 };
 
+/// The owner lies on the heap: a library that is loaded late has room for a kilobyte of thread_local objects.
 ThreadCache* make_cache() {
-  static thread_local CacheOwner owner;
-  return &owner.cache;
+  thread_local const auto owner = std::make_unique<CacheOwner>();
+  return &owner->cache;
 }
 
 /// The calling thread's cache, or null in its last moments, when other thread_local objects still free tensors.

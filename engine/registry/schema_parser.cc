@@ -246,7 +246,7 @@ class Parser {
         } while (take(","));
         expect("]", "',' or ']'");
       }
-      if (type.list_size && values.size() != type.list_size) {
+      if (type.list_size > 1 && values.size() != type.list_size) {
         fail_at(start, "expected " + std::to_string(type.list_size) + " values, got " + std::to_string(values.size()));
       }
     } else {

@@ -38,6 +38,7 @@ void run(const Loop& loop) {
       block.inner = std::min(kBlock, loop.inner - i);
       for (int k = 0; k < loop.operands; ++k) {
         const std::int64_t at = j * loop.in_outer[k] + i * loop.in_inner[k];
+        block.in_outer[k] = 0;
         if (k == 0 && loop.mask_first) {
           block.in[k] = loop.in[k] + at * static_cast<std::int64_t>(sizeof(bool));
           block.in_inner[k] = loop.in_inner[k];

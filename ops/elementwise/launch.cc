@@ -90,6 +90,7 @@ Loop flat_loop(std::span<const Tensor* const> operands, const Tensor& out) {
   for (std::size_t k = 0; k < operands.size(); ++k) {
     loop.in[k] = (*operands[k])->data;
     loop.in_inner[k] = 1;
+    loop.in_outer[k] = 0;
   }
   return loop;
 }

@@ -1,4 +1,5 @@
 #include <array>
+#include <memory>
 
 #include "engine/core/error.h"
 #include "engine/core/tensor.h"
@@ -12,7 +13,24 @@ namespace {
 
 constexpr std::size_t kMaxDevices = 64;
 
-thread_local constinit std::array<cudaStream_t, kMaxDevices> current_streams{};
+struct Streams;
+thread_local constinit const Streams* current_streams = nullptr;
+
+/// A thread's current streams. Not thread_local themselves: a library that is loaded late has room there for a
+/// kilobyte.
+struct Streams {
+  std::array<cudaStream_t, kMaxDevices> of{};
+
+  Streams() { current_streams = this; }
+  ~Streams() { current_streams = nullptr; }
+  Streams(const Streams&) = delete;
+  Streams& operator=(const Streams&) = delete;
+};
+
+Streams& own_streams() {
+  thread_local const auto own = std::make_unique<Streams>();
+  return *own;
+}
 
 struct DeviceProbe {
   int count = 0;
@@ -76,7 +94,7 @@ DeviceGuard::~DeviceGuard() {
 
 cudaStream_t current_stream(Device device) noexcept {
   const auto index = static_cast<std::size_t>(device.index);
-  return index < kMaxDevices ? current_streams[index] : nullptr;
+  return current_streams && index < kMaxDevices ? current_streams->of[index] : nullptr;
 }
 
 Stream::Stream(Device device) : device_(device) {
@@ -92,9 +110,9 @@ Stream::~Stream() {
 void Stream::synchronize() const { check(cudaStreamSynchronize(stream_), "stream"); }
 
 StreamGuard::StreamGuard(const Stream& stream) : device_(stream.device()), previous_(current_stream(device_)) {
-  current_streams[static_cast<std::size_t>(device_.index)] = stream.get();
+  own_streams().of[static_cast<std::size_t>(device_.index)] = stream.get();
 }
 
-StreamGuard::~StreamGuard() { current_streams[static_cast<std::size_t>(device_.index)] = previous_; }
+StreamGuard::~StreamGuard() { own_streams().of[static_cast<std::size_t>(device_.index)] = previous_; }
 
 }  // namespace lamella::cuda
