@@ -41,23 +41,23 @@ class DeprecatedTypeProperties {
   Device device_;
 };
 
+// The formatter does not come to rest on these lists.
+// clang-format off
 // Methods of one tensor that are called the same in Lamella.
-#define AT_SAME_UNARY_METHODS(_)                                                                                       \
-  _(abs)                                                                                                               \
-  _(acos)                                                                                                              \
-  _(acosh) _(asin) _(asinh) _(atan) _(atanh) _(ceil) _(cos) _(cosh) _(digamma) _(erf) _(erfc) _(erfinv) _(exp) _(exp2) \
-      _(expm1) _(floor) _(frac) _(isfinite) _(isinf) _(isnan) _(lgamma) _(log) _(log10) _(log1p) _(log2)               \
-          _(logical_not) _(reciprocal) _(relu) _(round) _(rsqrt) _(sigmoid) _(sign) _(signbit) _(sin) _(sinc) _(sinh)  \
-              _(sqrt) _(square) _(tan) _(tanh) _(trunc) _(conj)
+#define AT_SAME_UNARY_METHODS(_)                                                                             \
+  _(abs) _(acos) _(acosh) _(asin) _(asinh) _(atan) _(atanh) _(ceil) _(cos) _(cosh) _(digamma) _(erf) _(erfc) \
+  _(erfinv) _(exp) _(exp2) _(expm1) _(floor) _(frac) _(isfinite) _(isinf) _(isnan) _(lgamma) _(log)          \
+  _(log10) _(log1p) _(log2) _(logical_not) _(reciprocal) _(relu) _(round) _(rsqrt) _(sigmoid) _(sign)        \
+  _(signbit) _(sin) _(sinc) _(sinh) _(sqrt) _(square) _(tan) _(tanh) _(trunc) _(conj)
 // Of a tensor and another or a number: PyTorch's name and Lamella's.
-#define AT_BINARY_METHODS(_)                                                                                  \
-  _(mul, multiply)                                                                                            \
-  _(multiply, multiply)                                                                                       \
-  _(div, divide) _(divide, divide) _(pow, pow) _(eq, equal) _(ne, not_equal) _(lt, less) _(le, less_equal)    \
-      _(gt, greater) _(ge, greater_equal) _(fmod, fmod) _(remainder, remainder) _(floor_divide, floor_divide) \
-          _(maximum, maximum) _(minimum, minimum) _(atan2, atan2) _(logical_and, logical_and)                 \
-              _(logical_or, logical_or) _(logical_xor, logical_xor) _(bitwise_and, bitwise_and)               \
-                  _(bitwise_or, bitwise_or) _(bitwise_xor, bitwise_xor)
+#define AT_BINARY_METHODS(_)                                                                       \
+  _(mul, multiply) _(multiply, multiply) _(div, divide) _(divide, divide) _(pow, pow) _(eq, equal) \
+  _(ne, not_equal) _(lt, less) _(le, less_equal) _(gt, greater) _(ge, greater_equal)               \
+  _(fmod, fmod) _(remainder, remainder) _(floor_divide, floor_divide) _(maximum, maximum)          \
+  _(minimum, minimum) _(atan2, atan2) _(logical_and, logical_and) _(logical_or, logical_or)        \
+  _(logical_xor, logical_xor) _(bitwise_and, bitwise_and) _(bitwise_or, bitwise_or)                \
+  _(bitwise_xor, bitwise_xor)
+// clang-format on
 
 class Tensor : public lamella::Tensor {
   using Native = lamella::Tensor;
