@@ -239,7 +239,7 @@ struct Converter<std::array<T, N>> {
   static Arg to_arg(const std::array<T, N>& values) { return std::span<const T>(values); }
 };
 
-/// `Tensor?[]`.
+/// `Tensor?[]`, as a parameter of kernels; callers have std::vector<Tensor> with undefined ones.
 template <>
 struct Converter<std::vector<std::optional<Tensor>>> {
   static constexpr Type type{.base = Type::Base::Tensor, .list = true, .optional_elements = true};

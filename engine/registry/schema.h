@@ -17,8 +17,9 @@ namespace lamella {
 ///     "ns::name.overload(Tensor self, Tensor(a!) out, int[2] stride=1, *, float eps=1e-5) -> (Tensor, Tensor values)"
 ///
 /// Types: Tensor, int (SymInt), float, bool, str, Scalar, dtype (ScalarType), Device, Generator, each followed by `?`
-/// where None is a value, `[]` for a list, `[n]` for one of n that a single value may stand for. `Tensor(a)` marks an
-/// alias, `Tensor(a!)` one that is written to; the same letter on a result says that it shows that argument's memory.
+/// where None is a value, `[]` for a list, `[n]` for one of n that a single value may stand for (`[1]`: for a list of
+/// any length). `Tensor(a)` marks an alias, `Tensor(a!)` one that is written to; the same letter on a result says that
+/// it shows that argument's memory.
 class Schema {
  public:
   struct Alias {

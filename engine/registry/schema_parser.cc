@@ -236,6 +236,7 @@ class Parser {
       if (!type.optional) fail_at(start, "None is no value of " + type.str() + "; write " + type.str() + "?");
       return {};
     }
+    if (type.base == Type::Base::StrOrInts && sees("[")) return read_default(registry::list_of(Type::Base::Int));
     if (!type.list) return read_single(type, start);
     std::vector<Value> values;
     if (take("[")) {
@@ -246,7 +247,7 @@ class Parser {
         } while (take(","));
         expect("]", "',' or ']'");
       }
-      if (type.list_size && values.size() != type.list_size) {
+      if (type.list_size > 1 && values.size() != type.list_size) {
         fail_at(start, "expected " + std::to_string(type.list_size) + " values, got " + std::to_string(values.size()));
       }
     } else {

@@ -31,7 +31,8 @@ struct Type {
   bool optional_elements = false;
   /// None is a value too.
   bool optional = false;
-  /// The length of a list that has a fixed one, for which one number alone may stand; 0 otherwise.
+  /// The length of a list that has a fixed one, for which one value alone may stand; 1 where that may stand for a list
+  /// of any length, 0 where it may not.
   std::uint32_t list_size = 0;
 
   /// Whether an argument of this type can hold tensors.
@@ -50,10 +51,10 @@ constexpr Type optional_of(Type type) {
 }
 
 /// Whether a C++ value of type `given` can stand for what the schema calls `wanted`: the same, but for the length of a
-/// list, which is checked in the call.
+/// list, which is checked in the call, and that undefined tensors in a list stand for None.
 constexpr bool accepts(const Type& wanted, const Type& given) {
   return wanted.base == given.base && wanted.list == given.list && wanted.optional == given.optional &&
-         wanted.optional_elements == given.optional_elements &&
+         (wanted.optional_elements || !given.optional_elements) &&
          (given.list_size == 0 || wanted.list_size == given.list_size);
 }
 

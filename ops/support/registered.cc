@@ -87,7 +87,6 @@ std::string_view take_parameter(std::string_view& text) {
 /// A default as schemas write it.
 std::string default_text(std::string_view value, const Type& type) {
   if (type.list && value == "()") return "[]";
-  if (type.list && !type.list_size && value != "None") return "[" + std::string(value) + "]";
   return std::string(value);
 }
 
@@ -126,12 +125,20 @@ constexpr std::string_view parameters_of() {
   }
 }
 
+/// Built-in operators take one number where they take several.
+constexpr Type alone_or_listed(Type type) {
+  const bool numbers = type.base == Type::Base::Int || type.base == Type::Base::Float;
+  if (type.list && numbers && type.list_size == 0) type.list_size = 1;
+  return type;
+}
+
 template <class Op, class F = decltype(&Op::call)>
 struct Registered;
 
 template <class Op, class R, class... A>
 struct Registered<Op, R (*)(A...)> {
-  static constexpr std::array<Type, sizeof...(A)> types{registry::Converter<std::remove_cvref_t<A>>::type...};
+  static constexpr std::array<Type, sizeof...(A)> types{
+      alone_or_listed(registry::Converter<std::remove_cvref_t<A>>::type)...};
   static constexpr bool kNamesResults = requires { Op::kFields; };
 
   static std::string schema() {

@@ -204,6 +204,9 @@ PyObject* library_implement(PyObject*, PyObject* const* args, Py_ssize_t count) 
     expect_count(count, 7, "Library.impl");
     PythonLibrary& library = library_of(args[0]);
     const std::string name = text_of(args[1]);
+    // In C++ a kernel may come before its operator, as static libraries are filled in any order; here it is a mistake.
+    const std::string& ns = library.library.ns();
+    Dispatcher::singleton().find_schema_or_throw(name.starts_with(ns + "::") ? name : ns + "::" + name);
     if (args[2] == Py_None) {
       library.library.implement(name, key_of(args[3]), KernelFunction::fallthrough(), place_of(args[5], args[6]));
       Py_RETURN_NONE;

@@ -114,7 +114,7 @@ Arg read_list(PyObject* object, const Type& type, const ValuePlace& place, CallS
     return Arg(std::span<const T>(values, count));
   }
   const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.get()));
-  if (type.list_size && count != type.list_size) {
+  if (type.list_size > 1 && count != type.list_size) {
     fail<ValueError>(place.str(), ": expected ", type.list_size, " values, got ", count);
   }
   T* const values = storage.make<T>(count);

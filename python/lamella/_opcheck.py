@@ -90,7 +90,12 @@ def _mapped(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
 
 def _tensors(value: Any) -> list[Tensor]:
     found: list[Tensor] = []
-    _mapped(value, lambda x: (found.append(x), x)[1])
+
+    def note(x: Tensor) -> Tensor:
+        found.append(x)
+        return x
+
+    _mapped(value, note)
     return found
 
 

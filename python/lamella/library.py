@@ -222,7 +222,7 @@ class CustomOp:
         self._register_layer()
 
     def register_vmap(self, function: _Function) -> _Function:
-        """Registers what :func:`lamella.vmap` calls in place of the operator.
+        """Registers what :func:`lamella.autograd.vmap` calls in place of the operator.
 
         ``function(info, in_dims, *args)`` gets arguments with the mapped axis at ``in_dims`` (None where there is none)
         and returns the output and its ``out_dims``.

@@ -25,6 +25,7 @@ PAGES = {
     "linalg.md": 3,
     "finding-out.md": 3,
     "vmap.md": 4,
+    "operators.md": 8,
     "array-api.md": 6,
     "autograd/index.md": 4,
 }
