@@ -39,12 +39,12 @@ struct GradientGraph {
   std::map<std::string, UserOpConfWrapper> built;
 
   std::size_t input(const std::string& name, std::int32_t index) const {
-    const auto position = call.find(name, index);
-    if (!position || *position >= call.inputs.size()) {
-      fail<ValueError>(call.where(), " the gradient binds '", name, "' number ", index,
-                       ", which is no input: its inputs are ", quoted(call.def->inputs, name_of));
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+      if (call.inputs[i].first == name && call.inputs[i].second == index) return i;
     }
-    return *position;
+    fail<ValueError>(call.where(), " the gradient binds input '", name, "' number ", index,
+                     ", which the call does not have: the operator's inputs are ", quoted(call.def->inputs, name_of),
+                     ", its outputs ", quoted(call.def->outputs, name_of));
   }
   void add(UserOpConfWrapper op) {
     const std::string name = op.op_name();

@@ -48,7 +48,7 @@ rows = lm.user_op.numpy_op(
     infer=lambda given: [(given[1][0] + given[0][0][1:], given[0][1])],
 )
 
-table = lm.ones([4, 2], stop_gradient=False)
+table = lm.tensor(np.ones((4, 2)), stop_gradient=False)
 y = rows(table, lm.tensor([0, 3, 3]))
 y.sum().backward()
 print(y.shape, table.grad[:, 0].tolist())

@@ -13,7 +13,7 @@ def library():
 
 
 def test_many_inputs_and_their_gradients():
-    xs = [lm.full([2, 2], float(i), stop_gradient=False) for i in range(3)]
+    xs = [lm.tensor([[float(i)] * 2] * 2, stop_gradient=False) for i in range(3)]
     y = use("t_add_n", {"in": xs}, {"out": 1})
     assert y.tolist() == [[3, 3], [3, 3]]
     (2 * y).sum().backward()

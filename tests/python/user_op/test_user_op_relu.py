@@ -85,7 +85,7 @@ def test_no_grad_and_training():
         with lm.no_grad():
             w -= 0.1 * w.grad
         w.grad = None
-    np.testing.assert_allclose(w.numpy(), [3, -1], atol=1e-4)
+    np.testing.assert_allclose(w.detach().numpy(), [3, -1], atol=1e-4)
 
 
 def test_forward_mode_and_vmap():
@@ -93,13 +93,13 @@ def test_forward_mode_and_vmap():
     _, tangent = lm.autograd.jvp(relu, (x,), (lm.full([5], 2.0),))
     assert tangent.tolist() == [0, 0, 0, 2, 2]
     rows = lm.asarray(np.stack([VALUES, -VALUES]))
-    assert lm.vmap(relu)(rows).tolist() == [[0, 0, 0, 1, 2], [2, 1, 0, 0, 0]]
+    assert lm.autograd.vmap(relu)(rows).tolist() == [[0, 0, 0, 1, 2], [2, 1, 0, 0, 0]]
 
 
 def test_info():
     info = lm.user_op.op_info("t_relu")
     assert [each["name"] for each in info["inputs"]] == ["in"] and info["has_gradient"]
-    assert [text for text, _ in info["kernels"]] == [
+    assert {text for text, _ in info["kernels"]} == {
         "device type == cpu & data type of out == float32",
         "device type == cpu & data type of out == float64",
-    ]
+    }
