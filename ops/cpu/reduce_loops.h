@@ -155,7 +155,13 @@ void reduce_narrow_rows(const T* x, std::int64_t n, T* out) {
   }
 }
 
-/// The same for any number of columns that divides a vector; false for others.
+/// Whether several rows of so many columns fit into a vector.
+template <class T>
+constexpr bool is_narrow(std::int64_t columns) {
+  return columns < Vec<T>::size && (columns == 2 || columns == 4 || columns == 8);
+}
+
+/// The same for any number of columns that is_narrow(); false for others.
 template <template <class> class Op, class T>
 bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, T* out) {
   const auto try_width = [&]<int kColumns>(std::integral_constant<int, kColumns>) {
@@ -198,9 +204,10 @@ void reduce_few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t
 template <template <class> class Op, class T>
 void reduce_columns_pairwise(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
                              typename Op<T>::Acc* out) {
-  // As many more where they are narrow as fill a vector, for the chains of additions to be as long.
+  // As many more where several fit into a vector as leave the chains of additions as long.
   constexpr std::int64_t kRows = 32;
-  const std::int64_t rows_at_once = columns < 16 ? 16 * kRows : kRows;
+  const bool narrow = kInVectors<Op, T> && step == columns && is_narrow<T>(columns);
+  const std::int64_t rows_at_once = narrow ? 16 * kRows : kRows;
   if (n <= rows_at_once) {
     reduce_few_rows<Op, T>(x, step, n, columns, out);
     return;
