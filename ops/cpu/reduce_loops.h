@@ -206,7 +206,8 @@ void reduce_columns_pairwise(const T* x, std::int64_t step, std::int64_t n, std:
                              typename Op<T>::Acc* out) {
   // As many more where several fit into a vector as leave the chains of additions as long.
   constexpr std::int64_t kRows = 32;
-  const bool narrow = kInVectors<Op, T> && step == columns && is_narrow<T>(columns);
+  bool narrow = false;
+  if constexpr (kInVectors<Op, T>) narrow = step == columns && is_narrow<T>(columns);
   const std::int64_t rows_at_once = narrow ? 16 * kRows : kRows;
   if (n <= rows_at_once) {
     reduce_few_rows<Op, T>(x, step, n, columns, out);
