@@ -71,7 +71,7 @@ decltype(auto) pass(Made&& made) {
   if constexpr (std::is_lvalue_reference_v<P> || std::is_lvalue_reference_v<Made>) {
     return (made);
   } else {
-    return std::move(made);
+    return std::forward<Made>(made);
   }
 }
 

@@ -59,9 +59,9 @@ class [[nodiscard]] Maybe {
   Maybe(Error error) : error_(std::move(error)) {}
 
   bool IsOk() const { return value_.has_value(); }
-  const Error& error() const { return *error_; }
-  const T& value() const { return *value_; }
-  T take() { return std::move(*value_); }
+  const Error& error() const { return error_.value(); }
+  const T& value() const { return value_.value(); }
+  T take() { return std::move(value_.value()); }
 
  private:
   std::optional<T> value_;
@@ -74,7 +74,7 @@ class [[nodiscard]] Maybe<void> {
   static Maybe Ok() { return Maybe(); }
 
   bool IsOk() const { return !error_; }
-  const Error& error() const { return *error_; }
+  const Error& error() const { return error_.value(); }
   void take() const {}
 
  private:
