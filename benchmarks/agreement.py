@@ -12,7 +12,7 @@ TOLERANCE = 1e-4
 Results = Sequence[Mapping[str, Any]]
 
 
-def difference(ours: Results, theirs: Results) -> str | None:
+def difference(ours: Results, theirs: Results, tolerance: float = TOLERANCE) -> str | None:
     """The first difference between the results of two frameworks, in words; None where they agree."""
     if len(ours) != len(theirs):
         return f"{len(ours)} results against {len(theirs)}"
@@ -22,10 +22,10 @@ def difference(ours: Results, theirs: Results) -> str | None:
                 return f"result {number}: {key} {a[key]} against {b[key]}"
         scale = max(a["absolute_sum"], b["absolute_sum"])
         for key in ("sum", "absolute_sum"):
-            if not abs(a[key] - b[key]) <= TOLERANCE * scale:
+            if not abs(a[key] - b[key]) <= tolerance * scale:
                 return f"result {number}: {key.replace('_', ' ')} {a[key]:.9g} against {b[key]:.9g}"
         largest = max((abs(x) for x in (*a["first"], *b["first"])), default=0.0)
         for place, (x, y) in enumerate(zip(a["first"], b["first"], strict=True)):
-            if not abs(x - y) <= TOLERANCE * largest:
+            if not abs(x - y) <= tolerance * largest:
                 return f"result {number}: value {place} is {x:.9g} against {y:.9g}"
     return None

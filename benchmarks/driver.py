@@ -17,6 +17,7 @@ from benchmarks import machine, report
 from benchmarks.adapters import FRAMEWORKS
 from benchmarks.agreement import difference
 from benchmarks.environments import PACKAGES, ROOT, Environment, SetupError, environment
+from benchmarks.operators.workloads import SWEEP
 from benchmarks.process import WorkerError, WorkerProcess, import_seconds
 from benchmarks.workloads import WORKLOADS, Workload
 
@@ -49,6 +50,7 @@ class Run:
     seconds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     load: machine.Load = field(default_factory=lambda: machine.Load(0.0, 0.0))
+    _failed: set[tuple[str, str]] = field(default_factory=set)
 
     def check(self) -> None:
         """Starts the workers, and runs each workload once everywhere to compare the results. Keeps what agrees."""
@@ -101,7 +103,8 @@ class Run:
             raise SetupError(f"{name} does not start: {error}\n{error.details}(--verbose shows its messages)") from None
 
     def _fail(self, framework: str, workload: Workload, error: WorkerError) -> None:
-        self.failures.append(f"{framework}, {workload.name}: {error}")
+        self._failed.add((framework, workload.name))
+        self.failures.append(f"{framework}, {workload.name}: {str(error).partition(chr(10))[0]}")
         say(f"  {self.failures[-1]}")
         if self.verbose and error.details:
             say(error.details)
@@ -123,7 +126,7 @@ class Run:
             return
         reference = "torch" if "torch" in results else next(iter(results))
         for name, result in results.items():
-            found = difference(result, results[reference])
+            found = difference(result, results[reference], workload.tolerance)
             if found is not None:
                 error = WorkerError(f"other results than {reference}: {found}", died=False)
                 self._fail(name, workload, error)
@@ -131,6 +134,8 @@ class Run:
     def _time(self, workload: Workload, workers: dict[str, WorkerProcess]) -> None:
         counts: dict[str, int] = {}
         for name, worker in workers.items():
+            if (name, workload.name) in self._failed:
+                continue
             answer = self._ask(worker, workload, "calibrate", seconds=self.batch_seconds)
             if answer is not None:
                 counts[name] = answer["count"]
@@ -170,21 +175,60 @@ def _in_turn(names: list[str], number: int) -> list[str]:
     return names[start:] + names[:start]
 
 
-def choose(patterns: Sequence[str]) -> list[Workload]:
-    """The workloads that match any pattern (all, without patterns)."""
+@dataclass(frozen=True)
+class Suite:
+    """What a command runs, and how thoroughly where it is not told."""
+
+    command: str
+    description: str
+    workloads: dict[str, Workload]
+    frameworks: tuple[str, ...]
+    rounds: int
+    batch_seconds: float
+    #: A long table: worst first, with ratios of minima.
+    ranked: bool = False
+    #: Ends the names of its files.
+    suffix: str = ""
+
+    def table(self, times: report.Times, frameworks: Sequence[str]) -> list[list[str]]:
+        """The report's table of these times."""
+        if self.ranked and len(frameworks) > 1:
+            times = report.worst_first(times, frameworks, self.workloads)
+        return report.rows(times, frameworks, self.workloads, minima=self.ranked)
+
+
+WHOLE = Suite("benchmarks/run", "Times Lamella beside PyTorch and Paddle.", WORKLOADS, FRAMEWORKS, 20, 0.1)
+OPERATORS = Suite(
+    "benchmarks/run sweep",
+    "Times every operator beside PyTorch's (or numpy's, where PyTorch has none), on several shapes.",
+    SWEEP,
+    ("lamella", "torch"),
+    7,
+    0.02,
+    ranked=True,
+    suffix="-sweep",
+)
+
+
+def choose(patterns: Sequence[str], workloads: dict[str, Workload] = WORKLOADS) -> list[Workload]:
+    """The workloads that match any pattern, by their names or their operators' (all, without patterns)."""
+
+    def matches(workload: Workload, pattern: str) -> bool:
+        return fnmatch.fnmatchcase(workload.name, pattern) or fnmatch.fnmatchcase(workload.group, pattern)
+
     for pattern in patterns:
-        if not fnmatch.filter(WORKLOADS, pattern):
+        if not any(matches(workload, pattern) for workload in workloads.values()):
             raise SetupError(f"no workload matches {pattern!r}: --list shows them")
-    names = [name for name in WORKLOADS if not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns)]
-    return [WORKLOADS[name] for name in names]
+    return [one for one in workloads.values() if not patterns or any(matches(one, pattern) for pattern in patterns)]
 
 
-def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="benchmarks/run", description="Times Lamella beside PyTorch and Paddle.")
+def _arguments(suite: Suite, arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=suite.command, description=suite.description)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="names or patterns such as 'mlp*' (all)")
-    parser.add_argument("-f", "--frameworks", default=",".join(FRAMEWORKS), help="in the table's order (%(default)s)")
-    parser.add_argument("-r", "--rounds", type=int, default=20, help="batches for each framework (%(default)s)")
-    parser.add_argument("-b", "--batch", type=float, default=0.1, metavar="SECONDS", help="one batch (%(default)s)")
+    frameworks, rounds, batch = ",".join(suite.frameworks), suite.rounds, suite.batch_seconds
+    parser.add_argument("-f", "--frameworks", default=frameworks, help="in the table's order (%(default)s)")
+    parser.add_argument("-r", "--rounds", type=int, default=rounds, help="batches for each framework (%(default)s)")
+    parser.add_argument("-b", "--batch", type=float, default=batch, metavar="SECONDS", help="one batch (%(default)s)")
     parser.add_argument("-t", "--threads", type=int, default=machine.usable_cores(), help="for each (%(default)s)")
     parser.add_argument("-q", "--quick", action="store_true", help="3 rounds of 0.02 s: to see that it works")
     parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks and what the frameworks print")
@@ -202,13 +246,15 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
-    options = _arguments(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    suite, arguments = (OPERATORS, arguments[1:]) if arguments[:1] == ["sweep"] else (WHOLE, arguments)
+    options = _arguments(suite, arguments)
     if options.list:
-        for workload in WORKLOADS.values():
-            print(f"{workload.name:18} {workload.title}")
+        for workload in suite.workloads.values():
+            print(f"{workload.name:18} {workload.title}" if workload.title != workload.name else workload.name)
         return 0
     try:
-        return _run(options)
+        return _run(suite, options)
     except SetupError as error:
         say(str(error))
         return 2
@@ -216,11 +262,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(suite: Suite, options: argparse.Namespace) -> int:
     frameworks = options.frameworks.split(",")
     if unknown := [name for name in frameworks if name not in FRAMEWORKS]:
         raise SetupError(f"unknown framework {unknown[0]!r}: expected {', '.join(FRAMEWORKS)}")
-    workloads = choose(options.workloads)
+    workloads = choose(options.workloads, suite.workloads)
     environments = {
         name: environment(name, lamella_python=options.python, renew=options.renew and name in PACKAGES, say=say)
         for name in frameworks
@@ -235,19 +281,21 @@ def _run(options: argparse.Namespace) -> int:
     if not options.check:
         say(f"timing, {rounds} rounds of {batch:g} s each")
         run.time()
-        print(report.text_table(report.rows(run.seconds, frameworks)))
+        table = suite.table(run.seconds, frameworks)
+        print(report.text_table(table))
         busy = max(before.others, run.load.others) > BUSY
-        partial = options.quick or len(workloads) < len(WORKLOADS) or len(frameworks) < len(FRAMEWORKS)
+        partial = options.quick or len(workloads) < len(suite.workloads) or len(frameworks) < len(suite.frameworks)
         folder = options.output or (SCRATCH if partial or busy or run.failures else RESULTS)
-        say(f"{'a busy machine: ' if busy else ''}written to {_write(run.record(), folder)}.json and .md")
+        path = _write(run.record(), table, folder, suite.suffix)
+        say(f"{'a busy machine: ' if busy else ''}written to {path}.json and .md")
     for failure in run.failures:
         say(f"failed: {failure}")
     return 1 if run.failures else 0
 
 
-def _write(record: dict[str, Any], folder: Path) -> Path:
+def _write(record: dict[str, Any], table: list[list[str]], folder: Path, suffix: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / report.file_stem(record["date"], record["machine"]["cpu"])
+    path = folder / (report.file_stem(record["date"], record["machine"]["cpu"]) + suffix)
     Path(f"{path}.json").write_text(json.dumps(record, indent=1) + "\n")
-    Path(f"{path}.md").write_text(report.markdown_page(record))
+    Path(f"{path}.md").write_text(report.markdown_page(record, table))
     return path

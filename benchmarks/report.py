@@ -11,6 +11,7 @@ from benchmarks.workloads import WORKLOADS, Workload
 
 #: Seconds of each round, by workload and framework; in both tables, only what succeeded.
 Times = Mapping[str, Mapping[str, Sequence[float]]]
+Workloads = Mapping[str, Workload]
 
 
 def format_seconds(seconds: float) -> str:
@@ -39,20 +40,43 @@ def _ratio_cell(ratio: Spread) -> str:
     return f"{ratio.median:.3f} [{ratio.lower:.3f} {ratio.upper:.3f}]"
 
 
-def rows(times: Times, frameworks: Sequence[str]) -> list[list[str]]:
-    """The cells, header first: medians with quartiles, and ratios of the first framework to the others."""
+def worst_first(times: Times, frameworks: Sequence[str], workloads: Workloads = WORKLOADS) -> Times:
+    """Ordered by how far the first framework's time exceeds its goal; what failed comes first."""
+    first, second = frameworks[:2]
+
+    def excess(name: str) -> float:
+        both = times[name]
+        if first not in both or second not in both:
+            return float("inf")
+        return spread(ratios(both[first], both[second])).median / (workloads[name].goal or 1.0)
+
+    return {name: times[name] for name in sorted(times, key=excess, reverse=True)}
+
+
+def rows(
+    times: Times, frameworks: Sequence[str], workloads: Workloads = WORKLOADS, *, minima: bool = False
+) -> list[list[str]]:
+    """The cells, header first: medians with quartiles, and ratios of the first framework to the others.
+
+    With `minima`, each ratio is followed by that of the shortest times, which a busy machine disturbs least.
+    """
     first, *others = frameworks
     with_goals = first == "lamella" and "torch" in others
-    header = ["work", *frameworks, *(f"{first} / {other}" for other in others), *(["goal"] if with_goals else [])]
+    header = ["work", *frameworks]
+    for other in others:
+        header += [f"{first} / {other}", *(["of minima"] if minima else [])]
+    header += ["goal"] if with_goals else []
     table = [header]
     for name, by_framework in times.items():
-        workload = WORKLOADS[name]
+        workload = workloads[name]
         row = [workload.title]
         for framework in frameworks:
             row.append(_time_cell(by_framework[framework], workload.ops) if framework in by_framework else "failed")
         for other in others:
             both = first in by_framework and other in by_framework
             row.append(_ratio_cell(spread(ratios(by_framework[first], by_framework[other]))) if both else "")
+            if minima:
+                row.append(f"{min(by_framework[first]) / min(by_framework[other]):.3f}" if both else "")
         if with_goals:
             row.append(_goal_cell(workload))
         table.append(row)
@@ -81,7 +105,7 @@ def markdown_table(table: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def markdown_page(record: Mapping[str, Any]) -> str:
+def markdown_page(record: Mapping[str, Any], table: Sequence[Sequence[str]]) -> str:
     """A page with the machine, the versions and the table of a record."""
     machine = record["machine"]
     frameworks = record["frameworks"]
@@ -95,7 +119,7 @@ def markdown_page(record: Mapping[str, Any]) -> str:
         f"{versions}; {record['threads']} threads each; {record['rounds']} rounds of {record['batch_seconds']:g} s. "
         f"Other processes took {load['others']:.1%} of the cores meanwhile, other machines {load['stolen']:.1%}.",
         "Medians, with the quartiles in brackets; ratios are taken round by round.",
-        markdown_table(rows(record["seconds"], list(frameworks))),
+        markdown_table(table),
     ]
     if record["failures"]:
         parts.append("Failed:\n\n" + "\n".join(f"- {line}" for line in record["failures"]))

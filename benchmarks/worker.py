@@ -22,6 +22,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from benchmarks.adapters import Adapter, load
+from benchmarks.operators.workloads import SWEEP
 from benchmarks.timing import Loop, calibrate, compile_loop, time_loop
 from benchmarks.workloads import WORKLOADS, Work
 
@@ -31,7 +32,8 @@ _LEADING_VALUES = 8
 
 def describe_result(array: np.ndarray) -> dict[str, Any]:
     """What the driver compares: enough to tell different work, little enough to send."""
-    values = np.asarray(array, np.float64).reshape(-1)
+    real = array.reshape(-1).view(array.real.dtype) if np.iscomplexobj(array) else array
+    values = np.asarray(real, np.float64).reshape(-1)
     return {
         "shape": list(array.shape),
         "dtype": str(array.dtype),
@@ -46,7 +48,8 @@ class Worker:
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
-        self._loops: dict[str, Loop] = {}
+        # One at a time: together their tensors would fill the memory.
+        self._ready: tuple[str, Loop] | None = None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to one request."""
@@ -73,18 +76,19 @@ class Worker:
                 raise ValueError(f"unknown request {other!r}")
 
     def _prepare(self, name: str) -> Work:
-        prepare = WORKLOADS[name].prepare
+        prepare = (SWEEP[name] if name in SWEEP else WORKLOADS[name]).prepare
         if prepare is None:
             raise ValueError(f"{name} is not a worker's to time")
         return prepare(self._adapter)
 
     def _loop(self, name: str) -> Loop:
-        if name not in self._loops:
-            self._loops[name] = compile_loop(self._prepare(name))
+        if self._ready is None or self._ready[0] != name:
+            self._ready = None
+            self._ready = name, compile_loop(self._prepare(name))
             # A framework pays for the garbage that it makes, not for the modules that it has loaded.
             gc.collect()
             gc.freeze()
-        return self._loops[name]
+        return self._ready[1]
 
     def _check(self, name: str) -> list[dict[str, Any]]:
         work = self._prepare(name)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.agreement import TOLERANCE
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -36,6 +38,10 @@ class Workload:
     ops: int = 1
     #: The ratio to PyTorch's time that Lamella aims at.
     goal: float | None = None
+    #: What a pattern may name beside the workload itself: the operator.
+    group: str = ""
+    #: How far results may differ: see benchmarks.agreement.
+    tolerance: float = TOLERANCE
 
 
 #: All workloads by name, in the order of the table.

@@ -17,6 +17,8 @@ if(LAMELLA_BINDINGS)
   pybind11_add_module(_C MODULE NO_EXTRAS ${binding_sources})
   target_link_libraries(_C PRIVATE lamella lamella_settings)
   lamella_target(_C <pybind11/pybind11.h>)
+  # Every function that it calls is bound when it loads: a first call costs no look-up, and none a second jump.
+  target_link_options(_C PRIVATE LINKER:-Bsymbolic LINKER:-z,now)
   lamella_output(_C)
   if(LAMELLA_SANITIZE)
     # The module is loaded with the sanitizer's runtime only, which tests/CMakeLists.txt sees to. The package's other

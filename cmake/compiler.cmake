@@ -48,6 +48,9 @@ endfunction()
 function(lamella_target target)
   lamella_warnings(${target})
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+  # g++ makes calls of memmove and memset of loops over a shape's two or three numbers, which then take longer than the
+  # numbers do: the call's wide loads wait for the narrow stores before them.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-tree-loop-distribute-patterns>)
   if(LAMELLA_PCH)
     set(headers ${LAMELLA_STANDARD_HEADERS} ${ARGN})
     list(TRANSFORM headers REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:\\0>")

@@ -2,16 +2,21 @@
 
 #include "ops/creation/creation.h"
 #include "ops/elementwise/clip.h"
+#include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/composed.h"
+#include "ops/elementwise/composed_special.h"
 #include "ops/elementwise/gelu.h"
 #include "ops/fft/fft.h"
 #include "ops/index/gather.h"
 #include "ops/index/index.h"
 #include "ops/index/nonzero.h"
+#include "ops/index/place.h"
 #include "ops/index/select.h"
 #include "ops/index/take.h"
+#include "ops/linalg/added_products.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/diagonal.h"
+#include "ops/linalg/diagonal_forms.h"
 #include "ops/linalg/einsum.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/norms.h"
@@ -21,14 +26,17 @@
 #include "ops/movement/in_place.h"
 #include "ops/nn/activation.h"
 #include "ops/nn/attention.h"
+#include "ops/nn/channels.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/cross_entropy.h"
 #include "ops/nn/ctc.h"
 #include "ops/nn/distance.h"
+#include "ops/nn/distances.h"
 #include "ops/nn/dropout.h"
 #include "ops/nn/embedding.h"
 #include "ops/nn/grid_sample.h"
 #include "ops/nn/interpolate.h"
+#include "ops/nn/label_losses.h"
 #include "ops/nn/linear.h"
 #include "ops/nn/loss.h"
 #include "ops/nn/margin_loss.h"
@@ -45,9 +53,11 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/log_sum_exp.h"
 #include "ops/reduce/sum.h"
+#include "ops/reduce/summary.h"
 #include "ops/reduce/variance.h"
 #include "ops/scan/cumulative.h"
 #include "ops/shape/arrange.h"
+#include "ops/shape/assemble.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
@@ -103,7 +113,18 @@ using OtherOps = OpList<                                                        
     CumulativeSum, CumulativeProd, CumSum, CumProd, LogCumSumExp, CumMax, CumMin, Diff,             // scans
     Sort, ArgSort, TopK, KthValue, Median, NanMedian, Quantile,                                     // sorting
     SearchSorted, IsIn, UniqueAll, UniqueCounts, UniqueInverse, UniqueValues, BinCount, Histogram,  // searching, sets
-    Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout                                     // networks
+    DStack, ColumnStack, HSplit, VSplit, DSplit, FlipLr, FlipUd, Rot90, Ravel, Unflatten, SlidingWindow,  // shape
+    BlockDiag, CartesianProd, Combinations,                                                               //
+    Mm, Mv, Bmm, Inner, Addmm, Addmv, Addr, Baddbmm, Addbmm,                                              // products
+    Diag, DiagEmbed, DiagFlat, DiagonalScatter, TrilIndices, TriuIndices,                                 // diagonals
+    SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere,                                              // indexing
+    VarMean, StdMean, AMinMax, Trapezoid, CumulativeTrapezoid, Cov, CorrCoef, Bucketize,                  // statistics
+    IsPosInf, IsNegInf, IsReal, Xlog1py, Entr, Ndtr, MvLgamma, Ldexp, FloatPower, Gcd, Lcm,               // composed
+    MakeComplex, Polar, ViewAsReal, ViewAsComplex,                                                        // complex
+    Cdist, Pdist, Dist, Normalize, Renorm,                                                                // distances
+    MultiLabelMarginLoss, MultiLabelSoftMarginLoss, Bilinear, ChannelShuffle, MaxUnpool<1>, MaxUnpool<2>,
+    MaxUnpool<3>,                                                //
+    Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks
     >;
 
 }  // namespace lamella

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ class Trainer(NamedTuple):
 class Adapter(Protocol):
     """What a workload asks of a framework. Tensors are float32 (labels int64) and live on the CPU."""
 
+    #: What the expressions of the sweep may use: the framework's modules, and `permute(x, axes)`.
+    modules: Mapping[str, Any]
     #: The elementary functions, under the names that the workloads use.
     relu: Callable[[Any], Any]
     tanh: Callable[[Any], Any]
@@ -44,8 +46,11 @@ class Adapter(Protocol):
     def tensor(self, array: np.ndarray, wants_grad: bool = False) -> Any:
         """A leaf tensor with a copy of `array`."""
 
+    def cast(self, tensor: Any, dtype: str) -> Any:
+        """The tensor in a dtype that numpy may not have."""
+
     def numpy(self, tensor: Any) -> np.ndarray:
-        """The tensor's values."""
+        """The tensor's values; those of bfloat16 in float32."""
 
     def clear_grad(self, variable: str) -> str:
         """The statement that drops the gradient of a leaf, in the cheapest way that the framework has."""

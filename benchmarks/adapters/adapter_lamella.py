@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class Tanh(lm.PyLayer):
 class LamellaAdapter:
     """See benchmarks.adapters.Adapter."""
 
+    modules: ClassVar[dict[str, Any]] = {"lm": lm, "permute": lm.permute_dims}
     relu = staticmethod(lm.relu)
     tanh = staticmethod(lm.tanh)
     reshape = staticmethod(lm.reshape)
@@ -56,8 +57,12 @@ class LamellaAdapter:
     def tensor(self, array: np.ndarray, wants_grad: bool = False) -> lm.Tensor:
         return lm.tensor(array, stop_gradient=not wants_grad)
 
+    def cast(self, tensor: lm.Tensor, dtype: str) -> lm.Tensor:
+        return lm.cast(tensor, dtype)
+
     def numpy(self, tensor: lm.Tensor) -> np.ndarray:
-        return tensor.detach().numpy()
+        values = tensor.detach()
+        return (lm.cast(values, "float32") if values.dtype == lm.bfloat16 else values).numpy()
 
     def clear_grad(self, variable: str) -> str:
         return f"{variable}.grad = None"

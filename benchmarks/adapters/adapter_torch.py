@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -41,6 +41,12 @@ class Tanh(torch.autograd.Function):
 class TorchAdapter:
     """See benchmarks.adapters.Adapter."""
 
+    modules: ClassVar[dict[str, Any]] = {
+        "torch": torch,
+        "F": torch.nn.functional,
+        "np": np,
+        "permute": torch.permute,
+    }
     relu = staticmethod(torch.relu)
     tanh = staticmethod(torch.tanh)
     reshape = staticmethod(torch.reshape)
@@ -56,8 +62,12 @@ class TorchAdapter:
     def tensor(self, array: np.ndarray, wants_grad: bool = False) -> torch.Tensor:
         return torch.tensor(array, requires_grad=wants_grad)
 
+    def cast(self, tensor: torch.Tensor, dtype: str) -> torch.Tensor:
+        return tensor.to(getattr(torch, dtype))
+
     def numpy(self, tensor: torch.Tensor) -> np.ndarray:
-        return tensor.detach().numpy()
+        values = tensor.detach().resolve_conj()
+        return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
 
     def clear_grad(self, variable: str) -> str:
         return f"{variable}.grad = None"

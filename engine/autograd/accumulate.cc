@@ -58,11 +58,6 @@ AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
   note_hidden_axes(0, leaf_);
 }
 
-void AccumulateGrad::look_for_hooks() noexcept {
-  const AutogradMeta& meta = *peek_meta(leaf_);
-  if (meta.extras && meta.extras->hooks) expect_hooks();
-}
-
 std::shared_ptr<HookList> AccumulateGrad::tensor_hooks() const {
   AutogradMeta& meta = *get_meta(leaf_);
   const std::lock_guard lock(meta.lock);

@@ -13,9 +13,8 @@ class AccumulateGrad final : public Node {
   /// A leaf's hooks belong to the tensor: this node comes and goes with the graphs that use it.
   std::shared_ptr<HookList> tensor_hooks() const override;
   std::shared_ptr<HookList> make_tensor_hooks() override;
-  /// Sees the hooks that the leaf has already. The caller holds the leaf's lock, and makes this its node.
-  void look_for_hooks() noexcept;
   const Tensor& leaf() const noexcept { return leaf_; }
+  using Node::expect_hooks;  // for who makes this the node of a leaf that has hooks already
 
  private:
   Tensor leaf_;

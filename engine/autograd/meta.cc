@@ -199,7 +199,7 @@ Edge gradient_edge(const Tensor& x) {
   const std::lock_guard lock(meta->lock);
   if (auto node = meta->weak_node.lock()) return {std::move(node), 0};
   if (!fresh) fresh = Ref<AccumulateGrad>::adopt(new AccumulateGrad(x));
-  fresh->look_for_hooks();
+  if (meta->extras && meta->extras->hooks) fresh->expect_hooks();
   meta->weak_node = WeakNode(fresh.get());
   return {std::move(fresh), 0};
 }

@@ -132,8 +132,11 @@ bool special_wants_gradient(const Tensor& x);
 }
 
 /// Whether a recorded op with x as its input needs an edge for it; the question on the hot path.
-inline bool wants_gradient(const Tensor& x) {
-  if (!peek_meta(x) && !(x->flags & (TensorImpl::kTracked | TensorImpl::kDerived))) return false;
+[[gnu::always_inline]] inline bool wants_gradient(const Tensor& x) {
+  const AutogradMeta* const meta = peek_meta(x);
+  const bool tracked = (x->flags & TensorImpl::kTracked) != 0;
+  if (!meta && !tracked && !(x->flags & TensorImpl::kDerived)) return false;
+  if (meta && !tracked && (meta->requires_grad || meta->grad_fn)) return true;
   return detail::special_wants_gradient(x);
 }
 

@@ -48,7 +48,7 @@ class SmallVector {
     return *this;
   }
   ~SmallVector() {
-    clear();
+    if (size_ != 0) clear();  // not inlined where T has a destructor
     free_heap();
   }
 
@@ -154,7 +154,11 @@ class SmallVector {
       size_ = std::exchange(other.size_, 0);
       capacity_ = std::exchange(other.capacity_, N);
     } else {
-      std::uninitialized_move_n(other.data_, other.size_, data_);
+      if constexpr (std::is_trivially_copyable_v<T>) {
+        for (std::uint32_t i = 0; i < other.size_; ++i) data_[i] = other.data_[i];  // a handful, as below
+      } else {
+        std::uninitialized_move_n(other.data_, other.size_, data_);
+      }
       size_ = other.size_;
       other.clear();
     }

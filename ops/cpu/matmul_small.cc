@@ -87,6 +87,7 @@ void fill_matmul(MatmulKernels& kernels) {
   // Integers wrap around: whether they have a sign does not show in the bits of sums and products.
   kernels.small[static_cast<std::size_t>(DType::UInt64)] = multiply<std::int64_t>;
   fill_matmul_eigen(kernels);
+  fill_matmul_vector(kernels);
 }
 
 }  // namespace lamella::cpu

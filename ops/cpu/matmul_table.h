@@ -21,14 +21,29 @@ struct MatmulArgs {
   std::int64_t c_row = 0;
 };
 
+/// A product of a matrix, whose rows are dense and `row` elements apart, and a dense vector.
+struct MatrixVectorArgs {
+  const void* matrix = nullptr;
+  const void* vector = nullptr;
+  void* out = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row = 0;
+};
+
 struct MatmulKernels {
   /// Any strides; meant for small matrices, and the only one for integers.
   void (*small[kDTypeCount])(const MatmulArgs&) = {};
   /// Eigen's product, for float32 and float64; in each of a and b one stride must be 1.
   void (*large[kDTypeCount])(const MatmulArgs&) = {};
+  /// matrix @ vector, of `columns` elements, and vector @ matrix, the vector being of `rows` elements; for float32 and
+  /// float64.
+  void (*rows_times_vector[kDTypeCount])(const MatrixVectorArgs&) = {};
+  void (*vector_times_rows[kDTypeCount])(const MatrixVectorArgs&) = {};
 };
 
 void fill_matmul(MatmulKernels& kernels);
 void fill_matmul_eigen(MatmulKernels& kernels);
+void fill_matmul_vector(MatmulKernels& kernels);
 
 }  // namespace lamella::cpu

@@ -1,7 +1,11 @@
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "ops/cpu/movement_table.h"
+#include "ops/simd/native.h"
 
 namespace lamella::cpu {
 namespace {
@@ -22,16 +26,63 @@ void write(char* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-/// A transposing copy, in tiles that fit the cache lines of both sides.
+/// The lanes of a tile's rows: a cache line where a register holds one, and at most 16 registers.
+template <class T>
+inline constexpr int kTileLanes = std::min<int>(simd::kVectorBytes / static_cast<int>(sizeof(T)), 16);
+
+/// Lanes of a and b in turn, from lane kFirst of each on.
+template <int kFirst, class V, class Index, std::size_t... I>
+V interleaved(V a, V b, std::index_sequence<I...>) {
+  constexpr int kLanes = sizeof...(I);
+  return __builtin_shuffle(a, b,
+                           Index{static_cast<typename simd::SignedOf<sizeof(a[0])>::type>(
+                               kFirst + static_cast<int>(I) / 2 + (I % 2 ? kLanes : 0))...});
+}
+
+/// A tile of kLanes rows and columns, in registers: each step of interleaving the first half of the rows with the
+/// second rotates the bits of (row, column) by one. Every cache line is read once and written once, so rows that are a
+/// power of two apart, and thus compete for the same lines of the cache, do no harm.
+template <class T, int kLanes>
+void transpose_tile(char* to, std::int64_t to_row, const char* from, std::int64_t from_row) {
+  using V = simd::Native<T, kLanes* static_cast<int>(sizeof(T))>;
+  using Index = simd::Native<typename simd::SignedOf<sizeof(T)>::type, kLanes* static_cast<int>(sizeof(T))>;
+  using Lanes = std::make_index_sequence<kLanes>;
+  V rows[kLanes];
+  for (int i = 0; i < kLanes; ++i) rows[i] = read<V>(from + i * from_row);
+  for (int step = 1; step < kLanes; step *= 2) {
+    V mixed[kLanes];
+    for (int i = 0; i < kLanes / 2; ++i) {
+      mixed[2 * i] = interleaved<0, V, Index>(rows[i], rows[i + kLanes / 2], Lanes());
+      mixed[2 * i + 1] = interleaved<kLanes / 2, V, Index>(rows[i], rows[i + kLanes / 2], Lanes());
+    }
+    for (int i = 0; i < kLanes; ++i) rows[i] = mixed[i];
+  }
+  for (int i = 0; i < kLanes; ++i) write(to + i * to_row, rows[i]);
+}
+
+/// A copy in which either side is dense along the other's rows.
 template <class T>
 void copy_transposed(const Copy2d& c) {
-  constexpr std::int64_t kTile =
-      64 / static_cast<std::int64_t>(sizeof(T)) < 8 ? 8 : 64 / static_cast<std::int64_t>(sizeof(T));
-  for (std::int64_t i0 = 0; i0 < c.outer; i0 += kTile) {
-    const std::int64_t i1 = i0 + kTile < c.outer ? i0 + kTile : c.outer;
-    for (std::int64_t j0 = 0; j0 < c.inner; j0 += kTile) {
-      const std::int64_t j1 = j0 + kTile < c.inner ? j0 + kTile : c.inner;
-      for (std::int64_t i = i0; i < i1; ++i) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  constexpr std::int64_t kTile = std::max<std::int64_t>(8, 64 / kSize);
+  const bool dense = c.to_inner == kSize && c.from_outer == kSize;
+  for (std::int64_t j0 = 0; j0 < c.inner; j0 += kTile) {
+    const std::int64_t j1 = std::min(j0 + kTile, c.inner);
+    for (std::int64_t i0 = 0; i0 < c.outer; i0 += kTile) {
+      const std::int64_t i1 = std::min(i0 + kTile, c.outer);
+      std::int64_t i = i0;
+      if constexpr (!std::is_same_v<T, Wide>) {
+        constexpr int kLanes = kTileLanes<T>;
+        if (dense && j1 - j0 == kTile) {
+          for (; i + kLanes <= i1; i += kLanes) {
+            for (std::int64_t j = j0; j < j1; j += kLanes) {
+              transpose_tile<T, kLanes>(c.to + i * c.to_outer + j * kSize, c.to_outer,
+                                        c.from + i * kSize + j * c.from_inner, c.from_inner);
+            }
+          }
+        }
+      }
+      for (; i < i1; ++i) {
         for (std::int64_t j = j0; j < j1; ++j) {
           write(c.to + i * c.to_outer + j * c.to_inner, read<T>(c.from + i * c.from_outer + j * c.from_inner));
         }
@@ -41,11 +92,29 @@ void copy_transposed(const Copy2d& c) {
 }
 
 template <class T>
+void fill_row(char* to, std::int64_t step, std::int64_t n, T value) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  std::int64_t j = 0;
+  if constexpr (!std::is_same_v<T, Wide>) {
+    constexpr std::int64_t kLanes = simd::kVectorBytes / kSize;
+    const auto values = simd::splat<simd::Native<T>>(value);
+    if (step == kSize) {
+      for (; j + kLanes <= n; j += kLanes) write(to + j * kSize, values);
+    }
+  }
+  for (; j < n; ++j) write(to + j * step, value);
+}
+
+template <class T>
 void copy(const Copy2d& c) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
   if (c.to_inner == kSize && c.from_inner == kSize) {
     for (std::int64_t i = 0; i < c.outer; ++i) {
       std::memcpy(c.to + i * c.to_outer, c.from + i * c.from_outer, static_cast<std::size_t>(c.inner * kSize));
+    }
+  } else if (c.from_inner == 0) {
+    for (std::int64_t i = 0; i < c.outer; ++i) {
+      fill_row(c.to + i * c.to_outer, c.to_inner, c.inner, read<T>(c.from + i * c.from_outer));
     }
   } else if (c.outer >= 8 && c.inner >= 8 && (c.from_outer == kSize || c.to_outer == kSize)) {
     copy_transposed<T>(c);
@@ -61,14 +130,7 @@ void copy(const Copy2d& c) {
 template <class T>
 void fill(const Copy2d& c) {
   const T value = read<T>(c.from);
-  for (std::int64_t i = 0; i < c.outer; ++i) {
-    char* to = c.to + i * c.to_outer;
-    if (c.to_inner == static_cast<std::int64_t>(sizeof(T))) {
-      for (std::int64_t j = 0; j < c.inner; ++j) write(to + j * static_cast<std::int64_t>(sizeof(T)), value);
-    } else {
-      for (std::int64_t j = 0; j < c.inner; ++j) write(to + j * c.to_inner, value);
-    }
-  }
+  for (std::int64_t i = 0; i < c.outer; ++i) fill_row(c.to + i * c.to_outer, c.to_inner, c.inner, value);
 }
 
 }  // namespace

@@ -76,8 +76,11 @@ void max_kernel(const PoolArgs& args) {
         });
         for (std::int64_t o = 0; o < width.out; ++o) {
           A found = lowest<A>();
-          for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step)
-            found = top[i] > found || is_nan(top[i]) ? top[i] : found;
+          for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) {
+            // The larger one without a branch, which would often go the wrong way.
+            found = top[i] > found ? top[i] : found;
+            if (is_nan(top[i])) found = top[i];
+          }
           y[at + o] = static_cast<T>(found);
         }
         return;

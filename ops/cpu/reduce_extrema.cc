@@ -18,8 +18,18 @@ struct ExtremeOp {
   }
   static Acc lift(T x) { return static_cast<Acc>(x); }
   /// NaN if one of them is.
-  static Acc combine(Acc a, Acc b) { return a != a || (kMax ? a > b : a < b) ? a : b; }
-  static Vec<Acc> combine(Vec<Acc> a, Vec<Acc> b) { return kMax ? maximum(a, b) : minimum(a, b); }
+  static Acc combine(Acc a, Acc b) {
+    // In two steps, neither of which needs a branch.
+    const Acc extreme = (kMax ? a > b : a < b) ? a : b;
+    return a != a ? a : extreme;
+  }
+  static Vec<Acc> combine(Vec<Acc> a, Vec<Acc> b) {
+    if constexpr (std::is_floating_point_v<Acc>) {
+      return where(isnan(a), a, Vec<Acc>(simd::native_math::extreme<kMax>(a.native(), b.native())));
+    } else {
+      return kMax ? maximum(a, b) : minimum(a, b);
+    }
+  }
 };
 template <class T>
 using MaxOp = ExtremeOp<T, true>;

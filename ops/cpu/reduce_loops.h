@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "ops/cpu/reduce_table.h"
 #include "ops/cpu/widen.h"
@@ -21,7 +22,7 @@ inline namespace LM_SIMD_ISA {
 
 using simd::Vec;
 
-constexpr std::int64_t kReduceBlock = 1024;   // contiguous elements that are reduced at once
+constexpr std::int64_t kReduceBlock = 4096;   // contiguous elements that are reduced at once
 constexpr std::int64_t kStridedBlock = 64;    // the same of elements apart
 constexpr std::int64_t kReduceColumns = 512;  // columns that are reduced at once
 constexpr int kAccumulators = 4;
@@ -30,14 +31,26 @@ constexpr int kAccumulators = 4;
 template <template <class> class Op, class T>
 inline constexpr bool kInVectors = std::is_same_v<T, typename Op<T>::Acc> && !std::is_same_v<T, bool> && !kIsComplex<T>;
 
-/// The lanes of a vector, combined pairwise until kKept are left.
+template <int kBy, class V, std::size_t... I>
+V rotated(V v, std::index_sequence<I...>) {
+  constexpr int kLanes = sizeof...(I);
+  return __builtin_shufflevector(v, v, (static_cast<int>(I) + kBy) % kLanes...);
+}
+
+/// The lanes of a vector, combined pairwise until kKept are left, in front.
+template <class Op, int kKept, class T, int kWidth = Vec<T>::size / 2>
+Vec<T> folded(Vec<T> v) {
+  if constexpr (kWidth >= kKept) {
+    const Vec<T> other(rotated<kWidth>(v.native(), std::make_index_sequence<Vec<T>::size>()));
+    return folded<Op, kKept, T, kWidth / 2>(Op::combine(v, other));
+  } else {
+    return v;
+  }
+}
 template <class Op, int kKept, class T>
 void fold_lanes(Vec<T> v, T* kept) {
   T lanes[Vec<T>::size];
-  v.store(lanes);
-  for (int width = Vec<T>::size / 2; width >= kKept; width /= 2) {
-    for (int k = 0; k < width; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + width]);
-  }
+  folded<Op, kKept>(v).store(lanes);
   std::copy_n(lanes, kKept, kept);
 }
 
@@ -86,8 +99,19 @@ typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
 
 template <template <class> class Op, class T>
 typename Op<T>::Acc reduce_strided_block(const T* x, std::int64_t step, std::int64_t n) {
-  typename Op<T>::Acc result = Op<T>::lift(x[0]);
-  for (std::int64_t i = 1; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[i * step]));
+  using Acc = typename Op<T>::Acc;
+  std::int64_t i = 1;
+  Acc result = Op<T>::lift(x[0]);
+  if (n >= 2 * kAccumulators) {
+    // Several chains, as one waits for each of its steps.
+    Acc parts[kAccumulators];
+    for (int k = 0; k < kAccumulators; ++k) parts[k] = Op<T>::lift(x[k * step]);
+    for (i = kAccumulators; i + kAccumulators <= n; i += kAccumulators) {
+      for (int k = 0; k < kAccumulators; ++k) parts[k] = Op<T>::combine(parts[k], Op<T>::lift(x[(i + k) * step]));
+    }
+    result = Op<T>::combine(Op<T>::combine(parts[0], parts[1]), Op<T>::combine(parts[2], parts[3]));
+  }
+  for (; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[i * step]));
   return result;
 }
 
@@ -117,6 +141,40 @@ void reduce_column_vectors(const T* x, std::int64_t step, std::int64_t n, T* out
   for (int k = 0; k < kWidth; ++k) sums[k].store(out + k * V::size);
 }
 
+/// Rows one after the other, each kColumns long: several in a vector.
+template <template <class> class Op, int kColumns, class T>
+void reduce_narrow_rows(const T* x, std::int64_t n, T* out) {
+  const std::int64_t taken = reduce_vectors<Op<T>, kColumns>(x, n * kColumns, out);
+  std::int64_t r = taken / kColumns;
+  if (r == 0) {
+    for (int k = 0; k < kColumns; ++k) out[k] = x[k];
+    r = 1;
+  }
+  for (; r < n; ++r) {
+    for (int k = 0; k < kColumns; ++k) out[k] = Op<T>::combine(out[k], x[r * kColumns + k]);
+  }
+}
+
+/// Whether several rows of so many columns fit into a vector.
+template <class T>
+constexpr bool is_narrow(std::int64_t columns) {
+  return columns < Vec<T>::size && (columns == 2 || columns == 4 || columns == 8);
+}
+
+/// The same for any number of columns that is_narrow(); false for others.
+template <template <class> class Op, class T>
+bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, T* out) {
+  const auto try_width = [&]<int kColumns>(std::integral_constant<int, kColumns>) {
+    if constexpr (kColumns < Vec<T>::size) {
+      if (columns == kColumns) reduce_narrow_rows<Op, kColumns>(x, n, out);
+      return columns == kColumns;
+    }
+    return false;
+  };
+  return try_width(std::integral_constant<int, 2>()) || try_width(std::integral_constant<int, 4>()) ||
+         try_width(std::integral_constant<int, 8>());
+}
+
 template <template <class> class Op, class T>
 void reduce_few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
   if constexpr (kIsHalf<T> && std::is_same_v<typename Op<T>::Acc, float>) {
@@ -129,6 +187,7 @@ void reduce_few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t
   } else {
     std::int64_t c = 0;
     if constexpr (kInVectors<Op, T>) {
+      if (step == columns && reduced_narrow_rows<Op>(x, n, columns, out)) return;
       constexpr std::int64_t kSize = Vec<T>::size;
       for (; c + 4 * kSize <= columns; c += 4 * kSize) reduce_column_vectors<Op, 4>(x + c, step, n, out + c);
       for (; c + kSize <= columns; c += kSize) reduce_column_vectors<Op, 1>(x + c, step, n, out + c);
@@ -145,12 +204,16 @@ void reduce_few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t
 template <template <class> class Op, class T>
 void reduce_columns_pairwise(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
                              typename Op<T>::Acc* out) {
+  // As many more where several fit into a vector as leave the chains of additions as long.
   constexpr std::int64_t kRows = 32;
-  if (n <= kRows) {
+  bool narrow = false;
+  if constexpr (kInVectors<Op, T>) narrow = step == columns && is_narrow<T>(columns);
+  const std::int64_t rows_at_once = narrow ? 16 * kRows : kRows;
+  if (n <= rows_at_once) {
     reduce_few_rows<Op, T>(x, step, n, columns, out);
     return;
   }
-  const std::int64_t half = (n / 2 + kRows - 1) / kRows * kRows;
+  const std::int64_t half = (n / 2 + rows_at_once - 1) / rows_at_once * rows_at_once;
   typename Op<T>::Acc rest[kReduceColumns];
   reduce_columns_pairwise<Op, T>(x, step, half, columns, out);
   reduce_columns_pairwise<Op, T>(x + half * step, step, n - half, columns, rest);

@@ -27,9 +27,22 @@ sorting::Key<T> rank_of(T x) {
 }
 
 template <class T, bool kMax>
+void positions_of_row(const T* x, std::int64_t* out, std::int64_t n) {
+  sorting::Key<T> best = 0;
+  std::int64_t at = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const sorting::Key<T> rank = rank_of<T, kMax>(x[i]);
+    at = rank >= best ? i : at;
+    best = std::max(rank, best);
+    out[i] = at;
+  }
+}
+
+template <class T, bool kMax>
 void positions(const ScanArgs& args) {
   const T* x = static_cast<const T*>(args.x);
   auto* out = static_cast<std::int64_t*>(args.out);
+  if (args.step == 1) return positions_of_row<T, kMax>(x, out, args.n);
   for (std::int64_t c = 0; c < args.width; c += kColumns) {
     const std::int64_t width = std::min(kColumns, args.width - c);
     sorting::Key<T> best[kColumns] = {};

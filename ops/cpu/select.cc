@@ -16,7 +16,7 @@ using sorting::Ranked;
 template <class K>
 class Best {
  public:
-  explicit Best(std::int64_t k) : k_(static_cast<std::size_t>(k)), capacity_(std::max<std::size_t>(2 * k_, 256)) {
+  explicit Best(std::int64_t k) : k_(static_cast<std::size_t>(k)), capacity_(std::max<std::size_t>(2 * k_, 64)) {
     items_.reserve(capacity_);
   }
   bool beats(K key) const { return !full_ || key < limit_; }

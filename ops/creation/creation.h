@@ -117,6 +117,13 @@ struct Linspace {
                      std::optional<Device> device, bool endpoint);
 };
 
+/// The number of a diagonal, counted from the main one. Those beyond a matrix are all alike, so that from Python any
+/// integer is one: what 64 bits do not hold becomes the nearest that they do.
+struct DiagonalNumber {
+  DiagonalNumber(std::int64_t number) : value(number) {}
+  std::int64_t value;
+};
+
 struct Eye {
   static constexpr OpInfo info{
       .name = "eye",
@@ -125,7 +132,7 @@ struct Eye {
       .example = "eye(3)",
       .reference = "np.eye(n_rows, n_cols, k)",
       .method = false};
-  static Tensor call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, std::int64_t k,
+  static Tensor call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, DiagonalNumber k,
                      std::optional<DType> dtype, std::optional<Device> device);
 };
 
@@ -135,7 +142,7 @@ struct Tril {
                                .parameters = "x, /, *, k=0",
                                .example = "tril(ones([3, 3]))",
                                .reference = "np.tril(x, k)"};
-  static Tensor call(const Tensor& x, std::int64_t k);
+  static Tensor call(const Tensor& x, DiagonalNumber k);
 };
 
 struct Triu {
@@ -144,7 +151,7 @@ struct Triu {
                                .parameters = "x, /, *, k=0",
                                .example = "triu(ones([3, 3]))",
                                .reference = "np.triu(x, k)"};
-  static Tensor call(const Tensor& x, std::int64_t k);
+  static Tensor call(const Tensor& x, DiagonalNumber k);
 };
 
 inline Tensor zeros(const Dims& shape, std::optional<DType> dtype = std::nullopt,

@@ -108,12 +108,12 @@ Tensor checked_triangle(const Tensor& x, Side side, std::int64_t k, const char* 
 
 }  // namespace
 
-Tensor Eye::call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, std::int64_t k, std::optional<DType> dtype,
+Tensor Eye::call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, DiagonalNumber k, std::optional<DType> dtype,
                  std::optional<Device> device) {
   const std::int64_t columns = n_cols.value_or(n_rows);
   if (n_rows < 0 || columns < 0) fail<ValueError>("[eye] sizes must not be negative, got ", n_rows, " and ", columns);
   const Tensor out = zeros({n_rows, columns}, dtype, device);
-  const std::int64_t diagonal = std::clamp(k, -n_rows, columns);
+  const std::int64_t diagonal = std::clamp(k.value, -n_rows, columns);
   const std::int64_t row = std::max<std::int64_t>(0, -diagonal);
   const std::int64_t column = std::max<std::int64_t>(0, diagonal);
   const std::int64_t length = std::min(n_rows - row, columns - column);
@@ -121,7 +121,7 @@ Tensor Eye::call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, std::i
   return out;
 }
 
-Tensor Tril::call(const Tensor& x, std::int64_t k) { return checked_triangle(x, Side::Lower, k, info.name); }
-Tensor Triu::call(const Tensor& x, std::int64_t k) { return checked_triangle(x, Side::Upper, k, info.name); }
+Tensor Tril::call(const Tensor& x, DiagonalNumber k) { return checked_triangle(x, Side::Lower, k.value, info.name); }
+Tensor Triu::call(const Tensor& x, DiagonalNumber k) { return checked_triangle(x, Side::Upper, k.value, info.name); }
 
 }  // namespace lamella

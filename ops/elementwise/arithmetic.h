@@ -98,7 +98,10 @@ struct Negative : Unary<Negative> {
 struct FloorDivide : Binary<FloorDivide> {
   static constexpr OpInfo info{
       .name = "floor_divide",
-      .doc = "The quotient rounded towards minus infinity, as Python's a // b. An integer divided by 0 gives 0.",
+      .doc =
+          "The quotient rounded towards minus infinity, as Python's a // b. An integer divided by 0 gives 0. Where a "
+          "floating operand is infinite it is a / b, as the Python array API standard has it: inf // 2 is inf, and "
+          "-1 // inf is -0.",
       .example = "floor_divide(full([2], 7), 2)",
       .reference = "np.floor_divide(a, b)",
       .dtypes = Real};

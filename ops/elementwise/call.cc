@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include "engine/autograd/autocast.h"
 #include "engine/autograd/backward.h"
@@ -62,6 +63,31 @@ unsigned saved_operands(const ElementwiseOp& op, const Node& node) {
   return bits & ~(1u << (op.inputs + 1));
 }
 
+/// A new tensor of `shape` for the result of `operands`. Its axes lie in memory in the order of those of the first
+/// operand that has this shape: then a transposed operand is read and written in one run, not across it.
+Tensor empty_in_order(std::span<const Tensor* const> operands, DimsView shape, DType dtype, Device device) {
+  Tensor out = empty_beside(operands, shape, dtype, device);
+  if (shape.size() < 2 || is_batched(out)) return out;
+  const auto whole =
+      std::ranges::find_if(operands, [&](const Tensor* x) { return std::ranges::equal(x->shape(), shape); });
+  if (whole == operands.end() || (*whole)->is_contiguous()) return out;
+  const Dims& steps = (*whole)->strides();
+  SmallVector<std::size_t, 5> order;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (steps[axis] == 0 && shape[axis] > 1) return out;  // a broadcast tensor has no order
+    order.push_back(axis);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return std::abs(steps[a]) > std::abs(steps[b]); });
+  std::int64_t step = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    out->strides[order[i]] = step;
+    step *= shape[order[i]];
+  }
+  out->contiguous = is_contiguous(shape, out->strides);
+  return out;
+}
+
 Tensor compute(const ElementwiseOp& op, std::span<const Tensor* const> operands) {
   const Tensor& first = *operands[op.mask_input ? 1 : 0];
   const DType dtype = op.mask_output ? DType::Bool : op.real_output ? real_dtype(first.dtype()) : first.dtype();
@@ -77,12 +103,12 @@ Tensor compute(const ElementwiseOp& op, std::span<const Tensor* const> operands)
   if (alike) {
     // Contiguous tensors hide no axes.
     out = contiguous ? empty(operands[0]->shape(), dtype, device)
-                     : empty_beside(operands, operands[0]->shape(), dtype, device);
+                     : empty_in_order(operands, operands[0]->shape(), dtype, device);
   } else {
     Dims shape = operands[0]->shape();
     for (std::size_t i = 1; i < operands.size(); ++i)
       shape = broadcast_shapes(shape, operands[i]->shape(), op.info->name);
-    out = empty_beside(operands, shape, dtype, device);
+    out = empty_in_order(operands, shape, dtype, device);
   }
   launch_elementwise(op, -1, operands, out, first.dtype());
   return out;
@@ -152,7 +178,7 @@ struct Elementwise : Function<Elementwise> {
     const std::span operands_read(read.data(), count);
     // A kernel of a real result reads its complex input.
     const DType dtype = op.real_output ? operands[i].dtype() : dy.dtype();
-    Tensor grad = empty_beside(operands_read, dy.shape(), dtype, dy.device());
+    Tensor grad = empty_in_order(operands_read, dy.shape(), dtype, dy.device());
     launch_elementwise(op, static_cast<int>(i), operands_read, grad, dtype);
     return grad;
   }
@@ -275,14 +301,13 @@ Tensor dispatch(const ElementwiseOp& op, const Inputs&... inputs) {
 }
 
 /// Whether all are tensors of one dtype on one device, so that nothing is to be promoted or checked.
-bool are_alike(std::span<const Operand* const> operands) {
-  for (const Operand* operand : operands) {
-    if (operand->is_number()) return false;
-    const Tensor& x = operand->tensor();
-    const Tensor& first = operands[0]->tensor();
-    if (x.dtype() != first.dtype() || x.device() != first.device()) return false;
-  }
-  return true;
+template <class... Rest>
+bool are_alike(const Operand& first, const Rest&... rest) {
+  [[maybe_unused]] const auto like_first = [&](const Operand& other) {
+    return !other.is_number() && other.tensor().dtype() == first.tensor().dtype() &&
+           other.tensor().device() == first.tensor().device();
+  };
+  return !first.is_number() && (like_first(rest) && ...);
 }
 
 template <class... Operands>
@@ -292,7 +317,7 @@ Tensor call(const ElementwiseOp& op, const Operands&... operands) {
     if (!operand->is_number() && !operand->tensor().defined())
       fail<ValueError>("[", op.info->name, "] got an undefined tensor");
   }
-  if (!op.mask_input && are_alike(list) && op.info->dtypes.contains(list[0]->tensor().dtype())) {
+  if (!op.mask_input && are_alike(operands...) && op.info->dtypes.contains(list[0]->tensor().dtype())) {
     return dispatch(op, operands.tensor()...);
   }
   const DType dtype = compute_dtype(op, list);

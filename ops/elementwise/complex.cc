@@ -13,10 +13,8 @@
 namespace lamella {
 namespace {
 
-/// Whether x is complex; TypeError for bool.
 bool check_complex(const Tensor& x, const char* op) {
   check_defined(x, op);
-  check_dtype(x, Numeric, op);
   return is_complex(x.dtype());
 }
 

@@ -60,6 +60,8 @@ Tensor AddCDiv::call(const Tensor& x, const Operand& a, const Operand& b, Scalar
 }
 
 Tensor IsClose::call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan) {
+  if (!(rtol >= 0 && atol >= 0))
+    fail<ValueError>("[isclose] rtol and atol must not be negative, got ", rtol, " and ", atol);
   const Operand* const operands[] = {&a, &b};
   for (const Operand* operand : operands) {
     if (!operand->is_number()) check_defined(operand->tensor(), info.name);
@@ -92,6 +94,7 @@ Tensor NanToNum::call(const Tensor& x, double nan, const std::optional<double>& 
            complex_from_imaginary(NanToNum::call(imag(x), nan, posinf, neginf));
   }
   const double largest = float_limits(x.dtype()).max;
+  if (!posinf && !neginf) return where(isnan(x), nan, clip(x, -largest, largest));
   const Tensor infinite = isinf(x);
   const Tensor bounded = where(infinite & (x < 0), neginf.value_or(-largest), x);
   return where(isnan(x), nan, where(infinite & (x > 0), posinf.value_or(largest), bounded));

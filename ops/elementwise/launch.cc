@@ -1,7 +1,9 @@
 #include "ops/elementwise/launch.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdlib>
 
 #include "engine/core/error.h"
 #include "engine/core/host.h"
@@ -130,14 +132,21 @@ StridedLoop make_strided_loop(std::span<const Tensor* const> operands, const Ten
     return loop;
   }
 
-  // The axes, innermost last, merged on the way.
+  // The axes as they lie in the result, innermost last, merged on the way.
   const Dims& shape = out.shape();
+  SmallVector<std::size_t, 5> order;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) order.push_back(axis);
+  if (!out.is_contiguous()) {
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::abs(out.strides()[a]) > std::abs(out.strides()[b]);
+    });
+  }
   const auto stride_of = [&](const Tensor& x, std::size_t axis) -> std::int64_t {
     const std::size_t missing = shape.size() - x.ndim();
     if (axis < missing || x.shape()[axis - missing] == 1) return 0;
     return x.strides()[axis - missing];
   };
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+  for (const std::size_t axis : order) {
     if (shape[axis] == 1) continue;
     std::int64_t strides[StridedLoop::kMaxOperands];
     for (int i = 0; i < loop.operands; ++i) strides[i] = stride_of(*operands[static_cast<std::size_t>(i)], axis);

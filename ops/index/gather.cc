@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "engine/autograd/backward.h"
+#include "engine/autograd/duals.h"
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
@@ -153,7 +154,9 @@ struct ScatterProductFn : Function<ScatterProductFn> {
     scatter_along(PickAction::Multiply, out, index, axis, src);
     return out;
   }
-  /// The derivative for a factor is the product of the others: of the factors that are not 0, where no other one is 0.
+  /// The derivative for a factor is the product of the others: that of the factors that are not 0, times the other zero
+  /// where there is one, which matters to its own derivative, and 0 where there are more: derivatives up to the second
+  /// are those of the product for any number of zeros, further ones where there is one at most.
   static TensorList backward(Context& ctx, const Tensor& dy) {
     const std::size_t axis = ctx.state<std::size_t>();
     const auto [x, src, saved] = ctx.saved_tensors<3>();
@@ -165,16 +168,29 @@ struct ScatterProductFn : Function<ScatterProductFn> {
     const Tensor x_or_one = where(x_is_zero, 1, x);
     const Tensor src_or_one = where(src_is_zero, 1, src);
     const Tensor product = apply(x_or_one, src_or_one, index, axis);
-    const auto others = [](const Tensor& is_zero, const Tensor& zeros_here, const Tensor& all, const Tensor& own) {
-      return conj(
-          where(is_zero, where(equal(zeros_here, 1), all, 0), where(equal(zeros_here, 0), divide(all, own), 0)));
+    // What is 0, added up: only where that is to have derivatives.
+    const Tensor factors[] = {x, src};
+    const Tensor* const inputs[] = {&x, &src};
+    const bool followed = autograd::should_record(inputs) || autograd::any_dual(factors);
+    const auto zeros_of = [](const Tensor& is_zero, const Tensor& factor) { return where(is_zero, factor, 0); };
+    const Tensor zero_sum =
+        followed ? ScatterAddFn::apply(zeros_of(x_is_zero, x), zeros_of(src_is_zero, src), index, axis) : Tensor();
+    // `at` brings what there is for each element of the result to the factors.
+    const auto gradient = [&](const Tensor& factor, const Tensor& is_zero, const Tensor& or_one, const auto& at) {
+      const Tensor other_zeros = subtract(at(zero_count), cast(is_zero, x.dtype()));
+      const Tensor others = divide(at(product), or_one);
+      const Tensor no_other = equal(other_zeros, 0);
+      if (!followed) return multiply(at(dy), conj(where(no_other, others, 0)));
+      const Tensor other_zero = subtract(at(zero_sum), zeros_of(is_zero, factor));
+      const Tensor with_one = where(equal(other_zeros, 1), multiply(other_zero, others), 0);
+      return multiply(at(dy), conj(where(no_other, others, with_one)));
     };
     TensorList grads(3);
     if (autograd::is_needed(ctx.node()->edges()[0]))
-      grads[0] = multiply(dy, others(x_is_zero, zero_count, product, x_or_one));
+      grads[0] = gradient(x, x_is_zero, x_or_one, [](const Tensor& each) { return each; });
     if (autograd::is_needed(ctx.node()->edges()[1])) {
-      grads[1] = multiply(gather_along(dy, index, axis), others(src_is_zero, gather_along(zero_count, index, axis),
-                                                                gather_along(product, index, axis), src_or_one));
+      grads[1] =
+          gradient(src, src_is_zero, src_or_one, [&](const Tensor& each) { return gather_along(each, index, axis); });
     }
     return grads;
   }

@@ -44,10 +44,11 @@ std::size_t axes_of(const IndexItem& item) {
   return std::holds_alternative<std::int64_t>(item) || std::holds_alternative<Slice>(item) ? 1 : 0;
 }
 
-/// The flat positions where a bool tensor that stands for x's axes from `axis` on is true.
+/// The flat positions where a bool tensor that stands for x's axes from `axis` on is true. An axis of it may have no
+/// elements where x's has some: it is true nowhere, as in numpy and in the Python array API standard.
 Tensor positions_in(const Tensor& mask, const Tensor& x, std::size_t axis) {
   for (std::size_t k = 0; k < mask.ndim(); ++k) {
-    if (mask.shape()[k] != x.shape()[axis + k]) {
+    if (mask.shape()[k] != x.shape()[axis + k] && mask.shape()[k] != 0) {
       fail<IndexError>("[index] a bool index of shape ", mask.shape(), " does not fit axes from ", axis, " of shape ",
                        x.shape());
     }

@@ -124,6 +124,13 @@ struct AlongPart {
 template <class Action, class T>
 void run_along(const AlongPart& part) {
   const PickAxis& inner = part.inner;
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  if (part.step == kSize && inner.data == 0 && inner.values == kSize) {
+    T* const x = &at<T>(part.data);
+    T* const v = &at<T>(part.values);
+    for (std::int64_t k = 0; k < inner.size; ++k) Action::run(x[part.numbers[k]], v[k]);
+    return;
+  }
   for (std::int64_t k = 0; k < inner.size; ++k) {
     Action::run(at<T>(part.data + part.numbers[k] * part.step + k * inner.data), at<T>(part.values + k * inner.values));
   }

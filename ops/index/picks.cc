@@ -16,16 +16,16 @@ namespace {
   fail<IndexError>("[", op, "] index ", index, " is out of range for axis ", axis, " of size ", size);
 }
 
-/// Adds index * stride to `rows`, in one pass with the check.
+/// Writes index * stride to `rows`, or adds it where it is not the first, in one pass with the check.
 void add_picks(const Tensor& index, std::int64_t size, std::int64_t axis, std::int64_t stride, const Tensor& rows,
-               const char* op, std::int64_t lowest) {
+               const char* op, std::int64_t lowest, bool is_first) {
   const auto* from = index.data<std::int64_t>();
   auto* to = rows.data<std::int64_t>();
   for (std::int64_t i = 0; i < rows.numel(); ++i) {
     std::int64_t k = from[i];
     if (k < lowest || k >= size) out_of_range(op, k, axis, size);
     if (k < 0) k += size;
-    to[i] += k * stride;
+    to[i] = (is_first ? 0 : to[i]) + k * stride;
   }
 }
 
@@ -61,13 +61,14 @@ Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes,
   const Device device = indices[0].device();
   const Dims shape = indices[0].shape();
   if (device.is_meta()) return empty({count_elements(shape)}, DType::Int64, device);
-  Tensor rows = contiguous(reshape(indices[0] * 0, Dims{-1}));
+  Tensor rows =
+      device.is_cpu() ? empty({count_elements(shape)}, DType::Int64) : contiguous(reshape(indices[0] * 0, Dims{-1}));
   std::int64_t stride = 1;
   for (std::size_t k = indices.size(); k-- > 0;) {
     const Tensor flat = contiguous(reshape(indices[k], Dims{-1}));
     const std::int64_t lowest = negative == NegativeIndex::FromEnd ? -sizes[k] : 0;
     if (device.is_cpu()) {
-      add_picks(flat, sizes[k], axes[k], stride, rows, op, lowest);
+      add_picks(flat, sizes[k], axes[k], stride, rows, op, lowest, k + 1 == indices.size());
     } else {
       // Elsewhere as a composition: the check costs one transfer, so it looks at the extremes only.
       const Tensor bad = to_device(any((flat < lowest) | (flat >= sizes[k])), kCPU);

@@ -10,6 +10,7 @@
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/linalg/decompositions.h"
+#include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
@@ -29,6 +30,9 @@ Tensor root(const Tensor& squares) {
 Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, double ord) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
+  // 16-bit floats in float32, rounded once.
+  if (is_floating(x.dtype()) && item_size(x.dtype()) == 2)
+    return cast(call(cast(x, DType::Float32), axis, keepdims, ord), x.dtype());
   if (ord == 2) return root(sum(square(is_complex(x.dtype()) ? abs(x) : x), axis, keepdims));
   const Tensor magnitudes = abs(x);
   if (std::isinf(ord)) return ord > 0 ? max(magnitudes, axis, keepdims) : min(magnitudes, axis, keepdims);

@@ -19,7 +19,7 @@ struct LinalgVectorNorm {
       .parameters = "x, /, *, axis=None, keepdims=False, ord=2",
       .example = "linalg.vector_norm(ones([4]))",
       .reference = "np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)",
-      .dtypes = linalg::Decomposable,
+      .dtypes = Floating | Complex,
       .method = false};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, double ord);
 };

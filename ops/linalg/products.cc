@@ -14,11 +14,11 @@
 namespace lamella {
 namespace {
 
-void check_operands(const Tensor& x1, const Tensor& x2, const char* op) {
+void check_operands(const Tensor& x1, const Tensor& x2, const char* op, DTypeSet dtypes = Numeric) {
   check_defined(x1, op);
   check_defined(x2, op);
-  check_dtype(x1, Numeric, op);
-  check_dtype(x2, Numeric, op);
+  check_dtype(x1, dtypes, op);
+  check_dtype(x2, dtypes, op);
   check_same_device(x1, x2, op);
 }
 
@@ -99,13 +99,13 @@ Tensor Dot::call(const Tensor& x1, const Tensor& x2) {
 }
 
 Tensor Outer::call(const Tensor& x1, const Tensor& x2) {
-  check_operands(x1, x2, info.name);
+  check_operands(x1, x2, info.name, info.dtypes);
   check_vectors(x1, x2, info.name);
   return multiply(expand_dims(x1, 1), x2);
 }
 
 Tensor Kron::call(const Tensor& x1, const Tensor& x2) {
-  check_operands(x1, x2, info.name);
+  check_operands(x1, x2, info.name, info.dtypes);
   const std::size_t ndim = std::max(x1.ndim(), x2.ndim());
   // x1 has each of its axes followed by one of length 1, x2 preceded by one.
   Dims shape1;

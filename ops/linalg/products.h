@@ -37,8 +37,7 @@ struct Outer {
                                .doc = "The products of each element of one vector with each of another: a matrix.",
                                .parameters = "x1, x2, /",
                                .example = "outer(ones([2]), ones([3]))",
-                               .reference = "np.outer(x1, x2)",
-                               .dtypes = Numeric};
+                               .reference = "np.outer(x1, x2)"};
   static Tensor call(const Tensor& x1, const Tensor& x2);
 };
 
@@ -50,8 +49,7 @@ struct Kron {
                                    "axes of length 1 in front.",
                                .parameters = "x1, x2, /",
                                .example = "kron(ones([2, 2]), ones([2, 3]))",
-                               .reference = "np.kron(x1, x2)",
-                               .dtypes = Numeric};
+                               .reference = "np.kron(x1, x2)"};
   static Tensor call(const Tensor& x1, const Tensor& x2);
 };
 

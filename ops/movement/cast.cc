@@ -57,8 +57,13 @@ Tensor Cast::call(const Tensor& x, DType dtype) {
   return x.dtype() == dtype ? x : CastLayer::apply(x, dtype);
 }
 
-Tensor AsType::call(const Tensor& x, DType dtype, bool copy) {
+Tensor AsType::call(const Tensor& x, DType dtype, bool copy, std::optional<Device> device) {
   check_defined(x, "astype");
+  if (device && x.device() != *device) [[unlikely]] {
+    // The narrower of the two dtypes is the one that travels.
+    if (item_size(dtype) < item_size(x.dtype())) return to_device(cast(x, dtype), *device);
+    return cast(to_device(x, *device), dtype);
+  }
   if (x.dtype() == dtype) return copy ? clone(x) : x;
   return CastLayer::apply(x, dtype);
 }

@@ -23,11 +23,13 @@ struct Cast {
 struct AsType {
   static constexpr OpInfo info{
       .name = "astype",
-      .doc = "A copy of x in another dtype. With copy=False, x itself where it has that dtype already.",
-      .parameters = "x, dtype, /, *, copy=True",
+      .doc =
+          "A copy of x in another dtype, on another device where one is given. With copy=False, x itself where it "
+          "has that dtype, and lies on that device, already.",
+      .parameters = "x, dtype, /, *, copy=True, device=None",
       .example = "astype(ones([2]), 'int64')",
       .reference = "x.astype(dtype)"};
-  static Tensor call(const Tensor& x, DType dtype, bool copy);
+  static Tensor call(const Tensor& x, DType dtype, bool copy, std::optional<Device> device);
 };
 
 struct Clone {
@@ -62,7 +64,9 @@ struct ToDevice {
 };
 
 inline Tensor cast(const Tensor& x, DType dtype) { return Cast::call(x, dtype); }
-inline Tensor astype(const Tensor& x, DType dtype, bool copy = true) { return AsType::call(x, dtype, copy); }
+inline Tensor astype(const Tensor& x, DType dtype, bool copy = true, std::optional<Device> device = std::nullopt) {
+  return AsType::call(x, dtype, copy, device);
+}
 inline Tensor clone(const Tensor& x) { return Clone::call(x); }
 inline Tensor contiguous(const Tensor& x) { return Contiguous::call(x); }
 inline Tensor to_device(const Tensor& x, Device device) { return ToDevice::call(x, device, std::nullopt); }

@@ -15,6 +15,7 @@ namespace lamella {
 namespace {
 
 constexpr std::int64_t kGrain = 32768;  // elements that one thread takes at a time
+constexpr std::int64_t kTile = 64;      // rows that are transposed together
 
 struct Axis {
   std::int64_t size;
@@ -63,6 +64,17 @@ std::pair<const char*, const char*> extent(const Tensor& x) {
   return {low, high + item_size(x.dtype())};
 }
 
+/// One axis, which is what contiguous tensors have, whatever their shape.
+void run_line(void (*kernel)(const cpu::Copy2d&), const cpu::Copy2d& all) {
+  parallel_for(0, all.inner, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    cpu::Copy2d part = all;
+    part.to += begin * all.to_inner;
+    part.from += begin * all.from_inner;
+    part.inner = end - begin;
+    kernel(part);
+  });
+}
+
 }  // namespace
 
 void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, DimsView to_strides, const char* from,
@@ -75,16 +87,7 @@ void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, D
     all.from_inner = axes.back().from;
     axes.pop_back();
   }
-  if (axes.empty()) {
-    parallel_for(0, all.inner, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      cpu::Copy2d part = all;
-      part.to += begin * all.to_inner;
-      part.from += begin * all.from_inner;
-      part.inner = end - begin;
-      kernel(part);
-    });
-    return;
-  }
+  if (axes.empty()) return run_line(kernel, all);
   // The second axis of a kernel call is the one along which `from` is densest: a transposition then sees both dense
   // axes.
   const auto densest = std::min_element(
@@ -98,7 +101,9 @@ void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, D
   for (const Axis& axis : axes) blocks *= axis.size;
   // Rows are the combinations of all axes but the innermost; a part is a run of them.
   const std::int64_t rows = blocks * second.size;
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, all.inner));
+  std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, all.inner));
+  // Whole tiles of a transposition, up to a cache line of bytes.
+  if (transposed) grain = (grain + kTile - 1) / kTile * kTile;
   parallel_for(0, rows, grain, [&](std::int64_t begin, std::int64_t end) {
     while (begin < end) {
       const std::int64_t first = begin % second.size;
@@ -141,10 +146,8 @@ void write_values(const Tensor& to, const Tensor& from, const char* op) {
                           ? kernels.copy[std::countr_zero(item_size(to.dtype()))]
                           : kernels.cast[static_cast<std::size_t>(to.dtype())][static_cast<std::size_t>(from.dtype())];
   if (to.is_contiguous() && from.is_contiguous()) {
-    const std::int64_t sizes[] = {to.numel()};
-    const std::int64_t to_strides[] = {to_item};
-    const std::int64_t from_strides[] = {from_item};
-    run_strided(kernel, sizes, to->data, to_strides, from->data, from_strides);
+    run_line(kernel,
+             {.to = to->data, .from = from->data, .inner = to.numel(), .to_inner = to_item, .from_inner = from_item});
   } else {
     run_strided(kernel, to.shape(), to->data, byte_strides(to), from->data, byte_strides(from));
   }
@@ -161,14 +164,13 @@ void write_value(const Tensor& to, Scalar value, const char* op) {
   }
   const HostRelease release(to.numel());
   const auto kernel = cpu_kernels().movement.fill[std::countr_zero(item_size(to.dtype()))];
-  const Dims still(to.ndim(), 0);
   if (to.is_contiguous()) {
-    const std::int64_t sizes[] = {to.numel()};
-    const std::int64_t to_strides[] = {static_cast<std::int64_t>(item_size(to.dtype()))};
-    const std::int64_t none[] = {0};
-    run_strided(kernel, sizes, to->data, to_strides, number->data, none);
+    run_line(kernel, {.to = to->data,
+                      .from = number->data,
+                      .inner = to.numel(),
+                      .to_inner = static_cast<std::int64_t>(item_size(to.dtype()))});
   } else {
-    run_strided(kernel, to.shape(), to->data, byte_strides(to), number->data, still);
+    run_strided(kernel, to.shape(), to->data, byte_strides(to), number->data, Dims(to.ndim(), 0));
   }
 }
 

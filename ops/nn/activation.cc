@@ -7,7 +7,10 @@
 
 namespace lamella {
 
-Tensor Relu6::call(const Tensor& x) { return hardtanh(x, 0.0, 6.0); }
+Tensor Relu6::call(const Tensor& x) {
+  check_defined(x, info.name);
+  return is_integral(x.dtype()) ? clip(x, Scalar(0), Scalar(6)) : hardtanh(x, 0.0, 6.0);
+}
 
 Tensor Prelu::call(const Tensor& x, const Tensor& weight) {
   check_defined(x, info.name);

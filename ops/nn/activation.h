@@ -24,7 +24,7 @@ struct Prelu {
       .doc =
           "x above 0, weight * x elsewhere (He et al., 2015). `weight` has one element, or one for each channel: for "
           "each index along axis 1 of x, or along axis 0 where x has one axis.",
-      .parameters = "x, weight, /",
+      .parameters = "x, weight",
       .example = "prelu(full([2, 3], -1.0), full([3], 0.25))",
       .dtypes = Floating,
       .method = false};

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/complex.h"
+#include "ops/elementwise/complex_forms.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/conv_layers.h"
 #include "ops/shape/reshape.h"
@@ -12,6 +14,35 @@
 
 namespace lamella {
 namespace {
+
+void check_bias(const std::optional<Tensor>& bias, std::int64_t channels, const char* op) {
+  if (bias && (bias->ndim() != 1 || bias->shape()[0] != channels))
+    fail<ValueError>("[", op, "] bias must have the shape [", channels, "], got ", bias->shape());
+}
+
+/// Whether one of the arguments is complex: then the convolution is made of four of real numbers.
+bool any_complex(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+  for (const Tensor* tensor : {&x, &weight, bias ? &*bias : nullptr}) {
+    if (tensor && tensor->defined() && is_complex(tensor->dtype())) return true;
+  }
+  return false;
+}
+
+/// `convolve(x, weight)` for the parts of both, and the bias, which runs along the axis of the channels.
+template <class F>
+Tensor of_complex(const char* op, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
+                  std::size_t axes, const F& convolve) {
+  const Tensor xr = real(x);
+  const Tensor xi = imag(x);
+  const Tensor wr = real(weight);
+  const Tensor wi = imag(weight);
+  const Tensor y = make_complex(subtract(convolve(xr, wr), convolve(xi, wi)), add(convolve(xr, wi), convolve(xi, wr)));
+  if (!bias) return y;
+  Dims shape(axes + 1, 1);
+  shape[0] = y.size(-static_cast<std::int64_t>(axes) - 1);
+  check_bias(bias, shape[0], op);
+  return add(y, reshape(*bias, shape));
+}
 
 /// The arguments in one dtype, x with a batch axis.
 struct Arguments {
@@ -50,11 +81,6 @@ void check_groups(std::int64_t groups, std::int64_t channels, const char* what, 
     fail<ValueError>("[", op, "] ", groups, " groups do not divide the ", channels, " channels of ", what);
 }
 
-void check_bias(const std::optional<Tensor>& bias, std::int64_t channels, const char* op) {
-  if (bias && (bias->ndim() != 1 || bias->shape()[0] != channels))
-    fail<ValueError>("[", op, "] bias must have the shape [", channels, "], got ", bias->shape());
-}
-
 }  // namespace
 
 template <int N>
@@ -62,6 +88,11 @@ Tensor Conv<N>::call(const Tensor& x, const Tensor& weight, const std::optional<
                      const Padding& padding, const Dims& dilation, std::int64_t groups) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Conv<N>>(x, weight, bias, stride, padding, dilation, groups);
+  if (any_complex(x, weight, bias)) {
+    return of_complex(info.name, x, weight, bias, N, [&](const Tensor& a, const Tensor& b) {
+      return call(a, b, std::nullopt, stride, padding, dilation, groups);
+    });
+  }
   const char* const op = info.name;
   const auto [input, kernels, added] = prepare(x, weight, bias, N, op);
   check_groups(groups, weight.shape()[0], "the result", op);
@@ -104,6 +135,11 @@ Tensor ConvTranspose<N>::call(const Tensor& x, const Tensor& weight, const std::
                               const Dims& dilation) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<ConvTranspose<N>>(x, weight, bias, stride, padding, output_padding, groups, dilation);
+  if (any_complex(x, weight, bias)) {
+    return of_complex(info.name, x, weight, bias, N, [&](const Tensor& a, const Tensor& b) {
+      return call(a, b, std::nullopt, stride, padding, output_padding, groups, dilation);
+    });
+  }
   const char* const op = info.name;
   const auto [input, kernels, added] = prepare(x, weight, bias, N, op);
   check_groups(groups, weight.shape()[0], "x", op);

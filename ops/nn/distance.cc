@@ -6,6 +6,7 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 
@@ -16,12 +17,18 @@ Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t a
     return call_in_autocast<CosineSimilarity>(x1, x2, axis, eps);
   const Tensor a = as_floating(x1, info.name);
   const Tensor b = as_floating(x2, info.name);
-  const std::size_t ndim = broadcast_shapes(a.shape(), b.shape(), info.name).size();
-  const auto at = static_cast<std::int64_t>(normalize_axis(axis, ndim, info.name)) - static_cast<std::int64_t>(ndim);
+  const Dims shape = broadcast_shapes(a.shape(), b.shape(), info.name);
+  const auto ndim = static_cast<std::int64_t>(shape.size());
+  if (ndim == 0) return CosineSimilarity::call(reshape(a, {1}), reshape(b, {1}), axis, eps);
+  const std::int64_t at = normalize_axis(axis, shape.size(), info.name) - ndim;
+  const std::int64_t length = shape[shape.size() - static_cast<std::size_t>(-at)];
   // The bound is put on the squares: the root of one that is not below it has a derivative.
   const auto norm = [&](const Tensor& x) {
     const bool missing = static_cast<std::int64_t>(x.ndim()) < -at;
-    return sqrt(clip(missing ? square(x) : sum(square(x), at, true), Operand(eps * eps), std::nullopt));
+    const std::int64_t own = missing ? 1 : x.size(at);
+    Tensor squares = missing ? square(x) : sum(square(x), at, true);
+    if (own != length) squares = squares * length;  // the one element counts as often as it is repeated
+    return sqrt(clip(squares, Operand(eps * eps), std::nullopt));
   };
   return sum(a * b / (norm(a) * norm(b)), at);
 }

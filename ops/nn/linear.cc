@@ -93,6 +93,11 @@ Tensor Linear::call(const Tensor& x, const Tensor& weight, const std::optional<T
   check_defined(x, info.name);
   check_defined(weight, info.name);
   if (bias) check_defined(*bias, info.name);
+  if (weight.ndim() == 1) {
+    const Tensor y = call(x, expand_dims(weight, 0), std::nullopt);
+    if (bias && bias->ndim() > 0) fail<ValueError>("[linear] bias must be a 0-d tensor, got ", bias->shape());
+    return bias ? add(squeeze(y, -1), *bias) : squeeze(y, -1);
+  }
   if (weight.ndim() != 2) fail<ValueError>("[linear] weight must have the shape [out, in], got ", weight.shape());
   if (x.ndim() == 0 || x.shape().back() != weight.size(1)) {
     fail<ValueError>("[linear] the last size of x and weight's differ (x: ", x.shape(), ", weight: ", weight.shape(),
@@ -105,7 +110,11 @@ Tensor Linear::call(const Tensor& x, const Tensor& weight, const std::optional<T
   if (bias) check_same_device(x, *bias, info.name);
   DType dtype = promote_types(x.dtype(), weight.dtype());
   if (bias) dtype = promote_types(dtype, bias->dtype());
-  if (!is_floating(dtype)) fail<TypeError>("[linear] does not take dtype ", dtype);
+  if (!is_floating(dtype)) {
+    if (dtype == DType::Bool) fail<TypeError>("[linear] does not take dtype ", dtype);
+    const Tensor y = matmul(x, matrix_transpose(weight));
+    return bias ? add(y, *bias) : y;
+  }
   const Tensor values = cast(x, dtype);
   const Tensor matrix = cast(weight, dtype);
   std::optional<Tensor> added;

@@ -8,6 +8,7 @@
 #include "ops/nn/reduction.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
+#include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
@@ -116,16 +117,24 @@ Tensor GaussianNllLoss::call(const Tensor& input, const Tensor& target, const Te
                              std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<GaussianNllLoss>(input, target, var, full, eps, reduction);
-  check_same_shape(input, target, info.name);
+  check_defined(input, info.name);
+  check_defined(target, info.name);
+  check_defined(var, info.name);
+  broadcast_shapes(input.shape(), target.shape(), info.name);
   if (!(eps > 0)) fail<ValueError>("[gaussian_nll_loss] eps must be above 0, got ", eps);
   Tensor variance = var;
   if (var.shape() != input.shape()) {
-    Dims rows = input.shape();
-    if (!rows.empty()) rows.back() = 1;
     if (var.ndim() + 1 == input.ndim()) variance = expand_dims(var, -1);
-    if (variance.shape() != rows) {
+    bool fits = variance.ndim() == input.ndim();
+    std::size_t shared = 0;  // axes along which one variance is for all
+    for (std::size_t i = 0; fits && i < input.ndim(); ++i) {
+      if (variance.shape()[i] == input.shape()[i]) continue;
+      fits = variance.shape()[i] == 1;
+      ++shared;
+    }
+    if (!fits || shared > 1) {
       fail<ValueError>("[gaussian_nll_loss] var must have input's shape ", input.shape(),
-                       ", or leave its last axis out, got ", var.shape());
+                       ", with one axis of size 1 at most, or leave the last axis out, got ", var.shape());
     }
   }
   if (var.numel() > 0 && !var.device().is_meta() && !all_true(var >= 0))

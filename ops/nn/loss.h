@@ -129,8 +129,9 @@ struct GaussianNllLoss {
       .name = "gaussian_nll_loss",
       .doc =
           "(log(var) + (input - target)^2 / var) / 2 (Nix and Weigend, 1994), where variances below eps count as eps "
-          "and get no gradient; `full` adds log(2 pi) / 2. `var` has input's shape, or that without its last axis or "
-          "with a last axis of size 1.",
+          "and get no gradient; `full` adds log(2 pi) / 2. input and target broadcast; `var` has input's shape, or "
+          "that "
+          "without its last axis or with one axis of size 1.",
       .parameters = "input, target, var, full=False, eps=1e-6, reduction='mean'",
       .example = "gaussian_nll_loss(zeros([2]), ones([2]), ones([2]))",
       .dtypes = Floating,

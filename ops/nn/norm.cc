@@ -7,6 +7,8 @@
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/nn/norm_layers.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
@@ -94,6 +96,39 @@ void update_running(const std::optional<Tensor>& running, const Tensor& value, d
   add_(*running, cast(value * momentum, running->dtype()));
 }
 
+/// What the running statistics make of x, [n, channels, ..].
+Tensor normalized_by(const Tensor& x, const Tensor& mean, const Tensor& variance, const std::optional<Tensor>& weight,
+                     const std::optional<Tensor>& bias, double eps) {
+  const std::int64_t channels = x.shape()[1];
+  const DType dtype = computed_in(x, {&weight, &bias});
+  Tensor scale = reciprocal(sqrt(cast(variance, dtype) + eps));
+  if (weight) scale = scale * cast(*weight, dtype);
+  Tensor shift = -cast(mean, dtype) * scale;
+  if (bias) shift = shift + cast(*bias, dtype);
+  const Tensor planes = reshape(cast(x, dtype), {x.shape()[0], channels, product(DimsView(x.shape()).subspan(2))});
+  const Tensor y = scale_and_shift(planes, reshape(scale, {channels, 1}), reshape(shift, {channels, 1}));
+  return cast(reshape(y, x.shape()), x.dtype());
+}
+
+/// Each channel of each example as a channel of one example: `statistics` become [n, channels].
+Tensor normalize_instances(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                           const NormSetting& setting, BatchStatistics& statistics) {
+  const std::int64_t examples = x.shape()[0];
+  const std::int64_t channels = x.shape()[1];
+  const DType dtype = computed_in(x, {&weight, &bias});
+  const auto repeated = [&](const std::optional<Tensor>& each) -> std::optional<Tensor> {
+    if (!each) return std::nullopt;
+    return reshape(broadcast_to(cast(*each, dtype), {examples, channels}), {examples * channels, 1, 1});
+  };
+  const Dims planes{1, examples * channels, 1, product(DimsView(x.shape()).subspan(2))};
+  const Tensor y = normalize(reshape(cast(x, dtype), planes), repeated(weight), repeated(bias), setting, &statistics);
+  if (statistics.mean.defined()) {
+    statistics.mean = reshape(statistics.mean, {examples, channels});
+    statistics.variance = reshape(statistics.variance, {examples, channels});
+  }
+  return cast(reshape(y, x.shape()), x.dtype());
+}
+
 double spacing_of(DType dtype) {
   switch (dtype) {
     case DType::Float16:
@@ -141,11 +176,36 @@ Tensor GroupNorm::call(const Tensor& x, std::int64_t num_groups, const std::opti
 }
 
 Tensor InstanceNorm::call(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
-                          double eps) {
-  if (size_behind_channels(x, info.name) == 1 || x.ndim() < 3) {
+                          double eps, const std::optional<Tensor>& running_mean,
+                          const std::optional<Tensor>& running_var, bool use_input_stats, double momentum) {
+  const std::int64_t size = size_behind_channels(x, info.name);
+  const Dims along{x.shape()[1]};
+  check_other(x, running_mean, along, "running_mean", info.name);
+  check_other(x, running_var, along, "running_var", info.name);
+  if (!use_input_stats) {
+    if (!running_mean || !running_var)
+      fail<ValueError>("[instance_norm] without use_input_stats running_mean and running_var must be given");
+    check_other(x, weight, along, "weight", info.name);
+    check_other(x, bias, along, "bias", info.name);
+    return normalized_by(x, *running_mean, *running_var, weight, bias, eps);
+  }
+  if (size == 1 || x.ndim() < 3) {
     fail<ValueError>("[instance_norm] each channel needs more than one element, got x of the shape ", x.shape());
   }
-  return normalize_groups(x, x.shape()[1], weight, bias, NormSetting(info.name, NormOver::Groups, eps));
+  if ((!running_mean && !running_var) || x.numel() == 0)
+    return normalize_groups(x, x.shape()[1], weight, bias, NormSetting(info.name, NormOver::Groups, eps));
+  check_other(x, weight, along, "weight", info.name);
+  check_other(x, bias, along, "bias", info.name);
+  BatchStatistics statistics;
+  const Tensor y = normalize_instances(x, weight, bias, NormSetting(info.name, NormOver::Batch, eps), statistics);
+  // Undefined where a checkpoint took y from what it kept.
+  if (statistics.mean.defined()) {
+    const autograd::NoGrad no_grad;
+    const double elements = static_cast<double>(size);
+    update_running(running_mean, mean(statistics.mean, Dims{0}), momentum);
+    update_running(running_var, mean(statistics.variance, Dims{0}) * (elements / (elements - 1)), momentum);
+  }
+  return y;
 }
 
 Tensor BatchNorm::call(const Tensor& x, const std::optional<Tensor>& running_mean,
@@ -160,22 +220,16 @@ Tensor BatchNorm::call(const Tensor& x, const std::optional<Tensor>& running_mea
   check_other(x, running_var, along, "running_var", op);
   check_other(x, weight, along, "weight", op);
   check_other(x, bias, along, "bias", op);
-  const DType dtype = computed_in(x, {&weight, &bias});
   if (!training) {
     if (!running_mean || !running_var)
       fail<ValueError>("[batch_norm] outside of training running_mean and running_var must be given");
-    Tensor scale = reciprocal(sqrt(cast(*running_var, dtype) + eps));
-    if (weight) scale = scale * cast(*weight, dtype);
-    Tensor shift = -cast(*running_mean, dtype) * scale;
-    if (bias) shift = shift + cast(*bias, dtype);
-    const Tensor planes = reshape(cast(x, dtype), {examples, channels, size});
-    const Tensor y = scale_and_shift(planes, reshape(scale, {channels, 1}), reshape(shift, {channels, 1}));
-    return cast(reshape(y, x.shape()), x.dtype());
+    return normalized_by(x, *running_mean, *running_var, weight, bias, eps);
   }
   if (examples * size == 1)
     fail<ValueError>("[batch_norm] training needs more than one element of each channel, got x of the shape ",
                      x.shape());
   if (x.numel() == 0) return x * 1;
+  const DType dtype = computed_in(x, {&weight, &bias});
   const Dims along_planes{channels, 1, 1};
   BatchStatistics statistics;
   const Tensor y =

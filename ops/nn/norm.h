@@ -63,14 +63,20 @@ struct InstanceNorm {
   static constexpr OpInfo info{
       .name = "instance_norm",
       .doc =
-          "(x - mean) / sqrt(variance + eps) * weight + bias for x [n, channels, size..], where mean and variance are "
-          "those of each channel of each example; weight and bias are [channels] (Ulyanov et al., 2016).",
-      .parameters = "x, weight=None, bias=None, eps=1e-05",
+          "(x - mean) / sqrt(variance + eps) * weight + bias for x [n, channels, size..]; all others are [channels] "
+          "(Ulyanov et al., 2016). With use_input_stats, mean and variance are those of each channel of each example, "
+          "and running_mean and running_var, where given, become (1 - momentum) of themselves plus momentum of the "
+          "mean of these over the examples, in place, with the unbiased variance. Otherwise they are running_mean and "
+          "running_var.",
+      .parameters =
+          "x, weight=None, bias=None, eps=1e-05, *, running_mean=None, running_var=None, use_input_stats=True, "
+          "momentum=0.1",
       .example = "instance_norm(ones([2, 4, 3]))",
       .dtypes = Floating,
       .method = false};
   static Tensor call(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
-                     double eps);
+                     double eps, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,
+                     bool use_input_stats, double momentum);
 };
 
 struct BatchNorm {
@@ -105,8 +111,11 @@ inline Tensor group_norm(const Tensor& x, std::int64_t num_groups, const std::op
   return GroupNorm::call(x, num_groups, weight, bias, eps);
 }
 inline Tensor instance_norm(const Tensor& x, const std::optional<Tensor>& weight = std::nullopt,
-                            const std::optional<Tensor>& bias = std::nullopt, double eps = 1e-5) {
-  return InstanceNorm::call(x, weight, bias, eps);
+                            const std::optional<Tensor>& bias = std::nullopt, double eps = 1e-5,
+                            const std::optional<Tensor>& running_mean = std::nullopt,
+                            const std::optional<Tensor>& running_var = std::nullopt, bool use_input_stats = true,
+                            double momentum = 0.1) {
+  return InstanceNorm::call(x, weight, bias, eps, running_mean, running_var, use_input_stats, momentum);
 }
 inline Tensor batch_norm(const Tensor& x, const std::optional<Tensor>& running_mean = std::nullopt,
                          const std::optional<Tensor>& running_var = std::nullopt,

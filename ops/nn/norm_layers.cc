@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;     // elements that one thread takes at a time
 constexpr std::int64_t kMaxParts = 64;     // of the rows, for gradients of weights
+constexpr std::int64_t kSmallPlane = 8;    // elements
 constexpr std::int64_t kColumnGrain = 64;  // columns of those that one thread takes at a time
 
 template <class T>
@@ -401,6 +402,9 @@ struct NormLayer : Function<NormLayer> {
                         const NormSetting& setting, Measures& measures, BatchStatistics* statistics) {
     const bool weights_batched = (weight && is_batched(*weight)) || (bias && is_batched(*bias));
     const bool rows = setting.over == NormOver::Rows;
+    // Planes of a few elements lie side by side, and operators over all of them at once are faster.
+    if (setting.over == NormOver::Batch && x.size(3) < kSmallPlane && x.size(0) > 1)
+      return composed(x, weight, bias, setting, statistics);
     if (!x.device().is_cpu() || x.numel() == 0 || weights_batched || (is_batched(x) && !rows))
       return composed(x, weight, bias, setting, statistics);
     if (is_batched(x)) {

@@ -6,6 +6,7 @@
 #include "ops/elementwise/list.h"
 #include "ops/nn/pool_layers.h"
 #include "ops/nn/spatial.h"
+#include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 
@@ -39,7 +40,7 @@ Setting read_setting(std::size_t axes, const Dims& kernel_size, const std::optio
                      const Dims& dilation, bool ceil_mode, const char* op) {
   Setting setting;
   setting.kernel = spatial_numbers(kernel_size, axes, 1, op, "kernel_size");
-  setting.stride = stride ? spatial_numbers(*stride, axes, 1, op, "stride") : setting.kernel;
+  setting.stride = stride && !stride->empty() ? spatial_numbers(*stride, axes, 1, op, "stride") : setting.kernel;
   setting.pad_low = setting.pad_high = spatial_numbers(padding, axes, 0, op, "padding");
   setting.dilation = spatial_numbers(dilation, axes, 1, op, "dilation");
   setting.ceil_mode = ceil_mode;
@@ -96,8 +97,8 @@ SharedPlan plan_windows(const Tensor& x, const Setting& setting, Divisor divisor
   return std::make_shared<const PoolPlan>(std::move(axes));
 }
 
-SharedPlan plan_adaptive(const Tensor& x, const Dims& output_size, std::size_t axes, const char* op) {
-  const Dims sizes = spatial_numbers(output_size, axes, 0, op, "output_size");
+SharedPlan plan_adaptive(const Tensor& x, const OutputSize& output_size, std::size_t axes, const char* op) {
+  const Dims sizes = spatial_numbers(output_size.of(spatial_sizes(x)), axes, 0, op, "output_size");
   std::vector<PoolWindows> windows;
   for (std::size_t i = 0; i < axes; ++i) {
     PoolWindows& axis = windows.emplace_back();
@@ -125,7 +126,7 @@ std::array<Tensor, 2> max_windows(const OpInfo& info, std::size_t axes, const Te
   return {without_batch_axis(found[0], x), places ? without_batch_axis(found[1], x) : Tensor()};
 }
 
-std::array<Tensor, 2> max_adaptive(const OpInfo& info, std::size_t axes, const Tensor& x, const Dims& output_size,
+std::array<Tensor, 2> max_adaptive(const OpInfo& info, std::size_t axes, const Tensor& x, const OutputSize& output_size,
                                    bool places) {
   const Tensor batched = checked(x, info.dtypes, axes, info.name);
   auto found = pool_max(batched, plan_adaptive(batched, output_size, axes, info.name), places, info.name);
@@ -172,18 +173,24 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
 }
 
 template <int N>
-Tensor AdaptiveAvgPool<N>::call(const Tensor& x, const Dims& output_size) {
+Tensor AdaptiveAvgPool<N>::call(const Tensor& x, const OutputSize& output_size) {
   const Tensor batched = checked(x, info.dtypes, N, info.name);
+  const Dims sizes = spatial_numbers(output_size.of(spatial_sizes(batched)), N, 0, info.name, "output_size");
+  if (std::ranges::all_of(sizes, [](std::int64_t size) { return size == 1; })) {
+    Dims all;
+    for (std::int64_t i = 0; i < N; ++i) all.push_back(2 + i);
+    return without_batch_axis(mean(batched, all, true), x);
+  }
   return without_batch_axis(pool_sum(batched, plan_adaptive(batched, output_size, N, info.name), info.name), x);
 }
 
 template <int N>
-Tensor AdaptiveMaxPool<N>::call(const Tensor& x, const Dims& output_size) {
+Tensor AdaptiveMaxPool<N>::call(const Tensor& x, const OutputSize& output_size) {
   return max_adaptive(info, N, x, output_size, false)[0];
 }
 
 template <int N>
-std::vector<Tensor> AdaptiveMaxPoolWithIndices<N>::call(const Tensor& x, const Dims& output_size) {
+std::vector<Tensor> AdaptiveMaxPoolWithIndices<N>::call(const Tensor& x, const OutputSize& output_size) {
   auto [values, places] = max_adaptive(info, N, x, output_size, true);
   return {std::move(values), std::move(places)};
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/core/tensor.h"
+#include "ops/nn/spatial.h"
 #include "ops/op_info.h"
 
 namespace lamella {
@@ -104,12 +105,13 @@ struct AdaptiveAvgPool {
       .name = kNames[N - 1],
       .doc =
           "The means of as many windows as output_size says: window i of n reaches from floor(i size / n) to "
-          "ceil((i + 1) size / n), so that neighbors may share elements.",
+          "ceil((i + 1) size / n), so that neighbors may share elements. An axis for which output_size has None keeps "
+          "its size.",
       .parameters = "x, output_size",
       .example = kExamples[N - 1],
       .dtypes = Floating,
       .method = false};
-  static Tensor call(const Tensor& x, const Dims& output_size);
+  static Tensor call(const Tensor& x, const OutputSize& output_size);
 };
 
 template <int N>
@@ -126,7 +128,7 @@ struct AdaptiveMaxPool {
                                .example = kExamples[N - 1],
                                .dtypes = Real,
                                .method = false};
-  static Tensor call(const Tensor& x, const Dims& output_size);
+  static Tensor call(const Tensor& x, const OutputSize& output_size);
 };
 
 template <int N>
@@ -144,7 +146,7 @@ struct AdaptiveMaxPoolWithIndices {
                                .example = kExamples[N - 1],
                                .dtypes = Real,
                                .method = false};
-  static std::vector<Tensor> call(const Tensor& x, const Dims& output_size);
+  static std::vector<Tensor> call(const Tensor& x, const OutputSize& output_size);
 };
 
 struct LocalResponseNorm {
@@ -173,11 +175,11 @@ Tensor avg_pool(const Tensor& x, const Dims& kernel_size, const std::optional<Di
   return AvgPool<N>::call(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
 }
 template <int N>
-Tensor adaptive_avg_pool(const Tensor& x, const Dims& output_size) {
+Tensor adaptive_avg_pool(const Tensor& x, const OutputSize& output_size) {
   return AdaptiveAvgPool<N>::call(x, output_size);
 }
 template <int N>
-Tensor adaptive_max_pool(const Tensor& x, const Dims& output_size) {
+Tensor adaptive_max_pool(const Tensor& x, const OutputSize& output_size) {
   return AdaptiveMaxPool<N>::call(x, output_size);
 }
 

@@ -7,6 +7,15 @@
 
 namespace lamella {
 
+Dims OutputSize::of(DimsView own) const {
+  if (numbers.size() == 1 && !numbers[0]) return Dims(own.begin(), own.end());
+  Dims result;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    result.push_back(numbers[i] ? *numbers[i] : i < own.size() ? own[i] : 0);
+  }
+  return result;
+}
+
 Dims spatial_numbers(const Dims& given, std::size_t axes, std::int64_t lowest, const char* op, const char* argument) {
   Dims numbers = given;
   if (numbers.size() == 1) numbers = Dims(axes, given[0]);

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <initializer_list>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "engine/core/tensor.h"
 
 namespace lamella {
@@ -11,6 +16,20 @@ struct Padding {
 
   Padding(std::int64_t amount = 0) : amounts{amount} {}
   Padding(Dims amounts) : amounts(std::move(amounts)) {}
+};
+
+/// How many windows an adaptive pool has: a number for each spatial axis, or one for all. Where there is none an axis
+/// keeps its size.
+struct OutputSize {
+  std::vector<std::optional<std::int64_t>> numbers;
+
+  OutputSize(std::int64_t number) : numbers{number} {}
+  OutputSize(const Dims& given) : numbers(given.begin(), given.end()) {}
+  OutputSize(std::vector<std::optional<std::int64_t>> given) : numbers(std::move(given)) {}
+  OutputSize(std::initializer_list<std::optional<std::int64_t>> given) : numbers(given) {}
+
+  /// The numbers for axes of the sizes `own`, not checked.
+  Dims of(DimsView own) const;
 };
 
 /// One number for each of `axes` spatial axes, where one alone stands for all. ValueError naming `argument` for another

@@ -8,6 +8,7 @@
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/along.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -61,7 +62,7 @@ Tensor extremum(const OpInfo& info, Reduction reduction, const Tensor& x, const 
                 bool keepdims) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
-  return ExtremumLayer::apply(x, &info, reduction, normalize_axes(axis, x.ndim(), info.name), keepdims);
+  return ExtremumLayer::apply(x, &info, reduction, normalize_axes_or_scalar(x, axis, info.name), keepdims);
 }
 
 /// Notes that x's gradient ends at y, which has none.
@@ -81,7 +82,7 @@ Tensor position(const OpInfo& info, Reduction reduction, const Tensor& x, std::o
   const bool narrow = item_size(x.dtype()) == 2 && is_floating(x.dtype());
   const Tensor values = narrow ? cast(x, DType::Float32) : x.dtype() == DType::Bool ? cast(x, DType::UInt8) : x;
   if (axis) {
-    const Dims axes = normalize_axes(Dims{*axis}, x.ndim(), info.name);
+    const Dims axes = normalize_axes_or_scalar(x, Dims{*axis}, info.name);
     return constant(info, x, reduce(reduction, values, axes, keepdims, info.name));
   }
   const Tensor y = reduce(reduction, reshape(values, {-1}), {0}, false, info.name);
@@ -90,7 +91,7 @@ Tensor position(const OpInfo& info, Reduction reduction, const Tensor& x, std::o
 
 Tensor truth(const OpInfo& info, Reduction reduction, const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
   check_defined(x, info.name);
-  return constant(info, x, reduce(reduction, x, normalize_axes(axis, x.ndim(), info.name), keepdims, info.name));
+  return constant(info, x, reduce(reduction, x, normalize_axes_or_scalar(x, axis, info.name), keepdims, info.name));
 }
 
 }  // namespace

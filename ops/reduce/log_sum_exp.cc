@@ -11,6 +11,7 @@
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/along.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -44,8 +45,18 @@ struct LogSumExpFn : Function<LogSumExpFn> {
 }  // namespace
 
 Tensor LogSumExp::call(const Tensor& given, const std::optional<Dims>& axis, bool keepdims) {
+  check_defined(given, info.name);
+  if (is_complex(given.dtype())) {
+    const Dims axes = normalize_axes_or_scalar(given, axis, info.name);
+    if (given.numel() == 0) return log(sum(given, axes, keepdims));
+    // The largest real part is taken out of the exponentials; the result does not depend on it.
+    const Tensor largest = max(real(given.detach()), axes, true);
+    const Tensor top = where(isfinite(largest), largest, 0.0);
+    const Tensor y = add(log(sum(exp(subtract(given, top)), axes, true)), top);
+    return keepdims ? y : reshape(y, reduced_shape(given, axes, false));
+  }
   const Tensor x = as_floating(given, info.name);
-  const Dims axes = normalize_axes(axis, x.ndim(), info.name);
+  const Dims axes = normalize_axes_or_scalar(x, axis, info.name);
   const bool nothing =
       std::ranges::any_of(axes, [&](std::int64_t a) { return x.shape()[static_cast<std::size_t>(a)] == 0; });
   if (nothing) return log(sum(x, axes, keepdims));

@@ -8,6 +8,7 @@
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/along.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 
@@ -73,7 +74,7 @@ Tensor Sum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Sum>(x, axis, keepdims, dtype);
   check_defined(x, "sum");
-  const Dims axes = normalize_axes(axis, x.ndim(), "sum");
+  const Dims axes = normalize_axes_or_scalar(x, axis, "sum");
   if (dtype == DType::Float32 && is_half(x.dtype())) return sum_of(x, axes, keepdims, dtype);
   const Tensor y = sum_of(in_accumulation_dtype(x, dtype), axes, keepdims);
   return dtype ? cast(y, *dtype) : y;
@@ -84,7 +85,7 @@ Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
     return call_in_autocast<Mean>(x, axis, keepdims);
   check_defined(x, "mean");
   const Tensor values = is_complex(x.dtype()) ? x : as_floating(x, "mean");
-  const Dims axes = normalize_axes(axis, values.ndim(), "mean");
+  const Dims axes = normalize_axes_or_scalar(values, axis, "mean");
   double n = 1;
   for (const std::int64_t a : axes) n *= static_cast<double>(values.shape()[static_cast<std::size_t>(a)]);
   // Divided before it is rounded: the sum of many halves is beyond their range.
@@ -96,7 +97,7 @@ Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Prod>(x, axis, keepdims, dtype);
   check_defined(x, "prod");
-  const Dims axes = normalize_axes(axis, x.ndim(), "prod");
+  const Dims axes = normalize_axes_or_scalar(x, axis, "prod");
   const Tensor values = in_accumulation_dtype(x, dtype);
   const Tensor* const inputs[] = {&values};
   const bool followed = autograd::should_record(inputs) || autograd::any_dual(std::span(&values, 1));

@@ -182,11 +182,20 @@ struct VarianceFn : Function<VarianceFn<kRoot>> {
 template <bool kRoot>
 Tensor variance(const OpInfo& info, const Tensor& given, const std::optional<Dims>& axis, double correction,
                 bool keepdims) {
+  check_defined(given, info.name);
+  // The distances of complex numbers are those of their parts.
+  if (is_complex(given.dtype())) {
+    const Tensor sum = add(variance<false>(info, real(given), axis, correction, keepdims),
+                           variance<false>(info, imag(given), axis, correction, keepdims));
+    if constexpr (!kRoot) return sum;
+    const Tensor flat = equal(sum, 0.0);
+    return where(flat, 0.0, sqrt(where(flat, 1.0, sum)));
+  }
   const Tensor floating = as_floating(given, info.name);
   // 16-bit floats in float32, rounded once.
   const bool half = item_size(floating.dtype()) == 2;
   const Tensor x = half ? cast(floating, DType::Float32) : floating;
-  const Dims axes = normalize_axes(axis, x.ndim(), info.name);
+  const Dims axes = normalize_axes_or_scalar(x, axis, info.name);
   double n = 1;
   for (const std::int64_t a : axes) n *= static_cast<double>(x.shape()[static_cast<std::size_t>(a)]);
   const Tensor y = VarianceFn<kRoot>::apply(x, axes, std::max(0.0, n - correction));

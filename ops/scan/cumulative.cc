@@ -54,8 +54,8 @@ struct CumProdFn : Function<CumProdFn> {
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const auto [x, y] = ctx.saved_tensors<2>();
     const std::int64_t axis = ctx.state<std::int64_t>();
-    const Tensor g = linear_recurrence(shifted(x, axis, 0, true), dy, axis, true, "cumulative_prod");
-    return multiply(g, shifted(y, axis, 1, false));
+    const Tensor g = linear_recurrence(shifted(conj(x), axis, 0, true), dy, axis, true, "cumulative_prod");
+    return multiply(g, shifted(conj(y), axis, 1, false));
   }
 };
 
@@ -159,6 +159,7 @@ Tensor Diff::call(const Tensor& x, std::int64_t axis, std::int64_t n, const std:
   if (x.ndim() == 0) fail<ValueError>("[diff] a 0-d tensor has no neighbors; it needs at least one axis");
   const std::int64_t at = normalize_axis(axis, x.ndim(), info.name);
   if (n < 0) fail<ValueError>("[diff] n is how often differences are taken and cannot be negative, got ", n);
+  if (n == 0) return x;
   std::vector<Tensor> parts;
   if (prepend) parts.push_back(*prepend);
   parts.push_back(x);

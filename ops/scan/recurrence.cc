@@ -6,6 +6,7 @@
 #include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/complex.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/join.h"
 #include "ops/support/along.h"
@@ -80,8 +81,8 @@ struct RecurrenceFn : Function<RecurrenceFn> {
     const auto [a, y] = ctx.saved_tensors<2>();
     const auto [axis, reverse, op] = ctx.state<Call>();
     // The first element's factor goes to the end, where it does not count either.
-    const Tensor db = linear_recurrence(shifted(a, axis, 0, !reverse), dy, axis, !reverse, op);
-    return {ctx.needs_input_grad(0) ? multiply(db, shifted(y, axis, 0, reverse)) : Tensor(),
+    const Tensor db = linear_recurrence(shifted(conj(a), axis, 0, !reverse), dy, axis, !reverse, op);
+    return {ctx.needs_input_grad(0) ? multiply(db, shifted(conj(y), axis, 0, reverse)) : Tensor(),
             ctx.needs_input_grad(1) ? db : Tensor()};
   }
 

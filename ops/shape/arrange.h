@@ -150,6 +150,7 @@ struct BroadcastArrays {
                                .parameters = "*arrays",
                                .example = "broadcast_arrays(ones([2, 1]), ones([3]))",
                                .method = false};
+  static constexpr bool kGivesList = true;
   static std::vector<Tensor> call(const std::vector<Tensor>& arrays);
 };
 
@@ -162,6 +163,7 @@ struct Meshgrid {
       .parameters = "*arrays, indexing='xy'",
       .example = "meshgrid(arange(2), arange(3))",
       .method = false};
+  static constexpr bool kGivesList = true;
   static std::vector<Tensor> call(const std::vector<Tensor>& arrays, std::string_view indexing);
 };
 

@@ -1,6 +1,7 @@
 #include "ops/shape/permute.h"
 
 #include "engine/autograd/function.h"
+#include "ops/support/along.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -61,6 +62,11 @@ Tensor MatrixTranspose::call(const Tensor& x) {
 
 Tensor SwapAxes::call(const Tensor& x, std::int64_t axis1, std::int64_t axis2) {
   check_defined(x, "swapaxes");
+  if (x.ndim() == 0) {
+    normalize_axis_or_scalar(x, axis1, "swapaxes");
+    normalize_axis_or_scalar(x, axis2, "swapaxes");
+    return x;
+  }
   Dims axes = identity(x.ndim());
   const auto a = static_cast<std::size_t>(normalize_axis(axis1, x.ndim(), "swapaxes"));
   const auto b = static_cast<std::size_t>(normalize_axis(axis2, x.ndim(), "swapaxes"));

@@ -18,7 +18,8 @@
 /// the real and of the imaginary parts.
 ///
 /// It has the operators and functions of `R` that complex numbers have. Its exponential, trigonometric and power
-/// functions are those of C (of Thrust in a CUDA thread), lane by lane, with C99's special values and branch cuts.
+/// functions are those of C (of Thrust in a CUDA thread), lane by lane, with C99's special values and branch cuts
+/// but for the signs of some zeros.
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 
@@ -192,11 +193,14 @@ class ComplexOf {
     return a.by_lane([](auto z) { return complex_library::exp(z); });
   }
   LM_HD friend ComplexOf exp2(ComplexOf a) { return exp(a * T(0.69314718055994530942)); }
-  /// exp(z) - 1 as expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y): no cancellation near 0.
+  /// exp(z) - 1 as expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y): no cancellation near 0. Where x is infinite the
+  /// exponential has the special values for every y; expm1(-0) is 0, as the Python array API standard has it.
   LM_HD friend ComplexOf expm1(ComplexOf a) {
     const R half = sin(a.im_ / 2);
     const ComplexOf whole = exp(a);
-    return {where(a.im_ == 0, expm1(a.re_), expm1(a.re_) * cos(a.im_) - 2 * half * half), whole.im_};
+    const R near = expm1(a.re_) * cos(a.im_) - 2 * half * half;
+    const R on_axis = where(a.re_ == 0, 0, expm1(a.re_));
+    return {where(a.im_ == 0, on_axis, where(isinf(a.re_), whole.re_ - 1, near)), whole.im_};
   }
   LM_HD friend ComplexOf log(ComplexOf a) {
     return a.by_lane([](auto z) { return complex_library::log(z); });
@@ -218,8 +222,10 @@ class ComplexOf {
   LM_HD friend ComplexOf cos(ComplexOf a) {
     return a.by_lane([](auto z) { return complex_library::cos(z); });
   }
+  /// As -i tanh(iz), also where that is a zero at infinity.
   LM_HD friend ComplexOf tan(ComplexOf a) {
-    return a.by_lane([](auto z) { return complex_library::tan(z); });
+    const ComplexOf z = a.by_lane([](auto each) { return complex_library::tan(each); });
+    return {where(isinf(a.im_) & isfinite(a.re_), copysign(0, a.re_), z.re_), z.im_};
   }
   LM_HD friend ComplexOf asin(ComplexOf a) {
     return a.by_lane([](auto z) { return complex_library::asin(z); });
@@ -236,8 +242,11 @@ class ComplexOf {
   LM_HD friend ComplexOf cosh(ComplexOf a) {
     return a.by_lane([](auto z) { return complex_library::cosh(z); });
   }
+  /// For an infinite real part C gives the zero beside 1 the sign of sin(2y); here it has that of y, as the Python
+  /// array API standard wants it.
   LM_HD friend ComplexOf tanh(ComplexOf a) {
-    return a.by_lane([](auto z) { return complex_library::tanh(z); });
+    const ComplexOf z = a.by_lane([](auto each) { return complex_library::tanh(each); });
+    return {z.re_, where(isinf(a.re_) & isfinite(a.im_), copysign(0, a.im_), z.im_)};
   }
   LM_HD friend ComplexOf asinh(ComplexOf a) {
     return a.by_lane([](auto z) { return complex_library::asinh(z); });

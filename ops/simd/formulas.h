@@ -73,14 +73,15 @@ struct FloatFormulas : Formulas<X> {
     return where(rest == 0, copysign(0, b), moved);
   }
 
-  /// The quotient rounded down, as Python's `//` and numpy; infinite or NaN for a divisor of 0. Not `floor(a / b)`,
-  /// where the rounding of the quotient can reach the next integer: 5 // 0.1 is 49.
+  /// The quotient rounded down, as Python's `//`; where the divisor is 0 or an operand infinite it is the quotient
+  /// itself, as the Python array API standard has it. Not `floor(a / b)` everywhere: the rounding of the quotient can
+  /// reach the next integer, and 5 // 0.1 is 49.
   friend LM_HD X floor_divide(X a, X b) {
     const X rest = fmod(a, b);
     const X quotient = (a - rest) / b - where((rest != 0) & ((rest < 0) ^ (b < 0)), 1, 0);
     const X down = floor(quotient);
     const X nearest = where(quotient - down > 0.5, down + 1, down);
-    return where(b == 0, a / b, where(quotient == 0, copysign(0, a / b), nearest));
+    return where((b == 0) | isinf(a) | isinf(b), a / b, where(quotient == 0, copysign(0, a / b), nearest));
   }
 };
 

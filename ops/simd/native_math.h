@@ -38,6 +38,27 @@ V copysign(V a, V b) {
   return reinterpret_cast<V>((reinterpret_cast<Bits>(a) & ~sign) | (reinterpret_cast<Bits>(b) & sign));
 }
 
+/// The larger operand, or the smaller one; b where they are equal or one of them is NaN. One instruction, which the
+/// compiler does not find by itself.
+template <bool kMax, class V>
+V extreme(V a, V b) {
+#if LM_SIMD_BYTES == 64 && defined(__AVX512F__)
+  if constexpr (std::is_same_v<V, F32>) {
+    return kMax ? V(_mm512_maskz_max_ps(0xffff, a, b)) : V(_mm512_maskz_min_ps(0xffff, a, b));
+  } else {
+    return kMax ? V(_mm512_maskz_max_pd(0xff, a, b)) : V(_mm512_maskz_min_pd(0xff, a, b));
+  }
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<V, F32>) {
+    return kMax ? V(_mm256_max_ps(a, b)) : V(_mm256_min_ps(a, b));
+  } else {
+    return kMax ? V(_mm256_max_pd(a, b)) : V(_mm256_min_pd(a, b));
+  }
+#else
+  return kMax ? (a > b ? a : b) : (a < b ? a : b);
+#endif
+}
+
 #if defined(__AVX512F__) && LM_SIMD_BYTES == 64
 // The forms with a mask of all lanes: the plain ones read an undefined register in g++ 12, which then warns about it.
 inline F32 sqrt(F32 a) { return _mm512_maskz_sqrt_ps(0xffff, a); }
@@ -152,7 +173,9 @@ LM_SIMD_BY_LANE(ceil, ceil)
 LM_SIMD_BY_LANE(trunc, trunc)
 LM_SIMD_BY_LANE(round, rint)
 #endif
+#if LM_SIMD_BYTES < 32 || !defined(__x86_64__)
 LM_SIMD_BY_LANE_2(fmod)
+#endif
 LM_SIMD_BY_LANE_2(nextafter)
 LM_SIMD_BY_LANE(lgamma, lgamma)
 
@@ -180,6 +203,44 @@ LM_SIMD_UNARY(erfc)
 LM_SIMD_BINARY(pow)
 LM_SIMD_BINARY(atan2)
 LM_SIMD_BINARY(hypot)
+
+#if LM_SIMD_BYTES >= 32 && defined(__x86_64__)
+#if LM_SIMD_BYTES == 64
+inline F32 fused(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }
+inline F64 fused(F64 a, F64 b, F64 c) { return _mm512_fmadd_pd(a, b, c); }
+inline bool any_lane(Native<std::int32_t> mask) { return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask)) != 0; }
+inline bool any_lane(Native<std::int64_t> mask) { return _mm512_movepi64_mask(reinterpret_cast<__m512i>(mask)) != 0; }
+#else
+inline F32 fused(F32 a, F32 b, F32 c) { return _mm256_fmadd_ps(a, b, c); }
+inline F64 fused(F64 a, F64 b, F64 c) { return _mm256_fmadd_pd(a, b, c); }
+inline bool any_lane(Native<std::int32_t> mask) { return _mm256_movemask_ps(reinterpret_cast<__m256>(mask)) != 0; }
+inline bool any_lane(Native<std::int64_t> mask) { return _mm256_movemask_pd(reinterpret_cast<__m256d>(mask)) != 0; }
+#endif
+
+/// Exact: the quotient, rounded, is never below the true one once both are cut off, and at most one above. Then the
+/// remainder, which is smaller than b, is a float, and so is what is one b below it.
+template <class V>
+V fmod(V a, V b) {
+  using Element = std::remove_cvref_t<decltype(a[0])>;
+  constexpr Element kMostExact = sizeof(Element) == 4 ? Element(0x1p22) : Element(0x1p51);
+  const V quotient = trunc(a / b);
+  // Also false for NaN, for infinities, and for a divisor of 0.
+  const auto usual = (abs(quotient) <= splat<V>(kMostExact)) & (abs(b) < splat<V>(Element(__builtin_inf())));
+  if (any_lane(~usual)) {
+    return map_lanes(a, b, [](Element x, Element y) {
+      if constexpr (sizeof(Element) == 4) {
+        return __builtin_fmodf(x, y);
+      } else {
+        return __builtin_fmod(x, y);
+      }
+    });
+  }
+  const V rest = fused(-quotient, b, a);
+  const V none = splat<V>(Element{0});
+  const auto beyond = (rest != none) & ((rest < none) ^ (a < none));
+  return copysign(beyond ? rest + copysign(b, a) : rest, a);
+}
+#endif
 
 #undef LM_SIMD_UNARY
 #undef LM_SIMD_BINARY

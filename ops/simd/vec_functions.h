@@ -4,6 +4,7 @@
 #include "ops/simd/integer.h"
 #include "ops/simd/mask.h"
 #include "ops/simd/native.h"
+#include "ops/simd/native_exp.h"
 #include "ops/simd/native_math.h"
 
 /// The functions of `Vec<T>`, by the kind of `T`.
@@ -25,7 +26,7 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
   /// The remainder of the truncated quotient, with the sign of `a`.
   friend V fmod(V a, V b) { return V(native_math::fmod(a.native(), b.native())); }
 
-  friend V exp(V a) { return V(native_math::exp(a.native())); }
+  friend V exp(V a) { return V(native_math::exponential(a.native())); }
   friend V exp2(V a) { return V(native_math::exp2(a.native())); }
   friend V expm1(V a) { return V(native_math::expm1(a.native())); }
   friend V log(V a) { return V(native_math::log(a.native())); }
@@ -48,7 +49,27 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
   friend V erfc(V a) { return V(native_math::erfc(a.native())); }
   friend V lgamma(V a) { return V(native_math::lgamma(a.native())); }
   friend V nextafter(V a, V b) { return V(native_math::nextafter(a.native(), b.native())); }
-  friend V pow(V a, V b) { return V(native_math::pow(a.native(), b.native())); }
+  friend V pow(V a, V b) {
+    // The usual exponents by what they stand for: each lane by itself, and where all of them have the same one without
+    // the function.
+    const auto root = [&] { return where(isinf(a), abs(a), sqrt(a + T(0))); };
+    const T first = b[0];
+    bool same = true;
+    for (int i = 1; i < V::size; ++i) same &= b[i] == first;
+    if (same) {
+      if (first == 2) return a * a;
+      if (first == 3) return a * a * a;
+      if (first == 1) return a;
+      if (first == -1) return 1 / a;
+      if (first == T(0.5)) return root();
+    }
+    V y(native_math::pow(a.native(), b.native()));
+    y = where(b == 2, a * a, y);
+    y = where(b == 3, a * a * a, y);
+    y = where(b == 1, a, y);
+    y = where(b == -1, 1 / a, y);
+    return where(b == T(0.5), root(), y);
+  }
   friend V atan2(V a, V b) { return V(native_math::atan2(a.native(), b.native())); }
   friend V hypot(V a, V b) { return V(native_math::hypot(a.native(), b.native())); }
 };

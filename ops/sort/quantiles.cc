@@ -9,6 +9,7 @@
 #include "ops/elementwise/list.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
+#include "ops/shape/arrange.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
@@ -106,6 +107,13 @@ Tensor Quantile::call(const Tensor& x, const Operand& q, std::optional<std::int6
     lower.push_back(static_cast<std::int64_t>(place));
     weights.push_back(weight_of(place, interpolation));
   }
+  // A share that wants a gradient counts as a tensor where it weighs the neighbors; elsewhere the result does not move
+  // with it.
+  const bool weighed = !q.is_number() && interpolation == "linear" && is_followed(q.tensor());
+  const auto weight_tensor = [&](std::size_t i) {
+    const Tensor share = select(reshape(cast(q.tensor(), x.dtype()), {-1}), 0, static_cast<std::int64_t>(i));
+    return subtract(multiply(share, n - 1), lower[i]);
+  };
   const Tensor ordered = sort(sample.rows);
   const auto last = static_cast<std::int64_t>(ordered.ndim()) - 1;
   const Tensor largest = narrow(ordered, last, n - 1, 1);
@@ -115,7 +123,9 @@ Tensor Quantile::call(const Tensor& x, const Operand& q, std::optional<std::int6
     if (weights[i] > 0) {
       const Tensor higher = narrow(ordered, last, lower[i] + 1, 1);
       // A whole neighbor as it is: infinite elements have no difference.
-      value = weights[i] == 1 ? higher : add(value, multiply(subtract(higher, value), weights[i]));
+      const Tensor step = subtract(higher, value);
+      value = weights[i] == 1 ? higher
+                              : add(value, weighed ? multiply(step, weight_tensor(i)) : multiply(step, weights[i]));
     }
     // NaN stands last.
     results.push_back(reshape(where(isnan(largest), largest, value), sample.shape));

@@ -39,7 +39,7 @@ struct Quantile {
           "the place q (n - 1) in ascending order, by `interpolation` between neighbors ('linear', 'lower', 'higher', "
           "'nearest', 'midpoint'). q is a number or a tensor with at most one axis, which becomes the first of the "
           "result. "
-          "NaN where there is one. The gradient goes to the neighbors.",
+          "NaN where there is one. The gradient goes to the neighbors, and to q where it weighs them.",
       .parameters = "x, q, /, axis=None, keepdims=False, *, interpolation='linear'",
       .example = "quantile(asarray([1.0, 2.0, 3.0, 4.0]), 0.5)",
       .reference = "np.quantile(x, q, axis=axis, keepdims=keepdims, method=interpolation)",

@@ -5,6 +5,7 @@
 #include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/modes.h"
+#include "ops/support/checks.h"
 
 namespace lamella {
 
@@ -15,6 +16,12 @@ Along::Along(DimsView shape, std::int64_t axis) {
 
 std::int64_t normalize_axis_or_scalar(const Tensor& x, std::int64_t axis, std::string_view op) {
   return normalize_axis(axis, std::max<std::size_t>(1, x.ndim()), op);
+}
+
+Dims normalize_axes_or_scalar(const Tensor& x, const std::optional<Dims>& axes, std::string_view op) {
+  if (x.ndim() > 0) return normalize_axes(axes, x.ndim(), op);
+  if (axes) normalize_axes(axes, 1, op);
+  return {};
 }
 
 void note_constant(std::string_view op, std::initializer_list<const Tensor*> inputs, const Tensor& y) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "engine/core/tensor.h"
 
 namespace lamella {
@@ -15,6 +17,9 @@ struct Along {
 
 /// `axis` counted from the front; a 0-d tensor counts as one element along one axis. IndexError naming `op`.
 std::int64_t normalize_axis_or_scalar(const Tensor& x, std::int64_t axis, std::string_view op);
+
+/// normalize_axes() of x, where a 0-d tensor may be reduced along its one element, axis 0 or -1: that names no axis.
+Dims normalize_axes_or_scalar(const Tensor& x, const std::optional<Dims>& axes, std::string_view op);
 
 /// Notes that the gradient of what `inputs` were computed from ends at y, which has none, where somebody asked for such
 /// notes.

@@ -12,6 +12,7 @@
 #include "engine/registry/convert.h"
 #include "engine/registry/library.h"
 #include "ops/all_ops.h"
+#include "ops/creation/creation.h"
 #include "ops/nn/spatial.h"
 #include "ops/operand.h"
 
@@ -41,6 +42,20 @@ struct Converter<Padding> {
     padding.same = arg.str() == "same";
     return padding;
   }
+};
+
+/// The number of a diagonal.
+template <>
+struct Converter<DiagonalNumber> {
+  static constexpr Type type{.base = Type::Base::Int};
+  static DiagonalNumber from_arg(const Arg& arg) { return Converter<std::int64_t>::from_arg(arg); }
+};
+
+/// Sizes, each of them a number.
+template <>
+struct Converter<OutputSize> {
+  static constexpr Type type = list_of(Type::Base::Int);
+  static OutputSize from_arg(const Arg& arg) { return Converter<Dims>::from_arg(arg); }
 };
 
 /// An interval.

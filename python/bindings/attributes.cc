@@ -85,6 +85,13 @@ PyGetSetDef attributes[] = {
      nullptr},
     {"mT", get<[](const Tensor& x) { return wrap(matrix_transpose(x)); }>, nullptr,
      "A view with the last two axes exchanged.", nullptr},
+    {"mH", get<[](const Tensor& x) { return wrap(matrix_transpose(conj(x))); }>, nullptr,
+     "The adjoint of the matrices in the last two axes: exchanged, and complex numbers conjugated.", nullptr},
+    {"H", get<[](const Tensor& x) {
+       if (x.ndim() != 2) fail<ValueError>("[H] needs a matrix, got shape ", x.shape(), "; mH takes stacks of them");
+       return wrap(matrix_transpose(conj(x)));
+     }>,
+     nullptr, "The adjoint of a matrix.", nullptr},
     {"real", get<[](const Tensor& x) { return wrap(real(x)); }>, nullptr, "The real part, a new tensor; real x itself.",
      nullptr},
     {"imag", get<[](const Tensor& x) { return wrap(imag(x)); }>, nullptr, "The imaginary part, a new tensor.", nullptr},

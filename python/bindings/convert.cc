@@ -33,6 +33,11 @@ const Tensor& read_tensor(PyObject* object, const Argument& argument) {
 }
 
 std::optional<std::int64_t> as_index(PyObject* object, const Argument& argument) {
+  if (PyLong_CheckExact(object)) {  // as nearly all are
+    int overflow = 0;
+    const std::int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow == 0) return value;
+  }
   if (PyBool_Check(object) || !PyIndex_Check(object)) return std::nullopt;
   std::int64_t value = 0;
   if (!index_value(object, value)) argument.wrong_value("the integer does not fit into 64 bits");
@@ -136,14 +141,15 @@ Scalar read_scalar(PyObject* object, const Argument& argument) {
 }
 
 Dims read_dims(PyObject* object, const Argument& argument) {
-  if (!PyTuple_Check(object) && !PyList_Check(object)) {
+  const bool listed = PyTuple_Check(object) || PyList_Check(object);
+  if (!listed) {
     const bool array = is_numpy_array(object) || (is_tensor(object) && tensor_of(object).ndim() > 0);
     if (is_tensor(object) && !is_integral(tensor_of(object).dtype())) {
       argument.wrong_type("an int or a sequence of ints", object);
     }
     if (!PyBool_Check(object) && PyIndex_Check(object) && !array) return {read_int(object, argument)};
   }
-  if (PyUnicode_Check(object) || PyBytes_Check(object) || !PySequence_Check(object)) {
+  if (!listed && (PyUnicode_Check(object) || PyBytes_Check(object) || !PySequence_Check(object))) {
     argument.wrong_type("an int or a sequence of ints", object);
   }
   const PyRef items = PyRef::adopt(PySequence_Fast(object, "expected a sequence"));

@@ -66,18 +66,20 @@ constexpr const char* annotation() {
   if constexpr (std::is_same_v<D, Tensor>) {
     return "Tensor";
   } else if constexpr (std::is_same_v<D, Operand>) {
-    return "Tensor | complex";
+    return "Tensor | _complex";
   } else if constexpr (std::is_same_v<D, std::optional<Operand>>) {
-    return "Tensor | complex | None";
+    return "Tensor | _complex | None";
   } else if constexpr (std::is_same_v<D, std::optional<Tensor>>) {
     return "Tensor | None";
   } else if constexpr (std::is_same_v<D, Dims>) {
     return "SupportsIndex | Sequence[SupportsIndex]";
   } else if constexpr (std::is_same_v<D, Padding>) {
     return "str | SupportsIndex | Sequence[SupportsIndex]";
+  } else if constexpr (std::is_same_v<D, OutputSize>) {
+    return "SupportsIndex | Sequence[SupportsIndex | None]";
   } else if constexpr (std::is_same_v<D, std::optional<Dims>>) {
     return "SupportsIndex | Sequence[SupportsIndex] | None";
-  } else if constexpr (std::is_same_v<D, std::int64_t>) {
+  } else if constexpr (std::is_same_v<D, std::int64_t> || std::is_same_v<D, DiagonalNumber>) {
     return "SupportsIndex";
   } else if constexpr (std::is_same_v<D, std::optional<std::int64_t>>) {
     return "SupportsIndex | None";
@@ -94,9 +96,9 @@ constexpr const char* annotation() {
   } else if constexpr (std::is_same_v<D, std::optional<bool>>) {
     return "_bool | None";
   } else if constexpr (std::is_same_v<D, std::optional<Scalar>>) {
-    return "complex | None";
+    return "_complex | None";
   } else if constexpr (std::is_same_v<D, Scalar>) {
-    return "complex";
+    return "_complex";
   } else if constexpr (std::is_same_v<D, std::optional<double>>) {
     return "float | None";
   } else if constexpr (std::is_same_v<D, double>) {
@@ -114,11 +116,18 @@ constexpr const char* annotation() {
 }
 
 template <class R, class... A>
-void add_types(const PyRef& dict, R (*)(A...), bool takes_out) {
-  std::vector<PyRef> types{text_or_none(annotation<A>())...};
-  if (takes_out) types.push_back(text_or_none("Tensor | None"));
+std::vector<PyRef> parameter_types(R (*)(A...)) {
+  return {text_or_none(annotation<A>())...};
+}
+
+/// The types of the parameters, and that of the result.
+template <class Op>
+void add_types(const PyRef& dict) {
+  std::vector<PyRef> types = parameter_types(&Op::call);
+  if (takes_out<Op>()) types.push_back(text_or_none("Tensor | None"));
   set(dict, "types", tuple_of(types));
-  set(dict, "returns", text_or_none(std::is_same_v<R, Tensor> ? "Tensor" : "tuple[Tensor, ...]"));
+  const char* const several = requires { Op::kGivesList; } ? "list[Tensor]" : "tuple[Tensor, ...]";
+  set(dict, "returns", text_or_none(gives_a_tensor(&Op::call) ? "Tensor" : several));
 }
 
 /// The names of the parts of the result, where they have some.
@@ -151,7 +160,7 @@ PyObject* operator_list(PyObject*, PyObject*) {
     const std::vector<const char*> names = operator_names();
     AllOps::for_each([&]<class Op> {
       const PyRef dict = describe(Op::info);
-      add_types(dict, &Op::call, takes_out<Op>());
+      add_types<Op>(dict);
       add_fields<Op>(dict);
       set(dict, "in_place", PyRef::adopt(PyBool_FromLong(works_in_place<Op>(names))));
       constexpr bool kElementwise = requires { Op::kMaskInput; };

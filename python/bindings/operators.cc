@@ -7,10 +7,12 @@
 #include "ops/all_ops.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/convert_doubles.h"
+#include "python/bindings/diagonal.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/interval.h"
 #include "python/bindings/method.h"
 #include "python/bindings/named_result.h"
+#include "python/bindings/output_size.h"
 #include "python/bindings/padding.h"
 #include "python/bindings/result_forms.h"
 
@@ -28,6 +30,15 @@ PyObject* to_python(Tensors results)
     PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(std::move(results[i]))));
   }
   return tuple.release();
+}
+
+/// Tensors as a list, where the Python array API standard wants one.
+PyObject* to_list(std::vector<Tensor> results) {
+  PyRef list = PyRef::adopt(checked(PyList_New(static_cast<Py_ssize_t>(results.size()))));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(wrap(std::move(results[i]))));
+  }
+  return list.release();
 }
 
 PyRef tuple_of(PyObject* const* items, Py_ssize_t count) {
@@ -63,6 +74,8 @@ struct Binding<Op, R (*)(A...)> {
       const std::tuple<typename Held<A>::type...> held{convert<A>(values[I], Argument{*signature, I})...};
       if constexpr (requires { Op::kFields; }) {
         return named_result(result_type, Op::call(std::get<I>(held)...));
+      } else if constexpr (requires { Op::kGivesList; }) {
+        return to_list(Op::call(std::get<I>(held)...));
       } else {
         return to_python(Op::call(std::get<I>(held)...));
       }

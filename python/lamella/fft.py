@@ -1,4 +1,4 @@
-"""Fourier transforms: the array API standard's extension.
+"""Fourier transforms: the array API standard's extension, and those of two axes beside it.
 
 Lengths of any size take O(n log n): factors of 2, 3 and 5 are fastest, large primes take a few times as long. float32
 and complex64 are transformed in that precision, float64 and complex128 in theirs. All are linear, have derivatives of
@@ -20,38 +20,49 @@ from ._C import DType, Tensor
 
 __all__ = [
     "fft",
+    "fft2",
     "fftfreq",
     "fftn",
     "fftshift",
     "hfft",
     "ifft",
+    "ifft2",
     "ifftn",
     "ifftshift",
     "ihfft",
     "irfft",
+    "irfft2",
     "irfftn",
     "rfft",
+    "rfft2",
     "rfftfreq",
     "rfftn",
 ]
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 
+_FLOATS = ("float16", "bfloat16")  # too short for a transform
 _COMPLEX = {"float32": "complex64", "float64": "complex128", "complex64": "complex64", "complex128": "complex128"}
 
 
 def _complex(x: Tensor, function: str) -> Tensor:
-    """The numbers in the complex dtype of their precision."""
-    name = _COMPLEX.get(x.dtype.name)
-    if name is None:
-        raise TypeError(f"[{function}] does not take dtype {x.dtype.name}: expected one of {', '.join(_COMPLEX)}")
-    return _C.cast(x, name)
+    """The numbers in the complex dtype of their precision; integers and bools count as float32."""
+    return _C.cast(x, _COMPLEX[_floating(x, function).dtype.name])
 
 
 def _real(x: Tensor, function: str) -> Tensor:
-    if x.dtype.name not in ("float32", "float64"):
-        raise TypeError(f"[{function}] takes real numbers, float32 or float64, not {x.dtype.name}")
-    return x
+    if x.dtype.name.startswith("complex"):
+        raise TypeError(f"[{function}] takes real numbers, not {x.dtype.name}")
+    return _floating(x, function)
+
+
+def _floating(x: Tensor, function: str) -> Tensor:
+    """x, as float32 where it holds integers or bools."""
+    if x.dtype.name in _COMPLEX:
+        return x
+    if x.dtype.name in _FLOATS:
+        raise TypeError(f"[{function}] does not take dtype {x.dtype.name}: expected one of {', '.join(_COMPLEX)}")
+    return _C.cast(x, "float32")
 
 
 def _scale(norm: str, lengths: Sequence[int], forward: bool, function: str) -> float:
@@ -176,26 +187,66 @@ def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "b
     return _from_real(x, n, axis, norm, False, "ihfft")
 
 
+def _real_over_axes(x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, function: str) -> Tensor:
+    """The transforms of real numbers."""
+    found, sizes = _axes(x, s, axes, function)
+    if not found:
+        raise ValueError(f"[{function}] needs at least one axis")
+    y = _from_real(x, None if sizes is None else sizes[-1], found[-1], norm, True, function)
+    return _over_axes(y, None if sizes is None else sizes[:-1], found[:-1], norm, True, function)
+
+
+def _to_real_over_axes(
+    x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, function: str
+) -> Tensor:
+    """The real numbers with these transforms."""
+    found, sizes = _axes(x, s, axes, function)
+    if not found:
+        raise ValueError(f"[{function}] needs at least one axis")
+    y = _over_axes(x, None if sizes is None else sizes[:-1], found[:-1], norm, False, function)
+    return _to_real(y, None if sizes is None else sizes[-1], found[-1], norm, False, function)
+
+
 def rfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """:func:`rfft` along the last of the axes, then :func:`fft` along the others."""
-    found, sizes = _axes(x, s, axes, "rfftn")
-    if not found:
-        raise ValueError("[rfftn] needs at least one axis")
-    y = _from_real(x, None if sizes is None else sizes[-1], found[-1], norm, True, "rfftn")
-    return _over_axes(y, None if sizes is None else sizes[:-1], found[:-1], norm, True, "rfftn")
+    return _real_over_axes(x, s, axes, norm, "rfftn")
 
 
 def irfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """The inverse of :func:`rfftn`; the last length is 2 (m - 1) for m coefficients unless it is given."""
-    found, sizes = _axes(x, s, axes, "irfftn")
-    if not found:
-        raise ValueError("[irfftn] needs at least one axis")
-    y = _over_axes(x, None if sizes is None else sizes[:-1], found[:-1], norm, False, "irfftn")
-    return _to_real(y, None if sizes is None else sizes[-1], found[-1], norm, False, "irfftn")
+    return _to_real_over_axes(x, s, axes, norm, "irfftn")
+
+
+def fft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """:func:`fftn` along the last two axes."""
+    return _over_axes(x, s, axes, norm, True, "fft2")
+
+
+def ifft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """The inverse of :func:`fft2`."""
+    return _over_axes(x, s, axes, norm, False, "ifft2")
+
+
+def rfft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """:func:`rfftn` along the last two axes."""
+    return _real_over_axes(x, s, axes, norm, "rfft2")
+
+
+def irfft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """The inverse of :func:`rfft2`."""
+    return _to_real_over_axes(x, s, axes, norm, "irfft2")
 
 
 def _frequencies(numbers: Tensor, n: int, d: float, dtype: DType | str | None, function: str) -> Tensor:

@@ -1,4 +1,4 @@
-"""Linear algebra: the array API standard's extension, with least squares and triangular systems beside it.
+"""Linear algebra: the array API standard's extension; least squares, triangular systems and some of numpy's beside it.
 
 Matrices are the last two axes, all others are a batch. Decompositions are LAPACK's, on the CPU, in float32, float64,
 complex64 and complex128; a build without OpenBLAS raises NotImplementedError for them. A matrix that is singular, not
@@ -9,6 +9,7 @@ but :func:`matrix_rank` has derivatives of every order, in both modes, and takes
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from . import _C
@@ -42,6 +43,7 @@ __all__ = [
     "SVDResult",
     "SlogdetResult",
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
@@ -56,6 +58,8 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "multi_dot",
+    "norm",
     "outer",
     "pinv",
     "qr",
@@ -173,6 +177,100 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["f
         number = float(ord)
         ord = str(int(number)) if math.isfinite(number) and number == int(number) else str(number)  # type: ignore[assignment]
     return _C.linalg_matrix_norm(x, keepdims=keepdims, ord=str(ord))
+
+
+def norm(
+    x: Tensor,
+    /,
+    *,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    ord: float | Literal["fro", "nuc"] | None = None,
+) -> Tensor:
+    """The norms of vectors along one axis, see :func:`vector_norm`, or of matrices in two, see :func:`matrix_norm`.
+
+    Without `ord` it is the root of the sum of squares, along any axes: all of them where `axis` is None. With it, and
+    without `axis`, x is to be a vector or a matrix.
+    """
+    axes: tuple[int, ...] | None = None if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    if ord is None:
+        return vector_norm(x, axis=axes, keepdims=keepdims)
+    if axes is None:
+        if x.ndim not in (1, 2):
+            raise ValueError(f"[norm] with ord and without axis x has 1 or 2 axes, not the shape {x.shape}")
+        axes = tuple(range(x.ndim))
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"[norm] ord {ord!r} is of matrices, in two axes, and not of vectors along {axes}")
+        return vector_norm(x, axis=axes, keepdims=keepdims, ord=ord)
+    if len(axes) != 2:
+        raise ValueError(f"[norm] axis: one axis of vectors or two of matrices, not {axes}")
+    result = matrix_norm(_C.moveaxis(x, axes, (-2, -1)), ord=ord)
+    return _C.expand_dims(result, sorted(at % x.ndim for at in axes)) if keepdims else result
+
+
+def cond(x: Tensor, /, *, p: float | Literal["fro", "nuc"] | None = None) -> Tensor:
+    """The condition numbers of matrices, norm(x) norm(inv(x)) in the norm p of :func:`matrix_norm`.
+
+    2 (or None) and -2 stand for the largest singular value by the smallest, and the other way round, for matrices that
+    need not be square; a singular matrix has the number inf. In the other norms that is a ValueError.
+    """
+    if x.ndim < 2 or 0 in x.shape[-2:]:
+        raise ValueError(f"[cond] x holds matrices with elements in its last two axes, not the shape {x.shape}")
+    if p in (None, 2, -2):
+        values = svdvals(x)
+        largest, smallest = values[..., 0], values[..., -1]
+        return smallest / largest if p == -2 else largest / smallest
+    return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
+
+
+def _chain(arrays: Sequence[Tensor], splits: list[list[int]], first: int, last: int) -> Tensor:
+    """The product of arrays[first] to arrays[last]."""
+    if first == last:
+        return arrays[first]
+    split = splits[first][last]
+    return matmul(_chain(arrays, splits, first, split), _chain(arrays, splits, split + 1, last))
+
+
+def multi_dot(arrays: Sequence[Tensor], /) -> Tensor:
+    """The product of two or more matrices, in the order that takes the fewest multiplications.
+
+    The first and the last may be vectors, a row and a column. The order is that of Cormen et al., "Introduction to
+    algorithms", 15.2.
+    """
+    if len(arrays) < 2:
+        raise ValueError(f"[multi_dot] takes at least two tensors, got {len(arrays)}")
+    for i, array in enumerate(arrays):
+        if array.ndim != 2 and not (array.ndim == 1 and i in (0, len(arrays) - 1)):
+            raise ValueError(
+                f"[multi_dot] tensor {i} has the shape {array.shape}: expected a matrix"
+                + (" or a vector" if i in (0, len(arrays) - 1) else "")
+            )
+    matrices = [*arrays]
+    if matrices[0].ndim == 1:
+        matrices[0] = matrices[0][None, :]
+    if matrices[-1].ndim == 1:
+        matrices[-1] = matrices[-1][:, None]
+    for i in range(len(arrays) - 1):
+        if matrices[i].shape[1] != matrices[i + 1].shape[0]:
+            raise ValueError(
+                f"[multi_dot] tensors {i} and {i + 1} do not fit: shapes {arrays[i].shape} and {arrays[i + 1].shape}"
+            )
+    sizes = [matrices[0].shape[0], *(matrix.shape[1] for matrix in matrices)]
+    count = len(arrays)
+    costs = [[0] * count for _ in range(count)]
+    splits = [[0] * count for _ in range(count)]
+    for length in range(1, count):
+        for first in range(count - length):
+            last = first + length
+            costs[first][last], splits[first][last] = min(
+                (costs[first][k] + costs[k + 1][last] + sizes[first] * sizes[k + 1] * sizes[last + 1], k)
+                for k in range(first, last)
+            )
+    result = _chain(matrices, splits, 0, count - 1)
+    if arrays[-1].ndim == 1:
+        result = result[:, 0]
+    return result[0] if arrays[0].ndim == 1 else result
 
 
 def _tolerance(x: Tensor, rtol: float | Tensor | None) -> Tensor | None:

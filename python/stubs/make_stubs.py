@@ -14,7 +14,7 @@ from typing import Any
 
 BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
 COMPARISONS = ["lt", "le", "gt", "ge"]
-OTHER = "Tensor | complex | npt.NDArray[Any]"
+OTHER = "Tensor | _complex | npt.NDArray[Any]"
 
 
 def load(path: Path) -> ModuleType:

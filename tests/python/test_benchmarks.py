@@ -8,11 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lamella import _C
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import agreement, driver, figures, memory, report, timing  # noqa: E402
 from benchmarks.environments import SetupError, environment  # noqa: E402
+from benchmarks.operators import ROWS  # noqa: E402
+from benchmarks.operators.rows import Input  # noqa: E402
+from benchmarks.operators.workloads import SWEEP  # noqa: E402
 from benchmarks.process import WorkerError, WorkerProcess, import_seconds  # noqa: E402
 from benchmarks.worker import describe_result  # noqa: E402
 from benchmarks.workloads import WORKLOADS, Work  # noqa: E402
@@ -101,6 +106,56 @@ def test_every_op_is_counted_and_repeated(worker):
     count = worker.ask("calibrate", workload="add", seconds=0.001)["count"]
     assert count >= 1
     assert worker.ask("time", workload="add", count=count)["seconds"] > 0
+
+
+#: The transforms behind those of lamella.fft, which the sweep calls.
+BEHIND_OTHERS = {"fft_c2c", "fft_r2c", "fft_c2r"}
+
+
+def test_sweep_has_every_operator():
+    swept = {row.op.replace("linalg.", "linalg_") for row in ROWS}
+    assert {info["name"] for info in _C.operators()} - swept == BEHIND_OTHERS
+
+
+def smallest_cases():
+    """Of each row the case with the fewest elements; of few only, as each is a call of its own."""
+    for row in ROWS:
+        sizes = {
+            f"{row.ours.removeprefix('lm.')}: {case.label}": sum(
+                int(np.prod(value.shape)) for value in case.variables.values() if isinstance(value, Input)
+            )
+            for case in row.cases
+        }
+        yield min(sizes, key=sizes.get)
+
+
+def test_rows_of_the_sweep_run(worker):
+    # What takes long takes it in the preparation of large inputs.
+    for name in smallest_cases():
+        assert "results" in worker.ask("check", workload=name), name
+
+
+def test_sweep_is_ranked_by_what_exceeds_its_goal():
+    names = [name for name in SWEEP if SWEEP[name].goal == 1.5][:3]
+    times = {
+        names[0]: {"lamella": [2.0, 1.0], "torch": [2.0, 1.0]},
+        names[1]: {"lamella": [6.0, 3.0], "torch": [2.0, 1.5]},
+        names[2]: {"torch": [1.0]},
+    }
+    table = driver.OPERATORS.table(times, ["lamella", "torch"])
+    assert table[0] == ["work", "lamella", "torch", "lamella / torch", "of minima", "goal"]
+    assert [row[0] for row in table[1:]] == [names[2], names[1], names[0]]
+    assert table[2][4] == "2.000"
+
+
+def test_inputs_are_the_same_for_every_framework():
+    for kind in ("normal", "uniform", "integers", "sorted", "permutation", "positive definite", "invertible"):
+        wanted = Input((5, 5), kind, low=0, high=5)
+        assert np.array_equal(wanted.array(3), wanted.array(3))
+        assert wanted.array(3).dtype == np.float32
+    assert Input((), dtype="complex64").array(0).shape == ()
+    with pytest.raises(ValueError, match="unknown kind"):
+        Input((2,), "strange").array(0)
 
 
 def test_failed_request_is_told_and_survived(worker):
@@ -204,6 +259,7 @@ def test_table_tells_medians_ratios_and_failures():
 def test_workloads_are_chosen_by_pattern():
     assert [workload.name for workload in driver.choose(["mlp*", "add"])] == ["add", "mlp1", "mlp64", "mlp1024"]
     assert len(driver.choose([])) == len(WORKLOADS)
+    assert {workload.group for workload in driver.choose(["topk"], SWEEP)} == {"topk"}
     with pytest.raises(SetupError, match="no workload matches 'x'"):
         driver.choose(["x"])
 
@@ -220,7 +276,15 @@ def test_command_writes_its_record(tmp_path, capsys):
     assert "a + b, 2x3" in path.with_suffix(".md").read_text()
 
 
-@pytest.mark.parametrize("arguments", [["-f", "jax"], ["nothing"]])
+def test_sweep_writes_its_record(tmp_path, capsys):
+    arguments = ["sweep", "atleast_2d", "-q", "-f", "lamella", "--python", str(PYTHON), "-o", str(tmp_path)]
+    assert driver.main(arguments) == 0
+    assert "atleast_2d(x): 256x256" in capsys.readouterr().out
+    (path,) = tmp_path.glob("*-sweep.json")
+    assert "atleast_2d(x): 256x256" in json.loads(path.read_text())["seconds"]
+
+
+@pytest.mark.parametrize("arguments", [["-f", "jax"], ["nothing"], ["sweep", "nothing"]])
 def test_command_refuses_what_it_does_not_know(arguments, capsys):
     assert driver.main(arguments) == 2
     assert ("unknown framework 'jax'" if "jax" in arguments else "no workload matches") in capsys.readouterr().err

@@ -28,6 +28,7 @@ PAGES = {
     "operators.md": 8,
     "array-api.md": 6,
     "autograd/index.md": 4,
+    "coming-from-pytorch.md": 7,
 }
 
 

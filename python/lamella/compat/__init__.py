@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 PATH = Path(__file__).parent / "path"
-#: Headers under the names that sources written for other frameworks include.
-INCLUDE = Path(__file__).parent / "include"
+#: The folder in which a compiler finds the headers of other frameworks, such as <torch/extension.h>.
+HEADERS = Path(__file__).parent / "include"
 
 USAGE = """\
 usage: python -m lamella.compat script.py [argument ...]
@@ -35,6 +35,9 @@ def environment(base: dict[str, str] | None = None) -> dict[str, str]:
         first.append(str(package_home))
     rest = [entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry and entry not in first]
     env["PYTHONPATH"] = os.pathsep.join(first + rest)
+    # pip builds in an environment without this path, for which it would fetch the framework itself: not here. (In pip's
+    # variable for an option that says "no", false is what switches it on.)
+    env.setdefault("PIP_NO_BUILD_ISOLATION", "false")
     # Makefiles say `python`: that is this one.
     here = os.path.dirname(sys.executable)
     programs = [entry for entry in env.get("PATH", os.defpath).split(os.pathsep) if entry != here]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import lamella as lm
 
@@ -87,26 +88,62 @@ class Flatten(Module):
         return f"start_axis={self.start_axis}, stop_axis={self.stop_axis}"
 
 
-class Dropout(Module):
+class _Dropout(Module):
+    _function: ClassVar[Callable[..., lm.Tensor]]
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        if not 0.0 <= p <= 1.0:
+            raise ValueError(f"[{type(self).__name__}] p is a probability, not {p}")
+        self.p = p
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns ``x`` with elements dropped, or in evaluation mode ``x`` itself."""
+        return type(self)._function(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"p={self.p}"
+
+
+class Dropout(_Dropout):
     """Zeroes each element with probability ``p`` and scales the others by ``1 / (1 - p)``, in training only.
 
     Source: Srivastava et al. 2014, "Dropout: a simple way to prevent neural networks from overfitting" (scaled while
     training, so that evaluation is the identity).
     """
 
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__()
-        if not 0.0 <= p <= 1.0:
-            raise ValueError(f"[Dropout] p is a probability, not {p}")
-        self.p = p
+    _function = staticmethod(lm.dropout)
 
-    def forward(self, x: lm.Tensor) -> lm.Tensor:
-        """Returns ``x`` with elements dropped, or in evaluation mode ``x`` itself."""
-        return lm.dropout(x, self.p, self.training)
 
-    def extra_repr(self) -> str:
-        """Returns the layer's settings, to be printed."""
-        return f"p={self.p}"
+class Dropout1d(_Dropout):
+    """:class:`Dropout` of whole channels of a series, see :func:`lamella.dropout1d`."""
+
+    _function = staticmethod(lm.dropout1d)
+
+
+class Dropout2d(_Dropout):
+    """:class:`Dropout` of whole channels of an image, see :func:`lamella.dropout2d`."""
+
+    _function = staticmethod(lm.dropout2d)
+
+
+class Dropout3d(_Dropout):
+    """:class:`Dropout` of whole channels of a volume, see :func:`lamella.dropout3d`."""
+
+    _function = staticmethod(lm.dropout3d)
+
+
+class AlphaDropout(_Dropout):
+    """Dropout that keeps mean 0 and variance 1, for networks with :class:`SELU`; see :func:`lamella.alpha_dropout`."""
+
+    _function = staticmethod(lm.alpha_dropout)
+
+
+class FeatureAlphaDropout(_Dropout):
+    """:class:`AlphaDropout` of whole channels, see :func:`lamella.feature_alpha_dropout`."""
+
+    _function = staticmethod(lm.feature_alpha_dropout)
 
 
 class ReLU(Module):

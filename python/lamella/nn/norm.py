@@ -165,68 +165,16 @@ class _ChannelNorm(_Affine):
             raise ValueError(f"[{type(self).__name__}] x has {allowed} axes, not the shape {x.shape}")
 
 
-class _InstanceNorm(_ChannelNorm):
-    def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = False, dtype: Any = None) -> None:
-        super().__init__()
-        self.num_features = num_features
-        self.eps = eps
-        self.affine = affine
-        self._set_parameters((num_features,), affine, affine, dtype)
+class _TrackedNorm(_ChannelNorm):
+    """Running statistics of the channels, or none."""
 
-    def forward(self, x: lm.Tensor) -> lm.Tensor:
-        """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``, or of one example."""
-        self._check(x)
-        if x.ndim == self._ndims[0]:
-            return lm.squeeze(lm.instance_norm(lm.expand_dims(x), self.weight, self.bias, self.eps), 0)
-        return lm.instance_norm(x, self.weight, self.bias, self.eps)
-
-    def extra_repr(self) -> str:
-        """Returns the layer's settings, to be printed."""
-        return f"{self.num_features}, eps={self.eps}, affine={self.affine}"
-
-
-class InstanceNorm1d(_InstanceNorm):
-    """Normalizes each channel of each example, see :func:`lamella.instance_norm`.
-
-    Source: Ulyanov et al. 2016, "Instance normalization".
-
-    Args:
-        num_features: channels of the input.
-        eps: added to the variance.
-        affine: True for a weight and a bias.
-        dtype: of the parameters.
-    """
-
-    _ndims = (2, 3)
-
-
-class InstanceNorm2d(_InstanceNorm):
-    """Normalizes each channel of each image, see :class:`InstanceNorm1d`."""
-
-    _ndims = (3, 4)
-
-
-class InstanceNorm3d(_InstanceNorm):
-    """Normalizes each channel of each volume, see :class:`InstanceNorm1d`."""
-
-    _ndims = (4, 5)
-
-
-class _BatchNorm(_ChannelNorm):
     running_mean: lm.Tensor | None
     running_var: lm.Tensor | None
     num_batches_tracked: lm.Tensor | None
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        dtype: Any = None,
+    def _set_up(
+        self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool, dtype: Any
     ) -> None:
-        super().__init__()
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
@@ -244,32 +192,120 @@ class _BatchNorm(_ChannelNorm):
             if buffer is not None:
                 init.constant_(buffer, value)
 
-    def forward(self, x: lm.Tensor) -> lm.Tensor:
-        """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``."""
-        self._check(x)
+    def _count(self) -> float:
+        """Counts a batch, in training, and returns its share in the running statistics."""
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.num_batches_tracked is not None:
             with lm.no_grad():
                 self.num_batches_tracked.add_(1)
             if self.momentum is None:
                 momentum = 1.0 / int(self.num_batches_tracked.item())
-        tracked = self.running_mean is not None and self.running_var is not None
-        return lm.batch_norm(
-            x,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training or not tracked,
-            momentum,
-            self.eps,
-        )
+        return momentum
+
+    def _uses_input(self) -> bool:
+        """Whether the statistics are those of the input."""
+        return self.training or self.running_mean is None or self.running_var is None
 
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class _InstanceNorm(_TrackedNorm):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self._set_up(num_features, eps, momentum, affine, track_running_stats, dtype)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``, or of one example."""
+        self._check(x)
+        single = x.ndim == self._ndims[0]
+        y = lm.instance_norm(
+            lm.expand_dims(x) if single else x,
+            self.weight,
+            self.bias,
+            self.eps,
+            running_mean=self.running_mean,
+            running_var=self.running_var,
+            use_input_stats=self._uses_input(),
+            momentum=self._count(),
+        )
+        return lm.squeeze(y, 0) if single else y
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalizes each channel of each example, see :func:`lamella.instance_norm`.
+
+    Source: Ulyanov et al. 2016, "Instance normalization".
+
+    Args:
+        num_features: channels of the input.
+        eps: added to the variance.
+        momentum: the share of a new batch in the running statistics; None takes the plain mean of all batches.
+        affine: True for a weight and a bias.
+        track_running_stats: True keeps running statistics of the channels, and normalizes by them in evaluation.
+        dtype: of parameters and statistics.
+
+    Attributes:
+        weight: shape ``(num_features,)``, ones at first, or None.
+        bias: shape ``(num_features,)``, zeros at first, or None.
+        running_mean: the mean in evaluation, or None.
+        running_var: the variance in evaluation, or None.
+        num_batches_tracked: how many batches the statistics are of, or None.
+    """
+
+    _ndims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalizes each channel of each image, see :class:`InstanceNorm1d`."""
+
+    _ndims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Normalizes each channel of each volume, see :class:`InstanceNorm1d`."""
+
+    _ndims = (4, 5)
+
+
+class _BatchNorm(_TrackedNorm):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self._set_up(num_features, eps, momentum, affine, track_running_stats, dtype)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``."""
+        self._check(x)
+        momentum = self._count()
+        return lm.batch_norm(
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self._uses_input(),
+            momentum,
+            self.eps,
         )
 
 

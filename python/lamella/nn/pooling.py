@@ -10,6 +10,8 @@ import lamella as lm
 from .module import Module
 
 Size = int | Sequence[int]
+#: Where an axis has None it keeps the input's size.
+OutputSize = int | Sequence[int | None]
 
 
 class _MaxPool(Module):
@@ -180,7 +182,7 @@ class LPPool3d(_LpPool):
 
 
 class _AdaptivePool(Module):
-    def __init__(self, output_size: Size) -> None:
+    def __init__(self, output_size: OutputSize) -> None:
         super().__init__()
         self.output_size = output_size
 
@@ -204,13 +206,13 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """The means of windows that cover an image; ``output_size`` is one number, or one for each axis."""
+    """The means of windows that cover an image; ``output_size`` is one number, or one (or None) for each axis."""
 
     _function = staticmethod(lm.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """The means of windows that cover a volume; ``output_size`` is one number, or one for each axis."""
+    """The means of windows that cover a volume; ``output_size`` is one number, or one (or None) for each axis."""
 
     _function = staticmethod(lm.adaptive_avg_pool3d)
 
@@ -219,7 +221,7 @@ class _AdaptiveMaxPool(_AdaptivePool):
     _function: ClassVar[Callable[..., lm.Tensor]]
     _with_indices: ClassVar[Callable[..., tuple[lm.Tensor, ...]]]
 
-    def __init__(self, output_size: Size, return_indices: bool = False) -> None:
+    def __init__(self, output_size: OutputSize, return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
 

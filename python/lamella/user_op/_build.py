@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lamella.compat import INCLUDE
+from lamella.compat import HEADERS
 
 __all__ = ["library"]
 
@@ -31,7 +31,7 @@ def library(name: str, sources: Sequence[Path]) -> str:
         "-O2",
         "-fPIC",
         "-shared",
-        f"-I{INCLUDE}",
+        f"-I{HEADERS}",
         *sysconfig.get_compile_flags(),
     ]
     digest = hashlib.sha256()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from lamella import sysconfig
-from lamella.compat import INCLUDE
+from lamella.compat import HEADERS
 
 SEEDS = Path(os.environ.get("LAMELLA_SEED_DOCUMENTS") or Path(__file__).resolve().parents[4] / "shared" / "seeds")
 DOCUMENTS = {path.name[:3]: path for path in sorted(SEEDS.glob("00[01]_*.txt"))} if SEEDS.is_dir() else {}
@@ -49,7 +49,7 @@ def compiled(folder, name, *sources):
     for k, source in enumerate(sources):
         paths.append(folder / f"{name}_{k}.cpp")
         paths[-1].write_text(source, "utf-8")
-    flags = ["-shared", "-fPIC", f"-I{INCLUDE}", *sysconfig.get_compile_flags()]
+    flags = ["-shared", "-fPIC", f"-I{HEADERS}", *sysconfig.get_compile_flags()]
     run(["g++", *map(str, paths), *flags, "-o", f"{name}.so", *sysconfig.get_link_flags()], folder)
     return folder / f"{name}.so"
 

@@ -128,6 +128,29 @@ def test_norms() -> None:
         nn.LayerNorm(())
 
 
+def test_instance_norm_with_running_statistics() -> None:
+    x = lm.asarray(X)
+    layer = nn.InstanceNorm2d(4, track_running_stats=True)
+    np.testing.assert_allclose(layer(x).numpy(), nn.InstanceNorm2d(4)(x).numpy(), rtol=1e-5, atol=1e-6)
+    mean, var = X.mean((2, 3)).mean(0), X.var((2, 3), ddof=1).mean(0)
+    np.testing.assert_allclose(layer.running_mean.numpy(), 0.1 * mean, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(layer.running_var.numpy(), 0.9 + 0.1 * var, rtol=1e-5)
+    assert set(layer.state_dict()) == {"running_mean", "running_var", "num_batches_tracked"}
+    layer.eval()
+    before = layer.running_mean.tolist()
+    expected = lm.instance_norm(
+        x, running_mean=layer.running_mean, running_var=layer.running_var, use_input_stats=False
+    )
+    np.testing.assert_array_equal(layer(x).numpy(), expected.numpy())
+    np.testing.assert_array_equal(layer(x[0]).numpy(), expected[0].numpy())
+    assert layer.running_mean.tolist() == before and layer.num_batches_tracked.item() == 1
+    plain = nn.InstanceNorm2d(4, momentum=None, track_running_stats=True)
+    for part in (x[:1], x[1:]):
+        plain(part)
+    np.testing.assert_allclose(plain.running_mean.numpy(), mean, rtol=1e-4, atol=1e-6)
+    assert nn.InstanceNorm2d(4).running_mean is None and "track_running_stats=True" in repr(layer)
+
+
 def test_batch_norm() -> None:
     x = lm.asarray(X)
     layer = nn.BatchNorm2d(4)

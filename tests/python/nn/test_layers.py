@@ -102,6 +102,35 @@ def test_dropout():
     np.testing.assert_array_equal(x.grad.numpy(), y.detach().numpy())
 
 
+@pytest.mark.parametrize(
+    ("layer", "shape", "function"),
+    [
+        (nn.Dropout1d, (8, 16, 5), F.dropout1d),
+        (nn.Dropout2d, (8, 16, 2, 3), F.dropout2d),
+        (nn.Dropout3d, (8, 16, 2, 3, 2), F.dropout3d),
+        (nn.AlphaDropout, (64, 32), F.alpha_dropout),
+        (nn.FeatureAlphaDropout, (8, 16, 2, 3), F.feature_alpha_dropout),
+    ],
+)
+def test_dropout_variants(layer, shape, function):
+    x = lm.asarray(np.random.default_rng(3).normal(size=shape).astype("float32"))
+    drop = layer(0.25)
+    lm.seed(4)
+    got = drop(x)
+    lm.seed(4)
+    np.testing.assert_array_equal(got.numpy(), function(x, 0.25).numpy())
+    assert (got.numpy() != x.numpy()).any()
+    if layer is not nn.AlphaDropout:
+        # A channel is dropped, or kept, as a whole.
+        dropped = (got.numpy() == 0) if layer is not nn.FeatureAlphaDropout else np.ptp(got.numpy(), (2, 3)) == 0
+        per_channel = dropped.reshape(8, 16, -1)
+        assert (per_channel.all(-1) == per_channel.any(-1)).all() and 0 < per_channel.mean() < 0.5
+    assert drop.eval()(x) is x
+    assert repr(layer(0.5)) == f"{layer.__name__}(p=0.5)"
+    with pytest.raises(ValueError, match=rf"\[{layer.__name__}\] p is a probability"):
+        layer(-0.1)
+
+
 def test_losses():
     target = np.array([2, 0])
     each = -np.log(softmax(X, -1))[[0, 1], target]

@@ -9,7 +9,7 @@ import numpy as np
 
 import lamella as lm
 
-from . import moving
+from . import assembly_calls, moving
 from .linalg_calls import LINALG_CALLS, LINALG_WITHOUT_GRADIENT
 from .nn_calls import NN_CALLS
 from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
@@ -32,6 +32,16 @@ def in_place(name: str) -> Callable[..., lm.Tensor]:
 
 def seeded_dropout(a: lm.Tensor) -> lm.Tensor:
     return lm.dropout(a * a, 0.5, generator=lm.Generator(seed=5))
+
+
+def _instance_norm_with_statistics(use_input_stats: bool) -> Callable[..., lm.Tensor]:
+    """With running statistics, new ones at each call: one in training overwrites them."""
+
+    def call(a: lm.Tensor, w: lm.Tensor, b: lm.Tensor) -> lm.Tensor:
+        mean, var = lm.asarray([0.5, -1.0], dtype="float64"), lm.asarray([1.0, 2.0], dtype="float64")
+        return lm.instance_norm(a, w, b, running_mean=mean, running_var=var, use_input_stats=use_input_stats)
+
+    return call
 
 
 # For each operator that is not elementwise, calls of it and leaves to call them on. Most are nonlinear, so that second
@@ -123,6 +133,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     ],
     "dropout": [(seeded_dropout, [leaf(3, 4)])],
     **moving.CALLS,
+    **assembly_calls.CALLS,
     "conv1d": [
         (lm.conv1d, [leaf(2, 2, 5), leaf(3, 2, 2), leaf(3)]),
         (lambda a: lm.conv1d(a, a, stride=2, padding=2), [leaf(2, 2, 3)]),
@@ -181,6 +192,8 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     "instance_norm": [
         (lm.instance_norm, [leaf(1, 2, 3), leaf(2), leaf(2)]),
         (lambda a, b: lm.instance_norm(a, None, b), [leaf(2, 1, 2, 2), leaf(1)]),
+        (_instance_norm_with_statistics(True), [leaf(2, 2, 3), leaf(2), leaf(2)]),
+        (_instance_norm_with_statistics(False), [leaf(2, 2, 3), leaf(2), leaf(2)]),
     ],
     "batch_norm": [
         (lambda a, w, b: lm.batch_norm(a, None, None, w, b, True), [leaf(2, 2, 3), leaf(2), leaf(2)]),
@@ -239,6 +252,7 @@ WITHOUT_GRADIENT = {
     *("any", "all", "one_hot"),
     *("count_nonzero", "argsort", "searchsorted", "isin", "unique_all", "unique_counts", "unique_inverse"),
     *("unique_values", "bincount", "histogram"),
+    *assembly_calls.WITHOUT_GRADIENT,
     *LINALG_WITHOUT_GRADIENT,
     *RANDOM_WITHOUT_GRADIENT,
     *("isclose", "allclose"),

@@ -20,7 +20,7 @@ def x(request: pytest.FixtureRequest) -> np.ndarray:
 
 def agree(got: Any, expected: Any) -> None:
     if isinstance(expected, (list, tuple)):
-        assert isinstance(got, tuple) and len(got) == len(expected)
+        assert isinstance(got, (list, tuple)) and len(got) == len(expected)
         for a, b in zip(got, expected, strict=True):
             agree(a, b)
         return
@@ -102,6 +102,15 @@ def test_copies_have_memory_of_their_own(copy: Callable[..., lm.Tensor]) -> None
     t = lm.asarray([1.0, 2.0, 3.0, 4.0])
     copy(t).fill_(0)
     assert t.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_lists_and_tuples() -> None:
+    """What the Python array API standard (2024.12) has as a list is one, other parts are a tuple."""
+    x = lm.arange(4)
+    for parts in (lm.broadcast_arrays(x, x), lm.broadcast_arrays(), lm.meshgrid(x, x), lm.meshgrid()):
+        assert type(parts) is list
+    for part in (lm.unstack(x), lm.split(x, 2), lm.nonzero(x)):
+        assert type(part) is tuple
 
 
 def test_broadcast_shapes() -> None:

@@ -32,7 +32,7 @@ def test_filled(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_eye(dtype: str) -> None:
     for rows, columns in ((3, None), (2, 5), (5, 2), (0, 3), (3, 0)):
-        for k in (0, 1, -1, 4, -4, 1 << 62, -(1 << 62)):
+        for k in (0, 1, -1, 4, -4, 1 << 62, -(1 << 62), 1 << 63, -(1 << 90)):
             got = lm.eye(rows, columns, k=k, dtype=dtype)
             near = max(-10, min(10, k))
             np.testing.assert_array_equal(got.numpy(), np.eye(rows, columns, near, dtype=dtype))
@@ -47,7 +47,7 @@ def test_triangles(name: str, dtype: str) -> None:
     for shape in ((3, 3), (2, 5), (5, 2), (2, 3, 4), (0, 3), (3, 0), (2, 0, 3), (1, 1), (200, 300)):
         x = (np.arange(np.prod(shape)) % 100 + 1).reshape(shape).astype(dtype)
         turned = lm.asarray(np.ascontiguousarray(np.swapaxes(x, -1, -2))).mT
-        for k in (0, 1, -1, 3, -3, 1 << 62, -(1 << 62)):
+        for k in (0, 1, -1, 3, -3, 1 << 62, -(1 << 62), 1 << 63, -(1 << 90)):
             near = max(-1000, min(1000, k))
             np.testing.assert_array_equal(ours(lm.asarray(x), k=k).numpy(), theirs(x, near))
             np.testing.assert_array_equal(ours(turned, k=k).numpy(), theirs(x, near))

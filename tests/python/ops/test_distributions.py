@@ -11,6 +11,8 @@ from scipy import stats
 
 import lamella as lm
 
+from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
+
 N = 50_000
 vmap = lm.autograd.vmap
 
@@ -208,7 +210,35 @@ EXAMPLES: dict[str, Callable[[lm.Tensor], lm.Tensor]] = {
     "normal_": lambda a: (a * 1).normal_(),
     "dropout": lambda a: lm.dropout(lm.stack([a] * 30)),
     "alpha_dropout": lambda a: lm.alpha_dropout(lm.stack([a] * 30)),
+    # Without a tensor argument: the examples differ all the same.
+    "rand": lambda a: lm.rand([2]) * a,
+    "randn": lambda a: lm.randn([2]) * a,
+    "randint": lambda a: lm.randint(0, 1000, [8]) * a,
+    "randperm": lambda a: lm.randperm(50) * a,
+    "rand_like": lm.rand_like,
+    "randn_like": lm.randn_like,
+    "bernoulli": lambda a: lm.bernoulli(lm.stack([a] * 30) * 0.5),
+    "geometric": lambda a: lm.geometric([30], a * 0.3),
+    "laplace": lambda a: lm.laplace([2], a, a),
+    "cauchy": lambda a: lm.cauchy([2], a, a),
+    "log_normal": lambda a: lm.log_normal([2], a, a * 0.5),
+    "gumbel_softmax": lambda a: lm.gumbel_softmax(lm.stack([a] * 5)),
+    "dropout1d": lambda a: lm.dropout1d(lm.ones([30, 2]) * a),
+    "dropout2d": lambda a: lm.dropout2d(lm.ones([5, 6, 2]) * a),
+    "dropout3d": lambda a: lm.dropout3d(lm.ones([30, 1, 2, 1]) * a),
+    "feature_alpha_dropout": lambda a: lm.feature_alpha_dropout(lm.ones([5, 6, 2]) * a),
+    "uniform_": lambda a: (a * 1).uniform_(),
+    "exponential_": lambda a: (a * 1).exponential_(),
+    "cauchy_": lambda a: (a * 1).cauchy_(),
+    "log_normal_": lambda a: (a * 1).log_normal_(),
+    "bernoulli_": lambda a: lm.stack([a] * 30).bernoulli_(0.5),
+    "geometric_": lambda a: lm.stack([a] * 30).geometric_(0.3),
+    "random_": lambda a: lm.stack([a] * 8).random_(0, 1000),
 }
+
+
+def test_every_random_operator_has_an_example() -> None:
+    assert set(EXAMPLES) == set(RANDOM_CALLS) | RANDOM_WITHOUT_GRADIENT | {"dropout", "gumbel_softmax"}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

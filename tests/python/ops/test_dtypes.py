@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 import os
 import platform
@@ -274,6 +275,24 @@ def test_low_precision_is_rounded_once(dtype: str) -> None:
     assert np.array_equal(np.signbit(back), np.signbit(wide.numpy()))
 
 
+def test_astype_to_a_device() -> None:
+    x = lm.tensor([1.5, -2.0], stop_gradient=False)
+    assert lm.astype(x, lm.float32, copy=False, device="cpu") is x
+    assert lm.astype(x, lm.float32, device="cpu") is not x
+    assert lm.astype(x, lm.int8, device="cpu").tolist() == [1, -2]
+    for dtype in (lm.float16, lm.float32, lm.float64):
+        shape = x.astype(dtype, device="meta")
+        assert (shape.dtype, shape.device, shape.shape) == (dtype, "meta", (2,))
+    with pytest.raises(ValueError, match=r"\[device\] expected"):
+        x.astype(lm.float32, device="tpu")
+    for index in range(lm.cuda.device_count()):
+        for dtype in (lm.float16, lm.float64):
+            moved = x.astype(dtype, device=f"cuda:{index}")
+            assert (moved.device, moved.dtype, moved.tolist()) == (f"cuda:{index}", dtype, [1.5, -2.0])
+            (grad,) = lm.grad([moved.sum()], [x])
+            assert (grad.device, grad.dtype, grad.tolist()) == ("cpu", lm.float32, [1.0, 1.0])
+
+
 def test_float16_rounds_to_even() -> None:
     x = np.concatenate([np.linspace(-70000, 70000, 4001), np.linspace(-1e-4, 1e-4, 4001), [65519.9, 65520, 2.0**-25]])
     x = x.astype("float32")
@@ -319,7 +338,7 @@ def test_real_tensors_pass_through_the_parts() -> None:
         lm.real(lm.asarray([True]))
 
 
-PARTS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, np.inf, -np.inf, np.nan]
+PARTS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 2.0, np.inf, -np.inf, np.nan]
 C99 = {
     **{name: name for name in ("exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "abs", "conj")},
     **{"a" + name: "arc" + name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
@@ -336,6 +355,13 @@ def test_special_values_of_complex_functions(name: str, dtype: str) -> None:
     z.real, z.imag = parts[:, None], parts[None, :]
     with np.errstate(all="ignore"):
         expected = getattr(np, C99[name])(z)
+    # C gives these zeros the sign of sin(2y), the Python array API standard that of y.
+    if name == "tanh":
+        flat = np.isinf(z.real) & np.isfinite(z.imag)
+        expected.imag[flat] = np.copysign(0, z.imag[flat])
+    elif name == "tan":
+        flat = np.isinf(z.imag) & np.isfinite(z.real)
+        expected.real[flat] = np.copysign(0, z.real[flat])
     got = getattr(lm, name)(lm.asarray(z)).numpy()
     assert got.dtype == expected.dtype
     if got.dtype == bool:
@@ -346,6 +372,34 @@ def test_special_values_of_complex_functions(name: str, dtype: str) -> None:
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
         zero = (a == 0) & (b == 0)
         np.testing.assert_array_equal(np.signbit(a[zero]), np.signbit(b[zero]))
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_special_values_of_complex_expm1(dtype: str) -> None:
+    """exp(z) - 1 where the real part is infinite or NaN, as the Python array API standard has it."""
+    inf, nan = math.inf, math.nan
+    cases = {
+        (inf, 0.0): (inf, 0.0),
+        (inf, 2.0): (-inf, inf),
+        (inf, -1.0): (inf, -inf),
+        (inf, inf): (inf, nan),
+        (inf, nan): (inf, nan),
+        (-inf, 2.0): (-1.0, 0.0),
+        (-inf, inf): (-1.0, 0.0),
+        (-inf, nan): (-1.0, 0.0),
+        (nan, 0.0): (nan, 0.0),
+        (nan, 1.0): (nan, nan),
+        (1.0, inf): (nan, nan),
+        (1.0, nan): (nan, nan),
+        (0.0, 0.0): (0.0, 0.0),
+    }
+    zero = lm.expm1(lm.asarray([complex(-0.0, 0.0)], dtype=dtype)).numpy()[0]
+    assert zero == 0 and not np.signbit(zero.real) and not np.signbit(zero.imag)
+    got = lm.expm1(lm.asarray([complex(*z) for z in cases], dtype=dtype)).numpy()
+    np.testing.assert_array_equal(got.real, [re for re, _ in cases.values()])
+    np.testing.assert_array_equal(got.imag, [im for _, im in cases.values()])
+    conjugate = lm.expm1(lm.asarray([complex(re, -im) for re, im in cases], dtype=dtype)).numpy()
+    np.testing.assert_array_equal(conjugate, np.conj(got))
 
 
 @pytest.mark.parametrize("dtype", COMPLEX)
@@ -370,6 +424,11 @@ def test_complex_power_special_cases() -> None:
     assert (lm.asarray([1j]) ** 2).tolist() == [-1 + 0j]
 
 
+def floor_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """As numpy; where an operand is infinite the quotient itself, as the Python array API standard has it."""
+    return np.where(np.isinf(a) | np.isinf(b), a / b, np.floor_divide(a, b))
+
+
 BINARY_SPECIAL: dict[str, Any] = {
     "atan2": np.arctan2,
     "hypot": np.hypot,
@@ -385,7 +444,7 @@ BINARY_SPECIAL: dict[str, Any] = {
     "minimum": np.minimum,
     "pow": np.power,
     "remainder": np.remainder,
-    "floor_divide": np.floor_divide,
+    "floor_divide": floor_divide,
 }
 
 
@@ -400,6 +459,29 @@ def test_special_values_of_two_operands(name: str, dtype: str) -> None:
     np.testing.assert_allclose(got, expected, rtol=8 * EPS[dtype], atol=0)
     zero = (got == 0) & (name not in ("fmax", "fmin", "maximum", "minimum"))
     np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(expected[zero]))
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_special_values_of_floor_division(dtype: str) -> None:
+    """An infinite dividend, and an infinite divisor: as a function, as an operator and in place."""
+    inf, nan = math.inf, math.nan
+    a = [inf, inf, -inf, -inf, 3.0, -3.0, 3.0, -3.0, inf, -inf, 0.0, -0.0, 3.0, -3.0, nan]
+    b = [2.0, -2.0, 2.0, -2.0, inf, inf, -inf, -inf, inf, inf, inf, inf, -0.0, 0.0, inf]
+    quotients = [inf, -inf, -inf, inf, 0.0, -0.0, -0.0, 0.0, nan, nan, 0.0, -0.0, -inf, -inf, nan]
+    rests = [nan, nan, nan, nan, 3.0, inf, -inf, -3.0, nan, nan, 0.0, 0.0, nan, nan, nan]
+    x, y = lm.asarray(a).astype(dtype), lm.asarray(b).astype(dtype)
+    written, rest = x.clone(), x.clone()
+    written //= y
+    rest %= y
+    for got in (lm.floor_divide(x, y), x // y, written, divmod(x, y)[0]):
+        assert got.dtype == x.dtype
+        values = got.astype("float64").numpy()
+        np.testing.assert_array_equal(values, quotients)
+        zero = values == 0
+        np.testing.assert_array_equal(np.signbit(values[zero]), np.signbit(np.array(quotients)[zero]))
+    for got in (lm.remainder(x, y), x % y, rest, divmod(x, y)[1]):
+        np.testing.assert_array_equal(got.astype("float64").numpy(), rests)
+    assert (lm.asarray([inf, 5.0]).astype(dtype) // 2).tolist() == [inf, 2.0]
 
 
 def test_isclose() -> None:

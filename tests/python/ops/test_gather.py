@@ -305,6 +305,32 @@ def test_gradients_of_a_product_with_zeros() -> None:
     assert src.grad.tolist() == [2.0, 0.0, 0.0, 3.0]
 
 
+@pytest.mark.parametrize("include_self", [True, False])
+def test_second_derivatives_of_a_product_with_zeros(include_self: bool) -> None:
+    """Cells with none, one, two and three factors that are 0, among them that of x itself."""
+    x = lm.tensor([2.0, 0.0, 3.0, -1.5, 0.0, 0.0], dtype="float64", stop_gradient=False)
+    values = [0.5, 0.0, 4.0, 5.0, 2.0, 0.0, 3.0, 0.0, 0.0, 7.0, 0.0, 0.0, -2.0]
+    src = lm.tensor(values, dtype="float64", stop_gradient=False)
+    index = lm.asarray([0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 4, 5, 5])
+
+    def product(a: lm.Tensor, s: lm.Tensor) -> lm.Tensor:
+        return lm.scatter_reduce(a, 0, index, s, "prod", include_self=include_self)
+
+    assert lm.autograd.gradcheck(product, (x, src))
+    assert lm.autograd.gradgradcheck(product, (x, src))
+    (first,) = lm.grad([product(x, src)[0]], [src], create_graph=True)
+    (second,) = lm.grad([first[0]], [src])
+    # d2 (2 * 0.5 * 0 * 4) by the factors 0.5 and 0: that of the others.
+    assert second.tolist()[:3] == [0.0, 8.0 if include_self else 4.0, 0.0]
+
+
+def test_second_derivatives_of_a_complex_product_with_a_zero() -> None:
+    x = lm.tensor([2 + 1j, 0j], stop_gradient=False, dtype="complex128")
+    src = lm.tensor([0j, 1 - 1j, 3 + 2j], stop_gradient=False, dtype="complex128")
+    index = lm.asarray([0, 0, 1])
+    assert lm.autograd.gradgradcheck(lambda a, s: lm.scatter_reduce(a, 0, index, s, "prod"), (x, src))
+
+
 def test_equal_extrema_share_the_gradient() -> None:
     x = lm.tensor([2.0, 1.0], stop_gradient=False)
     src = lm.tensor([2.0, 2.0, 0.0], stop_gradient=False)

@@ -82,6 +82,19 @@ def test_bool_masks(x: np.ndarray) -> None:
     assert t[lm.zeros([4], dtype="bool")].shape == (0, 5, 6)
 
 
+@pytest.mark.parametrize("shape", [(0,), (4, 0), (0, 5), (0, 0, 6), (0, 0, 0)])
+def test_masks_without_elements(x: np.ndarray, shape: tuple[int, ...]) -> None:
+    """An axis of a mask may have no elements, where the tensor's has some."""
+    mask = np.zeros(shape, bool)
+    t = lm.asarray(x)
+    assert t[lm.asarray(mask)].shape == x[mask].shape
+    before = t.tolist()
+    t[lm.asarray(mask)] = 1.0
+    assert t.tolist() == before
+    with pytest.raises(IndexError, match="does not fit axes"):
+        t[lm.zeros([0, 3], dtype="bool")]
+
+
 @pytest.mark.parametrize("item", [np.s_[1], np.s_[:, ::2], np.s_[::-1, None, 1], np.s_[...]], ids=str)
 def test_gradient_of_views(x: np.ndarray, item: object) -> None:
     check_gradients(lambda t: lm.square(t[item]), x[:2, :2, :2].copy())

@@ -214,6 +214,35 @@ def test_running_statistics(rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(mean.numpy(), before)
 
 
+def test_running_statistics_of_instances(rng: np.random.Generator) -> None:
+    """Those of each example, and of them the mean; the variance is the unbiased one."""
+    x = rng.normal(size=(6, 3, 4)) + 2
+    w, b = rng.normal(size=(2, 3))
+    mean, var = lm.asarray([1.0, 2.0, 3.0], dtype="float64"), lm.ones([3], dtype="float64")
+    leaf = lm.tensor(x, stop_gradient=False)
+    y = lm.instance_norm(leaf, lm.asarray(w), lm.asarray(b), running_mean=mean, running_var=var, momentum=0.25)
+    expected = normalized(x, (2,)) * w[:, None] + b[:, None]
+    np.testing.assert_allclose(y.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(mean.numpy(), 0.75 * np.array([1, 2, 3]) + 0.25 * x.mean(2).mean(0))
+    np.testing.assert_allclose(var.numpy(), 0.75 + 0.25 * x.var(2, ddof=1).mean(0))
+    assert mean.stop_gradient and not y.stop_gradient
+    before = mean.numpy().copy()
+    got = lm.instance_norm(
+        leaf, lm.asarray(w), lm.asarray(b), running_mean=mean, running_var=var, use_input_stats=False
+    )
+    by_hand = (x - mean.numpy()[:, None]) / np.sqrt(var.numpy()[:, None] + 1e-5) * w[:, None] + b[:, None]
+    np.testing.assert_allclose(got.detach().numpy(), by_hand, rtol=1e-12)
+    np.testing.assert_array_equal(mean.numpy(), before)
+    # One of them alone, in another dtype; an empty batch changes nothing; one element is enough without x's own.
+    half = lm.zeros([3], dtype="float32")
+    lm.instance_norm(leaf, running_mean=half, momentum=1.0)
+    np.testing.assert_allclose(half.numpy(), x.mean(2).mean(0), rtol=1e-6)
+    lm.instance_norm(lm.ones([0, 3, 4]), running_mean=half)
+    np.testing.assert_allclose(half.numpy(), x.mean(2).mean(0), rtol=1e-6)
+    one = lm.instance_norm(lm.ones([2, 3, 1]), running_mean=half, running_var=lm.ones([3]), use_input_stats=False)
+    assert one.shape == (2, 3, 1)
+
+
 def test_mixed_dtypes(rng: np.random.Generator) -> None:
     """x's dtype stays; numbers of more precision are used as they are."""
     x = lm.asarray(rng.normal(size=(2, 4, 3))).astype("bfloat16")
@@ -274,6 +303,8 @@ BAD: list[tuple[Callable[[lm.Tensor], Any], str]] = [
     (lambda x: lm.group_norm(x, 2, lm.ones([3])), r"\[group_norm\] weight"),
     (lambda x: lm.instance_norm(x[:, :, :1]), r"\[instance_norm\] each channel needs more than one"),
     (lambda x: lm.instance_norm(x[:, :, 0]), r"\[instance_norm\]"),
+    (lambda x: lm.instance_norm(x, use_input_stats=False), r"\[instance_norm\] without use_input_stats running_mean"),
+    (lambda x: lm.instance_norm(x, running_mean=lm.ones([3])), r"\[instance_norm\] running_mean must have the shape"),
     (lambda x: lm.batch_norm(x), r"\[batch_norm\] outside of training running_mean"),
     (lambda x: lm.batch_norm(x, lm.ones([4])), r"\[batch_norm\] outside of training"),
     (lambda x: lm.batch_norm(x, lm.ones([3]), lm.ones([4])), r"\[batch_norm\] running_mean must have the shape \[4\]"),

@@ -194,6 +194,24 @@ def test_adaptive_pools(axes: int, size: Any, dtype: str, rng: np.random.Generat
     np.testing.assert_array_equal(picked.reshape(tops.shape), tops)
 
 
+def test_adaptive_pools_that_keep_sizes(rng: np.random.Generator) -> None:
+    """None in output_size stands for the input's size."""
+    x = lm.asarray(rng.normal(size=(2, 3, 5, 7, 4)))
+    for pools in (ADAPTIVE_AVG, ADAPTIVE_MAX):
+        assert pools[3](x, (None, 2, None)).tolist() == pools[3](x, (5, 2, 4)).tolist()
+        assert pools[2](x[0], [None, 3]).tolist() == pools[2](x[0], [7, 3]).tolist()
+        assert pools[2](x[0], (None, None)).tolist() == x[0].tolist() == pools[2](x[0], [None]).tolist()
+        assert pools[1](x[0, 0], [None]).tolist() == x[0, 0].tolist()
+        with pytest.raises(TypeError, match="output_size: expected an int, or a sequence of ints and None"):
+            pools[2](x[0], "ab")
+        with pytest.raises(ValueError, match="output_size takes one number"):
+            pools[2](x[0], (None, 1, None))
+    layer = lm.nn.AdaptiveMaxPool2d((None, 2), return_indices=True)
+    values, places = layer(x[0])
+    expected = lm.adaptive_max_pool2d_with_indices(x[0], (7, 2))
+    assert (values.tolist(), places.tolist()) == (expected[0].tolist(), expected[1].tolist())
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_local_response_norm(size: int, rng: np.random.Generator) -> None:
     x = rng.normal(size=(2, 5, 3, 2))

@@ -12,7 +12,7 @@ import pytest
 
 import lamella as lm
 
-from . import moving
+from . import assembly_calls, moving
 from .linalg_calls import LINALG_EXAMPLES
 from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
 from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id
@@ -238,7 +238,7 @@ CASES: dict[str, list[Case]] = {
     "mse_loss": [Case(lm.mse_loss, ((2, 3), (2, 3)))],
     "one_hot": [Case(lambda x: lm.one_hot(x, 3), (INTEGERS,))],
     "dropout": [Case(lambda x: lm.dropout(x, 0.5, training=False), ((2,),)), Case(lambda x: lm.dropout(x, 1), ((2,),))],
-    **{name: [Case(f, shapes) for f, shapes in calls] for name, calls in moving.CASES.items()},
+    **{name: [Case(f, shapes) for f, shapes in calls] for name, calls in (moving.CASES | assembly_calls.CASES).items()},
     "conv1d": [
         Case(lm.conv1d, ((2, 2, 4), (3, 2, 2), (3,))),
         Case(lambda x, w: lm.conv1d(x, w, groups=2, padding=1, stride=2), ((4, 5), (2, 2, 2))),
@@ -278,7 +278,13 @@ CASES: dict[str, list[Case]] = {
     ],
     "rms_norm": [Case(lambda x, w: lm.rms_norm(x, 4, w), ((2, 4), (4,)))],
     "group_norm": [Case(lambda x, w: lm.group_norm(x, 2, w), ((2, 4, 2), (4,)))],
-    "instance_norm": [Case(lambda x, b: lm.instance_norm(x, None, b), ((2, 2, 3), (2,)))],
+    "instance_norm": [
+        Case(lambda x, b: lm.instance_norm(x, None, b), ((2, 2, 3), (2,))),
+        Case(
+            lambda x, m, w: lm.instance_norm(x, w, running_mean=m, running_var=w * w + 1, use_input_stats=False),
+            ((2, 2, 3), (2,), (2,)),
+        ),
+    ],
     "batch_norm": [
         Case(lambda x, w: lm.batch_norm(x, weight=w, training=True), ((3, 2, 2), (2,))),
         Case(lambda x, m, w: lm.batch_norm(x, m, w * w + 1, w), ((2, 2, 2), (2,), (2,))),
@@ -404,10 +410,13 @@ INDEXING: dict[str, list[Case]] = {
     "set bools": [Case(lambda x, v: assign(x + 0 * v, v, lm.asarray([True, False, True])), ((3,), ()))],
 }
 #: Without a tensor argument: they give the same to all examples; random ones have tests of their own.
-WITHOUT_TENSORS = {"zeros", "ones", "full", "empty", "arange", "linspace", "eye"}
+WITHOUT_TENSORS = {"zeros", "ones", "full", "empty", "arange", "linspace", "eye", "tril_indices", "triu_indices"}
 RANDOM = (set(RANDOM_CALLS) | RANDOM_WITHOUT_GRADIENT | {"gumbel_softmax"}) - {"dropout"}
 #: The shapes of their results depend on the values.
-REFUSED = {"nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values", "bincount", "histogram"}
+REFUSED = {
+    *("nonzero", "argwhere", "bincount", "histogram"),
+    *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
+}
 
 
 def test_every_operator_is_covered() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import lamella as lm
 from lamella import sysconfig
-from lamella.compat import INCLUDE
+from lamella.compat import HEADERS
 from support.user_ops import SOURCES, built, load, use
 
 
@@ -102,7 +102,7 @@ def test_loading_twice_is_fine(tmp_path):
 
 def compiled(tmp_path, source, *flags):
     target = tmp_path / f"{source.stem}.so"
-    command = ["g++", str(source), "-shared", "-fPIC", *flags, f"-I{INCLUDE}", *sysconfig.get_compile_flags()]
+    command = ["g++", str(source), "-shared", "-fPIC", *flags, f"-I{HEADERS}", *sysconfig.get_compile_flags()]
     subprocess.run([*command, "-o", str(target), *sysconfig.get_link_flags()], check=True)
     return target
 

@@ -260,12 +260,11 @@ TEST(Linear, AnyNumberOfLeadingAxes) {
 TEST(Linear, Errors) {
   expect_error<ValueError>([] { linear(zeros({2, 3}), zeros({4, 5})); },
                            "[linear] the last size of x and weight's differ (x: [2, 3], weight: [4, 5])");
-  expect_error<ValueError>([] { linear(zeros({2, 3}), zeros({3})); },
-                           "[linear] weight must have the shape [out, in], got [3]");
+  expect_error<ValueError>([] { linear(zeros({2, 3}), zeros({})); }, "[linear] weight must have the shape [out, in]");
   expect_error<ValueError>([] { linear(zeros({2, 3}), zeros({4, 3}), zeros({3})); },
                            "[linear] bias must have the shape [4], got [3]");
-  expect_error<TypeError>([] { linear(zeros({2, 3}, DType::Int64), zeros({4, 3}, DType::Int64)); },
-                          "[linear] does not take dtype int64");
+  expect_error<TypeError>([] { linear(zeros({2, 3}, DType::Bool), zeros({4, 3}, DType::Bool)); },
+                          "[linear] does not take dtype bool");
 }
 
 TEST(Linear, Gradients) {

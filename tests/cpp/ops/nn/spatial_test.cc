@@ -88,6 +88,8 @@ TEST(Pool, Values) {
   const Tensor x = arange(0, 16, 1, DType::Float32);
   EXPECT_EQ(values<float>(max_pool<2>(reshape(x, {1, 4, 4}), {2})), (std::vector<float>{5, 7, 13, 15}));
   EXPECT_EQ(values<float>(avg_pool<1>(reshape(x, {1, 16}), {4})), (std::vector<float>{1.5, 5.5, 9.5, 13.5}));
+  EXPECT_EQ(values<float>(adaptive_avg_pool<2>(reshape(x, {1, 4, 4}), {std::nullopt, 1})),
+            (std::vector<float>{1.5, 5.5, 9.5, 13.5}));
 }
 
 TEST(Norm, Gradients) {

@@ -192,8 +192,8 @@ TYPED_TEST(VecFloat, SignFollowsNumpy) {
   EXPECT_TRUE(std::isnan(sign(V(std::numeric_limits<TypeParam>::quiet_NaN()))[0]));
 }
 
-/// As numpy gives it.
-TYPED_TEST(VecFloat, FloorDivideAndRemainderFollowNumpy) {
+/// As the Python array API standard has it, and numpy where no operand of the division is infinite.
+TYPED_TEST(VecFloat, FloorDivideAndRemainderFollowTheStandard) {
   using V = Vec<TypeParam>;
   constexpr double kInf = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -201,11 +201,32 @@ TYPED_TEST(VecFloat, FloorDivideAndRemainderFollowNumpy) {
     double a, b, quotient, rest;
   };
   const Row rows[] = {
-      {7, 3, 2, 1},          {-7, 3, -3, 2},         {7, -3, -3, -2},        {-7, -3, 2, -1},
-      {-7.5, 2, -4, 0.5},    {0.0, 3, 0.0, 0.0},     {-0.0, 3, -0.0, 0.0},   {6, -3, -2, -0.0},
-      {1, kInf, 0.0, 1},     {-1, kInf, -1, kInf},   {1, -kInf, -1, -kInf},  {kInf, 1, kNan, kNan},
-      {1, 0.0, kInf, kNan},  {-1, 0.0, -kInf, kNan}, {0.0, 0.0, kNan, kNan}, {kNan, 1, kNan, kNan},
-      {1, kNan, kNan, kNan}, {1, 0.125, 8, 0.0},     {1, 0.375, 2, 0.25},
+      {7, 3, 2, 1},
+      {-7, 3, -3, 2},
+      {7, -3, -3, -2},
+      {-7, -3, 2, -1},
+      {-7.5, 2, -4, 0.5},
+      {0.0, 3, 0.0, 0.0},
+      {-0.0, 3, -0.0, 0.0},
+      {6, -3, -2, -0.0},
+      {1, kInf, 0.0, 1},
+      {-1, kInf, -0.0, kInf},
+      {1, -kInf, -0.0, -kInf},
+      {-1, -kInf, 0.0, -1},
+      {kInf, 1, kInf, kNan},
+      {kInf, -1, -kInf, kNan},
+      {-kInf, 1, -kInf, kNan},
+      {-kInf, -1, kInf, kNan},
+      {kInf, kInf, kNan, kNan},
+      {kInf, -kInf, kNan, kNan},
+      {0.0, -kInf, -0.0, -0.0},
+      {1, 0.0, kInf, kNan},
+      {-1, 0.0, -kInf, kNan},
+      {0.0, 0.0, kNan, kNan},
+      {kNan, 1, kNan, kNan},
+      {1, kNan, kNan, kNan},
+      {1, 0.125, 8, 0.0},
+      {1, 0.375, 2, 0.25},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(testing::Message() << row.a << " by " << row.b);

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from lamella import sysconfig as _native
-from lamella.compat import INCLUDE
+from lamella.compat import HEADERS
 from lamella.compat.front import close_module
 
 __getattr__ = close_module(__name__)
@@ -15,7 +15,7 @@ __getattr__ = close_module(__name__)
 
 def get_include() -> str:
     """The folder of ``oneflow/core/framework/framework.h``."""
-    return str(INCLUDE)
+    return str(HEADERS)
 
 
 def get_lib() -> str:

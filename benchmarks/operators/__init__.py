@@ -1,0 +1,10 @@
+"""Every operator beside PyTorch's: one row each, in tables by family."""
+
+from benchmarks.operators.elementwise import ROWS as ELEMENTWISE
+from benchmarks.operators.linear_algebra import ROWS as LINEAR_ALGEBRA
+from benchmarks.operators.movement import ROWS as MOVEMENT
+from benchmarks.operators.networks import ROWS as NETWORKS
+from benchmarks.operators.reductions import ROWS as REDUCTIONS
+from benchmarks.operators.rows import Row
+
+ROWS: tuple[Row, ...] = (*ELEMENTWISE, *REDUCTIONS, *MOVEMENT, *LINEAR_ALGEBRA, *NETWORKS)

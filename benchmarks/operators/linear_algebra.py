@@ -1,0 +1,164 @@
+"""Products, decompositions and Fourier transforms."""
+
+from __future__ import annotations
+
+from benchmarks.operators.rows import Case, Input, Row, case, normal
+
+
+def _matrix(kind: str, *shape: int) -> Input:
+    return Input(shape, kind)
+
+
+def _products() -> list[Row]:
+    matmul = (
+        *(
+            case(f"{n}", goal=0.9 if n >= 256 else 1.5, a=normal(n, n), b=normal(n, n))
+            for n in (32, 64, 128, 256, 512, 1024, 2048)
+        ),
+        case("1024 transposed", a=normal(1024, 1024, view="x.mT"), b=normal(1024, 1024)),
+        case("matrix and vector, 2000", a=normal(2000, 2000), b=normal(2000)),
+        case("transposed matrix and vector, 2000", a=normal(2000, 2000, view="x.mT"), b=normal(2000)),
+        case("64 of 128x128", a=normal(64, 128, 128), b=normal(64, 128, 128)),
+        case("1000 of 16x16", a=normal(1000, 16, 16), b=normal(1000, 16, 16)),
+        case("64x128x128 by 128x128", a=normal(64, 128, 128), b=normal(128, 128)),
+        case("4096x64 by 64x64", a=normal(4096, 64), b=normal(64, 64)),
+        case("1x1024 by 1024x1024", a=normal(1, 1024), b=normal(1024, 1024)),
+        case("512, gradient", wants="a b", a=normal(512, 512), b=normal(512, 512)),
+        *(
+            case(f"{n} {dtype}", a=normal(n, n, dtype=dtype), b=normal(n, n, dtype=dtype))
+            for dtype in ("float64", "bfloat16", "complex64")
+            for n in (64, 512)
+        ),
+    )
+    linear = (
+        case("64x784 by 256", x=normal(64, 784), w=normal(256, 784), b=normal(256)),
+        case("1024x512 by 512", x=normal(1024, 512), w=normal(512, 512), b=normal(512)),
+        case("1024x512 by 512, gradient", wants="x w b", x=normal(1024, 512), w=normal(512, 512), b=normal(512)),
+    )
+    vectors = (
+        case("1 thousand", a=normal(1000), b=normal(1000)),
+        case("1 million", a=normal(1000000), b=normal(1000000)),
+    )
+    batches = (
+        case("1000x1000", a=normal(1000, 1000), b=normal(1000, 1000)),
+        case("1000x1000, gradient", wants="a b", a=normal(1000, 1000), b=normal(1000, 1000)),
+    )
+    crossed = (case("300000x3", a=normal(300000, 3), b=normal(300000, 3)),)
+    heads = (case("8x16x128x64", a=normal(8, 16, 128, 64), b=normal(8, 16, 128, 64)),)
+    return [
+        Row("matmul", "lm.matmul(a, b)", "torch.matmul(a, b)", matmul, tolerance=3e-2),
+        Row("linear", "lm.linear(x, w, b)", "F.linear(x, w, b)", linear, tolerance=1e-2),
+        Row("dot", "lm.dot(a, b)", "torch.dot(a, b)", vectors, tolerance=1e-2),
+        Row("vecdot", "lm.vecdot(a, b)", "torch.linalg.vecdot(a, b)", batches, tolerance=1e-2),
+        Row("outer", "lm.outer(a, b)", "torch.outer(a, b)", vectors[:1]),
+        Row("kron", "lm.kron(a, b)", "torch.kron(a, b)", (case("32x32", a=normal(32, 32), b=normal(32, 32)),)),
+        Row("cross", "lm.cross(a, b)", "torch.linalg.cross(a, b)", crossed),
+        Row("tensordot", "lm.tensordot(a, b, axes=1)", "torch.tensordot(a, b, 1)", batches[:1], tolerance=1e-2),
+        Row("einsum", "lm.einsum('ij,jk->ik', a, b)", "torch.einsum('ij,jk->ik', a, b)", batches, tolerance=1e-2),
+        Row(
+            "einsum",
+            "lm.einsum('bhid,bhjd->bhij', a, b)",
+            "torch.einsum('bhid,bhjd->bhij', a, b)",
+            heads,
+            tolerance=1e-2,
+        ),
+        Row("einsum", "lm.einsum('ij,ij->i', a, b)", "torch.einsum('ij,ij->i', a, b)", batches, tolerance=1e-2),
+        Row("trace", "lm.trace(a)", "torch.trace(a)", batches[:1]),
+    ]
+
+
+def _sizes(kind: str, *, gradient: bool = True) -> tuple[Case, ...]:
+    cases = [
+        case("8", x=_matrix(kind, 8, 8)),
+        case("64", x=_matrix(kind, 64, 64)),
+        case("512", x=_matrix(kind, 512, 512)),
+        case("100 of 16x16", x=_matrix(kind, 100, 16, 16)),
+    ]
+    if gradient:
+        cases.append(case("128, gradient", wants="x", x=_matrix(kind, 128, 128)))
+    return tuple(cases)
+
+
+def _decompositions() -> list[Row]:
+    def row(
+        op: str, kind: str, pick: str = "", *, gradient: bool = True, agrees: bool = True, call: str = "(x)"
+    ) -> Row:
+        ours, theirs = f"lm.linalg.{op}{call}{pick}", f"torch.linalg.{op}{call}{pick}"
+        return Row(f"linalg.{op}", ours, theirs, _sizes(kind, gradient=gradient), agrees, 1e-2)
+
+    systems = (
+        case("64 by 8", x=_matrix("invertible", 64, 64), b=normal(64, 8)),
+        case("512 by 64", x=_matrix("invertible", 512, 512), b=normal(512, 64)),
+        case("100 of 16x16", x=_matrix("invertible", 100, 16, 16), b=normal(100, 16, 1)),
+        case("128, gradient", wants="x b", x=_matrix("invertible", 128, 128), b=normal(128, 8)),
+    )
+    spd = "positive definite"
+    triangular = "lm.linalg.solve_triangular(x, b, upper=True)", "torch.linalg.solve_triangular(x, b, upper=True)"
+    tall = (case("500x50", x=normal(500, 50), b=normal(500, 3)),)
+    return [
+        row("cholesky", spd),
+        row("qr", "invertible", "[1]", agrees=False),
+        row("eigh", spd, "[0]"),
+        row("eigvalsh", spd),
+        row("eig", "invertible", "[0]", gradient=False, agrees=False),
+        row("eigvals", "invertible", gradient=False, agrees=False),
+        row("svd", "invertible", "[1]"),
+        row("svdvals", "invertible"),
+        row("inv", "invertible"),
+        row("det", "invertible", agrees=False),
+        row("slogdet", "invertible", "[1]"),
+        row("pinv", "invertible"),
+        row("matrix_rank", "invertible", gradient=False),
+        row("matrix_power", "invertible", call="(x, 5)"),
+        Row("linalg.solve", "lm.linalg.solve(x, b)", "torch.linalg.solve(x, b)", systems, tolerance=1e-2),
+        Row("linalg.solve_triangular", *triangular, systems, tolerance=1e-2),
+        Row("linalg.matrix_norm", "lm.linalg.matrix_norm(x)", "torch.linalg.matrix_norm(x)", _sizes("normal")),
+        Row("linalg.lstsq", "lm.linalg.lstsq(x, b)[0]", "torch.linalg.lstsq(x, b)[0]", tall, tolerance=1e-2),
+    ]
+
+
+def _fourier() -> list[Row]:
+    def sizes(dtype: str) -> tuple[Case, ...]:
+        return (
+            case(f"{dtype} 1024", x=normal(1024, dtype=dtype)),
+            case(f"{dtype} 1 million", x=normal(1 << 20, dtype=dtype)),
+            case(f"{dtype} 1000x1000", x=normal(1000, 1000, dtype=dtype)),
+            case(f"{dtype} 1000x1009, prime", x=normal(1000, 1009, dtype=dtype)),
+            case(f"{dtype} 10000x64", x=normal(10000, 64, dtype=dtype)),
+            case(f"{dtype} 512x512, gradient", wants="x", x=normal(512, 512, dtype=dtype)),
+        )
+
+    planes = (
+        case("512x512", x=normal(512, 512, dtype="complex64")),
+        case("32x64x64", x=normal(32, 64, 64, dtype="complex64")),
+    )
+    real_planes = (case("512x512", x=normal(512, 512)), case("32x64x64", x=normal(32, 64, 64)))
+    columns = (case("1000x1000, axis 0", x=normal(1000, 1000, dtype="complex64")),)
+    shifted = (case("1000x1000", x=normal(1000, 1000)),)
+    counted = (case("10000"),)
+
+    def row(op: str, cases: tuple[Case, ...], call: str = "(x)", torch_call: str = "") -> Row:
+        ours, theirs = f"lm.fft.{op}{call}", f"torch.fft.{op}{torch_call or call}"
+        return Row(f"fft.{op}", ours, theirs, cases, tolerance=1e-2)
+
+    return [
+        row("fft", sizes("complex64")),
+        row("fft", sizes("float32")),
+        row("fft", columns, "(x, axis=0)", "(x, dim=0)"),
+        row("ifft", sizes("complex64")),
+        row("rfft", sizes("float32")),
+        row("irfft", sizes("complex64")),
+        row("hfft", sizes("complex64")),
+        row("ihfft", sizes("float32")),
+        row("fftn", planes),
+        row("ifftn", planes),
+        row("rfftn", real_planes),
+        row("irfftn", planes),
+        row("fftshift", shifted),
+        row("ifftshift", shifted),
+        row("fftfreq", counted, "(10000)"),
+        row("rfftfreq", counted, "(10000)"),
+    ]
+
+
+ROWS: tuple[Row, ...] = (*_products(), *_decompositions(), *_fourier())

@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "ops/cpu/matmul_table.h"
+#include "ops/simd/vec.h"
+
+// Products of a matrix and a vector read each element of the matrix once: they are as fast as memory, or should be.
+
+namespace lamella::cpu {
+namespace {
+
+using simd::Vec;
+
+template <class T>
+T sum_of_lanes(Vec<T> v) {
+  T lanes[Vec<T>::size];
+  v.store(lanes);
+  for (int width = Vec<T>::size / 2; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  }
+  return lanes[0];
+}
+
+template <class T>
+T dot(const T* a, const T* b, std::int64_t n) {
+  using V = Vec<T>;
+  constexpr int kChains = 4;
+  constexpr std::int64_t kStep = kChains * V::size;
+  V sums[kChains];
+  for (V& sum : sums) sum = V(0);
+  std::int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+    for (int k = 0; k < kChains; ++k) sums[k] += V::load(a + i + k * V::size) * V::load(b + i + k * V::size);
+  }
+  for (; i + V::size <= n; i += V::size) sums[0] += V::load(a + i) * V::load(b + i);
+  T rest = 0;
+  for (; i < n; ++i) rest += a[i] * b[i];
+  return sum_of_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
+}
+
+template <class T>
+void rows_times_vector(const MatrixVectorArgs& args) {
+  const T* matrix = static_cast<const T*>(args.matrix);
+  const T* vector = static_cast<const T*>(args.vector);
+  T* out = static_cast<T*>(args.out);
+  for (std::int64_t r = 0; r < args.rows; ++r) out[r] = dot(matrix + r * args.row, vector, args.columns);
+}
+
+constexpr std::int64_t kColumns = 1024;  // sums that stay in the first level cache
+constexpr std::int64_t kRun = 256;       // rows that are added up before they go into the total: the error stays small
+
+/// sums[j] += the sum over kRows rows of factor times element.
+template <int kRows, class T>
+void add_rows(const T* factors, const T* rows, std::int64_t step, std::int64_t width, T* sums) {
+  using V = Vec<T>;
+  std::int64_t j = 0;
+  for (; j + V::size <= width; j += V::size) {
+    V sum = V::load(sums + j);
+    for (int r = 0; r < kRows; ++r) sum += V(factors[r]) * V::load(rows + r * step + j);
+    sum.store(sums + j);
+  }
+  for (; j < width; ++j) {
+    for (int r = 0; r < kRows; ++r) sums[j] += factors[r] * rows[r * step + j];
+  }
+}
+
+template <class T>
+void vector_times_rows(const MatrixVectorArgs& args) {
+  const T* vector = static_cast<const T*>(args.vector);
+  for (std::int64_t c = 0; c < args.columns; c += kColumns) {
+    const std::int64_t width = std::min(kColumns, args.columns - c);
+    const T* matrix = static_cast<const T*>(args.matrix) + c;
+    T* out = static_cast<T*>(args.out) + c;
+    std::fill_n(out, width, T{0});
+    for (std::int64_t first = 0; first < args.rows; first += kRun) {
+      const std::int64_t last = std::min(args.rows, first + kRun);
+      T sums[kColumns];
+      std::fill_n(sums, width, T{0});
+      std::int64_t r = first;
+      for (; r + 4 <= last; r += 4) add_rows<4>(vector + r, matrix + r * args.row, args.row, width, sums);
+      for (; r < last; ++r) add_rows<1>(vector + r, matrix + r * args.row, args.row, width, sums);
+      for (std::int64_t j = 0; j < width; ++j) out[j] += sums[j];
+    }
+  }
+}
+
+template <class T>
+void fill(MatmulKernels& kernels) {
+  kernels.rows_times_vector[static_cast<std::size_t>(dtype_of<T>)] = rows_times_vector<T>;
+  kernels.vector_times_rows[static_cast<std::size_t>(dtype_of<T>)] = vector_times_rows<T>;
+}
+
+}  // namespace
+
+void fill_matmul_vector(MatmulKernels& kernels) {
+  fill<float>(kernels);
+  fill<double>(kernels);
+}
+
+}  // namespace lamella::cpu

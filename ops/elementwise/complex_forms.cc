@@ -1,0 +1,97 @@
+#include "ops/elementwise/complex_forms.h"
+
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/complex.h"
+#include "ops/elementwise/trigonometry.h"
+#include "ops/movement/strided.h"
+#include "ops/shape/arrange.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/join.h"
+#include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+/// One of the parts of new complex numbers: not a view, since it is of another dtype.
+Tensor part_of(const Tensor& y, std::int64_t part) {
+  Dims strides;
+  for (const std::int64_t stride : y.strides()) strides.push_back(2 * stride);
+  const DType dtype = real_dtype(y.dtype());
+  auto* const holder = new Tensor(y);
+  return from_memory(
+      static_cast<char*>(y.raw_data()) + part * static_cast<std::int64_t>(item_size(dtype)), y.shape(), strides, dtype,
+      y.device(), [](void* held) { delete static_cast<Tensor*>(held); }, holder);
+}
+
+/// Written part by part: a product with i would make NaN of infinite parts.
+struct MakeComplexLayer : Function<MakeComplexLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "complex";
+
+  static Tensor forward(Context& ctx, const Tensor& re, const Tensor& im) {
+    static_cast<void>(ctx);
+    return join(re, im);
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const auto& edges = ctx.node()->edges();
+    return {autograd::is_needed(edges[0]) ? real(dy) : Tensor(), autograd::is_needed(edges[1]) ? imag(dy) : Tensor()};
+  }
+
+ private:
+  static Tensor join(const Tensor& re, const Tensor& im) {
+    if (is_batched(re) || is_batched(im)) [[unlikely]] {
+      const HiddenAxes axes = hidden_axes(pointers(re, im));
+      const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
+      return hide_in_place(join(whole(re), whole(im)), axes);
+    }
+    const Tensor y = empty(re.shape(), complex_dtype(re.dtype()), re.device());
+    if (y.device().is_meta() || y.numel() == 0) return y;
+    write_values(part_of(y, 0), re, "complex");
+    write_values(part_of(y, 1), im, "complex");
+    return y;
+  }
+};
+
+}  // namespace
+
+Tensor MakeComplex::call(const Tensor& re, const Tensor& im) {
+  check_defined(re, info.name);
+  check_defined(im, info.name);
+  check_same_device(re, im, info.name);
+  if (re.dtype() != im.dtype() || !info.dtypes.contains(re.dtype())) {
+    fail<TypeError>("[complex] the parts must both be float32 or both float64, got ", re.dtype(), " and ", im.dtype());
+  }
+  const Dims shape = broadcast_shapes(re.shape(), im.shape(), info.name);
+  return MakeComplexLayer::apply(broadcast_to(re, shape), broadcast_to(im, shape));
+}
+
+Tensor Polar::call(const Tensor& abs, const Tensor& angle) {
+  check_defined(abs, info.name);
+  check_defined(angle, info.name);
+  if (abs.dtype() != angle.dtype() || !info.dtypes.contains(abs.dtype())) {
+    fail<TypeError>("[polar] abs and angle must both be float32 or both float64, got ", abs.dtype(), " and ",
+                    angle.dtype());
+  }
+  return make_complex(multiply(abs, cos(angle)), multiply(abs, sin(angle)));
+}
+
+Tensor ViewAsReal::call(const Tensor& x) {
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
+  return stack({real(x), imag(x)}, -1);
+}
+
+Tensor ViewAsComplex::call(const Tensor& x) {
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
+  if (x.ndim() == 0 || x.size(-1) != 2)
+    fail<ValueError>("[view_as_complex] the last axis must be of size 2, got shape ", x.shape());
+  return make_complex(select(x, -1, 0), select(x, -1, 1));
+}
+
+}  // namespace lamella

@@ -1,0 +1,159 @@
+#include "ops/elementwise/composed_special.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/list.h"
+#include "ops/movement/cast.h"
+#include "ops/shape/broadcast.h"
+#include "ops/support/along.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+#include "ops/support/promotion.h"
+
+namespace lamella {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Tensor is_number(const Tensor& x, double value, const OpInfo& info) {
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
+  if (is_floating(x.dtype())) return equal(x, value);
+  return zeros_like(equal(x, x));
+}
+
+/// The operands in one floating dtype.
+std::array<Tensor, 2> in_one_float(const Operand& a, const Operand& b, const char* op) {
+  for (const Operand* x : {&a, &b}) {
+    if (!x->is_number()) check_defined(x->tensor(), op);
+  }
+  const Operand* const operands[] = {&a, &b};
+  const DType promoted = promoted_dtype(operands);
+  if (is_complex(promoted)) fail<TypeError>("[", op, "] does not take dtype ", promoted);
+  const DType dtype = is_floating(promoted) ? promoted : kDefaultFloat;
+  const auto tensor = [&](const Operand& x) {
+    return x.is_number() ? number_tensor(x.number(), dtype) : cast(x.tensor(), dtype);
+  };
+  return {tensor(a), tensor(b)};
+}
+
+/// Euclid's. In unsigned numbers, of which the smallest signed one has a magnitude.
+template <class U>
+U common_divisor(U a, U b) {
+  while (b != 0) {
+    const U rest = static_cast<U>(a % b);
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+template <class T>
+void divisors(const T* a, const T* b, T* to, std::int64_t n, bool multiple) {
+  using U = std::make_unsigned_t<T>;
+  const auto magnitude = [](T x) { return static_cast<U>(x < 0 ? U(0) - static_cast<U>(x) : static_cast<U>(x)); };
+  parallel_for(0, n, 4096, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const U x = magnitude(a[i]);
+      const U y = magnitude(b[i]);
+      const U d = common_divisor(x, y);
+      to[i] = static_cast<T>(multiple ? (d == 0 ? U(0) : static_cast<U>(x / d * y)) : d);
+    }
+  });
+}
+
+Tensor divisor_or_multiple(const OpInfo& info, const Tensor& a, const Tensor& b, bool multiple) {
+  check_defined(a, info.name);
+  check_defined(b, info.name);
+  check_dtype(a, info.dtypes, info.name);
+  check_dtype(b, info.dtypes, info.name);
+  check_same_device(a, b, info.name);
+  if (is_batched(a) || is_batched(b)) [[unlikely]] {
+    const HiddenAxes axes = hidden_axes(pointers(a, b));
+    const std::size_t ndim = std::max(a.ndim(), b.ndim());
+    return hide_in_place(divisor_or_multiple(info, physical(a, axes, ndim), physical(b, axes, ndim), multiple), axes);
+  }
+  const DType dtype = promote_types(a.dtype(), b.dtype());
+  const Dims shape = broadcast_shapes(a.shape(), b.shape(), info.name);
+  const Tensor y = empty(shape, dtype, a.device());
+  if (y.device().is_meta() || y.numel() == 0) return y;
+  if (!y.device().is_cpu()) no_kernel(info.name, y.device());
+  const Tensor x1 = contiguous(broadcast_to(cast(a, dtype), shape));
+  const Tensor x2 = contiguous(broadcast_to(cast(b, dtype), shape));
+  const HostRelease release(y.numel());
+  visit<Integral>(dtype, info.name,
+                  [&]<class T> { divisors(x1.data<T>(), x2.data<T>(), y.data<T>(), y.numel(), multiple); });
+  return y;
+}
+
+}  // namespace
+
+Tensor IsPosInf::call(const Tensor& x) { return is_number(x, kInfinity, info); }
+
+Tensor IsNegInf::call(const Tensor& x) { return is_number(x, -kInfinity, info); }
+
+Tensor IsReal::call(const Tensor& x) {
+  check_defined(x, info.name);
+  if (is_complex(x.dtype())) return equal(imag(x), 0);
+  return logical_not(zeros_like(equal(x, x)));
+}
+
+Tensor Xlog1py::call(const Operand& first, const Operand& second) {
+  const auto [a, b] = in_one_float(first, second, info.name);
+  // There b counts as 0: the product is 0, and so are both derivatives.
+  const Tensor plain = logical_or(logical_and(greater(b, -1), less(b, kInfinity)), isnan(b));
+  const Tensor nothing = logical_and(equal(a, 0), logical_not(plain));
+  return multiply(a, log1p(where(nothing, 0, b)));
+}
+
+Tensor Entr::call(const Tensor& given) {
+  const Tensor x = as_floating(given, info.name);
+  return where(less(x, 0), -kInfinity, negative(xlogy(x, x)));
+}
+
+Tensor Ndtr::call(const Tensor& x) {
+  return multiply(erfc(multiply(as_floating(x, info.name), -std::numbers::sqrt2 / 2)), 0.5);
+}
+
+Tensor MvLgamma::call(const Tensor& given, std::int64_t p) {
+  if (p < 1) fail<ValueError>("[mvlgamma] p must be at least 1, got ", p);
+  const Tensor x = as_floating(given, info.name);
+  const auto dimension = static_cast<double>(p);
+  Tensor total = add(lgamma(x), dimension * (dimension - 1) / 4 * std::log(std::numbers::pi));
+  for (std::int64_t j = 1; j < p; ++j) total = add(total, lgamma(subtract(x, static_cast<double>(j) / 2)));
+  return total;
+}
+
+Tensor Ldexp::call(const Tensor& given, const Tensor& exponent) {
+  check_defined(given, info.name);
+  const Tensor x = is_complex(given.dtype()) ? given : as_floating(given, info.name);
+  return multiply(x, exp2(as_floating(exponent, info.name)));
+}
+
+Tensor FloatPower::call(const Operand& a, const Operand& b) {
+  bool complex = false;
+  for (const Operand* x : {&a, &b}) {
+    if (x->is_number()) {
+      complex |= x->number().kind() == Scalar::Kind::Complex;
+    } else {
+      check_defined(x->tensor(), info.name);
+      complex |= is_complex(x->tensor().dtype());
+    }
+  }
+  const DType dtype = complex ? DType::Complex128 : DType::Float64;
+  const auto tensor = [&](const Operand& x) {
+    return x.is_number() ? number_tensor(x.number(), dtype) : cast(x.tensor(), dtype);
+  };
+  return pow(tensor(a), tensor(b));
+}
+
+Tensor Gcd::call(const Tensor& a, const Tensor& b) { return divisor_or_multiple(info, a, b, false); }
+
+Tensor Lcm::call(const Tensor& a, const Tensor& b) { return divisor_or_multiple(info, a, b, true); }
+
+}  // namespace lamella

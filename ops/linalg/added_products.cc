@@ -1,0 +1,96 @@
+#include "ops/linalg/added_products.h"
+
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/bitwise.h"
+#include "ops/linalg/matmul.h"
+#include "ops/linalg/products.h"
+#include "ops/movement/cast.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+#include "ops/support/promotion.h"
+
+namespace lamella {
+namespace {
+
+/// x1 @ x2, each with the given number of axes.
+Tensor product(const Tensor& x1, std::size_t axes1, const Tensor& x2, std::size_t axes2, const char* op) {
+  check_defined(x1, op);
+  check_defined(x2, op);
+  if (x1.ndim() != axes1 || x2.ndim() != axes2) {
+    fail<ValueError>("[", op, "] needs tensors with ", axes1, " and ", axes2, " axes, got the shapes ", x1.shape(),
+                     " and ", x2.shape());
+  }
+  if (axes1 == 3 && x1.size(0) != x2.size(0))
+    fail<ValueError>("[", op, "] there are ", x1.size(0), " and ", x2.size(0), " matrices");
+  if (x1.size(-1) != x2.size(axes2 == 1 ? 0 : -2))
+    fail<ValueError>("[", op, "] the inner sizes of ", x1.shape(), " and ", x2.shape(), " differ");
+  return matmul(x1, x2);
+}
+
+bool is_one(Scalar x) { return x.kind() == Scalar::Kind::Int && x.to<std::int64_t>() == 1; }
+bool is_zero(Scalar x) { return x.to<std::complex<double>>() == std::complex<double>(0); }
+
+/// TypeError for a factor of a higher kind than what it multiplies.
+void check_factor(Scalar factor, DType dtype, const char* argument, const char* op) {
+  const bool fits = factor.kind() == Scalar::Kind::Bool || factor.kind() == Scalar::Kind::Int || is_complex(dtype) ||
+                    (factor.kind() == Scalar::Kind::Float && is_floating(dtype));
+  if (!fits) fail<TypeError>("[", op, "] ", argument, " is of a higher kind than the dtype ", dtype);
+}
+
+Tensor added(const Tensor& input, const Tensor& y, Scalar beta, Scalar alpha, const char* op) {
+  check_defined(input, op);
+  check_same_device(input, y, op);
+  const DType dtype = promote_types(input.dtype(), y.dtype());
+  check_factor(beta, dtype, "beta", op);
+  check_factor(alpha, dtype, "alpha", op);
+  if (broadcast_shapes(input.shape(), y.shape(), op) != y.shape())
+    fail<ValueError>("[", op, "] input, of shape ", input.shape(), ", does not broadcast to ", y.shape());
+  const Tensor scaled = cast(is_one(alpha) ? y : multiply(y, alpha), dtype);
+  if (is_zero(beta)) return scaled;
+  return add(is_one(beta) ? input : multiply(input, beta), scaled);
+}
+
+}  // namespace
+
+Tensor Mm::call(const Tensor& x1, const Tensor& x2) { return product(x1, 2, x2, 2, info.name); }
+
+Tensor Mv::call(const Tensor& x, const Tensor& vec) { return product(x, 2, vec, 1, info.name); }
+
+Tensor Bmm::call(const Tensor& x1, const Tensor& x2) { return product(x1, 3, x2, 3, info.name); }
+
+Tensor Inner::call(const Tensor& x1, const Tensor& x2) {
+  check_defined(x1, info.name);
+  check_defined(x2, info.name);
+  check_dtype(x1, info.dtypes, info.name);
+  check_dtype(x2, info.dtypes, info.name);
+  if (x1.ndim() == 0 || x2.ndim() == 0) return multiply(x1, x2);
+  if (x1.size(-1) != x2.size(-1))
+    fail<ValueError>("[inner] the last sizes of ", x1.shape(), " and ", x2.shape(), " differ");
+  return Tensordot::call(x1, x2, Dims{-1}, Dims{-1});
+}
+
+Tensor Addmm::call(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) {
+  return added(input, product(mat1, 2, mat2, 2, info.name), beta, alpha, info.name);
+}
+
+Tensor Addmv::call(const Tensor& input, const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha) {
+  return added(input, product(mat, 2, vec, 1, info.name), beta, alpha, info.name);
+}
+
+Tensor Addr::call(const Tensor& input, const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) {
+  return added(input, Outer::call(vec1, vec2), beta, alpha, info.name);
+}
+
+Tensor Baddbmm::call(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {
+  return added(input, product(batch1, 3, batch2, 3, info.name), beta, alpha, info.name);
+}
+
+Tensor Addbmm::call(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {
+  const Tensor products = product(batch1, 3, batch2, 3, info.name);
+  return added(input, Sum::call(products, Dims{0}, false, products.dtype()), beta, alpha, info.name);
+}
+
+}  // namespace lamella

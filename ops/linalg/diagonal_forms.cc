@@ -1,0 +1,102 @@
+#include "ops/linalg/diagonal_forms.h"
+
+#include <algorithm>
+
+#include "ops/creation/creation.h"
+#include "ops/elementwise/where.h"
+#include "ops/index/nonzero.h"
+#include "ops/linalg/diagonal.h"
+#include "ops/movement/cast.h"
+#include "ops/shape/arrange.h"
+#include "ops/shape/join.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+#include "ops/support/promotion.h"
+
+namespace lamella {
+namespace {
+
+/// Square matrices, in the last two axes, with the rows of x on a diagonal.
+Tensor with_diagonal(const Tensor& x, std::int64_t offset, const char* op) {
+  const std::int64_t n = x.size(-1);
+  std::int64_t size = 0;
+  if (offset == std::numeric_limits<std::int64_t>::min() || __builtin_add_overflow(n, std::abs(offset), &size))
+    fail<ValueError>("[", op, "] offset ", offset, " is too large");
+  // Element i of a row goes to row i of a matrix, behind as many rows as the diagonal lies below the main one.
+  Dims shape = x.shape();
+  shape.back() = std::abs(offset);
+  count_elements(Dims{size, size});
+  const Tensor none = zeros(shape, x.dtype(), x.device());
+  const Tensor column = offset == 0 ? x : offset > 0 ? concat({x, none}, -1) : concat({none, x}, -1);
+  const Tensor on_it = eye(size, size, offset, DType::Bool, x.device());
+  return where(on_it, expand_dims(column, -1), x.dtype() == DType::Bool ? Operand(false) : Operand(0));
+}
+
+Tensor places(const Tensor& within) { return stack(nonzero(within), 0); }
+
+Tensor all_true(std::int64_t n_rows, std::int64_t n_cols, std::optional<Device> device, const char* op) {
+  if (n_rows < 0 || n_cols < 0)
+    fail<ValueError>("[", op, "] sizes must not be negative, got ", n_rows, " and ", n_cols);
+  return ones({n_rows, n_cols}, DType::Bool, device.value_or(kCPU));
+}
+
+}  // namespace
+
+Tensor Diag::call(const Tensor& x, std::int64_t k) {
+  check_defined(x, info.name);
+  if (x.ndim() == 1) return with_diagonal(x, k, info.name);
+  if (x.ndim() != 2) fail<ValueError>("[diag] takes a vector or a matrix, got shape ", x.shape());
+  return diagonal(x, k);
+}
+
+Tensor DiagEmbed::call(const Tensor& x, std::int64_t offset, std::int64_t axis1, std::int64_t axis2) {
+  check_defined(x, info.name);
+  if (x.ndim() == 0) fail<ValueError>("[diag_embed] needs at least one axis, got a 0-d tensor");
+  const std::int64_t first = normalize_axis(axis1, x.ndim() + 1, info.name);
+  const std::int64_t second = normalize_axis(axis2, x.ndim() + 1, info.name);
+  if (first == second) fail<ValueError>("[diag_embed] axis1 and axis2 are both axis ", first, " of the result");
+  // With the axes exchanged the diagonal lies on the other side.
+  const Tensor y = with_diagonal(x, offset, info.name);
+  return moveaxis(y, Dims{-2, -1}, Dims{first, second});
+}
+
+Tensor DiagFlat::call(const Tensor& x, std::int64_t k) {
+  check_defined(x, info.name);
+  return with_diagonal(reshape(x, {-1}), k, info.name);
+}
+
+Tensor DiagonalScatter::call(const Tensor& x, const Tensor& src, std::int64_t offset, std::int64_t axis1,
+                             std::int64_t axis2) {
+  check_defined(src, info.name);
+  const Tensor before = diagonal(x, offset, axis1, axis2);
+  if (src.shape() != before.shape())
+    fail<ValueError>("[diagonal_scatter] src must have the diagonal's shape ", before.shape(), ", got ", src.shape());
+  if (!can_cast(src.dtype(), x.dtype()))
+    fail<TypeError>("[diagonal_scatter] a src of dtype ", src.dtype(), " cannot be written into one of ", x.dtype());
+  // Both are taken apart into matrices, of which src has the diagonals.
+  const std::int64_t rows = x.size(axis1);
+  const std::int64_t columns = x.size(axis2);
+  const Tensor matrices = moveaxis(x, Dims{axis1, axis2}, Dims{-2, -1});
+  const std::int64_t before_it = offset < 0 ? std::min(rows, -offset) : 0;
+  Dims shape = src.shape();
+  const auto none = [&](std::int64_t size) {
+    shape.back() = size;
+    return zeros(shape, src.dtype(), src.device());
+  };
+  const std::int64_t length = src.size(-1);
+  const Tensor column = concat({none(before_it), src, none(rows - before_it - length)}, -1);
+  const Tensor on_it = eye(rows, columns, offset, DType::Bool, x.device());
+  const Tensor y = where(on_it, expand_dims(cast(column, x.dtype()), -1), matrices);
+  return moveaxis(y, Dims{-2, -1},
+                  Dims{normalize_axis(axis1, x.ndim(), info.name), normalize_axis(axis2, x.ndim(), info.name)});
+}
+
+Tensor TrilIndices::call(std::int64_t n_rows, std::int64_t n_cols, std::int64_t k, std::optional<Device> device) {
+  return places(tril(all_true(n_rows, n_cols, device, info.name), k));
+}
+
+Tensor TriuIndices::call(std::int64_t n_rows, std::int64_t n_cols, std::int64_t k, std::optional<Device> device) {
+  return places(triu(all_true(n_rows, n_cols, device, info.name), k));
+}
+
+}  // namespace lamella

@@ -1,0 +1,61 @@
+#include "ops/nn/label_losses.h"
+
+#include "engine/autograd/modes.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/list.h"
+#include "ops/index/take.h"
+#include "ops/movement/cast.h"
+#include "ops/nn/reduction.h"
+#include "ops/reduce/extremum.h"
+#include "ops/reduce/sum.h"
+#include "ops/scan/cumulative.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+
+Tensor MultiLabelMarginLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<MultiLabelMarginLoss>(input, target, reduction);
+  check_reduction(reduction, info.name);
+  check_same_shape(input, target, info.name);
+  if (input.ndim() == 0 || input.ndim() > 2 || input.size(-1) == 0) {
+    fail<ValueError>(
+        "[multilabel_margin_loss] input must be [samples, classes] or [classes], with at least one class, "
+        "got the shape ",
+        input.shape());
+  }
+  if (!is_integral(target.dtype()))
+    fail<TypeError>("[multilabel_margin_loss] target must hold integers, got dtype ", target.dtype());
+  const Tensor x = as_floating(input, info.name);
+  const std::int64_t classes = x.size(-1);
+  const Tensor given = cast(target, DType::Int64);
+  // The labels before the first -1. What stands behind it does not count.
+  const Tensor valid = greater(cumprod(cast(greater_equal(given, 0), DType::Int64), -1), 0);
+  const Tensor labels = where(valid, given, 0);
+  const Tensor own = take_along_axis(x, labels, -1);
+  const Tensor numbers = arange(0, classes, 1, DType::Int64, x.device());
+  const Tensor is_label =
+      any(logical_and(equal(expand_dims(labels, -1), numbers), expand_dims(valid, -1)), Dims{-2}, true);
+  const Tensor counts = logical_and(expand_dims(valid, -1), logical_not(is_label));
+  const Tensor terms = relu(add(subtract(expand_dims(x, -2), expand_dims(own, -1)), 1));
+  const Tensor sums = sum(where(counts, terms, 0), Dims{-2, -1});
+  return reduce_loss(divide(sums, static_cast<double>(classes)), reduction, info.name);
+}
+
+Tensor MultiLabelSoftMarginLoss::call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
+                                      std::string_view reduction) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<MultiLabelSoftMarginLoss>(input, target, weight, reduction);
+  check_reduction(reduction, info.name);
+  check_same_shape(input, target, info.name);
+  if (input.ndim() == 0) fail<ValueError>("[multilabel_soft_margin_loss] input needs an axis of classes");
+  const Tensor x = as_floating(input, info.name);
+  Tensor terms =
+      negative(add(multiply(target, log_sigmoid(x)), multiply(subtract(1, target), log_sigmoid(negative(x)))));
+  if (weight) terms = multiply(terms, *weight);
+  return reduce_loss(mean(terms, -1), reduction, info.name);
+}
+
+}  // namespace lamella

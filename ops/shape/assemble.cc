@@ -1,0 +1,251 @@
+#include "ops/shape/assemble.h"
+
+#include <algorithm>
+
+#include "engine/autograd/function.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/index/nonzero.h"
+#include "ops/index/select.h"
+#include "ops/movement/cast.h"
+#include "ops/shape/arrange.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/join.h"
+#include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+void check_some(const std::vector<Tensor>& arrays, const char* op) {
+  if (arrays.empty()) fail<ValueError>("[", op, "] needs at least one tensor");
+  for (const Tensor& x : arrays) check_defined(x, op);
+}
+
+/// tensor_split(), where a number of parts must divide the size.
+std::vector<Tensor> equal_parts(const Tensor& x, const Dims& indices_or_sections, std::size_t axis, const char* op) {
+  if (indices_or_sections.size() == 1) {
+    const std::int64_t parts = indices_or_sections[0];
+    if (parts < 1 || x.shape()[axis] % parts != 0) {
+      fail<ValueError>("[", op, "] ", parts, " parts of the same size cannot be made of axis ", axis, " of size ",
+                       x.shape()[axis]);
+    }
+  }
+  return TensorSplit::call(x, indices_or_sections, static_cast<std::int64_t>(axis));
+}
+
+void check_axes(const Tensor& x, std::size_t axes, const char* op) {
+  check_defined(x, op);
+  if (x.ndim() < axes) fail<ValueError>("[", op, "] needs at least ", axes, " axes, got shape ", x.shape());
+}
+
+}  // namespace
+
+Tensor DStack::call(const std::vector<Tensor>& arrays) {
+  check_some(arrays, info.name);
+  std::vector<Tensor> parts;
+  for (const Tensor& x : arrays) parts.push_back(AtLeast3d::call(x));
+  return concat(parts, 2);
+}
+
+Tensor ColumnStack::call(const std::vector<Tensor>& arrays) {
+  check_some(arrays, info.name);
+  std::vector<Tensor> parts;
+  for (const Tensor& x : arrays) parts.push_back(x.ndim() < 2 ? reshape(x, {-1, 1}) : x);
+  return concat(parts, 1);
+}
+
+std::vector<Tensor> HSplit::call(const Tensor& x, const Dims& indices_or_sections) {
+  check_axes(x, 1, info.name);
+  return equal_parts(x, indices_or_sections, x.ndim() == 1 ? 0 : 1, info.name);
+}
+
+std::vector<Tensor> VSplit::call(const Tensor& x, const Dims& indices_or_sections) {
+  check_axes(x, 2, info.name);
+  return equal_parts(x, indices_or_sections, 0, info.name);
+}
+
+std::vector<Tensor> DSplit::call(const Tensor& x, const Dims& indices_or_sections) {
+  check_axes(x, 3, info.name);
+  return equal_parts(x, indices_or_sections, 2, info.name);
+}
+
+Tensor FlipLr::call(const Tensor& x) {
+  check_axes(x, 2, info.name);
+  return flip(x, Dims{1});
+}
+
+Tensor FlipUd::call(const Tensor& x) {
+  check_axes(x, 1, info.name);
+  return flip(x, Dims{0});
+}
+
+Tensor Rot90::call(const Tensor& x, std::int64_t k, const std::optional<Dims>& axes) {
+  check_defined(x, info.name);
+  const Dims plane = axes.value_or(Dims{0, 1});
+  if (plane.size() != 2) fail<ValueError>("[rot90] axes: expected two of them, got ", plane);
+  if (x.ndim() < 2) fail<ValueError>("[rot90] needs at least 2 axes, got shape ", x.shape());
+  const std::int64_t first = normalize_axis(plane[0], x.ndim(), info.name);
+  const std::int64_t second = normalize_axis(plane[1], x.ndim(), info.name);
+  if (first == second) fail<ValueError>("[rot90] the axes ", plane, " are one");
+  switch ((k % 4 + 4) % 4) {
+    case 1:
+      return swapaxes(flip(x, Dims{second}), first, second);
+    case 2:
+      return flip(x, Dims{first, second});
+    case 3:
+      return flip(swapaxes(x, first, second), Dims{second});
+    default:
+      return x;
+  }
+}
+
+Tensor Ravel::call(const Tensor& x) {
+  check_defined(x, info.name);
+  return reshape(x, Dims{x.numel()});
+}
+
+Tensor Unflatten::call(const Tensor& x, std::int64_t axis, const Dims& sizes) {
+  check_axes(x, 1, info.name);
+  const std::int64_t at = normalize_axis(axis, x.ndim(), info.name);
+  if (sizes.empty()) fail<ValueError>("[unflatten] sizes must not be empty");
+  const std::int64_t size = x.size(at);
+  std::int64_t known = 1;
+  for (const std::int64_t part : sizes) {
+    if (part < -1 || (part != -1 && __builtin_mul_overflow(known, part, &known)))
+      fail<ValueError>("[unflatten] the sizes ", sizes, " are not those of axis ", at, " of size ", size);
+  }
+  const auto unknown = std::ranges::count(sizes, -1);
+  if (unknown > 1 || (unknown == 0 ? known != size : known == 0 || size % known != 0))
+    fail<ValueError>("[unflatten] the sizes ", sizes, " do not multiply to that of axis ", at, ", ", size);
+  Dims shape;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.ndim()); ++i) {
+    if (i != at) {
+      shape.push_back(x.size(i));
+      continue;
+    }
+    for (const std::int64_t part : sizes) shape.push_back(part == -1 ? size / known : part);
+  }
+  return reshape(x, shape);
+}
+
+namespace {
+
+/// A view of windows.
+struct Windows {
+  std::int64_t axis = 0;
+  std::int64_t size = 0;
+  std::int64_t step = 1;
+  Dims shape;  ///< of the tensor
+};
+
+struct SlidingWindowLayer : Function<SlidingWindowLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "sliding_window";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Windows& windows) {
+    if (ctx.recording()) ctx.state<Windows>() = windows;
+    Dims shape = x.shape();
+    Dims strides(x.strides().begin(), x.strides().end());
+    if (x.ndim() == 0) {
+      shape = {windows.size};
+      strides = {1};
+    } else {
+      const auto at = static_cast<std::size_t>(windows.axis);
+      shape[at] = (shape[at] - windows.size) / windows.step + 1;
+      shape.push_back(windows.size);
+      strides.push_back(strides[at]);
+      strides[at] *= windows.step;
+    }
+    return make_view(x, shape, strides);
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto& [axis, size, step, shape] = ctx.state<Windows>();
+    if (shape.empty()) return reshape(dy, Dims{});
+    const Tensor places = arange(0, dy.shape()[static_cast<std::size_t>(axis)], 1, DType::Int64, dy.device());
+    const Tensor numbers = add(expand_dims(multiply(places, step), 1), arange(0, size, 1, DType::Int64, dy.device()));
+    // Windows and the elements within them become one axis, in the place of the first.
+    const Tensor together = moveaxis(dy, Dims{-1}, Dims{axis + 1});
+    Dims flat = shape;
+    flat[static_cast<std::size_t>(axis)] = numbers.numel();
+    return index_add(zeros(shape, dy.dtype(), dy.device()), axis, reshape(numbers, {-1}), reshape(together, flat));
+  }
+};
+
+}  // namespace
+
+Tensor SlidingWindow::call(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step) {
+  check_defined(x, info.name);
+  const std::int64_t at = normalize_axis(axis, std::max<std::size_t>(1, x.ndim()), info.name);
+  const std::int64_t length = x.ndim() == 0 ? 1 : x.size(at);
+  if (size < 0 || size > length)
+    fail<ValueError>("[sliding_window] windows of ", size, " elements do not fit into axis ", at, " of size ", length);
+  if (step < 1) fail<ValueError>("[sliding_window] step must be at least 1, got ", step);
+  return SlidingWindowLayer::apply(x, Windows{at, size, step, x.shape()});
+}
+
+Tensor BlockDiag::call(const std::vector<Tensor>& arrays) {
+  check_some(arrays, info.name);
+  std::int64_t columns = 0;
+  std::vector<Tensor> blocks;
+  for (const Tensor& x : arrays) {
+    if (x.ndim() > 2) fail<ValueError>("[block_diag] takes matrices, got shape ", x.shape());
+    blocks.push_back(AtLeast2d::call(x));
+    columns += blocks.back().size(1);
+  }
+  std::vector<Tensor> rows;
+  std::int64_t before = 0;
+  for (const Tensor& block : blocks) {
+    const auto none = [&](std::int64_t size) { return zeros({block.size(0), size}, block.dtype(), block.device()); };
+    rows.push_back(concat({none(before), block, none(columns - before - block.size(1))}, 1));
+    before += block.size(1);
+  }
+  return concat(rows, 0);
+}
+
+Tensor CartesianProd::call(const std::vector<Tensor>& arrays) {
+  check_some(arrays, info.name);
+  for (const Tensor& x : arrays) {
+    if (x.ndim() != 1) fail<ValueError>("[cartesian_prod] takes vectors, got shape ", x.shape());
+  }
+  if (arrays.size() == 1) return arrays[0];
+  std::vector<Tensor> columns;
+  for (const Tensor& grid : Meshgrid::call(arrays, "ij")) columns.push_back(reshape(grid, {-1}));
+  return stack(columns, 1);
+}
+
+Tensor Combinations::call(const Tensor& x, std::int64_t r, bool with_replacement) {
+  check_defined(x, info.name);
+  if (x.ndim() != 1) fail<ValueError>("[combinations] takes a vector, got shape ", x.shape());
+  if (r < 0) fail<ValueError>("[combinations] r must not be negative, got ", r);
+  const std::int64_t n = x.numel();
+  const std::int64_t longest = with_replacement ? (n > 0 ? r : 0) : std::min(r, n);
+  if (r == 0) return zeros({0}, x.dtype(), x.device());
+  // The numbers of the elements, a row at a time, each counted up in the last place that has room.
+  std::vector<std::int64_t> numbers;
+  std::int64_t rows = 0;
+  if (longest == r) {
+    std::vector<std::int64_t> row(static_cast<std::size_t>(r));
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = with_replacement ? 0 : static_cast<std::int64_t>(i);
+    const auto most = [&](std::size_t i) {
+      return with_replacement ? n - 1 : n - static_cast<std::int64_t>(row.size() - i);
+    };
+    for (bool more = true; more; ++rows) {
+      numbers.insert(numbers.end(), row.begin(), row.end());
+      std::size_t i = row.size();
+      while (i > 0 && row[i - 1] == most(i - 1)) --i;
+      more = i > 0;
+      if (!more) continue;
+      ++row[i - 1];
+      for (; i < row.size(); ++i) row[i] = row[i - 1] + (with_replacement ? 0 : 1);
+    }
+  }
+  const Tensor index = empty({rows * r}, DType::Int64);
+  std::ranges::copy(numbers, index.data<std::int64_t>());
+  return reshape(IndexSelect::call(x, 0, to_device(index, x.device())), {rows, r});
+}
+
+}  // namespace lamella

@@ -1,0 +1,63 @@
+#pragma once
+
+#include "ops/simd/native_math.h"
+
+/// The exponential, which softmax, attention, the gates and half of the activations spend their time in.
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
+namespace native_math {
+
+inline F64 exponential(F64 a) { return exp(a); }
+
+#if defined(__x86_64__) && LM_SIMD_BYTES >= 32
+
+/// exp(r) = 1 + r + r^2 q(r) for |r| <= ln(2) / 2. q was fitted for the least relative error of exp(r), 3.1e-9.
+inline constexpr float kExpQuotient[] = {4.9999993432e-01f, 1.6666520399e-01f, 4.1668390790e-02f, 8.3687451271e-03f,
+                                         1.3814539879e-03f};
+inline constexpr float kLog2E = 1.44269504088896340736f;
+/// ln(2) as a float, and what that lacks.
+inline constexpr float kLn2 = 0.693147182464599609375f;
+inline constexpr float kLn2Rest = -1.904654299957768e-09f;
+/// Beyond these exp is 0, and infinite.
+inline constexpr float kExpLowest = -104;
+inline constexpr float kExpHighest = 89;
+
+#if LM_SIMD_BYTES == 64
+inline F32 within_exp(F32 a) {
+  // Of a NaN the second operand is taken: it stays.
+  return _mm512_maskz_min_ps(0xffff, splat<F32>(kExpHighest), _mm512_maskz_max_ps(0xffff, splat<F32>(kExpLowest), a));
+}
+/// p 2^n, rounded once also where it is denormal.
+inline F32 scaled(F32 p, F32 n) { return _mm512_maskz_scalef_ps(0xffff, p, n); }
+#else
+inline F32 within_exp(F32 a) {
+  return _mm256_min_ps(splat<F32>(kExpHighest), _mm256_max_ps(splat<F32>(kExpLowest), a));
+}
+inline F32 scaled(F32 p, F32 n) {
+  // In two steps, as 2^n may be no float by itself; only the second one rounds.
+  const __m256i whole = _mm256_cvtps_epi32(n);
+  const __m256i half = _mm256_srai_epi32(whole, 1);
+  const auto power = [](__m256i k) {
+    return F32(_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(k, _mm256_set1_epi32(127)), 23)));
+  };
+  return p * power(half) * power(_mm256_sub_epi32(whole, half));
+}
+#endif
+
+/// exp(a) = 2^n exp(r), where a = n ln(2) + r.
+inline F32 exponential(F32 a) {
+  const F32 x = within_exp(a);
+  const F32 n = round(x * splat<F32>(kLog2E));
+  const F32 r = fused(n, splat<F32>(-kLn2Rest), fused(n, splat<F32>(-kLn2), x));
+  F32 q = splat<F32>(kExpQuotient[4]);
+  for (int k = 3; k >= 0; --k) q = fused(q, r, splat<F32>(kExpQuotient[k]));
+  return scaled(fused(r * r, q, r) + splat<F32>(1.0f), n);
+}
+
+#else
+inline F32 exponential(F32 a) { return exp(a); }
+#endif
+
+}  // namespace native_math
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

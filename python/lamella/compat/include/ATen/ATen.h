@@ -1,0 +1,6 @@
+#pragma once
+
+#include "ATen/Dispatch.h"
+#include "ATen/Functions.h"
+#include "ATen/core/LegacyTypeDispatch.h"
+#include "c10/core/DeviceGuard.h"

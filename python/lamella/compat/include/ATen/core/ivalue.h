@@ -1,0 +1,108 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "engine/registry/value.h"
+
+namespace c10 {
+
+/// A value of any type that operators take: a tensor, a number, a text, a list, or nothing.
+class IValue {
+  using Value = lamella::registry::Value;
+  using Kind = Value::Kind;
+
+ public:
+  IValue() = default;
+  IValue(std::nullopt_t) {}
+  IValue(at::Tensor x) : value_(lamella::Tensor(std::move(x))) {}
+  template <class T>
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+  IValue(T value) : value_(static_cast<std::int64_t>(value)) {}
+  IValue(double value) : value_(value) {}
+  IValue(bool value) : value_(value) {}
+  IValue(const char* text) : value_(text) {}
+  IValue(std::string text) : value_(std::move(text)) {}
+  IValue(const Scalar& value) : value_(lamella::Scalar(value)) {}
+  IValue(ScalarType type) : value_(to_dtype(type)) {}
+  IValue(Device device) : value_(device.native()) {}
+  IValue(std::vector<std::int64_t> values) : value_(std::move(values)) {}
+  IValue(IntArrayRef values) : value_(values.vec()) {}
+  IValue(std::vector<double> values) : value_(std::move(values)) {}
+  IValue(const std::vector<bool>& values) : value_(values) {}
+  IValue(std::vector<std::string> values) : value_(std::move(values)) {}
+  IValue(const std::vector<at::Tensor>& values) : value_(std::vector<lamella::Tensor>(values.begin(), values.end())) {}
+  template <class T>
+  IValue(const std::optional<T>& value) {
+    if (value) *this = IValue(*value);
+  }
+  explicit IValue(Value value) : value_(std::move(value)) {}
+
+  bool isNone() const { return value_.is_none(); }
+  bool isTensor() const { return value_.kind() == Kind::Tensor; }
+  bool isInt() const { return value_.kind() == Kind::Int; }
+  bool isDouble() const { return value_.kind() == Kind::Float; }
+  bool isBool() const { return value_.kind() == Kind::Bool; }
+  bool isString() const { return value_.kind() == Kind::Str; }
+  bool isIntList() const { return value_.kind() == Kind::Ints; }
+  bool isDoubleList() const { return value_.kind() == Kind::Floats; }
+  bool isTensorList() const { return value_.kind() == Kind::Tensors; }
+  bool isScalar() const { return isInt() || isDouble() || isBool() || value_.kind() == Kind::Scalar; }
+
+  // What it holds; TypeError naming both kinds where that is another.
+  at::Tensor toTensor() const { return value_.tensor(); }
+  std::int64_t toInt() const { return value_.integer(); }
+  double toDouble() const { return value_.number(); }
+  bool toBool() const { return value_.truth(); }
+  Scalar toScalar() const {
+    if (isInt()) return toInt();
+    if (isDouble()) return toDouble();
+    if (isBool()) return toBool();
+    return value_.scalar();
+  }
+  std::string toStringRef() const { return std::string(value_.text()); }
+  ScalarType toScalarType() const { return to_scalar_type(value_.dtype()); }
+  Device toDevice() const { return value_.device(); }
+  std::vector<std::int64_t> toIntVector() const { return {value_.integers().begin(), value_.integers().end()}; }
+  std::vector<std::int64_t> toIntList() const { return toIntVector(); }
+  std::vector<double> toDoubleVector() const { return {value_.numbers().begin(), value_.numbers().end()}; }
+  std::vector<double> toDoubleList() const { return toDoubleVector(); }
+  std::vector<at::Tensor> toTensorVector() const { return {value_.tensors().begin(), value_.tensors().end()}; }
+  std::vector<at::Tensor> toTensorList() const { return toTensorVector(); }
+  template <class T>
+  std::optional<T> toOptional() const {
+    return isNone() ? std::nullopt : std::optional<T>(to<T>());
+  }
+  /// toTensor(), toInt() and so on, by the type.
+  template <class T>
+  T to() const {
+    if constexpr (std::is_same_v<T, at::Tensor>) {
+      return toTensor();
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return toBool();
+    } else if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(toInt());
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return static_cast<T>(toDouble());
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      return toStringRef();
+    } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+      return toIntVector();
+    } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+      return toDoubleVector();
+    } else if constexpr (std::is_same_v<T, std::vector<at::Tensor>>) {
+      return toTensorVector();
+    } else {
+      static_assert(std::is_same_v<T, Scalar>, "an IValue is no such type");
+      return toScalar();
+    }
+  }
+  const Value& native() const { return value_; }
+
+ private:
+  Value value_;
+};
+
+}  // namespace c10

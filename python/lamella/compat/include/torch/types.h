@@ -1,0 +1,26 @@
+#pragma once
+
+// The names of torch::, which are those of at:: and c10::.
+
+#include <optional>
+#include <vector>
+
+#include "ATen/Dispatch.h"
+#include "ATen/Functions.h"
+#include "ATen/core/LegacyTypeDispatch.h"
+
+namespace c10 {
+template <class T>
+using optional = std::optional<T>;
+using std::make_optional;
+using std::nullopt;
+using std::nullopt_t;
+using string_view = std::string_view;
+}  // namespace c10
+
+namespace torch {
+using namespace at;  // NOLINT(google-build-using-namespace): as in PyTorch
+using at::Tensor;
+using Dtype = at::ScalarType;
+
+}  // namespace torch

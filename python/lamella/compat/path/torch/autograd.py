@@ -1,0 +1,63 @@
+"""PyTorch's custom layers and gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+from lamella.autograd import (  # noqa: F401
+    enable_grad,
+    gradcheck,
+    gradgradcheck,
+    inference_mode,
+    no_grad,
+    once_differentiable,
+    set_grad_enabled,
+)
+from lamella.compat.front import close_module
+
+from . import _functions
+
+
+class Function(lm.PyLayer):
+    """A layer whose forward and backward are static methods: ``forward(ctx, ...)``, ``backward(ctx, *grads)``."""
+
+
+def _list(tensors: Any) -> Any:
+    return None if tensors is None else [tensors] if _functions.is_tensor(tensors) else list(tensors)
+
+
+def backward(
+    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+) -> None:
+    """Adds the gradients of ``tensors`` to those of the leaves."""
+    lm.autograd.backward(
+        _list(tensors),
+        _list(grad_tensors),
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+    )
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of ``outputs`` with respect to ``inputs``."""
+    return tuple(
+        lm.autograd.grad(
+            _list(outputs),
+            _list(inputs),
+            _list(grad_outputs),
+            retain_graph=create_graph if retain_graph is None else retain_graph,
+            create_graph=create_graph,
+            allow_unused=allow_unused,
+        )
+    )
+
+
+__getattr__ = close_module(__name__)

@@ -1,0 +1,24 @@
+"""Whether there are GPUs."""
+
+from __future__ import annotations
+
+from lamella import cuda as _cuda
+from lamella.compat.front import close_module
+
+
+def is_available() -> bool:
+    """Whether there is a GPU that Lamella can use."""
+    return _cuda.is_available()
+
+
+def device_count() -> int:
+    """How many there are."""
+    return _cuda.device_count()
+
+
+def synchronize() -> None:
+    """Waits for the work of all."""
+    _cuda.synchronize()
+
+
+__getattr__ = close_module(__name__)

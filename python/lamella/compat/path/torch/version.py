@@ -1,0 +1,7 @@
+"""What this front was written for."""
+
+from __future__ import annotations
+
+__version__ = "2.6.0+lamella"
+cuda = None
+hip = None

@@ -1,0 +1,1 @@
+"""What helps around Lamella: building extensions (:mod:`lamella.utils.cpp_extension`)."""

@@ -1,0 +1,135 @@
+"""The listings of the specification document on wheels with custom operators, put together as it says, on the CPU.
+
+The documents are not part of the repository: where they do not lie beside the checkout, these tests are skipped.
+test_torch_extensions.py covers the same ground with sources of its own.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import extensions
+
+SHARED = Path(os.environ.get("LAMELLA_SEEDS", Path(__file__).resolve().parents[4] / "shared"))
+TOOL = SHARED / "tools" / "seed-listings"
+
+pytestmark = pytest.mark.skipif(
+    not (TOOL.exists() and (SHARED / "seeds").is_dir()),
+    reason="the specification documents are not beside the checkout (../shared/seeds, or $LAMELLA_SEEDS)",
+)
+
+# What the document's sources include and do not show. The NPU's library is three lines here.
+FUNCTION_H = """
+#pragma once
+#include <torch/extension.h>
+using torch::autograd::AutogradContext;
+using tensor_list = std::vector<at::Tensor>;
+using namespace at;
+at::Tensor my_op_impl_autograd(const at::Tensor& self, const at::Tensor& other);
+"""
+HELPER_HPP = """
+#pragma once
+#include <torch/extension.h>
+inline void aclnnAddCustom(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  out.copy_(self + other);
+}
+#define EXEC_NPU_CMD(aclnn_api, ...) aclnn_api(__VA_ARGS__)
+"""
+TEST = """
+import torch
+import torch_npu
+import custom_ops
+
+x = torch.rand(8, 20, requires_grad=True)
+y = torch.rand(8, 20, requires_grad=True)
+z = custom_ops.add_custom(x, y)
+assert torch.equal(z, x + y) and z.grad_fn is not None
+dz = torch.rand(8, 20)
+z.backward(dz)
+assert torch.equal(x.grad, dz) and torch.equal(y.grad, dz)
+with torch.no_grad():
+    assert custom_ops.add_custom(x, y).grad_fn is None
+meta = custom_ops.add_custom(torch.empty(2, 3, device="meta"), torch.empty(2, 3, device="meta"))
+assert meta.shape == (2, 3) and meta.device == "meta"
+print("OK")
+"""
+
+
+@pytest.fixture(scope="module")
+def listings(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("listings")
+    subprocess.run([sys.executable, str(TOOL), str(folder)], check=True)
+    return [path.read_text("utf-8") for path in sorted((folder / "003").iterdir())]
+
+
+def on_the_cpu(text):
+    return text.replace("PrivateUse1", "CPU")
+
+
+def fresh_results(text):
+    """The corrected form of listing 2: what it calls a new tensor is another handle of its input."""
+    forward, backward = text.split("std::tuple", 1)
+    alias = "at::Tensor(self)"
+    assert alias in forward and alias in backward
+    backward = backward.replace(f"at::Tensor result = {alias};", "").replace(
+        "{result, result}", "{self.clone(), self.clone()}"
+    )
+    return forward.replace(alias, "at::empty_like(self)") + "std::tuple" + backward
+
+
+def project(folder, listings, fix=fresh_results):
+    schema, kernels, _, lookups, autograd, binding, package, meta = listings[1:9]
+    add_custom, init = package.split("# __init__.py")
+    head = '#include "function.h"\n#include "pytorch_npu_helper.hpp"\n'
+    return extensions.write(
+        folder,
+        {
+            "csrc/function.h": FUNCTION_H,
+            "csrc/pytorch_npu_helper.hpp": HELPER_HPP,
+            # Listing 3 is repeated in listing 5, and a kernel is registered once.
+            "csrc/extension_add.cpp": head + fix(kernels) + lookups + on_the_cpu(autograd) + meta,
+            "csrc/extension_add1.cpp": head,
+            "csrc/register.cpp": schema + binding,
+            "custom_ops/add_custom.py": add_custom,
+            "custom_ops/__init__.py": init,
+            "test/test_add_custom.py": TEST,
+            "setup.py": "import os\nPYTORCH_NPU_INSTALL_PATH = '.'\n" + listings[12],
+        },
+    )
+
+
+def test_the_project_builds_installs_and_trains(listings, tmp_path):
+    extensions.need_wheels()
+    folder = project(tmp_path / "setup", listings)
+    extensions.succeed("-m", "lamella.compat", "setup.py", "-q", "build", "bdist_wheel", cwd=folder)
+    (wheel,) = (folder / "dist").glob("custom_ops-1.0-*.whl")
+    python = extensions.clean_environment(tmp_path / "env")
+    extensions.install(wheel, python)
+    test = folder / "test" / "test_add_custom.py"
+    printed = extensions.succeed("-m", "lamella.compat", test, cwd=tmp_path, python=python)
+    assert printed.strip() == "OK"
+
+
+def test_setup_as_it_is_written_lacks_a_definition(listings, tmp_path):
+    extensions.need_wheels()
+    extensions.write(tmp_path, {"setup.py": listings[12]})
+    done = extensions.run("-m", "lamella.compat", "setup.py", "build", cwd=tmp_path)
+    assert done.returncode == 1 and "NameError: name 'os' is not defined" in done.stderr
+
+
+def test_the_converter_is_kept(listings, tmp_path):
+    # The generated module that it imports, and the operator: the converter is only registered.
+    files = {
+        "auto_generated_ge_raw_custom_ops.py": "def AddCustom(x, y): return x + y\n",
+        "converter.py": listings[11].replace("torch.ops.myops.my_op.default", "'myops::my_op'")
+        + """
+import torch
+x = torch.ones(2, dtype=torch.float16)
+assert conveter_custom_op(x, torch.ones(2), meta_outputs=torch.ones(2)).dtype == torch.float32
+""",
+    }
+    extensions.write(tmp_path, files)
+    extensions.succeed("-m", "lamella.compat", "converter.py", cwd=tmp_path)

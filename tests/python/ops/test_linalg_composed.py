@@ -1,0 +1,98 @@
+"""What lamella.linalg composes of other functions in Python: norms, condition numbers, chains of products."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import lamella as lm
+
+from .test_linalg import DTYPES, close, draw
+
+la = lm.linalg
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_norm_of_anything(dtype: str, rng: np.random.Generator) -> None:
+    a = draw((3, 4, 2), dtype, rng)
+    wide = a.astype("complex128" if dtype.startswith("complex") else "float64")
+    for keepdims in (False, True):
+        for axis in (None, 0, (0, 2), (-1, 0)):
+            expected = np.linalg.norm(wide, axis=axis, keepdims=keepdims)
+            close(la.norm(lm.asarray(a), axis=axis, keepdims=keepdims), expected, dtype)
+        # The root of the sum of squares along any axes.
+        everything = np.sqrt((np.abs(wide) ** 2).sum((0, 1, 2), keepdims=keepdims))
+        close(la.norm(lm.asarray(a), axis=(0, 1, 2), keepdims=keepdims), everything, dtype)
+        for order in (0, 1, 2, 3, -2, np.inf, -np.inf):
+            for axis in (0, (-1,)):
+                expected = np.linalg.norm(wide, order, axis[0] if isinstance(axis, tuple) else axis, keepdims)
+                close(la.norm(lm.asarray(a), ord=order, axis=axis, keepdims=keepdims), expected, dtype)
+            close(
+                la.norm(lm.asarray(a[0, :, 0]), ord=order, keepdims=keepdims),
+                np.linalg.norm(wide[0, :, 0], order, keepdims=keepdims),
+                dtype,
+            )
+        for order in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+            for axis in ((0, 1), (2, 0), (-1, -2)):
+                expected = np.linalg.norm(wide, order, axis, keepdims)
+                close(la.norm(lm.asarray(a), ord=order, axis=axis, keepdims=keepdims), expected, dtype)
+            expected = np.linalg.norm(wide[0], order, keepdims=keepdims)
+            close(la.norm(lm.asarray(a[0]), ord=order, keepdims=keepdims), expected, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_condition_numbers(dtype: str, rng: np.random.Generator) -> None:
+    a = draw((2, 3, 3), dtype, rng) + 2 * np.eye(3, dtype=dtype)
+    wide = a.astype("complex128" if dtype.startswith("complex") else "float64")
+    for p in (None, 2, -2, "fro", "nuc", 1, -1, np.inf, -np.inf):
+        close(la.cond(lm.asarray(a), p=p), np.linalg.cond(wide, p), dtype)
+    close(la.cond(lm.asarray(a[:, :2])), np.linalg.cond(wide[:, :2]), dtype)
+    assert la.cond(lm.asarray(np.diag([1.0, 0.0]).astype(dtype))).item() == np.inf
+    with pytest.raises(ValueError, match="singular"):
+        la.cond(lm.zeros([2, 2], dtype=dtype), p="fro")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float64", "complex128"])
+def test_products_of_several(dtype: str, rng: np.random.Generator) -> None:
+    sizes = (4, 30, 2, 25, 3, 6)
+    a = [draw((m, n), dtype, rng) for m, n in itertools.pairwise(sizes)]
+    for first, last in ((0, 2), (0, 3), (1, 5), (0, 5)):
+        x = [lm.asarray(each) for each in a[first:last]]
+        expected = np.linalg.multi_dot(a[first:last])
+        tolerance = 1e-4 if dtype == "float32" else 1e-11
+        np.testing.assert_allclose(la.multi_dot(x).numpy(), expected, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(la.multi_dot([x[0][0], *x[1:]]).numpy(), expected[0], rtol=tolerance, atol=tolerance)
+        both = la.multi_dot([x[0][0], *x[1:-1], x[-1][:, 0]])
+        assert both.shape == ()
+        np.testing.assert_allclose(both.numpy(), expected[0, 0], rtol=tolerance, atol=tolerance)
+    assert la.multi_dot([lm.ones([2, 0]), lm.ones([0, 3]), lm.ones([3, 1])]).tolist() == [[0.0], [0.0]]
+
+
+def test_order_of_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The textbook's chain of six takes 15125 multiplications at best."""
+    sizes = [30, 35, 15, 5, 10, 20, 25]
+    count = 0
+
+    def counted(a: lm.Tensor, b: lm.Tensor) -> lm.Tensor:
+        nonlocal count
+        count += a.shape[0] * a.shape[1] * b.shape[1]
+        return lm.matmul(a, b)
+
+    monkeypatch.setattr(la, "matmul", counted)
+    assert la.multi_dot([lm.ones(pair) for pair in itertools.pairwise(sizes)]).shape == (30, 25)
+    assert count == 15125
+
+
+def test_gradients_of_compositions(rng: np.random.Generator) -> None:
+    x = lm.tensor(rng.normal(size=(2, 3, 3)) + 2 * np.eye(3), stop_gradient=False)
+    for call in (
+        lambda t: la.norm(t, ord="nuc", axis=(0, 1)),
+        lambda t: la.norm(t, ord=3, axis=1, keepdims=True),
+        lambda t: la.cond(t),
+        lambda t: la.cond(t, p="fro"),
+        lambda t: la.multi_dot([t[0, 0], t[1], t[0]]),
+    ):
+        assert lm.autograd.gradcheck(call, (x,))
+        assert lm.autograd.gradgradcheck(call, (x,))
