@@ -41,25 +41,19 @@ bool fits(std::int64_t value) {
   fail<TypeError>(what, " is of type ", AttrTypeName(given), ", and ", AttrTypeName(wanted), " is declared");
 }
 
-/// Brings numbers to the number type To; throws what `refused` does where they do not fit.
-template <class To, class From, class Refuse>
-To number(From value, const std::string& what, Refuse&& refused) {
-  if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-    refused();
-  } else if constexpr (std::is_same_v<To, bool> != std::is_same_v<From, bool> && !std::is_integral_v<From>) {
-    refused();
-  } else if constexpr (std::is_same_v<To, bool>) {
-    if (value != From(0) && value != From(1)) refused();
-    return value != From(0);
-  } else if constexpr (std::is_same_v<From, bool>) {
-    refused();
-  } else {
-    if constexpr (std::is_integral_v<From>) {
-      if (!fits<To>(static_cast<std::int64_t>(value))) fail<ValueError>(what, " is ", value, ", which does not fit");
-    }
-    return static_cast<To>(value);
+/// Whether a From may stand for a To: integers for floats and for each other, 0 and 1 for a bool.
+template <class To, class From>
+constexpr bool kConvertible = std::is_same_v<From, bool>       ? std::is_same_v<To, bool>
+                              : std::is_floating_point_v<From> ? std::is_floating_point_v<To>
+                                                               : true;
+
+/// Brings numbers to the number type To; ValueError that opens with `what` for one that it does not hold.
+template <class To, class From>
+To number(From value, const std::string& what) {
+  if constexpr (std::is_integral_v<From> && !std::is_same_v<From, bool>) {
+    if (!fits<To>(static_cast<std::int64_t>(value))) fail<ValueError>(what, " is ", value, ", which does not fit");
   }
-  std::abort();  // not reached: the branches that come here have thrown
+  return static_cast<To>(value);
 }
 
 }  // namespace
@@ -122,21 +116,21 @@ AttrValue convert(AttrValue value, UserOpAttrType wanted, const std::string& wha
   const auto to = [&]<class To>(std::type_identity<To>) -> AttrValue {
     return std::visit(
         [&]<class From>(const From& from) -> AttrValue {
-          constexpr bool kNumbers = std::is_arithmetic_v<From> && std::is_arithmetic_v<To>;
-          if constexpr (kNumbers) {
-            return AttrValue(std::in_place_type<To>, number<To>(from, what, refused));
+          if constexpr (std::is_arithmetic_v<From> && std::is_arithmetic_v<To>) {
+            if constexpr (kConvertible<To, From>) return AttrValue(std::in_place_type<To>, number<To>(from, what));
           } else if constexpr (std::is_same_v<To, Shape> && (std::is_same_v<From, std::vector<std::int64_t>> ||
                                                              std::is_same_v<From, std::vector<std::int32_t>>)) {
             return Shape(DimVector(from.begin(), from.end()));
           } else if constexpr (kIsList<From> && kIsList<To>) {
-            if constexpr (std::is_arithmetic_v<typename From::value_type> &&
-                          std::is_arithmetic_v<typename To::value_type>) {
-              To list;
-              for (const auto each : from) list.push_back(number<typename To::value_type>(each, what, refused));
-              return AttrValue(std::in_place_type<To>, std::move(list));
+            using Each = typename To::value_type;
+            using Given = typename From::value_type;
+            if constexpr (std::is_arithmetic_v<Given> && std::is_arithmetic_v<Each>) {
+              if constexpr (kConvertible<Each, Given>) {
+                To list;
+                for (const auto each : from) list.push_back(number<Each>(each, what));
+                return AttrValue(std::in_place_type<To>, std::move(list));
+              }
             }
-          }
-          if constexpr (kIsList<From> && kIsList<To>) {
             if (from.empty()) return AttrValue(std::in_place_type<To>);  // an empty list is one of anything
           }
           refused();

@@ -22,6 +22,16 @@ def test_many_inputs_and_their_gradients():
         use("t_add_n", {"in": xs[0]}, {"out": 1})
 
 
+def test_a_gradient_of_built_in_operators():
+    x = lm.tensor([1.5, -2.0], dtype=lm.float64, stop_gradient=False)
+
+    def square(x):
+        return use("t_square", {"x": x}, {"y": 1})
+
+    assert lm.autograd.gradcheck(square, [x])
+    assert lm.autograd.gradgradcheck(square, [x])
+
+
 def test_sbp_signatures():
     x = lm.empty([4, 6], device="meta")
     ways = lm.user_op.sbp_signatures("t_add_n", {"in": [x, x]})

@@ -167,5 +167,31 @@ REGISTER_USER_KERNEL("t_state")
     .SetInferTmpSizeFn([](user_op::InferContext*) { return 1024; })
     .SetIsMatchedHob((user_op::HobAttr<int32_t>("way") == 1) | (user_op::HobAttr<int32_t>("way") == 2));
 
+// A gradient made of operators of Lamella's own, which have gradients themselves: dx = x dy + x dy.
+REGISTER_USER_OP("t_square").Input("x").Output("y").SetTensorDescInferFn(LikeFirst);
+class SquareKernel final : public user_op::OpKernel {
+  void Compute(KernelComputeContext* ctx) const override {
+    const auto* x = ctx->Tensor4ArgNameAndIndex("x", 0);
+    double* y = ctx->Tensor4ArgNameAndIndex("y", 0)->mut_dptr<double>();
+    for (int64_t i = 0; i < x->shape().elem_cnt(); ++i) y[i] = x->dptr<double>()[i] * x->dptr<double>()[i];
+  }
+};
+REGISTER_USER_KERNEL("t_square").SetCreateFn<SquareKernel>();
+REGISTER_USER_OP_GRAD("t_square").SetBackwardOpConfGenFn([](user_op::BackwardOpConfContext* ctx) {
+  ctx->DefineOp("half", [&](user_op::BackwardOpBuilder& builder) {
+    return builder.OpTypeName("lamella::multiply")
+        .InputBind("a", ctx->FwOp().input("x", 0))
+        .InputBind("b", ctx->FwOp().output_grad("y", 0))
+        .Output("out")
+        .Build();
+  });
+  ctx->DefineOp("whole", [&](user_op::BackwardOpBuilder& builder) {
+    const std::string half = ctx->GetOp("half").output("out", 0);
+    return builder.OpTypeName("lamella::add").InputBind("a", half).InputBind("b", half).Output("out").Build();
+  });
+  if (ctx->FwOp().arg_tensor_desc("x", 0).data_type() != DataType::kDouble) throw std::runtime_error("no double");
+  ctx->FwOp().InputGradBind(user_op::OpArg("x", 0), [&] { return ctx->GetOp("whole").output("out", 0); });
+});
+
 }  // namespace
 }  // namespace oneflow
