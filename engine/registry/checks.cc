@@ -31,7 +31,8 @@ void check_result(const Call& call, std::size_t k, const Tensor& y) {
     }
   }
   for (const std::uint8_t i : call.plan.tensor_arguments) {
-    if (declared == i || (schema.results[k].alias && schema.results[k].alias->set == "*")) continue;
+    const auto& alias = schema.results[k].alias;
+    if (declared == i || (alias && alias->set == "*")) continue;
     for (const Tensor& x : call.args[i].tensor_span()) {
       if (!shares_memory(x, y)) continue;
       fail<RuntimeError>(

@@ -68,9 +68,11 @@ bool Schema::is_mutable() const {
 }
 
 std::optional<std::size_t> Schema::aliased_argument(std::size_t k) const {
-  if (!results[k].alias) return std::nullopt;
+  const auto& wanted = results[k].alias;
+  if (!wanted) return std::nullopt;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].alias && arguments[i].alias->set == results[k].alias->set) return i;
+    const auto& alias = arguments[i].alias;
+    if (alias && alias->set == wanted->set) return i;
   }
   return std::nullopt;
 }

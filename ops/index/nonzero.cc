@@ -91,6 +91,8 @@ std::vector<Tensor> split_positions(const Tensor& positions, const Dims& shape) 
   return result;
 }
 
+}  // namespace
+
 void check_countable(const Tensor& x, const char* op) {
   if (x.device().is_meta()) fail<RuntimeError>("[", op, "] the number of positions is not known on meta");
   if (is_batched(x)) {
@@ -99,8 +101,6 @@ void check_countable(const Tensor& x, const char* op) {
                        "where() in place of a bool index");
   }
 }
-
-}  // namespace
 
 Tensor true_positions(const Tensor& mask, const char* op) {
   check_countable(mask, op);

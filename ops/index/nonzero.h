@@ -20,6 +20,10 @@ struct Nonzero {
   static std::vector<Tensor> call(const Tensor& x);
 };
 
+/// RuntimeError naming `op` where x is on meta or hides an axis of vmap's: how many of its elements are not zero, and
+/// with that the shape of the result, is not known.
+void check_countable(const Tensor& x, const char* op);
+
 /// The numbers, in row-major order, of the elements of a bool tensor that are true: int64, one axis, on the tensor's
 /// device. RuntimeError on meta and under vmap, where their number is not known.
 Tensor true_positions(const Tensor& mask, const char* op);

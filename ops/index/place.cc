@@ -95,6 +95,7 @@ Tensor IndexReduce::call(const Tensor& x, std::int64_t axis, const Tensor& index
 
 Tensor ArgWhere::call(const Tensor& x) {
   check_defined(x, info.name);
+  check_countable(x, info.name);
   if (x.ndim() == 0) return zeros({nonzero(reshape(x, {1}))[0].numel(), 0}, DType::Int64, x.device());
   return stack(nonzero(x), 1);
 }

@@ -36,7 +36,7 @@ Tensor of_complex(const char* op, const Tensor& x, const Tensor& weight, const s
   const Tensor xi = imag(x);
   const Tensor wr = real(weight);
   const Tensor wi = imag(weight);
-  const Tensor y = make_complex(subtract(convolve(xr, wr), convolve(xi, wi)), add(convolve(xr, wi), convolve(xi, wr)));
+  Tensor y = make_complex(subtract(convolve(xr, wr), convolve(xi, wi)), add(convolve(xr, wi), convolve(xi, wr)));
   if (!bias) return y;
   Dims shape(axes + 1, 1);
   shape[0] = y.size(-static_cast<std::int64_t>(axes) - 1);

@@ -11,7 +11,7 @@ Dims OutputSize::of(DimsView own) const {
   if (numbers.size() == 1 && !numbers[0]) return Dims(own.begin(), own.end());
   Dims result;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    result.push_back(numbers[i] ? *numbers[i] : i < own.size() ? own[i] : 0);
+    result.push_back(numbers[i].value_or(i < own.size() ? own[i] : 0));
   }
   return result;
 }

@@ -185,8 +185,8 @@ Tensor variance(const OpInfo& info, const Tensor& given, const std::optional<Dim
   check_defined(given, info.name);
   // The distances of complex numbers are those of their parts.
   if (is_complex(given.dtype())) {
-    const Tensor sum = add(variance<false>(info, real(given), axis, correction, keepdims),
-                           variance<false>(info, imag(given), axis, correction, keepdims));
+    Tensor sum = add(variance<false>(info, real(given), axis, correction, keepdims),
+                     variance<false>(info, imag(given), axis, correction, keepdims));
     if constexpr (!kRoot) return sum;
     const Tensor flat = equal(sum, 0.0);
     return where(flat, 0.0, sqrt(where(flat, 1.0, sum)));

@@ -445,6 +445,8 @@ def test_creation_gives_the_same_to_all_examples(name: str) -> None:
         "arange": lambda: lm.arange(3),
         "linspace": lambda: lm.linspace(0, 1, 3),
         "eye": lambda: lm.eye(3)[0],
+        "tril_indices": lambda: lm.tril_indices(2, 2)[0],
+        "triu_indices": lambda: lm.triu_indices(2, 2)[1],
     }[name]
     x = lm.asarray([1.0, 2.0])
     np.testing.assert_array_equal(vmap(lambda x: x * made())(x).numpy(), x.numpy()[:, None] * made().numpy())
