@@ -6,17 +6,12 @@ tests/python/compat covers the same ground with code of its own.
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-SHARED = Path(__file__).resolve().parents[3] / "shared"
-TOOL = SHARED / "tools" / "seed-listings"
+from support.documents import TOOL, needs_tool
 
-pytestmark = pytest.mark.skipif(
-    not (TOOL.exists() and (SHARED / "seeds").is_dir()),
-    reason="the specification documents are not beside the checkout (../shared/seeds)",
-)
+pytestmark = needs_tool
 
 
 @pytest.fixture(scope="module")

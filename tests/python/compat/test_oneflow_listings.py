@@ -6,7 +6,6 @@ tests/python/user_op cover the same ground with code of their own.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -16,21 +15,11 @@ import pytest
 
 from lamella import sysconfig
 from lamella.compat import HEADERS
+from support.documents import fenced, needs_documents
 
-SEEDS = Path(os.environ.get("LAMELLA_SEED_DOCUMENTS") or Path(__file__).resolve().parents[4] / "shared" / "seeds")
-DOCUMENTS = {path.name[:3]: path for path in sorted(SEEDS.glob("00[01]_*.txt"))} if SEEDS.is_dir() else {}
-
-pytestmark = pytest.mark.skipif(
-    len(DOCUMENTS) < 2, reason="the specification documents are in neither LAMELLA_SEED_DOCUMENTS nor ../shared/seeds"
-)
+pytestmark = needs_documents("000", "001")
 
 HEADER = '#include "oneflow/core/framework/framework.h"\n'
-
-
-def listings(document):
-    """The fenced blocks, counted from 0."""
-    text = DOCUMENTS[document].read_text("utf-8")
-    return [match[1] for match in re.finditer(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)]
 
 
 def run(command, folder, **env):
@@ -60,7 +49,7 @@ PRINTED = "[-2. -1.  0.  1.  2.]\n[0. 0. 0. 1. 2.]\n"
 
 
 def test_the_program_on_the_cpu(tmp_path):
-    code = listings("001")
+    code = fenced("001")
     assert code[7] == PRINTED
     compiled(tmp_path, "final_relu", code[0], code[1])
     (tmp_path / "test.py").write_text(code[6], "utf-8")
@@ -71,7 +60,7 @@ def test_the_program_on_the_cpu(tmp_path):
     shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists(), reason="there is no nvcc"
 )
 def test_the_makefile_with_the_gpu_kernel(tmp_path):
-    code = listings("001")
+    code = fenced("001")
     names = {0: "myrelu_op.cpp", 1: "myrelu_cpu_kernel.cpp", 2: "myrelu_gpu_kernel.cu", 5: "Makefile", 6: "test.py"}
     for k, name in names.items():
         (tmp_path / name).write_text(code[k], "utf-8")
@@ -83,7 +72,7 @@ def test_the_makefile_with_the_gpu_kernel(tmp_path):
 
 
 def test_the_flags_on_the_command_line(tmp_path):
-    for line in listings("001")[4].splitlines():
+    for line in fenced("001")[4].splitlines():
         assert "lamella" in run(compat("sh", "-c", line), tmp_path)
 
 
@@ -131,7 +120,7 @@ assert w.tolist()[1] == -1
 
 
 def test_the_gradient_trains(tmp_path):
-    code = listings("001")
+    code = fenced("001")
     assert "REGISTER_USER_OP_GRAD" in code[19]
     compiled(tmp_path, "grad", code[0], code[1], code[19], GRAD_OP)
     run(compat("-c", TRAIN), tmp_path)
@@ -139,7 +128,7 @@ def test_the_gradient_trains(tmp_path):
 
 def test_fragments_of_registrations_compile_and_load(tmp_path):
     """Listings 10 to 18, each put where it belongs."""
-    code = listings("001")
+    code = fenced("001")
     infer = (
         ".SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> {\n"
         '  *ctx->Shape4ArgNameAndIndex("out", 0) = *ctx->Shape4ArgNameAndIndex(ctx->inputs()[0].first, 0);\n'
@@ -196,7 +185,7 @@ assert [way["out", 0] for way in ways] == ["S(0)", "S(1)", "P", "B"]
 
 def folder_of(tmp_path, declaration, kernel):
     """The folder of document 000, and the program beside it."""
-    code = listings("000")
+    code = fenced("000")
     folder = tmp_path / "user_relu"
     folder.mkdir()
     (folder / "user_relu_cpp_def.cpp").write_text(declaration, "utf-8")
@@ -206,11 +195,11 @@ def folder_of(tmp_path, declaration, kernel):
 
 
 def program():
-    return next(text for text in listings("000") if "custom_op_module" in text and "global_function" in text)
+    return next(text for text in fenced("000") if "custom_op_module" in text and "global_function" in text)
 
 
 def test_the_program_with_a_python_kernel(tmp_path):
-    code = listings("000")
+    code = fenced("000")
     assert "py_kernel" in code[0] and "REGISTER_USER_OP" in code[1] and "def forward" in code[4]
     folder_of(tmp_path, code[1], code[4])
     (tmp_path / "test_user_relu.py").write_text(program(), "utf-8")
@@ -220,7 +209,7 @@ def test_the_program_with_a_python_kernel(tmp_path):
 
 def with_backward(right):
     """The declaration with listings 9 and 11, which bind "y" and "x" where the operator has "out" and "in"."""
-    code = listings("000")
+    code = fenced("000")
     backward, gradient = code[9], code[11]
     assert "user_relu_backward" in backward and "REGISTER_USER_OP_GRAD" in gradient
     if right:
@@ -232,7 +221,7 @@ def with_backward(right):
 
 
 def kernels():
-    code = listings("000")
+    code = fenced("000")
     assert "def backward" in code[10]
     return code[4] + code[10]
 

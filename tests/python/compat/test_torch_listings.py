@@ -4,22 +4,15 @@ The documents are not part of the repository: where they do not lie beside the c
 test_torch_extensions.py covers the same ground with sources of its own.
 """
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from support import extensions
+from support.documents import TOOL, needs_tool
 
-SHARED = Path(os.environ.get("LAMELLA_SEEDS", Path(__file__).resolve().parents[4] / "shared"))
-TOOL = SHARED / "tools" / "seed-listings"
-
-pytestmark = pytest.mark.skipif(
-    not (TOOL.exists() and (SHARED / "seeds").is_dir()),
-    reason="the specification documents are not beside the checkout (../shared/seeds, or $LAMELLA_SEEDS)",
-)
+pytestmark = needs_tool
 
 # What the document's sources include and do not show. The NPU's library is three lines here.
 FUNCTION_H = """
