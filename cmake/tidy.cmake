@@ -6,6 +6,7 @@ if(LAMELLA_RUN_CLANG_TIDY)
   add_custom_target(
     tidy
     COMMAND ${LAMELLA_RUN_CLANG_TIDY} -quiet -p ${PROJECT_BINARY_DIR} -clang-tidy-binary ${LAMELLA_CLANG_TIDY}
+            -extra-arg=-fbracket-depth=1024  # a fold over all operators
             "^${PROJECT_SOURCE_DIR}/(engine|ops)/"
     USES_TERMINAL VERBATIM)
 endif()

@@ -127,10 +127,10 @@ std::vector<Value> OperatorHandle::call_boxed(std::span<const Value> given) cons
   values.reserve(schema.arguments.size());  // the views below are of its elements
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
     const Schema::Argument& argument = schema.arguments[i];
-    if (i >= given.size() && !argument.default_value) {
-      fail<TypeError>("[", full_name(), "] missing argument '", argument.name, "'");
-    }
-    values.push_back(registry::widened(argument.type, i < given.size() ? given[i] : *argument.default_value));
+    const Value* value = i < given.size() ? &given[i] : nullptr;
+    if (!value && argument.default_value) value = &*argument.default_value;
+    if (!value) fail<TypeError>("[", full_name(), "] missing argument '", argument.name, "'");
+    values.push_back(registry::widened(argument.type, *value));
     args.push_back(values.back().view());
     if (!registry::is_value_of(argument.type, args.back())) {
       fail<TypeError>("[", full_name(), "] ", argument.name, ": expected ", argument.type.str(), ", got ",

@@ -219,10 +219,11 @@ Library& Library::define(std::string_view schema, Place place) {
 Library& Library::define(std::string_view schema, Kernel kernel, DispatchKey key, Place place) {
   std::string name;
   if (schema.find('(') == std::string_view::npos) {
-    if (!kernel.signature()) {
+    const auto& signature = kernel.signature();
+    if (!signature) {
       fail<ValueError>("[Library] def(\"", schema, "\") with a boxed kernel needs a schema: its types are not known");
     }
-    Schema inferred = inferred_schema(schema, *kernel.signature());
+    Schema inferred = inferred_schema(schema, *signature);
     name = inferred.full_name();
     define(inferred.str(), place);
   } else {

@@ -177,7 +177,7 @@ struct ScatterProductFn : Function<ScatterProductFn> {
         followed ? ScatterAddFn::apply(zeros_of(x_is_zero, x), zeros_of(src_is_zero, src), index, axis) : Tensor();
     // `at` brings what there is for each element of the result to the factors.
     const auto gradient = [&](const Tensor& factor, const Tensor& is_zero, const Tensor& or_one, const auto& at) {
-      const Tensor other_zeros = subtract(at(zero_count), cast(is_zero, x.dtype()));
+      const Tensor other_zeros = subtract(at(zero_count), cast(is_zero, dy.dtype()));
       const Tensor others = divide(at(product), or_one);
       const Tensor no_other = equal(other_zeros, 0);
       if (!followed) return multiply(at(dy), conj(where(no_other, others, 0)));

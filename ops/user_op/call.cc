@@ -333,6 +333,7 @@ std::vector<lamella::Tensor> compute(Entry& entry, Call& call, Device device) {
   }
   const auto kernel = choose(entry, call);
   std::vector<lamella::Tensor> outputs;
+  outputs.reserve(call.output_descs.size());
   for (const TensorDesc& desc : call.output_descs) {
     outputs.push_back(empty(desc.shape().dim_vec(), to_dtype(desc.data_type(), call.where()), device));
   }

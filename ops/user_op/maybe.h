@@ -59,27 +59,37 @@ class [[nodiscard]] Maybe {
   Maybe(Error error) : error_(std::move(error)) {}
 
   bool IsOk() const { return value_.has_value(); }
-  const Error& error() const { return error_.value(); }
-  const T& value() const { return value_.value(); }
-  T take() { return std::move(value_.value()); }
+  /// One without text where there is none.
+  const Error& error() const { return error_; }
+  /// Throws the error where there is no value.
+  const T& value() const {
+    if (!value_) error_.Throw("[Maybe]");
+    return *value_;
+  }
+  T take() {
+    if (!value_) error_.Throw("[Maybe]");
+    return std::move(*value_);
+  }
 
  private:
   std::optional<T> value_;
-  std::optional<Error> error_;
+  Error error_ = Error::CheckFailed();
 };
 template <>
 class [[nodiscard]] Maybe<void> {
  public:
-  Maybe(Error error) : error_(std::move(error)) {}
+  Maybe(Error error) : ok_(false), error_(std::move(error)) {}
   static Maybe Ok() { return Maybe(); }
 
-  bool IsOk() const { return !error_; }
-  const Error& error() const { return error_.value(); }
+  bool IsOk() const { return ok_; }
+  /// One without text where there is none.
+  const Error& error() const { return error_; }
   void take() const {}
 
  private:
   Maybe() = default;
-  std::optional<Error> error_;
+  bool ok_ = true;
+  Error error_ = Error::CheckFailed();
 };
 
 namespace detail {
