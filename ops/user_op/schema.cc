@@ -104,6 +104,7 @@ void run_on_meta(const void* entry_of, const registry::CallContext&, const regis
   Call call = read_call(entry, {args, argument_count(*def)}, kMeta);
   call.infer();
   std::vector<lamella::Tensor> outputs;
+  outputs.reserve(call.output_descs.size());
   for (const TensorDesc& desc : call.output_descs) {
     outputs.push_back(empty(desc.shape().dim_vec(), to_dtype(desc.data_type(), call.where()), kMeta));
   }
