@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <sstream>
 
 #include "engine/core/error.h"
@@ -109,34 +110,41 @@ FailedCheck::FailedCheck(const char* condition, const char* file, int line) {
 }
 FailedCheck::~FailedCheck() noexcept(false) { throw lamella::RuntimeError(std::move(text_).str()); }
 
+namespace {
+
+/// What is given as a To; nothing where it is none.
+template <class To, class From>
+std::optional<AttrValue> converted(const From& from, const std::string& what) {
+  if constexpr (std::is_arithmetic_v<From> && std::is_arithmetic_v<To>) {
+    if constexpr (kConvertible<To, From>) return AttrValue(std::in_place_type<To>, number<To>(from, what));
+  } else if constexpr (std::is_same_v<To, Shape> && (std::is_same_v<From, std::vector<std::int64_t>> ||
+                                                     std::is_same_v<From, std::vector<std::int32_t>>)) {
+    return Shape(DimVector(from.begin(), from.end()));
+  } else if constexpr (kIsList<From> && kIsList<To>) {
+    using Each = typename To::value_type;
+    using Given = typename From::value_type;
+    if constexpr (std::is_arithmetic_v<Given> && std::is_arithmetic_v<Each>) {
+      if constexpr (kConvertible<Each, Given>) {
+        To list;
+        list.reserve(from.size());
+        for (const auto each : from) list.push_back(number<Each>(each, what));
+        return AttrValue(std::in_place_type<To>, std::move(list));
+      }
+    }
+    if (from.empty()) return AttrValue(std::in_place_type<To>);  // an empty list is one of anything
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 AttrValue convert(AttrValue value, UserOpAttrType wanted, const std::string& what) {
   const auto given = static_cast<UserOpAttrType>(value.index());
   if (given == wanted) return value;
-  const auto refused = [&] { refuse(what, given, wanted); };
   const auto to = [&]<class To>(std::type_identity<To>) -> AttrValue {
-    return std::visit(
-        [&]<class From>(const From& from) -> AttrValue {
-          if constexpr (std::is_arithmetic_v<From> && std::is_arithmetic_v<To>) {
-            if constexpr (kConvertible<To, From>) return AttrValue(std::in_place_type<To>, number<To>(from, what));
-          } else if constexpr (std::is_same_v<To, Shape> && (std::is_same_v<From, std::vector<std::int64_t>> ||
-                                                             std::is_same_v<From, std::vector<std::int32_t>>)) {
-            return Shape(DimVector(from.begin(), from.end()));
-          } else if constexpr (kIsList<From> && kIsList<To>) {
-            using Each = typename To::value_type;
-            using Given = typename From::value_type;
-            if constexpr (std::is_arithmetic_v<Given> && std::is_arithmetic_v<Each>) {
-              if constexpr (kConvertible<Each, Given>) {
-                To list;
-                for (const auto each : from) list.push_back(number<Each>(each, what));
-                return AttrValue(std::in_place_type<To>, std::move(list));
-              }
-            }
-            if (from.empty()) return AttrValue(std::in_place_type<To>);  // an empty list is one of anything
-          }
-          refused();
-          return {};
-        },
-        value);
+    auto result = std::visit([&](const auto& from) { return converted<To>(from, what); }, value);
+    if (!result) refuse(what, given, wanted);
+    return *std::move(result);
   };
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     AttrValue result;
@@ -181,6 +189,7 @@ registry::Value to_value(const AttrValue& value) {
           return std::vector<double>(x.begin(), x.end());
         } else if constexpr (std::is_same_v<T, std::vector<DataType>>) {
           std::vector<std::string> names;
+          names.reserve(x.size());
           for (const DataType type : x) names.emplace_back(lamella::name(to_dtype(type, "an attribute")));
           return names;
         } else if constexpr (std::is_same_v<T, std::vector<Shape>>) {
@@ -247,11 +256,13 @@ AttrValue from_arg(const registry::Arg& arg, UserOpAttrType type, const std::str
     case Kind::Strs: {
       if (type == UserOpAttrType::kAtListShape) {
         std::vector<Shape> shapes;
+        shapes.reserve(arg.size);
         for (std::size_t i = 0; i < arg.size; ++i) shapes.push_back(parse_shape(arg.texts[i], what));
         return shapes;
       }
       if (type == UserOpAttrType::kAtListDataType) {
         std::vector<DataType> types;
+        types.reserve(arg.size);
         for (std::size_t i = 0; i < arg.size; ++i) types.push_back(parse_data_type(arg.texts[i], what));
         return types;
       }
