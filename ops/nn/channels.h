@@ -37,8 +37,8 @@ struct ChannelShuffle {
 
 template <int N>
 struct MaxUnpool {
-  static constexpr const char* kNames[] = {"max_unpool1d", "max_unpool2d", "max_unpool3d"};
-  static constexpr const char* kExamples[] = {
+  static constexpr const char* kNames[3] = {"max_unpool1d", "max_unpool2d", "max_unpool3d"};
+  static constexpr const char* kExamples[3] = {
       "max_unpool1d(ones([1, 1, 2]), asarray([[[0, 3]]]), 2)",
       "max_unpool2d(ones([1, 1, 1, 1]), asarray([[[[3]]]]), 2)",
       "max_unpool3d(ones([1, 1, 1, 1, 1]), asarray([[[[[7]]]]]), 2)",

@@ -11,10 +11,10 @@ namespace lamella {
 /// Convolution over N spatial axes.
 template <int N>
 struct Conv {
-  static constexpr const char* kExamples[] = {"conv1d(ones([1, 2, 5]), ones([3, 2, 3]))",
-                                              "conv2d(ones([1, 2, 5, 5]), ones([3, 2, 3, 3]), padding='same')",
-                                              "conv3d(ones([1, 2, 5, 5, 5]), ones([3, 2, 3, 3, 3]), stride=2)"};
-  static constexpr const char* kNames[] = {"conv1d", "conv2d", "conv3d"};
+  static constexpr const char* kExamples[3] = {"conv1d(ones([1, 2, 5]), ones([3, 2, 3]))",
+                                               "conv2d(ones([1, 2, 5, 5]), ones([3, 2, 3, 3]), padding='same')",
+                                               "conv3d(ones([1, 2, 5, 5, 5]), ones([3, 2, 3, 3, 3]), stride=2)"};
+  static constexpr const char* kNames[3] = {"conv1d", "conv2d", "conv3d"};
   static constexpr OpInfo info{
       .name = kNames[N - 1],
       .doc =
@@ -38,8 +38,8 @@ struct Conv {
 /// The transpose of convolution over N spatial axes: what carries the gradient of its result to its input.
 template <int N>
 struct ConvTranspose {
-  static constexpr const char* kNames[] = {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"};
-  static constexpr const char* kExamples[] = {
+  static constexpr const char* kNames[3] = {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"};
+  static constexpr const char* kExamples[3] = {
       "conv_transpose1d(ones([1, 2, 5]), ones([2, 3, 3]))",
       "conv_transpose2d(ones([1, 2, 5, 5]), ones([2, 3, 3, 3]), stride=2, output_padding=1)",
       "conv_transpose3d(ones([1, 2, 3, 3, 3]), ones([2, 3, 2, 2, 2]))"};

@@ -14,10 +14,10 @@ namespace lamella {
 
 template <int N>
 struct MaxPool {
-  static constexpr const char* kNames[] = {"max_pool1d", "max_pool2d", "max_pool3d"};
-  static constexpr const char* kExamples[] = {"max_pool1d(ones([1, 2, 5]), 2)",
-                                              "max_pool2d(ones([1, 2, 5, 5]), 3, 2, ceil_mode=True)",
-                                              "max_pool3d(ones([1, 2, 4, 4, 4]), 2)"};
+  static constexpr const char* kNames[3] = {"max_pool1d", "max_pool2d", "max_pool3d"};
+  static constexpr const char* kExamples[3] = {"max_pool1d(ones([1, 2, 5]), 2)",
+                                               "max_pool2d(ones([1, 2, 5, 5]), 3, 2, ceil_mode=True)",
+                                               "max_pool3d(ones([1, 2, 4, 4, 4]), 2)"};
   static constexpr OpInfo info{
       .name = kNames[N - 1],
       .doc =
@@ -37,11 +37,11 @@ struct MaxPool {
 
 template <int N>
 struct MaxPoolWithIndices {
-  static constexpr const char* kNames[] = {"max_pool1d_with_indices", "max_pool2d_with_indices",
-                                           "max_pool3d_with_indices"};
-  static constexpr const char* kExamples[] = {"max_pool1d_with_indices(ones([1, 2, 5]), 2)",
-                                              "max_pool2d_with_indices(ones([1, 2, 5, 5]), 2)",
-                                              "max_pool3d_with_indices(ones([1, 2, 4, 4, 4]), 2)"};
+  static constexpr const char* kNames[3] = {"max_pool1d_with_indices", "max_pool2d_with_indices",
+                                            "max_pool3d_with_indices"};
+  static constexpr const char* kExamples[3] = {"max_pool1d_with_indices(ones([1, 2, 5]), 2)",
+                                               "max_pool2d_with_indices(ones([1, 2, 5, 5]), 2)",
+                                               "max_pool3d_with_indices(ones([1, 2, 4, 4, 4]), 2)"};
   static constexpr OpInfo info{
       .name = kNames[N - 1],
       .doc =
@@ -57,9 +57,9 @@ struct MaxPoolWithIndices {
 
 template <int N>
 struct AvgPool {
-  static constexpr const char* kNames[] = {"avg_pool1d", "avg_pool2d", "avg_pool3d"};
-  static constexpr const char* kExamples[] = {"avg_pool1d(ones([1, 2, 5]), 2)", "avg_pool2d(ones([1, 2, 5, 5]), 2)",
-                                              "avg_pool3d(ones([1, 2, 4, 4, 4]), 2)"};
+  static constexpr const char* kNames[3] = {"avg_pool1d", "avg_pool2d", "avg_pool3d"};
+  static constexpr const char* kExamples[3] = {"avg_pool1d(ones([1, 2, 5]), 2)", "avg_pool2d(ones([1, 2, 5, 5]), 2)",
+                                               "avg_pool3d(ones([1, 2, 4, 4, 4]), 2)"};
   static constexpr OpInfo info{
       .name = kNames[N - 1],
       .doc =
@@ -79,9 +79,10 @@ struct AvgPool {
 
 template <int N>
 struct LpPool {
-  static constexpr const char* kNames[] = {"lp_pool1d", "lp_pool2d", "lp_pool3d"};
-  static constexpr const char* kExamples[] = {"lp_pool1d(ones([1, 2, 5]), 2, 2)", "lp_pool2d(ones([1, 2, 5, 5]), 2, 3)",
-                                              "lp_pool3d(ones([1, 2, 4, 4, 4]), 2, 2)"};
+  static constexpr const char* kNames[3] = {"lp_pool1d", "lp_pool2d", "lp_pool3d"};
+  static constexpr const char* kExamples[3] = {"lp_pool1d(ones([1, 2, 5]), 2, 2)",
+                                               "lp_pool2d(ones([1, 2, 5, 5]), 2, 3)",
+                                               "lp_pool3d(ones([1, 2, 4, 4, 4]), 2, 2)"};
   static constexpr OpInfo info{
       .name = kNames[N - 1],
       .doc =
@@ -97,10 +98,10 @@ struct LpPool {
 
 template <int N>
 struct AdaptiveAvgPool {
-  static constexpr const char* kNames[] = {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"};
-  static constexpr const char* kExamples[] = {"adaptive_avg_pool1d(ones([1, 2, 5]), 2)",
-                                              "adaptive_avg_pool2d(ones([1, 2, 5, 5]), 1)",
-                                              "adaptive_avg_pool3d(ones([1, 2, 4, 4, 4]), [1, 2, 3])"};
+  static constexpr const char* kNames[3] = {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"};
+  static constexpr const char* kExamples[3] = {"adaptive_avg_pool1d(ones([1, 2, 5]), 2)",
+                                               "adaptive_avg_pool2d(ones([1, 2, 5, 5]), 1)",
+                                               "adaptive_avg_pool3d(ones([1, 2, 4, 4, 4]), [1, 2, 3])"};
   static constexpr OpInfo info{
       .name = kNames[N - 1],
       .doc =
@@ -116,10 +117,10 @@ struct AdaptiveAvgPool {
 
 template <int N>
 struct AdaptiveMaxPool {
-  static constexpr const char* kNames[] = {"adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"};
-  static constexpr const char* kExamples[] = {"adaptive_max_pool1d(ones([1, 2, 5]), 2)",
-                                              "adaptive_max_pool2d(ones([1, 2, 5, 5]), 1)",
-                                              "adaptive_max_pool3d(ones([1, 2, 4, 4, 4]), [1, 2, 3])"};
+  static constexpr const char* kNames[3] = {"adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"};
+  static constexpr const char* kExamples[3] = {"adaptive_max_pool1d(ones([1, 2, 5]), 2)",
+                                               "adaptive_max_pool2d(ones([1, 2, 5, 5]), 1)",
+                                               "adaptive_max_pool3d(ones([1, 2, 4, 4, 4]), [1, 2, 3])"};
   static constexpr OpInfo info{.name = kNames[N - 1],
                                .doc =
                                    "The largest elements of as many windows as output_size says, which are those of "
@@ -133,11 +134,11 @@ struct AdaptiveMaxPool {
 
 template <int N>
 struct AdaptiveMaxPoolWithIndices {
-  static constexpr const char* kNames[] = {"adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
-                                           "adaptive_max_pool3d_with_indices"};
-  static constexpr const char* kExamples[] = {"adaptive_max_pool1d_with_indices(ones([1, 2, 5]), 2)",
-                                              "adaptive_max_pool2d_with_indices(ones([1, 2, 5, 5]), 2)",
-                                              "adaptive_max_pool3d_with_indices(ones([1, 2, 4, 4, 4]), 2)"};
+  static constexpr const char* kNames[3] = {"adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
+                                            "adaptive_max_pool3d_with_indices"};
+  static constexpr const char* kExamples[3] = {"adaptive_max_pool1d_with_indices(ones([1, 2, 5]), 2)",
+                                               "adaptive_max_pool2d_with_indices(ones([1, 2, 5, 5]), 2)",
+                                               "adaptive_max_pool3d_with_indices(ones([1, 2, 4, 4, 4]), 2)"};
   static constexpr OpInfo info{.name = kNames[N - 1],
                                .doc =
                                    "What adaptive_max_pool gives, and where the elements were found, as "
