@@ -64,6 +64,8 @@ _RANGES = {
     "tan": (-1.2, 1.2),
     "acosh": (1.1, 4.0),
     "logit": (0.05, 0.95),
+    "entr": (0.1, 3.0),
+    "mvlgamma": (1.1, 4.0),
 }
 #: What the issue asks of 4 million elements.
 _GOALS = {**dict.fromkeys(("relu", "exp", "tanh", "add", "multiply"), 1.05), "sigmoid": 0.3}
@@ -74,7 +76,7 @@ _SMOOTH = _names(
     "selu tan asin acos atan sinh cosh asinh acosh atanh exp2 rsqrt sinc erfc erfinv lgamma digamma frac "
     "deg2rad rad2deg logit "
 )
-_STEPS = ["floor", "ceil", "trunc", "round", "isnan", "isinf", "isfinite", "signbit", "logical_not"]
+_STEPS = _names("floor ceil trunc round isnan isinf isfinite isposinf isneginf isreal signbit logical_not ")
 #: Those of torch.nn.functional.
 _ACTIVATIONS = {
     "gelu_erf": "F.gelu(a)",
@@ -102,8 +104,13 @@ _WITH_SETTINGS = {
     "clip": ("lm.clip(a, -0.5, 0.5)", "torch.clamp(a, -0.5, 0.5)"),
     "positive": ("lm.positive(a)", "torch.positive(a)"),
     "nan_to_num": ("lm.nan_to_num(a)", "torch.nan_to_num(a)"),
+    "entr": ("lm.entr(a)", "torch.special.entr(a)"),
+    "ndtr": ("lm.ndtr(a)", "torch.special.ndtr(a)"),
+    "mvlgamma": ("lm.mvlgamma(a, 3)", "torch.mvlgamma(a, 3)"),
 }
-_BINARY = _names("add subtract multiply divide maximum minimum atan2 logaddexp logaddexp2 hypot xlogy fmax fmin pow ")
+_BINARY = _names(
+    "add subtract multiply divide maximum minimum atan2 logaddexp logaddexp2 hypot xlogy fmax fmin pow float_power "
+)
 _BINARY_STEPS = ["floor_divide", "remainder", "fmod", "copysign", "nextafter", "heaviside"]
 _COMPARISONS = ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
 _TORCH_NAMES = {"equal": "eq", "not_equal": "ne", "bitwise_invert": "bitwise_not"}
@@ -130,7 +137,8 @@ def _unary() -> list[Row]:
         Row(op, f"lm.{op}(a)", theirs, _floating(1, -3.0, 3.0), tolerance=1e-2) for op, theirs in _ACTIVATIONS.items()
     ]
     rows += [
-        Row(op, ours, theirs, _floating(1, -3.0, 3.0), tolerance=1e-2) for op, (ours, theirs) in _WITH_SETTINGS.items()
+        Row(op, ours, theirs, _floating(1, *_RANGES.get(op, (-3.0, 3.0))), tolerance=1e-2)
+        for op, (ours, theirs) in _WITH_SETTINGS.items()
     ]
     rows.append(_same("bitwise_invert", 1, _integral(1)))
     rows += [_same(op, 1, _complex(1)) for op in ("conj", "real", "imag", "angle")]
@@ -140,7 +148,7 @@ def _unary() -> list[Row]:
 def _binary() -> list[Row]:
     rows = []
     for op in _BINARY:
-        low = 0.2 if op in ("pow", "atan2", "xlogy") else -3.0
+        low = 0.2 if op in ("pow", "float_power", "atan2", "xlogy") else -3.0
         cases = _floating(2, low, 3.0, goal=_GOALS.get(op, GOAL))
         if op in ("add", "subtract", "multiply", "maximum", "minimum"):
             cases += _integral(2)
@@ -152,9 +160,12 @@ def _binary() -> list[Row]:
     rows += [_same(op, 2, _floating(2, -3.0, 3.0, gradient=False) + _integral(2)) for op in _COMPARISONS]
     masks = (case("1 million", a=mask(*_MILLION), b=mask(*_MILLION)),)
     rows += [_same(op, 2, masks + _integral(2, ("int32",))) for op in _LOGICAL]
-    rows += [_same(op, 2, _integral(2)) for op in _BITS]
+    rows += [_same(op, 2, _integral(2)) for op in (*_BITS, "gcd", "lcm")]
     rows.append(
         Row("zeta", "lm.zeta(a, b)", "torch.special.zeta(a, b)", _floating(2, 1.2, 5.0, gradient=False), tolerance=1e-2)
+    )
+    rows.append(
+        Row("xlog1py", "lm.xlog1py(a, b)", "torch.special.xlog1py(a, b)", _floating(2, 0.2, 3.0), tolerance=1e-2)
     )
     rows.append(Row("squared_difference", "lm.squared_difference(a, b)", "(a - b) ** 2", _floating(2, -3.0, 3.0)))
     logs = "-b * torch.log(a) - (1 - b) * torch.log1p(-a)"
@@ -172,6 +183,13 @@ def _ternary() -> list[Row]:
     )
     number = tuple(case(label, a=normal(*shape), b=normal(*shape)) for label, shape in sizes.items())
     three = _floating(3, -3.0, 3.0)
+    scaled = tuple(
+        case(label, a=normal(*shape), b=integers(9, *shape, dtype="int32")) for label, shape in sizes.items()
+    )
+    parts = (
+        *(case(label, a=uniform(0.1, 3.0, *shape), b=uniform(-3.0, 3.0, *shape)) for label, shape in sizes.items()),
+        case("1 million, gradient", wants="a b", a=uniform(0.1, 3.0, *_MILLION), b=uniform(-3.0, 3.0, *_MILLION)),
+    )
     integer_power = tuple(case(label, a=uniform(0.1, 3.0, *shape)) for label, shape in sizes.items())
     return [
         Row("where", "lm.where(c, a, b)", "torch.where(c, a, b)", choices),
@@ -188,6 +206,9 @@ def _ternary() -> list[Row]:
         Row("isclose", "lm.isclose(a, b)", "torch.isclose(a, b)", number),
         Row("allclose", "lm.allclose(a, a)", "torch.allclose(a, a)", number, agrees=False),
         Row("prelu", "lm.prelu(a, b)", "F.prelu(a, b)", (case("1000x1000", a=normal(*_MILLION), b=normal(1000)),)),
+        Row("ldexp", "lm.ldexp(a, b)", "torch.ldexp(a, b)", scaled),
+        Row("complex", "lm.complex(a, b)", "torch.complex(a, b)", parts),
+        Row("polar", "lm.polar(a, b)", "torch.polar(a, b)", parts, tolerance=1e-2),
         Row("polygamma", "lm.polygamma(1, a)", "torch.polygamma(1, a)", integer_power),
         Row("pow", "a ** 2", "a ** 2", integer_power),
         Row("pow", "a ** 3", "a ** 3", integer_power),

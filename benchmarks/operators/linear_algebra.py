@@ -1,4 +1,4 @@
-"""Products, decompositions and Fourier transforms."""
+"""Products, distances, decompositions and Fourier transforms."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def _products() -> list[Row]:
         case("1024x512 by 512", x=normal(1024, 512), w=normal(512, 512), b=normal(512)),
         case("1024x512 by 512, gradient", wants="x w b", x=normal(1024, 512), w=normal(512, 512), b=normal(512)),
     )
+    operands: dict[str, Input] = {"x": normal(256, 64), "v": normal(256, 64), "w": normal(32, 64, 64), "b": normal(32)}
+    paired = (
+        case("256x64 and 256x64 by 32", **operands),
+        case("256x64 and 256x64 by 32, gradient", wants="x v w b", **operands),
+    )
     vectors = (
         case("1 thousand", a=normal(1000), b=normal(1000)),
         case("1 million", a=normal(1000000), b=normal(1000000)),
@@ -43,11 +48,37 @@ def _products() -> list[Row]:
         case("1000x1000", a=normal(1000, 1000), b=normal(1000, 1000)),
         case("1000x1000, gradient", wants="a b", a=normal(1000, 1000), b=normal(1000, 1000)),
     )
+    square: dict[str, Input] = {"a": normal(512, 512), "b": normal(512, 512)}
+    matrices = (
+        case("64", a=normal(64, 64), b=normal(64, 64), x=normal(64, 64)),
+        case("512", **square, x=normal(512)),
+        case("512, gradient", wants="a b x", **square, x=normal(512)),
+    )
+    stacks: dict[str, Input] = {"a": normal(64, 128, 128), "b": normal(64, 128, 128)}
+    stacked = (
+        case("64 of 128x128", **stacks, x=normal(128)),
+        case("1000 of 16x16", a=normal(1000, 16, 16), b=normal(1000, 16, 16), x=normal(16)),
+        case("64 of 128x128, gradient", wants="a b x", **stacks, x=normal(128)),
+    )
+    lines = (
+        case("1000x1000", a=normal(1000, 1000), b=normal(1000), x=normal(1000)),
+        case("1000x1000, gradient", wants="a b x", a=normal(1000, 1000), b=normal(1000), x=normal(1000)),
+    )
+    updated = (
+        case("1000x1000", a=normal(1000), b=normal(1000), x=normal(1000, 1000)),
+        case("1000x1000, gradient", wants="a b x", a=normal(1000), b=normal(1000), x=normal(1000, 1000)),
+    )
+    chained = (
+        case("1000x10 by 10x1000 by 1000x50", a=normal(1000, 10), b=normal(10, 1000), c=normal(1000, 50)),
+        case("the same, gradient", wants="a b c", a=normal(1000, 10), b=normal(10, 1000), c=normal(1000, 50)),
+    )
+    added = {"addmm": matrices, "addmv": lines, "addr": updated, "baddbmm": stacked, "addbmm": stacked}
     crossed = (case("300000x3", a=normal(300000, 3), b=normal(300000, 3)),)
     heads = (case("8x16x128x64", a=normal(8, 16, 128, 64), b=normal(8, 16, 128, 64)),)
     return [
         Row("matmul", "lm.matmul(a, b)", "torch.matmul(a, b)", matmul, tolerance=3e-2),
         Row("linear", "lm.linear(x, w, b)", "F.linear(x, w, b)", linear, tolerance=1e-2),
+        Row("bilinear", "lm.bilinear(x, v, w, b)", "F.bilinear(x, v, w, b)", paired, tolerance=1e-2),
         Row("dot", "lm.dot(a, b)", "torch.dot(a, b)", vectors, tolerance=1e-2),
         Row("vecdot", "lm.vecdot(a, b)", "torch.linalg.vecdot(a, b)", batches, tolerance=1e-2),
         Row("outer", "lm.outer(a, b)", "torch.outer(a, b)", vectors[:1]),
@@ -64,6 +95,72 @@ def _products() -> list[Row]:
         ),
         Row("einsum", "lm.einsum('ij,ij->i', a, b)", "torch.einsum('ij,ij->i', a, b)", batches, tolerance=1e-2),
         Row("trace", "lm.trace(a)", "torch.trace(a)", batches[:1]),
+        *(
+            Row(op, f"lm.{op}(a, b)", f"torch.{op}(a, b)", _without(cases, "x"), tolerance=1e-2)
+            for op, cases in (("mm", matrices), ("inner", matrices), ("mv", lines), ("bmm", stacked))
+        ),
+        *(
+            Row(
+                op,
+                f"lm.{op}(x, a, b, beta=0.5, alpha=2)",
+                f"torch.{op}(x, a, b, beta=0.5, alpha=2)",
+                cases,
+                tolerance=1e-2,
+            )
+            for op, cases in added.items()
+        ),
+        Row(
+            "linalg.multi_dot",
+            "lm.linalg.multi_dot((a, b, c))",
+            "torch.linalg.multi_dot((a, b, c))",
+            chained,
+            tolerance=1e-2,
+        ),
+    ]
+
+
+def _without(cases: tuple[Case, ...], unused: str) -> tuple[Case, ...]:
+    """The cases less one variable."""
+    return tuple(
+        case(
+            one.label,
+            wants=" ".join(name for name in one.wants if name != unused),
+            **{name: value for name, value in one.variables.items() if name != unused},
+        )
+        for one in cases
+    )
+
+
+def _distances() -> list[Row]:
+    points = (
+        case("1000x64 and 1000x64", a=normal(1000, 64), b=normal(1000, 64)),
+        case("16 of 100x8", a=normal(16, 100, 8), b=normal(16, 100, 8)),
+        case("300x64 and 300x64, gradient", wants="a b", a=normal(300, 64), b=normal(300, 64)),
+    )
+    cloud = (
+        case("500x64", x=normal(500, 64)),
+        case("200x64, gradient", wants="x", x=normal(200, 64)),
+    )
+    pair = (
+        case("1000x1000", a=normal(1000, 1000), b=normal(1000, 1000)),
+        case("1000x1000, gradient", wants="a b", a=normal(1000, 1000), b=normal(1000, 1000)),
+    )
+    rows = (
+        case("1000x1000", x=normal(1000, 1000)),
+        case("1000x1000, gradient", wants="x", x=normal(1000, 1000)),
+    )
+    variables = (
+        case("100x10000", x=normal(100, 10000)),
+        case("100x1000, gradient", wants="x", x=normal(100, 1000)),
+    )
+    return [
+        Row("cdist", "lm.cdist(a, b)", "torch.cdist(a, b)", points, tolerance=1e-2),
+        Row("cdist", "lm.cdist(a, b, 1.0)", "torch.cdist(a, b, 1.0)", points, tolerance=1e-2),
+        Row("pdist", "lm.pdist(x)", "torch.pdist(x)", cloud, tolerance=1e-2),
+        Row("dist", "lm.dist(a, b)", "torch.dist(a, b)", pair, tolerance=1e-2),
+        Row("renorm", "lm.renorm(x, 2.0, 0, 30.0)", "torch.renorm(x, 2.0, 0, 30.0)", rows, tolerance=1e-2),
+        Row("cov", "lm.cov(x)", "torch.cov(x)", variables, tolerance=1e-2),
+        Row("corrcoef", "lm.corrcoef(x)", "torch.corrcoef(x)", variables, tolerance=1e-2),
     ]
 
 
@@ -109,6 +206,8 @@ def _decompositions() -> list[Row]:
         row("slogdet", "invertible", "[1]"),
         row("pinv", "invertible"),
         row("matrix_rank", "invertible", gradient=False),
+        row("cond", "invertible"),
+        row("norm", "normal"),
         row("matrix_power", "invertible", call="(x, 5)"),
         Row("linalg.solve", "lm.linalg.solve(x, b)", "torch.linalg.solve(x, b)", systems, tolerance=1e-2),
         Row("linalg.solve_triangular", *triangular, systems, tolerance=1e-2),
@@ -150,6 +249,10 @@ def _fourier() -> list[Row]:
         row("irfft", sizes("complex64")),
         row("hfft", sizes("complex64")),
         row("ihfft", sizes("float32")),
+        row("fft2", planes),
+        row("ifft2", planes),
+        row("rfft2", real_planes),
+        row("irfft2", planes),
         row("fftn", planes),
         row("ifftn", planes),
         row("rfftn", real_planes),
@@ -161,4 +264,4 @@ def _fourier() -> list[Row]:
     ]
 
 
-ROWS: tuple[Row, ...] = (*_products(), *_decompositions(), *_fourier())
+ROWS: tuple[Row, ...] = (*_products(), *_distances(), *_decompositions(), *_fourier())

@@ -21,6 +21,11 @@ def _creation() -> list[Row]:
         case("64x128x128", x=normal(64, 128, 128)),
         case("1000x1000 transposed", x=normal(1000, 1000, view="x.mT")),
     )
+    diagonals = (
+        case("1 thousand", x=normal(1000)),
+        case("1 thousand, gradient", wants="x", x=normal(1000)),
+        case("64x128", x=normal(64, 128)),
+    )
     return [
         *(Row(op, f"lm.{op}(shape)", f"torch.{op}(shape)", _sizes()) for op in ("zeros", "ones")),
         Row("empty", "lm.empty(shape)", "torch.empty(shape)", _sizes(), agrees=False),
@@ -33,6 +38,13 @@ def _creation() -> list[Row]:
         Row("eye", "lm.eye(1000)", "torch.eye(1000)", (case("1000x1000"),)),
         Row("tril", "lm.tril(x)", "torch.tril(x)", triangles),
         Row("triu", "lm.triu(x)", "torch.triu(x)", triangles),
+        Row("diag", "lm.diag(x)", "torch.diag(x)", (*diagonals[:2], *triangles[:1])),
+        Row("diagflat", "lm.diagflat(x)", "torch.diagflat(x)", diagonals[:2]),
+        Row("diag_embed", "lm.diag_embed(x)", "torch.diag_embed(x)", diagonals),
+        *(
+            Row(op, f"lm.{op}(1000, 1000)", f"torch.{op}(1000, 1000)", (case("1000x1000"),))
+            for op in ("tril_indices", "triu_indices")
+        ),
         Row("tril_", "lm.tril_(x)", "x.tril_()", triangles),
     ]
 
@@ -139,12 +151,23 @@ def _copies() -> list[Row]:
             ("float32", "bool"),
         )
     )
+    complex_numbers = (
+        case("1000x1000", x=normal(1000, 1000, dtype="complex64")),
+        case("1000x1000, gradient", wants="x", x=normal(1000, 1000, dtype="complex64")),
+    )
+    parts = (
+        case("1000x1000", x=normal(1000, 1000, 2)),
+        case("1000x1000, gradient", wants="x", x=normal(1000, 1000, 2)),
+    )
     theirs = "x.to(getattr(torch, target))"
     return [
         Row("clone", "lm.clone(x)", "torch.clone(x)", copied),
         Row("contiguous", "lm.contiguous(x)", "x.contiguous()", transposed),
         Row("cast", "lm.cast(x, target)", theirs, casts, tolerance=1e-2),
         Row("astype", "lm.astype(x, target)", theirs, casts[:2]),
+        # Views in PyTorch, and copies here.
+        Row("view_as_real", "lm.view_as_real(x)", "torch.view_as_real(x).clone()", complex_numbers),
+        Row("view_as_complex", "lm.view_as_complex(x)", "torch.view_as_complex(x).clone()", parts),
         Row("to_device", "lm.to_device(x, 'cpu')", "x.to('cpu')", _VIEWS),
     ]
 
@@ -152,6 +175,9 @@ def _copies() -> list[Row]:
 def _shapes() -> list[Row]:
     views = {
         "reshape": ("lm.reshape(x, (-1, 32))", "torch.reshape(x, (-1, 32))"),
+        "ravel": ("lm.ravel(x)", "torch.ravel(x)"),
+        "unflatten": ("lm.unflatten(x, 1, (8, -1))", "torch.unflatten(x, 1, (8, -1))"),
+        "sliding_window": ("lm.sliding_window(x, 1, 16, 8)", "x.unfold(1, 16, 8)"),
         "flatten": ("lm.flatten(x)", "torch.flatten(x)"),
         "squeeze": ("lm.squeeze(x)", "torch.squeeze(x)"),
         "expand_dims": ("lm.expand_dims(x, 0)", "torch.unsqueeze(x, 0)"),
@@ -169,6 +195,9 @@ def _shapes() -> list[Row]:
         "split": ("lm.split(x, 4)[1]", "torch.split(x, 64)[1]"),
         "chunk": ("lm.chunk(x, 4)[1]", "torch.chunk(x, 4)[1]"),
         "tensor_split": ("lm.tensor_split(x, 5)[1]", "torch.tensor_split(x, 5)[1]"),
+        "hsplit": ("lm.hsplit(x, 4)[1]", "torch.hsplit(x, 4)[1]"),
+        "vsplit": ("lm.vsplit(x, 4)[1]", "torch.vsplit(x, 4)[1]"),
+        "dsplit": ("lm.dsplit(x[None], 4)[1]", "torch.dsplit(x[None], 4)[1]"),
         "unstack": ("lm.unstack(x)[1]", "torch.unbind(x)[1]"),
         "broadcast_arrays": ("lm.broadcast_arrays(x, x[0])[1]", "torch.broadcast_tensors(x, x[0])[1]"),
         "index": ("x[1:200:3, None, ..., 5]", "x[1:200:3, None, ..., 5]"),
@@ -184,6 +213,7 @@ def _shapes() -> list[Row]:
         case("64x64x256", x=normal(64, 64, 256)),
     )
     grids = (case("1000 by 1000", a=normal(1000), b=normal(1000)),)
+    few = (case("100", x=normal(100)), case("500", x=normal(500)))
     padded = (
         case("32x16x56x56", x=normal(32, 16, 56, 56)),
         case("32x16x56x56, gradient", wants="x", x=normal(32, 16, 56, 56)),
@@ -197,8 +227,18 @@ def _shapes() -> list[Row]:
         Row("stack", "lm.stack((a, b), axis=-1)", "torch.stack((a, b), -1)", pair),
         Row("hstack", "lm.hstack((a, b))", "torch.hstack((a, b))", pair),
         Row("vstack", "lm.vstack((a, b))", "torch.vstack((a, b))", pair),
+        Row("dstack", "lm.dstack((a, b))", "torch.dstack((a, b))", pair),
+        Row("column_stack", "lm.column_stack((a, b))", "torch.column_stack((a, b))", pair),
+        Row("block_diag", "lm.block_diag(a, b)", "torch.block_diag(a, b)", pair),
+        Row("cartesian_prod", "lm.cartesian_prod(a, b)", "torch.cartesian_prod(a, b)", grids),
+        Row("combinations", "lm.combinations(x)", "torch.combinations(x)", few),
+        Row("combinations", "lm.combinations(x, 3)", "torch.combinations(x, 3)", few[:1]),
         Row("flip", "lm.flip(x, axis=0)", "torch.flip(x, (0,))", moved),
         Row("flip", "lm.flip(x, axis=-1)", "torch.flip(x, (-1,))", moved),
+        Row("fliplr", "lm.fliplr(x)", "torch.fliplr(x)", moved),
+        Row("flipud", "lm.flipud(x)", "torch.flipud(x)", moved),
+        Row("rot90", "lm.rot90(x)", "torch.rot90(x)", moved),
+        Row("rot90", "lm.rot90(x, 2)", "torch.rot90(x, 2)", moved),
         Row("roll", "lm.roll(x, 5, axis=0)", "torch.roll(x, 5, 0)", moved),
         Row("roll", "lm.roll(x, 5, axis=-1)", "torch.roll(x, 5, -1)", moved),
         Row("roll", "lm.roll(x, 5)", "torch.roll(x, 5)", moved),
@@ -216,6 +256,13 @@ def _shapes() -> list[Row]:
 
 def _along(shape: tuple[int, ...], high: int) -> Input:
     return integers(high, *shape)
+
+
+def _inserted(*shape: int) -> tuple[Case, ...]:
+    return (
+        case("1000x1000", x=normal(1000, 1000), s=normal(*shape)),
+        case("1000x1000, gradient", wants="x s", x=normal(1000, 1000), s=normal(*shape)),
+    )
 
 
 def _indexing() -> list[Row]:
@@ -271,6 +318,10 @@ def _indexing() -> list[Row]:
         ),
     )
     reduced = scattered[:3]
+    numbered = (
+        case("1 million", x=normal(1000, 1000), i=Input((1000000,), "permutation", "int64"), s=normal(1000000)),
+        case("100000 of 1000x1000", x=normal(1000, 1000), i=Input((100000,), "permutation", "int64"), s=normal(100000)),
+    )
     return [
         Row("take", "lm.take(x, i, axis=0)", "torch.index_select(x, 0, i)", flat + rows),
         Row("index_select", "lm.index_select(x, 0, i)", "torch.index_select(x, 0, i)", flat + rows),
@@ -298,6 +349,25 @@ def _indexing() -> list[Row]:
         Row("index_fill", "lm.index_fill(x, 0, i, 1.0)", "torch.index_fill(x, 0, i, 1.0)", added),
         Row("index_put", "lm.index_put(x, (i, j), s)", "torch.index_put(x, (i, j), s)", pairs, agrees=False),
         Row("index_put", "lm.index_put(x, (i, j), s, True)", "torch.index_put(x, (i, j), s, True)", pairs),
+        *(
+            Row(
+                "index_reduce",
+                f"lm.index_reduce(x, 0, i, s, '{how}')",
+                f"torch.index_reduce(x, 0, i, s, '{how}')",
+                added,
+            )
+            for how in ("mean", "amax", "prod")
+        ),
+        Row("put", "lm.put(x, i, s)", "torch.put(x, i, s)", numbered),
+        Row("put", "lm.put(x, i, s, True)", "torch.put(x, i, s, True)", numbered),
+        Row("select_scatter", "lm.select_scatter(x, s, 1, 3)", "torch.select_scatter(x, s, 1, 3)", _inserted(1000)),
+        Row("diagonal_scatter", "lm.diagonal_scatter(x, s)", "torch.diagonal_scatter(x, s)", _inserted(1000)),
+        Row(
+            "slice_scatter",
+            "lm.slice_scatter(x, s, 0, 100, 900, 2)",
+            "torch.slice_scatter(x, s, 0, 100, 900, 2)",
+            _inserted(400, 1000),
+        ),
         Row("masked_select", "lm.masked_select(x, m)", "torch.masked_select(x, m)", masked),
         Row("masked_fill", "lm.masked_fill(x, m, 1.0)", "torch.masked_fill(x, m, 1.0)", masked),
         Row("masked_scatter", "lm.masked_scatter(x, m, s)", "torch.masked_scatter(x, m, s)", masked),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from benchmarks.operators.rows import GOAL, Case, Input, Row, case, integers, normal, uniform
@@ -77,7 +78,18 @@ def _pools() -> list[Row]:
         for op, size in ((f"max_pool{n}d", 2), (f"adaptive_max_pool{n}d", 7)):
             ours = f"lm.{op}_with_indices(x, {size})[1]"
             rows.append(Row(f"{op}_with_indices", ours, f"F.{op}_with_indices(x, {size})[1]", cases[:1]))
+    rows += [
+        Row(f"max_unpool{n}d", f"lm.max_unpool{n}d(x, i, 2)", f"F.max_unpool{n}d(x, i, 2)", _unpooled(*shape))
+        for n, shape in ((1, (32, 64, 512)), (2, (32, 32, 14, 14)), (3, (4, 16, 8, 16, 16)))
+    ]
     return rows
+
+
+def _unpooled(*shape: int) -> tuple[Case, ...]:
+    """Each image's values at places of their own."""
+    batch, channels, *sizes = shape
+    places = Input((batch, channels, math.prod(sizes)), "permutation", "int64", view=f"x.reshape({shape})")
+    return _both("x".join(map(str, shape)), "x", x=normal(*shape), i=places)
 
 
 def _norms() -> list[Row]:
@@ -99,6 +111,7 @@ def _norms() -> list[Row]:
             v=uniform(0.5, 2, 32),
         ),
     )
+    normalized = _both("4096x1024", "x", x=normal(4096, 1024)) + _both("10000x64", "x", x=normal(10000, 64))
     return [
         Row("layer_norm", "lm.layer_norm(x, n, w, b)", "F.layer_norm(x, (n,), w, b)", rows, tolerance=1e-2),
         Row(
@@ -120,6 +133,7 @@ def _norms() -> list[Row]:
             tolerance=1e-2,
         ),
         Row("batch_norm", "lm.batch_norm(x, m, v, w, b)", "F.batch_norm(x, m, v, w, b)", inference),
+        Row("normalize", "lm.normalize(x)", "F.normalize(x)", normalized, tolerance=1e-2),
         Row(
             "local_response_norm",
             "lm.local_response_norm(x, 5)",
@@ -166,6 +180,9 @@ def _losses() -> list[Row]:
     lines = _both(
         "1 million", "a b", a=normal(1000000), b=normal(1000000), t=Input((1000000,), "integers", "float32", 1, 2)
     )
+    labels = _both("1000x1000", "x", x=normal(1000, 1000), t=Input((1000, 1000), "integers", "float32", 0, 2))
+    # The labels of a sample end with its first -1.
+    listed = _both("1024x100", "x", x=normal(1024, 100), t=integers(100, 1024, 100, low=-1))
     simple = {
         "mse_loss": pair,
         "l1_loss": pair,
@@ -180,6 +197,8 @@ def _losses() -> list[Row]:
         "nll_loss": classes + small,
         "cross_entropy": classes + small + soft,
         "multi_margin_loss": classes + small,
+        "multilabel_margin_loss": listed,
+        "multilabel_soft_margin_loss": labels,
     }
     ctc = _both(
         "100x16x40, 20 labels",
@@ -319,6 +338,7 @@ def _images() -> list[Row]:
         ),
         Row("unfold", "lm.unfold(x, 3, padding=1)", "F.unfold(x, 3, padding=1)", images),
         Row("fold", "lm.fold(x, (64, 64), 3, padding=1)", "F.fold(x, (64, 64), 3, padding=1)", columns, tolerance=1e-2),
+        Row("channel_shuffle", "lm.channel_shuffle(x, 8)", "torch.channel_shuffle(x, 8)", shapes),
         Row("pixel_shuffle", "lm.pixel_shuffle(x, 2)", "F.pixel_shuffle(x, 2)", shapes),
         Row("pixel_unshuffle", "lm.pixel_unshuffle(x, 2)", "F.pixel_unshuffle(x, 2)", shapes),
     ]

@@ -119,7 +119,12 @@ def _sums() -> list[Row]:
             Row(op, f"lm.{op}(x, axis=axis)", f"torch.{op}(x, axis, correction=0)", _axes(), tolerance=1e-2)
             for op in ("var", "std")
         ),
+        *(
+            Row(op, f"lm.{op}(x, axis=axis)[0]", f"torch.{op}(x, axis, correction=0)[0]", _axes(), tolerance=1e-2)
+            for op in ("var_mean", "std_mean")
+        ),
         *extremes,
+        Row("aminmax", "lm.aminmax(x, axis=axis)[0]", "torch.aminmax(x, dim=axis)[0]", _axes() + _integral()),
         Row("prod", *either["prod"], _axes(), tolerance=1e-2, agrees=False),
         *(Row(op, *either[op], _axes(gradient=False) + _integral()) for op in ("argmax", "argmin")),
         *(Row(op, *either[op], _axes(gradient=False) + _masks()) for op in ("any", "all")),
@@ -138,6 +143,7 @@ def _sums() -> list[Row]:
 def _scan_rows() -> list[Row]:
     call = "lm.{0}(x, axis)", "torch.{0}(x, axis)"
     named = "lm.{0}(x, axis=axis)", "torch.{1}(x, axis)"
+    placed = (case("1000x1000", x=normal(1000, 1000), s=Input((1000,), "sorted")),)
     small = (case("1000x100, axis 1", x=uniform(0.9, 1.1, 1000, 100), axis=1),)
     return [
         Row("cumsum", call[0].format("cumsum"), call[1].format("cumsum"), _scans(goal=1.0), tolerance=1e-2),
@@ -151,6 +157,11 @@ def _scan_rows() -> list[Row]:
             for op in ("cummax", "cummin")
         ),
         Row("diff", "lm.diff(x, axis=axis)", "torch.diff(x, dim=axis)", _scans(), tolerance=1e-2),
+        *(
+            Row(op, f"lm.{op}(x, axis=axis)", f"torch.{op}(x, dim=axis)", _scans(), tolerance=1e-2)
+            for op in ("trapezoid", "cumulative_trapezoid")
+        ),
+        Row("trapezoid", "lm.trapezoid(x, s)", "torch.trapezoid(x, s)", placed, tolerance=1e-2),
     ]
 
 
@@ -209,8 +220,10 @@ def _sort_rows() -> list[Row]:
         Row("bincount", "lm.bincount(x, w)", "torch.bincount(x, w)", weighted, tolerance=1e-2, agrees=False),
         Row("histogram", "lm.histogram(x, 100, range=(-3, 3))[0]", "torch.histogram(x, 100, range=(-3, 3))[0]", values),
         Row("searchsorted", "lm.searchsorted(s, x)", "torch.searchsorted(s, x)", found),
+        Row("bucketize", "lm.bucketize(x, s)", "torch.bucketize(x, s)", found[:2]),
         Row("isin", "lm.isin(x, s)", "torch.isin(x, s)", members),
         Row("nonzero", "lm.nonzero(x)[0]", "torch.nonzero(x, as_tuple=True)[0]", (*_nonzero(),)),
+        Row("argwhere", "lm.argwhere(x)", "torch.argwhere(x)", (*_nonzero(),)),
     ]
 
 
