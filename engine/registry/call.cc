@@ -53,7 +53,6 @@ struct Asked {
       if (!x.defined()) continue;
       const bool is_number = x.device().is_cpu() && x.ndim() == 0;
       if (!first || (number && !is_number)) {
-        if (first && first->device() == x.device()) number = is_number;
         first = &x;
         first_name = &call.plan.schema.arguments[i].name;
         number = is_number;
@@ -64,7 +63,7 @@ struct Asked {
       }
     }
   }
-  return first->device();
+  return first ? first->device() : kCPU;
 }
 
 Asked ask(const Call& call) {

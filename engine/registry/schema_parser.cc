@@ -260,6 +260,7 @@ class Parser {
   Value list_value(const Type& type, const std::vector<Value>& values, std::size_t start) const {
     const auto collect = [&]<class T>(T (*of)(const Value&)) {
       std::vector<T> list;
+      list.reserve(values.size());
       for (const Value& value : values) list.push_back(of(value));
       return list;
     };
@@ -324,10 +325,11 @@ class Parser {
       if (take(word)) return value;
     }
     const char* const end = text_.data() + text_.size();
+    const char* const begin = end - rest.size();
     std::int64_t integer = 0;
     double number = 0;
-    const auto as_integer = std::from_chars(rest.data(), end, integer);
-    const auto as_number = std::from_chars(rest.data(), end, number);
+    const auto as_integer = std::from_chars(begin, end, integer);
+    const auto as_number = std::from_chars(begin, end, number);
     if (as_number.ec != std::errc()) {
       fail_at(start,
               as_number.ec == std::errc::result_out_of_range ? "the number is out of range" : "expected a number");

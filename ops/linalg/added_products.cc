@@ -48,7 +48,7 @@ Tensor added(const Tensor& input, const Tensor& y, Scalar beta, Scalar alpha, co
   check_factor(alpha, dtype, "alpha", op);
   if (broadcast_shapes(input.shape(), y.shape(), op) != y.shape())
     fail<ValueError>("[", op, "] input, of shape ", input.shape(), ", does not broadcast to ", y.shape());
-  const Tensor scaled = cast(is_one(alpha) ? y : multiply(y, alpha), dtype);
+  Tensor scaled = cast(is_one(alpha) ? y : multiply(y, alpha), dtype);
   if (is_zero(beta)) return scaled;
   return add(is_one(beta) ? input : multiply(input, beta), scaled);
 }

@@ -46,6 +46,7 @@ void check_axes(const Tensor& x, std::size_t axes, const char* op) {
 Tensor DStack::call(const std::vector<Tensor>& arrays) {
   check_some(arrays, info.name);
   std::vector<Tensor> parts;
+  parts.reserve(arrays.size());
   for (const Tensor& x : arrays) parts.push_back(AtLeast3d::call(x));
   return concat(parts, 2);
 }
@@ -53,6 +54,7 @@ Tensor DStack::call(const std::vector<Tensor>& arrays) {
 Tensor ColumnStack::call(const std::vector<Tensor>& arrays) {
   check_some(arrays, info.name);
   std::vector<Tensor> parts;
+  parts.reserve(arrays.size());
   for (const Tensor& x : arrays) parts.push_back(x.ndim() < 2 ? reshape(x, {-1, 1}) : x);
   return concat(parts, 1);
 }

@@ -391,6 +391,7 @@ struct UserOpLayer : Function<UserOpLayer> {
       call.output_descs.emplace_back(Shape(DimVector(y.shape().begin(), y.shape().end())), to_data_type(y.dtype()));
     }
     std::vector<bool> needs;
+    needs.reserve(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) needs.push_back(static_cast<bool>(ctx.node()->edges()[i]));
     GradientGraph graph(call, std::move(needs));
     describe_gradient(*def, graph);

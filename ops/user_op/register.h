@@ -59,9 +59,9 @@ struct GradDef {
 /// is being loaded.
 class Registration {
  public:
-  Registration(OpDef def, const registry::AbiStamp& stamp) noexcept;
-  Registration(KernelDef def, const registry::AbiStamp& stamp) noexcept;
-  Registration(GradDef def, const registry::AbiStamp& stamp) noexcept;
+  Registration(OpDef def, const registry::AbiStamp& stamp);
+  Registration(KernelDef def, const registry::AbiStamp& stamp);
+  Registration(GradDef def, const registry::AbiStamp& stamp);
   Registration(Registration&&) noexcept;
   Registration& operator=(Registration&&) = delete;
   ~Registration();

@@ -146,7 +146,7 @@ struct Registration::State {
   }
 };
 
-Registration::Registration(OpDef given, const registry::AbiStamp& stamp) noexcept : state_(new State) {
+Registration::Registration(OpDef given, const registry::AbiStamp& stamp) : state_(new State) {
   state_->add(stamp, [&](Library& m) {
     for (AttrDef& attr : given.attrs) {
       if (!attr.has_default) continue;
@@ -168,7 +168,7 @@ Registration::Registration(OpDef given, const registry::AbiStamp& stamp) noexcep
   });
 }
 
-Registration::Registration(KernelDef given, const registry::AbiStamp& stamp) noexcept : state_(new State) {
+Registration::Registration(KernelDef given, const registry::AbiStamp& stamp) : state_(new State) {
   state_->add(stamp, [&](Library&) {
     const auto def = std::make_shared<const KernelDef>(std::move(given));
     Entry& named = entry(def->op);
@@ -182,7 +182,7 @@ Registration::Registration(KernelDef given, const registry::AbiStamp& stamp) noe
   });
 }
 
-Registration::Registration(GradDef given, const registry::AbiStamp& stamp) noexcept : state_(new State) {
+Registration::Registration(GradDef given, const registry::AbiStamp& stamp) : state_(new State) {
   state_->add(stamp, [&](Library&) {
     const auto def = std::make_shared<const GradDef>(std::move(given));
     if (!def->make && !def->make_older) {
