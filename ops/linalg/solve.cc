@@ -250,11 +250,11 @@ Tensor LinalgSolve::call(const Tensor& x1, const Tensor& x2) {
                      ")");
   }
   if (x2.ndim() == 1) return squeeze(call(x1, expand_dims(x2, -1)), -1);
-  if (x1.ndim() == 2 && x2.ndim() > 2) {
+  if (x1.ndim() == 2 && x2.ndim() > 2 && x2.numel() > 0) {
     // One factorization for all columns.
     const Tensor first = swapaxes(x2, 0, -2);
     const Tensor flat = reshape(first, {first.shape()[0], -1});
-    if (x2.numel() > 0) return swapaxes(reshape(call(x1, flat), first.shape()), 0, -2);
+    return swapaxes(reshape(call(x1, flat), first.shape()), 0, -2);
   }
   const auto [x, b] = with_equal_leading_axes(x1, x2, info.name);
   return SolveLayer::apply(x, b, false, static_cast<const Factors*>(nullptr));

@@ -438,3 +438,8 @@ def test_complex_products(dtype: str, rng: np.random.Generator) -> None:
     ):
         close(got, expected, dtype)
         assert got.dtype.name in (dtype, real(dtype))
+
+
+@pytest.mark.parametrize("shape", [(0, 0, 0), (2, 0, 0), (2, 0, 3), (0, 0, 3)])
+def test_solve_of_nothing(shape: tuple[int, ...]) -> None:
+    assert la.solve(lm.zeros([0, 0]), lm.zeros(shape)).shape == shape
