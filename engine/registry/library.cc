@@ -210,7 +210,9 @@ Library& Library::define(std::string_view schema, Place place) {
   for (const auto& all : entry.implementations) {
     for (const auto& each : all) check_kernel(parsed, *each.record);
   }
-  entry.definitions.push_back({state_->id, std::move(place), new registry::Plan(std::move(parsed)), {}});
+  const registry::Plan* const plan =
+      the_registry().plans.emplace_back(std::make_unique<const registry::Plan>(std::move(parsed))).get();
+  entry.definitions.push_back({state_->id, std::move(place), plan, {}});
   state_->note(entry);
   entry.update();
   return *this;
@@ -251,7 +253,7 @@ Library& Library::implement(std::string_view name, DispatchKey key, Kernel kerne
     }
   }
   if (const registry::Plan* plan = entry.plan.load()) check_kernel(plan->schema, *record);
-  all.push_back({state_->id, record.release()});
+  all.push_back({state_->id, registry.records.emplace_back(std::move(record)).get()});
   state_->note(entry);
   entry.update();
   return *this;
@@ -280,7 +282,8 @@ Library& Library::set_fallback(Kernel kernel, Place place) {
     fail<RuntimeError>("[Library] there is a fallback for ", name(key), " from ", all.front().record->place.str(),
                        ", and another at ", place.str());
   }
-  all.push_back({state_->id, new Record{std::move(kernel), key, std::move(place)}});
+  auto record = std::make_unique<Record>(Record{std::move(kernel), key, std::move(place)});
+  all.push_back({state_->id, registry.records.emplace_back(std::move(record)).get()});
   state_->has_fallback = true;
   registry.update_all();
   return *this;

@@ -24,6 +24,9 @@ struct Registry {
   std::array<std::vector<OperatorEntry::Implementation>, kDispatchKeyCount> fallbacks;
   /// Functions that define a namespace's operators on first use.
   std::map<std::string, void (*)(), std::less<>> providers;
+  /// All that there ever were: what was taken back stays, for a call on another thread may be running it.
+  std::vector<std::unique_ptr<const Plan>> plans;
+  std::vector<std::unique_ptr<const Record>> records;
   std::uint64_t last_library = 0;
 
   /// The entry of "ns::name", made where there is none.

@@ -22,10 +22,11 @@ inline namespace LM_SIMD_ISA {
 
 using simd::Vec;
 
-constexpr std::int64_t kReduceBlock = 4096;   // contiguous elements that are reduced at once
 constexpr std::int64_t kStridedBlock = 64;    // the same of elements apart
 constexpr std::int64_t kReduceColumns = 512;  // columns that are reduced at once
 constexpr int kAccumulators = 4;
+/// Contiguous elements that are reduced at once: each lane of float is a chain of 64.
+constexpr std::int64_t kReduceBlock = std::int64_t{64} * kAccumulators * Vec<float>::size;
 
 /// Registers hold elements and partial results alike.
 template <template <class> class Op, class T>
