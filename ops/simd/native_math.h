@@ -226,7 +226,8 @@ V fmod(V a, V b) {
   const V quotient = trunc(a / b);
   // Also false for NaN, for infinities, and for a divisor of 0.
   const auto usual = (abs(quotient) <= splat<V>(kMostExact)) & (abs(b) < splat<V>(Element(__builtin_inf())));
-  if (any_lane(~usual)) {
+  using Truth = Native<std::conditional_t<sizeof(Element) == 4, std::int32_t, std::int64_t>>;
+  if (any_lane(reinterpret_cast<Truth>(~usual))) {
     return map_lanes(a, b, [](Element x, Element y) {
       if constexpr (sizeof(Element) == 4) {
         return __builtin_fmodf(x, y);
