@@ -19,8 +19,9 @@
 namespace lamella::optim {
 namespace {
 
-/// Elements that one thread takes at a time.
-constexpr std::int64_t kGrain = 32768;
+constexpr std::int64_t kGrain = 32768;  // elements that are worth a thread
+constexpr std::int64_t kParts = 64;     // into which a tensor may be cut
+constexpr std::int64_t kLine = 16;      // elements that threads do not share
 
 template <class Target>
 void check_target(const Target& target, const char* op) {
@@ -72,28 +73,21 @@ void finish(const Target& target, const char* op) {
 }
 
 /// Calls body(target, first, last) for pieces that together are the elements of all targets, on several threads where
-/// there are many.
+/// there are many. A thread takes the same part of every tensor: the one that it had in the products of the forward
+/// and the backward, which may be in its cache still.
 template <class Target, class Body>
 void over_pieces(const std::vector<const Target*>& targets, Body&& body) {
-  std::vector<std::int64_t> ends;  // in pieces
-  ends.reserve(targets.size());
   std::int64_t elements = 0;
-  std::int64_t pieces = 0;
-  for (const Target* target : targets) {
-    const std::int64_t n = target->parameter.numel();
-    elements += n;
-    pieces += (n + kGrain - 1) / kGrain;
-    ends.push_back(pieces);
-  }
+  for (const Target* target : targets) elements += target->parameter.numel();
   const HostRelease release(elements);
-  // Small tensors have a piece each, so their number is not what the work is measured by.
-  const std::int64_t grain = elements <= 2 * kGrain ? std::max<std::int64_t>(1, pieces) : 1;
-  parallel_for(0, pieces, grain, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t piece = first; piece < last; ++piece) {
-      const auto at = static_cast<std::size_t>(std::ranges::upper_bound(ends, piece) - ends.begin());
-      const Target& target = *targets[at];
-      const std::int64_t begin = (piece - (at == 0 ? 0 : ends[at - 1])) * kGrain;
-      body(target, begin, std::min(target.parameter.numel(), begin + kGrain));
+  const std::int64_t grain = std::clamp<std::int64_t>(kParts * kGrain / std::max<std::int64_t>(1, elements), 1, kParts);
+  parallel_for(0, kParts, grain, [&](std::int64_t first, std::int64_t last) {
+    for (const Target* target : targets) {
+      const std::int64_t n = target->parameter.numel();
+      const std::int64_t part = (n + kParts * kLine - 1) / (kParts * kLine) * kLine;
+      const std::int64_t begin = std::min(n, first * part);
+      const std::int64_t end = std::min(n, last * part);
+      if (begin < end) body(*target, begin, end);
     }
   });
 }
