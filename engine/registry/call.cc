@@ -242,7 +242,13 @@ bool OperatorHandle::run_device_kernel(DeviceType type, bool with_fallback, cons
   if (!record) return false;
   const registry::Depth depth(*entry_);
   const AutoDispatchBelowAutograd below;
-  Call{*entry_, registry::plan_of(*entry_), args, results}.run(*record, {}, false);
+  const Call call{*entry_, registry::plan_of(*entry_), args, results};
+  record->function(registry::CallContext{*this, {}}, args, results);
+  for (const std::uint8_t k : call.plan.tensor_results) {
+    if (!results[k].is_tensor() || !results[k].tensor().defined()) return false;
+  }
+  if (registry::alias_checks_enabled()) [[unlikely]]
+    registry::check_aliases(call);
   return true;
 }
 

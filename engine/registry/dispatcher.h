@@ -91,8 +91,8 @@ class OperatorHandle {
   /// Whether a kernel is registered for tensors on devices of this kind, or a fallback for all operators there.
   bool has_device_kernel(DeviceType type) const noexcept;
   /// Runs that kernel, below autograd and without a look at the arguments: what an operator for all devices that works
-  /// in parts (KernelFunction::set_asks_devices()) calls for its part. False where there is none, or where only the
-  /// fallback is and `with_fallback` is false.
+  /// in parts (KernelFunction::set_asks_devices()) calls for its part. False where there is none (the fallback is one
+  /// where `with_fallback` is true), and where the kernel declines: it leaves a result undefined.
   bool run_device_kernel(DeviceType type, bool with_fallback, const registry::Arg* args,
                          registry::Value* results) const;
 

@@ -91,7 +91,8 @@ void settle(const Tensor& out, const Tensor& result, bool fresh) {
   std::swap(out->data, result->data);
 }
 
-/// The kernel for the device, on operands of out's shape; or the author's fallback, on the operands as they are.
+/// The kernel for the device, on operands of out's shape; or the author's fallback, on the operands as they are. False
+/// where there is neither, or it declines.
 bool run_forward(const ElementwiseOp& op, const OperatorHandle& handle, std::span<const Tensor* const> operands,
                  const Tensor& out, bool fresh) {
   const bool own = has_own_kernel(handle);
