@@ -7,7 +7,7 @@ import lamella as lm
 
 x = lm.tensor([1.0, 2.0], device="npu:0", stop_gradient=False)
 y = lm.tensor([10.0, 20.0], device="npu:0", stop_gradient=False)
-z = lm.ops.myops.my_op(x, y)
+z = lm.ops.sim_npu.my_op(x, y)
 z.backward(lm.tensor([1.0, 3.0]).npu())
 print(z.detach())
 print(x.grad.tolist(), x.grad.device, x.is_npu)
@@ -29,6 +29,6 @@ for _ in range(300):
 print("trained:", losses[-1] < losses[0] / 20, next(iter(model.parameters())).device)
 
 try:
-    lm.ops.myops.my_op(x, lm.ones([2]))
+    lm.ops.sim_npu.my_op(x, lm.ones([2]))
 except RuntimeError as error:
     print(str(error).splitlines()[0])

@@ -15,7 +15,7 @@ from .. import _C, random
 
 
 def rename_privateuse1_backend(name: str) -> None:
-    """Names the kind of device that an extension brings: ``"npu"`` makes its devices ``"npu:0"``, ``"npu:1"`` and so on.
+    """Names the kind of device that an extension brings: with ``"npu"`` its devices are ``"npu:0"``, ``"npu:1"``.
 
     The extension's C++ does that where it registers its backend; from Python it is needed only before.
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import sim_npu  # noqa: F401
-from ops import assembly_calls, calls, linalg_calls, moving, nn_calls, random_calls, samples
 
 import lamella as lm
+from ops import assembly_calls, calls, linalg_calls, moving, nn_calls, random_calls, samples
 
 DEVICE = "npu:0"
 MODULES = (calls, moving, linalg_calls, nn_calls, random_calls, assembly_calls)

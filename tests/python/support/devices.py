@@ -1,4 +1,4 @@
-"""Devices that extensions bring. A process has one kind of them, so tests run their programs in processes of their own."""
+"""Devices that extensions bring. A process has one kind of them: tests run their programs in processes of their own."""
 
 import os
 import shutil
@@ -19,6 +19,16 @@ def build_tutorial(folder: Path) -> Path:
     shutil.copytree(ROOT / "tutorials" / "07_new_device", home)
     extensions.succeed("setup.py", "-q", "build_ext", "--inplace", cwd=home)
     return home
+
+
+def tutorial_wheel(folder: Path) -> Path:
+    """The wheel of the simulated accelerator."""
+    home = folder / "07_new_device"
+    shutil.copytree(ROOT / "tutorials" / "07_new_device", home)
+    command = ("-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "-w", "dist", ".")
+    extensions.succeed(*command, cwd=home)
+    (wheel,) = (home / "dist").glob("sim_npu-*.whl")
+    return wheel
 
 
 def run(code: str, *path: Path, arguments: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:

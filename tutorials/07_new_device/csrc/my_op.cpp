@@ -28,12 +28,12 @@ std::tuple<Tensor, Tensor> my_op_backward_npu(const Tensor& grad) {
 
 // Found by name: the kernel of the device that the tensors are on.
 Tensor my_op(const Tensor& self, const Tensor& other) {
-  static const auto op = lamella::Dispatcher::singleton().find_schema_or_throw("myops::my_op").typed<decltype(my_op)>();
+  static const auto op = lamella::Dispatcher::singleton().find_schema_or_throw("sim_npu::my_op").typed<decltype(my_op)>();
   return op.call(self, other);
 }
 std::tuple<Tensor, Tensor> my_op_backward(const Tensor& grad) {
   static const auto op =
-      lamella::Dispatcher::singleton().find_schema_or_throw("myops::my_op_backward").typed<decltype(my_op_backward)>();
+      lamella::Dispatcher::singleton().find_schema_or_throw("sim_npu::my_op_backward").typed<decltype(my_op_backward)>();
   return op.call(grad);
 }
 
@@ -47,14 +47,14 @@ struct MyOp : lamella::Function<MyOp> {
 
 }  // namespace
 
-LAMELLA_LIBRARY(myops, m) {
+LAMELLA_LIBRARY(sim_npu, m) {
   m.def("my_op(Tensor self, Tensor other) -> Tensor");
   m.def("my_op_backward(Tensor self) -> (Tensor, Tensor)");
 }
-LAMELLA_LIBRARY_IMPL(myops, PrivateUse1, m) {
+LAMELLA_LIBRARY_IMPL(sim_npu, PrivateUse1, m) {
   m.impl("my_op", &my_op_npu);
   m.impl("my_op_backward", &my_op_backward_npu);
 }
-LAMELLA_LIBRARY_IMPL(myops, AutogradPrivateUse1, m) {
+LAMELLA_LIBRARY_IMPL(sim_npu, AutogradPrivateUse1, m) {
   m.impl("my_op", [](const Tensor& self, const Tensor& other) { return MyOp::apply(self, other); });
 }
