@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "engine/core/error.h"
+#include "engine/core/privateuse1.h"
 
 namespace lamella {
 
@@ -21,9 +22,15 @@ Device Device::parse(std::string_view text) {
     if (kind == "cpu" && index == 0) return kCPU;
     if (kind == "meta" && index == 0) return kMeta;
     if (kind == "cuda" || kind == "gpu") return {DeviceType::CUDA, index};
-    if (kind == "privateuse1") return {DeviceType::PrivateUse1, index};
+    if (kind == privateuse1_backend_name() || kind == "privateuse1") {
+      return {DeviceType::PrivateUse1, colon == std::string_view::npos ? detail::current_privateuse1 : index};
+    }
   }
-  fail<ValueError>("[device] expected \"cpu\", \"meta\", \"cuda\" or \"cuda:<index>\", got \"", text, "\"");
+  const std::string_view brought = privateuse1_backend_name();
+  const bool renamed = is_privateuse1_renamed();
+  fail<ValueError>("[device] expected \"cpu\", \"meta\", \"cuda\" or \"cuda:<index>\"",
+                   renamed ? ", \"" + std::string(brought) + "\" or \"" + std::string(brought) + ":<index>\"" : "",
+                   ", got \"", text, "\"");
 }
 
 std::string Device::str() const {
@@ -35,7 +42,7 @@ std::string Device::str() const {
     case DeviceType::CUDA:
       return "cuda:" + std::to_string(index);
     case DeviceType::PrivateUse1:
-      return "privateuse1:" + std::to_string(index);
+      return std::string(privateuse1_backend_name()) + ":" + std::to_string(index);
   }
   return "unknown";
 }

@@ -216,9 +216,41 @@ void Call::run(const Record& record, DispatchKeySet remaining, bool marks_writes
 
 }  // namespace registry
 
+namespace registry {
+namespace {
+
+/// The kernel for the device itself, or the fallback; null where there is none that runs.
+const Record* device_kernel_for(const OperatorEntry& entry, DeviceType type, bool with_fallback) noexcept {
+  const Record* record = entry.device_kernels[static_cast<std::size_t>(type)].load(std::memory_order_acquire);
+  if (!record && with_fallback) record = fallback_for(backend_key(type));
+  return record && !record->function.is_fallthrough() ? record : nullptr;
+}
+
+}  // namespace
+}  // namespace registry
+
 using registry::Arg;
 using registry::Call;
 using registry::Value;
+
+bool OperatorHandle::has_device_kernel(DeviceType type) const noexcept {
+  return registry::device_kernel_for(*entry_, type, true) != nullptr;
+}
+
+bool OperatorHandle::run_device_kernel(DeviceType type, bool with_fallback, const Arg* args, Value* results) const {
+  const registry::Record* const record = registry::device_kernel_for(*entry_, type, with_fallback);
+  if (!record) return false;
+  const registry::Depth depth(*entry_);
+  const AutoDispatchBelowAutograd below;
+  const Call call{*entry_, registry::plan_of(*entry_), args, results};
+  record->function(registry::CallContext{*this, {}}, args, results);
+  for (const std::uint8_t k : call.plan.tensor_results) {
+    if (!results[k].is_tensor() || !results[k].tensor().defined()) return false;
+  }
+  if (registry::alias_checks_enabled()) [[unlikely]]
+    registry::check_aliases(call);
+  return true;
+}
 
 void OperatorHandle::call(const Arg* args, Value* results) const {
   registry::dispatch(Call{*entry_, registry::plan_of(*entry_), args, results});

@@ -34,12 +34,15 @@ void Registry::provide(std::string_view ns) {
 }
 
 void Registry::update_all() {
+  for (std::size_t key = 0; key < kDispatchKeyCount; ++key) {
+    const Record* const first = fallbacks[key].empty() ? nullptr : fallbacks[key].front().record;
+    current_fallbacks[key].store(first, std::memory_order_release);
+  }
   for (const auto& [name, entry] : entries) entry->update();
 }
 
-const Record* fallback_for(DispatchKey key) {
-  const auto& all = the_registry().fallbacks[static_cast<std::size_t>(key)];
-  return all.empty() ? nullptr : all.front().record;
+const Record* fallback_for(DispatchKey key) noexcept {
+  return the_registry().current_fallbacks[static_cast<std::size_t>(key)].load(std::memory_order_acquire);
 }
 
 std::string Place::str() const { return file.empty() ? "unknown" : file + ":" + std::to_string(line); }

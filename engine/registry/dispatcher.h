@@ -88,6 +88,14 @@ class OperatorHandle {
   /// another type than the schema says.
   std::vector<registry::Value> call_boxed(std::span<const registry::Value> args) const;
 
+  /// Whether a kernel is registered for tensors on devices of this kind, or a fallback for all operators there.
+  bool has_device_kernel(DeviceType type) const noexcept;
+  /// Runs that kernel, below autograd and without a look at the arguments: what an operator for all devices that works
+  /// in parts (KernelFunction::set_asks_devices()) calls for its part. False where there is none (the fallback is one
+  /// where `with_fallback` is true), and where the kernel declines: it leaves a result undefined.
+  bool run_device_kernel(DeviceType type, bool with_fallback, const registry::Arg* args,
+                         registry::Value* results) const;
+
   registry::OperatorEntry* entry() const noexcept { return entry_; }
   friend bool operator==(const OperatorHandle& a, const OperatorHandle& b) { return a.entry_ == b.entry_; }
 

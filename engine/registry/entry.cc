@@ -39,8 +39,11 @@ void OperatorEntry::update() {
     const DispatchKey above = autograd_key(static_cast<DeviceType>(d));
     const auto or_else = [](const Record* first, const Record* second) { return first ? first : second; };
 
-    const Record* own = or_else(implementation(device), implementation(DispatchKey::CompositeExplicitAutograd));
-    own = or_else(own, implementation(DispatchKey::CompositeImplicitAutograd));
+    const Record* const composite = implementation(DispatchKey::CompositeImplicitAutograd);
+    const Record* own = implementation(device);
+    device_kernels[d].store(own, std::memory_order_release);
+    if (composite && composite->function.asks_devices()) own = composite;
+    own = or_else(own, or_else(implementation(DispatchKey::CompositeExplicitAutograd), composite));
     const bool implicit = own && own->key == DispatchKey::CompositeImplicitAutograd;
     own = or_else(own, fallback_for(device));
     if (own && own->function.is_fallthrough()) own = nullptr;

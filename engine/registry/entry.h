@@ -53,6 +53,8 @@ class OperatorEntry {
   std::atomic<const Plan*> plan{nullptr};
   /// By DispatchKey, as far as calls can be for it; null where there is none.
   std::array<std::atomic<const Record*>, kDispatchSlots> table{};
+  /// By DeviceType: the kernel that is registered for the device itself.
+  std::array<std::atomic<const Record*>, kDeviceTypeCount> device_kernels{};
 
   // What follows is guarded by the registry's mutex.
 
@@ -82,8 +84,8 @@ class OperatorEntry {
 std::uint64_t generation() noexcept;
 void next_generation() noexcept;
 
-/// The kernel that a fallback registered for each key; null where there is none. Guarded by the registry's mutex.
-const Record* fallback_for(DispatchKey key);
+/// The kernel that a fallback registered for each key; null where there is none.
+const Record* fallback_for(DispatchKey key) noexcept;
 
 /// A call as the kernels of one operator see it.
 struct Call {

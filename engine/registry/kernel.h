@@ -145,13 +145,17 @@ class KernelFunction {
   static KernelFunction fallthrough();
   /// Of a kernel for Autograd: it is passed over in calls that are not recorded.
   void set_for_recording() noexcept { for_recording_ = true; }
+  /// Of a kernel for all devices: it calls those of single devices itself (run_device_kernel()), and every call runs
+  /// it.
+  void set_asks_devices() noexcept { asks_devices_ = true; }
 
   KernelFunction(KernelFunction&& other) noexcept
       : call_(other.call_),
         functor_(std::exchange(other.functor_, nullptr)),
         destroy_(std::exchange(other.destroy_, nullptr)),
         signature_(other.signature_),
-        for_recording_(other.for_recording_) {}
+        for_recording_(other.for_recording_),
+        asks_devices_(other.asks_devices_) {}
   KernelFunction& operator=(KernelFunction&&) = delete;
   ~KernelFunction() {
     if (destroy_) destroy_(functor_);
@@ -159,6 +163,9 @@ class KernelFunction {
 
   bool is_fallthrough() const noexcept { return call_ == nullptr; }
   bool is_for_recording() const noexcept { return for_recording_; }
+  bool asks_devices() const noexcept { return asks_devices_; }
+  /// Whether it was made by boxed(function).
+  bool is(BoxedKernel function) const noexcept;
   /// The types of its parameters and results; nothing for boxed kernels.
   const std::optional<detail::SignatureView>& signature() const noexcept { return signature_; }
   void operator()(const CallContext& context, const Arg* args, Value* results) const {
@@ -173,6 +180,7 @@ class KernelFunction {
   void (*destroy_)(void*) = nullptr;
   std::optional<detail::SignatureView> signature_;
   bool for_recording_ = false;
+  bool asks_devices_ = false;
 };
 
 }  // namespace registry

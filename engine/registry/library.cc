@@ -34,6 +34,10 @@ KernelFunction KernelFunction::boxed(BoxedKernel function) {
                [](void* functor) { delete static_cast<BoxedKernel*>(functor); });
 }
 
+bool KernelFunction::is(BoxedKernel function) const noexcept {
+  return call_ == call_boxed_function && *static_cast<const BoxedKernel*>(functor_) == function;
+}
+
 KernelFunction KernelFunction::boxed(Call call, void* functor, void (*destroy)(void*)) {
   KernelFunction kernel;
   kernel.call_ = call;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,6 +23,8 @@ struct Registry {
   /// Namespaces that a Def library owns.
   std::map<std::string, std::vector<OperatorEntry::Definition>, std::less<>> owners;
   std::array<std::vector<OperatorEntry::Implementation>, kDispatchKeyCount> fallbacks;
+  /// The first of each, for calls, which take no lock.
+  std::array<std::atomic<const Record*>, kDispatchKeyCount> current_fallbacks{};
   /// Functions that define a namespace's operators on first use.
   std::map<std::string, void (*)(), std::less<>> providers;
   /// All that there ever were: what was taken back stays, for a call on another thread may be running it.

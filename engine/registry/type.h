@@ -51,9 +51,12 @@ constexpr Type optional_of(Type type) {
 }
 
 /// Whether a C++ value of type `given` can stand for what the schema calls `wanted`: the same, but for the length of a
-/// list, which is checked in the call, and that undefined tensors in a list stand for None.
+/// list and whether a tensor or number is a tensor, which are checked in the call, and that undefined tensors in a list
+/// stand for None.
 constexpr bool accepts(const Type& wanted, const Type& given) {
-  return wanted.base == given.base && wanted.list == given.list && wanted.optional == given.optional &&
+  const bool same_base =
+      wanted.base == given.base || (wanted.base == Type::Base::TensorOrScalar && given.base == Type::Base::Tensor);
+  return same_base && wanted.list == given.list && wanted.optional == given.optional &&
          (wanted.optional_elements || !given.optional_elements) &&
          (given.list_size == 0 || wanted.list_size == given.list_size);
 }

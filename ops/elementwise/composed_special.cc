@@ -8,6 +8,7 @@
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/along.h"
@@ -82,7 +83,12 @@ Tensor divisor_or_multiple(const OpInfo& info, const Tensor& a, const Tensor& b,
   const Dims shape = broadcast_shapes(a.shape(), b.shape(), info.name);
   const Tensor y = empty(shape, dtype, a.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
-  if (!y.device().is_cpu()) no_kernel(info.name, y.device());
+  if (!y.device().is_cpu()) {
+    const auto run_there = [&](const Tensor& x1, const Tensor& x2) {
+      return divisor_or_multiple(info, x1, x2, multiple);
+    };
+    return on_host(info.name, y.device(), run_there, a, b);
+  }
   const Tensor x1 = contiguous(broadcast_to(cast(a, dtype), shape));
   const Tensor x2 = contiguous(broadcast_to(cast(b, dtype), shape));
   const HostRelease release(y.numel());

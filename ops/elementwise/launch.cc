@@ -9,6 +9,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
@@ -215,6 +216,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   if (is_batched(out) || is_batched(operands)) [[unlikely]]
     return launch_batched(op, wrt, operands, out, dtype);
   if (out.device().is_meta() || out.numel() == 0) return;
+  if (is_extension(out.device())) return extension::launch(op, wrt, operands, out);
   const StridedLoop loop = make_strided_loop(operands, out);
   if (!out.device().is_cpu()) {
     const ElementwiseLauncher launcher = launchers[static_cast<std::size_t>(out.device().type)];

@@ -4,6 +4,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
+#include "ops/extension/extension.h"
 #include "ops/fft/plan.h"
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"
@@ -79,7 +80,9 @@ Tensor run(const Tensor& given, const Form& form, const char* op) {
       form.kind == FftKind::RealToComplex ? form.length / 2 + 1 : form.length;
   const Tensor y = empty(shape, other_side(x.dtype(), form.kind), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
-  if (!y.device().is_cpu()) no_kernel(op, y.device());
+  if (!y.device().is_cpu()) {
+    return on_host(op, y.device(), [&](const Tensor& host) { return run(host, form, op); }, x);
+  }
   if (x.dtype() == DType::Float32 || x.dtype() == DType::Complex64) {
     transform_lines<float>(form, x, y);
   } else {

@@ -4,6 +4,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
+#include "ops/extension/extension.h"
 #include "ops/index/plan.h"
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"
@@ -157,7 +158,14 @@ void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std:
   }
   if (x.device().is_meta()) return;
   if (!x.device().is_cpu()) {
-    if (action != PickAction::Add) no_kernel("scatter", x.device());
+    if (action != PickAction::Add) {
+      const auto scatter_there = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
+        const Tensor whole = clone(a);
+        scatter_along(action, whole, b, axis, c);
+        return whole;
+      };
+      return write_values(x, on_host("scatter", x.device(), scatter_there, x, index, values), "scatter");
+    }
     return write_values(x, add(x, placed(values, index, axis, x.shape())), "scatter");
   }
   const bool sums = action == PickAction::Add || action == PickAction::Multiply;

@@ -5,6 +5,7 @@
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/extension/extension.h"
 #include "ops/index/loops.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/reshape.h"
@@ -38,6 +39,7 @@ void run_rows(PickAction action, const Tensor& matrix, const Tensor& rows, const
 Tensor gather(const Tensor& x, const Tensor& rows) {
   const Tensor out = empty({rows.numel(), x.shape()[1]}, x.dtype(), x.device());
   if (out.device().is_meta() || out.numel() == 0) return out;
+  if (is_extension(out.device())) return on_host("index", out.device(), gather, x, rows);
   const Tensor matrix = contiguous(x);
   if (out.device().is_cpu()) {
     run_rows(PickAction::Read, matrix, rows, out);
@@ -55,6 +57,10 @@ Tensor scatter(const Tensor& x, const Tensor& rows, std::int64_t count) {
     return cast(scatter(cast(x, DType::Float32), rows, count), x.dtype());
   const Tensor out = zeros(Dims{count, x.shape()[1]}, x.dtype(), x.device());
   if (out.device().is_meta() || x.numel() == 0) return out;
+  if (is_extension(out.device())) {
+    const auto scatter_there = [count](const Tensor& a, const Tensor& b) { return scatter(a, b, count); };
+    return on_host("index", out.device(), scatter_there, x, rows);
+  }
   const Tensor matrix = contiguous(x);
   if (out.device().is_cpu()) {
     run_rows(PickAction::Add, out, rows, matrix);

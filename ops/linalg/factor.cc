@@ -5,6 +5,7 @@
 
 #include "engine/core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/extension/extension.h"
 #include "ops/linalg/lapack.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
@@ -71,6 +72,9 @@ void check_square(const Tensor& x, const char* op) {
 Tensor run_cholesky(const Tensor& x, const char* op) {
   if (is_batched(x)) [[unlikely]]
     return hide_in_place(run_cholesky(physical(x, *x->hidden), op), *x->hidden);
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_cholesky(host, op); }, x);
+  }
   Tensor y = rows_of(x);
   if (is_computed(y, op) && y.numel() > 0) lapack::cholesky(y, op);
   return y;
@@ -80,6 +84,9 @@ Factors run_factor(const Tensor& x, Singular singular, const char* op) {
   if (is_batched(x)) [[unlikely]] {
     const Factors factors = run_factor(physical(x, *x->hidden), singular, op);
     return {hide_in_place(factors.lu, *x->hidden), hide_in_place(factors.pivots, *x->hidden)};
+  }
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_factor(host, singular, op); }, x);
   }
   Factors factors{rows_of(x), beside(x, {x.size(-1)}, DType::Int32)};
   if (is_computed(x, op) && x.numel() > 0) lapack::factor(factors.lu, factors.pivots, singular, op);
@@ -92,6 +99,12 @@ Tensor run_solve(const Factors& factors, const Tensor& b, bool adjoint, const ch
     const auto whole = [&](const Tensor& x) { return contiguous(physical(x, axes, 0, MissingAxis::Repeated)); };
     return hide_in_place(run_solve({whole(factors.lu), whole(factors.pivots)}, whole(b), adjoint, op), axes);
   }
+  if (is_extension(b.device())) {
+    const auto run_there = [&](const Tensor& lu, const Tensor& pivots, const Tensor& host) {
+      return run_solve({lu, pivots}, host, adjoint, op);
+    };
+    return on_host(op, b.device(), run_there, factors.lu, factors.pivots, b);
+  }
   const Tensor columns = columns_of(b);
   if (is_computed(b, op) && b.numel() > 0) lapack::solve(factors, columns, adjoint, op);
   return from_columns(columns);
@@ -102,6 +115,10 @@ std::pair<Tensor, Tensor> run_slogdet(const Factors& factors) {
     const HiddenAxes& axes = *factors.lu->hidden;
     const auto [sign, logarithm] = run_slogdet({physical(factors.lu, axes), physical(factors.pivots, axes)});
     return {hide_in_place(sign, axes), hide_in_place(logarithm, axes)};
+  }
+  if (is_extension(factors.lu.device())) {
+    const auto run_there = [](const Tensor& a, const Tensor& pivots) { return run_slogdet({a, pivots}); };
+    return on_host("linalg_slogdet", factors.lu.device(), run_there, factors.lu, factors.pivots);
   }
   const Tensor& lu = factors.lu;
   const Tensor sign = beside(lu, {}, lu.dtype());
@@ -133,6 +150,10 @@ Tensor run_det(const Factors& factors) {
     const HiddenAxes& axes = *factors.lu->hidden;
     return hide_in_place(run_det({physical(factors.lu, axes), physical(factors.pivots, axes)}), axes);
   }
+  if (is_extension(factors.lu.device())) {
+    const auto run_there = [](const Tensor& a, const Tensor& pivots) { return run_det({a, pivots}); };
+    return on_host("linalg_det", factors.lu.device(), run_there, factors.lu, factors.pivots);
+  }
   const Tensor& lu = factors.lu;
   const Tensor det = beside(lu, {}, lu.dtype());
   if (!is_computed(lu, "linalg_det")) return det;
@@ -153,6 +174,9 @@ Tensor run_det(const Factors& factors) {
 Tensor run_inverse(const Tensor& x, const char* op) {
   if (is_batched(x)) [[unlikely]]
     return hide_in_place(run_inverse(physical(x, *x->hidden), op), *x->hidden);
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_inverse(host, op); }, x);
+  }
   Tensor y = rows_of(x);
   if (is_computed(y, op) && y.numel() > 0) lapack::inverse(y, op);
   return y;
@@ -164,6 +188,12 @@ Tensor run_triangular(const Tensor& x, const Tensor& b, Triangle triangle, const
     const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
     return hide_in_place(run_triangular(whole(x), whole(b), triangle, op), axes);
   }
+  if (is_extension(x.device())) {
+    const auto run_there = [&](const Tensor& one, const Tensor& other) {
+      return run_triangular(one, other, triangle, op);
+    };
+    return on_host(op, x.device(), run_there, x, b);
+  }
   Tensor y = rows_of(b);
   if (is_computed(y, op) && y.numel() > 0) lapack::triangular(contiguous(x), y, triangle, op);
   return y;
@@ -173,6 +203,9 @@ std::pair<Tensor, Tensor> run_qr(const Tensor& x, bool complete, const char* op)
   if (is_batched(x)) [[unlikely]] {
     const auto [q, r] = run_qr(physical(x, *x->hidden), complete, op);
     return {hide_in_place(q, *x->hidden), hide_in_place(r, *x->hidden)};
+  }
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_qr(host, complete, op); }, x);
   }
   const std::int64_t m = x.size(-2);
   const std::int64_t n = x.size(-1);
@@ -190,6 +223,9 @@ std::pair<Tensor, Tensor> run_eigh(const Tensor& x, bool vectors, const char* op
     const auto [values, columns] = run_eigh(physical(x, *x->hidden), vectors, op);
     return {hide_in_place(values, *x->hidden), vectors ? hide_in_place(columns, *x->hidden) : Tensor()};
   }
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_eigh(host, vectors, op); }, x);
+  }
   const Tensor values = beside(x, {x.size(-1)}, real_dtype(x.dtype()));
   const Tensor columns = columns_of(x);
   if (is_computed(x, op) && x.numel() > 0) lapack::eigh(columns, values, vectors, op);
@@ -200,6 +236,9 @@ std::pair<Tensor, Tensor> run_eig(const Tensor& x, bool vectors, const char* op)
   if (is_batched(x)) [[unlikely]] {
     const auto [values, columns] = run_eig(physical(x, *x->hidden), vectors, op);
     return {hide_in_place(values, *x->hidden), vectors ? hide_in_place(columns, *x->hidden) : Tensor()};
+  }
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_eig(host, vectors, op); }, x);
   }
   const DType dtype = complex_dtype(x.dtype());
   const Tensor values = beside(x, {x.size(-1)}, dtype);
@@ -214,6 +253,9 @@ Singulars run_svd(const Tensor& x, SingularVectors vectors, const char* op) {
     const Singulars found = run_svd(physical(x, axes), vectors, op);
     const auto hide = [&](const Tensor& y) { return y.defined() ? hide_in_place(y, axes) : Tensor(); };
     return {hide(found.u), hide(found.s), hide(found.vh)};
+  }
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_svd(host, vectors, op); }, x);
   }
   const std::int64_t m = x.size(-2);
   const std::int64_t n = x.size(-1);

@@ -121,11 +121,11 @@ struct InverseLayer : Function<InverseLayer> {
   }
 };
 
-/// Whether some element is 0; x is on the CPU, or on meta, where there is none.
+/// Whether some element is 0; on meta none is.
 bool has_zero(const Tensor& x) {
   if (x.device().is_meta()) return false;
   const autograd::NoGrad no_grad;
-  const Tensor values = contiguous(is_batched(x) ? physical(x, *x->hidden) : x.detach());
+  const Tensor values = to_device(contiguous(is_batched(x) ? physical(x, *x->hidden) : x.detach()), kCPU);
   return visit<Decomposable>(values.dtype(), "linalg_det", [&]<class T> {
     const std::span<const T> elements(values.data<T>(), static_cast<std::size_t>(values.numel()));
     return std::ranges::find(elements, T(0)) != elements.end();

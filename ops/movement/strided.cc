@@ -7,6 +7,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
+#include "ops/extension/extension.h"
 #include "ops/operand.h"
 #include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
@@ -134,6 +135,7 @@ void write_values(const Tensor& to, const Tensor& from, const char* op) {
   if (to.device().is_meta() || to.numel() == 0) return;
   if (from.device().is_meta()) fail<RuntimeError>("[", op, "] a meta tensor has no data to copy to ", to.device());
   if (!to.device().is_cpu() || !from.device().is_cpu()) {
+    if (is_extension(to.device()) || is_extension(from.device())) return extension::copy(to, from);
     const Device device = to.device().is_cpu() ? from.device() : to.device();
     device_kernel<&DeviceKernels::copy>(device, op)(to, from);
     return;

@@ -4,6 +4,7 @@
 #include "engine/autograd/function.h"
 #include "engine/core/host.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/nn/conv_problem.h"
@@ -54,7 +55,12 @@ void run_in_float(const ConvProblem& problem, const char* op, const Tensor& resu
 void run(const ConvProblem& given, const char* op, const Tensor& result, Tensor a, Tensor b,
          const std::optional<Tensor>& bias) {
   if (result.device().is_meta() || result.numel() == 0) return;
-  if (!result.device().is_cpu()) no_kernel(op, result.device());
+  if (!result.device().is_cpu()) {
+    require_fallback(op, result.device());
+    const Tensor host = empty(result.shape(), result.dtype());
+    run(given, op, host, moved(a, kCPU), moved(b, kCPU), bias ? std::optional(moved(*bias, kCPU)) : std::nullopt);
+    return write_values(result, host, op);
+  }
   if (a.numel() == 0 || b.numel() == 0) {
     write_value(result, 0, op);
     if (bias) write_values(result, broadcast_to(along_channels(*bias, given.in.size()), result.shape()), op);

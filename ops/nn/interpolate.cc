@@ -9,6 +9,7 @@
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
+#include "ops/extension/extension.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/precision.h"
@@ -126,7 +127,10 @@ Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transpo
   shape[at] = transposed ? plan.in : plan.out;
   const Tensor y = empty(shape, x.dtype(), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
-  if (!y.device().is_cpu()) no_kernel("interpolate", y.device());
+  if (!y.device().is_cpu()) {
+    const auto run_there = [&](const Tensor& host) { return run(host, plan, axis, transposed); };
+    return on_host("interpolate", y.device(), run_there, x);
+  }
   const std::int64_t outer = count_elements(DimsView(shape).first(at));
   const std::int64_t inner = count_elements(DimsView(shape).subspan(at + 1));
   const HostRelease release(x.numel() + y.numel());

@@ -6,6 +6,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/support/checks.h"
@@ -33,7 +34,15 @@ Dims with_sizes(DimsView leading, const Dims& sizes) {
 /// Runs a kernel from `from` to `to`, whose axes but the spatial ones are planes.
 void run(const Call& call, const Tensor& given, const Tensor& to, const Tensor& places) {
   if (to.device().is_meta() || to.numel() == 0) return;
-  if (!to.device().is_cpu()) no_kernel(call.op, to.device());
+  if (!to.device().is_cpu()) {
+    require_fallback(call.op, to.device());
+    const Tensor host = empty(to.shape(), to.dtype());
+    const Tensor host_places = places.defined() ? empty(places.shape(), places.dtype()) : Tensor();
+    if (places.defined()) write_values(host_places, places, call.op);
+    run(call, moved(given, kCPU), host, host_places);
+    if (places.defined()) write_values(places, host_places, call.op);
+    return write_values(to, host, call.op);
+  }
   if (given.numel() == 0) return write_value(to, 0, call.op);
   const auto kernel =
       require_kernel((cpu_kernels().pool.*call.kernels)[static_cast<std::size_t>(to.dtype())], call.op, to.dtype());

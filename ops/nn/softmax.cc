@@ -8,6 +8,7 @@
 #include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/random/random.h"
 #include "ops/reduce/extremum.h"
@@ -88,6 +89,12 @@ Tensor run_forward(const Tensor& given, std::size_t axis_from_end, bool log, con
   const Tensor y = empty_like(x);
   if (y.device().is_meta() || y.numel() == 0) return y;
   const Slabs slabs(x, x.ndim() - axis_from_end);
+  if (is_extension(x.device())) {
+    const std::array<registry::Arg, 2> args{x, std::int64_t{-1}};
+    if (auto given_there = extension::call_kernel(op, args, y.shape(), y.dtype(), y.device())) return *given_there;
+    const auto run_there = [&](const Tensor& host) { return run_forward(host, axis_from_end, log, op); };
+    return on_host(op, x.device(), run_there, x);
+  }
   if (!x.device().is_cpu()) {
     launcher_of(x.device(), op)
         .forward(x.device(), x.dtype(), x.raw_data(), y.raw_data(), slabs.outer, slabs.width, log);
@@ -119,6 +126,10 @@ Tensor run_backward(const Tensor& output, const Tensor& given, std::size_t axis_
   const Tensor dx = empty_like(y);
   if (dx.device().is_meta() || dx.numel() == 0) return dx;
   const Slabs slabs(y, y.ndim() - axis_from_end);
+  if (is_extension(y.device())) {
+    const auto run_there = [&](const Tensor& a, const Tensor& b) { return run_backward(a, b, axis_from_end, log, op); };
+    return on_host(op, y.device(), run_there, y, dy);
+  }
   if (!y.device().is_cpu()) {
     launcher_of(y.device(), op)
         .backward(y.device(), y.dtype(), y.raw_data(), dy.raw_data(), dx.raw_data(), slabs.outer, slabs.width, log);
@@ -155,7 +166,9 @@ struct SoftmaxFn : Function<SoftmaxFn<kLog>> {
     const auto [y] = ctx.saved_tensors<1>();
     const std::int64_t axis = ctx.template state<std::int64_t>();
     const Tensor operands[] = {y, dy};
-    if (!autograd::is_grad_enabled() && !autograd::any_dual(operands))
+    // An extension's device has the parts of the formula, and perhaps no host to fall back to.
+    const bool fused = !is_extension(y.device()) || falls_back_to_host(y.device());
+    if (fused && !autograd::is_grad_enabled() && !autograd::any_dual(operands))
       return {run_backward(y, dy, static_cast<std::size_t>(-axis), kLog, name)};
     if constexpr (kLog) {
       return {dy - exp(y) * sum(dy, axis, true)};

@@ -6,6 +6,7 @@
 #include "engine/autograd/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/precision.h"
 #include "ops/shape/permute.h"
@@ -130,7 +131,9 @@ Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op
     shape.push_back(size);
   const Tensor out = empty(shape, x.dtype(), x.device());
   if (out.device().is_meta() || out.numel() == 0) return out;
-  if (!x.device().is_cpu()) no_kernel(op, x.device());
+  if (!x.device().is_cpu()) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run(host, w, unfolding, op); }, x);
+  }
   const std::int64_t column_elements = std::max<std::int64_t>(1, w.window() * w.places());
   const std::int64_t planes = out.numel() / (unfolding ? column_elements : w.pixels());
   const HostRelease release(planes * column_elements);

@@ -6,6 +6,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/list.h"
+#include "ops/extension/extension.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
 #include "ops/random/draw.h"
@@ -50,6 +51,7 @@ struct Column {
       return;
     }
     Tensor x = cast(given.tensor(), DType::Float64);
+    if (is_extension(x.device())) x = to_device(x, kCPU);
     if (x.numel() == 1 && !is_batched(x)) {
       values = contiguous(x);
       return;
@@ -73,10 +75,13 @@ Tensor sample(const char* op, const Target& target, Generator* generator, Sample
   ((parameters.is_number() ? void() : tensors.push_back(&parameters.tensor())), ...);
   axes = hidden_axes(tensors);
   const Dims shape = with_axes(axes, target.shape);
-  Tensor out = empty(shape, target.computed(), target.device);
-  if (!target.device.is_cpu() && !target.device.is_meta()) no_kernel(op, target.device);
+  // An extension's device draws the keys, and leaves the rest to the host.
+  const bool away = is_extension(target.device);
+  if (!target.device.is_cpu() && !target.device.is_meta()) require_fallback(op, target.device);
+  Tensor out = empty(shape, target.computed(), away ? kCPU : target.device);
   if (!target.device.is_meta() && out.numel() > 0) {
-    const Tensor own = contiguous(broadcast_to(physical(keys, axes, target.shape.size()), shape));
+    Tensor own = contiguous(broadcast_to(physical(keys, axes, target.shape.size()), shape));
+    if (away) own = moved(own, kCPU);
     const auto* const words = own.data<std::int64_t>();
     const std::array<Column, sizeof...(Parameters)> columns{Column(parameters, target, axes, shape)...};
     visit<DTypeSet{DType::Float32, DType::Float64}>(out.dtype(), op, [&]<class T> {
@@ -92,7 +97,7 @@ Tensor sample(const char* op, const Target& target, Generator* generator, Sample
       });
     });
   }
-  return hide_in_place(cast(out, target.dtype), axes);
+  return hide_in_place(cast(away ? moved(out, target.device) : out, target.dtype), axes);
 }
 
 DType like(const Tensor& x, std::optional<DType> dtype) { return dtype.value_or(x.dtype()); }

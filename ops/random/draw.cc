@@ -13,7 +13,9 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/strided.h"
 #include "ops/random/examples.h"
 #include "ops/random/launch.h"
 #include "ops/support/hidden.h"
@@ -74,6 +76,12 @@ void fill_tensor(const char* op, Fill fill, const Tensor& out, Generator* genera
     fill.offset = state.offset;
     if (device.is_cpu()) {
       fill_cpu(out.data<T>(), out.numel(), fill);
+      return;
+    }
+    if (is_extension(device)) {
+      const Tensor host = empty(out.shape(), out.dtype());
+      fill_cpu(host.data<T>(), host.numel(), fill);
+      write_values(out, host, op);
       return;
     }
     const FillLauncher launcher = launchers[static_cast<std::size_t>(device.type)];

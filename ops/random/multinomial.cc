@@ -6,6 +6,7 @@
 #include "engine/autograd/modes.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/random/distributions.h"
 #include "ops/random/draw.h"
@@ -75,7 +76,7 @@ Tensor Multinomial::call(const Tensor& x, std::int64_t num_samples, bool replace
     fail<ValueError>("[multinomial] cannot draw ", num_samples, " of ", count,
                      " positions without replacement; pass replacement=True");
   }
-  if (!x.device().is_cpu() && !x.device().is_meta()) no_kernel(info.name, x.device());
+  if (!x.device().is_cpu() && !x.device().is_meta()) require_fallback(info.name, x.device());
   const autograd::NoGrad no_grad;
   Dims drawn = x.shape();
   if (replacement) drawn.back() = num_samples;
@@ -84,11 +85,14 @@ Tensor Multinomial::call(const Tensor& x, std::int64_t num_samples, bool replace
 
   const HiddenAxes axes = hidden_axes(pointers(x, numbers));
   const auto whole = [&](const Tensor& y) { return contiguous(physical(y, axes, 0, MissingAxis::Repeated)); };
-  const Tensor weights = whole(cast(x, DType::Float64));
-  const Tensor given = whole(numbers);
+  // The numbers are the device's own; an extension's device leaves the choice to the host.
+  const Device device = is_extension(x.device()) ? kCPU : x.device();
+  const auto there = [&](const Tensor& y) { return is_extension(y.device()) ? moved(y, kCPU) : y; };
+  const Tensor weights = there(whole(cast(x, DType::Float64)));
+  const Tensor given = there(whole(numbers));
   Dims shape = weights.shape();
   shape.back() = num_samples;
-  Tensor out = empty(shape, DType::Int64, x.device());
+  Tensor out = empty(shape, DType::Int64, device);
   if (!out.device().is_meta() && out.numel() > 0) {
     const auto* const w = weights.data<double>();
     const std::int64_t rows = out.numel() / num_samples;
@@ -107,7 +111,7 @@ Tensor Multinomial::call(const Tensor& x, std::int64_t num_samples, bool replace
                    }
                  });
   }
-  return hide_in_place(out, axes);
+  return hide_in_place(is_extension(x.device()) ? moved(out, x.device()) : out, axes);
 }
 
 }  // namespace lamella

@@ -7,6 +7,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/complex.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/join.h"
 #include "ops/support/along.h"
@@ -38,10 +39,6 @@ void for_each_part(const Along& along, F&& run) {
                });
 }
 
-void check_device(const Tensor& x, const char* op) {
-  if (!x.device().is_cpu()) no_kernel(op, x.device());
-}
-
 Tensor run_recurrence(const Tensor& a, const Tensor& b, std::int64_t axis, bool reverse, const char* op) {
   if (is_batched(a) || is_batched(b)) [[unlikely]] {
     const HiddenAxes axes = hidden_axes(pointers(a, b));
@@ -53,7 +50,12 @@ Tensor run_recurrence(const Tensor& a, const Tensor& b, std::int64_t axis, bool 
   const Tensor added = contiguous(b);
   const Tensor y = empty_like(added);
   if (y.device().is_meta() || y.numel() == 0) return y;
-  check_device(y, op);
+  if (!y.device().is_cpu()) {
+    const auto run_there = [&](const Tensor& one, const Tensor& other) {
+      return run_recurrence(one, other, axis, reverse, op);
+    };
+    return on_host(op, y.device(), run_there, a, b);
+  }
   const auto kernel = require_kernel(cpu_kernels().scan.recurrence[static_cast<std::size_t>(b.dtype())], op, b.dtype());
   const auto item = static_cast<std::int64_t>(item_size(b.dtype()));
   for_each_part(Along(y.shape(), axis), [&](cpu::ScanArgs args, std::int64_t offset) {
@@ -105,7 +107,9 @@ Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse
   const Tensor from = contiguous(x);
   const Tensor y = empty(x.shape(), cpu::scan_result(scan, x.dtype()), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
-  check_device(y, op);
+  if (!y.device().is_cpu()) {
+    return on_host(op, y.device(), [&](const Tensor& host) { return run_scan(scan, host, axis, reverse, op); }, x);
+  }
   const auto kernel = require_kernel(
       cpu_kernels().scan.scan[static_cast<std::size_t>(scan)][static_cast<std::size_t>(x.dtype())], op, x.dtype());
   for_each_part(Along(y.shape(), axis), [&](cpu::ScanArgs args, std::int64_t offset) {

@@ -6,6 +6,7 @@
 #include "engine/autograd/modes.h"
 #include "engine/core/host.h"
 #include "ops/creation/creation.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
@@ -23,7 +24,7 @@ void check_cpu(const Tensor& x, const char* op) {
                        "] counts what a whole tensor holds and cannot be mapped over by vmap; call it outside");
   }
   if (x.device().is_meta()) fail<RuntimeError>("[", op, "] needs values, which a meta tensor does not have");
-  if (!x.device().is_cpu()) no_kernel(op, x.device());
+  if (!x.device().is_cpu()) require_fallback(op, x.device());
 }
 
 /// x as contiguous doubles in one axis.
@@ -97,6 +98,10 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   check_cpu(x, info.name);
+  if (!x.device().is_cpu()) {
+    const auto host_weights = weights ? std::optional(moved(*weights, kCPU)) : std::nullopt;
+    return on_host(info.name, x.device(), [&](const Tensor& host) { return call(host, host_weights, minlength); }, x);
+  }
   if (x.ndim() != 1) fail<ValueError>("[bincount] x has one axis, got shape ", x.shape());
   if (minlength < 0) fail<ValueError>("[bincount] minlength cannot be negative, got ", minlength);
   const autograd::NoGrad no_grad;
@@ -130,6 +135,12 @@ std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   check_cpu(x, info.name);
+  if (!x.device().is_cpu()) {
+    const auto host_weights = weights ? std::optional(moved(*weights, kCPU)) : std::nullopt;
+    const Operand host_bins = bins.is_number() ? bins : Operand(moved(bins.tensor(), kCPU));
+    const auto run_there = [&](const Tensor& host) { return call(host, host_bins, range, host_weights, density); };
+    return on_host(info.name, x.device(), run_there, x);
+  }
   const autograd::NoGrad no_grad;
   const Tensor weight = checked_weights(x, weights, info.name);
   const Tensor values = doubles(x);

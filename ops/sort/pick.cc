@@ -6,6 +6,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
@@ -55,10 +56,6 @@ Tensor with_examples(const Tensor& x, const Tensor& positions, std::int64_t axis
   return hide_in_place(run(whole(x), whole(positions), axis + static_cast<std::int64_t>(axes.size())), axes);
 }
 
-void check_device(const Tensor& x, const char* op) {
-  if (!x.device().is_cpu()) no_kernel(op, x.device());
-}
-
 Tensor pick(const Tensor& x, const Tensor& positions, std::int64_t axis, const char* op) {
   if (is_batched(x) || is_batched(positions)) [[unlikely]] {
     return with_examples(x, positions, axis,
@@ -66,7 +63,10 @@ Tensor pick(const Tensor& x, const Tensor& positions, std::int64_t axis, const c
   }
   const Tensor y = empty(positions.shape(), x.dtype(), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
-  check_device(x, op);
+  if (!x.device().is_cpu()) {
+    const auto pick_there = [&](const Tensor& a, const Tensor& b) { return pick(a, b, axis, op); };
+    return on_host(op, x.device(), pick_there, x, positions);
+  }
   const Tensor source = contiguous(x);
   const Tensor index = contiguous(positions);
   const Along from(x.shape(), axis);
@@ -95,7 +95,10 @@ Tensor place(const Tensor& x, const Tensor& positions, std::int64_t axis, std::i
   if (x.ndim() > 0) shape[static_cast<std::size_t>(axis)] = n;
   const Tensor y = zeros(shape, x.dtype(), x.device());
   if (y.device().is_meta() || x.numel() == 0) return y;
-  check_device(x, op);
+  if (!x.device().is_cpu()) {
+    const auto place_there = [&](const Tensor& a, const Tensor& b) { return place(a, b, axis, n, op); };
+    return on_host(op, x.device(), place_there, x, positions);
+  }
   const Tensor source = contiguous(x);
   const Tensor index = contiguous(positions);
   const Along from(x.shape(), axis);

@@ -5,6 +5,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/sort/radix.h"
 #include "ops/support/checks.h"
@@ -40,7 +41,9 @@ Tensor for_rows(const Tensor& x, std::int64_t width, DType dtype, const char* op
   if (x.ndim() > 0) shape.back() = width;
   const Tensor y = empty(shape, dtype, x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
-  if (!x.device().is_cpu()) no_kernel(op, x.device());
+  if (!x.device().is_cpu()) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return for_rows(host, width, dtype, op, run); }, x);
+  }
   run(contiguous(x), y);
   return y;
 }

@@ -6,6 +6,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/list.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/reshape.h"
 #include "ops/sort/keys.h"
@@ -85,7 +86,10 @@ Tensor search_sorted(const Tensor& x1, const Tensor& x2, bool right) {
   const bool shared = x1.ndim() == 1;
   const Tensor y = empty(x2.shape(), DType::Int64, x2.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
-  if (!y.device().is_cpu()) no_kernel(op, y.device());
+  if (!y.device().is_cpu()) {
+    const auto search_there = [right](const Tensor& a, const Tensor& b) { return search_sorted(a, b, right); };
+    return on_host(op, y.device(), search_there, x1, x2);
+  }
   const Tensor sorted = contiguous(x1);
   const Tensor values = contiguous(x2);
   visit<Real | Boolean>(sorted.dtype(), op, [&]<class T>() {

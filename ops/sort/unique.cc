@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "engine/autograd/modes.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/convert.h"
 #include "ops/shape/reshape.h"
@@ -57,7 +58,7 @@ Unique find_unique(const OpInfo& info, const Tensor& x) {
   check_defined(x, info.name);
   if (!x.device().is_cpu()) {
     if (x.device().is_meta()) fail<RuntimeError>("[", info.name, "] the number of values is not known on meta");
-    no_kernel(info.name, x.device());
+    return on_host(info.name, x.device(), [&](const Tensor& host) { return find_unique(info, host); }, x);
   }
   if (is_batched(x)) {
     fail<RuntimeError>("[", info.name,

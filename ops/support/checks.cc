@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 
 namespace lamella {
@@ -33,6 +34,13 @@ void check_same_device(const Tensor& a, const Tensor& b, std::string_view op) {
 }
 
 void no_kernel(std::string_view op, Device device) {
+  if (is_extension(device)) {
+    const std::string names = extension_kernel_names();
+    fail<NotImplementedError>("[", op, "] has no kernel for device ", device, "; its extension has kernels for ",
+                              names.empty() ? std::string("no built-in operator") : names,
+                              ", and no fallback. Register one with impl(\"", op,
+                              "\", PrivateUse1, ...), or host_fallback for all operators without one");
+  }
   fail<NotImplementedError>("[", op, "] has no kernel for device ", device);
 }
 

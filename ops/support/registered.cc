@@ -13,6 +13,7 @@
 #include "engine/registry/library.h"
 #include "ops/all_ops.h"
 #include "ops/creation/creation.h"
+#include "ops/extension/extension.h"
 #include "ops/nn/spatial.h"
 #include "ops/operand.h"
 
@@ -193,8 +194,11 @@ void define_all() {
   const registry::Place place("ops/all_ops.h", 1);
   static auto* const library = new Library(Library::Kind::Fragment, "lamella", DispatchKey::Undefined, place);
   AllOps::for_each([&]<class Op> {
-    library->define(Registered<Op>::schema(), registry::KernelFunction::boxed(Registered<Op>::call, nullptr, nullptr),
-                    DispatchKey::CompositeImplicitAutograd, place);
+    auto kernel = registry::KernelFunction::boxed(Registered<Op>::call, nullptr, nullptr);
+    if (ElementwiseOps::index_of<Op>() >= 0 ||
+        std::ranges::find(extension::kAsking, Op::info.name) != std::end(extension::kAsking))
+      kernel.set_asks_devices();
+    library->define(Registered<Op>::schema(), std::move(kernel), DispatchKey::CompositeImplicitAutograd, place);
     library->doc(Op::info.name, Op::info.doc);
   });
 }

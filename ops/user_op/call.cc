@@ -7,6 +7,7 @@
 #include "engine/autograd/modes.h"
 #include "engine/core/error.h"
 #include "engine/registry/dispatcher.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/user_op/maybe.h"
 #include "ops/user_op/schema.h"
@@ -316,6 +317,13 @@ Call read_call(Entry& entry, std::span<const registry::Arg> args, Device device)
 
 std::vector<lamella::Tensor> compute(Entry& entry, Call& call, Device device) {
   const autograd::NoGrad scope;
+  if (is_extension(device)) {
+    // OneFlow's devices are CPUs and GPUs: on an extension's, the CPU's kernel works for it.
+    require_fallback(call.def->name, device);
+    std::vector<lamella::Tensor> outputs = compute(entry, call, lamella::kCPU);
+    for (lamella::Tensor& y : outputs) y = moved(y, device);
+    return outputs;
+  }
   for (lamella::Tensor& x : call.tensors) x = contiguous(x.device() == device ? x : to_device(x, device));
   const auto found = call.conf.conf()->attrs.find("device_sub_tag");
   if (found != call.conf.conf()->attrs.end() && found->second == AttrValue(std::string("py"))) {

@@ -7,6 +7,7 @@
 #include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/create.h"
+#include "python/bindings/devices.h"
 #include "python/bindings/dtype_functions.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
@@ -65,6 +66,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, inspect_functions()));
   checked(PyModule_AddFunctions(module, forward_ad_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
+  checked(PyModule_AddFunctions(module, device_functions()));
   checked(PyModule_AddFunctions(module, autocast_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));
   checked(PyModule_AddFunctions(module, vmap_functions()));

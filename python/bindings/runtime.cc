@@ -40,7 +40,9 @@ PyObject* empty_cache(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
       Py_RETURN_NONE;
     }
     allocator(kCPU).empty_cache();
-    for (int i = 0; i < cuda::device_count(); ++i) allocator(Device(DeviceType::CUDA, i)).empty_cache();
+    for (const DeviceType type : {DeviceType::CUDA, DeviceType::PrivateUse1}) {
+      for (int i = 0; i < device_count(type); ++i) allocator(Device(type, i)).empty_cache();
+    }
     Py_RETURN_NONE;
   });
 }

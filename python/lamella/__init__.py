@@ -27,14 +27,16 @@ from ._products import einsum, tensordot  # type: ignore[assignment]
 from .config import show_config
 
 if TYPE_CHECKING:
-    from . import amp, compat, fft, io, library, linalg, nn, ops, optim, progress, user_op
+    from . import amp, compat, fft, io, library, linalg, nn, ops, optim, progress, user_op, utils
 
 __version__: str = _C.__version__
 
 _tensor.install()
 
 # Imported when they are first asked for: `import lamella` stays quick.
-_LAZY = frozenset(["amp", "compat", "fft", "io", "library", "linalg", "nn", "ops", "optim", "progress", "user_op"])
+_LAZY = frozenset(
+    ["amp", "compat", "fft", "io", "library", "linalg", "nn", "ops", "optim", "progress", "user_op", "utils"]
+)
 
 _OWN = frozenset(
     [

@@ -189,10 +189,11 @@ class CustomOp:
         if device_types is None:
             self._implement("CompositeExplicitAutograd", function)
             return function
+        keys = {**_KEYS, _C._privateuse1_name(): "PrivateUse1"}
         for device in [device_types] if isinstance(device_types, str) else device_types:
-            if device not in _KEYS:
-                raise ValueError(f"[{self._name}] there is no device type {device!r}; they are {', '.join(_KEYS)}")
-            self._implement(_KEYS[device], function)
+            if device not in keys:
+                raise ValueError(f"[{self._name}] there is no device type {device!r}; they are {', '.join(keys)}")
+            self._implement(keys[device], function)
         return function
 
     def register_fake(self, function: _Function) -> _Function:

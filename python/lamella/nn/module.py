@@ -355,7 +355,7 @@ def _join(prefix: str, name: str) -> str:
 def _is_device(target: Any) -> bool:
     """Tells a device from a dtype: both can be given by name."""
     if isinstance(target, str):
-        return target.partition(":")[0] in ("cpu", "cuda", "meta", "privateuse1")
+        return target.partition(":")[0] in ("cpu", "cuda", "meta", "privateuse1", lm._C._privateuse1_name())
     return not hasattr(target, "itemsize")
 
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from support import extensions
+from support import devices, extensions
 from support.documents import TOOL, needs_tool
 
 pytestmark = needs_tool
@@ -51,6 +51,28 @@ print("OK")
 """
 
 
+# The same on the device of an extension that the environment has.
+NPU_TEST = """
+import torch
+import torch_npu
+import custom_ops
+
+assert torch.npu is torch_npu.npu and torch.npu.is_available()
+x = torch.rand(8, 20).npu().requires_grad_()
+y = torch.rand(8, 20, device="npu:0", requires_grad=True)
+z = custom_ops.add_custom(x, y)
+assert z.is_npu and z.device == "npu:0" and torch.equal(z.cpu(), (x + y).cpu()) and z.grad_fn is not None
+dz = torch.rand(8, 20).to("npu")
+z.backward(dz)
+assert torch.equal(x.grad.cpu(), dz.cpu()) and torch.equal(y.grad.cpu(), dz.cpu()) and x.grad.is_npu
+assert torch.equal(torch.ops.myops.my_op(x, y).cpu(), z.cpu())
+meta = torch.ops.myops.my_op(torch.empty(2, 3, device="meta"), torch.empty(2, 3, device="meta"))
+assert meta.shape == (2, 3) and meta.device == "meta"
+torch.npu.synchronize()
+print("OK")
+"""
+
+
 @pytest.fixture(scope="module")
 def listings(tmp_path_factory):
     folder = tmp_path_factory.mktemp("listings")
@@ -73,7 +95,7 @@ def fresh_results(text):
     return forward.replace(alias, "at::empty_like(self)") + "std::tuple" + backward
 
 
-def project(folder, listings, fix=fresh_results):
+def project(folder, listings, fix=fresh_results, device=on_the_cpu):
     schema, kernels, _, lookups, autograd, binding, package, meta = listings[1:9]
     add_custom, init = package.split("# __init__.py")
     head = '#include "function.h"\n#include "pytorch_npu_helper.hpp"\n'
@@ -83,7 +105,7 @@ def project(folder, listings, fix=fresh_results):
             "csrc/function.h": FUNCTION_H,
             "csrc/pytorch_npu_helper.hpp": HELPER_HPP,
             # Listing 3 is repeated in listing 5, and a kernel is registered once.
-            "csrc/extension_add.cpp": head + fix(kernels) + lookups + on_the_cpu(autograd) + meta,
+            "csrc/extension_add.cpp": head + fix(kernels) + lookups + device(autograd) + meta,
             "csrc/extension_add1.cpp": head,
             "csrc/register.cpp": schema + binding,
             "custom_ops/add_custom.py": add_custom,
@@ -103,6 +125,20 @@ def test_the_project_builds_installs_and_trains(listings, tmp_path):
     extensions.install(wheel, python)
     test = folder / "test" / "test_add_custom.py"
     printed = extensions.succeed("-m", "lamella.compat", test, cwd=tmp_path, python=python)
+    assert printed.strip() == "OK"
+
+
+def test_the_project_runs_unmodified_on_a_device_that_an_extension_brings(listings, tmp_path):
+    extensions.need_wheels()
+    folder = project(tmp_path / "setup", listings, device=lambda text: text)
+    extensions.succeed("-m", "lamella.compat", "setup.py", "-q", "build", "bdist_wheel", cwd=folder)
+    (wheel,) = (folder / "dist").glob("custom_ops-1.0-*.whl")
+    accelerator = devices.tutorial_wheel(tmp_path)
+    python = extensions.clean_environment(tmp_path / "env")
+    extensions.install(wheel, python)
+    extensions.install(accelerator, python)
+    extensions.write(tmp_path, {"test_npu.py": NPU_TEST})
+    printed = extensions.succeed("-m", "lamella.compat", "test_npu.py", cwd=tmp_path, python=python)
     assert printed.strip() == "OK"
 
 

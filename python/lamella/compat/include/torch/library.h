@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ATen/Functions.h"
+#include "ATen/core/boxing.h"
 #include "ATen/core/dispatch/Dispatcher.h"
 #include "engine/registry/library.h"
 #include "torch/types.h"
@@ -42,6 +43,11 @@ class CppFunction {
   CppFunction(CompileTimeFunction<Function>) : kernel_(Function) {}
   CppFunction(lamella::registry::KernelFunction kernel) : kernel_(std::move(kernel)) {}
 
+  /// One that sees its arguments on a stack, for any schema.
+  template <auto Function>
+  static CppFunction makeFromBoxedFunction() {
+    return CppFunction(lamella::registry::KernelFunction::boxed(&at::detail::call_on_stack<Function>));
+  }
   /// Says that the key is passed over.
   static CppFunction makeFallthrough() { return CppFunction(lamella::registry::KernelFunction::fallthrough()); }
 

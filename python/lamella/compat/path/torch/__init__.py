@@ -103,8 +103,12 @@ def __getattr__(name: str) -> _Any:
         return _lm.ops
     if name == "library":  # it needs numpy, which programs that only call operators do without
         return _import_module("torch.library")
+    if name == _lm.utils.privateuse1_backend_name() and hasattr(_lm, name):  # the devices of an extension
+        return getattr(_lm, name)
     return _missing(name)
 
+
+from lamella.utils import register_device_module as _register_device_module
 
 from . import _tensor, autograd, cuda, testing, utils, version
 from ._functions import (

@@ -1,10 +1,27 @@
-"""Lamella's front for extensions written for Ascend's plugin of PyTorch: they are built, and run on the CPU.
+"""Lamella's front for extensions written for Ascend's plugin of PyTorch.
 
-There is no NPU here: a kernel registered for PrivateUse1 waits for an extension that brings the device.
+The devices ``npu`` are those of an extension that brings them under this name. It is found where its wheel has an entry
+point ``npu`` in the group ``lamella.backends``, or is imported before. Without one, extensions are built and run on the
+CPU.
 """
 
-from lamella.compat.front import close
+from importlib.metadata import entry_points as _entry_points
+from typing import Any as _Any
 
-__getattr__ = close("torch_npu", {"torch_npu.npu": "there is no NPU here"})
+import lamella as _lm
+from lamella.compat.front import close as _close
 
-from . import utils  # noqa: F401
+_missing = _close("torch_npu", {"torch_npu.npu": "there is no NPU here: no extension that brings it is installed"})
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "npu" and hasattr(_lm, "npu"):
+        return _lm.npu
+    return _missing(name)
+
+
+if not hasattr(_lm, "npu"):
+    for _entry in list(_entry_points(group="lamella.backends", name="npu"))[:1]:
+        _entry.load()
+
+from . import utils  # noqa: E402, F401

@@ -5,18 +5,9 @@
 #include <ostream>
 #include <string>
 
-#include "engine/core/device.h"
+#include "c10/core/DeviceType.h"
 
 namespace c10 {
-
-/// PyTorch's names of the kinds of device that Lamella has.
-enum class DeviceType : std::int8_t { CPU, CUDA, Meta, PrivateUse1 };
-using DeviceIndex = std::int8_t;
-
-inline constexpr DeviceType kCPU = DeviceType::CPU;
-inline constexpr DeviceType kCUDA = DeviceType::CUDA;
-inline constexpr DeviceType kMeta = DeviceType::Meta;
-inline constexpr DeviceType kPrivateUse1 = DeviceType::PrivateUse1;
 
 /// A device; an index of -1 is the current one of its kind.
 class Device {
@@ -37,7 +28,8 @@ class Device {
   bool is_privateuseone() const noexcept { return type_ == DeviceType::PrivateUse1; }
   std::string str() const { return native().str(); }
   lamella::Device native() const {
-    return lamella::Device(static_cast<lamella::DeviceType>(type_), index_ < 0 ? 0 : index_);
+    const int current = is_privateuseone() ? lamella::detail::current_privateuse1 : 0;
+    return lamella::Device(static_cast<lamella::DeviceType>(type_), index_ < 0 ? current : index_);
   }
   friend bool operator==(const Device& a, const Device& b) = default;
 
@@ -45,9 +37,6 @@ class Device {
   DeviceType type_;
   DeviceIndex index_;
 };
-
-static_assert(static_cast<int>(DeviceType::PrivateUse1) == static_cast<int>(lamella::DeviceType::PrivateUse1) &&
-              static_cast<int>(DeviceType::Meta) == static_cast<int>(lamella::DeviceType::Meta));
 
 inline std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.str(); }
 inline std::ostream& operator<<(std::ostream& out, DeviceType type) { return out << Device(type).str(); }

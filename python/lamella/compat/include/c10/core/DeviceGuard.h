@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "ATen/core/Tensor.h"
+#include "engine/runtime/device_backend.h"
 
 namespace c10 {
 
@@ -10,7 +11,7 @@ namespace c10 {
 /// c10::cuda::CUDAGuard, which needs CUDA's headers.
 class DeviceGuard {
  public:
-  explicit DeviceGuard(Device device) : device_(device) {
+  explicit DeviceGuard(Device device) : device_(device), brought_(device.native()) {
     if (device.is_cuda() && device.index() > 0) {
       lamella::fail<lamella::NotImplementedError>("[DeviceGuard] ", device,
                                                   ": c10::cuda::CUDAGuard of <c10/cuda/CUDAGuard.h> makes it current");
@@ -22,6 +23,7 @@ class DeviceGuard {
 
  private:
   Device device_;
+  lamella::BackendDeviceGuard brought_;
 };
 
 /// The same where there is a device.

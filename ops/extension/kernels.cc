@@ -1,0 +1,206 @@
+// What the engine asks of every device, for those that an extension brings: copies, filling, reductions, products.
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "engine/core/error.h"
+#include "engine/core/host.h"
+#include "engine/runtime/device_backend.h"
+#include "ops/extension/extension.h"
+#include "ops/linalg/matmul.h"
+#include "ops/movement/strided.h"
+#include "ops/reduce/reduce.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/device_kernels.h"
+
+namespace lamella {
+namespace {
+
+using cpu::Reduction;
+using registry::Arg;
+
+// Copies.
+
+void send(const Tensor& to, const Tensor& from) {
+  const HostRelease release(to.numel());
+  device_backend(to.device())
+      .copy_from_host(to.device().index, to.raw_data(), from.raw_data(), to.nbytes(), backend_stream(to.device()));
+}
+
+void fetch_bytes(void* to, const void* from, std::size_t bytes, Device device) {
+  const HostRelease release(INT64_MAX);
+  device_backend(device).copy_to_host(device.index, to, from, bytes, backend_stream(device));
+}
+
+/// Whether the device did it by itself.
+bool copied_there(const Tensor& to, const Tensor& from) {
+  const Device device = to.device();
+  DeviceBackend& backend = device_backend(device);
+  void* const stream = backend_stream(device);
+  if (to.dtype() == from.dtype() && to.is_contiguous() && from.is_contiguous()) {
+    backend.copy_on_device(device.index, to.raw_data(), from.raw_data(), to.nbytes(), stream);
+    return true;
+  }
+  return backend.copy_strided(to, from, stream);
+}
+
+/// x's values on the host, in memory that may be laid out as x's is.
+Tensor fetched(const Tensor& x) {
+  if (x.is_contiguous()) {
+    Tensor host = empty(x.shape(), x.dtype());
+    fetch_bytes(host.raw_data(), x.raw_data(), x.nbytes(), x.device());
+    return host;
+  }
+  if (const Tensor landing = empty(x.shape(), x.dtype(), x.device()); copied_there(landing, x)) return fetched(landing);
+  // All bytes from the first element to the last.
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  for (std::size_t i = 0; i < x.ndim(); ++i) (x.strides()[i] < 0 ? low : high) += (x.shape()[i] - 1) * x.strides()[i];
+  const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
+  const Tensor span = empty({high - low + 1}, x.dtype());
+  fetch_bytes(span.raw_data(), x->data + low * item, span.nbytes(), x.device());
+  return make_view(span, x.shape(), x.strides(), -low);
+}
+
+/// Sends `from`, contiguous on the host, to the places of a tensor that is not: each run of neighbors by itself, so
+/// that nothing between them is written.
+void send_runs(const Tensor& to, const Tensor& from) {
+  const auto item = static_cast<std::int64_t>(item_size(to.dtype()));
+  std::size_t outer = to.ndim();
+  std::int64_t run = 1;
+  while (outer > 0 && (to.shape()[outer - 1] == 1 || to.strides()[outer - 1] == run)) run *= to.shape()[--outer];
+  const HostRelease release(to.numel());
+  DeviceBackend& backend = device_backend(to.device());
+  void* const stream = backend_stream(to.device());
+  Dims at(outer, 0);
+  for (std::int64_t first = 0; first < to.numel(); first += run) {
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < outer; ++i) offset += at[i] * to.strides()[i];
+    backend.copy_from_host(to.device().index, to->data + offset * item, from->data + first * item,
+                           static_cast<std::size_t>(run * item), stream);
+    for (std::size_t i = outer; i-- > 0 && ++at[i] == to.shape()[i];) at[i] = 0;
+  }
+}
+
+/// x as a contiguous tensor of `dtype`, on its own device.
+Tensor prepared(const Tensor& x, DType dtype) {
+  if (x.is_contiguous() && x.dtype() == dtype) return x;
+  Tensor result = empty(x.shape(), dtype, x.device());
+  write_values(result, x, "copy");
+  return result;
+}
+
+void send_anywhere(const Tensor& to, const Tensor& from) {
+  const Tensor source = prepared(from, to.dtype());
+  if (to.is_contiguous()) return send(to, source);
+  if (const Tensor probe = empty(to.shape(), to.dtype(), to.device()); true) {
+    send(probe, source);
+    if (device_backend(to.device()).copy_strided(to, probe, backend_stream(to.device()))) return;
+  }
+  send_runs(to, source);
+}
+
+void copy_between(const Tensor& to, const Tensor& from) {
+  if (to.dtype() == from.dtype() && to.is_contiguous() && from.is_contiguous()) {
+    const HostRelease release(INT64_MAX);
+    DeviceBackend& backend = device_backend(to.device());
+    if (backend.copy_between_devices(to.device().index, to.raw_data(), from.device().index, from.raw_data(),
+                                     to.nbytes())) {
+      return;
+    }
+  }
+  send_anywhere(to, fetched(from));
+}
+
+void fill(const Tensor& to, const void* value) {
+  if (device_backend(to.device()).fill(to, value, backend_stream(to.device()))) return;
+  const Tensor number = empty({}, to.dtype());
+  std::memcpy(number.raw_data(), value, item_size(to.dtype()));
+  const Tensor host = empty(to.shape(), to.dtype());
+  write_values(host, make_view(number, to.shape(), Dims(to.ndim(), 0)), "fill");
+  send_anywhere(to, host);
+}
+
+// Reductions and products.
+
+constexpr std::array<std::string_view, cpu::kReductionCount> kReductions{
+    "sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "count_nonzero"};
+
+/// A kernel sees a matrix, whose rows it reduces.
+Tensor as_rows(const Tensor& x, const Dims& axes) {
+  Dims order;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.ndim()); ++i) {
+    if (std::ranges::find(axes, i) == axes.end()) order.push_back(i);
+  }
+  std::int64_t rows = 1;
+  for (const std::int64_t i : order) rows *= x.shape()[static_cast<std::size_t>(i)];
+  for (const std::int64_t i : axes) order.push_back(i);
+  return reshape(prepared(permute_dims(x, order), x.dtype()), Dims{rows, x.numel() / rows});
+}
+
+void reduce_there(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor& out) {
+  const autograd::NoGrad scope;
+  const std::string_view op = kReductions[static_cast<std::size_t>(reduction)];
+  const Tensor rows = as_rows(x, axes);
+  const std::array<std::int64_t, 1> last{1};
+  const bool one_axis = reduction == Reduction::ArgMax || reduction == Reduction::ArgMin;
+  const std::array<Arg, 3> args{rows, one_axis ? Arg(last[0]) : Arg(std::span<const std::int64_t>(last)), false};
+  if (const auto y = extension::call_kernel(op, args, Dims{rows.shape()[0]}, out.dtype(), out.device())) {
+    return write_values(out, reshape(*y, out.shape()), "reduce");
+  }
+  require_fallback(op, out.device());
+  const Tensor host = fetched(rows);
+  write_values(out, reshape(reduce(reduction, host, Dims{1}, false, op.data(), out.dtype()), out.shape()), "reduce");
+}
+
+/// A factor with the leading axes of the product, contiguous.
+Tensor factor(const Tensor& x, const Tensor& out) {
+  Dims shape = out.shape();
+  shape[shape.size() - 2] = x.size(-2);
+  shape[shape.size() - 1] = x.size(-1);
+  return prepared(x.shape() == shape ? x : broadcast_to(x, shape), x.dtype());
+}
+
+void multiply_there(const Tensor& a, const Tensor& b, const Tensor& out) {
+  const autograd::NoGrad scope;
+  const std::array<Tensor, 2> factors{factor(a, out), factor(b, out)};
+  const std::array<Arg, 2> args{factors[0], factors[1]};
+  if (const auto y = extension::call_kernel("matmul", args, out.shape(), out.dtype(), out.device())) {
+    return write_values(out, *y, "matmul");
+  }
+  require_fallback("matmul", out.device());
+  write_values(out, matmul(fetched(factors[0]), fetched(factors[1])), "matmul");
+}
+
+constexpr DeviceKernels kKernels{
+    .copy = extension::copy, .fill = fill, .reduce = reduce_there, .matmul = multiply_there};
+
+[[maybe_unused]] const bool kRegistered = [] {
+  register_device_kernels(DeviceType::PrivateUse1, &kKernels);
+  return true;
+}();
+
+}  // namespace
+
+namespace extension {
+
+void copy(const Tensor& to, const Tensor& from) {
+  if (to.numel() == 0) return;
+  if (!is_extension(to.device())) {
+    // To the host, or to a device of another kind by way of it.
+    const Tensor host = fetched(from);
+    write_values(to, host, "copy");
+  } else if (!is_extension(from.device())) {
+    send_anywhere(to, moved(from, kCPU));
+  } else if (to.device() != from.device()) {
+    copy_between(to, from);
+  } else if (!copied_there(to, from)) {
+    send_anywhere(to, fetched(from));
+  }
+}
+
+}  // namespace extension
+}  // namespace lamella
