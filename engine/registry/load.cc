@@ -60,11 +60,27 @@ bool fits(const AbiStamp& stamp) {
          stamp.cxx11_strings == static_cast<std::uint32_t>(LAMELLA_CXX11_STRINGS);
 }
 
+/// RuntimeError where a library's file ends before what its header speaks of: to map the rest would end the process.
+template <class Read>
+void check_length(const std::string& path, const Elf64_Ehdr& header, std::uint64_t size, const Read& read) {
+  std::uint64_t wanted = header.e_shoff + std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr);
+  for (std::uint64_t i = 0; i < header.e_phnum && header.e_phentsize == sizeof(Elf64_Phdr); ++i) {
+    Elf64_Phdr each{};
+    if (!read(header.e_phoff + i * sizeof each, &each, sizeof each)) break;
+    if (each.p_type == PT_LOAD) wanted = std::max(wanted, each.p_offset + each.p_filesz);
+  }
+  if (wanted > size) {
+    fail<RuntimeError>("[load_library] ", path, " is cut off: it has ", size, " bytes, and its header speaks of ",
+                       wanted, "; build it again, or copy it again");
+  }
+}
+
 /// Reads the stamps of a library's translation units from its file. What is no ELF file of this machine's kind is left
 /// to dlopen(), which says so.
 void check_stamps(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const auto read = [&](std::uint64_t at, void* into, std::size_t bytes) {
+    file.clear();
     file.seekg(static_cast<std::streamoff>(at));
     return static_cast<bool>(file.read(static_cast<char*>(into), static_cast<std::streamsize>(bytes)));
   };
@@ -74,6 +90,8 @@ void check_stamps(const std::string& path) {
       header.e_shentsize != sizeof(Elf64_Shdr)) {
     return;
   }
+  file.seekg(0, std::ios::end);
+  check_length(path, header, static_cast<std::uint64_t>(file.tellg()), read);
   const auto section = [&](std::size_t i, Elf64_Shdr& into) {
     return read(header.e_shoff + i * sizeof(Elf64_Shdr), &into, sizeof into);
   };
