@@ -39,6 +39,11 @@ thread_local constinit Loading* loading = nullptr;
 struct Loaded {
   std::recursive_mutex mutex;  // a library may load another
   std::vector<std::string> paths;
+
+  /// For what follows; held for moments only, by those who hold the registry's lock too.
+  std::mutex notes_mutex;
+  /// Those of the paths that registered nothing.
+  std::vector<std::string> silent;
   std::exception_ptr pending;
 };
 Loaded& loaded() {
@@ -59,6 +64,12 @@ bool fits(const AbiStamp& stamp) {
   return stamp.abi_version == static_cast<std::uint32_t>(kAbiVersion) &&
          stamp.cxx11_strings == static_cast<std::uint32_t>(LAMELLA_CXX11_STRINGS);
 }
+
+#if defined(__x86_64__)
+constexpr Elf64_Half kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr Elf64_Half kMachine = EM_AARCH64;
+#endif
 
 /// RuntimeError where a library's file ends before what its header speaks of: to map the rest would end the process.
 template <class Read>
@@ -86,8 +97,14 @@ void check_stamps(const std::string& path) {
   };
   Elf64_Ehdr header{};
   if (!read(0, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_shentsize != sizeof(Elf64_Shdr)) {
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
+    return;
+  }
+  if (header.e_machine != kMachine) {
+    fail<RuntimeError>("[load_library] ", path, " was built for another kind of processor (ELF machine ",
+                       header.e_machine, ", here it is ", kMachine, "): build it for this one");
+  }
+  if (header.e_shentsize != sizeof(Elf64_Shdr)) {
     return;
   }
   file.seekg(0, std::ios::end);
@@ -236,6 +253,10 @@ std::string load_library(const std::string& path) {
     failure->raise(failure->what);
   }
   loaded().paths.push_back(real);
+  if (scope.registrations.empty()) {
+    const std::lock_guard notes(loaded().notes_mutex);
+    loaded().silent.push_back(real);
+  }
   return real;
 }
 
@@ -245,14 +266,14 @@ std::vector<std::string> loaded_libraries() {
 }
 
 void note_pending_error() noexcept {
-  const std::lock_guard lock(loaded().mutex);
+  const std::lock_guard lock(loaded().notes_mutex);
   if (!loaded().pending) loaded().pending = std::current_exception();
 }
 
 std::string pending_error_text() {
   std::exception_ptr error;
   {
-    const std::lock_guard lock(loaded().mutex);
+    const std::lock_guard lock(loaded().notes_mutex);
     error = loaded().pending;
   }
   if (!error) return {};
@@ -265,10 +286,18 @@ std::string pending_error_text() {
   }
 }
 
+std::string silent_libraries_text() {
+  const std::lock_guard lock(loaded().notes_mutex);
+  std::string text;
+  for (const std::string& path : loaded().silent)
+    text += (text.empty() ? "; loaded, but registering nothing: " : ", ") + path;
+  return text;
+}
+
 void throw_pending_error() {
   std::exception_ptr error;
   {
-    const std::lock_guard lock(loaded().mutex);
+    const std::lock_guard lock(loaded().notes_mutex);
     error = std::exchange(loaded().pending, nullptr);
   }
   if (error) std::rethrow_exception(error);

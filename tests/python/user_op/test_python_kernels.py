@@ -76,7 +76,10 @@ def test_folders_that_lack_something(tmp_path):
     with pytest.raises(ValueError, match=r"no function for any of the operators .*half_forward"):
         module.py_kernel().build_load()
     (tmp_path / "half" / "half_cpp_def.cpp").write_text("this is no C++")
-    with cache(), pytest.raises(RuntimeError, match=r"half_cpp_def\.cpp: the compiler failed(.|\n)*half_cpp_def\.cpp:1"):
+    with (
+        cache(),
+        pytest.raises(RuntimeError, match=r"half_cpp_def\.cpp: the compiler failed(.|\n)*half_cpp_def\.cpp:1"),
+    ):
         module.cpp_def().build_load()
 
 

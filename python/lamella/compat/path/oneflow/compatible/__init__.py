@@ -1,0 +1,12 @@
+"""Where later versions keep the interface of jobs: ``from oneflow.compatible import single_client as flow``."""
+
+import sys
+
+import oneflow as single_client
+
+__all__ = ["single_client"]
+
+# Modules below it are those of oneflow itself.
+for _name in [name for name in sys.modules if name == "oneflow" or name.startswith("oneflow.")]:
+    if not _name.startswith("oneflow.compatible"):
+        sys.modules[_name.replace("oneflow", f"{__name__}.single_client", 1)] = sys.modules[_name]
