@@ -36,3 +36,11 @@ def test_operators_of_oneflow(tmp_path):
     done = run("test_user_ops.py", tmp_path, SAMPLES=str(compiled(tmp_path, "user_ops")))
     assert done.returncode == 0, done.stderr
     assert "OK (skipped=1)" in done.stderr and "it needs 2 nodes" in done.stderr
+
+
+def test_extensions_of_pytorch(tmp_path):
+    extensions.need_compiler()
+    source = SAMPLES / "extension.cpp"
+    done = run("test_extension.py", tmp_path, SAMPLES=str(source), SAMPLES_BUILD=str(tmp_path / "build"))
+    assert done.returncode == 0, done.stderr
+    assert "OK (skipped=1)" in done.stderr

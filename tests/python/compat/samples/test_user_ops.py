@@ -12,6 +12,7 @@ from oneflow.compatible.single_client import typing as same_typing
 assert single_client is flow and same_typing is oft
 
 flow.config.load_library(os.environ["SAMPLES"])
+FIXED = flow.FixedTensorDef((5, 2))
 
 
 def op(name, given, outputs=("out",), index=0, **attrs):
@@ -42,7 +43,7 @@ class TestSamples(flow.unittest.TestCase):
             return op("s_relu", {"in": a})[0]
 
         @flow.global_function(config())
-        def older(a=flow.FixedTensorDef((5, 2))):
+        def older(a=FIXED):
             return op("s_cpu_relu", {"in": a})[0]
 
         @flow.global_function(function_config=config())

@@ -106,8 +106,9 @@ def __getattr__(name: str) -> _Any:
     return _missing(name)
 
 
-from . import _tensor, autograd, cuda, testing, utils, version
+from . import _tensor, autograd, cuda, nn, testing, utils, version
 from ._functions import (
+    _check,
     add,
     addmm,
     all,

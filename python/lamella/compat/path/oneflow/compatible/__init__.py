@@ -1,10 +1,12 @@
 """Where later versions keep the interface of jobs: ``from oneflow.compatible import single_client as flow``."""
 
+import importlib
 import sys
-
-import oneflow as single_client
+from typing import Any
 
 __all__ = ["single_client"]
+
+single_client: Any = importlib.import_module("oneflow")
 
 # Modules below it are those of oneflow itself.
 for _name in [name for name in sys.modules if name == "oneflow" or name.startswith("oneflow.")]:
