@@ -34,7 +34,7 @@ class _Defined(CustomOp):
         self._library = lm.library.Library(namespace)
         self._kernels = {}
         self._backward = self._setup_context = self._vmap = None
-        self._op = getattr(getattr(lm.ops, namespace), short.removesuffix(".default"))
+        self._op = getattr(getattr(lm.ops, namespace), short)
 
 
 _defined: dict[str, _Defined] = {}
@@ -43,7 +43,9 @@ _defined: dict[str, _Defined] = {}
 def _operator(op: Any) -> CustomOp:
     if isinstance(op, CustomOp):
         return op
-    name = op if isinstance(op, str) else op.name
+    name = (op if isinstance(op, str) else op.name).removesuffix(".default")
+    if name in lm.library._custom_ops:
+        return lm.library._custom_ops[name][1]
     if name not in _defined:
         _defined[name] = _Defined(name)
     return _defined[name]
