@@ -132,6 +132,18 @@ bool wants_gradient(const Call& call) {
   fail<RuntimeError>("[", entry.full_name, "] the operator is not registered any more: its library was unloaded");
 }
 
+[[noreturn, gnu::cold]] void fail_result(const Call& call, const Record& record, std::uint8_t k) {
+  const auto& result = call.plan.schema.results[k];
+  const std::string what = "result " + std::to_string(k) + (result.name.empty() ? "" : " ('" + result.name + "')");
+  const Arg given = call.results[k].view();
+  if (given.kind != Arg::Kind::None && given.kind != Arg::Kind::Tensor) {
+    fail<TypeError>("[", call.entry.full_name, "] the kernel for ", name(record.key), " gave ", describe(given.kind),
+                    " as ", what, ", which is a Tensor in the schema");
+  }
+  fail<RuntimeError>("[", call.entry.full_name, "] the kernel for ", name(record.key), " left ", what,
+                     " undefined; it has to return a tensor there");
+}
+
 const Plan& plan_of(const OperatorEntry& entry) {
   const Plan* const plan = entry.plan.load(std::memory_order_acquire);
   if (!plan) [[unlikely]]
@@ -192,11 +204,8 @@ void Call::run(const Record& record, DispatchKeySet remaining, bool marks_writes
   }
   record.function(CallContext{handle, remaining}, args, results);
   for (const std::uint8_t k : plan.tensor_results) {
-    if (!results[k].is_tensor() || !results[k].tensor().defined()) [[unlikely]] {
-      fail<RuntimeError>("[", entry.full_name, "] the kernel for ", name(record.key), " left result ", int{k},
-                         plan.schema.results[k].name.empty() ? "" : " ('" + plan.schema.results[k].name + "')",
-                         " undefined; it has to return a tensor there");
-    }
+    if (!results[k].is_tensor() || !results[k].tensor().defined()) [[unlikely]]
+      fail_result(*this, record, k);
   }
   if (alias_checks_enabled()) [[unlikely]]
     check_aliases(*this);

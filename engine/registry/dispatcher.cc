@@ -80,7 +80,7 @@ std::string suggestion(std::string_view wanted) {
   if (!near.empty()) return "; did you mean " + near + "?";
   if (known_namespace) return "";
   return "; no operator of the namespace '" + std::string(namespace_of(wanted)) +
-         "' is registered: load the library that defines it first";
+         "' is registered: load the library that defines it first" + silent_libraries_text();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -134,6 +135,7 @@ class KernelFunction {
     call_ = Unboxed::call;
     functor_ = new Stored(std::forward<F>(f));
     destroy_ = [](void* functor) { delete static_cast<Stored*>(functor); };
+    is_pointer_ = std::is_pointer_v<Stored>;
     signature_ = {Unboxed::arguments, Results<std::remove_cvref_t<typename Unboxed::R>>::types};
   }
   /// One that sees its arguments boxed, and is for any schema.
@@ -155,7 +157,8 @@ class KernelFunction {
         destroy_(std::exchange(other.destroy_, nullptr)),
         signature_(other.signature_),
         for_recording_(other.for_recording_),
-        asks_devices_(other.asks_devices_) {}
+        asks_devices_(other.asks_devices_),
+        is_pointer_(other.is_pointer_) {}
   KernelFunction& operator=(KernelFunction&&) = delete;
   ~KernelFunction() {
     if (destroy_) destroy_(functor_);
@@ -166,6 +169,13 @@ class KernelFunction {
   bool asks_devices() const noexcept { return asks_devices_; }
   /// Whether it was made by boxed(function).
   bool is(BoxedKernel function) const noexcept;
+  /// Whether both are known to be one function: made of pointers to the same one, or passing their key over.
+  bool is_same(const KernelFunction& other) const noexcept {
+    if (call_ != other.call_ || for_recording_ != other.for_recording_) return false;
+    if (is_fallthrough()) return true;
+    using Function = void (*)();
+    return is_pointer_ && other.is_pointer_ && std::memcmp(functor_, other.functor_, sizeof(Function)) == 0;
+  }
   /// The types of its parameters and results; nothing for boxed kernels.
   const std::optional<detail::SignatureView>& signature() const noexcept { return signature_; }
   void operator()(const CallContext& context, const Arg* args, Value* results) const {
@@ -181,6 +191,8 @@ class KernelFunction {
   std::optional<detail::SignatureView> signature_;
   bool for_recording_ = false;
   bool asks_devices_ = false;
+  /// functor_ holds a pointer to a function.
+  bool is_pointer_ = false;
 };
 
 }  // namespace registry

@@ -39,6 +39,11 @@ thread_local constinit Loading* loading = nullptr;
 struct Loaded {
   std::recursive_mutex mutex;  // a library may load another
   std::vector<std::string> paths;
+
+  /// For what follows; held for moments only, by those who hold the registry's lock too.
+  std::mutex notes_mutex;
+  /// Those of the paths that registered nothing.
+  std::vector<std::string> silent;
   std::exception_ptr pending;
 };
 Loaded& loaded() {
@@ -60,20 +65,50 @@ bool fits(const AbiStamp& stamp) {
          stamp.cxx11_strings == static_cast<std::uint32_t>(LAMELLA_CXX11_STRINGS);
 }
 
+#if defined(__x86_64__)
+constexpr Elf64_Half kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr Elf64_Half kMachine = EM_AARCH64;
+#endif
+
+/// RuntimeError where a library's file ends before what its header speaks of: to map the rest would end the process.
+template <class Read>
+void check_length(const std::string& path, const Elf64_Ehdr& header, std::uint64_t size, const Read& read) {
+  std::uint64_t wanted = header.e_shoff + std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr);
+  for (std::uint64_t i = 0; i < header.e_phnum && header.e_phentsize == sizeof(Elf64_Phdr); ++i) {
+    Elf64_Phdr each{};
+    if (!read(header.e_phoff + i * sizeof each, &each, sizeof each)) break;
+    if (each.p_type == PT_LOAD) wanted = std::max(wanted, each.p_offset + each.p_filesz);
+  }
+  if (wanted > size) {
+    fail<RuntimeError>("[load_library] ", path, " is cut off: it has ", size, " bytes, and its header speaks of ",
+                       wanted, "; build it again, or copy it again");
+  }
+}
+
 /// Reads the stamps of a library's translation units from its file. What is no ELF file of this machine's kind is left
 /// to dlopen(), which says so.
 void check_stamps(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const auto read = [&](std::uint64_t at, void* into, std::size_t bytes) {
+    file.clear();
     file.seekg(static_cast<std::streamoff>(at));
     return static_cast<bool>(file.read(static_cast<char*>(into), static_cast<std::streamsize>(bytes)));
   };
   Elf64_Ehdr header{};
   if (!read(0, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_shentsize != sizeof(Elf64_Shdr)) {
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
     return;
   }
+  if (header.e_machine != kMachine) {
+    fail<RuntimeError>("[load_library] ", path, " was built for another kind of processor (ELF machine ",
+                       header.e_machine, ", here it is ", kMachine, "): build it for this one");
+  }
+  if (header.e_shentsize != sizeof(Elf64_Shdr)) {
+    return;
+  }
+  file.seekg(0, std::ios::end);
+  check_length(path, header, static_cast<std::uint64_t>(file.tellg()), read);
   const auto section = [&](std::size_t i, Elf64_Shdr& into) {
     return read(header.e_shoff + i * sizeof(Elf64_Shdr), &into, sizeof into);
   };
@@ -218,6 +253,10 @@ std::string load_library(const std::string& path) {
     failure->raise(failure->what);
   }
   loaded().paths.push_back(real);
+  if (scope.registrations.empty()) {
+    const std::lock_guard notes(loaded().notes_mutex);
+    loaded().silent.push_back(real);
+  }
   return real;
 }
 
@@ -227,14 +266,14 @@ std::vector<std::string> loaded_libraries() {
 }
 
 void note_pending_error() noexcept {
-  const std::lock_guard lock(loaded().mutex);
+  const std::lock_guard lock(loaded().notes_mutex);
   if (!loaded().pending) loaded().pending = std::current_exception();
 }
 
 std::string pending_error_text() {
   std::exception_ptr error;
   {
-    const std::lock_guard lock(loaded().mutex);
+    const std::lock_guard lock(loaded().notes_mutex);
     error = loaded().pending;
   }
   if (!error) return {};
@@ -247,10 +286,18 @@ std::string pending_error_text() {
   }
 }
 
+std::string silent_libraries_text() {
+  const std::lock_guard lock(loaded().notes_mutex);
+  std::string text;
+  for (const std::string& path : loaded().silent)
+    text += (text.empty() ? "; loaded, but registering nothing: " : ", ") + path;
+  return text;
+}
+
 void throw_pending_error() {
   std::exception_ptr error;
   {
-    const std::lock_guard lock(loaded().mutex);
+    const std::lock_guard lock(loaded().notes_mutex);
     error = std::exchange(loaded().pending, nullptr);
   }
   if (error) std::rethrow_exception(error);

@@ -49,5 +49,7 @@ inline std::string_view namespace_of(std::string_view name) { return name.substr
 void note_pending_error() noexcept;
 /// "; a library that was loaded before failed: ..." where there is such an error; nothing otherwise.
 std::string pending_error_text();
+/// What an error about an unknown namespace adds about libraries that were loaded and registered nothing.
+std::string silent_libraries_text();
 
 }  // namespace lamella::registry

@@ -116,6 +116,24 @@ std::vector<lamella::Tensor> run_host_kernel(const HostKernel& kernel, Call& cal
   return kernel(call.tensors, call.output_descs);
 }
 
+/// An output with the shape that the kernel left it: a dynamic one may be smaller than there was room for.
+lamella::Tensor settled(const lamella::Tensor& y, const Shape& shape, const std::string& name) {
+  if (std::ranges::equal(shape.dim_vec(), y.shape())) return y;
+  std::vector<std::int64_t> strides(shape.dim_vec().size());
+  std::int64_t count = 1;
+  for (std::size_t i = strides.size(); i-- > 0;) {
+    const std::int64_t size = shape.dim_vec()[i];
+    if (size < 0) fail<ValueError>("output '", name, "' was given the shape ", shape.ToString());
+    strides[i] = count;
+    count *= size;
+  }
+  if (count > y.numel()) {
+    fail<ValueError>("output '", name, "' was given the shape ", shape.ToString(), ", which is more than the ",
+                     y.numel(), " elements that the infer function gave it");
+  }
+  return clone(make_view(y, shape.dim_vec(), strides));
+}
+
 void run_kernel(Entry& entry, const KernelDef& def, Call& call, std::vector<lamella::Tensor>& outputs, Device device) {
   const std::string where = call.where() + " the kernel at " + str(def.place);
   if (!def.create) fail<RuntimeError>(where, " has no SetCreateFn");
@@ -174,6 +192,7 @@ void run_kernel(Entry& entry, const KernelDef& def, Call& call, std::vector<lame
         fail<RuntimeError>(call.where(), " the kernel at ", str(def.place), " left output '", call.outputs[i].first,
                            "' unwritten: it never asked for its mut_dptr()");
       }
+      outputs[i] = settled(outputs[i], memory[call.inputs.size() + i].shape(), call.outputs[i].first);
     }
   });
 #if LAMELLA_WITH_CUDA

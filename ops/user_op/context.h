@@ -29,6 +29,8 @@ class TensorDesc {
   bool* mut_is_dynamic() { return &is_dynamic_; }
   void set_shape(Shape shape) { shape_ = std::move(shape); }
   void set_data_type(DataType data_type) { data_type_ = data_type; }
+  /// Lets the kernel make an output smaller than its shape says, by the Tensor's mut_shape().
+  void set_is_dynamic(bool is_dynamic) { is_dynamic_ = is_dynamic; }
 
  private:
   Shape shape_;
@@ -44,6 +46,12 @@ class Tensor {
 
   const Shape& shape() const { return desc_.shape(); }
   DataType data_type() const { return desc_.data_type(); }
+  /// For outputs that the infer function marks as dynamic: the shape that the result will have, with no more elements
+  /// than there is room for. RuntimeError for other arguments.
+  Shape* mut_shape() {
+    if (!writable_ || !desc_.is_dynamic()) refuse_shape();
+    return desc_.mut_shape();
+  }
   /// The elements; T is the element type, char or void (TypeError for another number type).
   template <class T = void>
   const T* dptr() const {
@@ -69,6 +77,7 @@ class Tensor {
   }
   [[noreturn]] void wrong_type(DataType asked) const;
   [[noreturn]] void refuse_writing() const;
+  [[noreturn]] void refuse_shape() const;
 
   std::string name_;
   TensorDesc desc_;

@@ -48,6 +48,12 @@ void Tensor::refuse_writing() const {
   fail<lamella::RuntimeError>("'", name_, "' is an input: mut_dptr() is for outputs");
 }
 
+void Tensor::refuse_shape() const {
+  fail<lamella::RuntimeError>("'", name_,
+                              "' has the shape that was inferred: mut_shape() is for outputs that the infer ",
+                              "function marks with set_is_dynamic(true)");
+}
+
 void OpKernel::fail_no_compute() {
   fail<NotImplementedError>("overrides no Compute(): void Compute(user_op::KernelComputeContext*) const");
 }

@@ -82,7 +82,16 @@ class HobValue {
 inline HobValue<DeviceType> HobDeviceType() {
   return {[](const KernelRegContext& ctx) { return ctx.device_type(); }, "device type"};
 }
-inline HobValue<std::string> HobDeviceTag() {
+/// Compared with "cpu" or "gpu", or with a DeviceType.
+class HobTag : public HobValue<std::string> {
+ public:
+  using HobValue::HobValue;
+  using HobValue::operator==;
+  using HobValue::operator!=;
+  Hob operator==(DeviceType wanted) const { return HobValue::operator==(std::string(DeviceTag(wanted))); }
+  Hob operator!=(DeviceType wanted) const { return HobValue::operator!=(std::string(DeviceTag(wanted))); }
+};
+inline HobTag HobDeviceTag() {
   return {[](const KernelRegContext& ctx) { return ctx.device_tag(); }, "device tag"};
 }
 /// The element type of an argument; kInvalidDataType where the call does not have it.

@@ -73,6 +73,41 @@ class Registration {
 
 }  // namespace detail
 
+/// What SetOutputArgModifyFn and SetInputArgModifyFn set of an argument; it guides static graphs.
+class ArgModifier {
+ public:
+  void set_header_infered_before_compute(bool) {}
+  void set_is_mutable(bool) {}
+  void set_use_header_only(bool) {}
+  void set_requires_grad(bool) {}
+};
+using OutputArgModifier = ArgModifier;
+using InputArgModifier = ArgModifier;
+using GetOutputArgModifier = std::function<OutputArgModifier*(const std::string&, std::int32_t)>;
+using GetInputArgModifier = std::function<InputArgModifier*(const std::string&, std::int32_t)>;
+
+/// Infer functions that many operators share.
+struct TensorDescInferFnUtil {
+  /// Every output is like the first input.
+  static Maybe<void> Unchanged(InferContext* ctx) {
+    const auto& [input, index] = ctx->inputs().at(0);
+    for (const auto& [output, k] : ctx->outputs()) {
+      *ctx->TensorDesc4ArgNameAndIndex(output, k) = *ctx->TensorDesc4ArgNameAndIndex(input, index);
+    }
+    return Maybe<void>::Ok();
+  }
+  /// Each output is like the input in its place.
+  static Maybe<void> InOutCorrespond(InferContext* ctx) {
+    CHECK_EQ_OR_RETURN(ctx->inputs().size(), ctx->outputs().size());
+    for (std::size_t i = 0; i < ctx->inputs().size(); ++i) {
+      const auto& [input, index] = ctx->inputs()[i];
+      const auto& [output, k] = ctx->outputs()[i];
+      *ctx->TensorDesc4ArgNameAndIndex(output, k) = *ctx->TensorDesc4ArgNameAndIndex(input, index);
+    }
+    return Maybe<void>::Ok();
+  }
+};
+
 /// Describes an operator; each method returns the object itself.
 class OpRegistry {
  public:
@@ -145,6 +180,14 @@ class OpRegistry {
   /// Lists the ways to split the operator over devices.
   OpRegistry& SetGetSbpFn(decltype(detail::OpDef::sbp) fn) {
     def_.sbp = std::move(fn);
+    return *this;
+  }
+
+  /// Accepted; what it sets is for static graphs.
+  OpRegistry& SetOutputArgModifyFn(const std::function<void(GetOutputArgModifier, const UserOpConfWrapper&)>&) {
+    return *this;
+  }
+  OpRegistry& SetInputArgModifyFn(const std::function<void(GetInputArgModifier, const UserOpConfWrapper&)>&) {
     return *this;
   }
 
@@ -245,5 +288,7 @@ class Registered {
       lamella_user_op_, __COUNTER__) = ::lamella::user_op::Registry(name, __FILE__, __LINE__)
 
 #define REGISTER_USER_OP(name) LAMELLA_USER_OP_REGISTER(OpRegistry, name)
+/// As REGISTER_USER_OP: an operator whose kernels are for the CPU only.
+#define REGISTER_CPU_ONLY_USER_OP(name) REGISTER_USER_OP(name)
 #define REGISTER_USER_KERNEL(name) LAMELLA_USER_OP_REGISTER(OpKernelRegistry, name)
 #define REGISTER_USER_OP_GRAD(name) LAMELLA_USER_OP_REGISTER(OpGradRegistry, name)

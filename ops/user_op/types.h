@@ -36,6 +36,7 @@ class Shape {
   std::int64_t Count(std::int64_t begin) const { return Count(begin, NumAxes()); }
   std::int64_t Count(std::int64_t begin, std::int64_t end) const;
   const DimVector& dim_vec() const { return dims_; }
+  void ToShape(Shape* into) const { *into = *this; }
   /// "(2,3)".
   std::string ToString() const;
   std::string DebugStr() const { return ToString(); }

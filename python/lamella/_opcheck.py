@@ -133,6 +133,10 @@ def _check_schema(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
                 )
 
 
+def _returns_nothing(operator: Any) -> bool:
+    return bool(operator.schema.endswith("-> ()"))
+
+
 def _wants_gradient(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return any(x.requires_grad for x in _tensors([args, kwargs]))
 
@@ -140,6 +144,8 @@ def _wants_gradient(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _check_registration(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     if not _wants_gradient(args, kwargs):
         return "SKIPPED: no tensor among the arguments wants a gradient"
+    if _returns_nothing(operator):
+        return "SKIPPED: it returns nothing that could have a gradient"
     if not any(key.startswith("Autograd") or key == "CompositeImplicitAutograd" for key in operator.kernels):
         raise _FailedError(
             "no gradient is registered; register one with register_autograd(...), or for Autograd in C++"
@@ -148,6 +154,8 @@ def _check_registration(operator: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def _check_fake(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    if "Meta" not in operator.kernels and _returns_nothing(operator):
+        return "SKIPPED: it returns nothing, and has no kernel for Meta"
     if not {"Meta", "CompositeImplicitAutograd", "CompositeExplicitAutograd"} & set(operator.kernels):
         raise _FailedError("there is no kernel for Meta; register one with register_fake(...), or for Meta in C++")
     real = _tensors([operator(*_mapped(args, _fresh), **_mapped(kwargs, _fresh))])

@@ -312,7 +312,17 @@ def build_and_load(
         return None
     spec = importlib.util.spec_from_file_location(name, built)
     assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    try:
+        module = importlib.util.module_from_spec(spec)
+    except ImportError as error:
+        if f"PyInit_{name}" not in str(error):
+            raise
+        raise ImportError(
+            f"[cpp_extension] {error}: a module has a PYBIND11_MODULE(LAMELLA_EXTENSION_NAME, m); a library that only "
+            "registers operators is loaded with is_python_module=False",
+            name=name,
+            path=str(built),
+        ) from None
     spec.loader.exec_module(module)
     return module
 

@@ -101,7 +101,7 @@ def test_the_front(script, tmp_path):
     [
         ("import torch; torch.nosuch", "AttributeError", "'torch.nosuch'"),
         ("import torch; torch.compile", "AttributeError", "'torch.compile': there are no compiled graphs yet"),
-        ("import torch.nn.utils", "ImportError", "'torch.nn'"),
+        ("import torch.nn.utils", "ImportError", "'torch.nn.utils'"),
         ("from torch.utils import data", "ImportError", "'torch.utils.data'"),
         ("from torch.utils.cpp_extension import SyclExtension", "ImportError", "cpp_extension.SyclExtension'"),
         ("from torch.library import triton_op", "ImportError", "'torch.library.triton_op'"),

@@ -131,6 +131,16 @@ inline Tensor softmax(const Tensor& x, std::int64_t axis) { return x.softmax(axi
 inline Tensor log_softmax(const Tensor& x, std::int64_t axis) { return x.log_softmax(axis); }
 
 inline Tensor matmul(const Tensor& a, const Tensor& b) { return a.matmul(b); }
+// Into a tensor that is given, which has the shape of the result.
+inline Tensor& add_out(Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha = 1) {
+  return out.copy_(a.add(b, alpha)), out;
+}
+inline Tensor& sub_out(Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha = 1) {
+  return out.copy_(a.sub(b, alpha)), out;
+}
+inline Tensor& mul_out(Tensor& out, const Tensor& a, const Tensor& b) { return out.copy_(a.mul(b)), out; }
+inline Tensor& div_out(Tensor& out, const Tensor& a, const Tensor& b) { return out.copy_(a.div(b)), out; }
+inline Tensor& mm_out(Tensor& out, const Tensor& a, const Tensor& b) { return out.copy_(a.mm(b)), out; }
 inline Tensor mm(const Tensor& a, const Tensor& b) { return a.mm(b); }
 inline Tensor bmm(const Tensor& a, const Tensor& b) { return a.bmm(b); }
 inline Tensor mv(const Tensor& a, const Tensor& b) { return a.mv(b); }

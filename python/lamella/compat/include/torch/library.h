@@ -126,6 +126,9 @@ class Library {
 
 }  // namespace torch
 
+/// Names and schemas that a build may leave out there.
+#define TORCH_SELECTIVE_NAME(name) name
+#define TORCH_SELECTIVE_SCHEMA(schema) schema
 #define TORCH_FN(function) \
   ::torch::CompileTimeFunction<&function> {}
 #define TORCH_LIBRARY_(macro, id, m, ...)                                  \

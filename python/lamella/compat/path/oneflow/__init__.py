@@ -13,13 +13,32 @@ __getattr__ = close(
     "oneflow",
     {
         "oneflow.nn": "the front is for custom operators; lamella.nn has layers",
-        "oneflow.optimizer": "jobs do not train yet; lamella.optim has optimizers",
+        "oneflow.optimizer": (
+            "a job of the type 'train' runs as it is: call backward() on its loss; lamella.optim has optimizers"
+        ),
     },
 )
 
-from . import config, experimental, scope, sysconfig, typing
+from . import config, experimental, scope, sysconfig, typing, unittest
 from ._builder import user_op_builder
 from ._jobs import FunctionConfig, function_config, global_function
+from .scope import placement as device_prior_placement
+from .scope import placement as fixed_placement
+from .typing import ListPlaceholder as MirroredTensorDef
+from .typing import Placeholder as FixedTensorDef
 
 float = float32
 double = float64
+
+
+def clear_default_session() -> None:
+    """Nothing to do: jobs are not compiled."""
+
+
+def enable_eager_execution(value: bool = True) -> None:
+    """Accepted: all is executed at once."""
+
+
+def eager_execution_enabled() -> bool:
+    """True."""
+    return True

@@ -1,4 +1,8 @@
-"""Jobs: functions of numpy arrays whose types are written beside their arguments."""
+"""Jobs: functions of numpy arrays whose types are written beside their arguments.
+
+A job runs its function as it is, with the types checked. One of the type "train" records what it does for gradients, so
+that ``backward()`` works on what it makes; one of the type "predict" does not.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import Any
 import lamella as lm
 
 from . import scope
-from .typing import Numpy, Placeholder
+from .typing import ListNumpy, Numpy, Placeholder
 
 
 class FunctionConfig:
@@ -28,51 +32,75 @@ def function_config() -> FunctionConfig:
     return FunctionConfig()
 
 
+class Future:
+    """What a job without an annotation of its result gives: it is there already."""
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def get(self) -> Any:
+        """The Tensor, or a list of them."""
+        return self._result
+
+    def async_get(self, callback: Callable[[Any], Any]) -> None:
+        """Calls a function with the result."""
+        callback(self._result)
+
+
 def global_function(
-    type: str | Callable[..., Any] = "predict", function_config: FunctionConfig | None = None
+    type: str | Callable[..., Any] | FunctionConfig = "predict", function_config: FunctionConfig | None = None
 ) -> Callable[..., Any]:
-    """Makes a function a job: ``@global_function()`` or ``@global_function(type="predict")``.
+    """Makes a function a job: ``@global_function()`` or ``@global_function(type="train")``.
 
     Each argument is annotated with a ``typing.Numpy.Placeholder`` and arrives as a Tensor; the result is annotated with
-    ``typing.Numpy``, or a tuple, list or dict of that.
+    ``typing.Numpy``, or a tuple, list or dict of that. Without an annotation a job gives an object whose ``get()`` has
+    the result.
 
     Raises:
-        NotImplementedError: the type is "train".
         TypeError: an argument has no annotation; in a call, an array of another dtype.
-        ValueError: in a call, an array of another shape.
+        ValueError: the type is neither "predict" nor "train"; in a call, an array of another shape.
     """
+    if isinstance(type, FunctionConfig):
+        type = "predict"
     if callable(type):
-        return _job(type)
-    if type == "train":
-        raise NotImplementedError(
-            "[global_function] jobs that train are not supported yet: call the function on Tensors, and backward() on "
-            "what it returns"
-        )
-    if type != "predict":
-        raise ValueError(f"[global_function] type: expected 'predict', got {type!r}")
-    return _job
+        return _job(type, train=False)
+    if type not in ("predict", "train"):
+        raise ValueError(f"[global_function] type: expected 'predict' or 'train', got {type!r}")
+    return functools.partial(_job, train=type == "train")
 
 
-def _job(function: Callable[..., Any]) -> Callable[..., Any]:
-    name = function.__name__
-    signature = inspect.signature(function, eval_str=True)
-    for parameter in signature.parameters.values():
-        if not isinstance(parameter.annotation, Placeholder):
+def _placeholders(function: Callable[..., Any], signature: inspect.Signature) -> dict[str, Placeholder]:
+    """The types of a function's arguments: their annotations, or in the older style their defaults."""
+    found = {}
+    for name, parameter in signature.parameters.items():
+        for written in (parameter.annotation, parameter.default):
+            if isinstance(written, Placeholder):
+                found[name] = written
+        if name not in found:
             raise TypeError(
-                f"[{name}] argument '{parameter.name}' needs an annotation such as "
+                f"[{function.__name__}] argument '{name}' needs an annotation such as "
                 f"Numpy.Placeholder((5,), dtype=flow.float32)"
             )
+    return found
+
+
+def _job(function: Callable[..., Any], train: bool) -> Callable[..., Any]:
+    name = function.__name__
+    signature = inspect.signature(function, eval_str=True)
+    placeholders = _placeholders(function, signature)
 
     @functools.wraps(function)
     def job(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
         device = scope.current_device()
-        for argument, value in bound.arguments.items():
-            signature.parameters[argument].annotation.check(value, name, argument)
-            x = lm.asarray(value)
+        for argument, placeholder in placeholders.items():
+            if argument not in bound.arguments:
+                raise TypeError(f"[{name}] missing argument '{argument}'")
+            value = bound.arguments[argument]
+            placeholder.check(value, name, argument)
+            x = placeholder.tensor(value)
             bound.arguments[argument] = x if device is None else x.to_device(device)
-        with lm.no_grad():
+        with lm.enable_grad() if train else lm.no_grad():
             result = function(*bound.args, **bound.kwargs)
         return _arrays(result, signature.return_annotation, name)
 
@@ -81,12 +109,17 @@ def _job(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _arrays(result: Any, wanted: Any, job: str) -> Any:
     """The result as its annotation says."""
-    if wanted in (None, inspect.Signature.empty, type(None)):
+    if wanted in (None, type(None)):
         return None
-    if wanted is Numpy:
+    if wanted is inspect.Signature.empty:
+        return Future(list(result) if isinstance(result, tuple) else result)
+    if wanted in (Numpy, ListNumpy):
         if not isinstance(result, lm.Tensor):
-            raise TypeError(f"[{job}] returns {type(result).__name__}, and its annotation says Numpy: return a Tensor")
-        return result.numpy()
+            raise TypeError(
+                f"[{job}] returns {type(result).__name__}, and its annotation says {wanted.__name__}: return a Tensor"
+            )
+        array = result.detach().numpy()
+        return array if wanted is Numpy else [array]
     parts = typing.get_args(wanted)
     kind = typing.get_origin(wanted)
     if kind is tuple and isinstance(result, tuple) and len(parts) == len(result):

@@ -44,3 +44,13 @@ def placement(device_tag: str, machine_device_ids: str | list[str]) -> Iterator[
         yield
     finally:
         _device.reset(before)
+
+
+def consistent_view() -> str:
+    """The way of work that there is: one device, which holds all of every tensor. For ``FunctionConfig``."""
+    return "consistent"
+
+
+def mirrored_view() -> str:
+    """Accepted: with one device it is the same as :func:`consistent_view`."""
+    return "mirrored"

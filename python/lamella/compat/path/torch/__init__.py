@@ -110,8 +110,9 @@ def __getattr__(name: str) -> _Any:
 
 from lamella.utils import register_device_module as _register_device_module
 
-from . import _tensor, autograd, cuda, testing, utils, version
+from . import _tensor, autograd, cuda, nn, testing, utils, version
 from ._functions import (
+    _check,
     add,
     addmm,
     all,

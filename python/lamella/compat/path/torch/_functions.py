@@ -83,6 +83,12 @@ rand_like = _like(lm.rand_like)
 randn_like = _like(lm.randn_like)
 
 
+def _check(condition: Any, message: Any = None) -> None:
+    """RuntimeError where the condition does not hold; the message is made by a function where that is given."""
+    if not condition:
+        raise RuntimeError("Expected cond to be True, but got False" if message is None else str(message()))
+
+
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor filled with one value."""
     return _marked(lm.full(tuple(size), fill_value, dtype=dtype, device=device), requires_grad)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import lamella as lm
 from lamella.compat.front import close_module
-from lamella.library import CustomOp, custom_op, infer_schema, opcheck  # noqa: F401
+from lamella.library import CustomOp, OpCheckError, custom_op, infer_schema  # noqa: F401
 from lamella.library import Library as _Library
+from lamella.library import opcheck as _opcheck
 
 
 class Library(_Library):
@@ -33,7 +34,7 @@ class _Defined(CustomOp):
         self._library = lm.library.Library(namespace)
         self._kernels = {}
         self._backward = self._setup_context = self._vmap = None
-        self._op = getattr(getattr(lm.ops, namespace), short.removesuffix(".default"))
+        self._op = getattr(getattr(lm.ops, namespace), short)
 
 
 _defined: dict[str, _Defined] = {}
@@ -42,7 +43,9 @@ _defined: dict[str, _Defined] = {}
 def _operator(op: Any) -> CustomOp:
     if isinstance(op, CustomOp):
         return op
-    name = op if isinstance(op, str) else op.name
+    name = (op if isinstance(op, str) else op.name).removesuffix(".default")
+    if name in lm.library._custom_ops:
+        return lm.library._custom_ops[name][1]
     if name not in _defined:
         _defined[name] = _Defined(name)
     return _defined[name]
@@ -70,6 +73,69 @@ def register_autograd(
 ) -> None:
     """Registers an operator's gradient."""
     _operator(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, **kwargs: Any) -> Any:
+    """Registers what ``vmap`` calls in place of an operator: ``@register_vmap("ns::name")``."""
+    if func is None:
+        return functools.partial(register_vmap, op)
+    return _operator(op).register_vmap(func)
+
+
+# PyTorch's tests by the names of Lamella's; the last one traces an operator, which runs here as it is.
+_TESTS = {
+    "test_schema": "test_schema",
+    "test_autograd_registration": "test_autograd_registration",
+    "test_faketensor": "test_fake",
+    "test_aot_dispatch_dynamic": None,
+    "test_aot_dispatch_static": None,
+}
+
+
+def opcheck(
+    op: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    test_utils: str | Iterable[str] = tuple(_TESTS)[:4],
+    raise_exception: bool = True,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> dict[str, str]:
+    """Checks an operator at one example of its arguments; see :func:`lamella.library.opcheck`.
+
+    The tests have PyTorch's names or Lamella's. Those of traces run the operator, and its backward pass where an
+    argument wants a gradient.
+    """
+    names = [test_utils] if isinstance(test_utils, str) else list(test_utils)
+    outcomes = {}
+    for name in names:
+        known = _TESTS.get(name, name)
+        if known is None:
+            outcomes[name] = _run_backward(op, args, kwargs or {})
+        else:
+            outcomes[name] = _opcheck(op, args, kwargs, test_utils=known, raise_exception=False)[known]
+    outcomes = {name: "SUCCESS" if text.startswith("SKIPPED") else text for name, text in outcomes.items()}
+    failed = "".join(f"\n- {name}: {text}" for name, text in outcomes.items() if text != "SUCCESS")
+    if failed and raise_exception:
+        raise OpCheckError(f"[opcheck] {getattr(op, 'op', op).name} fails:{failed}")
+    return outcomes
+
+
+def _run_backward(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    def copied(value: Any) -> Any:
+        if isinstance(value, lm.Tensor):
+            return value.detach().clone().requires_grad_(value.requires_grad) * 1
+        return [copied(item) for item in value] if isinstance(value, list | tuple) else value
+
+    try:
+        result = op(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
+        for y in result if isinstance(result, list | tuple) else [result]:
+            if isinstance(y, lm.Tensor) and y.requires_grad:
+                y.sum().backward(retain_graph=True)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "SUCCESS"
 
 
 _fragments: list[_Library] = []

@@ -32,6 +32,10 @@ using ::lamella::user_op::UserOpAttrType;
 
 }  // namespace oneflow
 
+#define CHECK_NOTNULL(pointer) CHECK((pointer) != nullptr)
+/// Returns the error of a Maybe from the function around it.
+#define OF_RETURN_IF_ERROR(...) JUST(__VA_ARGS__)
+
 #ifdef __CUDACC__
 /// The body runs for each i below n, spread over the threads of the grid.
 #define CUDA_1D_KERNEL_LOOP(i, n)                                       \

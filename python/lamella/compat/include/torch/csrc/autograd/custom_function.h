@@ -163,13 +163,16 @@ struct Layer : lamella::Function<Layer<T, A...>> {
                                            " arguments of forward (an undefined tensor for what is no tensor)");
     }
     lamella::TensorList kept;
+    std::size_t tensor = 0;
     for (std::size_t i = 0; i < slots.size(); ++i) {
       if (slots[i] == CallState::Slot::Tensor) {
-        kept.push_back(results[i]);
+        // Gradients that nobody wants are given all the same, and dropped.
+        kept.push_back(ctx.needs_input_grad(tensor) ? lamella::Tensor(results[i]) : lamella::Tensor());
       } else if (slots[i] == CallState::Slot::None && results[i].defined()) {
         lamella::fail<lamella::RuntimeError>("[", name, "] backward returned a gradient for argument ", i,
                                              ", which is no tensor: return an undefined tensor for it");
       }
+      tensor += slots[i] != CallState::Slot::None;
     }
     return kept;
   }

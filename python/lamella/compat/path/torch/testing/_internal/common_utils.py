@@ -1,0 +1,39 @@
+"""Test cases that compare tensors."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+import lamella as lm
+from lamella.compat.front import close_module
+from torch.testing import assert_close
+
+IS_WINDOWS = IS_MACOS = TEST_WITH_ROCM = False
+
+
+def _has_tensors(value: Any) -> bool:
+    return isinstance(value, lm.Tensor) or (isinstance(value, (list, tuple)) and any(map(_has_tensors, value)))
+
+
+class TestCase(unittest.TestCase):
+    """Compares tensors, and lists of them, by :func:`torch.testing.assert_close`."""
+
+    def assertEqual(  # noqa: N802 (unittest's name)
+        self, first: Any, second: Any, msg: str | None = None, *, rtol: float | None = None, atol: float | None = None
+    ) -> None:
+        """AssertionError where the two differ by more than the tolerances of their dtype."""
+        if _has_tensors(first) or _has_tensors(second):
+            assert_close(first, second, rtol=rtol, atol=atol, equal_nan=True, msg=msg)
+        elif rtol is not None or atol is not None:
+            self.assertLessEqual(abs(first - second), (atol or 0) + (rtol or 0) * abs(second), msg)
+        else:
+            super().assertEqual(first, second, msg)
+
+
+def run_tests() -> None:
+    """Runs the tests of the program."""
+    unittest.main()
+
+
+__getattr__ = close_module(__name__)
