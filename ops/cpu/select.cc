@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "ops/cpu/select_table.h"
@@ -8,9 +9,20 @@
 namespace lamella::cpu {
 namespace {
 
+using sorting::is_nan;
 using sorting::Key;
 using sorting::key_of;
 using sorting::Ranked;
+
+// Where few are asked for, the first elements tell a limit that few others pass.
+constexpr std::int64_t kGroups = 64;
+constexpr std::int64_t kGroupSize = 8;
+
+/// A key by which those that are asked for are the smallest.
+template <bool kLargest, class T>
+Key<T> rank_key(T value) {
+  return kLargest ? static_cast<Key<T>>(~key_of(value)) : key_of(value);
+}
 
 /// The k best seen so far, and some more, of which those that are not among them are dropped now and then.
 template <class K>
@@ -18,6 +30,12 @@ class Best {
  public:
   explicit Best(std::int64_t k) : k_(static_cast<std::size_t>(k)), capacity_(std::max<std::size_t>(2 * k_, 64)) {
     items_.reserve(capacity_);
+  }
+  /// From here on only keys up to this one are asked for.
+  void begin_with(K worst) {
+    if (worst == std::numeric_limits<K>::max()) return;
+    limit_ = static_cast<K>(worst + 1);
+    full_ = true;
   }
   bool beats(K key) const { return !full_ || key < limit_; }
   void add(K key, std::int64_t index) {
@@ -30,7 +48,8 @@ class Best {
   void finish(bool sorted, std::int64_t* out) {
     shrink();
     if (sorted) std::sort(items_.begin(), items_.end());
-    for (std::size_t i = 0; i < k_; ++i) out[i] = items_[i].index();
+    // Fewer are there only where somebody wrote to the elements meanwhile.
+    for (std::size_t i = 0; i < k_; ++i) out[i] = i < items_.size() ? items_[i].index() : 0;
   }
 
  private:
@@ -50,11 +69,27 @@ class Best {
   bool full_ = false;
 };
 
+/// A key that at least k of the first elements do not exceed: the k-th smallest of the least ones of kGroups groups.
+template <class T, bool kLargest>
+Key<T> first_limit(const T* x, std::int64_t k) {
+  using K = Key<T>;
+  K least[kGroups];
+  std::fill_n(least, kGroups, std::numeric_limits<K>::max());
+  for (std::int64_t row = 0; row < kGroupSize; ++row) {
+    for (std::int64_t j = 0; j < kGroups; ++j) {
+      least[j] = std::min(least[j], rank_key<kLargest>(x[row * kGroups + j]));
+    }
+  }
+  std::nth_element(least, least + k - 1, least + kGroups);
+  return least[k - 1];
+}
+
 template <class T, bool kLargest>
 void top(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
   using K = Key<T>;
-  const auto key = [](T value) { return kLargest ? static_cast<K>(~key_of(value)) : key_of(value); };
+  const auto key = [](T value) { return rank_key<kLargest>(value); };
   Best<K> best(k);
+  if (n >= kGroups * kGroupSize && k <= kGroups / 4) best.begin_with(first_limit<T, kLargest>(x, k));
   std::int64_t i = 0;
   for (; i < n && !best.full(); ++i) best.add(key(x[i]), i);
   // Of the rest few elements are among the best: a block without any is passed over in registers.
@@ -82,16 +117,6 @@ template <class T>
 void top_of_row(const void* x, std::int64_t n, std::int64_t k, bool largest, bool sorted, std::int64_t* out) {
   const T* row = static_cast<const T*>(x);
   return largest ? top<T, true>(row, n, k, sorted, out) : top<T, false>(row, n, k, sorted, out);
-}
-
-template <class T>
-bool is_nan(T x) {
-  if constexpr (sorting::kIsSmallFloat<T>) {
-    const auto value = static_cast<float>(x);
-    return value != value;
-  } else {
-    return x != x;
-  }
 }
 
 template <class T>

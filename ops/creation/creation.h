@@ -143,6 +143,7 @@ struct Tril {
                                .example = "tril(ones([3, 3]))",
                                .reference = "np.tril(x, k)"};
   static Tensor call(const Tensor& x, DiagonalNumber k);
+  static void into(const Tensor& x, DiagonalNumber k);
 };
 
 struct Triu {
@@ -152,6 +153,7 @@ struct Triu {
                                .example = "triu(ones([3, 3]))",
                                .reference = "np.triu(x, k)"};
   static Tensor call(const Tensor& x, DiagonalNumber k);
+  static void into(const Tensor& x, DiagonalNumber k);
 };
 
 inline Tensor zeros(const Dims& shape, std::optional<DType> dtype = std::nullopt,

@@ -30,17 +30,22 @@ std::int64_t count_steps(std::int64_t start, std::int64_t stop, std::int64_t ste
   return static_cast<std::int64_t>((distance - 1) / stride + 1);
 }
 
-/// A tensor of `count` elements, of which element i is value(i). Each is computed on its own: a running sum would
-/// gather errors, and its bits would depend on how the work is shared.
-template <class Value>
+/// A tensor of `count` elements, of which element i is value(i), i being an Index: a double where what it gives is one,
+/// as processors convert many small integers at once, but no large ones. Each is computed on its own: a running sum
+/// would gather errors, and its bits would depend on how the work is shared.
+template <class Index, class Value>
 Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& value) {
   if (device.is_meta()) return empty({count}, dtype, device);
   const Tensor out = empty({count}, dtype);
   const HostRelease release(count);
   visit<AnyDType>(dtype, "arange", [&]<class T> {
-    T* const data = out.data<T>();
     parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) data[i] = convert<T>(value(i));
+      for (; begin < end; begin += kGrain) {
+        T* const data = out.data<T>() + begin;
+        const auto first = static_cast<Index>(begin);
+        const auto here = static_cast<int>(std::min(kGrain, end - begin));
+        for (int i = 0; i < here; ++i) data[i] = convert<T>(value(first + static_cast<Index>(i)));
+      }
     });
   });
   return to_device(out, device);
@@ -68,17 +73,17 @@ Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::
   if (floating) {
     const double from = first.to<double>();
     const double by = step.to<double>();
-    return filled_by(count_steps(from, last.to<double>(), by), dtype.value_or(kDefaultFloat), place,
-                     [=](std::int64_t i) { return from + static_cast<double>(i) * by; });
+    return filled_by<double>(count_steps(from, last.to<double>(), by), dtype.value_or(kDefaultFloat), place,
+                             [=](double i) { return from + i * by; });
   }
   const auto from = first.to<std::int64_t>();
   const auto by = step.to<std::int64_t>();
   // Unsigned, because a product on the way may not fit.
-  return filled_by(count_steps(from, last.to<std::int64_t>(), by), dtype.value_or(DType::Int64), place,
-                   [=](std::int64_t i) {
-                     return static_cast<std::int64_t>(static_cast<std::uint64_t>(from) +
-                                                      static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(by));
-                   });
+  return filled_by<std::int64_t>(
+      count_steps(from, last.to<std::int64_t>(), by), dtype.value_or(DType::Int64), place, [=](std::int64_t i) {
+        return static_cast<std::int64_t>(static_cast<std::uint64_t>(from) +
+                                         static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(by));
+      });
 }
 
 Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional<DType> dtype,
@@ -89,17 +94,26 @@ Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional
   if (complex && !is_complex(result)) fail<TypeError>("[linspace] complex numbers do not fit into dtype ", result);
   const Device place = device.value_or(kCPU);
   const auto intervals = static_cast<double>(endpoint ? num - 1 : num);
-  const std::int64_t last = endpoint && num > 1 ? num - 1 : -1;
-  const auto spaced = [=](double from, double to, std::int64_t i) {
+  const double last = endpoint && num > 1 ? intervals : -1;
+  const auto spaced = [=](double from, double to, double i) {
     if (i == 0) return from;
-    return i == last ? to : between(from, to, static_cast<double>(i) / intervals);
+    return i == last ? to : between(from, to, i / intervals);
   };
   const auto first = start.to<double>();
   const auto end = stop.to<double>();
-  if (!complex) return filled_by(num, result, place, [=](std::int64_t i) { return spaced(first, end, i); });
+  if (!complex && std::isfinite(end - first)) {
+    // The same without branches: what is not between the first and the last is chosen away.
+    const double distance = end - first;
+    const double parts = std::max(intervals, 1.0);
+    return filled_by<double>(num, result, place, [=](double i) {
+      const double number = first + distance * (i / parts);
+      return i == last ? end : number;
+    });
+  }
+  if (!complex) return filled_by<double>(num, result, place, [=](double i) { return spaced(first, end, i); });
   const double first_imaginary = start.imaginary();
   const double end_imaginary = stop.imaginary();
-  return filled_by(num, result, place, [=](std::int64_t i) {
+  return filled_by<double>(num, result, place, [=](double i) {
     return std::complex<double>(spaced(first, end, i), spaced(first_imaginary, end_imaginary, i));
   });
 }

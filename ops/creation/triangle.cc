@@ -7,10 +7,12 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/triangle.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/strided.h"
+#include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
@@ -20,8 +22,6 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
 
-enum class Side : std::uint8_t { Lower, Upper };
-
 /// The number of the diagonal that each element of a matrix lies on: its column minus its row.
 Tensor diagonals(std::int64_t rows, std::int64_t columns, Device device) {
   const Tensor row = arange(rows, std::nullopt, 1, DType::Int64, device);
@@ -29,28 +29,67 @@ Tensor diagonals(std::int64_t rows, std::int64_t columns, Device device) {
   return subtract(column, expand_dims(row, 1));
 }
 
-/// The columns [first, last) of a row that lie in the triangle.
-struct Kept {
-  std::int64_t first;
-  std::int64_t last;
+/// Where the rows of the matrices in the last two axes of x begin.
+class Rows {
+ public:
+  explicit Rows(const Tensor& x)
+      : lead_(x.shape().begin(), x.shape().end() - 1),
+        strides_(x.strides().begin(), x.strides().end() - 1),
+        item_(static_cast<std::int64_t>(item_size(x.dtype()))) {}
+  std::int64_t offset(std::int64_t row) const {
+    std::int64_t offset = 0;
+    for (std::size_t axis = lead_.size(); axis-- > 0;) {
+      offset += row % lead_[axis] * strides_[axis];
+      row /= lead_[axis];
+    }
+    return offset * item_;
+  }
+
+ private:
+  Dims lead_;
+  Dims strides_;
+  std::int64_t item_;
 };
-Kept kept_columns(Side side, std::int64_t row, std::int64_t columns, std::int64_t k) {
-  // Beyond the matrix, all diagonals are alike.
-  const std::int64_t diagonal = std::clamp(k, -row - 1, columns);
-  if (side == Side::Lower) return {0, std::clamp<std::int64_t>(row + diagonal + 1, 0, columns)};
-  return {std::clamp<std::int64_t>(row + diagonal, 0, columns), columns};
+
+/// Calls f(row, the columns that it keeps) for the rows of all matrices in the last two axes of x.
+template <class F>
+void for_each_row(const Tensor& x, Side side, std::int64_t k, F&& f) {
+  if (x.device().is_meta() || x.numel() == 0) return;
+  const std::int64_t rows = x.size(-2);
+  const std::int64_t columns = x.size(-1);
+  const HostRelease release(x.numel());
+  parallel_for(0, x.numel() / columns, std::max<std::int64_t>(1, kGrain / columns),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t r = begin; r < end; ++r) f(r, kept_columns(side, r % rows, columns, k));
+               });
 }
 
-/// Copies a row's kept part, element by element of `size` bytes, and clears the rest.
-void write_row(char* to, const char* from, std::int64_t step, std::int64_t columns, Kept kept, std::size_t size) {
-  const auto bytes = [&](std::int64_t count) { return static_cast<std::size_t>(count) * size; };
-  std::memset(to, 0, bytes(kept.first));
-  std::memset(to + bytes(kept.last), 0, bytes(columns - kept.last));
+/// `count` elements of `size` bytes, `step` apart, are set to 0.
+void clear(char* to, std::int64_t step, std::int64_t count, std::size_t size) {
   if (step == static_cast<std::int64_t>(size)) {
-    std::memcpy(to + bytes(kept.first), from + bytes(kept.first), bytes(kept.last - kept.first));
+    std::memset(to, 0, static_cast<std::size_t>(count) * size);
     return;
   }
-  for (std::int64_t j = kept.first; j < kept.last; ++j) std::memcpy(to + bytes(j), from + j * step, size);
+  for (std::int64_t j = 0; j < count; ++j) std::memset(to + j * step, 0, size);
+}
+
+/// Clears what does not lie in the triangle, in place. The triangle of a transposed matrix is the other one.
+void clear_rest(const Tensor& x, Side side, std::int64_t k) {
+  if (is_batched(x)) [[unlikely]]
+    return clear_rest(physical(x, *x->hidden), side, k);
+  if (std::abs(x.strides().back()) > std::abs(x.strides()[x.ndim() - 2])) {
+    // -k does not exist for the smallest integer.
+    const std::int64_t diagonal = std::clamp(k, -x.size(-2), x.size(-1));
+    return clear_rest(swapaxes(x, -2, -1), side == Side::Lower ? Side::Upper : Side::Lower, -diagonal);
+  }
+  const Rows rows(x);
+  const std::size_t size = item_size(x.dtype());
+  const std::int64_t step = x.strides().back() * static_cast<std::int64_t>(size);
+  for_each_row(x, side, k, [&](std::int64_t r, Kept kept) {
+    char* const row = x->data + rows.offset(r);
+    clear(row, step, kept.first, size);
+    clear(row + kept.last * step, step, x.size(-1) - kept.last, size);
+  });
 }
 
 /// A triangle of the matrices in the last two axes of x.
@@ -60,26 +99,20 @@ Tensor triangle(const Tensor& x, Side side, std::int64_t k) {
     return hide_in_place(triangle(physical(x, axes), side, k), axes);
   }
   const Tensor out = empty(x.shape(), x.dtype(), x.device());
-  if (out.device().is_meta() || out.numel() == 0) return out;
-  const std::int64_t rows = x.size(-2);
+  if (x.strides().back() != 1) {
+    write_values(out, x, "triangle");
+    clear_rest(out, side, k);
+    return out;
+  }
+  const Rows rows(x);
+  const auto bytes = [&](std::int64_t count) { return static_cast<std::size_t>(count) * item_size(x.dtype()); };
   const std::int64_t columns = x.size(-1);
-  const std::size_t size = item_size(x.dtype());
-  const auto item = static_cast<std::int64_t>(size);
-  const Dims lead(x.shape().begin(), x.shape().end() - 1);
-  const HostRelease release(x.numel());
-  parallel_for(0, x.numel() / columns, std::max<std::int64_t>(1, kGrain / columns),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t r = begin; r < end; ++r) {
-                   std::int64_t offset = 0;
-                   std::int64_t rest = r;
-                   for (std::size_t axis = lead.size(); axis-- > 0;) {
-                     offset += rest % lead[axis] * x.strides()[axis];
-                     rest /= lead[axis];
-                   }
-                   write_row(out->data + r * columns * item, x->data + offset * item, x.strides().back() * item,
-                             columns, kept_columns(side, r % rows, columns, k), size);
-                 }
-               });
+  for_each_row(x, side, k, [&](std::int64_t r, Kept kept) {
+    char* const to = out->data + bytes(r * columns);
+    std::memset(to, 0, bytes(kept.first));
+    std::memcpy(to + bytes(kept.first), x->data + rows.offset(r) + bytes(kept.first), bytes(kept.last - kept.first));
+    std::memset(to + bytes(kept.last), 0, bytes(columns - kept.last));
+  });
   return out;
 }
 
@@ -106,7 +139,20 @@ Tensor checked_triangle(const Tensor& x, Side side, std::int64_t k, const char* 
   return where(side == Side::Lower ? less_equal(numbers, k) : greater_equal(numbers, k), x, 0);
 }
 
+void triangle_into(const Tensor& x, Side side, std::int64_t k, const char* op) {
+  const bool direct = x.ndim() >= 2 && (x.device().is_cpu() || x.device().is_meta());
+  if (!direct) return write_values(x, checked_triangle(x, side, k, op), op);
+  clear_rest(x, side, k);
+}
+
 }  // namespace
+
+Kept kept_columns(Side side, std::int64_t row, std::int64_t columns, std::int64_t k) {
+  // Beyond the matrix, all diagonals are alike.
+  const std::int64_t diagonal = std::clamp(k, -row - 1, columns);
+  if (side == Side::Lower) return {0, std::clamp<std::int64_t>(row + diagonal + 1, 0, columns)};
+  return {std::clamp<std::int64_t>(row + diagonal, 0, columns), columns};
+}
 
 Tensor Eye::call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, DiagonalNumber k, std::optional<DType> dtype,
                  std::optional<Device> device) {
@@ -123,5 +169,7 @@ Tensor Eye::call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, Diagon
 
 Tensor Tril::call(const Tensor& x, DiagonalNumber k) { return checked_triangle(x, Side::Lower, k.value, info.name); }
 Tensor Triu::call(const Tensor& x, DiagonalNumber k) { return checked_triangle(x, Side::Upper, k.value, info.name); }
+void Tril::into(const Tensor& x, DiagonalNumber k) { triangle_into(x, Side::Lower, k.value, info.name); }
+void Triu::into(const Tensor& x, DiagonalNumber k) { triangle_into(x, Side::Upper, k.value, info.name); }
 
 }  // namespace lamella

@@ -73,6 +73,11 @@ Tensor PlaceDiagonalLayer::backward(Context& ctx, const Tensor& dy) {
 
 }  // namespace
 
+Tensor on_diagonal(const Tensor& x, std::int64_t offset, const Dims& shape) {
+  const Plane plane{.row_axis = shape.size() - 2, .column_axis = shape.size() - 1, .offset = offset, .shape = shape};
+  return PlaceDiagonalLayer::apply(x, &plane);
+}
+
 Tensor Diagonal::call(const Tensor& x, std::int64_t offset, std::int64_t axis1, std::int64_t axis2) {
   check_defined(x, info.name);
   if (x.ndim() < 2) fail<ValueError>("[diagonal] needs at least two axes, got shape ", x.shape());

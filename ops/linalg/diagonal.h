@@ -34,6 +34,9 @@ struct Trace {
 inline Tensor diagonal(const Tensor& x, std::int64_t offset = 0, std::int64_t axis1 = -2, std::int64_t axis2 = -1) {
   return Diagonal::call(x, offset, axis1, axis2);
 }
+/// Matrices of zeros, in the last two axes of `shape`, with the rows of x, which are as long as that, on a diagonal:
+/// recorded.
+Tensor on_diagonal(const Tensor& x, std::int64_t offset, const Dims& shape);
 inline Tensor trace(const Tensor& x, std::int64_t offset = 0, std::optional<DType> dtype = std::nullopt) {
   return Trace::call(x, offset, dtype);
 }

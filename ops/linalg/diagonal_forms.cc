@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ops/creation/creation.h"
+#include "ops/creation/triangle.h"
 #include "ops/elementwise/where.h"
-#include "ops/index/nonzero.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/arrange.h"
@@ -22,22 +22,37 @@ Tensor with_diagonal(const Tensor& x, std::int64_t offset, const char* op) {
   std::int64_t size = 0;
   if (offset == std::numeric_limits<std::int64_t>::min() || __builtin_add_overflow(n, std::abs(offset), &size))
     fail<ValueError>("[", op, "] offset ", offset, " is too large");
-  // Element i of a row goes to row i of a matrix, behind as many rows as the diagonal lies below the main one.
   Dims shape = x.shape();
-  shape.back() = std::abs(offset);
-  count_elements(Dims{size, size});
-  const Tensor none = zeros(shape, x.dtype(), x.device());
-  const Tensor column = offset == 0 ? x : offset > 0 ? concat({x, none}, -1) : concat({none, x}, -1);
-  const Tensor on_it = eye(size, size, offset, DType::Bool, x.device());
-  return where(on_it, expand_dims(column, -1), x.dtype() == DType::Bool ? Operand(false) : Operand(0));
+  shape.back() = size;
+  shape.push_back(size);
+  count_elements(shape);
+  return on_diagonal(x, offset, shape);
 }
 
-Tensor places(const Tensor& within) { return stack(nonzero(within), 0); }
-
-Tensor all_true(std::int64_t n_rows, std::int64_t n_cols, std::optional<Device> device, const char* op) {
+/// The rows and columns of the elements of a triangle, row by row.
+Tensor triangle_indices(Side side, std::int64_t n_rows, std::int64_t n_cols, std::int64_t k,
+                        std::optional<Device> device, const char* op) {
   if (n_rows < 0 || n_cols < 0)
     fail<ValueError>("[", op, "] sizes must not be negative, got ", n_rows, " and ", n_cols);
-  return ones({n_rows, n_cols}, DType::Bool, device.value_or(kCPU));
+  const std::int64_t most = count_elements(Dims{n_rows, n_cols});
+  // Rows without an element of the triangle, which there may be many of, are not looked at.
+  const std::int64_t diagonal = std::clamp(k, -n_rows, n_cols);
+  const std::int64_t first = most == 0 ? n_rows : side == Side::Lower ? std::max<std::int64_t>(0, -diagonal) : 0;
+  const std::int64_t last = side == Side::Lower ? n_rows : std::clamp<std::int64_t>(n_cols - diagonal, 0, n_rows);
+  std::int64_t count = 0;
+  for (std::int64_t row = first; row < last; ++row) {
+    const Kept kept = kept_columns(side, row, n_cols, k);
+    count += kept.last - kept.first;
+  }
+  const Tensor places = empty({2, count}, DType::Int64);
+  auto* rows = places.data<std::int64_t>();
+  auto* columns = rows + count;
+  for (std::int64_t row = first; row < last; ++row) {
+    const Kept kept = kept_columns(side, row, n_cols, k);
+    rows = std::fill_n(rows, kept.last - kept.first, row);
+    for (std::int64_t column = kept.first; column < kept.last; ++column) *columns++ = column;
+  }
+  return to_device(places, device.value_or(kCPU));
 }
 
 }  // namespace
@@ -92,11 +107,11 @@ Tensor DiagonalScatter::call(const Tensor& x, const Tensor& src, std::int64_t of
 }
 
 Tensor TrilIndices::call(std::int64_t n_rows, std::int64_t n_cols, std::int64_t k, std::optional<Device> device) {
-  return places(tril(all_true(n_rows, n_cols, device, info.name), k));
+  return triangle_indices(Side::Lower, n_rows, n_cols, k, device, info.name);
 }
 
 Tensor TriuIndices::call(std::int64_t n_rows, std::int64_t n_cols, std::int64_t k, std::optional<Device> device) {
-  return places(triu(all_true(n_rows, n_cols, device, info.name), k));
+  return triangle_indices(Side::Upper, n_rows, n_cols, k, device, info.name);
 }
 
 }  // namespace lamella

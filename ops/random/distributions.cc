@@ -63,35 +63,62 @@ struct Column {
   double operator[](std::int64_t i) const { return values.data<double>()[i * step]; }
 };
 
-/// For each element one number of sampler(stream, parameters...), from a stream of its own.
+/// What each element draws at once with all others, in bulk: bits of its own, and a first normal and a first uniform
+/// number for samplers that take such.
+struct Draws {
+  Tensor keys;
+  Tensor normals;
+  Tensor uniforms;
+};
+
+/// For each element one number of sampler(first, stream, parameters...), from a stream of its own: `first` is a
+/// random::First. Most elements need no more of it than those first numbers, which cost little.
 template <class Sampler, class... Parameters>
 Tensor sample(const char* op, const Target& target, Generator* generator, Sampler sampler,
               const Parameters&... parameters) {
+  constexpr bool kTakesFirst = std::is_invocable_v<Sampler, random::First, random::ElementStream&,
+                                                   decltype(static_cast<void>(parameters), 0.0)...>;
   const autograd::NoGrad no_grad;
-  const Tensor keys = random::draw_keys(op, target.shape, target.device, generator);
-  HiddenAxes axes = is_batched(keys) ? *keys->hidden : HiddenAxes();
+  const auto drawn = [&](const Fill& fill, DType dtype) {
+    return random::draw(op, fill, target.shape, dtype, target.device, generator);
+  };
+  Draws draws{.keys = random::draw_keys(op, target.shape, target.device, generator), .normals = {}, .uniforms = {}};
+  if constexpr (kTakesFirst) {
+    draws.normals = drawn({.kind = Fill::Kind::Normal}, target.computed());
+    draws.uniforms = drawn(random::uniform_fill(op, 0, 1, DType::Float32), DType::Float32);
+  }
   SmallVector<const Tensor*, 6> tensors;
-  tensors.push_back(&keys);
+  tensors.push_back(&draws.keys);
   ((parameters.is_number() ? void() : tensors.push_back(&parameters.tensor())), ...);
-  axes = hidden_axes(tensors);
+  const HiddenAxes axes = hidden_axes(tensors);
   const Dims shape = with_axes(axes, target.shape);
   // An extension's device draws the keys, and leaves the rest to the host.
   const bool away = is_extension(target.device);
   if (!target.device.is_cpu() && !target.device.is_meta()) require_fallback(op, target.device);
   Tensor out = empty(shape, target.computed(), away ? kCPU : target.device);
   if (!target.device.is_meta() && out.numel() > 0) {
-    Tensor own = contiguous(broadcast_to(physical(keys, axes, target.shape.size()), shape));
-    if (away) own = moved(own, kCPU);
-    const auto* const words = own.data<std::int64_t>();
+    const auto own = [&](const Tensor& x) {
+      if (!x.defined()) return x;
+      const Tensor all = contiguous(broadcast_to(physical(x, axes, target.shape.size()), shape));
+      return away ? moved(all, kCPU) : all;
+    };
+    draws = {own(draws.keys), own(draws.normals), own(draws.uniforms)};
+    const auto* const words = draws.keys.data<std::int64_t>();
     const std::array<Column, sizeof...(Parameters)> columns{Column(parameters, target, axes, shape)...};
     visit<DTypeSet{DType::Float32, DType::Float64}>(out.dtype(), op, [&]<class T> {
       T* const to = out.data<T>();
+      const T* const normals = kTakesFirst ? draws.normals.data<T>() : nullptr;
+      const auto* const uniforms = kTakesFirst ? draws.uniforms.data<float>() : nullptr;
       const HostRelease release(out.numel() * 16);
       parallel_for(0, out.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           random::ElementStream stream(static_cast<std::uint64_t>(words[i]));
           to[i] = [&]<std::size_t... K>(std::index_sequence<K...>) {
-            return static_cast<T>(sampler(stream, columns[K][i]...));
+            if constexpr (kTakesFirst) {
+              return static_cast<T>(sampler(random::First{normals[i], uniforms[i]}, stream, columns[K][i]...));
+            } else {
+              return static_cast<T>(sampler(stream, columns[K][i]...));
+            }
           }(std::index_sequence_for<Parameters...>{});
         }
       });

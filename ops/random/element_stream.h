@@ -16,6 +16,8 @@ class ElementStream {
   explicit ElementStream(std::uint64_t key)
       : key_{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)} {}
 
+  /// Uniform in [0, 1), of the element's own bits: for a sampler that draws nothing else.
+  double own_uniform() const { return unit_double(key_[1], key_[0]); }
   /// Uniform in [0, 1).
   double uniform() {
     if (left_ == 0) {

@@ -1,9 +1,13 @@
 #include "ops/random/random.h"
 
 #include <limits>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "engine/autograd/modes.h"
+#include "engine/core/host.h"
+#include "ops/cpu/loader.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
 #include "ops/random/draw.h"
@@ -23,15 +27,39 @@ DType floating_or_default(std::optional<DType> dtype, const char* op) {
   return wanted;
 }
 
-/// The integers from 0 to n - 1 in random order.
+/// The integers from 0 to n - 1 in random order: each but the first changes places with one of those up to it, from the
+/// last one on. Where Number is of 32 bits there is half as much memory to jump about in.
+template <class Number>
+void shuffle(Number* data, std::int64_t n, GeneratorState state) {
+  constexpr std::int64_t kChunk = 512;
+  std::iota(data, data + n, Number{0});
+  std::uint64_t words[kChunk];
+  for (std::int64_t end = n; end > 1;) {
+    const std::int64_t begin = (end - 1) / kChunk * kChunk;
+    // Integers below 2^64 - 1, plus one: the words of the stream as they are.
+    const Fill fill{.kind = Fill::Kind::Integer,
+                    .seed = state.seed,
+                    .offset = state.offset + static_cast<std::uint64_t>(begin / random::kIntegersPerBlock),
+                    .first = 1,
+                    .range = std::numeric_limits<std::uint64_t>::max()};
+    cpu_kernels().random.integer64(fill, end - begin, words);
+    for (std::int64_t i = end - 1; i >= std::max<std::int64_t>(begin, 1); --i) {
+      const std::uint64_t word = words[i - begin];
+      const auto at = random::below(static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word),
+                                    static_cast<std::uint64_t>(i) + 1);
+      std::swap(data[i], data[at]);
+    }
+    end = begin;
+  }
+}
+
 void shuffle(std::int64_t* data, std::int64_t n, Generator& generator) {
   const GeneratorState state = generator.reserve(static_cast<std::uint64_t>((n + 1) / 2));
-  for (std::int64_t i = 0; i < n; ++i) data[i] = i;
-  for (std::int64_t i = n - 1; i > 0; --i) {
-    const Philox::Block w = Philox::at(state.seed, state.offset + static_cast<std::uint64_t>(i / 2));
-    const std::size_t half = i % 2 == 0 ? 0 : 2;
-    std::swap(data[i], data[random::below(w[half], w[half + 1], static_cast<std::uint64_t>(i) + 1)]);
-  }
+  const HostRelease release(n);
+  if (n > std::numeric_limits<std::int32_t>::max()) return shuffle(data, n, state);
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(n));
+  shuffle(numbers.data(), n, state);
+  std::ranges::copy(numbers, data);
 }
 
 }  // namespace

@@ -13,20 +13,28 @@
 
 namespace lamella::random {
 
+/// The first numbers of an element, a standard normal one and one uniform in [0, 1), which are drawn for all elements
+/// at once.
+struct First {
+  double normal;
+  double uniform;
+};
+
 /// Marsaglia and Tsang, "A simple method for generating gamma variables" (2000). Below 1, the number of the next higher
 /// concentration times u^(1 / concentration), by its logarithm.
-inline double sample_gamma(ElementStream& stream, double concentration, double rate) {
+inline double sample_gamma(First first, ElementStream& stream, double concentration, double rate) {
   if (!(concentration > 0) || !std::isfinite(concentration)) return concentration == 0 ? 0 : concentration + rate;
   const double shape = concentration < 1 ? concentration + 1 : concentration;
   const double d = shape - 1.0 / 3;
   const double c = 1 / std::sqrt(9 * d);
-  for (;;) {
-    const double x = stream.normal();
+  double x = first.normal;
+  double u = 1 - first.uniform;
+  for (;; x = stream.normal(), u = 1 - stream.uniform()) {
     const double root = 1 + c * x;
     if (root <= 0) continue;
     const double v = root * root * root;
-    const double u = 1 - stream.uniform();
-    if (std::log(u) >= 0.5 * x * x + d * (1 - v + std::log(v))) continue;
+    // Their bound, which most numbers keep, spares the logarithms.
+    if (u >= 1 - 0.0331 * (x * x) * (x * x) && std::log(u) >= 0.5 * x * x + d * (1 - v + std::log(v))) continue;
     if (concentration >= 1) return d * v / rate;
     return std::exp(std::log(d * v) - stream.exponential() / concentration) / rate;
   }
@@ -42,15 +50,20 @@ inline double log_factorial(double n) {
          inverse * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 - square / 1680)));
 }
 
-/// Below 10 as many uniform numbers as can be multiplied before the product falls below exp(-rate); above, algorithm
-/// PTRS of Hoermann, "The transformed rejection method for generating Poisson random variables" (1993).
+/// Below 10 the count at which the sum of the probabilities passes a uniform number; above, algorithm PTRS of Hoermann,
+/// "The transformed rejection method for generating Poisson random variables" (1993).
 inline double sample_poisson(ElementStream& stream, double rate) {
   if (!(rate > 0) || !std::isfinite(rate)) return rate;
   if (rate < 10) {
-    const double limit = std::exp(-rate);
-    double product = 1 - stream.uniform();
+    const double u = stream.own_uniform();
+    double term = std::exp(-rate);
+    double sum = term;
     double count = 0;
-    for (; product > limit; ++count) product *= 1 - stream.uniform();
+    // What rounding leaves of the sum's way to 1 is not waited for.
+    while (u >= sum && term > 0x1p-60) {
+      term *= rate / ++count;
+      sum += term;
+    }
     return count;
   }
   const double root = std::sqrt(rate);
@@ -107,11 +120,15 @@ inline double sample_truncated(ElementStream& stream, double low, double high) {
   }
 }
 
-inline double sample_truncated_normal(ElementStream& stream, double mean, double std, double low, double high) {
+inline double sample_truncated_normal(First first, ElementStream& stream, double mean, double std, double low,
+                                      double high) {
   if (!(low < high) || !std::isfinite(mean) || !(std > 0) || !std::isfinite(std)) {
     return low == high || std == 0 ? std::clamp(mean, low, high) : std::numeric_limits<double>::quiet_NaN();
   }
-  const double x = sample_truncated(stream, (low - mean) / std, (high - mean) / std);
+  const double lower = (low - mean) / std;
+  const double upper = (high - mean) / std;
+  const bool inside = first.normal >= lower && first.normal <= upper;
+  const double x = inside ? first.normal : sample_truncated(stream, lower, upper);
   return std::clamp(mean + std * x, low, high);
 }
 

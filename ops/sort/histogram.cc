@@ -108,20 +108,24 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
   const Tensor weight = checked_weights(x, weights, info.name);
   const Tensor values = contiguous(cast(x, DType::Int64));
   const auto* const at = values.data<std::int64_t>();
+  const std::int64_t n = values.numel();
+  std::int64_t smallest = 0;
   std::int64_t largest = -1;
-  for (std::int64_t i = 0; i < values.numel(); ++i) {
-    if (at[i] < 0) fail<ValueError>("[bincount] x cannot be negative, got ", at[i]);
+  for (std::int64_t i = 0; i < n; ++i) {
+    smallest = std::min(smallest, at[i]);
     largest = std::max(largest, at[i]);
   }
+  if (smallest < 0) fail<ValueError>("[bincount] x cannot be negative, got ", smallest);
   if (largest >= kMostCounts) fail<ValueError>("[bincount] x asks for ", largest, " counts, which no memory holds");
   const std::int64_t count = std::max(minlength, largest + 1);
   Tensor result = zeros({count}, weight.defined() ? DType::Float64 : DType::Int64);
-  for (std::int64_t i = 0; i < values.numel(); ++i) {
-    if (weight.defined()) {
-      result.data<double>()[at[i]] += weight.data<double>()[i];
-    } else {
-      ++result.data<std::int64_t>()[at[i]];
-    }
+  if (weight.defined()) {
+    const auto* const weight_of = weight.data<double>();
+    auto* const sums = result.data<double>();
+    for (std::int64_t i = 0; i < n; ++i) sums[at[i]] += weight_of[i];
+  } else {
+    auto* const counts = result.data<std::int64_t>();
+    for (std::int64_t i = 0; i < n; ++i) ++counts[at[i]];
   }
   if (!weights) return result;
   const Tensor sums = weights->dtype() == DType::Float32 ? cast(result, DType::Float32) : result;
@@ -152,8 +156,11 @@ std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
   const Tensor sums = zeros({count}, DType::Float64);
   double total = 0;
   const HostRelease release(values.numel());
+  const auto* const at = values.data<double>();
+  const auto* const weight_of = weight.defined() ? weight.data<double>() : nullptr;
+  auto* const sum_of = sums.data<double>();
   for (std::int64_t i = 0; i < values.numel(); ++i) {
-    const double value = values.data<double>()[i];
+    const double value = at[i];
     if (!(value >= edge[0] && value <= edge[count])) continue;
     std::int64_t bin = 0;
     if (equal_bins) {
@@ -164,8 +171,8 @@ std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
     } else {
       bin = std::min<std::int64_t>(count - 1, std::upper_bound(edge, edge + count + 1, value) - edge - 1);
     }
-    const double share = weight.defined() ? weight.data<double>()[i] : 1;
-    sums.data<double>()[bin] += share;
+    const double share = weight_of ? weight_of[i] : 1;
+    sum_of[bin] += share;
     total += share;
   }
   if (density) {

@@ -31,6 +31,16 @@ constexpr U unflip_float_bits(U key) {
 template <class T>
 inline constexpr bool kIsSmallFloat = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
+template <class T>
+constexpr bool is_nan(T x) {
+  if constexpr (kIsSmallFloat<T>) {
+    const auto value = static_cast<float>(x);
+    return value != value;
+  } else {
+    return x != x;
+  }
+}
+
 /// The key of a value; with kZeros, that of -0 lies before that of 0, otherwise they are the same.
 template <bool kZeros = false, class T>
 constexpr Key<T> key_of(T x) {

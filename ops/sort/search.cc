@@ -1,17 +1,19 @@
 #include "ops/sort/search.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
+#include <vector>
 
 #include "engine/autograd/modes.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/elementwise/list.h"
+#include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/reshape.h"
 #include "ops/sort/keys.h"
 #include "ops/sort/pick.h"
-#include "ops/sort/rows.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
@@ -21,34 +23,146 @@ namespace {
 
 constexpr std::int64_t kGrain = 2048;  // searches that one thread does at a time
 
-/// How many of the n elements at x come before `key`: those that are smaller, or with kRight equal as well. Without
-/// branches, so that searches of random keys do not wait for predictions.
-template <bool kRight, class T>
-std::int64_t count_before(const T* x, std::int64_t n, sorting::Key<T> key) {
-  const T* first = x;
-  while (n > 0) {
-    const std::int64_t half = (n + 1) / 2;
-    const sorting::Key<T> middle = sorting::key_of(first[half - 1]);
-    const bool behind = kRight ? middle <= key : middle < key;
-    first += behind ? half : 0;
-    n = behind ? n - half : half - 1;
+/// Searches that are done side by side, so that one waits for memory while the others do.
+constexpr std::int64_t kSearches = 8;
+
+/// How many of the n elements at x come before each of some keys: those that are smaller, or with kRight equal as well.
+/// All take the same steps, without branches, so that none waits for predictions. The key of an element is
+/// key(element).
+template <bool kRight, std::int64_t kCount, class T, class K, class KeyOf>
+void count_before(const T* x, std::int64_t n, const K* keys, const KeyOf& key, std::int64_t* out) {
+  const auto behind = [&](const T& element, K wanted) {
+    return kRight ? key(element) <= wanted : key(element) < wanted;
+  };
+  const T* first[kCount];
+  for (const T*& each : first) each = x;
+  while (n > 1) {
+    const std::int64_t half = n / 2;
+    for (std::int64_t k = 0; k < kCount; ++k) first[k] += behind(first[k][half - 1], keys[k]) ? half : 0;
+    n -= half;
   }
-  return first - x;
+  for (std::int64_t k = 0; k < kCount; ++k) out[k] = first[k] - x + (n == 1 && behind(*first[k], keys[k]));
+}
+
+/// Where `count` values belong among the n elements at x, which are in order.
+template <bool kRight, class T>
+void search_row(const T* x, std::int64_t n, const T* values, std::int64_t count, std::int64_t* out) {
+  const auto run = [&]<class K>(const auto& key_of_value, const auto& key_of_element, K) {
+    std::int64_t i = 0;
+    K keys[kSearches];
+    for (; i + kSearches <= count; i += kSearches) {
+      for (std::int64_t k = 0; k < kSearches; ++k) keys[k] = key_of_value(values[i + k]);
+      count_before<kRight, kSearches>(x, n, keys, key_of_element, out + i);
+    }
+    for (; i < count; ++i) {
+      keys[0] = key_of_value(values[i]);
+      count_before<kRight, 1>(x, n, keys, key_of_element, out + i);
+    }
+  };
+  if constexpr (std::is_arithmetic_v<T>) {
+    const auto itself = [](T value) { return value; };
+    // Numbers compare as they are, with the NaNs at the end of x as well; a NaN that is searched for does not.
+    if (!std::is_floating_point_v<T> || std::none_of(values, values + count, [](T v) { return v != v; }))
+      return run(itself, itself, T());
+  }
+  const auto key = [](T value) { return sorting::key_of(value); };
+  run(key, key, sorting::Key<T>());
 }
 
 /// `row` elements are searched for in each row of x1; in its only one where `shared`.
 template <class T>
 void search(const Tensor& x1, const Tensor& x2, const Tensor& y, std::int64_t row, bool shared, bool right) {
   const std::int64_t n = x1.shape().back();
+  const auto* const sorted = x1.data<T>();
+  const auto* const values = x2.data<T>();
+  auto* const places = y.data<std::int64_t>();
   const HostRelease release(x2.numel());
   parallel_for(0, x2.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    const T* values = x2.data<T>();
-    for (std::int64_t i = begin; i < end; ++i) {
-      const T* const sorted = x1.data<T>() + (shared ? 0 : i / row * n);
-      const sorting::Key<T> key = sorting::key_of(values[i]);
-      y.data<std::int64_t>()[i] = right ? count_before<true>(sorted, n, key) : count_before<false>(sorted, n, key);
+    while (begin < end) {
+      const std::int64_t r = shared ? 0 : begin / row;
+      const std::int64_t here = shared ? end - begin : std::min(end, (r + 1) * row) - begin;
+      const auto run = right ? search_row<true, T> : search_row<false, T>;
+      run(sorted + r * n, n, values + begin, here, places + begin);
+      begin += here;
     }
   });
+}
+
+/// Some elements, to be asked whether one is among them: a table of their keys, in which a key stands at the place that
+/// its digits give, or behind it.
+template <class T>
+class ElementSet {
+ public:
+  using Key = sorting::Key<T>;
+
+  ElementSet(const T* elements, std::int64_t count)
+      : bits_(std::bit_width(static_cast<std::uint64_t>(count)) + 1), keys_(std::size_t{1} << bits_, kNone) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (!sorting::is_nan(elements[i])) add(sorting::key_of(elements[i]));
+    }
+  }
+  bool has(T element) const {
+    const Key key = sorting::key_of(element);
+    if (key == kNone) return has_last_;
+    for (std::size_t at = place_of(key);; at = next(at)) {
+      if (keys_[at] == key) return true;
+      if (keys_[at] == kNone) return false;
+    }
+  }
+
+ private:
+  /// Marks an empty place: the key of NaN, which is equal to nothing, or of the largest integer.
+  static constexpr Key kNone = std::numeric_limits<Key>::max();
+
+  void add(Key key) {
+    if (key == kNone) {
+      has_last_ = true;
+      return;
+    }
+    std::size_t at = place_of(key);
+    while (keys_[at] != kNone && keys_[at] != key) at = next(at);
+    keys_[at] = key;
+  }
+  /// The upper bits of a product with the bits of the golden ratio, which spreads neighbors.
+  std::size_t place_of(Key key) const {
+    return static_cast<std::size_t>((key * std::uint64_t{0x9E3779B97F4A7C15}) >> (64 - bits_));
+  }
+  std::size_t next(std::size_t at) const { return (at + 1) & (keys_.size() - 1); }
+
+  int bits_;
+  std::vector<Key> keys_;
+  bool has_last_ = false;
+};
+
+/// Whether each of the values, or none where `invert`, is among those of one axis, off the tape.
+Tensor is_among(const Tensor& values, const Tensor& among, bool invert) {
+  const char* const op = IsIn::info.name;
+  if (is_batched(values) && !is_batched(among)) {
+    const HiddenAxes axes = *values->hidden;
+    return hide_in_place(is_among(physical(values, axes), among, invert), axes);
+  }
+  const HiddenAxes axes = hidden_axes(pointers(values, among));
+  const auto whole = [&](const Tensor& x) { return contiguous(physical(x, axes, 0, MissingAxis::Repeated)); };
+  const Tensor asked = whole(values);
+  const Tensor given = whole(among);
+  const Tensor found = empty(asked.shape(), DType::Bool, asked.device());
+  if (found.device().is_meta() || found.numel() == 0) return hide_in_place(found, axes);
+  if (!found.device().is_cpu()) no_kernel(op, found.device());
+  const HostRelease release(asked.numel() + given.numel());
+  // Each example has a set of its own.
+  const std::int64_t examples = count_elements(with_axes(axes, {}));
+  const std::int64_t each = asked.numel() / examples;
+  visit<Real | Boolean>(asked.dtype(), op, [&]<class T>() {
+    for (std::int64_t example = 0; example < examples; ++example) {
+      const ElementSet<T> set(given.data<T>() + example * among.numel(), among.numel());
+      const T* const from = asked.data<T>() + example * each;
+      bool* const to = found.data<bool>() + example * each;
+      parallel_for(0, each, kGrain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) to[i] = set.has(from[i]) != invert;
+      });
+    }
+  });
+  return hide_in_place(found, axes);
 }
 
 /// x1's elements in the order of `sorter`.
@@ -141,13 +255,7 @@ Tensor SearchSorted::call(const Tensor& x1, const Operand& x2, std::string_view 
 Tensor IsIn::call(const Operand& x1, const Operand& x2, bool invert) {
   const autograd::NoGrad no_grad;
   const auto [values, among] = promoted(x1, x2, info.name);
-  const Tensor ordered = sorted_rows(reshape(among, Dims{-1}), false, info.name);
-  const Tensor before = search_sorted(ordered, values, false);
-  const Tensor behind = search_sorted(ordered, values, true);
-  // All NaNs are one to a search, and none to a comparison.
-  const Tensor found = less(before, behind);
-  const Tensor result = is_floating(values.dtype()) ? logical_and(found, equal(values, values)) : found;
-  return invert ? logical_not(result) : result;
+  return is_among(values, reshape(among, Dims{-1}), invert);
 }
 
 }  // namespace lamella

@@ -5,7 +5,10 @@
 #include <numeric>
 
 #include "engine/autograd/modes.h"
+#include "engine/core/host.h"
+#include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
+#include "ops/index/rows.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/convert.h"
 #include "ops/shape/reshape.h"
@@ -54,7 +57,10 @@ Tensor positions_in_order(const Tensor& flat, const char* op) {
   return positions;
 }
 
-Unique find_unique(const OpInfo& info, const Tensor& x) {
+/// What is to be found beside the values.
+enum Wanted : unsigned { kValues = 0, kIndices = 1, kInverse = 2, kCounts = 4 };
+
+Unique find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
   check_defined(x, info.name);
   if (!x.device().is_cpu()) {
     if (x.device().is_meta()) fail<RuntimeError>("[", info.name, "] the number of values is not known on meta");
@@ -67,28 +73,36 @@ Unique find_unique(const OpInfo& info, const Tensor& x) {
   const autograd::NoGrad no_grad;
   const Tensor flat = contiguous(reshape(x, Dims{-1}));
   const std::int64_t n = flat.numel();
-  const Tensor order = positions_in_order(flat, info.name);
-  const auto* const at = order.data<std::int64_t>();
+  const HostRelease release(n);
   Unique unique;
-  unique.inverse = empty(x.shape(), DType::Int64);
-  auto* const place = unique.inverse.data<std::int64_t>();
+  // Without positions the values alone are sorted.
+  const bool positions = is_complex(x.dtype()) || (wanted & (kIndices | kInverse)) != 0;
+  const Tensor order = positions ? positions_in_order(flat, info.name) : Tensor();
+  const auto* const at = positions ? order.data<std::int64_t>() : nullptr;
+  const Tensor ordered = positions ? gather_rows(reshape(flat, {n, 1}), order) : sorted_rows(flat, false, info.name);
   visit<AnyDType>(x.dtype(), info.name, [&]<class T>() {
-    const T* from = flat.data<T>();
-    std::vector<std::int64_t> firsts;  // where in the order each value begins
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (i == 0 || !same(from[at[i]], from[at[i - 1]])) firsts.push_back(i);
-      place[at[i]] = static_cast<std::int64_t>(firsts.size()) - 1;
-    }
-    const auto count = static_cast<std::int64_t>(firsts.size());
+    const auto* const sorted = ordered.data<T>();
+    const auto begins = [sorted](std::int64_t i) { return i == 0 || !same(sorted[i], sorted[i - 1]); };
+    std::int64_t count = n > 0;
+    for (std::int64_t i = 1; i < n; ++i) count += begins(i);
     unique.values = empty({count}, x.dtype());
-    unique.indices = empty({count}, DType::Int64);
-    unique.counts = empty({count}, DType::Int64);
-    firsts.push_back(n);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t first = firsts[static_cast<std::size_t>(i)];
-      unique.values.data<T>()[i] = from[at[first]];
-      unique.indices.data<std::int64_t>()[i] = at[first];
-      unique.counts.data<std::int64_t>()[i] = firsts[static_cast<std::size_t>(i) + 1] - first;
+    if (wanted & kIndices) unique.indices = empty({count}, DType::Int64);
+    if (wanted & kCounts) unique.counts = empty({count}, DType::Int64);
+    if (wanted & kInverse) unique.inverse = empty(x.shape(), DType::Int64);
+    auto* const values = unique.values.data<T>();
+    auto* const indices = wanted & kIndices ? unique.indices.data<std::int64_t>() : nullptr;
+    auto* const counts = wanted & kCounts ? unique.counts.data<std::int64_t>() : nullptr;
+    auto* const inverse = wanted & kInverse ? unique.inverse.data<std::int64_t>() : nullptr;
+    std::int64_t value = -1;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (begins(i)) {
+        ++value;
+        values[value] = sorted[i];
+        if (indices) indices[value] = at[i];
+        if (counts) counts[value] = 0;
+      }
+      if (counts) ++counts[value];
+      if (inverse) inverse[at[i]] = value;
     }
   });
   note_constant(info.name, {&x}, unique.values);
@@ -98,20 +112,20 @@ Unique find_unique(const OpInfo& info, const Tensor& x) {
 }  // namespace
 
 std::vector<Tensor> UniqueAll::call(const Tensor& x) {
-  const Unique unique = find_unique(info, x);
+  const Unique unique = find_unique(info, x, kIndices | kInverse | kCounts);
   return {unique.values, unique.indices, unique.inverse, unique.counts};
 }
 
 std::vector<Tensor> UniqueCounts::call(const Tensor& x) {
-  const Unique unique = find_unique(info, x);
+  const Unique unique = find_unique(info, x, kCounts);
   return {unique.values, unique.counts};
 }
 
 std::vector<Tensor> UniqueInverse::call(const Tensor& x) {
-  const Unique unique = find_unique(info, x);
+  const Unique unique = find_unique(info, x, kInverse);
   return {unique.values, unique.inverse};
 }
 
-Tensor UniqueValues::call(const Tensor& x) { return find_unique(info, x).values; }
+Tensor UniqueValues::call(const Tensor& x) { return find_unique(info, x, kValues).values; }
 
 }  // namespace lamella
