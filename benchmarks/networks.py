@@ -83,7 +83,7 @@ def transformer(fw: Adapter) -> Any:
     width, heads, hidden = TRANSFORMER
     nn = fw.nn
 
-    class Block(nn.Module):  # type: ignore[misc]  # Any: the framework's own class
+    class Block(nn.Module):  # type: ignore[misc, name-defined]  # Any: the framework's own class
         def __init__(self) -> None:
             super().__init__()
             self.norm1 = nn.LayerNorm(width)
