@@ -18,7 +18,7 @@ from benchmarks.adapters import FRAMEWORKS
 from benchmarks.agreement import difference
 from benchmarks.environments import PACKAGES, ROOT, Environment, SetupError, environment
 from benchmarks.operators.workloads import SWEEP
-from benchmarks.process import WorkerError, WorkerProcess, import_seconds
+from benchmarks.process import WorkerError, WorkerProcess, import_seconds, peak_bytes
 from benchmarks.workloads import WORKLOADS, Workload
 
 RESULTS = ROOT / "benchmarks" / "results"
@@ -26,8 +26,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 SCRATCH = ROOT / "build" / "benchmarks"
 #: A share of the machine's time; above it, results are not for keeping.
 BUSY = 0.03
-#: Imports take long and vary little.
-IMPORT_ROUNDS = 7
+#: At most: fresh processes take long and vary little.
+PROCESS_ROUNDS = 7
 
 
 def say(text: str) -> None:
@@ -46,8 +46,8 @@ class Run:
     threads: int
     verbose: bool = False
     about: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: Seconds for one run of the statement, one figure per round.
-    seconds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    #: Seconds for one run of the statement, or bytes, by the workload's kind; one figure per round.
+    figures: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     load: machine.Load = field(default_factory=lambda: machine.Load(0.0, 0.0))
     _failed: set[tuple[str, str]] = field(default_factory=set)
@@ -66,10 +66,10 @@ class Run:
             workers = self._start(stack)
             meter = machine.LoadMeter([worker.pid for worker in workers.values()])
             for workload in self.workloads:
-                if workload.prepare is None:
-                    self._time_imports(workload)
-                else:
+                if workload.kind == "time":
                     self._time(workload, workers)
+                else:
+                    self._measure_processes(workload)
             self.load = meter.load()
 
     def record(self) -> dict[str, Any]:
@@ -83,9 +83,13 @@ class Run:
             "rounds": self.rounds,
             "batch_seconds": self.batch_seconds,
             "ops_per_run": {workload.name: workload.ops for workload in self.workloads if workload.ops != 1},
-            "seconds": self.seconds,
+            "seconds": {name: figures for name, figures in self.figures.items() if not self._of_memory(name)},
+            "bytes": {name: figures for name, figures in self.figures.items() if self._of_memory(name)},
             "failures": self.failures,
         }
+
+    def _of_memory(self, name: str) -> bool:
+        return any(workload.name == name and workload.kind == "memory" for workload in self.workloads)
 
     def _start(self, stack: contextlib.ExitStack) -> dict[str, WorkerProcess]:
         workers = {}
@@ -151,22 +155,30 @@ class Run:
                     workers[name].settle()
         self._note(workload, times)
 
-    def _time_imports(self, workload: Workload) -> None:
-        times: dict[str, list[float]] = {name: [] for name in self.environments}
-        for number in range(min(self.rounds, IMPORT_ROUNDS) + 1):
-            for name in _in_turn(list(times), number):
+    def _measure_processes(self, workload: Workload) -> None:
+        figures: dict[str, list[float]] = {
+            name: [] for name in self.environments if (name, workload.name) not in self._failed
+        }
+        for number in range(min(self.rounds, PROCESS_ROUNDS) + 1):
+            for name in _in_turn(list(figures), number):
                 try:
-                    times[name].append(import_seconds(self.environments[name], self.threads))
+                    figures[name].append(self._in_fresh_process(workload, self.environments[name]))
                 except WorkerError as error:
                     self._fail(name, workload, error)
-                    del times[name]
+                    del figures[name]
         # The first of each brings the files into memory.
-        self._note(workload, {name: figures[1:] for name, figures in times.items()})
+        self._note(workload, {name: rounds[1:] for name, rounds in figures.items()})
 
-    def _note(self, workload: Workload, times: dict[str, list[float]]) -> None:
-        self.seconds[workload.name] = {name: times[name] for name in self.environments if name in times}
-        medians = {name: sorted(figures)[len(figures) // 2] / workload.ops for name, figures in times.items()}
-        say(f"  {workload.name}: " + ", ".join(f"{name} {report.format_seconds(x)}" for name, x in medians.items()))
+    def _in_fresh_process(self, workload: Workload, where: Environment) -> float:
+        if workload.kind == "import":
+            return import_seconds(where, self.threads)
+        return peak_bytes(where, self.threads, workload.name)
+
+    def _note(self, workload: Workload, figures: dict[str, list[float]]) -> None:
+        self.figures[workload.name] = {name: figures[name] for name in self.environments if name in figures}
+        medians = {name: sorted(rounds)[len(rounds) // 2] / workload.ops for name, rounds in figures.items()}
+        shown = (f"{name} {report.format_figure(median, workload)}" for name, median in medians.items())
+        say(f"  {workload.name}: {', '.join(shown)}")
 
 
 def _in_turn(names: list[str], number: int) -> list[str]:
@@ -190,11 +202,11 @@ class Suite:
     #: Ends the names of its files.
     suffix: str = ""
 
-    def table(self, times: report.Times, frameworks: Sequence[str]) -> list[list[str]]:
-        """The report's table of these times."""
+    def table(self, figures: report.Figures, frameworks: Sequence[str]) -> list[list[str]]:
+        """The report's table of these figures."""
         if self.ranked and len(frameworks) > 1:
-            times = report.worst_first(times, frameworks, self.workloads)
-        return report.rows(times, frameworks, self.workloads, minima=self.ranked)
+            figures = report.worst_first(figures, frameworks, self.workloads)
+        return report.rows(figures, frameworks, self.workloads, minima=self.ranked)
 
 
 WHOLE = Suite("benchmarks/run", "Times Lamella beside PyTorch and Paddle.", WORKLOADS, FRAMEWORKS, 20, 0.1)
@@ -281,7 +293,7 @@ def _run(suite: Suite, options: argparse.Namespace) -> int:
     if not options.check:
         say(f"timing, {rounds} rounds of {batch:g} s each")
         run.time()
-        table = suite.table(run.seconds, frameworks)
+        table = suite.table(run.figures, frameworks)
         print(report.text_table(table))
         busy = max(before.others, run.load.others) > BUSY
         partial = options.quick or len(workloads) < len(suite.workloads) or len(frameworks) < len(suite.frameworks)

@@ -1,4 +1,4 @@
-"""The driver's end of a worker, and imports in fresh processes."""
+"""The driver's end of a worker, and what is measured in fresh processes."""
 
 from __future__ import annotations
 
@@ -139,8 +139,18 @@ def import_seconds(environment: Environment, threads: int) -> float:
         "import time; start = time.perf_counter_ns(); "
         f"import {environment.framework}; print('seconds', (time.perf_counter_ns() - start) * 1e-9)"
     )
+    return _figure(environment, threads, ["-P", "-c", script], "seconds")
+
+
+def peak_bytes(environment: Environment, threads: int, workload: str) -> float:
+    """The workload's peak of memory in a fresh process: see benchmarks.peak."""
+    return _figure(environment, threads, ["-m", "benchmarks.peak", environment.framework, workload], "bytes")
+
+
+def _figure(environment: Environment, threads: int, arguments: list[str], unit: str) -> float:
+    """The figure that a process prints after the unit's name. Raises WorkerError where the process fails."""
     done = subprocess.run(
-        [str(environment.python), "-P", "-c", script],
+        [str(environment.python), *arguments],
         cwd=ROOT,
         env=environment.variables(threads),
         capture_output=True,
@@ -149,4 +159,4 @@ def import_seconds(environment: Environment, threads: int) -> float:
     if done.returncode != 0:
         message = done.stderr.strip().rpartition("\n")[2] or f"the process {_describe_exit(done.returncode)}"
         raise WorkerError(message, died=False, details=done.stderr)
-    return float(done.stdout.rpartition("seconds")[2])
+    return float(done.stdout.rpartition(unit)[2])

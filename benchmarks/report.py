@@ -9,8 +9,8 @@ from typing import Any
 from benchmarks.figures import Spread, ratios, spread
 from benchmarks.workloads import WORKLOADS, Workload
 
-#: Seconds of each round, by workload and framework; in both tables, only what succeeded.
-Times = Mapping[str, Mapping[str, Sequence[float]]]
+#: Seconds or bytes of each round, by workload and framework; in both tables, only what succeeded.
+Figures = Mapping[str, Mapping[str, Sequence[float]]]
 Workloads = Mapping[str, Workload]
 
 
@@ -22,13 +22,23 @@ def format_seconds(seconds: float) -> str:
     return f"{_three_digits(seconds / 1e-9)} ns"
 
 
+def format_bytes(size: float) -> str:
+    """Three digits and MiB."""
+    return f"{_three_digits(size / 2**20)} MiB"
+
+
+def format_figure(figure: float, workload: Workload) -> str:
+    """Seconds or bytes, by what the workload measures."""
+    return format_bytes(figure) if workload.kind == "memory" else format_seconds(figure)
+
+
 def _three_digits(value: float) -> str:
     return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
 
 
-def _time_cell(seconds: Sequence[float], ops: int) -> str:
-    lower, median, upper = (x / ops for x in spread(seconds))
-    return f"{format_seconds(median)} [{_bounds(lower, median, upper)}]"
+def _figure_cell(figures: Sequence[float], workload: Workload) -> str:
+    lower, median, upper = (x / workload.ops for x in spread(figures))
+    return f"{format_figure(median, workload)} [{_bounds(lower, median, upper)}]"
 
 
 def _bounds(lower: float, median: float, upper: float) -> str:
@@ -40,21 +50,21 @@ def _ratio_cell(ratio: Spread) -> str:
     return f"{ratio.median:.3f} [{ratio.lower:.3f} {ratio.upper:.3f}]"
 
 
-def worst_first(times: Times, frameworks: Sequence[str], workloads: Workloads = WORKLOADS) -> Times:
+def worst_first(figures: Figures, frameworks: Sequence[str], workloads: Workloads = WORKLOADS) -> Figures:
     """Ordered by how far the first framework's time exceeds its goal; what failed comes first."""
     first, second = frameworks[:2]
 
     def excess(name: str) -> float:
-        both = times[name]
+        both = figures[name]
         if first not in both or second not in both:
             return float("inf")
         return spread(ratios(both[first], both[second])).median / (workloads[name].goal or 1.0)
 
-    return {name: times[name] for name in sorted(times, key=excess, reverse=True)}
+    return {name: figures[name] for name in sorted(figures, key=excess, reverse=True)}
 
 
 def rows(
-    times: Times, frameworks: Sequence[str], workloads: Workloads = WORKLOADS, *, minima: bool = False
+    figures: Figures, frameworks: Sequence[str], workloads: Workloads = WORKLOADS, *, minima: bool = False
 ) -> list[list[str]]:
     """The cells, header first: medians with quartiles, and ratios of the first framework to the others.
 
@@ -67,11 +77,11 @@ def rows(
         header += [f"{first} / {other}", *(["of minima"] if minima else [])]
     header += ["goal"] if with_goals else []
     table = [header]
-    for name, by_framework in times.items():
+    for name, by_framework in figures.items():
         workload = workloads[name]
         row = [workload.title]
         for framework in frameworks:
-            row.append(_time_cell(by_framework[framework], workload.ops) if framework in by_framework else "failed")
+            row.append(_figure_cell(by_framework[framework], workload) if framework in by_framework else "failed")
         for other in others:
             both = first in by_framework and other in by_framework
             row.append(_ratio_cell(spread(ratios(by_framework[first], by_framework[other]))) if both else "")

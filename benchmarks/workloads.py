@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from benchmarks import networks
 from benchmarks.agreement import TOLERANCE
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from benchmarks.adapters import Adapter
+    from benchmarks.adapters import Adapter, Trainer
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Workload:
 
     name: str
     title: str
-    #: Makes it ready. None: the driver itself times this one, in fresh processes.
+    #: Makes it ready; None for an import.
     prepare: Callable[[Adapter], Work] | None
     #: The number of ops in one run of the statement, where times are told per op.
     ops: int = 1
@@ -42,6 +42,9 @@ class Workload:
     group: str = ""
     #: How far results may differ: see benchmarks.agreement.
     tolerance: float = TOLERANCE
+    #: What is measured: the time of the statement in a loop, that of an import, or the peak of memory; the last two in
+    #: fresh processes.
+    kind: Literal["time", "import", "memory"] = "time"
 
 
 #: All workloads by name, in the order of the table.
@@ -169,22 +172,22 @@ def _pylayer_tanh_one(fw: Adapter) -> Work:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _mlp(fw: Adapter, batch: int) -> Work:
+def _step(trainer: Trainer, x: Any, target: Any) -> Work:
+    """A training step, with the cost before it and the weights after it to compare."""
+    variables = {**trainer._asdict(), "x": x, "target": target}
+    statement = "clear()\ncost = loss(model(x), target)\ncost.backward()\nstep()"
+    return Work(statement, variables, ("cost", *(f"weights[{i}]" for i in range(len(trainer.weights)))))
+
+
+def _labels(fw: Adapter, batch: int) -> Any:
     import numpy as np
 
-    sizes = (784, 256, 256, 10)
-    layers = []
-    for i, (inputs, outputs) in enumerate(pairwise(sizes)):
-        weight = _normal(inputs, outputs, seed=i) / np.float32(np.sqrt(inputs))
-        layers.append((weight, np.zeros(outputs, np.float32)))
-    trainer = fw.mlp(layers, rate=0.01)
-    variables = {
-        **trainer._asdict(),
-        "x": fw.tensor(_normal(batch, sizes[0], seed=10)),
-        "labels": fw.tensor(np.random.default_rng(11).integers(0, sizes[-1], batch)),
-    }
-    statement = "clear()\ncost = loss(model(x), labels)\ncost.backward()\nstep()"
-    return Work(statement, variables, ("cost", *(f"weights[{i}]" for i in range(2 * len(layers)))))
+    return fw.tensor(np.random.default_rng(11).integers(0, 10, batch))
+
+
+def _mlp(fw: Adapter, batch: int) -> Work:
+    trainer = fw.trainer(networks.mlp(fw), networks.mlp_weights(), "cross_entropy", "SGD", 0.01)
+    return _step(trainer, fw.tensor(_normal(batch, networks.MLP_SIZES[0], seed=10)), _labels(fw, batch))
 
 
 @_workload("mlp1", "MLP 784-256-256-10, SGD step, batch 1", goal=0.2)
@@ -200,6 +203,22 @@ def _mlp64(fw: Adapter) -> Work:
 @_workload("mlp1024", "MLP 784-256-256-10, SGD step, batch 1024", goal=0.75)
 def _mlp1024(fw: Adapter) -> Work:
     return _mlp(fw, 1024)
+
+
+def _convolutional(fw: Adapter) -> Work:
+    weights = networks.convolutional_weights()
+    trainer = fw.trainer(networks.convolutional(fw), weights, "cross_entropy", "Adam", 0.001)
+    return _step(trainer, fw.tensor(_normal(64, 1, 28, 28, seed=10)), _labels(fw, 64))
+
+
+def _transformer(fw: Adapter) -> Work:
+    width = networks.TRANSFORMER[0]
+    trainer = fw.trainer(networks.transformer(fw), networks.transformer_weights(), "mse_loss", "Adam", 0.001)
+    return _step(trainer, fw.tensor(_normal(8, 64, width, seed=10)), fw.tensor(_normal(8, 64, width, seed=11)))
+
+
+_workload("convolutional", "convolutional network 1-32-64, 28x28, Adam step, batch 64", goal=0.6)(_convolutional)
+_workload("transformer", "transformer block 256 wide, 4 heads, 8x64 tokens, Adam step", goal=0.65)(_transformer)
 
 
 def _large(fw: Adapter, function: Callable[[Any], Any]) -> Work:
@@ -222,4 +241,13 @@ def _tanh4m(fw: Adapter) -> Work:
     return _large(fw, fw.tanh)
 
 
-WORKLOADS["import"] = Workload("import", "import, in a fresh process", None, goal=0.1)
+# In fresh processes
+# ---------------------------------------------------------------------------------------------------------------------
+
+WORKLOADS["import"] = Workload("import", "import, in a fresh process", None, goal=0.1, kind="import")
+WORKLOADS["convolutional_memory"] = Workload(
+    "convolutional_memory", "the convolutional network's step, peak memory", _convolutional, goal=0.9, kind="memory"
+)
+WORKLOADS["transformer_memory"] = Workload(
+    "transformer_memory", "the transformer block's step, peak memory", _transformer, goal=0.9, kind="memory"
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +36,8 @@ class Adapter(Protocol):
     #: with the framework's ops, saves its output, and has `dy * (1 - square(y))` as its gradient.
     Identity: Any
     Tanh: Any
+    #: The framework's layers under PyTorch's names, those that benchmarks.networks uses.
+    nn: Any
 
     def version(self) -> str:
         """The framework's version."""
@@ -55,8 +57,21 @@ class Adapter(Protocol):
     def clear_grad(self, variable: str) -> str:
         """The statement that drops the gradient of a leaf, in the cheapest way that the framework has."""
 
-    def mlp(self, layers: Sequence[tuple[np.ndarray, np.ndarray]], rate: float) -> Trainer:
-        """Linear layers (weights of shape [in, out], and biases) with relu between them, cross entropy, plain SGD."""
+    def self_attention(self, qkv: Any, heads: int) -> Any:
+        """Attention without a mask: [batch, tokens, 3 * width], the queries, keys and values, to [..., width]."""
+
+    def trainer(
+        self,
+        model: Any,
+        weights: Sequence[np.ndarray],
+        loss: Literal["cross_entropy", "mse_loss"],
+        optimizer: Literal["SGD", "Adam"],
+        rate: float,
+    ) -> Trainer:
+        """Gives the model its weights, which are in its own order (linear ones as [in, out]), and the rest around it.
+
+        The optimizer is made with nothing but the rate.
+        """
 
 
 def load(framework: str) -> Adapter:

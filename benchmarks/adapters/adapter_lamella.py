@@ -47,6 +47,7 @@ class LamellaAdapter:
     reshape = staticmethod(lm.reshape)
     Identity = Identity
     Tanh = Tanh
+    nn = lm.nn
 
     def version(self) -> str:
         return lm.__version__
@@ -67,18 +68,23 @@ class LamellaAdapter:
     def clear_grad(self, variable: str) -> str:
         return f"{variable}.grad = None"
 
-    def mlp(self, layers: Sequence[tuple[np.ndarray, np.ndarray]], rate: float) -> Trainer:
-        modules: list[lm.nn.Module] = []
-        for weight, bias in layers:
-            linear = lm.nn.Linear(*weight.shape)
-            with lm.no_grad():
-                for parameter, value in zip(linear.parameters(), (weight.T, bias), strict=True):
-                    parameter.copy_(lm.tensor(value))
-            modules += [linear, lm.nn.ReLU()]
-        model = lm.nn.Sequential(*modules[:-1])
-        optimizer = lm.optim.SGD(model.parameters(), lr=rate)
-        weights = [p.detach().T if p.ndim == 2 else p for p in model.parameters()]
-        return Trainer(model, weights, lm.cross_entropy, optimizer.zero_grad, optimizer.step)
+    def self_attention(self, qkv: lm.Tensor, heads: int) -> lm.Tensor:
+        batch, tokens, width = qkv.shape
+        parts = lm.split(lm.reshape(qkv, (batch, tokens, 3 * heads, width // (3 * heads))), 3, axis=2)
+        q, k, v = (lm.swapaxes(part, 1, 2) for part in parts)
+        y = lm.scaled_dot_product_attention(q, k, v)
+        return lm.reshape(lm.swapaxes(y, 1, 2), (batch, tokens, width // 3))
+
+    def trainer(
+        self, model: lm.nn.Module, weights: Sequence[np.ndarray], loss: str, optimizer: str, rate: float
+    ) -> Trainer:
+        parameters = list(model.parameters())
+        with lm.no_grad():
+            for parameter, value in zip(parameters, weights, strict=True):
+                parameter.copy_(lm.tensor(value.T if value.ndim == 2 else value))
+        updater = getattr(lm.optim, optimizer)(parameters, lr=rate)
+        shown = [p.detach().T if p.ndim == 2 else p for p in parameters]
+        return Trainer(model, shown, getattr(lm, loss), updater.zero_grad, updater.step)
 
 
 ADAPTER = LamellaAdapter()

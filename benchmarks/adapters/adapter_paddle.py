@@ -42,6 +42,23 @@ class Tanh(paddle.autograd.PyLayer):
         return dy * (1 - paddle.square(y))
 
 
+class Layers:
+    """Paddle's layers under PyTorch's names."""
+
+    Module = paddle.nn.Layer
+    Sequential = paddle.nn.Sequential
+    Conv2d = paddle.nn.Conv2D
+    MaxPool2d = paddle.nn.MaxPool2D
+    LayerNorm = paddle.nn.LayerNorm
+    Flatten = paddle.nn.Flatten
+    ReLU = paddle.nn.ReLU
+    GELU = paddle.nn.GELU
+
+    @staticmethod
+    def Linear(inputs: int, outputs: int, bias: bool = True) -> paddle.nn.Linear:  # noqa: N802
+        return paddle.nn.Linear(inputs, outputs, bias_attr=None if bias else False)
+
+
 class PaddleAdapter:
     """See benchmarks.adapters.Adapter."""
 
@@ -50,6 +67,7 @@ class PaddleAdapter:
     reshape = staticmethod(paddle.reshape)
     Identity = Identity
     Tanh = Tanh
+    nn = Layers
 
     def __init__(self) -> None:
         paddle.set_device("cpu")
@@ -69,17 +87,20 @@ class PaddleAdapter:
     def clear_grad(self, variable: str) -> str:
         return f"{variable}.clear_gradient(False)"
 
-    def mlp(self, layers: Sequence[tuple[np.ndarray, np.ndarray]], rate: float) -> Trainer:
-        modules: list[paddle.nn.Layer] = []
-        for weight, bias in layers:
-            linear = paddle.nn.Linear(*weight.shape)
-            linear.weight.set_value(weight)
-            linear.bias.set_value(bias)
-            modules += [linear, paddle.nn.ReLU()]
-        model = paddle.nn.Sequential(*modules[:-1])
-        optimizer = paddle.optimizer.SGD(learning_rate=rate, parameters=model.parameters())
-        loss = paddle.nn.functional.cross_entropy
-        return Trainer(model, model.parameters(), loss, optimizer.clear_grad, optimizer.step)
+    def self_attention(self, qkv: paddle.Tensor, heads: int) -> paddle.Tensor:
+        batch, tokens, width = qkv.shape
+        q, k, v = paddle.unbind(paddle.reshape(qkv, [batch, tokens, 3, heads, width // (3 * heads)]), axis=2)
+        y = paddle.nn.functional.scaled_dot_product_attention(q, k, v)  # wants the heads behind the tokens
+        return paddle.reshape(y, [batch, tokens, width // 3])
+
+    def trainer(
+        self, model: paddle.nn.Layer, weights: Sequence[np.ndarray], loss: str, optimizer: str, rate: float
+    ) -> Trainer:
+        parameters = model.parameters()
+        for parameter, value in zip(parameters, weights, strict=True):
+            parameter.set_value(value)
+        updater = getattr(paddle.optimizer, optimizer)(learning_rate=rate, parameters=parameters)
+        return Trainer(model, parameters, getattr(paddle.nn.functional, loss), updater.clear_grad, updater.step)
 
 
 ADAPTER = PaddleAdapter()

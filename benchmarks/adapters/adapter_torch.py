@@ -52,6 +52,7 @@ class TorchAdapter:
     reshape = staticmethod(torch.reshape)
     Identity = Identity
     Tanh = Tanh
+    nn = torch.nn
 
     def version(self) -> str:
         return torch.__version__
@@ -72,19 +73,22 @@ class TorchAdapter:
     def clear_grad(self, variable: str) -> str:
         return f"{variable}.grad = None"
 
-    def mlp(self, layers: Sequence[tuple[np.ndarray, np.ndarray]], rate: float) -> Trainer:
-        modules: list[torch.nn.Module] = []
-        for weight, bias in layers:
-            linear = torch.nn.Linear(*weight.shape)
-            with torch.no_grad():
-                linear.weight.copy_(torch.tensor(weight.T))
-                linear.bias.copy_(torch.tensor(bias))
-            modules += [linear, torch.nn.ReLU()]
-        model = torch.nn.Sequential(*modules[:-1])
-        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
-        loss = torch.nn.functional.cross_entropy
-        weights = [p.detach().T if p.ndim == 2 else p for p in model.parameters()]
-        return Trainer(model, weights, loss, optimizer.zero_grad, optimizer.step)
+    def self_attention(self, qkv: torch.Tensor, heads: int) -> torch.Tensor:
+        batch, tokens, width = qkv.shape
+        q, k, v = qkv.view(batch, tokens, 3, heads, width // (3 * heads)).permute(2, 0, 3, 1, 4).unbind()
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        return y.transpose(1, 2).reshape(batch, tokens, width // 3)
+
+    def trainer(
+        self, model: torch.nn.Module, weights: Sequence[np.ndarray], loss: str, optimizer: str, rate: float
+    ) -> Trainer:
+        parameters = list(model.parameters())
+        with torch.no_grad():
+            for parameter, value in zip(parameters, weights, strict=True):
+                parameter.copy_(torch.tensor(value.T if value.ndim == 2 else value))
+        updater = getattr(torch.optim, optimizer)(parameters, lr=rate)
+        shown = [p.detach().T if p.ndim == 2 else p for p in parameters]
+        return Trainer(model, shown, getattr(torch.nn.functional, loss), updater.zero_grad, updater.step)
 
 
 ADAPTER = TorchAdapter()

@@ -2,50 +2,28 @@
 
 import json
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import network_references
 from lamella import _C
+from network_references import normal
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import agreement, driver, figures, memory, report, timing  # noqa: E402
+from benchmarks import agreement, driver, figures, memory, networks, report, timing  # noqa: E402
 from benchmarks.environments import SetupError, environment  # noqa: E402
 from benchmarks.operators import ROWS  # noqa: E402
 from benchmarks.operators.rows import Input  # noqa: E402
 from benchmarks.operators.workloads import SWEEP  # noqa: E402
-from benchmarks.process import WorkerError, WorkerProcess, import_seconds  # noqa: E402
+from benchmarks.process import WorkerError, WorkerProcess, import_seconds, peak_bytes  # noqa: E402
 from benchmarks.worker import describe_result  # noqa: E402
 from benchmarks.workloads import WORKLOADS, Work  # noqa: E402
 
 PYTHON = Path(sys.executable)
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def expected_mlp(batch):
-    """One step of plain SGD in float64: the cost, then weights and biases in turn."""
-    sizes = (784, 256, 256, 10)
-    weights = [normal(a, b, seed=i) / np.sqrt(a) for i, (a, b) in enumerate(pairwise(sizes))]
-    x, labels = normal(batch, 784, seed=10).astype(np.float64), np.random.default_rng(11).integers(0, 10, batch)
-    inputs = [x]
-    for w in weights[:-1]:
-        inputs.append(np.maximum(inputs[-1] @ w, 0))
-    logits = inputs[-1] @ weights[-1]
-    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    cost = -np.log(p[np.arange(batch), labels]).mean()
-    d = (p - np.eye(10)[labels]) / batch
-    steps = []
-    for w, given in zip(reversed(weights), reversed(inputs), strict=True):
-        steps[:0] = [w - 0.01 * given.T @ d, -0.01 * d.sum(0)]
-        d = (d @ w.T) * (given > 0)
-    return [cost, *steps]
 
 
 def expected_large(function, derivative):
@@ -80,9 +58,13 @@ EXPECTED = {
     "pylayer_tanh": lambda: expected_tanh_layers(100),
     "pylayer_identity_one": lambda: [SMALL[0], SMALL[1]],
     "pylayer_tanh_one": lambda: expected_tanh_layers(1),
-    "mlp1": lambda: expected_mlp(1),
-    "mlp64": lambda: expected_mlp(64),
-    "mlp1024": lambda: expected_mlp(1024),
+    "mlp1": lambda: network_references.mlp(1),
+    "mlp64": lambda: network_references.mlp(64),
+    "mlp1024": lambda: network_references.mlp(1024),
+    "convolutional": network_references.convolutional,
+    "transformer": network_references.transformer,
+    "convolutional_memory": network_references.convolutional,
+    "transformer_memory": network_references.transformer,
     "relu4m": lambda: expected_large(lambda x: np.maximum(x, 0), lambda x: x > 0),
     "tanh4m": lambda: expected_large(np.tanh, sech_squared),
 }
@@ -186,6 +168,16 @@ def test_import_of_a_module_that_is_missing(tmp_path):
         environment("lamella", lamella_python=tmp_path / "python", renew=False, say=print)
 
 
+def test_peak_of_memory_holds_what_a_step_keeps():
+    where = environment("lamella", lamella_python=PYTHON, renew=False, say=print)
+    peak = peak_bytes(where, 1, "transformer_memory")
+    # Weights, gradients and two running means; not more than what all results of the step would take again.
+    parameters = 4 * sum(weight.size for weight in networks.transformer_weights())
+    assert 4 * parameters < peak < 16 * parameters
+    with pytest.raises(WorkerError, match="nothing to run in a loop"):
+        peak_bytes(where, 1, "import")
+
+
 def test_loop_repeats_the_statement():
     seen = []
     timing.compile_loop(Work("n = len(seen)\nif n < 5: seen.append(n)", {"seen": seen}, ()))(8)
@@ -249,10 +241,13 @@ def test_table_tells_medians_ratios_and_failures():
         "add": {"lamella": [1e-7, 2e-7, 3e-7], "torch": [1e-6, 1e-6, 1e-6]},
         "chain": {"torch": [1e-4], "paddle": [2e-4]},
     }
-    header, add, chain = report.rows(times, ["lamella", "torch", "paddle"])
+    times["transformer_memory"] = {"lamella": [2**20, 2**21], "torch": [2**22, 2**22], "paddle": [2**22, 2**22]}
+    header, add, chain, peak = report.rows(times, ["lamella", "torch", "paddle"])
     assert header == ["work", "lamella", "torch", "paddle", "lamella / torch", "lamella / paddle", "goal"]
     assert add[1:] == ["200 ns [-25% +25%]", "1.00 µs [+0% +0%]", "failed", "0.200 [0.150 0.250]", "", "0.15"]
     assert chain[1:] == ["failed", "1.00 µs [+0% +0%]", "2.00 µs [+0% +0%]", "", "", "0.12"]
+    assert peak[1] == "1.50 MiB [-17% +17%]"
+    assert peak[4] == "0.375 [0.312 0.438]"
     assert report.markdown_table([header, add]).count("\n") == 2
 
 
@@ -265,13 +260,25 @@ def test_workloads_are_chosen_by_pattern():
 
 
 def test_command_writes_its_record(tmp_path, capsys):
-    arguments = ["add", "import", "-q", "-f", "lamella", "--python", str(PYTHON), "-o", str(tmp_path)]
+    arguments = [
+        "add",
+        "import",
+        "convolutional_memory",
+        "-q",
+        "-f",
+        "lamella",
+        "--python",
+        str(PYTHON),
+        "-o",
+        str(tmp_path),
+    ]
     assert driver.main(arguments) == 0
     assert "a + b, 2x3" in capsys.readouterr().out
     (path,) = tmp_path.glob("*.json")
     record = json.loads(path.read_text())
     assert len(record["seconds"]["add"]["lamella"]) == record["rounds"] == 3
     assert record["seconds"]["import"]["lamella"]
+    assert len(record["bytes"]["convolutional_memory"]["lamella"]) == 3
     assert record["machine"]["cores"] >= 1
     assert "a + b, 2x3" in path.with_suffix(".md").read_text()
 
@@ -295,3 +302,21 @@ def test_memory_that_grows_is_noticed():
     assert memory.within_tolerance(few, memory.Memory(1000, 50_500_000))
     assert not memory.within_tolerance(few, memory.Memory(1004, 50_000_000))
     assert not memory.within_tolerance(few, memory.Memory(1000, 52_000_000))
+
+
+def test_goals_are_those_of_the_table():
+    """Ratios to PyTorch's times, by the workloads' names."""
+    goals = {
+        0.1: ["import"],
+        0.12: ["chain", "chain_shared"],
+        0.15: ["add", "add_recorded", "pylayer_identity", "pylayer_tanh"],
+        0.2: ["relu", "reshape", "index", "sum", "matmul8", "mlp1"],
+        0.5: ["mlp64", "relu4m", "tanh4m"],
+        0.6: ["convolutional"],
+        0.65: ["transformer"],
+        0.75: ["mlp1024"],
+        0.9: ["convolutional_memory", "transformer_memory"],
+    }
+    assert {name: goal for goal, names in goals.items() for name in names}.items() <= {
+        name: workload.goal for name, workload in WORKLOADS.items()
+    }.items()
