@@ -147,7 +147,12 @@ Tensor is_among(const Tensor& values, const Tensor& among, bool invert) {
   const Tensor given = whole(among);
   const Tensor found = empty(asked.shape(), DType::Bool, asked.device());
   if (found.device().is_meta() || found.numel() == 0) return hide_in_place(found, axes);
-  if (!found.device().is_cpu()) no_kernel(op, found.device());
+  if (!found.device().is_cpu()) {
+    const auto look_there = [&](const Tensor& a, const Tensor& b) {
+      return physical(is_among(hide_in_place(a, axes), hide_in_place(b, axes), invert), axes);
+    };
+    return hide_in_place(on_host(op, found.device(), look_there, asked, given), axes);
+  }
   const HostRelease release(asked.numel() + given.numel());
   // Each example has a set of its own.
   const std::int64_t examples = count_elements(with_axes(axes, {}));

@@ -64,7 +64,7 @@ Unique find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
   check_defined(x, info.name);
   if (!x.device().is_cpu()) {
     if (x.device().is_meta()) fail<RuntimeError>("[", info.name, "] the number of values is not known on meta");
-    return on_host(info.name, x.device(), [&](const Tensor& host) { return find_unique(info, host); }, x);
+    return on_host(info.name, x.device(), [&](const Tensor& host) { return find_unique(info, host, wanted); }, x);
   }
   if (is_batched(x)) {
     fail<RuntimeError>("[", info.name,

@@ -83,8 +83,8 @@ LAMELLA_LIBRARY_IMPL(kinds, CPU, m) {
     return std::tuple(y, y);
   });
   m.impl("in_a_loop", [](const Tensor& x) {
-    lamella::parallel_for(0, 1 << 20, 16, [](int64_t begin, int64_t) {
-      if (begin > 1000) throw std::runtime_error("from a thread of the loop");
+    lamella::parallel_for(0, 1 << 20, 16, [](int64_t, int64_t end) {
+      if (end > 1000) throw std::runtime_error("from a thread of the loop");
     });
     return x;
   });
