@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/core/error.h"
@@ -43,7 +44,7 @@ class HostArguments {
       if (arg.holds_tensors()) {
         for (const Tensor& x : arg.tensor_span()) {
           if (x.defined() && is_extension(x.device()) && !device_) device_ = x.device();
-          tensors_[i].push_back(x.defined() ? moved(x, kCPU) : x);
+          tensors_[i].push_back(x.defined() ? copy_of(x) : x);
         }
         args_[i] = arg.kind == Arg::Kind::Tensor ? Arg(tensors_[i][0]) : Arg(std::span<const Tensor>(tensors_[i]));
       } else if (arg.kind == Arg::Kind::Device && is_extension(arg.device)) {
@@ -61,8 +62,17 @@ class HostArguments {
   const std::vector<Tensor>& tensors(std::size_t i) const { return tensors_[i]; }
 
  private:
+  /// A tensor that is given twice is one on the host as well.
+  Tensor copy_of(const Tensor& x) {
+    for (const auto& [given, copy] : copies_) {
+      if (given.same(x)) return copy;
+    }
+    return copies_.emplace_back(x, moved(x, kCPU)).second;
+  }
+
   std::vector<Arg> args_;
   std::vector<std::vector<Tensor>> tensors_;
+  std::vector<std::pair<Tensor, Tensor>> copies_;
   std::optional<Device> device_;
   std::optional<HostGenerator> generator_;
 };

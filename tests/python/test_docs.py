@@ -26,6 +26,7 @@ PAGES = {
     "finding-out.md": 3,
     "vmap.md": 4,
     "operators.md": 8,
+    "devices.md": 1,
     "array-api.md": 6,
     "autograd/index.md": 4,
     "coming-from-pytorch.md": 7,

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("name", ["04_user_op_cpp", "05_python_kernel"])
+@pytest.mark.parametrize("name", ["04_user_op_cpp", "05_python_kernel", "07_new_device"])
 def test_commands_print_what_the_text_says(name, tmp_path):
     folder = tmp_path / name
     shutil.copytree(ROOT / "tutorials" / name, folder)

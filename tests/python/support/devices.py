@@ -18,7 +18,7 @@ def build_tutorial(folder: Path) -> Path:
     home = folder / "07_new_device"
     shutil.copytree(ROOT / "tutorials" / "07_new_device", home)
     extensions.succeed("setup.py", "-q", "build_ext", "--inplace", cwd=home)
-    return home
+    return home / "python"
 
 
 def tutorial_wheel(folder: Path) -> Path:

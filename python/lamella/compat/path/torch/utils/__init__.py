@@ -1,8 +1,25 @@
 """Building extensions, and the devices that these bring."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from lamella import utils as _native
 from lamella.compat.front import close_module
-from lamella.utils import generate_methods_for_privateuse1_backend, rename_privateuse1_backend  # noqa: F401
+from lamella.utils import rename_privateuse1_backend  # noqa: F401
 
 from . import cpp_extension  # noqa: F401
+
+
+def generate_methods_for_privateuse1_backend(
+    for_tensor: bool = True,
+    for_module: bool = True,
+    for_packed_sequence: bool = True,
+    for_storage: bool = False,
+    unsupported_dtype: Any = None,
+) -> None:
+    """Gives tensors and modules methods of the devices' name; there are no packed sequences and storages here."""
+    _native.generate_methods_for_privateuse1_backend(for_tensor, for_module)
+
 
 __getattr__ = close_module(__name__)
