@@ -124,6 +124,7 @@ class Run:
             return None
 
     def _compare(self, workload: Workload, workers: dict[str, WorkerProcess]) -> None:
+        workers = {name: worker for name, worker in workers.items() if workload.is_for(name)}
         answers = {name: self._ask(worker, workload, "check") for name, worker in workers.items()}
         results = {name: answer["results"] for name, answer in answers.items() if answer is not None}
         if len(results) < 2:
@@ -138,7 +139,7 @@ class Run:
     def _time(self, workload: Workload, workers: dict[str, WorkerProcess]) -> None:
         counts: dict[str, int] = {}
         for name, worker in workers.items():
-            if (name, workload.name) in self._failed:
+            if (name, workload.name) in self._failed or not workload.is_for(name):
                 continue
             answer = self._ask(worker, workload, "calibrate", seconds=self.batch_seconds)
             if answer is not None:

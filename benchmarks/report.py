@@ -81,7 +81,8 @@ def rows(
         workload = workloads[name]
         row = [workload.title]
         for framework in frameworks:
-            row.append(_figure_cell(by_framework[framework], workload) if framework in by_framework else "failed")
+            missing = "failed" if workload.is_for(framework) else ""
+            row.append(_figure_cell(by_framework[framework], workload) if framework in by_framework else missing)
         for other in others:
             both = first in by_framework and other in by_framework
             row.append(_ratio_cell(spread(ratios(by_framework[first], by_framework[other]))) if both else "")

@@ -45,6 +45,12 @@ class Workload:
     #: What is measured: the time of the statement in a loop, that of an import, or the peak of memory; the last two in
     #: fresh processes.
     kind: Literal["time", "import", "memory"] = "time"
+    #: The frameworks that can do it; all where None.
+    frameworks: tuple[str, ...] | None = None
+
+    def is_for(self, framework: str) -> bool:
+        """Whether the framework can do it."""
+        return self.frameworks is None or framework in self.frameworks
 
 
 #: All workloads by name, in the order of the table.
@@ -52,11 +58,11 @@ WORKLOADS: dict[str, Workload] = {}
 
 
 def _workload(
-    name: str, title: str, *, goal: float | None = None, ops: int = 1
+    name: str, title: str, *, goal: float | None = None, ops: int = 1, frameworks: tuple[str, ...] | None = None
 ) -> Callable[[Callable[[Adapter], Work]], Callable[[Adapter], Work]]:
     def register(prepare: Callable[[Adapter], Work]) -> Callable[[Adapter], Work]:
         assert name not in WORKLOADS, f"two workloads are named {name}"
-        WORKLOADS[name] = Workload(name, title, prepare, ops, goal)
+        WORKLOADS[name] = Workload(name, title, prepare, ops, goal, frameworks=frameworks)
         return prepare
 
     return register
@@ -107,6 +113,20 @@ def _sum(fw: Adapter) -> Work:
 @_workload("matmul8", "a @ b, 8x8", goal=0.2)
 def _matmul8(fw: Adapter) -> Work:
     return Work("a @ b", {"a": fw.tensor(_normal(8, 8)), "b": fw.tensor(_normal(8, 8, seed=1))}, ("a @ b",))
+
+
+# Operators of the user's, called through the table of operators.
+_WITH_REGISTRY = ("lamella", "torch")
+
+
+@_workload("schema_op", "an operator registered in C++, one CPU kernel, 2x3", goal=0.25, frameworks=_WITH_REGISTRY)
+def _schema_op(fw: Adapter) -> Work:
+    return Work("scale(x, 2.0)", {"x": fw.tensor(_normal(2, 3)), "scale": fw.schema_op()}, ("scale(x, 2.0)",))
+
+
+@_workload("custom_op", "a custom_op in Python that copies, 2x3", goal=0.25, frameworks=_WITH_REGISTRY)
+def _custom_op(fw: Adapter) -> Work:
+    return Work("copy(x)", {"x": fw.tensor(_normal(2, 3)), "copy": fw.custom_op()}, ("copy(x)",))
 
 
 # The tape

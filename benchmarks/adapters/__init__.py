@@ -54,6 +54,12 @@ class Adapter(Protocol):
     def numpy(self, tensor: Any) -> np.ndarray:
         """The tensor's values; those of bfloat16 in float32."""
 
+    def schema_op(self) -> Any:
+        """The operator of benchmarks.custom_ops, as the framework's table of operators has it. Not Paddle's."""
+
+    def custom_op(self) -> Any:
+        """An operator registered from Python, whose kernel copies its argument. Not Paddle's."""
+
     def clear_grad(self, variable: str) -> str:
         """The statement that drops the gradient of a leaf, in the cheapest way that the framework has."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 import lamella as lm
+from benchmarks import custom_ops
 from benchmarks.adapters import Trainer
 
 
@@ -64,6 +66,21 @@ class LamellaAdapter:
     def numpy(self, tensor: lm.Tensor) -> np.ndarray:
         values = tensor.detach()
         return (lm.cast(values, "float32") if values.dtype == lm.bfloat16 else values).numpy()
+
+    def schema_op(self) -> Any:
+        from lamella import sysconfig
+
+        stamp = Path(sysconfig.get_lib(), "liblamella.so").stat()
+        flags = [*sysconfig.get_compile_flags(), *sysconfig.get_link_flags()]
+        lm.ops.load_library(custom_ops.library("lamella", f"{lm.__version__} {stamp.st_mtime_ns}", flags))
+        return lm.ops.benchmark.scale
+
+    def custom_op(self) -> Any:
+        @lm.library.custom_op("benchmark::copy", mutates_args=())
+        def copy(x: lm.Tensor) -> lm.Tensor:
+            return x.clone()
+
+        return copy
 
     def clear_grad(self, variable: str) -> str:
         return f"{variable}.grad = None"

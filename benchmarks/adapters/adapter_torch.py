@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
+from benchmarks import custom_ops
 from benchmarks.adapters import Trainer
 
 
@@ -69,6 +71,21 @@ class TorchAdapter:
     def numpy(self, tensor: torch.Tensor) -> np.ndarray:
         values = tensor.detach().resolve_conj()
         return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+
+    def schema_op(self) -> Any:
+        home = Path(torch.__file__).parent
+        strings = int(torch._C._GLIBCXX_USE_CXX11_ABI)
+        flags = ["-std=c++20", f"-D_GLIBCXX_USE_CXX11_ABI={strings}", f"-I{home / 'include'}"]
+        flags += [f"-I{home / 'include/torch/csrc/api/include'}", f"-L{home / 'lib'}", "-lc10", "-ltorch_cpu"]
+        torch.ops.load_library(custom_ops.library("torch", torch.__version__, flags))
+        return torch.ops.benchmark.scale
+
+    def custom_op(self) -> Any:
+        @torch.library.custom_op("benchmark::copy", mutates_args=())
+        def copy(x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        return copy
 
     def clear_grad(self, variable: str) -> str:
         return f"{variable}.grad = None"

@@ -36,9 +36,17 @@ struct Loading {
 };
 thread_local constinit Loading* loading = nullptr;
 
+/// An exception without the object, whose code may be in the library that is about to be closed.
+struct Failure {
+  std::string what;
+  void (*raise)(const std::string&);
+};
+
 struct Loaded {
   std::recursive_mutex mutex;  // a library may load another
   std::vector<std::string> paths;
+  /// Libraries that could not register themselves, nor be unloaded.
+  std::vector<std::pair<std::string, Failure>> stuck;
 
   /// For what follows; held for moments only, by those who hold the registry's lock too.
   std::mutex notes_mutex;
@@ -145,12 +153,6 @@ std::string advice(std::string_view message) {
   return "";
 }
 
-/// An exception without the object, whose code may be in the library that is about to be closed.
-struct Failure {
-  std::string what;
-  void (*raise)(const std::string&);
-};
-
 template <class E>
 [[noreturn]] void raise(const std::string& what) {
   throw E(what);
@@ -227,6 +229,11 @@ std::string load_library(const std::string& path) {
   const std::string real = real_path(path);
   const std::lock_guard lock(loaded().mutex);
   if (std::ranges::find(loaded().paths, real) != loaded().paths.end()) return real;
+  for (const auto& [stuck, failure] : loaded().stuck) {
+    if (stuck != real) continue;
+    failure.raise(failure.what +
+                  " (so it was when the library was loaded first; it cannot be unloaded: start the program anew)");
+  }
   check_stamps(real);
 
   Loading scope;
@@ -250,6 +257,11 @@ std::string load_library(const std::string& path) {
     roll_back(scope);
     scope.error = nullptr;
     ::dlclose(library);
+    // Unique symbols (of g++, without -fno-gnu-unique) keep it all the same, and its constructors will not run again.
+    if (void* const kept = ::dlopen(real.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+      ::dlclose(kept);
+      loaded().stuck.emplace_back(real, *failure);
+    }
     failure->raise(failure->what);
   }
   loaded().paths.push_back(real);

@@ -52,6 +52,8 @@ EXPECTED = {
     "index": lambda: [SMALL[0][0]],
     "sum": lambda: [SMALL[0].sum()],
     "matmul8": lambda: [normal(8, 8) @ normal(8, 8, seed=1)],
+    "schema_op": lambda: [2 * SMALL[0]],
+    "custom_op": lambda: [SMALL[0]],
     "chain": lambda: [SMALL[0] + 100 * SMALL[1], SMALL[2]],
     "chain_shared": lambda: [SMALL[0] + 100 * SMALL[1], SMALL[2], 100 * SMALL[2]],
     "pylayer_identity": lambda: [SMALL[0], SMALL[1]],

@@ -1,15 +1,18 @@
 """Operators registered in C++: loading them, calling them, and what is said about broken ones."""
 
 import inspect
+import os
 import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import lamella as lm
+import lamella.sysconfig
 from support.libraries import compile_library
 
 SOURCE = """
@@ -366,3 +369,17 @@ def test_a_bad_library_loaded_by_others_is_told_of(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "could not register itself" in done.stdout and "Tensr" in done.stdout
+
+
+def test_headers_for_operators_are_thin(tmp_path):
+    """What makes a small operator compile in a second: none of pybind11, Eigen and the operators comes along."""
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+    if compiler is None:
+        pytest.skip("there is no C++ compiler")
+    (tmp_path / "x.cc").write_text("#include <lamella/library.h>\n")
+    command = [compiler, *lamella.sysconfig.get_compile_flags(), "-M", str(tmp_path / "x.cc")]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    ours = [Path(name).resolve() for name in listed if "engine" in name or "ops" in name]
+    assert ours and len(ours) < 60
+    for heavy in ("pybind11", "Eigen", "Python.h", "/regex", "/iostream", "all_ops.h"):
+        assert not any(heavy in name for name in listed), heavy

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -145,9 +146,61 @@ def test_a_project_gives_a_wheel(tmp_path, how):
     else:
         options = ("-q", "--no-deps", "--no-index", "--no-build-isolation", "-w", tmp_path / "wheels")
         extensions.succeed("-m", "pip", "wheel", *options, ".", cwd=folder)
+        options = ("-q", "--no-deps", "--no-index", "--no-build-isolation", "--target", tmp_path / "site")
+        extensions.succeed("-m", "pip", "install", *options, ".", cwd=folder)
+        assert (tmp_path / "site" / "lamella_test_layers" / "_C.so").exists()
     (wheel,) = (tmp_path / "wheels").glob("*.whl")
     python = extensions.clean_environment(tmp_path / "env")
     extensions.install(wheel, python)
     (tmp_path / "test.py").write_text(TEST)
     printed = extensions.succeed("test.py", cwd=tmp_path, python=python)
     assert printed.strip().endswith("lamella_test_layers/_C.so")
+
+
+SMALL = r"""
+#include <lamella/python.h>
+PYBIND11_MODULE(LAMELLA_EXTENSION_NAME, m) {
+  lamella::python::init();
+  m.def("same", [](const lamella::Tensor& x) { return x; });
+}
+"""
+
+
+def wheel_of_this_tree(folder):
+    """A wheel named lamella, by which an environment finds the package that is being tested."""
+    record = f"lamella-{lm.__version__}.dist-info"
+    with zipfile.ZipFile(folder / f"lamella-{lm.__version__}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("lamella_tree.pth", f"{extensions.PACKAGE_HOME}\n")
+        wheel.writestr(f"{record}/METADATA", f"Metadata-Version: 2.1\nName: lamella\nVersion: {lm.__version__}\n")
+        wheel.writestr(f"{record}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{record}/RECORD", "")
+
+
+def test_a_project_builds_in_isolation(tmp_path):
+    """pip makes an environment for the build, of what pyproject.toml requires: nothing of this one is seen there."""
+    extensions.need_wheels()
+    offered = tmp_path / "offered"
+    fetch = ("-m", "pip", "download", "-q", "--no-deps", "--retries", "0", "--timeout", "20", "-d", offered)
+    fetched = extensions.run(*fetch, "setuptools>=70.1", "pybind11>=3", cwd=tmp_path)
+    if fetched.returncode != 0:
+        pytest.skip(f"pip's index cannot be reached: {fetched.stderr.strip().splitlines()[-1]}")
+    wheel_of_this_tree(offered)
+    files = {
+        "setup.py": SETUP.replace("lamella_test_layers", "lamella_test_isolated"),
+        "layers.cpp": SMALL,
+        "lamella_test_isolated/__init__.py": "from ._C import same\n",
+        "pyproject.toml": '[build-system]\nrequires = ["setuptools>=70.1", "lamella", "pybind11>=3"]\n'
+        'build-backend = "setuptools.build_meta"\n',
+    }
+    folder = extensions.write(tmp_path / "project", files)
+    options = ("-q", "--no-deps", "--no-index", "--find-links", offered, "-w", tmp_path / "wheels")
+    extensions.succeed("-m", "pip", "wheel", *options, ".", cwd=folder)
+    (wheel,) = (tmp_path / "wheels").glob("*.whl")
+    python = extensions.clean_environment(tmp_path / "env")
+    extensions.install(wheel, python)
+    program = "import lamella as lm, lamella_test_isolated as t; print(t.same(lm.ones([2])).tolist())"
+    assert extensions.succeed("-c", program, cwd=tmp_path, python=python).strip() == "[1.0, 1.0]"
+    # What the build requires is not there when it is not offered, and pip says so.
+    (next(offered.glob("lamella-*.whl"))).unlink()
+    missing = extensions.run("-m", "pip", "wheel", *options, ".", cwd=folder)
+    assert missing.returncode != 0 and "No matching distribution found for lamella" in missing.stderr

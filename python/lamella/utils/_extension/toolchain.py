@@ -134,6 +134,7 @@ def nvcc_flags(given: list[str]) -> list[str]:
     """What every CUDA source is compiled with: the host's flags, and the GPUs where ``given`` names none."""
     host = cxx()
     flags = [STANDARD, "-O2", "--expt-relaxed-constexpr", "--extended-lambda", "-Xcompiler", "-fPIC"]
+    flags.append("-diag-suppress=1835")  # attributes of the host's compiler in the headers
     if host.is_gcc:
         flags += ["-Xcompiler", "-fno-gnu-unique"]
     if os.environ.get("CXX"):

@@ -21,6 +21,7 @@ from lamella.nn.functional import (
     softplus,
     tanh,
 )
-from torch._functions import softmax
+
+from .._functions import softmax
 
 __getattr__ = close_module(__name__)

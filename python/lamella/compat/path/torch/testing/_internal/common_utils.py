@@ -7,7 +7,8 @@ from typing import Any
 
 import lamella as lm
 from lamella.compat.front import close_module
-from torch.testing import assert_close
+
+from .. import assert_close
 
 IS_WINDOWS = IS_MACOS = TEST_WITH_ROCM = False
 

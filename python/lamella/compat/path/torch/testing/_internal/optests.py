@@ -1,6 +1,7 @@
 """Where older versions have ``opcheck``."""
 
 from lamella.compat.front import close_module
-from torch.library import opcheck  # noqa: F401
+
+from ...library import opcheck  # noqa: F401
 
 __getattr__ = close_module(__name__)
