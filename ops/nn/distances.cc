@@ -35,7 +35,8 @@ Tensor norm_of(const Tensor& d, double p) {
   if (p == 0) return cast(sum(not_equal(d, 0), -1), d.dtype());
   if (p == 1) return sum(abs(d), -1);
   if (std::isinf(p)) return d.size(-1) == 0 ? sum(abs(d), -1) : max(abs(d), -1);
-  return root(sum(p == 2 ? square(d) : pow(abs(d), p), -1), p);
+  return root(p == 2 && !is_complex(d.dtype()) ? square_sum(d, Dims{-1}) : sum(p == 2 ? square(d) : pow(abs(d), p), -1),
+              p);
 }
 
 void check_p(double p, const char* op) {
@@ -63,7 +64,7 @@ Tensor Cdist::call(const Tensor& x1, const Tensor& x2, double p) {
   if (p != 2 || (a.size(-2) <= kFewRows && b.size(-2) <= kFewRows))
     return norm_of(subtract(expand_dims(a, -2), expand_dims(b, -3)), p);
   // |a - b|^2 = |a|^2 - 2 ab + |b|^2, without a tensor of all differences.
-  const Tensor lengths = add(sum(square(a), -1, true), expand_dims(sum(square(b), -1), -2));
+  const Tensor lengths = add(square_sum(a, Dims{-1}, true), expand_dims(square_sum(b, Dims{-1}), -2));
   return root(clip(subtract(lengths, multiply(matmul(a, matrix_transpose(b)), 2)), Scalar(0), std::nullopt), 2);
 }
 
