@@ -53,6 +53,14 @@ void for_each_input_row(const PoolArgs& args, std::int64_t d, std::int64_t h, F&
   }
 }
 
+/// Whether the windows of the row (d, h) of outputs see one row of inputs.
+bool is_one_row(const PoolArgs& args, std::int64_t d, std::int64_t h) {
+  const auto one = [](const PoolAxis& axis, std::int64_t o) {
+    return axis.begin[o] < axis.end[o] && axis.begin[o] + axis.step >= axis.end[o];
+  };
+  return one(args.axes[0], d) && one(args.axes[1], h);
+}
+
 /// Outputs [first, last) along an axis whose windows hold `taps` elements each and begin `stride` after one another:
 /// all but those at the ends, most of the time.
 struct Uniform {
@@ -72,6 +80,8 @@ Uniform uniform_windows(const PoolAxis& axis) {
   };
   while (run.first > 0 && fits(run.first - 1)) --run.first;
   while (run.last < axis.out && fits(run.last)) ++run.last;
+  // Few large windows are taken one after the other.
+  if (run.last - run.first < run.taps) run.last = run.first;
   return run;
 }
 
@@ -103,6 +113,27 @@ A larger(A found, A value) {
 // Each row of outputs first takes the windows' rows together, all columns at once, which the compiler makes vectors of,
 // and then the columns of each window.
 
+/// The largest of the columns of a window and where it is, the first one of several. A function by itself, as its loop
+/// wants the registers.
+template <class A>
+[[gnu::noinline]] void place_of_largest(const A* top, const std::int64_t* row, std::int64_t begin, std::int64_t end,
+                                        std::int64_t step, A& found, std::int64_t& place) {
+  A largest = lowest<A>();
+  std::int64_t at = -1;
+  for (std::int64_t i = begin; i < end; i += step) {
+    if (row[i] < 0) continue;
+    const std::int64_t here = row[i] + i;
+    const bool equal = top[i] == largest || (is_nan(top[i]) && is_nan(largest));
+    const bool better = top[i] > largest || (is_nan(top[i]) && !is_nan(largest)) || at < 0;
+    if (better || (equal && here < at)) {
+      largest = top[i];
+      at = here;
+    }
+  }
+  found = largest;
+  place = at;
+}
+
 template <class T>
 void max_kernel(const PoolArgs& args) {
   using A = typename Wide<T>::type;
@@ -116,28 +147,38 @@ void max_kernel(const PoolArgs& args) {
     T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
     for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
       A* const top = best.data();
-      std::fill(best.begin(), best.end(), lowest<A>());
       if (!args.places) {
-        for_each_input_row(args, d, h, [&](std::int64_t offset) {
-          for (std::int64_t i = 0; i < width.in; ++i) {
-            const A value = static_cast<A>(x[offset + i]);
-            top[i] = larger(top[i], value);
+        const A* seen = top;
+        bool joined = false;
+        if constexpr (std::is_same_v<A, T>) {
+          if (is_one_row(args, d, h)) {
+            for_each_input_row(args, d, h, [&](std::int64_t offset) { seen = x + offset; });
+            joined = true;
           }
-        });
+        }
+        if (!joined) {
+          std::fill(best.begin(), best.end(), lowest<A>());
+          for_each_input_row(args, d, h, [&](std::int64_t offset) {
+            for (std::int64_t i = 0; i < width.in; ++i) top[i] = larger(top[i], static_cast<A>(x[offset + i]));
+          });
+        }
         A* const found = results.data();
         std::fill(results.begin(), results.end(), lowest<A>());
         const auto one = [&](std::int64_t o) {
-          for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) found[o] = larger(found[o], top[i]);
+          A largest = lowest<A>();
+          for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) largest = larger(largest, seen[i]);
+          found[o] = largest;
         };
         for (std::int64_t o = 0; o < run.first; ++o) one(o);
         for (std::int64_t k = 0; k < run.taps; ++k) {
           for_each_in_tap(run, width.begin[run.first] + k * width.step,
-                          [&](std::int64_t o, std::int64_t i) { found[o] = larger(found[o], top[i]); });
+                          [&](std::int64_t o, std::int64_t i) { found[o] = larger(found[o], seen[i]); });
         }
         for (std::int64_t o = run.last; o < width.out; ++o) one(o);
         for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = static_cast<T>(found[o]);
         return;
       }
+      std::fill(best.begin(), best.end(), lowest<A>());
       std::int64_t* const row = rows.data();
       std::fill(rows.begin(), rows.end(), -1);
       for_each_input_row(args, d, h, [&](std::int64_t offset) {
@@ -153,7 +194,11 @@ void max_kernel(const PoolArgs& args) {
       A* const found = results.data();
       std::fill(results.begin(), results.end(), lowest<A>());
       std::fill_n(place, width.out, -1);
+      const auto one = [&](std::int64_t o) {
+        place_of_largest(top, row, width.begin[o], width.end[o], width.step, found[o], place[o]);
+      };
       const auto take = [&](std::int64_t o, std::int64_t i) {
+        // The same without a branch.
         const std::int64_t here = row[i] + i;
         const bool equal = (top[i] == found[o]) | (is_nan(top[i]) & is_nan(found[o]));
         const bool better = (top[i] > found[o]) | (is_nan(top[i]) & !is_nan(found[o])) | (place[o] < 0);
@@ -161,11 +206,10 @@ void max_kernel(const PoolArgs& args) {
         found[o] = takes ? top[i] : found[o];
         place[o] = takes ? here : place[o];
       };
-      const auto one = [&](std::int64_t o) {
-        for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) take(o, i);
-      };
       for (std::int64_t o = 0; o < run.first; ++o) one(o);
-      for (std::int64_t k = 0; k < run.taps; ++k) for_each_in_tap(run, width.begin[run.first] + k * width.step, take);
+      for (std::int64_t k = 0; k < run.taps; ++k) {
+        for_each_in_tap(run, width.begin[run.first] + k * width.step, take);
+      }
       for (std::int64_t o = run.last; o < width.out; ++o) one(o);
       for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = static_cast<T>(found[o]);
     });

@@ -2,6 +2,7 @@
 
 #include "engine/core/dtype.h"
 #include "ops/cpu/attention_table.h"
+#include "ops/cpu/distance_table.h"
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/fft_table.h"
 #include "ops/cpu/matmul_table.h"
@@ -35,6 +36,7 @@ struct KernelTable {
   PoolKernels pool;
   ResampleTable resample;
   AttentionTable attention;
+  DistanceTable distance;
 };
 
 }  // namespace lamella::cpu

@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "engine/autograd/function.h"
+#include "engine/autograd/modes.h"
+#include "engine/autograd/recorder.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
