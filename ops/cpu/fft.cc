@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "ops/cpu/fft_table.h"
+#include "ops/cpu/tile.h"
+#include "ops/simd/vec.h"
 
 // Stockham's self-sorting form: a pass reads x[q + s (p + rest k)] and writes y[q + s (radix p + j)], in which s, the
 // product of the radices so far times the lanes, is the length of the innermost loop. See C. Van Loan, Computational
@@ -240,6 +242,64 @@ struct Starts {
   }
 };
 
+/// Moves complex numbers between memory and a buffer of lanes, where their parts lie apart: kRead into the buffer, the
+/// other way with a factor. Line l begins at data + starts[l].
+/// Returns how many of each line were moved.
+template <bool kRead, class T>
+std::int64_t move_tiles(T* data, const std::int64_t* starts, std::int64_t lanes, std::int64_t size, Split<T> buffer,
+                        T scale) {
+  // Numbers beside one another: as many of as many lines as make a square tile.
+  using V = simd::Vec<T>;
+  constexpr std::int64_t kNumbers = V::size / 2;
+  std::int64_t j = 0;
+  for (; j + kNumbers <= size; j += kNumbers) {
+    for (std::int64_t l = 0; l < lanes; l += V::size) {
+      simd::Native<T> rows[V::size];
+      const auto each_line = [&](auto&& f) {
+        for (int k = 0; k < V::size; ++k) f(rows[k], data + starts[l + k] + 2 * j);
+      };
+      const auto each_part = [&](auto&& f) {
+        for (int k = 0; k < V::size; ++k) f(rows[k], (k % 2 == 0 ? buffer.re : buffer.im) + (j + k / 2) * lanes + l);
+      };
+      if constexpr (kRead) {
+        each_line([](simd::Native<T>& row, const T* from) { row = V::load(from).native(); });
+        transpose(rows);
+        each_part([](simd::Native<T> row, T* to) { V(row).store(to); });
+      } else {
+        each_part([&](simd::Native<T>& row, const T* from) { row = (V::load(from) * V(scale)).native(); });
+        transpose(rows);
+        each_line([](simd::Native<T> row, T* to) { V(row).store(to); });
+      }
+    }
+  }
+  return j;
+}
+
+/// The same for lines beside one another, from `data` on.
+template <bool kRead, class T>
+void move_columns(T* data, std::int64_t step, std::int64_t lanes, std::int64_t size, Split<T> buffer, T scale) {
+  using V = simd::Vec<T>;
+  using Lanes = std::make_index_sequence<V::size>;
+  for (std::int64_t j = 0; j < size; ++j) {
+    for (std::int64_t l = 0; l < lanes; l += V::size) {
+      T* const numbers = data + j * step + 2 * l;
+      T* const re = buffer.re + j * lanes + l;
+      T* const im = buffer.im + j * lanes + l;
+      if constexpr (kRead) {
+        const auto low = V::load(numbers).native();
+        const auto high = V::load(numbers + V::size).native();
+        V(every_second<0>(low, high, Lanes())).store(re);
+        V(every_second<1>(low, high, Lanes())).store(im);
+      } else {
+        const auto a = (V::load(re) * V(scale)).native();
+        const auto b = (V::load(im) * V(scale)).native();
+        V(interleaved<0>(a, b, Lanes())).store(numbers);
+        V(interleaved<V::size / 2>(a, b, Lanes())).store(numbers + V::size);
+      }
+    }
+  }
+}
+
 /// Calls f(position in the buffer, position in memory) for elements [0, size) of each line, in the order in which
 /// memory is contiguous.
 template <class F>
@@ -273,7 +333,7 @@ class Group {
     x_ = {buffer, buffer + size + lanes};
     work_ = buffer + 2 * (size + lanes);
   }
-  static std::int64_t buffer_size(const FftPlan<T>& plan) { return 2 * (plan.length + 1) + work_size(plan); }
+  static std::int64_t buffer_size(const FftPlan<T>& plan) { return 2 * (plan.length + 1) + work_size(plan) + 2; }
 
   void run(std::int64_t first, std::int64_t count) {
     // Neither side of a line is empty, and so what is transformed below has been written.
@@ -297,6 +357,53 @@ class Group {
   }
 
  private:
+  static Split<T> swapped(Split<T> x) { return {x.im, x.re}; }
+
+  /// The numbers [0, size) of each line into lanes; `unit` is the size of what `starts` counts.
+  void read(const Starts& starts, std::int64_t count, std::int64_t size, std::int64_t unit, Split<T> x) const {
+    // The parts are only read.
+    move<true>(const_cast<T*>(args_.from), starts, count, size, unit, x, T(1));
+  }
+  void write(const Starts& starts, std::int64_t count, std::int64_t size, std::int64_t unit, Split<T> x,
+             T scale) const {
+    move<false>(args_.to, starts, count, size, unit, x, scale);
+  }
+  template <bool kRead>
+  void move(T* data, const Starts& starts, std::int64_t count, std::int64_t size, std::int64_t unit, Split<T> x,
+            T scale) const {
+    std::int64_t begins[kLanes];
+    for (std::int64_t l = 0; l < count; ++l) begins[l] = unit * starts.at[l];
+    std::int64_t done = 0;
+    if (count == lanes_ && lanes_ % simd::Vec<T>::size == 0) {
+      if (args_.inner == 1) {
+        done = move_tiles<kRead>(data, begins, lanes_, size, x, scale);
+      } else if (starts.at[count - 1] == starts.at[0] + count - 1) {
+        move_columns<kRead>(data + begins[0], 2 * args_.inner, lanes_, size, x, scale);
+        done = size;
+      }
+    }
+    const auto one = [&](std::int64_t l, std::int64_t j) {
+      T* const number = data + begins[l] + 2 * j * args_.inner;
+      const std::int64_t i = j * lanes_ + l;
+      if constexpr (kRead) {
+        x.re[i] = number[0];
+        x.im[i] = number[1];
+      } else {
+        number[0] = x.re[i] * scale;
+        number[1] = x.im[i] * scale;
+      }
+    };
+    if (done > 0 || lanes_ == 1) {
+      for (std::int64_t l = 0; l < count; ++l) {
+        for (std::int64_t j = done; j < size; ++j) one(l, j);
+      }
+    } else {
+      for (std::int64_t j = 0; j < size; ++j) {
+        for (std::int64_t l = 0; l < count; ++l) one(l, j);
+      }
+    }
+  }
+
   bool halved() const { return plan_.length != args_.length; }
   /// Whether coefficient k stands for its conjugate as well.
   bool is_middle(std::int64_t k) const { return k > 0 && 2 * k < args_.length; }
@@ -306,25 +413,18 @@ class Group {
     const Starts starts(first, count, args_.length, args_.inner);
     // The other sign: real and imaginary parts change places on both sides.
     const int re = args_.forward ? 0 : 1;
-    const T* const from = args_.from;
-    walk(starts, count, lanes_, args_.length, args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t) {
-      x_.re[i] = from[2 * at + re];
-      x_.im[i] = from[2 * at + 1 - re];
-    });
+    read(starts, count, args_.length, 2, re == 0 ? x_ : swapped(x_));
     const Split<T> y = transform(plan_, x_, work_, lanes_);
-    T* const to = args_.to;
-    const T scale = args_.scale;
-    walk(starts, count, lanes_, args_.length, args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t) {
-      to[2 * at + re] = y.re[i] * scale;
-      to[2 * at + 1 - re] = y.im[i] * scale;
-    });
+    write(starts, count, args_.length, 2, re == 0 ? y : swapped(y), args_.scale);
   }
 
   void real_to_complex(std::int64_t first, std::int64_t count) {
     const T* const from = args_.from;
     const Starts reads(first, count, args_.length, args_.inner);
-    if (halved()) {
+    if (halved() && args_.inner == 1) {
       // Neighbors are the two parts of one number.
+      read(reads, count, plan_.length, 1, x_);
+    } else if (halved()) {
       walk(reads, count, lanes_, plan_.length, 2 * args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t) {
         x_.re[i] = from[at];
         x_.im[i] = from[at + args_.inner];
@@ -337,39 +437,49 @@ class Group {
     }
     const Split<T> z = transform(plan_, x_, work_, lanes_);
     const Starts writes(first, count, spectrum_size(), args_.inner);
-    T* const to = args_.to;
     const T sign = args_.forward ? T(1) : T(-1);
-    walk(writes, count, lanes_, spectrum_size(), args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t k) {
-      const std::int64_t lane = i - k * lanes_;
-      Number<T> y;
+    // Into the buffer that holds no numbers any more.
+    T* const rest = z.re == x_.re ? work_ : x_.re;
+    const Split<T> y{rest, rest + (plan_.length + 1) * lanes_};
+    for (std::int64_t k = 0; k < spectrum_size(); ++k) {
+      const T scale = args_.doubled && is_middle(k) ? 2 * args_.scale : args_.scale;
       if (halved()) {
         const std::int64_t h = plan_.length;
-        const std::int64_t low = (k == h ? 0 : k) * lanes_ + lane;
-        const std::int64_t high = (k == 0 ? 0 : h - k) * lanes_ + lane;
-        const Number<T> a{z.re[low], z.im[low]};
-        const Number<T> b{z.re[high], -z.im[high]};
+        const std::int64_t low = (k == h ? 0 : k) * lanes_;
+        const std::int64_t high = (k == 0 ? 0 : h - k) * lanes_;
         const Number<T> twiddle{plan_.half_re[k], plan_.half_im[k]};
-        y = T(0.5) * (a + b + twiddle * turn(a - b));
+        LAMELLA_INDEPENDENT_TURNS
+        for (std::int64_t l = 0; l < lanes_; ++l) {
+          const Number<T> a{z.re[low + l], z.im[low + l]};
+          const Number<T> b{z.re[high + l], -z.im[high + l]};
+          const Number<T> sum = T(0.5) * (a + b + twiddle * turn(a - b));
+          y.re[k * lanes_ + l] = sum.re * scale;
+          y.im[k * lanes_ + l] = sum.im * (sign * scale);
+        }
       } else {
-        y = {z.re[i], z.im[i]};
+        LAMELLA_INDEPENDENT_TURNS
+        for (std::int64_t i = k * lanes_; i < (k + 1) * lanes_; ++i) {
+          y.re[i] = z.re[i] * scale;
+          y.im[i] = z.im[i] * (sign * scale);
+        }
       }
-      const T scale = args_.doubled && is_middle(k) ? 2 * args_.scale : args_.scale;
-      to[2 * at] = y.re * scale;
-      to[2 * at + 1] = y.im * (sign * scale);
-    });
+    }
+    write(writes, count, spectrum_size(), 2, y, T(1));
   }
 
   void complex_to_real(std::int64_t first, std::int64_t count) {
     const Starts reads(first, count, spectrum_size(), args_.inner);
-    const T* const from = args_.from;
     const T sign = args_.forward ? T(-1) : T(1);
     const T middle = args_.doubled ? T(1) : T(0.5);
+    read(reads, count, spectrum_size(), 2, x_);
     // The coefficients, as those of a real line.
-    walk(reads, count, lanes_, spectrum_size(), args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t k) {
+    for (std::int64_t k = 0; k < spectrum_size(); ++k) {
       const bool twice = is_middle(k);
-      x_.re[i] = from[2 * at] * (twice ? middle : T(1));
-      x_.im[i] = twice ? from[2 * at + 1] * (sign * middle) : T(0);
-    });
+      for (std::int64_t i = k * lanes_; i < (k + 1) * lanes_; ++i) {
+        x_.re[i] *= twice ? middle : T(1);
+        x_.im[i] = twice ? x_.im[i] * (sign * middle) : T(0);
+      }
+    }
     const std::int64_t h = plan_.length;
     if (halved()) {
       for (std::int64_t k = 0; 2 * k <= h; ++k) {
@@ -406,7 +516,9 @@ class Group {
     const Starts writes(first, count, args_.length, args_.inner);
     T* const to = args_.to;
     const T scale = args_.scale;
-    if (halved()) {
+    if (halved() && args_.inner == 1) {
+      write(writes, count, h, 1, swapped(y), scale);
+    } else if (halved()) {
       walk(writes, count, lanes_, h, 2 * args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t) {
         to[at] = y.im[i] * scale;
         to[at + args_.inner] = y.re[i] * scale;

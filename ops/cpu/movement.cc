@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#include <utility>
 
 #include "ops/cpu/movement_table.h"
+#include "ops/cpu/tile.h"
 #include "ops/simd/native.h"
 
 namespace lamella::cpu {
@@ -30,30 +30,14 @@ void write(char* to, T value) {
 template <class T>
 inline constexpr int kTileLanes = std::min<int>(simd::kVectorBytes / static_cast<int>(sizeof(T)), 16);
 
-/// Lanes of a and b in turn, from lane kFirst of each on.
-template <int kFirst, class V, std::size_t... I>
-V interleaved(V a, V b, std::index_sequence<I...>) {
-  constexpr int kLanes = sizeof...(I);
-  return __builtin_shufflevector(a, b, (kFirst + static_cast<int>(I) / 2 + (I % 2 ? kLanes : 0))...);
-}
-
-/// A tile of kLanes rows and columns, in registers: each step of interleaving the first half of the rows with the
-/// second rotates the bits of (row, column) by one. Every cache line is read once and written once, so rows that are a
+/// A tile of kLanes rows and columns, in registers. Every cache line is read once and written once, so rows that are a
 /// power of two apart, and thus compete for the same lines of the cache, do no harm.
 template <class T, int kLanes>
 void transpose_tile(char* to, std::int64_t to_row, const char* from, std::int64_t from_row) {
   using V = simd::Native<T, kLanes* static_cast<int>(sizeof(T))>;
-  using Lanes = std::make_index_sequence<kLanes>;
   V rows[kLanes];
   for (int i = 0; i < kLanes; ++i) rows[i] = read<V>(from + i * from_row);
-  for (int step = 1; step < kLanes; step *= 2) {
-    V mixed[kLanes];
-    for (int i = 0; i < kLanes / 2; ++i) {
-      mixed[2 * i] = interleaved<0>(rows[i], rows[i + kLanes / 2], Lanes());
-      mixed[2 * i + 1] = interleaved<kLanes / 2>(rows[i], rows[i + kLanes / 2], Lanes());
-    }
-    for (int i = 0; i < kLanes; ++i) rows[i] = mixed[i];
-  }
+  transpose(rows);
   for (int i = 0; i < kLanes; ++i) write(to + i * to_row, rows[i]);
 }
 

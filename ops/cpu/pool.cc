@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "ops/cpu/pool_table.h"
@@ -52,39 +53,132 @@ void for_each_input_row(const PoolArgs& args, std::int64_t d, std::int64_t h, F&
   }
 }
 
+/// Whether the windows of the row (d, h) of outputs see one row of inputs.
+bool is_one_row(const PoolArgs& args, std::int64_t d, std::int64_t h) {
+  const auto one = [](const PoolAxis& axis, std::int64_t o) {
+    return axis.begin[o] < axis.end[o] && axis.begin[o] + axis.step >= axis.end[o];
+  };
+  return one(args.axes[0], d) && one(args.axes[1], h);
+}
+
+/// Outputs [first, last) along an axis whose windows hold `taps` elements each and begin `stride` after one another:
+/// all but those at the ends, most of the time.
+struct Uniform {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t stride = 0;
+  std::int64_t taps = 0;
+};
+
+Uniform uniform_windows(const PoolAxis& axis) {
+  const auto taps = [&](std::int64_t o) { return (axis.end[o] - axis.begin[o] + axis.step - 1) / axis.step; };
+  const std::int64_t middle = axis.out / 2;
+  Uniform run{middle, middle + 1, 0, taps(middle)};
+  if (middle + 1 < axis.out) run.stride = axis.begin[middle + 1] - axis.begin[middle];
+  const auto fits = [&](std::int64_t o) {
+    return taps(o) == run.taps && axis.begin[o] == axis.begin[middle] + (o - middle) * run.stride;
+  };
+  while (run.first > 0 && fits(run.first - 1)) --run.first;
+  while (run.last < axis.out && fits(run.last)) ++run.last;
+  // Few large windows are taken one after the other.
+  if (run.last - run.first < run.taps) run.last = run.first;
+  return run;
+}
+
+/// Calls f(output, input) for one tap of all windows of the run; vectors come of it for the usual strides, which are
+/// constants here.
+template <class F>
+void for_each_in_tap(const Uniform& run, std::int64_t first_input, F&& f) {
+  const auto loop = [&](auto stride) {
+    for (std::int64_t o = 0; o < run.last - run.first; ++o) f(run.first + o, first_input + o * stride);
+  };
+  if (run.stride == 1) {
+    loop(std::integral_constant<std::int64_t, 1>());
+  } else if (run.stride == 2) {
+    loop(std::integral_constant<std::int64_t, 2>());
+  } else if (run.stride == 3) {
+    loop(std::integral_constant<std::int64_t, 3>());
+  } else {
+    loop(run.stride);
+  }
+}
+
+/// The larger one, or NaN if one of them is, without a branch, which would often go the wrong way.
+template <class A>
+A larger(A found, A value) {
+  const bool takes = (value > found) | (value != value);
+  return takes ? value : found;
+}
+
 // Each row of outputs first takes the windows' rows together, all columns at once, which the compiler makes vectors of,
 // and then the columns of each window.
+
+/// The largest of the columns of a window and where it is, the first one of several. A function by itself, as its loop
+/// wants the registers.
+template <class A>
+[[gnu::noinline]] void place_of_largest(const A* top, const std::int64_t* row, std::int64_t begin, std::int64_t end,
+                                        std::int64_t step, A& found, std::int64_t& place) {
+  A largest = lowest<A>();
+  std::int64_t at = -1;
+  for (std::int64_t i = begin; i < end; i += step) {
+    if (row[i] < 0) continue;
+    const std::int64_t here = row[i] + i;
+    const bool equal = top[i] == largest || (is_nan(top[i]) && is_nan(largest));
+    const bool better = top[i] > largest || (is_nan(top[i]) && !is_nan(largest)) || at < 0;
+    if (better || (equal && here < at)) {
+      largest = top[i];
+      at = here;
+    }
+  }
+  found = largest;
+  place = at;
+}
 
 template <class T>
 void max_kernel(const PoolArgs& args) {
   using A = typename Wide<T>::type;
   const PoolAxis& width = args.axes[2];
   std::vector<A> best(static_cast<std::size_t>(width.in));
+  std::vector<A> results(static_cast<std::size_t>(width.out));
   std::vector<std::int64_t> rows(args.places ? static_cast<std::size_t>(width.in) : 0);
+  const Uniform run = uniform_windows(width);
   for (std::int64_t plane = args.first; plane < args.last; ++plane) {
     const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
     T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
     for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
       A* const top = best.data();
-      std::fill(best.begin(), best.end(), lowest<A>());
       if (!args.places) {
-        for_each_input_row(args, d, h, [&](std::int64_t offset) {
-          for (std::int64_t i = 0; i < width.in; ++i) {
-            const A value = static_cast<A>(x[offset + i]);
-            top[i] = value > top[i] || is_nan(value) ? value : top[i];
+        const A* seen = top;
+        bool joined = false;
+        if constexpr (std::is_same_v<A, T>) {
+          if (is_one_row(args, d, h)) {
+            for_each_input_row(args, d, h, [&](std::int64_t offset) { seen = x + offset; });
+            joined = true;
           }
-        });
-        for (std::int64_t o = 0; o < width.out; ++o) {
-          A found = lowest<A>();
-          for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) {
-            // The larger one without a branch, which would often go the wrong way.
-            found = top[i] > found ? top[i] : found;
-            if (is_nan(top[i])) found = top[i];
-          }
-          y[at + o] = static_cast<T>(found);
         }
+        if (!joined) {
+          std::fill(best.begin(), best.end(), lowest<A>());
+          for_each_input_row(args, d, h, [&](std::int64_t offset) {
+            for (std::int64_t i = 0; i < width.in; ++i) top[i] = larger(top[i], static_cast<A>(x[offset + i]));
+          });
+        }
+        A* const found = results.data();
+        std::fill(results.begin(), results.end(), lowest<A>());
+        const auto one = [&](std::int64_t o) {
+          A largest = lowest<A>();
+          for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) largest = larger(largest, seen[i]);
+          found[o] = largest;
+        };
+        for (std::int64_t o = 0; o < run.first; ++o) one(o);
+        for (std::int64_t k = 0; k < run.taps; ++k) {
+          for_each_in_tap(run, width.begin[run.first] + k * width.step,
+                          [&](std::int64_t o, std::int64_t i) { found[o] = larger(found[o], seen[i]); });
+        }
+        for (std::int64_t o = run.last; o < width.out; ++o) one(o);
+        for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = static_cast<T>(found[o]);
         return;
       }
+      std::fill(best.begin(), best.end(), lowest<A>());
       std::int64_t* const row = rows.data();
       std::fill(rows.begin(), rows.end(), -1);
       for_each_input_row(args, d, h, [&](std::int64_t offset) {
@@ -96,22 +190,28 @@ void max_kernel(const PoolArgs& args) {
         }
       });
       std::int64_t* const places = args.places + plane * plane_out(args);
-      for (std::int64_t o = 0; o < width.out; ++o) {
-        A found = lowest<A>();
-        std::int64_t place = -1;
-        for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) {
-          if (row[i] < 0) continue;
-          const std::int64_t here = row[i] + i;
-          const bool equal = top[i] == found || (is_nan(top[i]) && is_nan(found));
-          const bool better = top[i] > found || (is_nan(top[i]) && !is_nan(found)) || place < 0;
-          if (better || (equal && here < place)) {
-            found = top[i];
-            place = here;
-          }
-        }
-        y[at + o] = static_cast<T>(found);
-        places[at + o] = place;
+      std::int64_t* const place = places + at;
+      A* const found = results.data();
+      std::fill(results.begin(), results.end(), lowest<A>());
+      std::fill_n(place, width.out, -1);
+      const auto one = [&](std::int64_t o) {
+        place_of_largest(top, row, width.begin[o], width.end[o], width.step, found[o], place[o]);
+      };
+      const auto take = [&](std::int64_t o, std::int64_t i) {
+        // The same without a branch.
+        const std::int64_t here = row[i] + i;
+        const bool equal = (top[i] == found[o]) | (is_nan(top[i]) & is_nan(found[o]));
+        const bool better = (top[i] > found[o]) | (is_nan(top[i]) & !is_nan(found[o])) | (place[o] < 0);
+        const bool takes = (better | (equal & (here < place[o]))) & (row[i] >= 0);
+        found[o] = takes ? top[i] : found[o];
+        place[o] = takes ? here : place[o];
+      };
+      for (std::int64_t o = 0; o < run.first; ++o) one(o);
+      for (std::int64_t k = 0; k < run.taps; ++k) {
+        for_each_in_tap(run, width.begin[run.first] + k * width.step, take);
       }
+      for (std::int64_t o = run.last; o < width.out; ++o) one(o);
+      for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = static_cast<T>(found[o]);
     });
   }
 }
@@ -182,16 +282,23 @@ template <class T>
 void put_kernel(const PoolArgs& args) {
   using A = typename Wide<T>::type;
   const std::int64_t count = plane_out(args);
-  std::vector<A> total(static_cast<std::size_t>(plane_in(args)));
+  constexpr bool kInPlace = std::is_same_v<A, T>;
+  std::vector<A> sums(kInPlace ? 0 : static_cast<std::size_t>(plane_in(args)));
   for (std::int64_t plane = args.first; plane < args.last; ++plane) {
     const T* const dy = static_cast<const T*>(args.from) + plane * count;
     T* const dx = static_cast<T*>(args.to) + plane * plane_in(args);
     const std::int64_t* const places = args.places + plane * count;
-    std::fill(total.begin(), total.end(), A(0));
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (places[i] >= 0) total[static_cast<std::size_t>(places[i])] += static_cast<A>(dy[i]);
+    A* total = nullptr;
+    if constexpr (kInPlace) {
+      total = dx;
+    } else {
+      total = sums.data();
     }
-    for (std::int64_t i = 0; i < plane_in(args); ++i) dx[i] = static_cast<T>(total[static_cast<std::size_t>(i)]);
+    std::fill_n(total, plane_in(args), A(0));
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (places[i] >= 0) total[places[i]] += static_cast<A>(dy[i]);
+    }
+    if constexpr (!kInPlace) std::transform(sums.begin(), sums.end(), dx, [](A sum) { return static_cast<T>(sum); });
   }
 }
 

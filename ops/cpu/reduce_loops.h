@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ops/cpu/reduce_table.h"
+#include "ops/cpu/tile.h"
 #include "ops/cpu/widen.h"
 #include "ops/movement/convert.h"
 #include "ops/simd/vec.h"
@@ -15,7 +16,8 @@
 // length. All other reductions go the same way. Where an array is cut depends on its length alone.
 //
 // An Op<T> names the type of its results, `Acc`, with `identity()`, `combine(a, b)` for results and, where registers
-// hold elements and results alike, for vectors of them, and `lift(x)`, an element as a result.
+// hold elements and results alike, for vectors of them, and `lift(x)`, an element as a result, which an op that changes
+// elements has for vectors, too.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
@@ -55,41 +57,74 @@ void fold_lanes(Vec<T> v, T* kept) {
   std::copy_n(lanes, kKept, kept);
 }
 
-/// Full steps of vectors at the start of x; returns how many elements were taken, 0 where there is no full step, and
-/// leaves kKept partial results.
-template <class Op, int kKept, class T>
-std::int64_t reduce_vectors(const T* x, std::int64_t n, T* kept) {
+/// Elements are widened on the way into registers.
+template <template <class> class Op, class T>
+inline constexpr bool kWidens = kIsHalf<T> && std::is_same_v<typename Op<T>::Acc, float> && kLoadsWide<T>;
+
+/// Vectors of elements that lie beside one another, as results.
+template <template <class> class Op, class T>
+Vec<typename Op<T>::Acc> load_lifted(const T* x) {
+  using Acc = typename Op<T>::Acc;
+  const auto elements = [&] {
+    if constexpr (kWidens<Op, T>) {
+      return load_wide(x);
+    } else {
+      return Vec<Acc>::load(x);
+    }
+  }();
+  if constexpr (requires { Op<T>::lift(elements); }) {
+    return Op<T>::lift(elements);
+  } else {
+    return elements;
+  }
+}
+
+/// Vectors at the start of a row of n elements, which load(i) gives from the i-th on. Returns how many elements were
+/// taken, 0 where there is no whole vector, and leaves kKept partial results.
+template <class Op, int kKept, class T, class Load>
+std::int64_t reduce_vectors(std::int64_t n, T* kept, Load&& load) {
   using V = Vec<T>;
   constexpr std::int64_t kStep = kAccumulators * V::size;
-  if (n < kStep) return 0;
-  V parts[kAccumulators];
-  for (int k = 0; k < kAccumulators; ++k) parts[k] = V::load(x + k * V::size);
-  std::int64_t i = kStep;
-  for (; i + kStep <= n; i += kStep) {
-    for (int k = 0; k < kAccumulators; ++k) parts[k] = Op::combine(parts[k], V::load(x + i + k * V::size));
+  if (n < V::size) return 0;
+  V total;
+  std::int64_t i = 0;
+  if (n >= kStep) {
+    V parts[kAccumulators];
+    for (int k = 0; k < kAccumulators; ++k) parts[k] = load(k * V::size);
+    for (i = kStep; i + kStep <= n; i += kStep) {
+      for (int k = 0; k < kAccumulators; ++k) parts[k] = Op::combine(parts[k], load(i + k * V::size));
+    }
+    total = Op::combine(Op::combine(parts[0], parts[1]), Op::combine(parts[2], parts[3]));
+  } else {
+    total = load(0);
+    i = V::size;
   }
-  fold_lanes<Op, kKept>(Op::combine(Op::combine(parts[0], parts[1]), Op::combine(parts[2], parts[3])), kept);
+  for (; i + V::size <= n; i += V::size) total = Op::combine(total, load(i));
+  fold_lanes<Op, kKept>(total, kept);
   return i;
 }
 
 /// A short contiguous row.
 template <template <class> class Op, class T>
 typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
-  if constexpr (kIsHalf<T> && std::is_same_v<typename Op<T>::Acc, float>) {
+  using Acc = typename Op<T>::Acc;
+  if constexpr (kIsHalf<T> && std::is_same_v<Acc, float> && !kWidens<Op, T>) {
     float values[kReduceBlock];
     widen(x, n, values);
     return reduce_block<Op, float>(values, n);
   } else {
-    typename Op<T>::Acc result = Op<T>::identity();
+    Acc result = Op<T>::identity();
     std::int64_t i = 0;
-    if constexpr (kInVectors<Op, T>) {
-      T part;
-      i = reduce_vectors<Op<T>, 1>(x, n, &part);
+    if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
+      Acc part;
+      i = reduce_vectors<Op<T>, 1>(n, &part, [&](std::int64_t at) { return load_lifted<Op>(x + at); });
       if (i > 0) result = part;
     } else if constexpr (requires { typename Op<T>::Parts; }) {  // complex numbers of which the parts are added
       using Part = typename T::value_type;
+      const auto* numbers = reinterpret_cast<const Part*>(x);
       Part parts[2];
-      i = reduce_vectors<typename Op<T>::Parts, 2>(reinterpret_cast<const Part*>(x), 2 * n, parts);
+      i = reduce_vectors<typename Op<T>::Parts, 2>(2 * n, parts,
+                                                   [&](std::int64_t at) { return Vec<Part>::load(numbers + at); });
       if (i > 0) result = {parts[0], parts[1]};
       i /= 2;
     }
@@ -98,9 +133,34 @@ typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
   }
 }
 
+/// The elements 0, 2, 4 .. behind x, as many as fill a vector; reads the one behind the last of them, too.
+template <class T>
+Vec<T> load_every_second(const T* x) {
+  return Vec<T>(every_second<0>(Vec<T>::load(x).native(), Vec<T>::load(x + Vec<T>::size).native(),
+                                std::make_index_sequence<Vec<T>::size>()));
+}
+
 template <template <class> class Op, class T>
 typename Op<T>::Acc reduce_strided_block(const T* x, std::int64_t step, std::int64_t n) {
   using Acc = typename Op<T>::Acc;
+  if constexpr (kInVectors<Op, T>) {
+    Acc result;
+    if (step == 2) {
+      // Without the last element, behind which there may be no other one.
+      std::int64_t i = reduce_vectors<Op<T>, 1>(n - 1, &result, [&](std::int64_t at) {
+        const Vec<T> elements = load_every_second(x + 2 * at);
+        if constexpr (requires { Op<T>::lift(elements); }) {
+          return Op<T>::lift(elements);
+        } else {
+          return elements;
+        }
+      });
+      if (i > 0) {
+        for (; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[2 * i]));
+        return result;
+      }
+    }
+  }
   std::int64_t i = 1;
   Acc result = Op<T>::lift(x[0]);
   if (n >= 2 * kAccumulators) {
@@ -122,41 +182,47 @@ typename Op<T>::Acc reduce_pairwise(const T* x, std::int64_t step, std::int64_t 
   if (step != 1 && n <= kStridedBlock) return reduce_strided_block<Op, T>(x, step, n);
   const std::int64_t block = step == 1 ? kReduceBlock : kStridedBlock;
   const std::int64_t half = (n / 2 + block - 1) / block * block;
-  return Op<T>::combine(reduce_pairwise<Op, T>(x, step, half), reduce_pairwise<Op, T>(x + half * step, step, n - half));
+  // In the order of memory, which the processor reads ahead in; the order of arguments is the compiler's choice.
+  const typename Op<T>::Acc first = reduce_pairwise<Op, T>(x, step, half);
+  return Op<T>::combine(first, reduce_pairwise<Op, T>(x + half * step, step, n - half));
 }
 
 template <template <class> class Op, class T>
-void reduce_row(const void* x, std::int64_t step, std::int64_t n, void* out) {
-  *static_cast<typename Op<T>::Acc*>(out) = reduce_pairwise<Op, T>(static_cast<const T*>(x), step, n);
+void reduce_rows(const void* x, std::int64_t step, std::int64_t n, std::int64_t rows, std::int64_t row_step,
+                 void* out) {
+  const auto* row = static_cast<const T*>(x);
+  auto* to = static_cast<typename Op<T>::Acc*>(out);
+  for (std::int64_t r = 0; r < rows; ++r) to[r] = reduce_pairwise<Op, T>(row + r * row_step, step, n);
 }
 
 /// Vector columns [c, c + kWidth * size) of a few rows.
 template <template <class> class Op, int kWidth, class T>
-void reduce_column_vectors(const T* x, std::int64_t step, std::int64_t n, T* out) {
-  using V = Vec<T>;
+void reduce_column_vectors(const T* x, std::int64_t step, std::int64_t n, typename Op<T>::Acc* out) {
+  using V = Vec<typename Op<T>::Acc>;
   V sums[kWidth];
-  for (int k = 0; k < kWidth; ++k) sums[k] = V::load(x + k * V::size);
+  for (int k = 0; k < kWidth; ++k) sums[k] = load_lifted<Op>(x + k * V::size);
   for (std::int64_t r = 1; r < n; ++r) {
-    for (int k = 0; k < kWidth; ++k) sums[k] = Op<T>::combine(sums[k], V::load(x + r * step + k * V::size));
+    for (int k = 0; k < kWidth; ++k) sums[k] = Op<T>::combine(sums[k], load_lifted<Op>(x + r * step + k * V::size));
   }
   for (int k = 0; k < kWidth; ++k) sums[k].store(out + k * V::size);
 }
 
 /// Rows one after the other, each kColumns long: several in a vector.
 template <template <class> class Op, int kColumns, class T>
-void reduce_narrow_rows(const T* x, std::int64_t n, T* out) {
-  const std::int64_t taken = reduce_vectors<Op<T>, kColumns>(x, n * kColumns, out);
+void reduce_narrow_rows(const T* x, std::int64_t n, typename Op<T>::Acc* out) {
+  const std::int64_t taken =
+      reduce_vectors<Op<T>, kColumns>(n * kColumns, out, [&](std::int64_t at) { return load_lifted<Op>(x + at); });
   std::int64_t r = taken / kColumns;
   if (r == 0) {
-    for (int k = 0; k < kColumns; ++k) out[k] = x[k];
+    for (int k = 0; k < kColumns; ++k) out[k] = Op<T>::lift(x[k]);
     r = 1;
   }
   for (; r < n; ++r) {
-    for (int k = 0; k < kColumns; ++k) out[k] = Op<T>::combine(out[k], x[r * kColumns + k]);
+    for (int k = 0; k < kColumns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(x[r * kColumns + k]));
   }
 }
 
-/// Whether several rows of so many columns fit into a vector.
+/// Whether several rows of so many columns fit into a vector of results T.
 template <class T>
 constexpr bool is_narrow(std::int64_t columns) {
   return columns < Vec<T>::size && (columns == 2 || columns == 4 || columns == 8);
@@ -164,9 +230,9 @@ constexpr bool is_narrow(std::int64_t columns) {
 
 /// The same for any number of columns that is_narrow(); false for others.
 template <template <class> class Op, class T>
-bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, T* out) {
+bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
   const auto try_width = [&]<int kColumns>(std::integral_constant<int, kColumns>) {
-    if constexpr (kColumns < Vec<T>::size) {
+    if constexpr (kColumns < Vec<typename Op<T>::Acc>::size) {
       if (columns == kColumns) reduce_narrow_rows<Op, kColumns>(x, n, out);
       return columns == kColumns;
     }
@@ -178,18 +244,21 @@ bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, T* ou
 
 template <template <class> class Op, class T>
 void reduce_few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
-  if constexpr (kIsHalf<T> && std::is_same_v<typename Op<T>::Acc, float>) {
-    widen(x, columns, out);
-    for (std::int64_t r = 1; r < n; ++r) {
-      float row[kReduceColumns];
+  using Acc = typename Op<T>::Acc;
+  if constexpr (kIsHalf<T> && std::is_same_v<Acc, float> && !kWidens<Op, T>) {
+    float row[kReduceColumns];
+    for (std::int64_t r = 0; r < n; ++r) {
       widen(x + r * step, columns, row);
-      for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<float>::combine(out[k], row[k]);
+      for (std::int64_t k = 0; k < columns; ++k) {
+        const float element = Op<float>::lift(row[k]);
+        out[k] = r == 0 ? element : Op<float>::combine(out[k], element);
+      }
     }
   } else {
     std::int64_t c = 0;
-    if constexpr (kInVectors<Op, T>) {
+    if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
       if (step == columns && reduced_narrow_rows<Op>(x, n, columns, out)) return;
-      constexpr std::int64_t kSize = Vec<T>::size;
+      constexpr std::int64_t kSize = Vec<Acc>::size;
       for (; c + 4 * kSize <= columns; c += 4 * kSize) reduce_column_vectors<Op, 4>(x + c, step, n, out + c);
       for (; c + kSize <= columns; c += kSize) reduce_column_vectors<Op, 1>(x + c, step, n, out + c);
     }
@@ -208,7 +277,8 @@ void reduce_columns_pairwise(const T* x, std::int64_t step, std::int64_t n, std:
   // As many more where several fit into a vector as leave the chains of additions as long.
   constexpr std::int64_t kRows = 32;
   bool narrow = false;
-  if constexpr (kInVectors<Op, T>) narrow = step == columns && is_narrow<T>(columns);
+  if constexpr (kInVectors<Op, T> || kWidens<Op, T>)
+    narrow = step == columns && is_narrow<typename Op<T>::Acc>(columns);
   const std::int64_t rows_at_once = narrow ? 16 * kRows : kRows;
   if (n <= rows_at_once) {
     reduce_few_rows<Op, T>(x, step, n, columns, out);
@@ -234,7 +304,7 @@ void reduce_columns(const void* x, std::int64_t step, std::int64_t n, std::int64
 template <template <class> class Op, class T>
 void set_reduction(ReduceKernels& kernels, Reduction reduction, DType dtype = dtype_of<T>) {
   const auto row = static_cast<std::size_t>(reduction);
-  kernels.row[row][static_cast<std::size_t>(dtype)] = reduce_row<Op, T>;
+  kernels.rows[row][static_cast<std::size_t>(dtype)] = reduce_rows<Op, T>;
   kernels.columns[row][static_cast<std::size_t>(dtype)] = reduce_columns<Op, T>;
 }
 template <template <class> class Op, class... T>

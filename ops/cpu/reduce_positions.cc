@@ -41,10 +41,9 @@ T extreme(const T* x, std::int64_t n) {
 }
 
 template <bool kMax, class T>
-void position_in_row(const void* data, std::int64_t step, std::int64_t n, void* out) {
-  const T* x = static_cast<const T*>(data);
+std::int64_t position_in_row(const T* x, std::int64_t step, std::int64_t n) {
   std::int64_t at = 0;
-  if (step == 1) {
+  if (step == 1 && n > simd::Vec<T>::size) {
     const T best = extreme<kMax>(x, n);
     if (best != best) {
       while (x[at] == x[at]) ++at;
@@ -60,7 +59,15 @@ void position_in_row(const void* data, std::int64_t step, std::int64_t n, void* 
       }
     }
   }
-  *static_cast<std::int64_t*>(out) = at;
+  return at;
+}
+
+template <bool kMax, class T>
+void positions_in_rows(const void* data, std::int64_t step, std::int64_t n, std::int64_t rows, std::int64_t row_step,
+                       void* out) {
+  const T* x = static_cast<const T*>(data);
+  auto* at = static_cast<std::int64_t*>(out);
+  for (std::int64_t r = 0; r < rows; ++r) at[r] = position_in_row<kMax>(x + r * row_step, step, n);
 }
 
 template <bool kMax, class T>
@@ -88,8 +95,8 @@ template <class... T>
 void fill(ReduceKernels& kernels) {
   constexpr auto kArgMax = static_cast<std::size_t>(Reduction::ArgMax);
   constexpr auto kArgMin = static_cast<std::size_t>(Reduction::ArgMin);
-  ((kernels.row[kArgMax][static_cast<std::size_t>(dtype_of<T>)] = position_in_row<true, T>,
-    kernels.row[kArgMin][static_cast<std::size_t>(dtype_of<T>)] = position_in_row<false, T>,
+  ((kernels.rows[kArgMax][static_cast<std::size_t>(dtype_of<T>)] = positions_in_rows<true, T>,
+    kernels.rows[kArgMin][static_cast<std::size_t>(dtype_of<T>)] = positions_in_rows<false, T>,
     kernels.columns[kArgMax][static_cast<std::size_t>(dtype_of<T>)] = position_in_columns<true, T>,
     kernels.columns[kArgMin][static_cast<std::size_t>(dtype_of<T>)] = position_in_columns<false, T>),
    ...);

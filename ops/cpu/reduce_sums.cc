@@ -25,6 +25,27 @@ struct SumOp : SumParts<T> {
   }
 };
 
+/// Of numbers; what is none counts as 0.
+template <class T>
+struct NanSumOp : SumOp<T> {
+  using typename SumOp<T>::Acc;
+  static Acc lift(T x) {
+    const auto value = static_cast<Acc>(x);
+    return value == value ? value : Acc{0};
+  }
+  static Vec<Acc> lift(Vec<Acc> x) { return where(x == x, x, Vec<Acc>(0)); }
+};
+
+template <class T>
+struct SquareSumOp : SumOp<T> {
+  using typename SumOp<T>::Acc;
+  static Acc lift(T x) {
+    const auto value = static_cast<Acc>(x);
+    return value * value;
+  }
+  static Vec<Acc> lift(Vec<Acc> x) { return x * x; }
+};
+
 template <class T>
 struct ProdOp {
   using Acc = cpp_type<reduce_result(Reduction::Prod, dtype_of<T>)>;
@@ -51,6 +72,8 @@ void fill_reduce_sums(ReduceKernels& kernels) {
   fill.operator()<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t>();
   fill.operator()<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>();
   fill.operator()<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>();
+  set_reductions<NanSumOp, Half, BFloat16, float, double>(kernels, Reduction::NanSum);
+  set_reductions<SquareSumOp, Half, BFloat16, float, double>(kernels, Reduction::SquareSum);
 }
 
 }  // namespace lamella::cpu

@@ -6,21 +6,24 @@
 
 namespace lamella::cpu {
 
-enum class Reduction : std::uint8_t { Sum, Prod, Max, Min, Any, All, ArgMax, ArgMin, Count };
-inline constexpr int kReductionCount = 9;
+enum class Reduction : std::uint8_t { Sum, Prod, Max, Min, Any, All, ArgMax, ArgMin, Count, NanSum, SquareSum };
+inline constexpr int kReductionCount = 11;
 
 /// Kernels take at least one element. The result's type is that of reduce_result(); partial results are reduced further
 /// by the kernels of combining(), which exist for that type too (but for the Arg reductions).
 struct ReduceKernels {
-  /// *out = reduction of x[0], x[step], ... x[(n - 1) * step].
-  using Row = void (*)(const void* x, std::int64_t step, std::int64_t n, void* out);
+  /// out[r] = reduction of row[0], row[step], ... row[(n - 1) * step], where row = x + r * row_step, for r < rows.
+  using Rows = void (*)(const void* x, std::int64_t step, std::int64_t n, std::int64_t rows, std::int64_t row_step,
+                        void* out);
   /// out[c] = reduction over r < n of x[r * step + c], for c < columns.
   using Columns = void (*)(const void* x, std::int64_t step, std::int64_t n, std::int64_t columns, void* out);
 
-  Row row[kReductionCount][kDTypeCount] = {};
+  Rows rows[kReductionCount][kDTypeCount] = {};
   Columns columns[kReductionCount][kDTypeCount] = {};
 };
 
+/// NanSum takes NaN for 0, SquareSum adds the squares; both are for floats only.
+///
 /// What a kernel writes: int64 for sums and products of signed integers and bools, uint64 for those of unsigned ones,
 /// int64 for positions and counts, bool for any and all, float32 for anything else of 16-bit floats, and the dtype
 /// itself otherwise.
@@ -29,6 +32,8 @@ constexpr DType reduce_result(Reduction reduction, DType dtype) {
   switch (reduction) {
     case Reduction::Sum:
     case Reduction::Prod:
+    case Reduction::NanSum:
+    case Reduction::SquareSum:
       if (half) return DType::Float32;
       if (is_floating(dtype) || is_complex(dtype)) return dtype;
       return UnsignedInteger.contains(dtype) ? DType::UInt64 : DType::Int64;
@@ -48,7 +53,9 @@ constexpr DType reduce_result(Reduction reduction, DType dtype) {
 
 /// What partial results are reduced by.
 constexpr Reduction combining(Reduction reduction) {
-  return reduction == Reduction::Count ? Reduction::Sum : reduction;
+  const bool sums =
+      reduction == Reduction::Count || reduction == Reduction::NanSum || reduction == Reduction::SquareSum;
+  return sums ? Reduction::Sum : reduction;
 }
 
 void fill_reduce_sums(ReduceKernels& kernels);

@@ -66,7 +66,7 @@ void fill_reduce_truth(ReduceKernels& kernels) {
     constexpr auto kBool = static_cast<std::size_t>(DType::Bool);
     const auto to = static_cast<std::size_t>(extreme);
     const auto from = static_cast<std::size_t>(truth);
-    kernels.row[to][kBool] = kernels.row[from][kBool];
+    kernels.rows[to][kBool] = kernels.rows[from][kBool];
     kernels.columns[to][kBool] = kernels.columns[from][kBool];
   };
   share(Reduction::Max, Reduction::Any);

@@ -1,60 +1,95 @@
 #include <algorithm>
-#include <limits>
+#include <cstring>
 #include <type_traits>
 
 #include "ops/cpu/scan_table.h"
-#include "ops/sort/keys.h"
+#include "ops/movement/convert.h"
+#include "ops/simd/vec.h"
 
 namespace lamella::cpu {
 namespace {
 
+using simd::Vec;
+
 constexpr std::int64_t kColumns = 256;
 
-/// NaN is more than anything both for the largest and for the smallest.
-template <class T, bool kMax>
-sorting::Key<T> rank_of(T x) {
-  using K = sorting::Key<T>;
-  const K key = sorting::key_of(x);
+/// What is compared: 16-bit floats as float.
+template <class T>
+using Compared = std::conditional_t<kIsHalf<T>, float, T>;
+
+/// Whether x, an element or a vector of them, takes the place of the most extreme one before it. NaN does always, and
+/// is only followed by another one.
+template <bool kMax, class X>
+auto takes_over(X x, X best) {
   if constexpr (kMax) {
-    return key;
+    return (x != x) | (x >= best);
   } else {
-    // The key of NaN is that of no number, so its complement is free to be the largest.
-    const bool nan = sorting::kIsSmallFloat<T> || std::is_floating_point_v<T>
-                         ? key == (sorting::kIsSmallFloat<T> ? K{0xffff} : std::numeric_limits<K>::max())
-                         : false;
-    return nan ? std::numeric_limits<K>::max() : static_cast<K>(~key);
+    return (x != x) | (x <= best);
   }
 }
 
+template <class M>
+bool any(M mask) {
+  bool lanes[M::size];
+  mask.store(lanes);
+  std::uint64_t words[(M::size + 7) / 8] = {};
+  std::memcpy(words, lanes, sizeof lanes);
+  std::uint64_t set = 0;
+  for (const std::uint64_t word : words) set |= word;
+  return set != 0;
+}
+
 template <class T, bool kMax>
-void positions_of_row(const T* x, std::int64_t* out, std::int64_t n) {
-  sorting::Key<T> best = 0;
+void positions_of_row(const T* x, std::int64_t* out, T* values, std::int64_t n) {
+  auto best = static_cast<Compared<T>>(x[0]);
   std::int64_t at = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const sorting::Key<T> rank = rank_of<T, kMax>(x[i]);
-    at = rank >= best ? i : at;
-    best = std::max(rank, best);
+  const auto one = [&](std::int64_t i) {
+    const auto value = static_cast<Compared<T>>(x[i]);
+    if (takes_over<kMax>(value, best)) {
+      best = value;
+      at = i;
+    }
     out[i] = at;
+    if (values) values[i] = x[at];
+  };
+  std::int64_t i = 0;
+  if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+    // In most vectors there is nothing new.
+    using V = Vec<T>;
+    for (; i + V::size <= n; i += V::size) {
+      if (any(takes_over<kMax>(V::load(x + i), V(best)))) {
+        for (int k = 0; k < V::size; ++k) one(i + k);
+      } else {
+        std::fill_n(out + i, V::size, at);
+        if (values) V(best).store(values + i);
+      }
+    }
   }
+  for (; i < n; ++i) one(i);
 }
 
 template <class T, bool kMax>
 void positions(const ScanArgs& args) {
   const T* x = static_cast<const T*>(args.x);
   auto* out = static_cast<std::int64_t*>(args.out);
-  if (args.step == 1) return positions_of_row<T, kMax>(x, out, args.n);
+  auto* values = static_cast<T*>(args.values);
+  if (args.step == 1) return positions_of_row<T, kMax>(x, out, values, args.n);
   for (std::int64_t c = 0; c < args.width; c += kColumns) {
     const std::int64_t width = std::min(kColumns, args.width - c);
-    sorting::Key<T> best[kColumns] = {};
+    Compared<T> best[kColumns];
     std::int64_t at[kColumns] = {};
+    for (std::int64_t k = 0; k < width; ++k) best[k] = static_cast<Compared<T>>(x[c + k]);
     for (std::int64_t i = 0; i < args.n; ++i) {
       const std::int64_t row = i * args.step + c;
       for (std::int64_t k = 0; k < width; ++k) {
-        const sorting::Key<T> rank = rank_of<T, kMax>(x[row + k]);
-        at[k] = rank >= best[k] ? i : at[k];
-        best[k] = std::max(rank, best[k]);
+        const auto value = static_cast<Compared<T>>(x[row + k]);
+        const bool newer = takes_over<kMax>(value, best[k]);
+        at[k] = newer ? i : at[k];
+        best[k] = newer ? value : best[k];
         out[row + k] = at[k];
       }
+      if (values)
+        std::transform(best, best + width, values + row, [](Compared<T> value) { return static_cast<T>(value); });
     }
   }
 }

@@ -10,6 +10,8 @@ namespace lamella::cpu {
 struct ScanArgs {
   const void* x = nullptr;
   void* out = nullptr;
+  /// For the extremes themselves, beside their positions; null where nobody wants them.
+  void* values = nullptr;
   std::int64_t n = 0;
   std::int64_t step = 1;
   std::int64_t width = 1;

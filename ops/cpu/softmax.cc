@@ -40,13 +40,30 @@ T sum_lanes(Vec<T> v) {
   return lanes[0];
 }
 
+/// The larger one, b where a is NaN.
+template <class T>
+Vec<T> larger(Vec<T> a, Vec<T> b) {
+  return Vec<T>(simd::native_math::extreme<true>(a.native(), b.native()));
+}
+
+/// Of the numbers: with a NaN among the elements the sum of exponentials is NaN, whatever is taken off.
 template <class T>
 T max_of_row(const T* x, std::int64_t width) {
+  constexpr int kLanes = Vec<T>::size;
+  constexpr int kChains = 4;  // as one waits for each of its steps
   constexpr T kLowest = -std::numeric_limits<T>::infinity();
-  Vec<T> largest(kLowest);
-  for_each_part(x, width, kLowest, [&](std::int64_t, int, Vec<T> v) { largest = maximum(largest, v); });
+  Vec<T> largest[kChains];
+  for (Vec<T>& chain : largest) chain = kLowest;
+  std::int64_t i = 0;
+  for (; i + kChains * kLanes <= width; i += kChains * kLanes) {
+    for (int k = 0; k < kChains; ++k) largest[k] = larger(Vec<T>::load(x + i + k * kLanes), largest[k]);
+  }
+  for (; i + kLanes <= width; i += kLanes) largest[0] = larger(Vec<T>::load(x + i), largest[0]);
+  T lanes[kLanes];
+  larger(larger(largest[0], largest[1]), larger(largest[2], largest[3])).store(lanes);
   T result = kLowest;
-  for (int i = 0; i < Vec<T>::size; ++i) result = largest[i] != largest[i] || largest[i] > result ? largest[i] : result;
+  for (const T lane : lanes) result = lane > result ? lane : result;
+  for (; i < width; ++i) result = x[i] > result ? x[i] : result;
   return result;
 }
 
@@ -123,7 +140,7 @@ struct Columns {
     Vec<T> sums[N];
     for (int k = 0; k < N; ++k) top[k] = -std::numeric_limits<T>::infinity();
     for (std::int64_t w = 0; w < width; ++w) {
-      for (int k = 0; k < N; ++k) top[k] = maximum(top[k], load(x + w * stride, k));
+      for (int k = 0; k < N; ++k) top[k] = larger(load(x + w * stride, k), top[k]);
     }
     add_up(width, sums, [&](std::int64_t w, int k) {
       const Vec<T> e = exp(load(x + w * stride, k) - top[k]);

@@ -2,6 +2,7 @@
 
 #include "engine/core/dtype.h"
 #include "ops/cpu/attention_table.h"
+#include "ops/cpu/distance_table.h"
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/fft_table.h"
 #include "ops/cpu/matmul_table.h"
@@ -37,6 +38,7 @@ struct KernelTable {
   ResampleTable resample;
   AttentionTable attention;
   OptimizerTable optimizer;
+  DistanceTable distance;
 };
 
 }  // namespace lamella::cpu

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "engine/core/half.h"
-#include "ops/simd/isa.h"
+#include "ops/simd/vec.h"
 
 #ifdef __F16C__
 #include <immintrin.h>
@@ -26,6 +27,29 @@ inline void widen(const Half* x, std::int64_t n, float* to) {
 #endif
   for (; i < n; ++i) to[i] = static_cast<float>(x[i]);
 }
+
+/// A vector of 16-bit floats, beside one another, as float.
+inline simd::Vec<float> load_wide(const BFloat16* x) {
+  constexpr int kSize = simd::Vec<float>::size;
+  using Narrow [[gnu::vector_size(2 * kSize)]] = std::uint16_t;
+  using Wide [[gnu::vector_size(4 * kSize)]] = std::uint32_t;
+  Narrow bits;
+  std::memcpy(&bits, x, sizeof bits);
+  return simd::Vec<float>(reinterpret_cast<simd::Native<float>>(__builtin_convertvector(bits, Wide) << 16));
+}
+#if LM_SIMD_BYTES == 64
+inline simd::Vec<float> load_wide(const Half* x) {
+  return simd::Vec<float>(_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x))));
+}
+#elif LM_SIMD_BYTES == 32 && defined(__F16C__)
+inline simd::Vec<float> load_wide(const Half* x) {
+  return simd::Vec<float>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))));
+}
+#endif
+
+/// Whether there is load_wide() of T.
+template <class T>
+inline constexpr bool kLoadsWide = requires(const T* x) { load_wide(x); };
 
 }  // namespace LM_SIMD_ISA
 }  // namespace lamella::cpu

@@ -81,7 +81,14 @@ Tensor Addmv::call(const Tensor& input, const Tensor& mat, const Tensor& vec, Sc
 }
 
 Tensor Addr::call(const Tensor& input, const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) {
-  return added(input, Outer::call(vec1, vec2), beta, alpha, info.name);
+  if (is_one(alpha)) return added(input, Outer::call(vec1, vec2), beta, alpha, info.name);
+  // The vector is scaled, which is less than the matrix.
+  check_defined(input, info.name);
+  check_defined(vec1, info.name);
+  check_defined(vec2, info.name);
+  const DType dtype = promote_types(input.dtype(), promote_types(vec1.dtype(), vec2.dtype()));
+  check_factor(alpha, dtype, "alpha", info.name);
+  return added(input, Outer::call(vec1, multiply(vec2, alpha)), beta, Scalar(1), info.name);
 }
 
 Tensor Baddbmm::call(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {

@@ -7,7 +7,6 @@
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/pow.h"
 #include "ops/elementwise/sqrt.h"
-#include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/movement/cast.h"
@@ -33,7 +32,7 @@ Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, 
   // 16-bit floats in float32, rounded once.
   if (is_floating(x.dtype()) && item_size(x.dtype()) == 2)
     return cast(call(cast(x, DType::Float32), axis, keepdims, ord), x.dtype());
-  if (ord == 2) return root(sum(square(is_complex(x.dtype()) ? abs(x) : x), axis, keepdims));
+  if (ord == 2) return root(square_sum(is_complex(x.dtype()) ? abs(x) : x, axis, keepdims));
   const Tensor magnitudes = abs(x);
   if (std::isinf(ord)) return ord > 0 ? max(magnitudes, axis, keepdims) : min(magnitudes, axis, keepdims);
   if (ord == 0) return Sum::call(not_equal(x, 0), axis, keepdims, magnitudes.dtype());

@@ -19,14 +19,16 @@ struct Key {
   std::int64_t b_row, b_column, b_batch;
   std::int64_t threads;
   std::int64_t bias;
+  std::int64_t dtype;
 
   friend bool operator==(const Key&, const Key&) = default;
 };
 
 struct KeyHash {
   std::size_t operator()(const Key& key) const noexcept {
-    const std::int64_t values[] = {key.m,       key.k,     key.n,        key.batches, key.a_row,   key.a_column,
-                                   key.a_batch, key.b_row, key.b_column, key.b_batch, key.threads, key.bias};
+    const std::int64_t values[] = {key.m,        key.k,       key.n,     key.batches,  key.a_row,
+                                   key.a_column, key.a_batch, key.b_row, key.b_column, key.b_batch,
+                                   key.threads,  key.bias,    key.dtype};
     std::size_t hash = 0;
     for (const std::int64_t value : values)
       hash = (hash ^ static_cast<std::size_t>(value)) * 0x9E3779B97F4A7C15u + (hash >> 29);
@@ -39,20 +41,23 @@ dnnl::engine& engine() {
   return cpu;
 }
 
+using Type = dnnl::memory::data_type;
+
 /// A product for one set of shapes, with the memory objects that say where its operands are.
 class Product {
  public:
-  Product(const MatrixView& a, const MatrixView& b, bool bias, std::int64_t batches)
-      : Product(describe(a, batches), describe(b, batches),
-                batches == 1 ? dense({a.rows, b.columns}) : dense({batches, a.rows, b.columns}),
-                bias ? dense(batches == 1 ? dnnl::memory::dims{1, b.columns} : dnnl::memory::dims{1, 1, b.columns})
-                     : dnnl::memory::desc()) {}
+  Product(const MatrixView& a, const MatrixView& b, bool bias, std::int64_t batches, Type type)
+      : Product(describe(a, batches, type), describe(b, batches, type),
+                batches == 1 ? dense({a.rows, b.columns}, type) : dense({batches, a.rows, b.columns}, type),
+                bias
+                    ? dense(batches == 1 ? dnnl::memory::dims{1, b.columns} : dnnl::memory::dims{1, 1, b.columns}, type)
+                    : dnnl::memory::desc()) {}
 
-  void run(const MatrixView& a, const MatrixView& b, const float* bias, float* c, dnnl::stream& stream) {
+  void run(const MatrixView& a, const MatrixView& b, const void* bias, void* c, dnnl::stream& stream) {
     a_.set_data_handle(const_cast<void*>(a.data));
     b_.set_data_handle(const_cast<void*>(b.data));
     c_.set_data_handle(c);
-    if (bias) bias_.set_data_handle(const_cast<float*>(bias));
+    if (bias) bias_.set_data_handle(const_cast<void*>(bias));
     primitive_.execute(stream, arguments_);
     stream.wait();
   }
@@ -79,21 +84,20 @@ class Product {
     arguments_.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(chosen.scratchpad_desc(), engine()));
   }
 
-  static Desc describe(const MatrixView& x, std::int64_t batches) {
-    constexpr auto kFloat = dnnl::memory::data_type::f32;
-    if (batches == 1) return Desc({x.rows, x.columns}, kFloat, {x.row, x.column});
+  static Desc describe(const MatrixView& x, std::int64_t batches, Type type) {
+    if (batches == 1) return Desc({x.rows, x.columns}, type, {x.row, x.column});
     // A matrix for all of the batch is a batch of one, which broadcasts.
     const std::int64_t own = x.batch == 0 ? 1 : batches;
-    return Desc({own, x.rows, x.columns}, kFloat, {x.batch == 0 ? x.rows * x.columns : x.batch, x.row, x.column});
+    return Desc({own, x.rows, x.columns}, type, {x.batch == 0 ? x.rows * x.columns : x.batch, x.row, x.column});
   }
-  static Desc dense(const dnnl::memory::dims& shape) {
+  static Desc dense(const dnnl::memory::dims& shape, Type type) {
     dnnl::memory::dims strides(shape.size());
     std::int64_t step = 1;
     for (std::size_t i = shape.size(); i-- > 0;) {
       strides[i] = step;
       step *= shape[i];
     }
-    return Desc(shape, dnnl::memory::data_type::f32, strides);
+    return Desc(shape, type, strides);
   }
 
   dnnl::matmul primitive_;
@@ -107,11 +111,11 @@ class Product {
 /// The primitives that one thread has used: making one takes as long as a product of 500 x 500 matrices.
 class Cache {
  public:
-  Product& get(const Key& key, const MatrixView& a, const MatrixView& b, bool bias, std::int64_t batches) {
+  Product& get(const Key& key, const MatrixView& a, const MatrixView& b, bool bias, std::int64_t batches, Type type) {
     const auto found = products_.find(key);
     if (found != products_.end()) return found->second;
     if (products_.size() >= kCapacity) products_.clear();
-    return products_.try_emplace(key, a, b, bias, batches).first->second;
+    return products_.try_emplace(key, a, b, bias, batches, type).first->second;
   }
   dnnl::stream stream{engine()};
 
@@ -122,17 +126,38 @@ class Cache {
 
 }  // namespace
 
-void onednn_product(const MatrixView& a, const MatrixView& b, const float* bias, float* c, std::int64_t batches) {
+bool onednn_multiplies(DType dtype) {
+  static const bool has_bfloat16 = [] {
+    const auto isa = dnnl::get_effective_cpu_isa();
+    return isa == dnnl::cpu_isa::avx512_core_bf16 || isa == dnnl::cpu_isa::avx512_core_amx;
+  }();
+  return dtype == DType::Float32 || (dtype == DType::BFloat16 && has_bfloat16);
+}
+
+void onednn_product(const MatrixView& a, const MatrixView& b, const void* bias, void* c, std::int64_t batches,
+                    DType dtype) {
   thread_local Cache cache;
   // Waking another thread costs what a core needs for this much, and far more where the core is busy with something
   // else.
   constexpr std::int64_t kWorthSharing = 1'000'000;
   const bool small = a.rows * a.columns * b.columns * batches < kWorthSharing;
   const int threads = share_thread_count(small ? 1 : std::numeric_limits<int>::max());
-  const Key key{a.rows,  a.columns, b.columns, batches, a.row,   a.column,
-                a.batch, b.row,     b.column,  b.batch, threads, bias ? 1 : 0};
+  const Type type = dtype == DType::BFloat16 ? Type::bf16 : Type::f32;
+  const Key key{a.rows,
+                a.columns,
+                b.columns,
+                batches,
+                a.row,
+                a.column,
+                a.batch,
+                b.row,
+                b.column,
+                b.batch,
+                threads,
+                bias ? 1 : 0,
+                static_cast<std::int64_t>(type)};
   try {
-    cache.get(key, a, b, bias != nullptr, batches).run(a, b, bias, c, cache.stream);
+    cache.get(key, a, b, bias != nullptr, batches, type).run(a, b, bias, c, cache.stream);
   } catch (const dnnl::error& error) {
     fail<RuntimeError>("[matmul] oneDNN failed: ", error.what());
   }

@@ -140,7 +140,8 @@ void multiply_vector(const cpu::MatmulArgs& all, DType dtype, bool share) {
                   .row = 0});
         }
       });
-      cpu_kernels().reduce.row[static_cast<std::size_t>(cpu::Reduction::Sum)][column](parts->data, 1, chunks, out);
+      cpu_kernels().reduce.rows[static_cast<std::size_t>(cpu::Reduction::Sum)][column](parts->data, 1, chunks, 1, 0,
+                                                                                       out);
       return;
     }
     parallel_for(0, length, share ? std::max<std::int64_t>(1, kGrain / all.k) : whole,
@@ -223,21 +224,21 @@ void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, con
   if (!is_readable(a)) a = contiguous(a);
   if (!is_readable(b)) b = contiguous(b);
 #ifdef LAMELLA_WITH_ONEDNN
-  if (out.dtype() == DType::Float32) {
+  if (detail::onednn_multiplies(out.dtype())) {
     MatrixView av = view_of_matrix(a);
     MatrixView bv = view_of_matrix(b);
-    const float* const added = bias.defined() ? bias.data<float>() : nullptr;
+    const void* const added = bias.defined() ? bias.raw_data() : nullptr;
     const auto a_step = batch_step(a, batch);
     const auto b_step = batch_step(b, batch);
     if (a_step && b_step) {
       av.batch = *a_step;
       bv.batch = *b_step;
-      detail::onednn_product(av, bv, added, out.data<float>(), batches);
+      detail::onednn_product(av, bv, added, out.raw_data(), batches, out.dtype());
     } else {
       for_each_matrix(0, batches, [&](const cpu::MatmulArgs& one) {
         av.data = one.a;
         bv.data = one.b;
-        detail::onednn_product(av, bv, added, static_cast<float*>(one.c), 1);
+        detail::onednn_product(av, bv, added, one.c, 1, out.dtype());
       });
     }
     return;
@@ -261,11 +262,11 @@ Tensor converted(const Tensor& x, DType dtype) {
   return y;
 }
 
-/// Whether product_on_cpu() adds the bias itself.
-bool adds_bias(const Tensor& a, const Tensor& b, const Tensor& out) {
+/// Whether product_on_cpu() leaves this to oneDNN, which adds the bias, too.
+bool is_for_onednn(const Tensor& a, const Tensor& b, const Tensor& out) {
 #ifdef LAMELLA_WITH_ONEDNN
-  return out.device().is_cpu() && out.dtype() == DType::Float32 && !is_vector_product(a, b, out.dtype()) &&
-         a.size(-2) * a.size(-1) * b.size(-1) > kSmallProduct;
+  return out.device().is_cpu() && detail::onednn_multiplies(out.dtype()) && a.size(-2) > 1 && b.size(-1) > 1 &&
+         a.size(-1) > 1 && a.size(-2) * a.size(-1) * b.size(-1) > kSmallProduct;
 #else
   static_cast<void>(a);
   static_cast<void>(b);
@@ -279,7 +280,7 @@ bool adds_bias(const Tensor& a, const Tensor& b, const Tensor& out) {
 void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op) {
   if (out.device().is_meta() || out.numel() == 0) return;
   const DType computing = out.device().is_cpu() ? cpu::computing_dtype(out.dtype()) : out.dtype();
-  if (computing != out.dtype()) [[unlikely]] {
+  if (computing != out.dtype() && !is_for_onednn(a, b, out)) [[unlikely]] {
     const Tensor wide = empty(out.shape(), computing);
     write_product(converted(a, computing), converted(b, computing), converted(bias, computing), wide, op);
     write_values(out, wide, op);
@@ -288,11 +289,15 @@ void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const T
   bool bias_added = false;
   if (a.size(-1) == 0) {
     write_value(out, 0, op);
+  } else if (a.size(-1) == 1 && out.device().is_cpu()) {
+    // No sums: columns times rows.
+    const Tensor* const operands[] = {&a, &b};
+    launch_elementwise(elementwise_op<Multiply>(), -1, operands, out, out.dtype());
   } else if (out.device().is_cpu() && is_complex(out.dtype())) {
     detail::complex_product(a, b, out, op);
   } else if (out.device().is_cpu()) {
     product_on_cpu(a, b, bias, out, op);
-    bias_added = adds_bias(a, b, out);
+    bias_added = is_for_onednn(a, b, out);
   } else {
     device_kernel<&DeviceKernels::matmul>(out.device(), op)(a, b, out);
   }

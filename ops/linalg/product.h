@@ -9,7 +9,8 @@ namespace lamella {
 ///
 /// On the CPU small products and those of integers are ours, float32 goes to oneDNN where the library was built with
 /// it, everything else to Eigen. Transposed matrices are read in place. Narrow dtypes are multiplied in wider ones
-/// (Note [Narrow dtypes]), float16 and bfloat16 in float32, and rounded once; complex numbers as real ones.
+/// (Note [Narrow dtypes]), float16 and bfloat16 in float32, and rounded once (which oneDNN
+/// does with bfloat16 by itself where the processor has instructions for it); complex numbers as real ones.
 void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
 
 namespace detail {
@@ -29,8 +30,12 @@ struct MatrixView {
 void complex_product(const Tensor& a, const Tensor& b, const Tensor& out, const char* op);
 
 #ifdef LAMELLA_WITH_ONEDNN
-/// c = a @ b + bias (null for none), in float32; c lies row after row, matrix after matrix.
-void onednn_product(const MatrixView& a, const MatrixView& b, const float* bias, float* c, std::int64_t batches);
+/// Whether the library multiplies matrices of this dtype by instructions of the processor: float32, and bfloat16 where
+/// there are some.
+bool onednn_multiplies(DType dtype);
+/// c = a @ b + bias (null for none), all of one dtype, computed in float32; c lies row after row, matrix after matrix.
+void onednn_product(const MatrixView& a, const MatrixView& b, const void* bias, void* c, std::int64_t batches,
+                    DType dtype);
 #endif
 
 }  // namespace detail

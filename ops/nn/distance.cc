@@ -26,7 +26,7 @@ Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t a
   const auto norm = [&](const Tensor& x) {
     const bool missing = static_cast<std::int64_t>(x.ndim()) < -at;
     const std::int64_t own = missing ? 1 : x.size(at);
-    Tensor squares = missing ? square(x) : sum(square(x), at, true);
+    Tensor squares = missing ? square(x) : square_sum(x, Dims{at}, true);
     if (own != length) squares = squares * length;  // the one element counts as often as it is repeated
     return sqrt(clip(squares, Operand(eps * eps), std::nullopt));
   };
@@ -41,7 +41,7 @@ Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, doub
   if (d.ndim() == 0) fail<ValueError>("[pairwise_distance] x1 and x2 need an axis, got 0-d tensors");
   if (p == 1) return sum(abs(d), -1, keepdims);
   if (std::isinf(p)) return max(abs(d), -1, keepdims);
-  const Tensor total = sum(p == 2 ? square(d) : pow(abs(d), p), -1, keepdims);
+  const Tensor total = p == 2 ? square_sum(d, Dims{-1}, keepdims) : sum(pow(abs(d), p), -1, keepdims);
   const Tensor none = total == 0;
   const Tensor positive = where(none, 1, total);
   return where(none, 0, p == 2 ? sqrt(positive) : pow(positive, 1 / p));

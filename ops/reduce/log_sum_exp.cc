@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/autograd/function.h"
+#include "engine/autograd/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
@@ -42,6 +43,22 @@ struct LogSumExpFn : Function<LogSumExpFn> {
   }
 };
 
+/// dx = dy, broadcast, but 0 where x is no number.
+struct NanSumFn : Function<NanSumFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "nansum";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims) {
+    remember_axes(ctx, x, axes);
+    if (ctx.recording()) ctx.save_for_backward(x);
+    return reduce(cpu::Reduction::NanSum, x, axes, keepdims, "nansum");
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto [x] = ctx.saved_tensors<1>();
+    return where(isnan(x), 0.0, with_reduced_axes(ctx, dy));
+  }
+};
+
 }  // namespace
 
 Tensor LogSumExp::call(const Tensor& given, const std::optional<Dims>& axis, bool keepdims) {
@@ -66,13 +83,18 @@ Tensor LogSumExp::call(const Tensor& given, const std::optional<Dims>& axis, boo
 Tensor NanSum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
-  return sum(is_floating(x.dtype()) ? where(isnan(x), 0.0, x) : x, axis, keepdims, dtype);
+  if (!is_floating(x.dtype())) return sum(x, axis, keepdims, dtype);
+  // autocast chooses the dtype of a sum.
+  if (!is_floating(dtype.value_or(x.dtype())) || autograd::autocast_active())
+    return sum(where(isnan(x), 0.0, x), axis, keepdims, dtype);
+  const Tensor values = dtype ? cast(x, *dtype) : x;
+  return NanSumFn::apply(values, normalize_axes_or_scalar(values, axis, info.name), keepdims);
 }
 
 Tensor NanMean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
-  const Tensor count = cast(sum(logical_not(isnan(x)), axis, keepdims), x.dtype());
+  const Tensor count = cast(sum(equal(x, x), axis, keepdims), x.dtype());
   return divide(nansum(x, axis, keepdims), count);
 }
 

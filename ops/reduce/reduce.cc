@@ -84,9 +84,9 @@ struct Stage {
   std::int64_t out_item() const { return static_cast<std::int64_t>(item_size(result())); }
 };
 
-cpu::ReduceKernels::Row row_kernel(const Stage& s, DType dtype) {
+cpu::ReduceKernels::Rows row_kernel(const Stage& s, DType dtype) {
   return require_kernel(
-      cpu_kernels().reduce.row[static_cast<std::size_t>(s.reduction)][static_cast<std::size_t>(dtype)], s.op, dtype);
+      cpu_kernels().reduce.rows[static_cast<std::size_t>(s.reduction)][static_cast<std::size_t>(dtype)], s.op, dtype);
 }
 cpu::ReduceKernels::Columns columns_kernel(const Stage& s, DType dtype) {
   return require_kernel(
@@ -101,8 +101,11 @@ void reduce_rows(const Stage& s) {
   const std::int64_t n = s.reduced.size;
   if (rows >= kManyResults || n <= kChunk || finds_position(s.reduction)) {
     parallel_for(0, rows, std::max<std::int64_t>(1, kGrain / n), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) {
-        kernel(s.x + offset_of(s.kept, r) * s.item(), s.reduced.step, n, s.out + r * s.out_item());
+      const Axis inner = s.kept.empty() ? Axis{1, 0} : s.kept.back();
+      for (std::int64_t r = begin; r < end;) {
+        const std::int64_t run = std::min(inner.size - r % inner.size, end - r);
+        kernel(s.x + offset_of(s.kept, r) * s.item(), s.reduced.step, n, run, inner.step, s.out + r * s.out_item());
+        r += run;
       }
     });
     return;
@@ -114,11 +117,10 @@ void reduce_rows(const Stage& s) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = i % chunks * kChunk;
       kernel(s.x + (offset_of(s.kept, i / chunks) + first * s.reduced.step) * s.item(), s.reduced.step,
-             std::min(kChunk, n - first), partial.data() + i * s.out_item());
+             std::min(kChunk, n - first), 1, 0, partial.data() + i * s.out_item());
     }
   });
-  for (std::int64_t r = 0; r < rows; ++r)
-    combine(partial.data() + r * chunks * s.out_item(), 1, chunks, s.out + r * s.out_item());
+  combine(partial.data(), 1, chunks, rows, chunks, s.out);
 }
 
 /// Results side by side along the kept axis `dense`, whose elements are neighbors in memory.
@@ -273,6 +275,8 @@ Tensor reduce(Reduction reduction, const Tensor& x, const Dims& axes, bool keepd
       case Reduction::Sum:
       case Reduction::Any:
       case Reduction::Count:
+      case Reduction::NanSum:
+      case Reduction::SquareSum:
         write_value(out, 0, op);
         return out;
       case Reduction::Prod:

@@ -28,6 +28,22 @@ struct SumLayer : Function<SumLayer> {
   static Tensor backward(Context& ctx, const Tensor& dy) { return spread(ctx, cast(dy, ctx.input_metas[0].dtype)); }
 };
 
+/// dx = 2 x dy.
+struct SquareSumLayer : Function<SquareSumLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "square_sum";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims) {
+    remember_axes(ctx, x, axes);
+    if (ctx.recording()) ctx.save_for_backward(x);
+    return reduce(cpu::Reduction::SquareSum, x, axes, keepdims, "square_sum");
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto [x] = ctx.saved_tensors<1>();
+    return multiply(x, multiply(with_reduced_axes(ctx, dy), 2));
+  }
+};
+
 bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
 /// x in the dtype that is summed or multiplied where the result is to have `dtype`. Integers wrap around in the end
@@ -91,6 +107,10 @@ Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
   // Divided before it is rounded: the sum of many halves is beyond their range.
   if (is_half(x.dtype())) return cast(divide(sum_of(values, axes, keepdims, DType::Float32), n), x.dtype());
   return divide(sum_of(values, axes, keepdims), n);
+}
+
+Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  return SquareSumLayer::apply(x, normalize_axes_or_scalar(x, axis, "square_sum"), keepdims);
 }
 
 Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {

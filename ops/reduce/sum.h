@@ -55,6 +55,9 @@ inline Tensor sum(const Tensor& x, const std::optional<Dims>& axis = std::nullop
 inline Tensor sum(const Tensor& x, std::int64_t axis, bool keepdims = false) {
   return Sum::call(x, Dims{axis}, keepdims, std::nullopt);
 }
+/// The sum of the squares of real floating values, in one pass; recorded.
+Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims = false);
+
 inline Tensor mean(const Tensor& x, const std::optional<Dims>& axis = std::nullopt, bool keepdims = false) {
   return Mean::call(x, axis, keepdims);
 }

@@ -29,9 +29,9 @@ Tensor as_numbers(const Tensor& x, const char* op) {
   return is_complex(x.dtype()) ? x : as_floating(x, op);
 }
 
-/// The areas between neighbors along the axis.
-Tensor areas(const OpInfo& info, const Tensor& given, const std::optional<Tensor>& x, double dx, std::int64_t axis,
-             std::int64_t& from_end) {
+/// Twice the areas between neighbors along the axis, for a dx of 1 where there is no x.
+Tensor double_areas(const OpInfo& info, const Tensor& given, const std::optional<Tensor>& x, std::int64_t axis,
+                    std::int64_t& from_end) {
   const Tensor y = as_numbers(given, info.name);
   if (y.ndim() == 0) fail<ValueError>("[", info.name, "] a 0-d tensor has no neighbors; it needs at least one axis");
   from_end = normalize_axis(axis, y.ndim(), info.name) - static_cast<std::int64_t>(y.ndim());
@@ -42,7 +42,7 @@ Tensor areas(const OpInfo& info, const Tensor& given, const std::optional<Tensor
     return narrow(t, a, 0, std::max<std::int64_t>(0, t.size(a) - 1));
   };
   const Tensor sums = add(earlier(y, from_end), later(y, from_end));
-  if (!x) return multiply(sums, dx / 2);
+  if (!x) return sums;
   const Tensor places = as_numbers(*x, info.name);
   if (places.ndim() == 0) fail<ValueError>("[", info.name, "] x needs an axis, got a 0-d tensor");
   Tensor steps;
@@ -57,7 +57,7 @@ Tensor areas(const OpInfo& info, const Tensor& given, const std::optional<Tensor
   }
   if (places.size(places.ndim() == 1 ? 0 : from_end) != y.size(from_end))
     fail<ValueError>("[", info.name, "] x has ", places.shape(), " places, and y the shape ", y.shape());
-  return multiply(multiply(sums, steps), 0.5);
+  return multiply(sums, steps);
 }
 
 /// `weights` as an operand of the rows' dtype, checked.
@@ -92,14 +92,29 @@ std::vector<Tensor> AMinMax::call(const Tensor& x, const std::optional<Dims>& ax
 
 Tensor Trapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double dx, std::int64_t axis) {
   std::int64_t from_end = 0;
-  const Tensor parts = areas(info, y, x, dx, axis, from_end);
-  return sum(parts, Dims{from_end});
+  const double scale = x ? 0.5 : dx / 2;
+  if (!x && y.ndim() > 0 && y.numel() > 0) {
+    // All but the ends count twice.
+    const Tensor values = as_numbers(y, info.name);
+    from_end = normalize_axis(axis, y.ndim(), info.name) - static_cast<std::int64_t>(y.ndim());
+    const std::int64_t n = values.size(from_end);
+    if (n >= 2) {
+      // 16-bit floats in float32, rounded once.
+      const DType wide =
+          values.dtype() == DType::Float16 || values.dtype() == DType::BFloat16 ? DType::Float32 : values.dtype();
+      const auto end = [&](std::int64_t i) { return squeeze(narrow(values, from_end, i, 1), from_end); };
+      const Tensor ends = add(cast(end(0), wide), cast(end(n - 1), wide));
+      const Tensor middle = sum(narrow(values, from_end, 1, n - 2), Dims{from_end}, false, wide);
+      return cast(multiply(add(multiply(middle, 2), ends), scale), values.dtype());
+    }
+  }
+  return multiply(sum(double_areas(info, y, x, axis, from_end), Dims{from_end}), scale);
 }
 
 Tensor CumulativeTrapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double dx, std::int64_t axis) {
   std::int64_t from_end = 0;
-  const Tensor parts = areas(info, y, x, dx, axis, from_end);
-  return CumSum::call(parts, from_end, std::nullopt);
+  const Tensor parts = double_areas(info, y, x, axis, from_end);
+  return CumSum::call(multiply(parts, x ? 0.5 : dx / 2), from_end, std::nullopt);
 }
 
 Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::optional<Tensor>& fweights,

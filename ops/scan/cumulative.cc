@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "engine/autograd/function.h"
+#include "engine/autograd/modes.h"
+#include "engine/autograd/recorder.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
@@ -12,6 +14,7 @@
 #include "ops/sort/pick.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -109,12 +112,17 @@ std::vector<Tensor> extremes(const OpInfo& info, Scan scan, const Tensor& x, std
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   const std::int64_t at = normalize_axis_or_scalar(x, axis, info.name);
+  const bool picks = is_followed(x) || is_batched(x) || autograd::is_tracing();
+  const Tensor values = picks ? Tensor() : empty(x.shape(), x.dtype(), x.device());
   const Tensor positions = [&] {
     const autograd::NoGrad no_grad;
-    return run_scan(scan, x, at, false, info.name);
+    return run_scan(scan, x, at, false, info.name, values);
   }();
   note_constant(info.name, {&x}, positions);
-  return {pick_along(x, positions, at, info.name), positions};
+  if (picks) return {pick_along(x, positions, at, info.name), positions};
+  const Tensor* const inputs[] = {&x};
+  autograd::note_derived(inputs, values);
+  return {values, positions};
 }
 
 }  // namespace

@@ -98,7 +98,8 @@ struct RecurrenceFn : Function<RecurrenceFn> {
 
 }  // namespace
 
-Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse, const char* op) {
+Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse, const char* op,
+                const Tensor& extremes) {
   if (is_batched(x)) [[unlikely]] {
     const HiddenAxes axes = *x->hidden;
     return hide_in_place(run_scan(scan, physical(x, axes), axis + static_cast<std::int64_t>(axes.size()), reverse, op),
@@ -116,6 +117,7 @@ Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse
     args.x = from->data + offset * static_cast<std::int64_t>(item_size(x.dtype()));
     args.out = y->data + offset * static_cast<std::int64_t>(item_size(y.dtype()));
     args.reverse = reverse;
+    if (extremes.defined()) args.values = extremes->data + offset * static_cast<std::int64_t>(item_size(x.dtype()));
     kernel(args);
   });
   return y;

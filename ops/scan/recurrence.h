@@ -6,7 +6,10 @@
 namespace lamella {
 
 /// Runs a scan along an axis of x; not recorded. `reverse` begins at the last element. 0-d tensors have one element.
-Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse, const char* op);
+/// The scans that give positions also write the elements there to `extremes`, contiguous and like x, where it is
+/// defined; x has no hidden axes then.
+Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse, const char* op,
+                const Tensor& extremes = Tensor());
 
 /// y_i = b_i + a_i y_(i-1) along an axis, with nothing before the first element, of which a does not count; from the
 /// last element to the first where `reverse` is set. a and b have the same shape and floating or complex dtype.

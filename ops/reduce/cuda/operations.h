@@ -38,6 +38,26 @@ struct SumOf {
   __device__ static Out finish(Partial x) { return x; }
 };
 
+/// What is no number counts as 0.
+template <class T>
+struct NanSumOf : SumOf<T> {
+  using typename SumOf<T>::Partial;
+  __device__ static Partial lift(T x, std::int64_t) { return x == x ? static_cast<Partial>(x) : Partial(0); }
+};
+
+template <class T>
+struct SquareSumOf : SumOf<T> {
+  using typename SumOf<T>::Partial;
+  __device__ static Partial lift(T x, std::int64_t) {
+    const auto value = static_cast<Partial>(x);
+    if constexpr (std::is_integral_v<Partial>) {
+      return simd::wrapping_multiply(value, value);
+    } else {
+      return value * value;
+    }
+  }
+};
+
 template <class T>
 struct ProdOf {
   using In = T;

@@ -209,7 +209,8 @@ DTypeSet dtypes_of(Reduction reduction) {
   }
 }
 
-constexpr const char* kNames[] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "count_nonzero"};
+constexpr const char* kNames[] = {"sum",    "prod",   "max",           "min",    "any",       "all",
+                                  "argmax", "argmin", "count_nonzero", "nansum", "square_sum"};
 
 }  // namespace
 
@@ -238,6 +239,10 @@ void reduce(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor
       return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch<PositionOf<T, false>>(args, device, op); });
     case Reduction::Count:
       return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<CountOf<T>>(args, device, op); });
+    case Reduction::NanSum:
+      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<NanSumOf<T>>(args, device, op); });
+    case Reduction::SquareSum:
+      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<SquareSumOf<T>>(args, device, op); });
   }
 }
 
