@@ -1,7 +1,12 @@
-"""`python -m benchmarks`, from the repository's root."""
+"""Runs the benchmarks: see benchmarks.driver, and benchmarks.native_run for those of C++."""
+
+from __future__ import annotations
 
 import sys
 
-from benchmarks.driver import main
+from benchmarks import driver, native_run
 
-sys.exit(main())
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["cpp"]:
+        sys.exit(native_run.main(sys.argv[2:]))
+    sys.exit(driver.main())

@@ -18,7 +18,7 @@ from benchmarks.adapters import FRAMEWORKS
 from benchmarks.agreement import difference
 from benchmarks.environments import PACKAGES, ROOT, Environment, SetupError, environment
 from benchmarks.operators.workloads import SWEEP
-from benchmarks.process import WorkerError, WorkerProcess, import_seconds, peak_bytes
+from benchmarks.process import WorkerError, WorkerProcess, import_seconds, peak_bytes, plot
 from benchmarks.workloads import WORKLOADS, Workload
 
 RESULTS = ROOT / "benchmarks" / "results"
@@ -147,7 +147,7 @@ class Run:
                 worker.settle()
         times: dict[str, list[float]] = {name: [] for name in counts}
         for number in range(self.rounds):
-            for name in _in_turn(list(counts), number):
+            for name in in_turn(list(counts), number):
                 answer = self._ask(workers[name], workload, "time", count=counts[name])
                 if answer is None:
                     del counts[name], times[name]
@@ -161,7 +161,7 @@ class Run:
             name: [] for name in self.environments if (name, workload.name) not in self._failed
         }
         for number in range(min(self.rounds, PROCESS_ROUNDS) + 1):
-            for name in _in_turn(list(figures), number):
+            for name in in_turn(list(figures), number):
                 try:
                     figures[name].append(self._in_fresh_process(workload, self.environments[name]))
                 except WorkerError as error:
@@ -182,7 +182,7 @@ class Run:
         say(f"  {workload.name}: {', '.join(shown)}")
 
 
-def _in_turn(names: list[str], number: int) -> list[str]:
+def in_turn(names: list[str], number: int) -> list[str]:
     """Another one goes first in every round."""
     start = number % max(len(names), 1)
     return names[start:] + names[:start]
@@ -202,6 +202,8 @@ class Suite:
     ranked: bool = False
     #: Ends the names of its files.
     suffix: str = ""
+    #: A table short enough to draw.
+    plotted: bool = False
 
     def table(self, figures: report.Figures, frameworks: Sequence[str]) -> list[list[str]]:
         """The report's table of these figures."""
@@ -210,7 +212,9 @@ class Suite:
         return report.rows(figures, frameworks, self.workloads, minima=self.ranked)
 
 
-WHOLE = Suite("benchmarks/run", "Times Lamella beside PyTorch and Paddle.", WORKLOADS, FRAMEWORKS, 20, 0.1)
+WHOLE = Suite(
+    "benchmarks/run", "Times Lamella beside PyTorch and Paddle.", WORKLOADS, FRAMEWORKS, 20, 0.1, plotted=True
+)
 OPERATORS = Suite(
     "benchmarks/run sweep",
     "Times every operator beside PyTorch's (or numpy's, where PyTorch has none), on several shapes.",
@@ -299,14 +303,17 @@ def _run(suite: Suite, options: argparse.Namespace) -> int:
         busy = max(before.others, run.load.others) > BUSY
         partial = options.quick or len(workloads) < len(suite.workloads) or len(frameworks) < len(suite.frameworks)
         folder = options.output or (SCRATCH if partial or busy or run.failures else RESULTS)
-        path = _write(run.record(), table, folder, suite.suffix)
+        path = write(run.record(), table, folder, suite.suffix)
         say(f"{'a busy machine: ' if busy else ''}written to {path}.json and .md")
+        if suite.plotted and len(frameworks) > 1 and "lamella" in environments:
+            say(plot(environments["lamella"], Path(f"{path}.json")))
     for failure in run.failures:
         say(f"failed: {failure}")
     return 1 if run.failures else 0
 
 
-def _write(record: dict[str, Any], table: list[list[str]], folder: Path, suffix: str) -> Path:
+def write(record: dict[str, Any], table: list[list[str]], folder: Path, suffix: str) -> Path:
+    """Writes a record as JSON and its table as Markdown; returns their common path, without the ends."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / (report.file_stem(record["date"], record["machine"]["cpu"]) + suffix)
     Path(f"{path}.json").write_text(json.dumps(record, indent=1) + "\n")

@@ -160,3 +160,17 @@ def _figure(environment: Environment, threads: int, arguments: list[str], unit: 
         message = done.stderr.strip().rpartition("\n")[2] or f"the process {_describe_exit(done.returncode)}"
         raise WorkerError(message, died=False, details=done.stderr)
     return float(done.stdout.rpartition(unit)[2])
+
+
+def plot(environment: Environment, record: Path) -> str:
+    """Draws a record (benchmarks.plots) with the environment's Python; tells in words what became of it."""
+    done = subprocess.run(
+        [str(environment.python), "-m", "benchmarks.plots", str(record)],
+        cwd=ROOT,
+        env=environment.variables(1),
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        return f"no plot: {done.stderr.strip().rpartition(chr(10))[2]}"
+    return f"plot: {done.stdout.strip()}"

@@ -120,7 +120,10 @@ def markdown_page(record: Mapping[str, Any], table: Sequence[Sequence[str]]) -> 
     """A page with the machine, the versions and the table of a record."""
     machine = record["machine"]
     frameworks = record["frameworks"]
-    versions = ", ".join(f"{name} {about['version']} (Python {about['python']})" for name, about in frameworks.items())
+    versions = ", ".join(
+        f"{name} {about['version']}" + (f" (Python {about['python']})" if "python" in about else "")
+        for name, about in frameworks.items()
+    )
     caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items())
     load = record["load"]
     parts = [
