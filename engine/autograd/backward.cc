@@ -211,28 +211,13 @@ class Pass {
     return largest;
   }
 
-  /// The node's own work; what the standard library threw in a layer of the user's gets the layer's name.
-  static TensorList run_named(Node* node, TensorList grads) {
-    try {
-      return node->run(std::move(grads));
-    } catch (const Error&) {
-      throw;
-    } catch (const std::out_of_range& error) {
-      fail<IndexError>("[", node->name(), "] backward: ", error.what());
-    } catch (const std::logic_error& error) {
-      fail<ValueError>("[", node->name(), "] backward: ", error.what());
-    } catch (const std::runtime_error& error) {
-      fail<RuntimeError>("[", node->name(), "] backward: ", error.what());
-    }
-  }
-
   /// The node's own work, with the hooks around it.
   static TensorList call(Node* node, TensorList grads) {
     if (!node->may_have_hooks()) [[likely]]
-      return run_named(node, std::move(grads));
+      return node->run(std::move(grads));
     run_node_pre_hooks(*node, grads);
     const TensorList incoming = has_post_hooks(*node) ? grads : TensorList();
-    TensorList results = run_named(node, std::move(grads));
+    TensorList results = node->run(std::move(grads));
     if (!incoming.empty()) run_node_post_hooks(*node, results, incoming);
     return results;
   }

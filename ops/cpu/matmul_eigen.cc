@@ -1,3 +1,6 @@
+// Never coefficient by coefficient, as Eigen does with small products: which of those it makes with fused additions
+// depends on where in memory the result begins, and the bits would differ from thread to thread.
+#define EIGEN_GEMM_TO_COEFFBASED_THRESHOLD 1
 #include <Eigen/Core>
 
 #include "ops/cpu/matmul_table.h"
