@@ -57,6 +57,9 @@ class BackendAllocator final : public CachingAllocator {
   Device device_;
 };
 
+/// Where a device stands in tables; beyond their end for an index below 0.
+constexpr std::size_t slot_of(Device device) { return static_cast<std::uint8_t>(device.index); }
+
 /// A thread's current streams, where it has set any.
 struct Streams;
 [[gnu::tls_model("initial-exec")]] thread_local constinit Streams* own_streams = nullptr;
@@ -185,18 +188,18 @@ BackendDeviceGuard::BackendDeviceGuard(Device device) : before_(detail::current_
 BackendDeviceGuard::~BackendDeviceGuard() { detail::current_privateuse1 = before_; }
 
 void* backend_stream(Device device) noexcept {
-  const auto index = static_cast<std::size_t>(device.index);
+  const std::size_t index = slot_of(device);
   return own_streams && index < kMaxDevices ? own_streams->of[index] : nullptr;
 }
 
 void* set_backend_stream(Device device, void* stream) {
   device_backend(device);
-  void*& current = streams().of[static_cast<std::size_t>(device.index)];
+  void*& current = streams().of[slot_of(device)];
   return std::exchange(current, stream);
 }
 
 // The guard's constructor has made this thread's streams.
-BackendStreamGuard::~BackendStreamGuard() { streams().of[static_cast<std::size_t>(device_.index)] = before_; }
+BackendStreamGuard::~BackendStreamGuard() { streams().of[slot_of(device_)] = before_; }
 
 BackendStream::BackendStream(Device device)
     : device_(device), stream_(device_backend(device).create_stream(device.index)) {}

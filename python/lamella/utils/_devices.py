@@ -76,9 +76,9 @@ def _put(owner: type, name: str, value: Any) -> None:
         raise RuntimeError(
             f"[generate_methods_for_privateuse1_backend] {owner.__name__} has something else that is called '{name}'"
         )
-    value_function = value.fget if isinstance(value, property) else value
-    value_function.__name__ = name
-    value_function.__qualname__ = f"{owner.__name__}.{name}"
+    function: Any = value.fget if isinstance(value, property) else value
+    function.__name__ = name
+    function.__qualname__ = f"{owner.__name__}.{name}"
     setattr(owner, name, value)
     _generated.add((owner, name))
 

@@ -28,12 +28,14 @@ std::tuple<Tensor, Tensor> my_op_backward_npu(const Tensor& grad) {
 
 // Found by name: the kernel of the device that the tensors are on.
 Tensor my_op(const Tensor& self, const Tensor& other) {
-  static const auto op = lamella::Dispatcher::singleton().find_schema_or_throw("sim_npu::my_op").typed<decltype(my_op)>();
+  static const auto op =
+      lamella::Dispatcher::singleton().find_schema_or_throw("sim_npu::my_op").typed<decltype(my_op)>();
   return op.call(self, other);
 }
 std::tuple<Tensor, Tensor> my_op_backward(const Tensor& grad) {
-  static const auto op =
-      lamella::Dispatcher::singleton().find_schema_or_throw("sim_npu::my_op_backward").typed<decltype(my_op_backward)>();
+  static const auto op = lamella::Dispatcher::singleton()
+                             .find_schema_or_throw("sim_npu::my_op_backward")
+                             .typed<decltype(my_op_backward)>();
   return op.call(grad);
 }
 
