@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "ops/cpu/pool_table.h"
+#include "ops/simd/vec.h"
+#include "ops/simd/vec_functions.h"
 
 namespace lamella::cpu {
 namespace {
@@ -119,19 +121,25 @@ template <class A>
 [[gnu::noinline]] void place_of_largest(const A* top, const std::int64_t* row, std::int64_t begin, std::int64_t end,
                                         std::int64_t step, A& found, std::int64_t& place) {
   A largest = lowest<A>();
-  std::int64_t at = -1;
-  for (std::int64_t i = begin; i < end; i += step) {
-    if (row[i] < 0) continue;
-    const std::int64_t here = row[i] + i;
-    const bool equal = top[i] == largest || (is_nan(top[i]) && is_nan(largest));
-    const bool better = top[i] > largest || (is_nan(top[i]) && !is_nan(largest)) || at < 0;
-    if (better || (equal && here < at)) {
-      largest = top[i];
-      at = here;
+  std::int64_t i = begin;
+  if constexpr (std::is_floating_point_v<A>) {
+    using V = simd::Vec<A>;
+    if (step == 1 && end - begin >= V::size) {
+      V lanes = V::load(top + begin);
+      for (i += V::size; i + V::size <= end; i += V::size) lanes = maximum(lanes, V::load(top + i));
+      for (int k = 0; k < V::size; ++k) largest = larger(largest, lanes[k]);
     }
   }
+  for (; i < end; i += step) largest = larger(largest, top[i]);
+  constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
+  std::int64_t at = kNowhere;
+  for (i = begin; i < end; i += step) {
+    const bool equal = (top[i] == largest) | (is_nan(top[i]) & is_nan(largest));
+    const std::int64_t here = equal & (row[i] >= 0) ? row[i] + i : kNowhere;
+    at = here < at ? here : at;
+  }
   found = largest;
-  place = at;
+  place = at == kNowhere ? -1 : at;
 }
 
 template <class T>
