@@ -9,6 +9,7 @@
 #include "ops/cpu/moments_table.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/norm_table.h"
+#include "ops/cpu/optimizer_table.h"
 #include "ops/cpu/pool_table.h"
 #include "ops/cpu/random_table.h"
 #include "ops/cpu/reduce_table.h"
@@ -37,6 +38,7 @@ struct KernelTable {
   ResampleTable resample;
   AttentionTable attention;
   DistanceTable distance;
+  OptimizerTable optimizer;
 };
 
 }  // namespace lamella::cpu

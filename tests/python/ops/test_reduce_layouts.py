@@ -59,7 +59,7 @@ def test_running_extremes(n: int, dtype: str, rng: np.random.Generator) -> None:
             values, places = (y.numpy() if axis == 1 else y.mT.numpy() for y in getattr(lm, name)(t, axis))
             np.testing.assert_array_equal(values, want)
             # The last of equal ones.
-            last = [[max(j for j in range(i + 1) if row[j] == w[i]) for i in range(n)] for row, w in zip(x, want)]
+            last = np.maximum.accumulate(np.where(x == want, np.arange(n), 0), axis=1)
             np.testing.assert_array_equal(places, last)
 
 
