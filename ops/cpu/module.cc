@@ -33,6 +33,8 @@ KernelTable make_table() {
   fill_attention(table.attention);
   fill_optimizer(table.optimizer);
   fill_distance(table.distance);
+  fill_distance(table.distance);
+  fill_optimizer(table.optimizer);
   return table;
 }
 

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "ops/cpu/pool_table.h"
+#include "ops/simd/vec.h"
+#include "ops/simd/vec_functions.h"
 
 namespace lamella::cpu {
 namespace {
@@ -113,25 +115,38 @@ A larger(A found, A value) {
 // Each row of outputs first takes the windows' rows together, all columns at once, which the compiler makes vectors of,
 // and then the columns of each window.
 
+/// The largest of every `step`-th element in [begin, end).
+template <class A>
+A largest_of(const A* x, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  A largest = lowest<A>();
+  std::int64_t i = begin;
+  if constexpr (std::is_floating_point_v<A>) {
+    using V = simd::Vec<A>;
+    if (step == 1 && end - begin >= V::size) {
+      V lanes = V::load(x + begin);
+      for (i += V::size; i + V::size <= end; i += V::size) lanes = maximum(lanes, V::load(x + i));
+      for (int k = 0; k < V::size; ++k) largest = larger(largest, lanes[k]);
+    }
+  }
+  for (; i < end; i += step) largest = larger(largest, x[i]);
+  return largest;
+}
+
 /// The largest of the columns of a window and where it is, the first one of several. A function by itself, as its loop
 /// wants the registers.
 template <class A>
 [[gnu::noinline]] void place_of_largest(const A* top, const std::int64_t* row, std::int64_t begin, std::int64_t end,
                                         std::int64_t step, A& found, std::int64_t& place) {
-  A largest = lowest<A>();
-  std::int64_t at = -1;
+  const A largest = largest_of(top, begin, end, step);
+  constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
+  std::int64_t at = kNowhere;
   for (std::int64_t i = begin; i < end; i += step) {
-    if (row[i] < 0) continue;
-    const std::int64_t here = row[i] + i;
-    const bool equal = top[i] == largest || (is_nan(top[i]) && is_nan(largest));
-    const bool better = top[i] > largest || (is_nan(top[i]) && !is_nan(largest)) || at < 0;
-    if (better || (equal && here < at)) {
-      largest = top[i];
-      at = here;
-    }
+    const bool equal = (top[i] == largest) | (is_nan(top[i]) & is_nan(largest));
+    const std::int64_t here = equal & (row[i] >= 0) ? row[i] + i : kNowhere;
+    at = here < at ? here : at;
   }
   found = largest;
-  place = at;
+  place = at == kNowhere ? -1 : at;
 }
 
 template <class T>
@@ -164,11 +179,7 @@ void max_kernel(const PoolArgs& args) {
         }
         A* const found = results.data();
         std::fill(results.begin(), results.end(), lowest<A>());
-        const auto one = [&](std::int64_t o) {
-          A largest = lowest<A>();
-          for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) largest = larger(largest, seen[i]);
-          found[o] = largest;
-        };
+        const auto one = [&](std::int64_t o) { found[o] = largest_of(seen, width.begin[o], width.end[o], width.step); };
         for (std::int64_t o = 0; o < run.first; ++o) one(o);
         for (std::int64_t k = 0; k < run.taps; ++k) {
           for_each_in_tap(run, width.begin[run.first] + k * width.step,

@@ -39,6 +39,8 @@ struct KernelTable {
   AttentionTable attention;
   OptimizerTable optimizer;
   DistanceTable distance;
+  DistanceTable distance;
+  OptimizerTable optimizer;
 };
 
 }  // namespace lamella::cpu

@@ -1,0 +1,156 @@
+"""Reductions, scans and distances over the lengths and steps at which their kernels change from vectors to the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lamella as lm
+
+LENGTHS = [1, 2, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 1000, 4097]
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("step", [1, 2, 3, -1, -2])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_rows_with_a_step(n: int, step: int, dtype: str, rng: np.random.Generator) -> None:
+    # The last element of a row is the last of the memory, behind which nothing may be read.
+    memory = rng.integers(-9, 9, (3, (n - 1) * abs(step) + 1)).astype(dtype)
+    x = memory[:, ::step]
+    t = lm.from_numpy(memory)[:, ::step]
+    for name in ("sum", "max", "min"):
+        np.testing.assert_array_equal(getattr(lm, name)(t, axis=1).numpy(), getattr(np, name)(x, axis=1))
+    np.testing.assert_array_equal(lm.argmax(t, axis=1).numpy(), x.argmax(axis=1))
+    assert lm.sum(t).item() == x.sum()
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_halves_are_widened(n: int, dtype: str, axis: int, rng: np.random.Generator) -> None:
+    x = rng.integers(-4, 5, (n, 5) if axis == 0 else (5, n)).astype(np.float32)
+    t = lm.tensor(x).astype(dtype)
+    for name in ("sum", "nansum", "max", "min"):
+        got = getattr(lm, name)(t, axis=axis).astype("float32").numpy()
+        want = lm.tensor(getattr(np, name)(x, axis=axis)).astype(dtype).astype("float32").numpy()
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 8, 20])
+def test_nan_counts_as_nothing(n: int, columns: int, rng: np.random.Generator) -> None:
+    x = rng.integers(-9, 9, (n, columns)).astype(np.float32)
+    x[rng.random(x.shape) < 0.3] = np.nan
+    for axis in (None, 0, 1):
+        np.testing.assert_array_equal(lm.nansum(lm.tensor(x), axis=axis).numpy(), np.nansum(x, axis=axis))
+        np.testing.assert_array_equal(lm.nansum(lm.tensor(x.T).mT, axis=axis).numpy(), np.nansum(x, axis=axis))
+    x[0, 0] = np.inf
+    assert lm.nansum(lm.tensor(x)).item() == np.inf
+    assert lm.nansum(lm.zeros((0, 3)), axis=0).tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "float16"])
+def test_running_extremes(n: int, dtype: str, rng: np.random.Generator) -> None:
+    x = rng.integers(0, 50, (2, n)).astype(dtype)
+    for name, scan in (("cummax", np.maximum), ("cummin", np.minimum)):
+        want = scan.accumulate(x, axis=1)
+        for t, axis in ((lm.from_numpy(x), 1), (lm.from_numpy(np.ascontiguousarray(x.T)), 0)):
+            values, places = (y.numpy() if axis == 1 else y.mT.numpy() for y in getattr(lm, name)(t, axis))
+            np.testing.assert_array_equal(values, want)
+            # The last of equal ones.
+            last = np.maximum.accumulate(np.where(x == want, np.arange(n), 0), axis=1)
+            np.testing.assert_array_equal(places, last)
+
+
+def test_running_extremes_keep_nan() -> None:
+    x = np.ones(50, np.float32)
+    x[20] = x[30] = np.nan
+    for name in ("cummax", "cummin"):
+        values, places = getattr(lm, name)(lm.tensor(x), 0)
+        assert np.isnan(values.numpy()[20:]).all() and not np.isnan(values.numpy()[:20]).any()
+        assert places.tolist() == [*range(20), *[20] * 10, *[30] * 20]
+
+
+@pytest.mark.parametrize("width", [0, 1, 7, 16, 17, 64, 100])
+@pytest.mark.parametrize("p", [0.0, 1.0, 1.5, 2.0, float("inf")])
+def test_distances(width: int, p: float, rng: np.random.Generator) -> None:
+    a = rng.integers(-2, 3, (2, 5, width)).astype(np.float64)
+    b = rng.integers(-2, 3, (4, width)).astype(np.float64)
+    differences = np.abs(a[:, :, None] - b)
+    if width == 0:
+        want = np.zeros((2, 5, 4))
+    elif p == 0:
+        want = (differences != 0).sum(-1)
+    else:
+        want = np.linalg.norm(differences, ord=p, axis=-1)
+    np.testing.assert_allclose(lm.cdist(lm.tensor(a), lm.tensor(b), p).numpy(), want, rtol=1e-12)
+    followed = lm.cdist(lm.tensor(a, stop_gradient=False), lm.tensor(b), p)
+    np.testing.assert_allclose(followed.numpy(), want, rtol=1e-12)
+    x = a[0]
+    pairs = [(i, j) for i in range(5) for j in range(i + 1, 5)]
+    near = np.array([lm.cdist(lm.tensor(x[i : i + 1]), lm.tensor(x[j : j + 1]), p).item() for i, j in pairs])
+    np.testing.assert_allclose(lm.pdist(lm.tensor(x), p).numpy(), near, rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, float("inf")])
+def test_distances_keep_nan(p: float) -> None:
+    a = np.zeros((1, 40), np.float32)
+    a[0, 35] = np.nan
+    assert np.isnan(lm.cdist(lm.tensor(a), lm.zeros((3, 40)), p).numpy()).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 20])
+def test_trapezoid_of_infinities(n: int) -> None:
+    y = np.ones(n, np.float32)
+    y[0] = np.inf
+    assert lm.trapezoid(lm.tensor(y)).item() == (np.inf if n > 1 else 0)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_softmax_with_special_values(n: int, rng: np.random.Generator) -> None:
+    x = rng.standard_normal((2, n)).astype(np.float32)
+    x[0, n // 2] = np.nan
+    x[1, n // 2] = -np.inf
+    for name in ("softmax", "log_softmax"):
+        y = getattr(lm, name)(lm.tensor(x), axis=1).numpy()
+        assert np.isnan(y[0]).all()
+        if n > 1:
+            assert not np.isnan(y[1]).any()
+
+
+@pytest.mark.parametrize(("batch", "n"), [(1, 64), (15, 64), (16, 64), (17, 126), (40, 9), (33, 10)])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_transforms_of_several_lines(batch: int, n: int, axis: int, dtype: str, rng: np.random.Generator) -> None:
+    x = (rng.standard_normal((batch, n)) + 1j * rng.standard_normal((batch, n))).astype(dtype)
+    x = x if axis == 1 else np.ascontiguousarray(x.T)
+    t = lm.from_numpy(x)
+    tolerance = {"rtol": 1e-4, "atol": 1e-4} if dtype == "complex64" else {"rtol": 1e-10, "atol": 1e-10}
+    for name in ("fft", "ifft", "hfft", "irfft"):
+        got = getattr(lm.fft, name)(t, axis=axis).numpy()
+        np.testing.assert_allclose(got, getattr(np.fft, name)(x, axis=axis), **tolerance)
+    for name in ("rfft", "ihfft", "fft"):
+        got = getattr(lm.fft, name)(lm.from_numpy(np.ascontiguousarray(x.real)), axis=axis).numpy()
+        np.testing.assert_allclose(got, getattr(np.fft, name)(x.real, axis=axis), **tolerance)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_bfloat16_products_round_once(bias: bool, rng: np.random.Generator) -> None:
+    x = rng.integers(-8, 9, (40, 70)).astype(np.float32)
+    w = rng.integers(-8, 9, (30, 70)).astype(np.float32)
+    b = rng.integers(-99, 99, (30,)).astype(np.float32) if bias else None
+    half = [lm.tensor(value).astype("bfloat16") for value in (x, w)]
+    got = lm.linear(*half, lm.tensor(b).astype("bfloat16") if bias else None)
+    want = lm.tensor(x @ w.T + (b if b is not None else 0)).astype("bfloat16")
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got.astype("float32").numpy(), want.astype("float32").numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bfloat16", "complex64"])
+def test_products_with_an_inner_size_of_one(dtype: str, rng: np.random.Generator) -> None:
+    a = rng.integers(-5, 6, (3, 20, 1)).astype(np.float32)
+    b = rng.integers(-5, 6, (1, 30)).astype(np.float32)
+    got = lm.matmul(lm.tensor(a).astype(dtype), lm.tensor(b).astype(dtype))
+    assert str(got.dtype).endswith(dtype)
+    np.testing.assert_array_equal(got.astype("complex64").numpy(), a @ b)
