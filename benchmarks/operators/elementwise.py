@@ -104,6 +104,7 @@ _WITH_SETTINGS = {
     "clip": ("lm.clip(a, -0.5, 0.5)", "torch.clamp(a, -0.5, 0.5)"),
     "positive": ("lm.positive(a)", "torch.positive(a)"),
     "nan_to_num": ("lm.nan_to_num(a)", "torch.nan_to_num(a)"),
+    "replace_nonfinite": ("lm.replace_nonfinite(a, 0.0, 9.0)", "torch.nan_to_num(a, 0.0, 9.0, -9.0)"),
     "entr": ("lm.entr(a)", "torch.special.entr(a)"),
     "ndtr": ("lm.ndtr(a)", "torch.special.ndtr(a)"),
     "mvlgamma": ("lm.mvlgamma(a, 3)", "torch.mvlgamma(a, 3)"),

@@ -1,29 +1,58 @@
 #pragma once
 
+#include <algorithm>
+
 #include "ops/cpu/elementwise_table.h"
 #include "ops/elementwise/formula.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/convert.h"
 #include "ops/simd/vec.h"
 
-// The loops around the formulas. Included by one source file per dtype.
+// The loops around the formulas. Included by the source files of the dtypes.
+
+// Note [Blocks]
+// A kernel has one copy of its formula, on operands whose elements lie side by side. Operands that do not, repeated
+// ones above all, are brought into blocks in the first level cache before, and so are the last elements, which do not
+// fill a vector. What that takes is code that all operators of a dtype share.
 
 namespace lamella::cpu {
+
+/// What pads an operand.
+template <class T>
+constexpr T one() {
+  if constexpr (kIsHalf<T>) {
+    return T(1.0f);
+  } else {
+    return T(1);
+  }
+}
 
 /// An operand of the loop: what it is loaded as, and its element type in memory.
 template <class T, class V>
 struct Memory {
   using element = T;
   using vector = V;
-  static vector splat(T value) { return vector(value); }
 };
 
-/// Dtypes that are seldom computed with have one copy of each formula in place of three, for dense and strided operands
-/// and for the tail: the compiler takes a third of the time.
+/// n elements of an operand, one beside the other, and 1 up to `padded`: every formula can compute with that.
 template <class T>
-inline constexpr bool kCompact = kIsComplex<T> || std::is_same_v<T, std::uint64_t>;
+[[gnu::noinline]] void gather_block(const T* from, std::int64_t stride, std::int64_t n, std::int64_t padded, T* to) {
+  if (stride == 0) {
+    std::fill_n(to, n, *from);
+  } else if (stride == 1) {
+    std::copy_n(from, n, to);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
+  }
+  std::fill_n(to + n, padded - n, one<T>());
+}
 
-/// Kernel W of Op on elements T: forward (-1), or the gradient of input W.
+template <class T>
+[[gnu::noinline]] void scatter_block(const T* from, std::int64_t n, T* to, std::int64_t stride) {
+  for (std::int64_t i = 0; i < n; ++i) to[i * stride] = from[i];
+}
+
+/// Kernel W of Op on elements T: forward (-1), or the gradient of input W. See Note [Blocks].
 template <class Op, class T, int W>
 struct ElementwiseKernel {
   static constexpr unsigned kOperands = kKernelOperands<Op, W>;
@@ -31,6 +60,8 @@ struct ElementwiseKernel {
   using X = typename simd::OperandOf<simd::Vec, T>::type;
   using Y = ForwardResult<Op, X>;
   static constexpr int kLanes = X::size;
+  static constexpr std::int64_t kBlockBytes = 4096;
+  static constexpr std::int64_t kBlock = kBlockBytes / static_cast<std::int64_t>(sizeof(T));
 
   template <int I>
   using MemoryOf =
@@ -38,7 +69,7 @@ struct ElementwiseKernel {
                          std::conditional_t<(I < Op::kInputs), Memory<T, X>, Memory<typename Y::value_type, Y>>>;
 
   /// Hands the formula the operands of one step. Those that it does not read are never loaded.
-  struct Contiguous {
+  struct Source {
     const char* const* in;
     std::int64_t at_element;
     template <int I>
@@ -52,29 +83,7 @@ struct ElementwiseKernel {
       }
     }
   };
-  struct Strided {
-    const char* const* in;
-    const std::int64_t* strides;
-    std::int64_t at_element;
-    int lanes;
-    template <int I>
-    auto at() const {
-      using M = MemoryOf<I>;
-      if constexpr ((kOperands >> I & 1) == 0) {
-        return typename M::vector{};
-      } else {
-        constexpr int kSlot = operand_slot(kOperands, I);
-        const std::int64_t stride = strides[kSlot];
-        const auto* from = reinterpret_cast<const typename M::element*>(in[kSlot]) + at_element * stride;
-        if (stride == 0) return M::splat(*from);
-        // The lanes beyond the end hold 1, which every formula can compute with.
-        if (lanes < kLanes) return M::vector::load_strided_partial(from, stride, lanes, true);
-        return stride == 1 ? M::vector::load(from) : M::vector::load_strided(from, stride);
-      }
-    }
-  };
 
-  template <class Source>
   static auto compute(const Source& source) {
     if constexpr (W < 0) {
       return apply_forward<Op>(source);
@@ -83,68 +92,92 @@ struct ElementwiseKernel {
     }
   }
 
-  using Result = decltype(compute(std::declval<Contiguous>()));
+  using Result = decltype(compute(std::declval<Source>()));
   using Out = typename Result::value_type;
+  static_assert(sizeof(Out) <= sizeof(T));
 
   static void run(const Loop& loop) {
-    const char* in[kCount];
-    bool contiguous = loop.out_inner == 1;
-    for (int k = 0; k < kCount; ++k) contiguous &= loop.in_inner[k] == 1;
+    bool dense = loop.out_inner == 1;
+    for (int k = 0; k < kCount; ++k) dense &= loop.in_inner[k] == 1;
+    const std::int64_t whole = dense ? loop.inner - loop.inner % kLanes : 0;
+    Blocks blocks;
     for (std::int64_t j = 0; j < loop.outer; ++j) {
-      auto* out = reinterpret_cast<Out*>(loop.out) + j * loop.out_outer;
-      locate<0>(in, loop, j);
-      if constexpr (kCompact<T>) {
-        run_row_compact(loop, in, out);
-      } else {
-        run_row(loop, in, out, contiguous);
-      }
+      auto* const out = reinterpret_cast<Out*>(loop.out) + j * loop.out_outer;
+      const char* in[kCount];
+      locate<0>(loop, j, in);
+      if (whole > 0) compute_run(in, out, whole);
+      for (std::int64_t i = whole; i < loop.inner;) i += run_block(loop, in, out, i, blocks);
     }
   }
 
  private:
-  static void run_row(const Loop& loop, const char* const* in, Out* out, bool contiguous) {
-    std::int64_t i = 0;
-    if (contiguous) {
-      for (; i + kLanes <= loop.inner; i += kLanes) compute(Contiguous{in, i}).store(out + i);
-    } else {
-      for (; i + kLanes <= loop.inner; i += kLanes) {
-        const Result result = compute(Strided{in, loop.in_inner, i, kLanes});
-        if (loop.out_inner == 1) {
-          result.store(out + i);
-        } else {
-          result.store_strided(out + i * loop.out_inner, loop.out_inner);
-        }
-      }
-    }
-    if (i < loop.inner) {
-      const int rest = static_cast<int>(loop.inner - i);
-      const Result result = compute(Strided{in, loop.in_inner, i, rest});
-      result.store_strided_partial(out + i * loop.out_inner, loop.out_inner, rest);
-    }
+  struct Blocks {
+    alignas(64) char memory[kCount + 1][kBlockBytes];
+    /// The element that a block repeats, and how often.
+    const char* repeated[kCount] = {};
+    std::int64_t times[kCount];
+  };
+
+  /// The one copy of the formula: n is a multiple of the lanes.
+  [[gnu::noinline]] static void compute_run(const char* const* operands, Out* out, std::int64_t n) {
+    const char* in[kCount];
+    for (int k = 0; k < kCount; ++k) in[k] = operands[k];
+    for (std::int64_t i = 0; i < n; i += kLanes) compute(Source{in, i}).store(out + i);
   }
 
-  static void run_row_compact(const Loop& loop, const char* const* in, Out* out) {
-    for (std::int64_t i = 0; i < loop.inner; i += kLanes) {
-      const int lanes = loop.inner - i < kLanes ? static_cast<int>(loop.inner - i) : kLanes;
-      const Result result = compute(Strided{in, loop.in_inner, i, lanes});
-      if (loop.out_inner == 1 && lanes == kLanes) {
-        result.store(out + i);
-      } else {
-        result.store_strided_partial(out + i * loop.out_inner, loop.out_inner, lanes);
+  /// Elements from i on; gives how many.
+  static std::int64_t run_block(const Loop& loop, const char* const* row, Out* out, std::int64_t i, Blocks& blocks) {
+    std::int64_t n = std::min(kBlock, loop.inner - i);
+    if (n > kLanes) n -= n % kLanes;  // the rest makes a block of its own
+    const std::int64_t padded = n < kLanes ? kLanes : n;
+    const char* in[kCount];
+    bring<0>(loop, row, i, n, padded, blocks, in);
+    if (loop.out_inner == 1 && n == padded) {
+      compute_run(in, out + i, n);
+    } else {
+      auto* const results = reinterpret_cast<Out*>(blocks.memory[kCount]);
+      compute_run(in, results, padded);
+      scatter_block(results, n, out + i * loop.out_inner, loop.out_inner);
+    }
+    return n;
+  }
+
+  /// Where the operands' elements from i on lie side by side: in place, or in their blocks.
+  template <int I>
+  static void bring(const Loop& loop, const char* const* row, std::int64_t i, std::int64_t n, std::int64_t padded,
+                    Blocks& blocks, const char** in) {
+    if constexpr (kOperands >> I) {
+      if constexpr (kOperands >> I & 1) {
+        constexpr int kSlot = operand_slot(kOperands, I);
+        using Element = typename MemoryOf<I>::element;
+        const std::int64_t stride = loop.in_inner[kSlot];
+        const char* const from = row[kSlot] + i * stride * static_cast<std::int64_t>(sizeof(Element));
+        auto* const block = reinterpret_cast<Element*>(blocks.memory[kSlot]);
+        in[kSlot] = blocks.memory[kSlot];
+        if (stride == 1 && n == padded) {
+          in[kSlot] = from;
+        } else if (stride != 0) {
+          gather_block(reinterpret_cast<const Element*>(from), stride, n, padded, block);
+        } else if (blocks.repeated[kSlot] != from || blocks.times[kSlot] < padded) {
+          gather_block(reinterpret_cast<const Element*>(from), 0, padded, padded, block);
+          blocks.repeated[kSlot] = from;
+          blocks.times[kSlot] = padded;
+        }
       }
+      bring<I + 1>(loop, row, i, n, padded, blocks, in);
     }
   }
 
   /// The first elements of row j.
   template <int I>
-  static void locate(const char** in, const Loop& loop, std::int64_t j) {
+  static void locate(const Loop& loop, std::int64_t j, const char** in) {
     if constexpr (kOperands >> I) {
       if constexpr (kOperands >> I & 1) {
         constexpr int kSlot = operand_slot(kOperands, I);
         in[kSlot] = loop.in[kSlot] +
                     j * loop.in_outer[kSlot] * static_cast<std::int64_t>(sizeof(typename MemoryOf<I>::element));
       }
-      locate<I + 1>(in, loop, j);
+      locate<I + 1>(loop, j, in);
     }
   }
 };

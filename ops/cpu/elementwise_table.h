@@ -16,7 +16,8 @@ struct ElementwiseTable {
 };
 
 // Note [Narrow dtypes]
-// Integers of 8 and 16 bits, uint32, float16 and bfloat16 have no kernels of their own. A block of elements at a time
+// Integers of 8 and 16 bits, uint32, float16 and bfloat16 have kernels of their own for little more than what moves,
+// compares and adds (ops/cpu/elementwise_small.cc). For the other operators a block of elements at a time
 // is converted to a wider dtype, where the kernel of that dtype computes, and the results are rounded once: for
 // integers that wrap the result is the same, for floating dtypes it is what computing in float means. The blocks stay
 // in the first level cache, so large tensors cost what moving them costs, and no formula is compiled for these dtypes.
@@ -39,7 +40,7 @@ constexpr DType computing_dtype(DType dtype) {
   }
 }
 
-/// Each fills its dtype's column.
+/// Each fills its dtypes' columns.
 void fill_elementwise_float32(ElementwiseTable& table);
 void fill_elementwise_float64(ElementwiseTable& table);
 void fill_elementwise_int32(ElementwiseTable& table);
@@ -49,5 +50,6 @@ void fill_elementwise_uint64(ElementwiseTable& table);
 void fill_elementwise_complex64(ElementwiseTable& table);
 void fill_elementwise_complex128(ElementwiseTable& table);
 void fill_elementwise_narrow(ElementwiseTable& table);
+void fill_elementwise_small(ElementwiseTable& table);
 
 }  // namespace lamella::cpu

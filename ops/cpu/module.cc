@@ -15,6 +15,7 @@ KernelTable make_table() {
   fill_elementwise_complex64(table.elementwise);
   fill_elementwise_complex128(table.elementwise);
   fill_elementwise_narrow(table.elementwise);
+  fill_elementwise_small(table.elementwise);
   fill_movement(table.movement);
   fill_reduce_sums(table.reduce);
   fill_reduce_extrema(table.reduce);
@@ -33,8 +34,6 @@ KernelTable make_table() {
   fill_attention(table.attention);
   fill_optimizer(table.optimizer);
   fill_distance(table.distance);
-  fill_distance(table.distance);
-  fill_optimizer(table.optimizer);
   return table;
 }
 

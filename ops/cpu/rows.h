@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "ops/movement/convert.h"
@@ -13,6 +14,16 @@
 #endif
 
 namespace lamella::cpu {
+
+/// `convert` of a floating number to an integer of 8 or 16 bits, without its branches.
+template <class To, class From>
+To convert_to_small(From from) {
+  constexpr From kLow = std::numeric_limits<To>::min();
+  constexpr From kHigh = std::numeric_limits<To>::max();
+  const From above = from > kLow ? from : kLow;
+  const From within = above < kHigh ? above : kHigh;
+  return static_cast<To>(static_cast<std::int32_t>(from == from ? within : From{0}));
+}
 
 /// Elements that lie beside one another, converted. Plain loops: the compiler vectorizes them, but for float16, which
 /// has instructions of its own.
@@ -50,6 +61,12 @@ void convert_dense(To* to, const From* from, std::int64_t n) {
       const std::uint32_t nan = (f >> 16) | 0x40u;
       to[i].bits = static_cast<std::uint16_t>((f & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
     }
+  } else if constexpr (std::is_same_v<From, bool> && !std::is_same_v<To, bool>) {
+    // Read as what it is in memory, bytes of 0 and 1.
+    return convert_dense(to, reinterpret_cast<const std::uint8_t*>(from), n);
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && sizeof(To) <= 2 &&
+                       !std::is_same_v<To, bool>) {
+    for (; i < n; ++i) to[i] = convert_to_small<To>(from[i]);
   }
   for (; i < n; ++i) to[i] = convert<To>(from[i]);
 }

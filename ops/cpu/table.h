@@ -39,8 +39,6 @@ struct KernelTable {
   AttentionTable attention;
   OptimizerTable optimizer;
   DistanceTable distance;
-  DistanceTable distance;
-  OptimizerTable optimizer;
 };
 
 }  // namespace lamella::cpu

@@ -1,13 +1,56 @@
 #include "ops/elementwise/clip.h"
 
+#include <array>
+#include <limits>
+
+#include "ops/support/checks.h"
+#include "ops/support/dtype_limits.h"
+#include "ops/support/promotion.h"
+#include "ops/support/results.h"
+
 namespace lamella {
+namespace {
+
+/// What does not limit numbers of `dtype` from below, or from above.
+Operand no_bound(DType dtype, bool above) {
+  if (is_floating(dtype)) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    return Scalar(above ? kInfinity : -kInfinity);
+  }
+  const IntegerLimits limits = integer_limits(dtype);
+  return above ? Operand(Scalar(limits.max)) : Operand(Scalar(limits.min));
+}
+
+/// Both bounds for the kernel, where the one that is not given can be stood for by a number.
+std::optional<std::array<Operand, 2>> both_bounds(const Tensor& x, const std::optional<Operand>& min,
+                                                  const std::optional<Operand>& max) {
+  if (min && max) return {{*min, *max}};
+  const Operand& given = min ? *min : *max;
+  if (!given.is_number()) return std::nullopt;
+  const DType dtype = with_number(x.dtype(), given.number().kind());
+  if (!Clip::info.dtypes.contains(dtype) || dtype == DType::UInt64) return std::nullopt;
+  return {{min ? *min : no_bound(dtype, false), max ? *max : no_bound(dtype, true)}};
+}
+
+}  // namespace
 
 Tensor Clip::call(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max) {
-  if (min && max) return ClipBetween::call(x, *min, *max);
+  check_defined(x, info.name);
   if (!min && !max) return x;
-  // One bound: where, not maximum, because at the bound the whole gradient passes.
+  if (const auto bounds = both_bounds(x, min, max)) return ClipBetween::call(x, (*bounds)[0], (*bounds)[1]);
+  // One bound, a tensor: where, not maximum, because at the bound the whole gradient passes.
   if (min) return where((x >= *min) | (x != x), x, *min);
   return where((x <= *max) | (x != x), x, *max);
+}
+
+void Clip::into(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max) {
+  if (!min && !max) return;
+  if (const auto bounds = both_bounds(x, min, max)) {
+    const Operand first(x);
+    const Operand* const operands[] = {&first, &(*bounds)[0], &(*bounds)[1]};
+    if (launch_into(elementwise_op<ClipBetween>(), operands, x)) return;
+  }
+  write_out(x, call(x, min, max), "clip_");
 }
 
 }  // namespace lamella

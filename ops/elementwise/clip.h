@@ -45,6 +45,8 @@ struct Clip {
       .example = "clip(full([2], 5.0), 0.0, 1.0)",
       .dtypes = Real};
   static Tensor call(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max);
+  /// x itself limited, off the tape.
+  static void into(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max);
 };
 
 inline Tensor clip(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max) {

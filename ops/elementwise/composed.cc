@@ -1,6 +1,7 @@
 #include "ops/elementwise/composed.h"
 
 #include <cmath>
+#include <limits>
 
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
@@ -23,6 +24,7 @@ namespace lamella {
 namespace {
 
 constexpr double kRadian = 57.295779513082320877;  // degrees
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -94,10 +96,12 @@ Tensor NanToNum::call(const Tensor& x, double nan, const std::optional<double>& 
            complex_from_imaginary(NanToNum::call(imag(x), nan, posinf, neginf));
   }
   const double largest = float_limits(x.dtype()).max;
-  if (!posinf && !neginf) return where(isnan(x), nan, clip(x, -largest, largest));
-  const Tensor infinite = isinf(x);
-  const Tensor bounded = where(infinite & (x < 0), neginf.value_or(-largest), x);
-  return where(isnan(x), nan, where(infinite & (x > 0), posinf.value_or(largest), bounded));
+  const double above = posinf.value_or(largest);
+  const double below = neginf.value_or(-largest);
+  // Infinities get their own sign: what asks for another one, or another number, is put in afterwards.
+  Tensor result = replace_nonfinite(x, nan, std::abs(above));
+  if (std::signbit(above)) result = where(equal(x, kInfinity), above, result);
+  return below == -std::abs(above) ? result : where(equal(x, -kInfinity), below, result);
 }
 
 }  // namespace lamella

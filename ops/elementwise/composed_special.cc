@@ -25,7 +25,7 @@ Tensor is_number(const Tensor& x, double value, const OpInfo& info) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   if (is_floating(x.dtype())) return equal(x, value);
-  return zeros_like(equal(x, x));
+  return ZerosLike::call(x, DType::Bool, std::nullopt);
 }
 
 /// The operands in one floating dtype.
@@ -106,7 +106,7 @@ Tensor IsNegInf::call(const Tensor& x) { return is_number(x, -kInfinity, info); 
 Tensor IsReal::call(const Tensor& x) {
   check_defined(x, info.name);
   if (is_complex(x.dtype())) return equal(imag(x), 0);
-  return logical_not(zeros_like(equal(x, x)));
+  return OnesLike::call(x, DType::Bool, std::nullopt);
 }
 
 Tensor Xlog1py::call(const Operand& first, const Operand& second) {

@@ -61,6 +61,8 @@ struct ElementwiseDefaults {
   static constexpr bool kMaskInput = false;
   /// See Note [Complex gradients].
   static constexpr bool kHolomorphic = true;
+  /// What a wider dtype computes, rounded, is the result; see Note [Narrow dtypes].
+  static constexpr bool kInWiderDType = true;
 };
 
 /// An elementwise operator of one tensor: `forward(x)` and, where it is differentiable, `backward(x, y, dy)`.

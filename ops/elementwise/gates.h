@@ -15,8 +15,8 @@ struct Silu : Unary<Silu> {
   static constexpr OpInfo info{.name = "silu",
                                .doc = "x * sigmoid(x), also called swish (Elfwing et al., 2017).",
                                .example = "silu(full([2], 0.5))",
-                               .reference = "x * sp.expit(x)",
-                               .dtypes = Floating,
+                               .reference = "x / (1 + np.exp(-x))",
+                               .dtypes = Floating | Complex,
                                .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x) {

@@ -101,11 +101,15 @@ Loop flat_loop(std::span<const Tensor* const> operands, const Tensor& out) {
 /// Kernel `wrt` of an operator for a dtype. Where the elements are of a narrow dtype, `loop` gets what that takes.
 LoopKernel cpu_kernel(const ElementwiseOp& op, int wrt, DType dtype, int operands, Loop& loop) {
   const cpu::ElementwiseTable& table = cpu_kernels().elementwise;
+  const auto kernel_of = [&](DType of) {
+    const auto column = static_cast<std::size_t>(of);
+    return wrt < 0 ? table.forward[op.index][column] : table.backward[op.index][wrt][column];
+  };
+  if (!op.info->dtypes.contains(dtype)) no_kernel(op.info->name, dtype, kCPU);
+  if (const LoopKernel own = kernel_of(dtype)) return own;
   const DType computing = cpu::computing_dtype(dtype);
-  const auto column = static_cast<std::size_t>(computing);
-  const LoopKernel kernel = wrt < 0 ? table.forward[op.index][column] : table.backward[op.index][wrt][column];
-  if (!kernel || !op.info->dtypes.contains(dtype)) no_kernel(op.info->name, dtype, kCPU);
-  if (computing == dtype) return kernel;
+  const LoopKernel kernel = computing == dtype ? nullptr : kernel_of(computing);
+  if (!kernel) no_kernel(op.info->name, dtype, kCPU);
   loop.wide = kernel;
   loop.operands = operands;
   loop.mask_first = op.mask_input && (wrt < 0 || (op.reads[static_cast<std::size_t>(wrt)] & 1u));

@@ -44,6 +44,7 @@ using ElementwiseOps = OpList<                                                  
     SquaredDifference, SmoothL1, LogLoss,                                                     // terms of losses
     Floor, Ceil, Trunc, Round, Maximum, Minimum, ClipBetween, Where,                          // rounding and choice
     Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, IsNan, IsInf, IsFinite,          // comparison
+    ReplaceNonfinite,                                                                         //
     Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh, Asinh, Acosh, Atanh, Exp2, Rsqrt, LogAddExp, LogAddExp2, Xlogy, Sinc,  //
     Erfc, Erfinv, Lgamma, Digamma, Zeta, Hypot, CopySign, NextAfter, Fmod, Frac, SignBit, Heaviside, Fmax, Fmin,
     Lerp,                                                                                         //

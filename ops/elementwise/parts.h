@@ -55,7 +55,8 @@ struct NextAfter : Binary<NextAfter> {
                                .doc = "The next number of the dtype after a in the direction of b.",
                                .example = "nextafter(full([2], 0.5), full([2], 0.25))",
                                .reference = "np.nextafter(a, b)",
-                               .dtypes = DTypeSet{DType::Float32} | DType::Float64};
+                               .dtypes = Floating};
+  static constexpr bool kInWiderDType = false;
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return nextafter(a, b);
@@ -64,10 +65,12 @@ struct NextAfter : Binary<NextAfter> {
 
 struct Fmod : Binary<Fmod> {
   static constexpr OpInfo info{.name = "fmod",
-                               .doc = "What the truncated quotient leaves over, with the sign of a, as C has it.",
+                               .doc =
+                                   "What the truncated quotient leaves over, with the sign of a, as C has it; 0 for an "
+                                   "integer divided by 0.",
                                .example = "fmod(full([2], 0.5), full([2], 0.25))",
                                .reference = "np.fmod(a, b)",
-                               .dtypes = Floating,
+                               .dtypes = Real,
                                .kinks = {0.0, __builtin_nan("")}};
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
@@ -135,7 +138,7 @@ struct Heaviside : Binary<Heaviside> {
                                .doc = "0 where a < 0, 1 where a > 0, b where a is 0; NaN for NaN.",
                                .example = "heaviside(full([2], 0.5), full([2], 0.25))",
                                .reference = "np.heaviside(a, b)",
-                               .dtypes = Floating};
+                               .dtypes = Real};
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return where(a > 0, 1, where(a < 0, 0, where(a == 0, b, a)));

@@ -103,11 +103,12 @@ struct Hardtanh : Ternary<Hardtanh> {
   static constexpr OpInfo info{.name = "hardtanh",
                                .doc =
                                    "x limited to [min_val, max_val], constants to derivatives. Unlike clip's, the "
-                                   "gradient passes strictly between the bounds only.",
+                                   "gradient passes strictly between the bounds only. ValueError for a number min_val "
+                                   "above max_val.",
                                .parameters = "x, /, min_val=-1.0, max_val=1.0",
                                .example = "hardtanh(full([2], 5.0))",
                                .reference = "np.minimum(np.maximum(x, min_val), max_val)",
-                               .dtypes = Floating,
+                               .dtypes = Real,
                                .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& low, const X& high) {
@@ -117,6 +118,7 @@ struct Hardtanh : Ternary<Hardtanh> {
   LM_HD static constexpr X backward(Wrt<0>, const X& x, const X& low, const X& high, const X&, const X& dy) {
     return where((x <= low) | (x >= high), 0, dy);
   }
+  static Tensor call(const Operand& x, const Operand& min_val, const Operand& max_val);
 };
 
 struct Threshold : Ternary<Threshold> {
@@ -127,7 +129,7 @@ struct Threshold : Ternary<Threshold> {
                                .parameters = "x, /, threshold, value",
                                .example = "threshold(full([2], 0.5), 1.0, 0.0)",
                                .reference = "np.where(x <= threshold, value, x)",
-                               .dtypes = Floating,
+                               .dtypes = Real,
                                .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& threshold, const X& value) {

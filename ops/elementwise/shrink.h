@@ -35,7 +35,7 @@ struct Softshrink : Binary<Softshrink> {
       .name = "softshrink",
       .doc =
           "x moved towards 0 by lambd, and 0 where |x| <= lambd; there no gradient passes. lambd is a constant to "
-          "derivatives.",
+          "derivatives. ValueError for a negative number.",
       .parameters = "x, /, lambd=0.5",
       .example = "softshrink(full([2], 0.75))",
       .reference = "np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0))",
@@ -49,6 +49,7 @@ struct Softshrink : Binary<Softshrink> {
   LM_HD static constexpr X backward(Wrt<0>, const X& x, const X& lambd, const X&, const X& dy) {
     return where((x >= -lambd) & (x <= lambd), 0, dy);
   }
+  static Tensor call(const Operand& x, const Operand& lambd);
 };
 
 struct Tanhshrink : Unary<Tanhshrink> {
@@ -56,7 +57,7 @@ struct Tanhshrink : Unary<Tanhshrink> {
                                .doc = "x - tanh(x).",
                                .example = "tanhshrink(full([2], 0.5))",
                                .reference = "x - np.tanh(x)",
-                               .dtypes = Floating,
+                               .dtypes = Floating | Complex,
                                .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x) {

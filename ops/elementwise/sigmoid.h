@@ -8,8 +8,8 @@ struct Sigmoid : Unary<Sigmoid> {
   static constexpr OpInfo info{.name = "sigmoid",
                                .doc = "The logistic function 1 / (1 + exp(-x)).",
                                .example = "sigmoid(full([2], 0.5))",
-                               .reference = "sp.expit(x)",
-                               .dtypes = Floating};
+                               .reference = "1 / (1 + np.exp(-x))",
+                               .dtypes = Floating | Complex};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return sigmoid(x);

@@ -9,6 +9,7 @@
 
 #include "ops/simd/hd.h"
 #include "ops/simd/isa.h"
+#include "ops/simd/lane.h"
 
 #ifdef __CUDACC__
 #include <thrust/complex.h>
@@ -45,6 +46,15 @@ LM_HD Z complex_integer_power(Z z, int n) {
   return inverse ? Z(1) / result : result;
 }
 
+template <class R>
+class ComplexOf;
+
+/// Whether `b` is an integer whose power is a matter of a few products.
+template <class T>
+LM_HD bool is_small_integer(T b) {
+  return b > -100 && b < 100 && static_cast<T>(static_cast<int>(b)) == b;
+}
+
 /// `a` to the power `b`, with numpy's values where either is 0.
 template <class Z>
 LM_HD Z complex_power(Z a, Z b) {
@@ -54,10 +64,13 @@ LM_HD Z complex_power(Z a, Z b) {
     const T nan = std::numeric_limits<T>::quiet_NaN();
     return b.real() > 0 ? Z(0) : Z(nan, nan);
   }
-  if (b.imag() == 0 && b.real() > -100 && b.real() < 100) {
-    const int n = static_cast<int>(b.real());
-    if (static_cast<T>(n) == b.real()) return complex_integer_power(a, n);
+  if (b.imag() == 0 && is_small_integer(b.real())) {
+    // The products of a vector, so that a lane gives the same bits with neighbors and without.
+    using L = ComplexOf<Lane<T>>;
+    const L power = complex_integer_power(L(Lane<T>(a.real()), Lane<T>(a.imag())), static_cast<int>(b.real()));
+    return Z(power.re()[0], power.im()[0]);
   }
+  if (b.imag() == 0 && b.real() == T(0.5)) return complex_library::sqrt(a);
   return complex_library::pow(a, b);
 }
 
@@ -202,6 +215,7 @@ class ComplexOf {
     const R on_axis = where(a.re_ == 0, 0, expm1(a.re_));
     return {where(a.im_ == 0, on_axis, where(isinf(a.re_), whole.re_ - 1, near)), whole.im_};
   }
+  LM_HD friend ComplexOf sigmoid(ComplexOf a) { return ComplexOf(1) / (ComplexOf(1) + exp(-a)); }
   LM_HD friend ComplexOf log(ComplexOf a) {
     return a.by_lane([](auto z) { return complex_library::log(z); });
   }
@@ -214,6 +228,12 @@ class ComplexOf {
   LM_HD friend ComplexOf log2(ComplexOf a) { return log(a) * T(1.44269504088896340736); }
   LM_HD friend ComplexOf log10(ComplexOf a) { return log(a) * T(0.43429448190325182765); }
   LM_HD friend ComplexOf pow(ComplexOf a, ComplexOf b) {
+    const T n = b.re_[0];
+    if (size > 1 && is_small_integer(n) && n != 0 && !any((b.re_ != R(n)) | (b.im_ != 0))) {
+      const ComplexOf power = complex_integer_power(a, static_cast<int>(n));
+      const T nan = std::numeric_limits<T>::quiet_NaN();
+      return where(a == ComplexOf(0), n > 0 ? ComplexOf(0) : ComplexOf(value_type(nan, nan)), power);
+    }
     return a.by_lane(b, [](auto y, auto z) { return complex_power(y, z); });
   }
   LM_HD friend ComplexOf sin(ComplexOf a) {

@@ -55,10 +55,10 @@ struct FloatFormulas : Formulas<X> {
   friend LM_HD X sign(X a) { return where(a > 0, 1, where(a < 0, -1, where(a == 0, 0, a))); }
 
   /// The larger operand, NaN if one of them is.
-  friend LM_HD X maximum(X a, X b) { return where(isnan(a), a, where(a > b, a, b)); }
+  friend LM_HD X maximum(X a, X b) { return where(isnan(a), a, larger(a, b)); }
 
   /// The smaller operand, NaN if one of them is.
-  friend LM_HD X minimum(X a, X b) { return where(isnan(a), a, where(a < b, a, b)); }
+  friend LM_HD X minimum(X a, X b) { return where(isnan(a), a, smaller(a, b)); }
 
   /// 1 / (1 + exp(-a)). The exponential is of -|a| and never overflows, so the left tail keeps its precision.
   friend LM_HD X sigmoid(X a) {

@@ -45,6 +45,12 @@ LM_HD constexpr T truncated_divide(T a, T b) {
   return static_cast<T>(a / b);
 }
 
+/// What `truncated_divide` leaves, with the sign of `a`, as C's `%`; 0 for a divisor of 0.
+template <class T>
+LM_HD constexpr T truncated_remainder(T a, T b) {
+  return b == 0 ? T{0} : wrapping_subtract(a, wrapping_multiply(truncated_divide(a, b), b));
+}
+
 /// The quotient rounded towards minus infinity, as Python's `//`; 0 for a divisor of 0.
 template <class T>
 LM_HD constexpr T floor_divide(T a, T b) {

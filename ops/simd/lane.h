@@ -57,6 +57,8 @@ class LaneMask {
   LM_HD friend constexpr LaneMask operator==(LaneMask a, LaneMask b) { return a.value_ == b.value_; }
   LM_HD friend constexpr LaneMask operator!=(LaneMask a, LaneMask b) { return a.value_ != b.value_; }
 
+  LM_HD friend constexpr bool any(LaneMask a) { return a.value_; }
+
   /// `a` if `mask` holds, else `b`.
   LM_HD friend Lane<T> where(LaneMask mask, Lane<T> a, Lane<T> b) { return mask.value_ ? a : b; }
 
@@ -84,6 +86,8 @@ class LaneMask {
 
 template <class T>
 struct LaneFloatFunctions : FloatFormulas<Lane<T>, LaneMask<T>, T> {
+  LM_HD friend Lane<T> larger(Lane<T> a, Lane<T> b) { return where(a > b, a, b); }
+  LM_HD friend Lane<T> smaller(Lane<T> a, Lane<T> b) { return where(a < b, a, b); }
   LM_LANE_UNARY(abs, fabs)
   LM_LANE_UNARY(sqrt, sqrt)
   LM_LANE_UNARY(floor, floor)
@@ -126,6 +130,7 @@ struct LaneFloatFunctions : FloatFormulas<Lane<T>, LaneMask<T>, T> {
 template <class T>
 struct LaneIntegerFunctions : IntegerFormulas<Lane<T>, LaneMask<T>, T> {
   LM_HD friend Lane<T> floor_divide(Lane<T> a, Lane<T> b) { return simd::floor_divide(a.value(), b.value()); }
+  LM_HD friend Lane<T> fmod(Lane<T> a, Lane<T> b) { return truncated_remainder(a.value(), b.value()); }
   LM_HD friend Lane<T> remainder(Lane<T> a, Lane<T> b) { return floor_remainder(a.value(), b.value()); }
   LM_HD friend Lane<T> pow(Lane<T> a, Lane<T> b) { return integer_power(a.value(), b.value()); }
 };

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstdint>
 
+#include "ops/simd/any_lane.h"
 #include "ops/simd/bool_bytes.h"
 #include "ops/simd/native.h"
 
@@ -63,6 +64,9 @@ class Mask {
   friend Mask operator~(Mask a) { return !a; }
   friend Mask operator==(Mask a, Mask b) { return Mask(~(a.native_ ^ b.native_)); }
   friend Mask operator!=(Mask a, Mask b) { return a ^ b; }
+
+  /// Whether it holds in any lane.
+  friend bool any(Mask a) { return any_lane(a.native_); }
 
   /// `a` where `mask` holds, else `b`: a choice of bits, so that a NaN or an infinity in the other operand has no
   /// effect.

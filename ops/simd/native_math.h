@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
+#include "ops/simd/any_lane.h"
 #include "ops/simd/native.h"
+#include "ops/simd/next_value.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -36,6 +38,14 @@ V copysign(V a, V b) {
   using Element = std::remove_cvref_t<decltype(a[0])>;
   const Bits sign = reinterpret_cast<Bits>(splat<V>(-Element{0}));
   return reinterpret_cast<V>((reinterpret_cast<Bits>(a) & ~sign) | (reinterpret_cast<Bits>(b) & sign));
+}
+
+/// The next number after a in the direction of b.
+template <class V>
+V nextafter(V a, V b) {
+  using Bits = decltype(a < a);
+  const V next = reinterpret_cast<V>(next_bits(reinterpret_cast<Bits>(a), reinterpret_cast<Bits>(b)));
+  return (a != a) | (b != b) ? a + b : next;
 }
 
 /// The larger operand, or the smaller one; b where they are equal or one of them is NaN. One instruction, which the
@@ -176,8 +186,6 @@ LM_SIMD_BY_LANE(round, rint)
 #if LM_SIMD_BYTES < 32 || !defined(__x86_64__)
 LM_SIMD_BY_LANE_2(fmod)
 #endif
-LM_SIMD_BY_LANE_2(nextafter)
-LM_SIMD_BY_LANE(lgamma, lgamma)
 
 LM_SIMD_UNARY(exp)
 LM_SIMD_UNARY(exp2)
@@ -208,13 +216,9 @@ LM_SIMD_BINARY(hypot)
 #if LM_SIMD_BYTES == 64
 inline F32 fused(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }
 inline F64 fused(F64 a, F64 b, F64 c) { return _mm512_fmadd_pd(a, b, c); }
-inline bool any_lane(Native<std::int32_t> mask) { return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask)) != 0; }
-inline bool any_lane(Native<std::int64_t> mask) { return _mm512_movepi64_mask(reinterpret_cast<__m512i>(mask)) != 0; }
 #else
 inline F32 fused(F32 a, F32 b, F32 c) { return _mm256_fmadd_ps(a, b, c); }
 inline F64 fused(F64 a, F64 b, F64 c) { return _mm256_fmadd_pd(a, b, c); }
-inline bool any_lane(Native<std::int32_t> mask) { return _mm256_movemask_ps(reinterpret_cast<__m256>(mask)) != 0; }
-inline bool any_lane(Native<std::int64_t> mask) { return _mm256_movemask_pd(reinterpret_cast<__m256d>(mask)) != 0; }
 #endif
 
 /// Exact: the quotient, rounded, is never below the true one once both are cut off, and at most one above. Then the

@@ -33,19 +33,55 @@ LM_HD X polynomial(X x, double first, double second, C... rest) {
   return sum;
 }
 
-/// The inverse of erf to some 7 digits, near 1 to some 3 (M. Giles, "Approximating the erfinv function", GPU Computing
-/// Gems, 2011).
+/// The inverse of erf to some 7 digits, for -log(1 - a^2) = w < 16 (M. Giles, "Approximating the erfinv function", GPU
+/// Computing Gems, 2011). No float is closer to 1.
 template <class X>
-LM_HD X erfinv_estimate(X a) {
-  const X w = -log((1 - a) * (1 + a));
+LM_HD X erfinv_estimate(X a, X w) {
   const X near = polynomial(w - 2.5, 2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
                             -0.00125372503, -0.00417768164, 0.246640727, 1.50140941);
   const X far = polynomial(sqrt(w) - 3, -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
                            -0.0076224613, 0.00943887047, 1.00167406, 2.83297682);
-  // Closer to 1 than any float is: erfc(y) is about exp(-y * y) / (y * sqrt(pi)), solved for y in two steps.
+  return where(w < 5, near, far) * a;
+}
+
+/// The same closer to 1, to some 3 digits: erfc(y) is about exp(-y * y) / (y * sqrt(pi)), solved for y in two steps.
+template <class X>
+LM_HD X erfinv_tail(X a) {
   const X depth = -log(1 - a);
-  const X tail = sqrt(depth - log(1.77245385090551602730 * sqrt(depth)));
-  return where(w < 16, where(w < 5, near, far) * a, tail);
+  return sqrt(depth - log(1.77245385090551602730 * sqrt(depth)));
+}
+
+/// Halley's step on erf(y) = a, on erfc where a is near 1: it keeps its digits there.
+template <class X>
+LM_HD X erfinv_step(X a, X y) {
+  const X error = where(a < 0.5, erf(y) - a, (1 - a) - erfc(y));
+  const X step = error * exp(y * y) * 0.88622692545275801365;
+  return y - step / (1 + y * step);
+}
+
+/// The sum of (b + k)^-2 over k >= 0: reflected below 0 (zeta(2, b) + zeta(2, 1 - b) = (pi / sin(pi b))^2), raised by
+/// its first terms, and from there on the asymptotic series (Abramowitz and Stegun, 6.4.7, 6.4.6, 6.4.12).
+template <class X>
+LM_HD X zeta_of_two(X b) {
+  constexpr int kRaised = sizeof(typename X::value_type) == 4 ? 4 : 10;
+  const auto below = b < 0;
+  X x = where(below, 1 - b, b);
+  X sum = 0;
+  for (int i = 0; i < kRaised; ++i) {
+    const auto small = x < kRaised;
+    sum = sum + where(small, 1 / (x * x), 0);
+    x = where(small, x + 1, x);
+  }
+  const X r = 1 / x;
+  const X w = r * r;
+  const X tail =
+      polynomial(w, -3617.0 / 510, 7.0 / 6, -691.0 / 2730, 5.0 / 66, -1.0 / 30, 1.0 / 42, -1.0 / 30, 1.0 / 6);
+  X value = sum + (r + (w / 2 + tail * w * r));
+  if (any(below)) {
+    const X ratio = 3.14159265358979323846 / sin(3.14159265358979323846 * (b - round(b)));
+    value = where(below, ratio * ratio - value, value);
+  }
+  return where((b <= 0) & (b == floor(b)), kInfinityOf<X>, where(isinf(b), 0, value));
 }
 
 /// Hurwitz's zeta function by the Euler-Maclaurin formula: the sum of (q + k)^-s over nine terms and more, until q + k
@@ -86,16 +122,19 @@ LM_HD T hurwitz_zeta(T s, T q) {
 
 }  // namespace special
 
-/// The inverse of erf: an estimate, and Halley's steps on erfc, which keeps its digits where erf is near 1.
+/// The inverse of erf: an estimate and a step, near 1 two.
 template <FloatOperand X>
 LM_HD X erfinv(X a) {
-  constexpr int kSteps = sizeof(typename X::value_type) == 4 ? 1 : 2;
   const X target = abs(a);
-  X y = special::erfinv_estimate(target);
-  for (int i = 0; i < kSteps; ++i) {
-    const X error = where(target < 0.5, erf(y) - target, (1 - target) - erfc(y));
-    const X step = error * exp(y * y) * 0.88622692545275801365;
-    y = y - step / (1 + y * step);
+  const X w = -log((1 - target) * (1 + target));
+  X y = special::erfinv_step(target, special::erfinv_estimate(target, w));
+  if constexpr (sizeof(typename X::value_type) == 8) {
+    const auto deep = w >= 16;
+    if (any(deep)) {
+      X tail = special::erfinv_tail(target);
+      for (int i = 0; i < 2; ++i) tail = special::erfinv_step(target, tail);
+      y = where(deep, tail, y);
+    }
   }
   y = where(target == 1, kInfinityOf<X>, where(target < 1, copysign(y, a), kNanOf<X>));
   return where(target == 0, a, copysign(y, a));
@@ -127,8 +166,10 @@ LM_HD X digamma(X a) {
 /// The sum of (b + k)^-a over k >= 0.
 template <FloatOperand X>
 LM_HD X zeta(std::type_identity_t<X> a, X b) {
+  const X of_two = special::zeta_of_two(b);
+  if (!any(a != 2)) return of_two;
   typename X::value_type lanes[X::size];
-  for (int i = 0; i < X::size; ++i) lanes[i] = special::hurwitz_zeta(a[i], b[i]);
+  for (int i = 0; i < X::size; ++i) lanes[i] = a[i] == 2 ? of_two[i] : special::hurwitz_zeta(a[i], b[i]);
   return X::load(lanes);
 }
 

@@ -10,6 +10,7 @@
 #include "ops/simd/integer.h"
 #include "ops/simd/mask.h"
 #include "ops/simd/native.h"
+#include "ops/simd/native_divide.h"
 #include "ops/simd/special.h"
 #include "ops/simd/vec_functions.h"
 
@@ -101,7 +102,7 @@ class Vec : public FunctionsOf<T> {
     if constexpr (std::is_floating_point_v<T>) {
       return Vec(a.native_ / b.native_);
     } else {
-      return Vec(map_lanes(a.native_, b.native_, truncated_divide<T>));
+      return Vec(divided<T>(a.native_, b.native_));
     }
   }
   friend Vec operator-(Vec a)
@@ -137,12 +138,19 @@ class Vec : public FunctionsOf<T> {
   friend Vec operator<<(Vec a, Vec bits)
     requires Integer<T>
   {
-    return Vec(map_lanes(a.native_, bits.native_, shift_left<T>));
+    const auto width = of_bits(bits.computing() & kShiftMask);
+    return Vec(bits.shifts() ? of_bits(a.computing() << width.computing()).native_ : native_type{});
   }
   friend Vec operator>>(Vec a, Vec bits)
     requires Integer<T>
   {
-    return Vec(map_lanes(a.native_, bits.native_, shift_right<T>));
+    // Beyond the width all bits are those of the sign.
+    const native_type width = bits.shifts() ? bits.native_ : splat<native_type>(static_cast<Element>(kShiftMask));
+    if constexpr (std::is_signed_v<T>) {
+      return Vec(a.native_ >> width);
+    } else {
+      return Vec(bits.shifts() ? a.native_ >> width : native_type{});
+    }
   }
 
   friend Mask<T> operator==(Vec a, Vec b) { return mask_of(a.native_ == b.native_); }
@@ -166,6 +174,11 @@ class Vec : public FunctionsOf<T> {
   static Vec gather(const T* from, std::int64_t stride, std::integer_sequence<int, kLane...>) {
     return Vec(native_type{static_cast<Element>(from[kLane * stride])...});
   }
+
+  static constexpr std::make_unsigned_t<std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, T, int>>
+      kShiftMask = 8 * sizeof(T) - 1;
+  /// Where the lanes are widths that a value can be shifted by.
+  auto shifts() const { return computing() <= kShiftMask; }
 
   /// The lanes to compute on: integers as unsigned ones, so that overflow wraps.
   auto computing() const {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "ops/simd/any_lane.h"
 #include "ops/simd/formulas.h"
 #include "ops/simd/integer.h"
 #include "ops/simd/mask.h"
 #include "ops/simd/native.h"
 #include "ops/simd/native_exp.h"
+#include "ops/simd/native_lgamma.h"
 #include "ops/simd/native_math.h"
 
 /// The functions of `Vec<T>`, by the kind of `T`.
@@ -16,6 +18,9 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
   using V = Vec<T>;
 
   friend V abs(V a) { return V(native_math::abs(a.native())); }
+  /// The larger operand, or the smaller one; b where they are equal or one of them is NaN.
+  friend V larger(V a, V b) { return V(native_math::extreme<true>(a.native(), b.native())); }
+  friend V smaller(V a, V b) { return V(native_math::extreme<false>(a.native(), b.native())); }
   friend V copysign(V a, V sign) { return V(native_math::copysign(a.native(), sign.native())); }
   friend V sqrt(V a) { return V(native_math::sqrt(a.native())); }
   friend V floor(V a) { return V(native_math::floor(a.native())); }
@@ -54,9 +59,7 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
     // the function.
     const auto root = [&] { return where(isinf(a), abs(a), sqrt(a + T(0))); };
     const T first = b[0];
-    bool same = true;
-    for (int i = 1; i < V::size; ++i) same &= b[i] == first;
-    if (same) {
+    if (!any_lane((b != V(first)).native())) {
       if (first == 2) return a * a;
       if (first == 3) return a * a * a;
       if (first == 1) return a;
@@ -78,8 +81,24 @@ template <class T>
 struct VecIntegerFunctions : IntegerFormulas<Vec<T>, Mask<T>, T> {
   using V = Vec<T>;
 
-  friend V floor_divide(V a, V b) { return V(map_lanes(a.native(), b.native(), simd::floor_divide<T>)); }
-  friend V remainder(V a, V b) { return V(map_lanes(a.native(), b.native(), floor_remainder<T>)); }
+  friend V fmod(V a, V b) { return where(b == 0, 0, a - a / b * b); }
+  friend V floor_divide(V a, V b) {
+    const V quotient = a / b;
+    if constexpr (std::is_signed_v<T>) {
+      const V rest = a - quotient * b;
+      return where((b != 0) & (rest != 0) & ((rest < 0) ^ (b < 0)), quotient - 1, quotient);
+    } else {
+      return quotient;
+    }
+  }
+  friend V remainder(V a, V b) {
+    const V rest = fmod(a, b);
+    if constexpr (std::is_signed_v<T>) {
+      return where((rest != 0) & ((rest < 0) ^ (b < 0)), rest + b, rest);
+    } else {
+      return rest;
+    }
+  }
   friend V pow(V a, V b) { return V(map_lanes(a.native(), b.native(), integer_power<T>)); }
 };
 

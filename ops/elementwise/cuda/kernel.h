@@ -203,7 +203,7 @@ void fill_elementwise(ElementwiseTable& table) {
   constexpr DType kDType = dtype_of<T>;
   static_assert(ElementwiseOps::size <= ElementwiseTable::kMaxOps);
   ElementwiseOps::for_each([&]<class Op>() {
-    if constexpr (Op::info.dtypes.contains(kDType)) {
+    if constexpr (Op::info.dtypes.contains(kDType) && (Op::kInWiderDType || !kIsHalf<T>)) {
       constexpr int kRow = ElementwiseOps::index_of<Op>();
       table.forward[kRow][static_cast<int>(kDType)] = make_entry<Op, T, -1>();
       if constexpr (Differentiable.contains(kDType)) {

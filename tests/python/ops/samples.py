@@ -49,6 +49,7 @@ PARAMETERS: dict[str, dict[int, float]] = {
     "softshrink": {1: 0.55},
     "softplus": {1: 1.3, 2: 2.2},
     "smooth_l1": {2: 1.25},
+    "replace_nonfinite": {1: 0.5, 2: 9.0},
 }
 ELEMENTWISE = [
     Operator(**{field: info[field] for field in Operator.__dataclass_fields__}) for info in ALL if info["elementwise"]

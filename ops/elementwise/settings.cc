@@ -1,0 +1,30 @@
+#include "ops/elementwise/rectifiers.h"
+#include "ops/elementwise/shrink.h"
+
+// The checks of settings that are numbers.
+
+namespace lamella {
+namespace {
+
+/// The value of a setting that is a real number, else NaN, which no comparison refuses.
+double real_number(const Operand& setting) {
+  if (!setting.is_number() || setting.number().kind() == Scalar::Kind::Complex) return __builtin_nan("");
+  return setting.number().to<double>();
+}
+
+}  // namespace
+
+Tensor Hardtanh::call(const Operand& x, const Operand& min_val, const Operand& max_val) {
+  const double low = real_number(min_val);
+  const double high = real_number(max_val);
+  if (low > high) fail<ValueError>("[hardtanh] min_val must not be above max_val, got ", low, " and ", high);
+  return Ternary<Hardtanh>::call(x, min_val, max_val);
+}
+
+Tensor Softshrink::call(const Operand& x, const Operand& lambd) {
+  const double width = real_number(lambd);
+  if (width < 0) fail<ValueError>("[softshrink] lambd must not be negative, got ", width);
+  return Binary<Softshrink>::call(x, lambd);
+}
+
+}  // namespace lamella

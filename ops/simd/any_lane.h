@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "ops/simd/native.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
+
+/// Whether a lane of a mask, a whole register of -1 and 0, is set.
+template <class M>
+bool any_lane(M mask) {
+#if LM_SIMD_BYTES == 64 && defined(__AVX512BW__)
+  return _mm512_movepi8_mask(reinterpret_cast<__m512i>(mask)) != 0;
+#elif defined(__AVX2__)
+  return _mm256_movemask_epi8(reinterpret_cast<__m256i>(mask)) != 0;
+#elif defined(__x86_64__)
+  return _mm_movemask_epi8(reinterpret_cast<__m128i>(mask)) != 0;
+#else
+  const auto words = reinterpret_cast<Native<std::uint64_t>>(mask);
+  return (words[0] | words[1]) != 0;
+#endif
+}
+
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd

@@ -1,0 +1,335 @@
+"""What elementwise kernels take care of by themselves: blocks, repeated operands, small dtypes, integer division."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+import lamella as lm
+
+from .samples import DTYPES
+
+SMALL = ["int8", "uint8", "int16", "uint16"]
+INTEGERS = [*SMALL, "int32", "uint32", "int64", "uint64"]
+HALVES = ["float16", "bfloat16"]
+#: Around a vector and around a block.
+LENGTHS = [1, 2, 15, 16, 17, 63, 64, 65, 511, 513, 1024, 1030, 4099]
+
+
+BINARY = [
+    *("add", "subtract", "multiply", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"),
+    *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
+    *("logical_and", "logical_or", "logical_xor"),
+]
+
+
+def spread(dtype: str, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Integers over the whole range, small and large ones, the ends among them."""
+    limits = np.iinfo(dtype)
+    bits = rng.integers(1, limits.bits, n, endpoint=True)
+    values = rng.integers(limits.min, limits.max, n, dtype=dtype, endpoint=True) >> (limits.bits - bits).astype(dtype)
+    ends = np.array([limits.min, limits.max, 0, 1, limits.max - 1], dtype)
+    values[: len(ends)] = ends[:n]
+    return values.astype(dtype)
+
+
+def wrapped(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Python integers as ones of the dtype."""
+    limits = np.iinfo(dtype)
+    return np.array([(int(v) - limits.min) % 2**limits.bits + limits.min for v in values], dtype)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integer_division(dtype: str, rng: np.random.Generator) -> None:
+    pairs = itertools.product(spread(dtype, 40, rng).tolist(), spread(dtype, 40, rng).tolist())
+    # A vector with one huge operand takes another way than one without.
+    pairs = sorted([*pairs, *((7, d) for d in range(1, 65)), *((n, 3) for n in range(64))], key=lambda p: abs(p[0]))
+    a, b = np.array(pairs, dtype=object).T
+    by = np.where(b == 0, 1, b)
+    quotients, zeros = a // by, b == 0
+    left, right = lm.asarray(a.astype(dtype)), lm.asarray(b.astype(dtype))
+    np.testing.assert_array_equal(lm.floor_divide(left, right).numpy(), np.where(zeros, 0, wrapped(quotients, dtype)))
+    rests = wrapped(a - quotients * by, dtype)
+    np.testing.assert_array_equal(lm.remainder(left, right).numpy(), np.where(zeros, 0, rests))
+    truncated = np.array([0 if d == 0 else abs(n) % abs(d) * (-1 if n < 0 else 1) for n, d in pairs], dtype)
+    np.testing.assert_array_equal(lm.fmod(left, right).numpy(), truncated)
+    for number in (3, 7, 100):
+        np.testing.assert_array_equal((left // number).numpy(), wrapped(a // number, dtype))
+        np.testing.assert_array_equal((left % number).numpy(), wrapped(a % number, dtype))
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", SMALL)
+def test_small_integers(dtype: str, n: int, rng: np.random.Generator) -> None:
+    a, b = spread(dtype, n, rng), spread(dtype, n, rng)[::-1].copy()
+    b[::3] = a[::3]
+    x, y = lm.asarray(a), lm.asarray(b)
+    for name in [
+        "add",
+        "subtract",
+        "multiply",
+        "maximum",
+        "minimum",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+    ]:
+        np.testing.assert_array_equal(getattr(lm, name)(x, y).numpy(), getattr(np, name)(a, b), err_msg=name)
+        number = getattr(lm, name)(x, 5).numpy()
+        np.testing.assert_array_equal(number, getattr(np, name)(a, np.array(5, dtype)), err_msg=name)
+    for name in ("negative", "abs", "sign", "bitwise_invert", "logical_not"):
+        np.testing.assert_array_equal(getattr(lm, name)(x).numpy(), getattr(np, name)(a), err_msg=name)
+    np.testing.assert_array_equal(lm.relu(x).numpy(), np.maximum(a, 0))
+    np.testing.assert_array_equal(lm.clip(x, 3, 9).numpy(), np.clip(a, 3, 9))
+    np.testing.assert_array_equal(lm.where(lm.asarray(a < b), x, y).numpy(), np.where(a < b, a, b))
+    np.testing.assert_array_equal((x[::2] + y[::2]).numpy(), a[::2] + b[::2])
+
+
+def all_halves(dtype: str) -> tuple[lm.Tensor, np.ndarray]:
+    """Every value of the dtype, and the same in float32."""
+    bits = np.arange(65536, dtype=np.uint16)
+    if dtype == "float16":
+        return lm.asarray(bits.view(np.float16)), bits.view(np.float16).astype(np.float32)
+    values = (bits.astype(np.uint32) << 16).view(np.float32)
+    return lm.astype(lm.asarray(values), lm.bfloat16), values
+
+
+def same(got: lm.Tensor, expected: np.ndarray) -> None:
+    """The same values, signs of zeros included."""
+    values = got.numpy() if got.dtype == lm.bool else lm.astype(got, lm.float32).numpy()
+    np.testing.assert_array_equal(values, expected)
+    if got.dtype != lm.bool:
+        real = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(values[real]), np.signbit(expected[real]))
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_every_number_of_16_bits(dtype: str, rng: np.random.Generator) -> None:
+    x, a = all_halves(dtype)
+    wide = lm.asarray(a)
+    for name in ["negative", "abs", "sign", "relu", "isnan", "isinf", "isfinite", "signbit"]:
+        same(getattr(lm, name)(x), getattr(lm, name)(wide).numpy())
+    for order in (rng.permutation(65536), np.arange(65536), np.arange(65536) ^ 0x8000):
+        y, b = lm.take(x, lm.asarray(order)), lm.asarray(a[order])
+        for name in [
+            "maximum",
+            "minimum",
+            "copysign",
+            "equal",
+            "not_equal",
+            "less",
+            "less_equal",
+            "greater",
+            "greater_equal",
+        ]:
+            same(getattr(lm, name)(x, y), getattr(lm, name)(wide, b).numpy())
+        same(lm.where(x > y, x, y), lm.where(wide > b, wide, b).numpy())
+    same(lm.clip(x, -0.5, 2.0), lm.clip(wide, -0.5, 2.0).numpy())
+    same(lm.hardtanh(x), lm.hardtanh(wide).numpy())
+    same(lm.threshold(x, 0.5, 0.25), lm.threshold(wide, 0.5, 0.25).numpy())
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_neighbors_of_every_number_of_16_bits(dtype: str) -> None:
+    x, a = all_halves(dtype)
+    ordered = np.unique(a[np.isfinite(a)])  # one zero
+    place = np.searchsorted(ordered, a[np.isfinite(a)])
+    finite = lm.asarray(np.isfinite(a))
+    for towards, step, end in ((math.inf, 1, math.inf), (-math.inf, -1, -math.inf)):
+        around = np.array([*ordered, math.inf, -math.inf])  # -1 is the last one, and so is what follows the largest
+        got = lm.astype(lm.nextafter(x, towards)[finite], lm.float32).numpy()
+        beyond = place + step == (len(ordered) if step > 0 else -1)
+        np.testing.assert_array_equal(got, np.where(beyond, end, around[np.where(beyond, 0, place + step)]))
+    same(lm.nextafter(x, x)[finite], a[np.isfinite(a)])
+    assert lm.isnan(lm.nextafter(x, math.nan)).all()
+    smallest = lm.nextafter(lm.zeros([1], dtype=x.dtype), -1.0)
+    assert np.signbit(lm.nextafter(smallest, 1.0).astype(lm.float32).numpy()).all()  # minus zero, as in C
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_neighbors(dtype: str, rng: np.random.Generator) -> None:
+    tiny = np.nextafter(np.array(0, dtype), np.array(1, dtype))
+    limits = np.finfo(dtype)
+    ends = [0.0, -0.0, math.inf, -math.inf, math.nan, tiny, -tiny, limits.tiny, limits.max, limits.min, 1.0, -1.0]
+    a = np.concatenate([np.repeat(ends, len(ends)), rng.standard_normal(1000)]).astype(dtype)
+    b = np.concatenate([np.tile(ends, len(ends)), rng.standard_normal(1000)]).astype(dtype)
+    with np.errstate(over="ignore"):
+        expected = np.nextafter(a, b)
+    got = lm.nextafter(lm.asarray(a), lm.asarray(b)).numpy()
+    np.testing.assert_array_equal(got, expected)
+    real = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(got[real]), np.signbit(expected[real]))
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex64", "bool"])
+def test_repeated_and_strided_operands(dtype: str, n: int, rng: np.random.Generator) -> None:
+    matrix = rng.integers(0, 2 if dtype == "bool" else 50, (5, n)).astype(dtype)
+    row, column = matrix[2].copy(), matrix[:, :1].copy()
+    x = lm.asarray(matrix)
+    for other in (row, column, matrix[1, 0]):
+        np.testing.assert_array_equal((x + lm.asarray(other)).numpy(), matrix + other)
+        np.testing.assert_array_equal((lm.asarray(other) * x).numpy(), other * matrix)
+    np.testing.assert_array_equal((lm.asarray(column) + lm.asarray(row)).numpy(), column + row)
+    np.testing.assert_array_equal((x[:, ::2] + x[:, ::2]).numpy(), matrix[:, ::2] + matrix[:, ::2])
+    np.testing.assert_array_equal((x[:, ::-1] * x).numpy(), matrix[:, ::-1] * matrix)
+    wide = lm.zeros([5, 2 * n], dtype=x.dtype)
+    lm.add(x, lm.asarray(column), out=wide[:, ::2])
+    np.testing.assert_array_equal(wide[:, ::2].numpy(), matrix + column)
+    assert not wide[:, 1::2].numpy().any()
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 1, 0, -1, 0.5, 2.5, -2])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_a_power_does_not_depend_on_its_neighbors(dtype: str, exponent: float, rng: np.random.Generator) -> None:
+    values = rng.standard_normal(200) * 3
+    parts = np.array([0.0, -0.0, 1.0, -2.5, math.inf, -math.inf, math.nan, 1e30])
+    if dtype.startswith("complex"):
+        pairs = np.empty((len(parts), len(parts)), "complex128")
+        pairs.real, pairs.imag = parts[:, None], parts
+        values = np.concatenate([values + 1j * rng.standard_normal(200), pairs.ravel()])
+    else:
+        values = np.concatenate([values, parts])
+    a = np.repeat(values, 2).astype(dtype)
+    b = np.tile([exponent, 1.75], len(values)).astype(dtype)
+    mixed = lm.pow(lm.asarray(a), lm.asarray(b)).numpy()[::2]
+    alone = (lm.asarray(values.astype(dtype)) ** exponent).numpy()
+    np.testing.assert_array_equal(alone, mixed)
+
+
+def test_clip_by_one_number() -> None:
+    for dtype in (*SMALL, "int32", "int64", "uint64", "float32", "bfloat16"):
+        a = np.array([0, 1, 2, 3, 100, 120])
+        x = lm.astype(lm.asarray(a), getattr(lm, dtype))
+        for limits in ({"min": 2}, {"max": 3}, {"min": 2, "max": 3}, {}):
+            expected = np.clip(a, limits.get("min", 0), limits.get("max", 1000))
+            np.testing.assert_array_equal(lm.clip(x, **limits).astype(lm.int64).numpy(), expected)
+            y = lm.astype(x, x.dtype)
+            assert lm.clip_(y, **limits) is y
+            np.testing.assert_array_equal(y.astype(lm.int64).numpy(), expected)
+    assert lm.clip(lm.asarray([1, 5]), 2.5).dtype == lm.float32
+    z = lm.asarray([math.nan, -math.inf, math.inf])
+    np.testing.assert_array_equal(lm.clip(z, min=0.0).numpy(), np.array([math.nan, 0, math.inf], "float32"))
+    np.testing.assert_array_equal(lm.clip(z, max=0.0).numpy(), np.array([math.nan, -math.inf, 0], "float32"))
+    x = lm.asarray([1.0, 2.0, 3.0])
+    x.stop_gradient = False
+    lm.clip(x, min=2.0).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {},
+        {"posinf": -1.0, "neginf": 1.0},
+        {"posinf": 5.0},
+        {"neginf": -5.0},
+        {"posinf": -1.0, "neginf": 2.0},
+        {"nan": 3.0},
+    ],
+)
+def test_nan_to_num(limits: dict[str, Any]) -> None:
+    a = np.array([1.0, math.nan, math.inf, -math.inf, -0.0, 3e38], "float32")
+    x = lm.asarray(a)
+    np.testing.assert_array_equal(lm.nan_to_num(x, **limits).numpy(), np.nan_to_num(a, **limits))
+    x.stop_gradient = False
+    lm.nan_to_num(x, **limits).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [1, 0, 0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "exact", "tolerance"),
+    [
+        ("lgamma", -30.0, 30.0, special.gammaln, 2e-7),
+        ("lgamma", 0.99, 2.01, special.gammaln, 2e-7),
+        ("lgamma", 1e3, 1e30, special.gammaln, 2e-7),
+        ("erfinv", -1.0, 1.0, special.erfinv, 5e-7),
+        ("trigamma", 1e-3, 60.0, lambda x: special.polygamma(1, x), 5e-7),
+    ],
+)
+def test_special_functions(
+    name: str, low: float, high: float, exact: Any, tolerance: float, rng: np.random.Generator
+) -> None:
+    def function(x: lm.Tensor) -> lm.Tensor:
+        return lm.polygamma(1, x) if name == "trigamma" else getattr(lm, name)(x)
+
+    a = rng.uniform(low, high, 20000).astype("float32")
+    np.testing.assert_allclose(function(lm.asarray(a)).numpy(), exact(a.astype("float64")), rtol=tolerance)
+    wide = rng.uniform(low, high, 20000)
+    wide = wide[np.abs(wide - np.round(wide)) > 1e-2] if name == "lgamma" else wide
+    np.testing.assert_allclose(function(lm.asarray(wide)).numpy(), exact(wide), rtol=1e-11, atol=1e-12)
+
+
+def test_zeta_of_mixed_exponents() -> None:
+    """A lane with the exponent 2 gives what it gives among others of 2; of negative arguments, by reflection."""
+    q = np.array([0.25, 1.0, 3.5, 100.0, 1e10, math.inf, 0.0, -1.0, -0.5, -7.25, math.nan, 9.75] * 3)
+    twos = lm.zeta(2.0, lm.asarray(q)).numpy()
+    s = np.where(np.arange(len(q)) % 5 == 1, 3.0, 2.0)
+    mixed = lm.zeta(lm.asarray(s), lm.asarray(q)).numpy()
+    np.testing.assert_array_equal(mixed[s == 2], twos[s == 2])
+    np.testing.assert_allclose(mixed[(s == 3) & (q > 0)], special.zeta(3.0, q[(s == 3) & (q > 0)]), rtol=1e-13)
+    reflected = np.square(np.pi / np.sin(np.pi * np.array([-0.5, -7.25]))) - special.zeta(2.0, np.array([1.5, 8.25]))
+    np.testing.assert_allclose(lm.zeta(2.0, lm.asarray(np.array([-0.5, -7.25]))).numpy(), reflected, rtol=1e-13)
+
+
+FITTING = [0, 1, 2, 100, 127]
+BEYOND = [300, -1, -129, 40000, 70000, -40000, 2.0**31, -(2.0**31), 2.0**40, 2.5, -2.5, math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("source", DTYPES)
+def test_casts_of_a_run_and_of_one_element(source: str) -> None:
+    """Every pair of dtypes: the loop over a run, over a strided one and over one element give the same."""
+    x = lm.astype(lm.asarray(np.resize(np.array([*FITTING, *BEYOND]), 700)), getattr(lm, source))
+    for target in DTYPES:
+        dtype = getattr(lm, target)
+        run = lm.astype(x, dtype).astype(lm.complex128).numpy()
+        one = [lm.astype(x[i], dtype).astype(lm.complex128).numpy() for i in range(len(FITTING) + len(BEYOND))]
+        np.testing.assert_array_equal(run, np.resize(one, 700), err_msg=target)
+        np.testing.assert_array_equal(lm.astype(x[::3], dtype).astype(lm.complex128).numpy(), run[::3], err_msg=target)
+        known = np.array(FITTING, "float64")
+        expected = known != 0 if "bool" in (source, target) else known
+        np.testing.assert_array_equal(run[: len(FITTING)], expected.astype("complex128"), err_msg=target)
+
+
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "uint16", "int32", "int64"])
+@pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
+def test_casts_to_integers_saturate(source: str, target: str) -> None:
+    x = lm.astype(lm.asarray(np.resize(np.array(BEYOND), 300)), getattr(lm, source))
+    values = x.astype(lm.float64).numpy()
+    limits = np.iinfo(target)
+    expected = [
+        0 if math.isnan(v) else limits.min if v <= limits.min else limits.max if v >= limits.max else int(v)
+        for v in values
+    ]
+    np.testing.assert_array_equal(lm.astype(x, getattr(lm, target)).numpy(), np.array(expected, target))
+
+
+def test_complex_activations(rng: np.random.Generator) -> None:
+    z = (rng.standard_normal(40) + 1j * rng.standard_normal(40)).astype("complex128")
+    x = lm.asarray(z)
+    s = 1 / (1 + np.exp(-z))
+    np.testing.assert_allclose(lm.sigmoid(x).numpy(), s, rtol=1e-13)
+    np.testing.assert_allclose(lm.silu(x).numpy(), z * s, rtol=1e-13)
+    np.testing.assert_allclose(lm.tanhshrink(x).numpy(), z - np.tanh(z), rtol=1e-12)
+
+
+def test_settings_out_of_order() -> None:
+    with pytest.raises(ValueError, match=r"\[hardtanh\] min_val must not be above max_val, got 2 and 1"):
+        lm.hardtanh(lm.ones([2]), 2.0, 1.0)
+    with pytest.raises(ValueError, match=r"\[softshrink\] lambd must not be negative, got -0.5"):
+        lm.softshrink(lm.ones([2]), -0.5)
+    np.testing.assert_array_equal(lm.hardtanh(lm.asarray([5, -3, 0], dtype=lm.int32)).numpy(), [1, -1, 0])
