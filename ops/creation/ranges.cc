@@ -40,12 +40,15 @@ Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& va
   const HostRelease release(count);
   visit<AnyDType>(dtype, "arange", [&]<class T> {
     parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      for (; begin < end; begin += kGrain) {
-        T* const data = out.data<T>() + begin;
-        const auto first = static_cast<Index>(begin);
-        const auto here = static_cast<int>(std::min(kGrain, end - begin));
-        for (int i = 0; i < here; ++i) data[i] = convert<T>(value(first + static_cast<Index>(i)));
+      T* const data = out.data<T>();
+      std::int64_t i = begin;
+      // Groups of a fixed size become vector instructions.
+      constexpr int kGroup = 16;
+      for (; i + kGroup <= end; i += kGroup) {
+        const auto first = static_cast<Index>(i);
+        for (int k = 0; k < kGroup; ++k) data[i + k] = convert<T>(value(first + static_cast<Index>(k)));
       }
+      for (; i < end; ++i) data[i] = convert<T>(value(static_cast<Index>(i)));
     });
   });
   return to_device(out, device);
