@@ -105,13 +105,15 @@ Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional
   const auto first = start.to<double>();
   const auto end = stop.to<double>();
   if (!complex && std::isfinite(end - first)) {
-    // The same without branches: what is not between the first and the last is chosen away.
+    // As numpy has it, without a division for each; not where that would round the step to 0.
     const double distance = end - first;
-    const double parts = std::max(intervals, 1.0);
-    return filled_by<double>(num, result, place, [=](double i) {
-      const double number = first + distance * (i / parts);
-      return i == last ? end : number;
-    });
+    const double step = distance / std::max(intervals, 1.0);
+    if (step != 0 || distance == 0) {
+      return filled_by<double>(num, result, place, [=](double i) {
+        const double number = first + step * i;
+        return i == last ? end : number;
+      });
+    }
   }
   if (!complex) return filled_by<double>(num, result, place, [=](double i) { return spaced(first, end, i); });
   const double first_imaginary = start.imaginary();

@@ -50,12 +50,13 @@ struct Multiply {
     }
   }
 };
-/// One of two by a move of integers, where for floating ones the compiler would guess a branch.
+/// One of two without a branch, which the compiler would have the processor guess.
 template <class T>
 T chosen(bool first, T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    return std::bit_cast<T>(first ? std::bit_cast<Bits>(a) : std::bit_cast<Bits>(b));
+    const auto bits = std::bit_cast<Bits>(b);
+    return std::bit_cast<T>(bits ^ ((std::bit_cast<Bits>(a) ^ bits) & (Bits{0} - Bits{first})));
   } else {
     return first ? a : b;
   }
