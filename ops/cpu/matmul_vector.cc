@@ -20,29 +20,46 @@ T sum_of_lanes(Vec<T> v) {
   return lanes[0];
 }
 
-template <class T>
-T dot(const T* a, const T* b, std::int64_t n) {
+/// The products of kRows rows with a vector, of which each element is read once for all of them. What is added in which
+/// order does not depend on kRows.
+template <int kRows, class T>
+void dot(const T* rows, std::int64_t step, const T* vector, std::int64_t n, T* out) {
   using V = Vec<T>;
   constexpr int kChains = 4;
   constexpr std::int64_t kStep = kChains * V::size;
-  V sums[kChains];
-  for (V& sum : sums) sum = V(0);
+  V sums[kRows][kChains];
+  for (auto& chains : sums) {
+    for (V& sum : chains) sum = V(0);
+  }
   std::int64_t i = 0;
   for (; i + kStep <= n; i += kStep) {
-    for (int k = 0; k < kChains; ++k) sums[k] += V::load(a + i + k * V::size) * V::load(b + i + k * V::size);
+    for (int k = 0; k < kChains; ++k) {
+      const V factor = V::load(vector + i + k * V::size);
+      for (int r = 0; r < kRows; ++r) sums[r][k] += V::load(rows + r * step + i + k * V::size) * factor;
+    }
   }
-  for (; i + V::size <= n; i += V::size) sums[0] += V::load(a + i) * V::load(b + i);
-  T rest = 0;
-  for (; i < n; ++i) rest += a[i] * b[i];
-  return sum_of_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
+  for (; i + V::size <= n; i += V::size) {
+    const V factor = V::load(vector + i);
+    for (int r = 0; r < kRows; ++r) sums[r][0] += V::load(rows + r * step + i) * factor;
+  }
+  for (int r = 0; r < kRows; ++r) {
+    T rest = 0;
+    for (std::int64_t j = i; j < n; ++j) rest += rows[r * step + j] * vector[j];
+    out[r] = sum_of_lanes((sums[r][0] + sums[r][1]) + (sums[r][2] + sums[r][3])) + rest;
+  }
 }
 
 template <class T>
 void rows_times_vector(const MatrixVectorArgs& args) {
+  constexpr int kTogether = sizeof(Vec<T>) == 64 ? 4 : 2;  // as many sums as there are registers for
   const T* matrix = static_cast<const T*>(args.matrix);
   const T* vector = static_cast<const T*>(args.vector);
   T* out = static_cast<T*>(args.out);
-  for (std::int64_t r = 0; r < args.rows; ++r) out[r] = dot(matrix + r * args.row, vector, args.columns);
+  std::int64_t r = 0;
+  for (; r + kTogether <= args.rows; r += kTogether) {
+    dot<kTogether>(matrix + r * args.row, args.row, vector, args.columns, out + r);
+  }
+  for (; r < args.rows; ++r) dot<1>(matrix + r * args.row, args.row, vector, args.columns, out + r);
 }
 
 constexpr std::int64_t kColumns = 1024;  // sums that stay in the first level cache

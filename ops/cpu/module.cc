@@ -31,6 +31,7 @@ KernelTable make_table() {
   fill_pool(table.pool);
   fill_resample(table.resample);
   fill_attention(table.attention);
+  fill_optimizer(table.optimizer);
   return table;
 }
 

@@ -8,6 +8,7 @@
 #include "ops/cpu/moments_table.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/norm_table.h"
+#include "ops/cpu/optimizer_table.h"
 #include "ops/cpu/pool_table.h"
 #include "ops/cpu/random_table.h"
 #include "ops/cpu/reduce_table.h"
@@ -35,6 +36,7 @@ struct KernelTable {
   PoolKernels pool;
   ResampleTable resample;
   AttentionTable attention;
+  OptimizerTable optimizer;
 };
 
 }  // namespace lamella::cpu

@@ -19,6 +19,7 @@
 #include "python/bindings/node_type.h"
 #include "python/bindings/operator_list.h"
 #include "python/bindings/operators.h"
+#include "python/bindings/optimizer.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/registry_operator.h"
 #include "python/bindings/runtime.h"
@@ -68,6 +69,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, random_functions()));
   checked(PyModule_AddFunctions(module, vmap_functions()));
   checked(PyModule_AddFunctions(module, user_op_functions()));
+  checked(PyModule_AddFunctions(module, optimizer_functions()));
   static PyMethodDef listing[] = {
       {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},
       {nullptr, nullptr, 0, nullptr},

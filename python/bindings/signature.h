@@ -23,7 +23,7 @@ struct Parameter {
 /// It lives as long as the process: the objects it holds are never freed.
 class Signature {
  public:
-  static constexpr std::size_t kMaxParameters = 12;
+  static constexpr std::size_t kMaxParameters = 13;
 
   /// `text` is "x, /, *, axis=None": defaults are None, True, False, numbers, 'strings' and (); `...` marks a required
   /// one. A first parameter "*arrays" stands for all positional arguments; what is after it is given by keyword.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -68,32 +67,35 @@ class Adam(Optimizer):
         for index, beta in enumerate(group["betas"]):
             check_number("Adam", f"betas[{index}]", beta, below=1.0)
 
-    def update(self, parameter: lm.Tensor, gradient: lm.Tensor, state: dict[str, Any], group: Group) -> None:
-        """Moves one tensor by the formula above."""
-        lr, (beta1, beta2), decay = group["lr"], group["betas"], group["weight_decay"]
-        if not state:
-            state["step"] = 0
-            state["exp_avg"] = lm.zeros_like(parameter.detach())
-            state["exp_avg_sq"] = lm.zeros_like(parameter.detach())
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = lm.zeros_like(parameter.detach())
-        state["step"] += 1
-        if group["maximize"]:
-            gradient = -gradient
-        if decay != 0:
-            if group["decoupled"]:
-                parameter.mul_(1.0 - lr * decay)
-            else:
-                gradient = gradient + parameter * decay
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
-        mean.mul_(beta1).add_(gradient * (1.0 - beta1))
-        square.mul_(beta2).add_(gradient * gradient * (1.0 - beta2))
-        if group["amsgrad"]:
-            square = state["max_exp_avg_sq"].copy_(lm.maximum(state["max_exp_avg_sq"], square))
-        corrected = 1.0 - beta1 ** state["step"]
-        root = math.sqrt(1.0 - beta2 ** state["step"])
-        denominator = lm.sqrt(square).div_(root).add_(group["eps"])
-        parameter.sub_((mean / denominator).mul_(lr / corrected))
+    def update_group(
+        self, parameters: list[lm.Tensor], gradients: list[lm.Tensor], states: list[dict[str, Any]], group: Group
+    ) -> None:
+        """Moves the tensors by the formula above."""
+        names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
+        by_step: dict[int, list[int]] = {}
+        for i, (parameter, state) in enumerate(zip(parameters, states, strict=True)):
+            if not state:
+                state.update({"step": 0, **{name: lm.zeros_like(parameter.detach()) for name in names}})
+            by_step.setdefault(state["step"] + 1, []).append(i)
+        beta1, beta2 = group["betas"]
+        for step, chosen in by_step.items():
+            lm._C._adam_step(
+                [parameters[i] for i in chosen],
+                [gradients[i] for i in chosen],
+                [states[i]["exp_avg"] for i in chosen],
+                [states[i]["exp_avg_sq"] for i in chosen],
+                [states[i]["max_exp_avg_sq"] for i in chosen] if group["amsgrad"] else [],
+                step,
+                group["lr"],
+                beta1,
+                beta2,
+                group["eps"],
+                group["weight_decay"],
+                group["decoupled"],
+                group["maximize"],
+            )
+            for i in chosen:
+                states[i]["step"] = step
 
 
 class AdamW(Adam):

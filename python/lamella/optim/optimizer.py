@@ -23,8 +23,9 @@ class Optimizer:
         param_groups: the groups; an option (``group["lr"] = 0.01``) may be changed between steps.
         state: what the optimizer remembers of each tensor, by ``id(tensor)``.
 
-    A subclass defines ``check(group)``, which raises on options that make no sense, and
-    ``update(parameter, gradient, state, group)``, called with recording off for each tensor with a gradient.
+    A subclass defines ``check(group)``, which raises on options that make no sense, and either
+    ``update(parameter, gradient, state, group)``, called with recording off for each tensor with a gradient, or
+    ``update_group(parameters, gradients, states, group)``, called for all those of a group at once.
     """
 
     def __init__(self, params: Iterable[lm.Tensor] | Iterable[Group], defaults: Group) -> None:
@@ -74,8 +75,15 @@ class Optimizer:
         """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
 
     def update(self, parameter: lm.Tensor, gradient: lm.Tensor, state: dict[str, Any], group: Group) -> None:
-        """Moves one tensor. A subclass defines it."""
+        """Moves one tensor. A subclass defines it, or :meth:`update_group`."""
         raise NotImplementedError(f"[{type(self).__name__}] the optimizer defines no update")
+
+    def update_group(
+        self, parameters: list[lm.Tensor], gradients: list[lm.Tensor], states: list[dict[str, Any]], group: Group
+    ) -> None:
+        """Moves the tensors of a group; here one after the other."""
+        for parameter, gradient, state in zip(parameters, gradients, states, strict=True):
+            self.update(parameter, gradient, state, group)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Moves every tensor that has a gradient.
@@ -92,11 +100,14 @@ class Optimizer:
                 loss = closure()
         with lm.no_grad():
             for group in self.param_groups:
+                parameters, gradients, states = [], [], []
                 for parameter in group["params"]:
                     gradient = parameter.grad
                     if gradient is not None:
-                        state = self.state.setdefault(id(parameter), {})
-                        self.update(parameter, gradient, state, group)
+                        parameters.append(parameter)
+                        gradients.append(gradient)
+                        states.append(self.state.setdefault(id(parameter), {}))
+                self.update_group(parameters, gradients, states, group)
         return loss
 
     def zero_grad(self) -> None:

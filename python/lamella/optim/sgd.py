@@ -61,18 +61,42 @@ class SGD(Optimizer):
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("[SGD] nesterov needs a momentum above 0 and a dampening of 0")
 
-    def update(self, parameter: lm.Tensor, gradient: lm.Tensor, state: dict[str, Any], group: Group) -> None:
-        """Moves one tensor by the formula above."""
-        momentum = group["momentum"]
-        if group["maximize"]:
-            gradient = -gradient
-        if group["weight_decay"] != 0:
-            gradient = gradient + parameter * group["weight_decay"]
-        if momentum != 0:
-            velocity = state.get("momentum_buffer")
-            if velocity is None:
-                velocity = state["momentum_buffer"] = gradient.clone()
-            else:
-                velocity.mul_(momentum).add_(gradient * (1.0 - group["dampening"]))
-            gradient = gradient + velocity * momentum if group["nesterov"] else velocity
-        parameter.sub_(gradient * group["lr"])
+    def update_group(
+        self, parameters: list[lm.Tensor], gradients: list[lm.Tensor], states: list[dict[str, Any]], group: Group
+    ) -> None:
+        """Moves the tensors by the formula above."""
+        if group["momentum"] == 0:
+            self._step(parameters, gradients, [], False, group)
+            return
+        fresh = ["momentum_buffer" not in state for state in states]
+        for first in (True, False):
+            chosen = [i for i, is_fresh in enumerate(fresh) if is_fresh == first]
+            if not chosen:
+                continue
+            velocities = [
+                lm.empty_like(parameters[i].detach()) if first else states[i]["momentum_buffer"] for i in chosen
+            ]
+            self._step([parameters[i] for i in chosen], [gradients[i] for i in chosen], velocities, first, group)
+            for i, velocity in zip(chosen, velocities, strict=True):
+                states[i]["momentum_buffer"] = velocity
+
+    @staticmethod
+    def _step(
+        parameters: list[lm.Tensor],
+        gradients: list[lm.Tensor],
+        velocities: list[lm.Tensor],
+        first: bool,
+        group: Group,
+    ) -> None:
+        lm._C._sgd_step(
+            parameters,
+            gradients,
+            velocities,
+            first,
+            group["lr"],
+            group["momentum"],
+            group["dampening"],
+            group["weight_decay"],
+            group["nesterov"],
+            group["maximize"],
+        )

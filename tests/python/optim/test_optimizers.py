@@ -234,3 +234,86 @@ def test_schedules():
         optim.CosineAnnealingLR(make(), 0)
     with pytest.raises(TypeError, match="expected an Optimizer"):
         optim.StepLR([], 1)
+
+
+OPTIONS = [(kind, options) for kind, _, options in CASES]
+
+
+@pytest.mark.parametrize(("kind", "options"), OPTIONS)
+@pytest.mark.parametrize("size", [0, 1, 7, 33, 100_003])
+def test_kernels_and_operators_give_the_same_bits(kind, options, size):
+    """A transposed gradient goes through operators, a contiguous one through a kernel."""
+    rng = np.random.default_rng(1)
+    start = rng.normal(size=(size, 2)).astype("float32")
+    one, two = nn.Parameter(start), nn.Parameter(start)
+    optimizers = kind([one], **options), kind([two], **options)
+    for _ in range(3):
+        gradient = rng.normal(size=(size, 2)).astype("float32")
+        one.grad = lm.asarray(gradient)
+        two.grad = lm.asarray(np.ascontiguousarray(gradient.T)).T
+        assert size < 2 or two.grad.strides != one.grad.strides
+        for optimizer in optimizers:
+            optimizer.step()
+    np.testing.assert_array_equal(one.detach().numpy(), two.detach().numpy())
+
+
+@pytest.mark.parametrize(("kind", "options"), OPTIONS)
+def test_several_tensors_of_several_dtypes(kind, options):
+    shapes_and_dtypes = [((300, 300), "float32"), ((), "float64"), ((0,), "float32"), ((5,), "bfloat16")]
+    rng = np.random.default_rng(2)
+    together = [nn.Parameter(lm.asarray(rng.normal(size=s)).astype(d)) for s, d in shapes_and_dtypes]
+    alone = [nn.Parameter(p.detach().clone()) for p in together]
+    optimizer = kind(together, **options)
+    optimizers = [kind([p], **options) for p in alone]
+    for step in range(3):
+        for one, two in zip(together, alone, strict=True):
+            if step != 1 or one.ndim == 2:  # some rest in the second step, and are a step behind from then on
+                one.grad = lm.asarray(rng.normal(size=one.shape)).astype(one.dtype)
+                two.grad = one.grad.clone()
+            else:
+                one.grad = two.grad = None
+        for each in (optimizer, *optimizers):
+            each.step()
+    for one, two in zip(together, alone, strict=True):
+        assert one.dtype == two.dtype and (one.astype("float64") == two.astype("float64")).all()
+
+
+def test_a_step_counts_as_a_write():
+    x = nn.Parameter([1.0, 2.0])
+    y = (x * x).sum()
+    x.grad = lm.ones((2,))
+    optim.SGD([x], lr=0.1).step()
+    with pytest.raises(RuntimeError, match="sgd_step"):
+        y.backward()
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam])
+def test_a_step_that_fails_changes_nothing(kind):
+    a = nn.Parameter([1.0, 2.0])
+    b = lm.broadcast_to(lm.asarray([3.0]), (2,))
+    b.stop_gradient = False
+    optimizer = kind([a, b], lr=0.1)
+    a.grad, b.grad = lm.ones((2,)), lm.ones((2,))
+    with pytest.raises(RuntimeError, match="_step"):
+        optimizer.step()
+    assert a.tolist() == [1.0, 2.0] and b.tolist() == [3.0, 3.0]
+    b.grad = None
+    optimizer.step()
+    assert a.tolist() != [1.0, 2.0]
+    fresh = kind([nn.Parameter([1.0, 2.0])], lr=0.1)
+    fresh.param_groups[0]["params"][0].grad = lm.ones((2,))
+    fresh.step()
+    assert a.tolist() == fresh.param_groups[0]["params"][0].tolist()
+
+
+def test_a_hand_written_optimizer_moves_tensors_one_by_one():
+    class Signs(optim.Optimizer):
+        def update(self, parameter, gradient, state, group):
+            state["steps"] = state.get("steps", 0) + 1
+            parameter.sub_(lm.sign(gradient) * group["lr"])
+
+    x = nn.Parameter([1.0, 2.0])
+    optimizer = Signs([x], {"lr": 0.5})
+    x.grad = lm.asarray([3.0, -4.0])
+    optimizer.step()
+    assert x.tolist() == [0.5, 2.5] and optimizer.state_dict()["state"][0] == {"steps": 1}
