@@ -86,6 +86,24 @@ void fill_row(char* to, std::int64_t step, std::int64_t n, T value) {
   for (; j < n; ++j) write(to + j * step, value);
 }
 
+/// A row of every second element, of which as many at once as fill a register of the result.
+template <class T>
+void copy_every_second(char* to, const char* from, std::int64_t n) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  constexpr int kLanes = simd::kVectorBytes / static_cast<int>(kSize);
+  using V = simd::Native<T>;
+  std::int64_t j = 0;
+  // The last element has no neighbor that may be read.
+  for (; j + kLanes < n; j += kLanes) {
+    const V a = read<V>(from + 2 * j * kSize);
+    const V b = read<V>(from + (2 * j + kLanes) * kSize);
+    write(to + j * kSize, [&]<int... I>(std::integer_sequence<int, I...>) {
+      return __builtin_shufflevector(a, b, (2 * I)...);
+    }(std::make_integer_sequence<int, kLanes>()));
+  }
+  for (; j < n; ++j) write(to + j * kSize, read<T>(from + 2 * j * kSize));
+}
+
 template <class T>
 void copy(const Copy2d& c) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
@@ -96,6 +114,11 @@ void copy(const Copy2d& c) {
   } else if (c.from_inner == 0) {
     for (std::int64_t i = 0; i < c.outer; ++i) {
       fill_row(c.to + i * c.to_outer, c.to_inner, c.inner, read<T>(c.from + i * c.from_outer));
+    }
+  } else if (sizeof(T) <= 8 && c.to_inner == kSize && c.from_inner == 2 * kSize && c.inner > 1) {
+    if constexpr (!std::is_same_v<T, Wide>) {
+      for (std::int64_t i = 0; i < c.outer; ++i)
+        copy_every_second<T>(c.to + i * c.to_outer, c.from + i * c.from_outer, c.inner);
     }
   } else if (c.outer >= 8 && c.inner >= 8 && (c.from_outer == kSize || c.to_outer == kSize)) {
     copy_transposed<T>(c);

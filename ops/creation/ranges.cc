@@ -40,12 +40,15 @@ Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& va
   const HostRelease release(count);
   visit<AnyDType>(dtype, "arange", [&]<class T> {
     parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      for (; begin < end; begin += kGrain) {
-        T* const data = out.data<T>() + begin;
-        const auto first = static_cast<Index>(begin);
-        const auto here = static_cast<int>(std::min(kGrain, end - begin));
-        for (int i = 0; i < here; ++i) data[i] = convert<T>(value(first + static_cast<Index>(i)));
+      T* const data = out.data<T>();
+      std::int64_t i = begin;
+      // Groups of a fixed size become vector instructions.
+      constexpr int kGroup = 16;
+      for (; i + kGroup <= end; i += kGroup) {
+        const auto first = static_cast<Index>(i);
+        for (int k = 0; k < kGroup; ++k) data[i + k] = convert<T>(value(first + static_cast<Index>(k)));
       }
+      for (; i < end; ++i) data[i] = convert<T>(value(static_cast<Index>(i)));
     });
   });
   return to_device(out, device);
@@ -102,13 +105,15 @@ Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional
   const auto first = start.to<double>();
   const auto end = stop.to<double>();
   if (!complex && std::isfinite(end - first)) {
-    // The same without branches: what is not between the first and the last is chosen away.
+    // As numpy has it, without a division for each; not where that would round the step to 0.
     const double distance = end - first;
-    const double parts = std::max(intervals, 1.0);
-    return filled_by<double>(num, result, place, [=](double i) {
-      const double number = first + distance * (i / parts);
-      return i == last ? end : number;
-    });
+    const double step = distance / std::max(intervals, 1.0);
+    if (step != 0 || distance == 0) {
+      return filled_by<double>(num, result, place, [=](double i) {
+        const double number = first + step * i;
+        return i == last ? end : number;
+      });
+    }
   }
   if (!complex) return filled_by<double>(num, result, place, [=](double i) { return spaced(first, end, i); });
   const double first_imaginary = start.imaginary();

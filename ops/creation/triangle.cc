@@ -29,38 +29,35 @@ Tensor diagonals(std::int64_t rows, std::int64_t columns, Device device) {
   return subtract(column, expand_dims(row, 1));
 }
 
-/// Where the rows of the matrices in the last two axes of x begin.
-class Rows {
- public:
-  explicit Rows(const Tensor& x)
-      : lead_(x.shape().begin(), x.shape().end() - 1),
-        strides_(x.strides().begin(), x.strides().end() - 1),
-        item_(static_cast<std::int64_t>(item_size(x.dtype()))) {}
-  std::int64_t offset(std::int64_t row) const {
-    std::int64_t offset = 0;
-    for (std::size_t axis = lead_.size(); axis-- > 0;) {
-      offset += row % lead_[axis] * strides_[axis];
-      row /= lead_[axis];
-    }
-    return offset * item_;
-  }
-
- private:
-  Dims lead_;
-  Dims strides_;
-  std::int64_t item_;
-};
-
-/// Calls f(row, the columns that it keeps) for the rows of all matrices in the last two axes of x.
+/// Calls f(where it begins in x, in bytes; its number; the columns that it keeps) for each row of the matrices in the
+/// last two axes of x.
 template <class F>
 void for_each_row(const Tensor& x, Side side, std::int64_t k, F&& f) {
   if (x.device().is_meta() || x.numel() == 0) return;
   const std::int64_t rows = x.size(-2);
   const std::int64_t columns = x.size(-1);
+  const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
+  const auto matrix_begin = [&](std::int64_t matrix) {
+    std::int64_t offset = 0;
+    for (std::size_t axis = x.ndim() - 2; axis-- > 0;) {
+      offset += matrix % x.shape()[axis] * x.strides()[axis];
+      matrix /= x.shape()[axis];
+    }
+    return offset;
+  };
+  const std::int64_t step = x.strides()[x.ndim() - 2];
   const HostRelease release(x.numel());
   parallel_for(0, x.numel() / columns, std::max<std::int64_t>(1, kGrain / columns),
                [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t r = begin; r < end; ++r) f(r, kept_columns(side, r % rows, columns, k));
+                 while (begin < end) {
+                   const std::int64_t first = begin % rows;
+                   const std::int64_t here = std::min(rows - first, end - begin);
+                   const std::int64_t offset = matrix_begin(begin / rows);
+                   for (std::int64_t i = 0; i < here; ++i) {
+                     f((offset + (first + i) * step) * item, begin + i, kept_columns(side, first + i, columns, k));
+                   }
+                   begin += here;
+                 }
                });
 }
 
@@ -82,13 +79,16 @@ void clear_rest(const Tensor& x, Side side, std::int64_t k) {
     const std::int64_t diagonal = std::clamp(k, -x.size(-2), x.size(-1));
     return clear_rest(swapaxes(x, -2, -1), side == Side::Lower ? Side::Upper : Side::Lower, -diagonal);
   }
-  const Rows rows(x);
   const std::size_t size = item_size(x.dtype());
   const std::int64_t step = x.strides().back() * static_cast<std::int64_t>(size);
-  for_each_row(x, side, k, [&](std::int64_t r, Kept kept) {
-    char* const row = x->data + rows.offset(r);
-    clear(row, step, kept.first, size);
-    clear(row + kept.last * step, step, x.size(-1) - kept.last, size);
+  const std::int64_t columns = x.size(-1);
+  for_each_row(x, side, k, [&](std::int64_t offset, std::int64_t, Kept kept) {
+    char* const row = x->data + offset;
+    if (side == Side::Upper) {
+      clear(row, step, kept.first, size);
+    } else {
+      clear(row + kept.last * step, step, columns - kept.last, size);
+    }
   });
 }
 
@@ -104,13 +104,12 @@ Tensor triangle(const Tensor& x, Side side, std::int64_t k) {
     clear_rest(out, side, k);
     return out;
   }
-  const Rows rows(x);
   const auto bytes = [&](std::int64_t count) { return static_cast<std::size_t>(count) * item_size(x.dtype()); };
   const std::int64_t columns = x.size(-1);
-  for_each_row(x, side, k, [&](std::int64_t r, Kept kept) {
+  for_each_row(x, side, k, [&](std::int64_t offset, std::int64_t r, Kept kept) {
     char* const to = out->data + bytes(r * columns);
     std::memset(to, 0, bytes(kept.first));
-    std::memcpy(to + bytes(kept.first), x->data + rows.offset(r) + bytes(kept.first), bytes(kept.last - kept.first));
+    std::memcpy(to + bytes(kept.first), x->data + offset + bytes(kept.first), bytes(kept.last - kept.first));
     std::memset(to + bytes(kept.last), 0, bytes(columns - kept.last));
   });
   return out;

@@ -5,6 +5,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/extension/extension.h"
+#include "ops/index/picks.h"
 #include "ops/index/plan.h"
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"
@@ -18,21 +19,24 @@ namespace {
 
 bool is_low(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
-/// The loop on the CPU; x and values of one dtype, the index contiguous.
-void run(PickAction action, const Tensor& x, const Tensor& index, std::size_t axis, const Tensor& values) {
-  if (index.numel() == 0) return;
+/// The loop on the CPU; x and values of one dtype, the index contiguous. False where a number of an index that is to be
+/// checked is out of range.
+bool run(PickAction action, const Tensor& x, const Tensor& index, std::size_t axis, const Tensor& values,
+         bool check = false) {
+  if (index.numel() == 0) return true;
   const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
   AlongPicks picks{.data = x->data,
                    .values = values->data,
                    .numbers = index.data<std::int64_t>(),
                    .step = x.strides()[axis] * item,
                    .along = axis,
+                   .size = check ? x.shape()[axis] : -1,
                    .axes = {}};
   for (std::size_t i = 0; i < x.ndim(); ++i) {
     picks.axes.push_back(
         {index.shape()[i], i == axis ? 0 : x.strides()[i] * item, values.strides()[i] * item, index.strides()[i]});
   }
-  run_picks(action, x.dtype(), picks);
+  return run_picks(action, x.dtype(), picks);
 }
 
 /// The numbers, in row-major order over `shape`, of the elements that the index picks: for devices that know rows only.
@@ -87,6 +91,21 @@ Tensor placed(const Tensor& values, const Tensor& index, std::size_t axis, const
   return result;
 }
 
+/// Errors where the shape or the device of an index does not go with x.
+void check_fits(const Tensor& x, const Tensor& index, std::size_t axis, const char* op) {
+  check_same_device(x, index, op);
+  if (x.ndim() != index.ndim()) {
+    fail<ValueError>("[", op, "] x has ", x.ndim(), x.ndim() == 1 ? " axis" : " axes", " and index ", index.ndim(),
+                     ": they must have equally many");
+  }
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    if (i != axis && index.shape()[i] > x.shape()[i]) {
+      fail<ValueError>("[", op, "] index of shape ", index.shape(), " is larger than x, of shape ", x.shape(),
+                       ", along axis ", i);
+    }
+  }
+}
+
 /// The saved index; it may lie in memory that is written to without the tape's knowledge.
 Tensor reread(const Tensor& index, std::int64_t size) {
   if (index.device().is_cpu() && !is_batched(index) && !all_in_range(index.data<std::int64_t>(), index.numel(), size)) {
@@ -102,17 +121,36 @@ struct Along {
   std::int64_t size() const { return shape[axis]; }
 };
 
+/// How an index is to be checked that is not yet, which its first reader does on the way.
+struct Unchecked {
+  const char* op = nullptr;  ///< null for an index that is checked
+  bool from_end = false;
+};
+
 struct GatherAlongFn : Function<GatherAlongFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
   static constexpr std::string_view name = "gather";
 
-  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& index, std::size_t axis) {
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& index, std::size_t axis,
+                        const Unchecked& unchecked) {
+    Tensor numbers = index;
+    Tensor y;
+    if (unchecked.op) {
+      if (x.device().is_cpu() && !is_batched(x)) {
+        y = empty(index.shape(), x.dtype());
+        if (!run(PickAction::Read, x, index, axis, y, true)) y = Tensor();
+      }
+      if (!y.defined()) {
+        numbers =
+            checked_numbers(index, x.shape()[axis], static_cast<std::int64_t>(axis), unchecked.op, unchecked.from_end);
+      }
+    }
     if (ctx.recording()) {
-      ctx.save_for_backward(index);
+      ctx.save_for_backward(numbers);
       ctx.state<Along>() = {axis, x.shape()};
     }
-    return gathered(x, index, axis);
+    return y.defined() ? y : gathered(x, numbers, axis);
   }
   static TensorList backward(Context& ctx, const Tensor& dy) {
     const Along& along = ctx.state<Along>();
@@ -142,7 +180,15 @@ struct PlaceAlongFn : Function<PlaceAlongFn> {
 }  // namespace
 
 Tensor gather_along(const Tensor& x, const Tensor& index, std::size_t axis) {
-  return GatherAlongFn::apply(x, index, axis);
+  return GatherAlongFn::apply(x, index, axis, Unchecked());
+}
+
+Tensor gather_checked(const Tensor& x, const Tensor& index, std::int64_t axis, const char* op, bool from_end) {
+  const auto at = static_cast<std::size_t>(normalize_axis(axis, x.ndim(), op));
+  if (!x.device().is_cpu() || is_batched(x) || is_batched(index))
+    return gather_along(x, index_along(x, index, axis, op, from_end), at);
+  check_fits(x, index, at, op);
+  return GatherAlongFn::apply(x, contiguous(as_index(index, op)), at, Unchecked{op, from_end});
 }
 
 Tensor place_along(const Tensor& values, const Tensor& index, std::size_t axis, const Dims& shape) {
@@ -191,18 +237,8 @@ Tensor last_along(const Tensor& index, std::size_t axis, const Dims& shape) {
 }
 
 Tensor index_along(const Tensor& x, const Tensor& index, std::int64_t axis, const char* op, bool from_end) {
-  check_same_device(x, index, op);
   const auto at = static_cast<std::size_t>(normalize_axis(axis, x.ndim(), op));
-  if (x.ndim() != index.ndim()) {
-    fail<ValueError>("[", op, "] x has ", x.ndim(), x.ndim() == 1 ? " axis" : " axes", " and index ", index.ndim(),
-                     ": they must have equally many");
-  }
-  for (std::size_t i = 0; i < x.ndim(); ++i) {
-    if (i != at && index.shape()[i] > x.shape()[i]) {
-      fail<ValueError>("[", op, "] index of shape ", index.shape(), " is larger than x, of shape ", x.shape(),
-                       ", along axis ", i);
-    }
-  }
+  check_fits(x, index, at, op);
   const std::int64_t size = x.shape()[at];
   if (is_batched(index)) {
     // The numbers of all examples are checked at once.

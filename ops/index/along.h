@@ -10,6 +10,8 @@ namespace lamella {
 
 /// result[..., i, ...] = x[..., index[..., i, ...], ...], recorded.
 Tensor gather_along(const Tensor& x, const Tensor& index, std::size_t axis);
+/// The same for an index that is not checked, with what index_along() does in the same pass.
+Tensor gather_checked(const Tensor& x, const Tensor& index, std::int64_t axis, const char* op, bool from_end);
 /// The transpose: values added to zeros of the given shape, in the order along the axis. Recorded.
 Tensor place_along(const Tensor& values, const Tensor& index, std::size_t axis, const Dims& shape);
 /// x[..., index[..., i, ...], ...] (action) values[..., i, ...] for each i in turn, in place and off the tape. `values`

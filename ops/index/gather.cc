@@ -52,14 +52,18 @@ Tensor leading_part(const Tensor& src, const Tensor& index, const char* op) {
   return slice(src, basic_region(src.shape(), items));
 }
 
+void check_0d(const Tensor& x, const Tensor& index, const char* op) {
+  if (x.ndim() == 0 && index.ndim() != 0) {
+    fail<ValueError>("[", op, "] x is 0-d and index has shape ", index.shape(), ": they must have equally many axes");
+  }
+}
+
 Arguments read_arguments(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& src, const char* op) {
   check_defined(x, op);
   check_defined(index, op);
   Arguments result{at_least_1d(x), at_least_1d(index), {}, 0};
   result.axis = static_cast<std::size_t>(normalize_axis(axis, result.x.ndim(), op));
-  if (x.ndim() == 0 && index.ndim() != 0) {
-    fail<ValueError>("[", op, "] x is 0-d and index has shape ", index.shape(), ": they must have equally many axes");
-  }
+  check_0d(x, index, op);
   result.index = index_along(result.x, result.index, axis, op, false);
   if (src.is_number()) {
     result.src = broadcast_to(to_device(number_tensor(src.number(), x.dtype()), x.device()), result.index.shape());
@@ -303,8 +307,8 @@ Tensor scatter_into(PickAction action, const Tensor& x, const Arguments& given) 
 Tensor Gather::call(const Tensor& x, std::int64_t axis, const Tensor& index) {
   check_defined(x, info.name);
   check_defined(index, info.name);
-  const Arguments given = read_arguments(x, axis, index, Scalar(0), info.name);
-  return shaped_like(x, gather_along(given.x, given.index, given.axis));
+  check_0d(x, index, info.name);
+  return shaped_like(x, gather_checked(at_least_1d(x), at_least_1d(index), axis, info.name, false));
 }
 
 Tensor Scatter::call(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& src) {

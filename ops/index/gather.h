@@ -53,7 +53,8 @@ struct ScatterReduce {
           "A copy of x in which the elements that gather(x, axis, index) picks are reduced with the values of `src`: "
           "`reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin', and x's own element takes part unless include_self is "
           "False. A mean of integers is rounded down. The gradient of an extremum is shared equally among the values "
-          "that have it; the first derivative of a product is right for factors of 0 as well.",
+          "that have it; derivatives of a product up to the second are right for any number of factors of 0, further "
+          "ones for one of them.",
       .parameters = "x, axis, index, src, reduce, *, include_self=True",
       .example = "scatter_reduce(zeros([3]), 0, asarray([2, 2]), asarray([1.0, 3.0]), 'amax')"};
   static Tensor call(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& src,

@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
 /// Threads share a row only where each has a good part of it: a line of the cache is the least.
 constexpr std::int64_t kSharedRowBytes = 128;
+constexpr std::int64_t kCheckedAtOnce = 2048;  // numbers
 
 /// 16 bytes that are moved as one.
 struct Wide {
@@ -49,16 +50,27 @@ struct Multiply {
     }
   }
 };
+/// One of two without a branch, which the compiler would have the processor guess.
+template <class T>
+T chosen(bool first, T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    const auto bits = std::bit_cast<Bits>(b);
+    return std::bit_cast<T>(bits ^ ((std::bit_cast<Bits>(a) ^ bits) & (Bits{0} - Bits{first})));
+  } else {
+    return first ? a : b;
+  }
+}
 struct Max {
   template <class T>
   static void run(T& x, const T& v) {
-    if (!(x >= v) && x == x) x = v;  // a NaN in x stays, one in v is taken
+    x = chosen((x >= v) | (x != x), x, v);  // a NaN in x stays, one in v is taken
   }
 };
 struct Min {
   template <class T>
   static void run(T& x, const T& v) {
-    if (!(x <= v) && x == x) x = v;
+    x = chosen((x <= v) | (x != x), x, v);
   }
 };
 
@@ -110,6 +122,26 @@ void run_rows(const RowPart& part) {
     run_line<Action, T>(part.data + part.numbers[p] * part.step, part.inner.data, part.values + p * part.value_step,
                         part.inner.values, part.inner.size);
   }
+}
+
+/// Whether all of some numbers lie in [0, size).
+bool block_in_range(const std::int64_t* numbers, std::int64_t count, std::int64_t size) {
+  // The sign bit tells of a number below 0 or above the last.
+  const auto last = static_cast<std::uint64_t>(size) - 1;
+  constexpr std::int64_t kLanes = 8;
+  std::uint64_t signs[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::int64_t k = 0; k < kLanes; ++k) {
+      const auto number = static_cast<std::uint64_t>(numbers[i + k]);
+      signs[k] |= number | (last - number);
+    }
+  }
+  for (; i < count; ++i)
+    signs[0] |= static_cast<std::uint64_t>(numbers[i]) | (last - static_cast<std::uint64_t>(numbers[i]));
+  std::uint64_t all = 0;
+  for (const std::uint64_t each : signs) all |= each;
+  return (all >> 63) == 0;
 }
 
 /// A part of AlongPicks: a line of numbers.
@@ -295,14 +327,15 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
   }
 }
 
-void run_picks(PickAction action, DType dtype, AlongPicks picks) {
+bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
   const Kernels kernels = kernels_of(action, dtype);
   const PickAxis along = picks.axes[picks.along];
   PickAxes before = merged(PickAxes(picks.axes.begin(), picks.axes.begin() + picks.along));
   PickAxes after = merged(PickAxes(picks.axes.begin() + picks.along + 1, picks.axes.end()));
   const std::int64_t total = product(before) * along.size * product(after);
-  if (total == 0) return;
+  if (total == 0) return true;
   const HostRelease release(total);
+  std::atomic<bool> good{true};
   // A line runs over the last axis: the one that is picked along, or one that the sides share.
   const bool shared = !after.empty();
   const PickAxis inner = shared ? after.back() : along;
@@ -316,12 +349,20 @@ void run_picks(PickAction action, DType dtype, AlongPicks picks) {
   const auto run = [&](std::int64_t place, std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
     const PickAxis at = offsets_at(outer, place);
     for (std::int64_t line = first; line < last; ++line) {
-      const std::int64_t number = at.numbers + line * along.numbers + from * inner.numbers;
-      kernels.along({picks.data + at.data + from * inner.data,
-                     picks.values + at.values + line * along.values + from * inner.values,
-                     picks.numbers + number,
-                     picks.step,
-                     {to - from, inner.data, inner.values, 0}});
+      // A part of a line at a time, whose numbers are in the cache when they are read again.
+      for (std::int64_t begin = from; begin < to; begin += kCheckedAtOnce) {
+        const std::int64_t count = std::min(kCheckedAtOnce, to - begin);
+        const std::int64_t* const numbers = picks.numbers + at.numbers + line * along.numbers + begin * inner.numbers;
+        if (picks.size >= 0 && !block_in_range(numbers, count, picks.size)) {
+          good.store(false, std::memory_order_relaxed);
+          continue;
+        }
+        kernels.along({picks.data + at.data + begin * inner.data,
+                       picks.values + at.values + line * along.values + begin * inner.values,
+                       numbers,
+                       picks.step,
+                       {count, inner.data, inner.values, 0}});
+      }
     }
   };
   if (action == PickAction::Read && places * lines > 1) {
@@ -344,6 +385,7 @@ void run_picks(PickAction action, DType dtype, AlongPicks picks) {
   } else {
     run(0, 0, lines, 0, inner.size);
   }
+  return good.load(std::memory_order_relaxed);
 }
 
 void run_masked_fill(DType dtype, char* data, const char* mask, const char* value, std::int64_t count) {
@@ -375,14 +417,7 @@ bool all_in_range(const std::int64_t* numbers, std::int64_t count, std::int64_t 
   std::atomic<bool> good{true};
   const HostRelease release(count);
   parallel_for(0, count, 2 * kGrain, [&](std::int64_t begin, std::int64_t end) {
-    // The sign bit tells of a number below 0 or above the last.
-    const auto last = static_cast<std::uint64_t>(size) - 1;
-    std::uint64_t signs = 0;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const auto number = static_cast<std::uint64_t>(numbers[i]);
-      signs |= number | (last - number);
-    }
-    if (signs >> 63) good.store(false, std::memory_order_relaxed);
+    if (!block_in_range(numbers + begin, end - begin, size)) good.store(false, std::memory_order_relaxed);
   });
   return good.load(std::memory_order_relaxed);
 }

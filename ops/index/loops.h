@@ -52,13 +52,17 @@ struct AlongPicks {
   const std::int64_t* numbers = nullptr;
   std::int64_t step = 0;
   std::size_t along = 0;
+  /// The size of the axis that is picked along, for numbers that are not known to be in range; -1 for others.
+  std::int64_t size = -1;
   PickAxes axes;
 };
 
 /// Runs the loop. Add and Multiply take all dtypes but float16 and bfloat16, Max and Min those of them that have an
 /// order.
 void run_picks(PickAction action, DType dtype, const RowPicks& picks);
-void run_picks(PickAction action, DType dtype, AlongPicks picks);
+/// False where `size` is given and a number is not within it; what belongs to that number and some others is then left
+/// as it is.
+bool run_picks(PickAction action, DType dtype, const AlongPicks& picks);
 
 /// Sets the elements of `data` where `mask`, bytes of 0 and 1, is true to the one at `value`.
 void run_masked_fill(DType dtype, char* data, const char* mask, const char* value, std::int64_t count);

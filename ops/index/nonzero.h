@@ -28,6 +28,10 @@ void check_countable(const Tensor& x, const char* op);
 /// device. RuntimeError on meta and under vmap, where their number is not known.
 Tensor true_positions(const Tensor& mask, const char* op);
 
+/// The positions of the elements of x that are not zero, a row of indices for each, in row-major order. RuntimeError
+/// naming `op` as check_countable().
+Tensor true_places(const Tensor& x, const char* op);
+
 inline std::vector<Tensor> nonzero(const Tensor& x) { return Nonzero::call(x); }
 
 }  // namespace lamella

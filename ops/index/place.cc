@@ -4,11 +4,12 @@
 
 #include "ops/creation/creation.h"
 #include "ops/index/gather.h"
+#include "ops/index/insert.h"
 #include "ops/index/nonzero.h"
+#include "ops/index/region.h"
 #include "ops/index/select.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
-#include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/promotion.h"
@@ -30,6 +31,23 @@ void check_part(const Tensor& src, const Dims& shape, const char* op) {
   if (src.shape() != shape) fail<ValueError>("[", op, "] src must have the shape ", shape, ", got ", src.shape());
 }
 
+/// Where a slice lies.
+struct Part {
+  Region region;
+
+  Tensor of(const Tensor& x) const { return region.of(x); }
+  Tensor part(const Tensor& x) const { return slice(x, region); }
+};
+
+/// A copy of x with `count` slices from `first` on, `step` apart along an axis, replaced.
+Tensor insert(const Tensor& x, std::int64_t axis, std::int64_t first, std::int64_t step, std::int64_t count,
+              const Tensor& values) {
+  Part part{basic_region(x.shape(), {})};
+  Region::Axis& along = part.region.axes[static_cast<std::size_t>(axis)];
+  along = {axis, count > 0 ? first : 0, count > 1 ? step : 1, count, true};
+  return InsertFn<Part>::apply(x, values, &std::as_const(part));
+}
+
 }  // namespace
 
 Tensor SelectScatter::call(const Tensor& x, const Tensor& src, std::int64_t axis, std::int64_t index) {
@@ -41,8 +59,7 @@ Tensor SelectScatter::call(const Tensor& x, const Tensor& src, std::int64_t axis
   Dims shape = x.shape();
   shape.erase(shape.begin() + at);
   check_part(src, shape, info.name);
-  const Tensor number = full({1}, index < 0 ? index + size : index, DType::Int64, x.device());
-  return index_copy(x, at, number, expand_dims(in_dtype_of(x, src, info.name), at));
+  return insert(x, at, index < 0 ? index + size : index, 1, 1, expand_dims(in_dtype_of(x, src, info.name), at));
 }
 
 Tensor SliceScatter::call(const Tensor& x, const Tensor& src, std::int64_t axis, std::optional<std::int64_t> start,
@@ -54,11 +71,11 @@ Tensor SliceScatter::call(const Tensor& x, const Tensor& src, std::int64_t axis,
   const auto bounded = [size](std::int64_t i) { return std::clamp(i < 0 ? i + size : i, std::int64_t{0}, size); };
   const std::int64_t first = bounded(start.value_or(0));
   const std::int64_t end = std::max(first, bounded(stop.value_or(size)));
-  const Tensor numbers = arange(first, end, step, DType::Int64, x.device());
+  const std::int64_t count = end > first ? (end - first - 1) / step + 1 : 0;
   Dims shape = x.shape();
-  shape[static_cast<std::size_t>(at)] = numbers.numel();
+  shape[static_cast<std::size_t>(at)] = count;
   check_part(src, shape, info.name);
-  return index_copy(x, at, numbers, in_dtype_of(x, src, info.name));
+  return insert(x, at, first, step, count, in_dtype_of(x, src, info.name));
 }
 
 Tensor Put::call(const Tensor& x, const Tensor& indices, const Tensor& values, bool accumulate) {
@@ -95,9 +112,7 @@ Tensor IndexReduce::call(const Tensor& x, std::int64_t axis, const Tensor& index
 
 Tensor ArgWhere::call(const Tensor& x) {
   check_defined(x, info.name);
-  check_countable(x, info.name);
-  if (x.ndim() == 0) return zeros({nonzero(reshape(x, {1}))[0].numel(), 0}, DType::Int64, x.device());
-  return stack(nonzero(x), 1);
+  return true_places(x, info.name);
 }
 
 }  // namespace lamella

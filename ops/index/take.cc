@@ -33,7 +33,7 @@ Tensor TakeAlongAxis::call(const Tensor& x, const Tensor& indices, std::int64_t 
   source[at] = x.shape()[at];
   shape[at] = indices.shape()[at];
   const Tensor whole = broadcast_to(x, source);
-  return gather_along(whole, index_along(whole, broadcast_to(indices, shape), axis, info.name, true), at);
+  return gather_checked(whole, broadcast_to(indices, shape), axis, info.name, true);
 }
 
 }  // namespace lamella

@@ -1,6 +1,9 @@
 #include "ops/linalg/diagonal.h"
 
+#include <algorithm>
+
 #include "engine/autograd/function.h"
+#include "ops/index/insert.h"
 #include "ops/movement/strided.h"
 #include "ops/reduce/sum.h"
 #include "ops/support/checks.h"
@@ -16,6 +19,19 @@ struct Plane {
   std::int64_t offset = 0;
   Dims shape;  ///< of the tensor
 
+  /// As the operators take it, checked.
+  static Plane read(const Tensor& x, std::int64_t offset, std::int64_t axis1, std::int64_t axis2, const char* op) {
+    if (x.ndim() < 2) fail<ValueError>("[", op, "] needs at least two axes, got shape ", x.shape());
+    Plane plane{.row_axis = static_cast<std::size_t>(normalize_axis(axis1, x.ndim(), op)),
+                .column_axis = static_cast<std::size_t>(normalize_axis(axis2, x.ndim(), op)),
+                .offset = 0,
+                .shape = x.shape()};
+    if (plane.row_axis == plane.column_axis)
+      fail<ValueError>("[", op, "] axis1 and axis2 are both axis ", axis1, " of shape ", x.shape());
+    // Beyond the corners all diagonals are empty; this far out arithmetic is safe.
+    plane.offset = std::clamp(offset, -x.shape()[plane.row_axis], x.shape()[plane.column_axis]);
+    return plane;
+  }
   /// The diagonal in x, which has `shape`: a view off the tape.
   Tensor of(const Tensor& x) const {
     const std::int64_t rows = shape[row_axis] - (offset < 0 ? -offset : 0);
@@ -35,6 +51,8 @@ struct Plane {
     const std::int64_t start = offset < 0 ? -offset * row : offset * column;
     return make_view(x, sizes, strides, length == 0 ? 0 : start);
   }
+  /// The same, recorded.
+  Tensor part(const Tensor& x) const;
 };
 
 /// The gradient of a diagonal.
@@ -67,6 +85,8 @@ struct DiagonalLayer : Function<DiagonalLayer> {
   }
 };
 
+Tensor Plane::part(const Tensor& x) const { return DiagonalLayer::apply(x, this); }
+
 Tensor PlaceDiagonalLayer::backward(Context& ctx, const Tensor& dy) {
   return DiagonalLayer::apply(dy, &std::as_const(ctx.state<Plane>()));
 }
@@ -78,18 +98,15 @@ Tensor on_diagonal(const Tensor& x, std::int64_t offset, const Dims& shape) {
   return PlaceDiagonalLayer::apply(x, &plane);
 }
 
+Tensor insert_diagonal(const Tensor& x, const Tensor& values, std::int64_t offset, std::int64_t axis1,
+                       std::int64_t axis2) {
+  const Plane plane = Plane::read(x, offset, axis1, axis2, "diagonal_scatter");
+  return InsertFn<Plane>::apply(x, values, &plane);
+}
+
 Tensor Diagonal::call(const Tensor& x, std::int64_t offset, std::int64_t axis1, std::int64_t axis2) {
   check_defined(x, info.name);
-  if (x.ndim() < 2) fail<ValueError>("[diagonal] needs at least two axes, got shape ", x.shape());
-  Plane plane{.row_axis = static_cast<std::size_t>(normalize_axis(axis1, x.ndim(), info.name)),
-              .column_axis = static_cast<std::size_t>(normalize_axis(axis2, x.ndim(), info.name)),
-              .offset = offset,
-              .shape = x.shape()};
-  if (plane.row_axis == plane.column_axis) {
-    fail<ValueError>("[diagonal] axis1 and axis2 are both axis ", axis1, " of shape ", x.shape());
-  }
-  // Beyond the corners all diagonals are empty; this far out arithmetic is safe.
-  plane.offset = std::clamp(offset, -x.shape()[plane.row_axis], x.shape()[plane.column_axis]);
+  const Plane plane = Plane::read(x, offset, axis1, axis2, info.name);
   return DiagonalLayer::apply(x, &plane);
 }
 

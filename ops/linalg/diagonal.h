@@ -37,6 +37,9 @@ inline Tensor diagonal(const Tensor& x, std::int64_t offset = 0, std::int64_t ax
 /// Matrices of zeros, in the last two axes of `shape`, with the rows of x, which are as long as that, on a diagonal:
 /// recorded.
 Tensor on_diagonal(const Tensor& x, std::int64_t offset, const Dims& shape);
+/// A copy of x with values, of x's dtype and of the shape of diagonal(x, ..), in the place of that: recorded.
+Tensor insert_diagonal(const Tensor& x, const Tensor& values, std::int64_t offset, std::int64_t axis1,
+                       std::int64_t axis2);
 inline Tensor trace(const Tensor& x, std::int64_t offset = 0, std::optional<DType> dtype = std::nullopt) {
   return Trace::call(x, offset, dtype);
 }

@@ -88,22 +88,7 @@ Tensor DiagonalScatter::call(const Tensor& x, const Tensor& src, std::int64_t of
     fail<ValueError>("[diagonal_scatter] src must have the diagonal's shape ", before.shape(), ", got ", src.shape());
   if (!can_cast(src.dtype(), x.dtype()))
     fail<TypeError>("[diagonal_scatter] a src of dtype ", src.dtype(), " cannot be written into one of ", x.dtype());
-  // Both are taken apart into matrices, of which src has the diagonals.
-  const std::int64_t rows = x.size(axis1);
-  const std::int64_t columns = x.size(axis2);
-  const Tensor matrices = moveaxis(x, Dims{axis1, axis2}, Dims{-2, -1});
-  const std::int64_t before_it = offset < 0 ? std::min(rows, -offset) : 0;
-  Dims shape = src.shape();
-  const auto none = [&](std::int64_t size) {
-    shape.back() = size;
-    return zeros(shape, src.dtype(), src.device());
-  };
-  const std::int64_t length = src.size(-1);
-  const Tensor column = concat({none(before_it), src, none(rows - before_it - length)}, -1);
-  const Tensor on_it = eye(rows, columns, offset, DType::Bool, x.device());
-  const Tensor y = where(on_it, expand_dims(cast(column, x.dtype()), -1), matrices);
-  return moveaxis(y, Dims{-2, -1},
-                  Dims{normalize_axis(axis1, x.ndim(), info.name), normalize_axis(axis2, x.ndim(), info.name)});
+  return insert_diagonal(x, cast(src, x.dtype()), offset, axis1, axis2);
 }
 
 Tensor TrilIndices::call(std::int64_t n_rows, std::int64_t n_cols, std::int64_t k, std::optional<Device> device) {

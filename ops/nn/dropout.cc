@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/random/draw.h"
 #include "ops/support/checks.h"
@@ -23,6 +24,8 @@ Dims channels_of(const Tensor& x, std::size_t channel_axis) {
   return shape;
 }
 
+// Where one element of a mask stands for many, it becomes a factor (and a term): a pass less over x.
+
 /// A mask of `shape` is true with probability 1 - p.
 Tensor kept(const OpInfo& info, const Tensor& x, const Dims& shape, double p, Generator* generator) {
   return draw(info.name, random::coin_fill(1 - p), shape, DType::Bool, x.device(), generator);
@@ -31,7 +34,9 @@ Tensor kept(const OpInfo& info, const Tensor& x, const Dims& shape, double p, Ge
 Tensor drop(const OpInfo& info, const Tensor& x, const Dims& shape, double p, bool training, Generator* generator) {
   if (!training || p == 0) return x;
   if (p == 1) return x * 0;
-  return where(kept(info, x, shape, p, generator), x * (1 / (1 - p)), 0);
+  const Tensor mask = kept(info, x, shape, p, generator);
+  if (shape == x.shape()) return where(mask, x * (1 / (1 - p)), 0);
+  return x * where(mask, full({}, 1 / (1 - p), x.dtype(), x.device()), 0);
 }
 
 /// What is dropped becomes -scale alpha of selu. The mean is then -p scale alpha, which the shift takes back, and the
@@ -43,7 +48,10 @@ Tensor alpha_drop(const OpInfo& info, const Tensor& x, const Dims& shape, double
   if (p == 1) return x * 0;
   const double factor = 1 / std::sqrt((1 - p) * (1 + p * kLimit * kLimit));
   const double shift = factor * p * kLimit;
-  return where(kept(info, x, shape, p, generator), x * factor + shift, shift - factor * kLimit);
+  const Tensor mask = kept(info, x, shape, p, generator);
+  if (shape == x.shape()) return where(mask, x * factor + shift, shift - factor * kLimit);
+  const auto number = [&](double value) { return full({}, value, x.dtype(), x.device()); };
+  return x * where(mask, number(factor), 0) + where(mask, number(shift), shift - factor * kLimit);
 }
 
 /// Of whole channels: x has one of two numbers of axes, the larger with a batch in front.

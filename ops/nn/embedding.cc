@@ -1,5 +1,6 @@
 #include "ops/nn/embedding.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "ops/creation/creation.h"
@@ -81,12 +82,14 @@ Tensor EmbeddingBag::call(const Tensor& x, const Tensor& weight, const std::opti
   if (offsets && mode == "max") fail<NotImplementedError>("[embedding_bag] mode \"max\" takes no offsets");
   const std::int64_t padding = padding_row(padding_idx, weight.size(0), info.name);
   Tensor rows = look_up(x, weight, info.name);
-  const Tensor counted = expand_dims(padding < 0 ? x == x : x != padding, -1);
+  if (mode == "max" && padding < 0 && x.size(1) > 0) return max(rows, 1);
+  // What counts is looked at only where something may not.
+  const Tensor counted = padding < 0 && !offsets ? Tensor() : expand_dims(padding < 0 ? x == x : x != padding, -1);
   if (mode == "max") {
-    if (padding < 0 && x.size(1) > 0) return max(rows, 1);
+    if (x.size(1) == 0) return sum(rows, 1);
     const Tensor filled = where(counted, rows, -std::numeric_limits<double>::infinity());
     const Tensor some = any(counted, Dims{1});
-    return x.size(1) == 0 ? sum(rows, 1) : where(some, max(filled, 1), 0);
+    return where(some, max(filled, 1), 0);
   }
   if (per_sample_weights) rows = rows * expand_dims(*per_sample_weights, -1);
   if (padding >= 0) rows = where(counted, rows, 0);
@@ -97,6 +100,7 @@ Tensor EmbeddingBag::call(const Tensor& x, const Tensor& weight, const std::opti
   };
   Tensor total = in_bags(rows);
   if (mode == "sum") return total;
+  if (padding < 0 && !offsets) return total / static_cast<double>(std::max<std::int64_t>(1, x.size(1)));
   const Tensor count = in_bags(cast(counted, total.dtype()));
   return total / where(count == 0, 1, count);
 }

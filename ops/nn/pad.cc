@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ops/creation/creation.h"
+#include "ops/nn/pad_rows.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/support/checks.h"
@@ -10,7 +11,7 @@
 namespace lamella {
 namespace {
 
-enum class Mode : std::uint8_t { Constant, Reflect, Replicate, Circular };
+using Mode = PadMode;
 
 Mode read_mode(std::string_view mode) {
   if (mode == "constant") return Mode::Constant;
@@ -51,14 +52,23 @@ void check_room(Mode mode, std::int64_t axis, std::int64_t size, std::int64_t co
     fail<ValueError>("[pad] replicate has nothing to repeat along axis ", axis, " of size 0");
 }
 
+/// How much of an axis is left where sizes below 0 cut it.
+std::int64_t kept_size(std::int64_t size, std::int64_t axis, std::int64_t before, std::int64_t after) {
+  std::int64_t left = size;
+  for (const std::int64_t count : {before, after}) {
+    if (count < 0 && __builtin_add_overflow(left, count, &left)) left = -1;
+  }
+  if (left < 0) {
+    fail<ValueError>("[pad] cuts more than axis ", axis, " has: its size is ", size, ", pad is (", before, ", ", after,
+                     ")");
+  }
+  return left;
+}
+
 Tensor pad_axis(const Tensor& x, std::int64_t axis, std::int64_t before, std::int64_t after, Mode mode, Scalar value) {
   const std::int64_t cut_before = std::max<std::int64_t>(0, -before);
   const std::int64_t cut_after = std::max<std::int64_t>(0, -after);
-  const std::int64_t left = x.size(axis) - cut_before - cut_after;
-  if (left < 0) {
-    fail<ValueError>("[pad] cuts more than axis ", axis, " has: its size is ", x.size(axis), ", pad is (", before, ", ",
-                     after, ")");
-  }
+  const std::int64_t left = kept_size(x.size(axis), axis, before, after);
   const Tensor kept = cut_before + cut_after > 0 ? narrow(x, axis, cut_before, left) : x;
   std::vector<Tensor> parts;
   if (before > 0) {
@@ -81,6 +91,16 @@ Tensor Pad::call(const Tensor& x, const Dims& pad, std::string_view mode, Scalar
   if (pad.size() % 2 != 0) fail<ValueError>("[pad] pad must hold two sizes for each axis, got ", pad.size(), " sizes");
   if (pad.size() / 2 > x.ndim())
     fail<ValueError>("[pad] pad holds sizes for ", pad.size() / 2, " axes, x has ", x.ndim());
+  if (x.ndim() > 0 && (x.device().is_cpu() || x.device().is_meta())) {
+    for (std::size_t k = 0; k < pad.size() / 2; ++k) {
+      const auto axis = static_cast<std::int64_t>(x.ndim() - 1 - k);
+      const std::int64_t left = kept_size(x.size(axis), axis, pad[2 * k], pad[2 * k + 1]);
+      for (const std::int64_t count : {pad[2 * k], pad[2 * k + 1]}) {
+        if (count > 0) check_room(how, axis, left, count);
+      }
+    }
+    return pad.empty() ? x : pad_rows(x, {pad, how, value});
+  }
   Tensor y = x;
   // The first axes first: what is copied again is still small.
   for (std::size_t k = pad.size() / 2; k-- > 0;) {

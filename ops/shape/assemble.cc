@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/autograd/backward.h"
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
@@ -9,12 +10,14 @@
 #include "ops/index/nonzero.h"
 #include "ops/index/select.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/strided.h"
 #include "ops/shape/arrange.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -177,6 +180,51 @@ struct SlidingWindowLayer : Function<SlidingWindowLayer> {
   }
 };
 
+/// Where the blocks of a matrix begin; the last is its end.
+struct Corners {
+  Dims rows{0};
+  Dims columns{0};
+
+  /// A block of x, off the tape.
+  Tensor of(const Tensor& x, std::size_t block) const {
+    const Dims shape{rows[block + 1] - rows[block], columns[block + 1] - columns[block]};
+    const std::int64_t start = rows[block] * x.strides()[0] + columns[block] * x.strides()[1];
+    return make_view(x, shape, x.strides(), count_elements(shape) == 0 ? 0 : start);
+  }
+};
+
+/// Matrices of one dtype on the diagonal of one of zeros. Each gradient is the block of dy, as a view.
+struct BlockDiagLayer : Function<BlockDiagLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "block_diag";
+
+  static Tensor forward(Context& ctx, const std::vector<Tensor>& blocks) {
+    Corners corners;
+    SmallVector<const Tensor*, 4> inputs;
+    for (const Tensor& block : blocks) {
+      corners.rows.push_back(corners.rows.back() + block.size(0));
+      corners.columns.push_back(corners.columns.back() + block.size(1));
+      inputs.push_back(&block);
+    }
+    const Dims shape{corners.rows.back(), corners.columns.back()};
+    const Tensor out = empty_beside(inputs, shape, blocks[0].dtype(), blocks[0].device());
+    write_value(out, 0, "block_diag");
+    for (std::size_t i = 0; i < blocks.size(); ++i) write_values(corners.of(out, i), blocks[i], "block_diag");
+    if (ctx.recording()) ctx.state<Corners>() = corners;
+    return out;
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const auto& [rows, columns] = ctx.state<Corners>();
+    TensorList grads(rows.size() - 1);
+    for (std::size_t i = 0; i < grads.size(); ++i) {
+      if (autograd::is_needed(ctx.node()->edges()[i]))
+        grads[i] = narrow(narrow(dy, 0, rows[i], rows[i + 1] - rows[i]), 1, columns[i], columns[i + 1] - columns[i]);
+    }
+    return grads;
+  }
+};
+
 }  // namespace
 
 Tensor SlidingWindow::call(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step) {
@@ -191,21 +239,16 @@ Tensor SlidingWindow::call(const Tensor& x, std::int64_t axis, std::int64_t size
 
 Tensor BlockDiag::call(const std::vector<Tensor>& arrays) {
   check_some(arrays, info.name);
-  std::int64_t columns = 0;
   std::vector<Tensor> blocks;
+  DType dtype = arrays[0].dtype();
   for (const Tensor& x : arrays) {
     if (x.ndim() > 2) fail<ValueError>("[block_diag] takes matrices, got shape ", x.shape());
+    check_same_device(arrays[0], x, info.name);
     blocks.push_back(AtLeast2d::call(x));
-    columns += blocks.back().size(1);
+    dtype = promote_types(dtype, x.dtype());
   }
-  std::vector<Tensor> rows;
-  std::int64_t before = 0;
-  for (const Tensor& block : blocks) {
-    const auto none = [&](std::int64_t size) { return zeros({block.size(0), size}, block.dtype(), block.device()); };
-    rows.push_back(concat({none(before), block, none(columns - before - block.size(1))}, 1));
-    before += block.size(1);
-  }
-  return concat(rows, 0);
+  for (Tensor& block : blocks) block = cast(block, dtype);
+  return BlockDiagLayer::apply(blocks);
 }
 
 Tensor CartesianProd::call(const std::vector<Tensor>& arrays) {

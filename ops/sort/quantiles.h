@@ -14,8 +14,8 @@ struct Median {
       .name = "median",
       .doc =
           "The element in the middle along an axis, or of all elements for None: of an even number the lower of the "
-          "two. "
-          "NaN where there is one. ValueError for an axis of length 0. The gradient goes to that element.",
+          "two, and without its position, which kthvalue gives. NaN where there is one. ValueError for an axis of "
+          "length 0. The gradient goes to that element.",
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "median(asarray([1.0, 5.0, 2.0, 4.0]))",
       .dtypes = Real};

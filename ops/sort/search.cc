@@ -38,7 +38,7 @@ void count_before(const T* x, std::int64_t n, const K* keys, const KeyOf& key, s
   for (const T*& each : first) each = x;
   while (n > 1) {
     const std::int64_t half = n / 2;
-    for (std::int64_t k = 0; k < kCount; ++k) first[k] += behind(first[k][half - 1], keys[k]) ? half : 0;
+    for (std::int64_t k = 0; k < kCount; ++k) first[k] += half & -std::int64_t{behind(first[k][half - 1], keys[k])};
     n -= half;
   }
   for (std::int64_t k = 0; k < kCount; ++k) out[k] = first[k] - x + (n == 1 && behind(*first[k], keys[k]));

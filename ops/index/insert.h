@@ -1,0 +1,40 @@
+#pragma once
+
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/strided.h"
+#include "ops/operand.h"
+#include "ops/shape/broadcast.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+
+/// A copy of x with values, of x's dtype, in a part of it that is a view. A Place has `Tensor of(x)`, that part off the
+/// tape, and `Tensor part(x)`, the same recorded.
+template <class Place>
+struct InsertFn : Function<InsertFn<Place>> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "insert";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& values, const Place* place) {
+    if (ctx.recording()) ctx.state<Place>() = *place;
+    const Tensor out = empty_beside(pointers(x, values), x.shape(), x.dtype(), x.device());
+    write_values(out, x, "insert");
+    write_values(place->of(out), values, "insert");
+    return out;
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const Place& place = ctx.state<Place>();
+    TensorList grads(2);
+    if (autograd::is_needed(ctx.node()->edges()[0])) {
+      const Tensor zero = to_device(number_tensor(0, dy.dtype()), dy.device());
+      grads[0] = InsertFn::apply(dy, broadcast_to(zero, place.of(dy).shape()), &place);
+    }
+    if (autograd::is_needed(ctx.node()->edges()[1])) grads[1] = place.part(dy);
+    return grads;
+  }
+};
+
+}  // namespace lamella
