@@ -56,6 +56,42 @@ def test_triangles(name: str, dtype: str) -> None:
     assert ours(lm.ones([3, 4], device="meta")).shape == (3, 4)
 
 
+@pytest.mark.parametrize("name", ["tril", "triu"])
+def test_triangles_in_place(name: str) -> None:
+    theirs = getattr(np, name)
+    for shape in ((3, 5), (5, 3), (2, 3, 4), (100, 300)):
+        x = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+        for k in (0, 2, -2, 1 << 62, -(1 << 62)):
+            near = max(-1000, min(1000, k))
+            for ours, expected in (
+                (lambda t: t, lambda a: a),
+                (lambda t: t.mT, lambda a: np.swapaxes(a, -1, -2)),
+                (lambda t: t[..., ::-1], lambda a: a[..., ::-1]),
+                (lambda t: t[..., ::2, 1:], lambda a: a[..., ::2, 1:]),
+            ):
+                whole, beside = lm.asarray(x.copy()), x.copy()
+                target, part = ours(whole), expected(beside)
+                part[...] = theirs(part, near)
+                assert getattr(lm, f"{name}_")(target, k=k) is target
+                np.testing.assert_array_equal(whole.numpy(), beside)
+    assert getattr(lm, f"{name}_")(lm.zeros([2, 0, 3])).shape == (2, 0, 3)
+    examples = lm.asarray(np.arange(12.0).reshape(3, 2, 2))
+    got = lm.autograd.vmap(lambda m: getattr(lm.clone(m), f"{name}_")())(examples)
+    np.testing.assert_array_equal(got.numpy(), theirs(examples.numpy()))
+
+
+@pytest.mark.parametrize("name", ["tril", "triu"])
+def test_indices_of_triangles(name: str) -> None:
+    for rows, columns in ((3, 3), (2, 5), (5, 2), (0, 3), (3, 0), (1, 1)):
+        for k in (0, 1, -1, 4, -4, 6, -6):
+            got = getattr(lm, f"{name}_indices")(rows, columns, k=k)
+            expected = np.stack(getattr(np, f"{name}_indices")(rows, k, columns))
+            np.testing.assert_array_equal(got.numpy(), expected)
+    # Rows without elements are not walked through.
+    few = lm.tril_indices(1 << 40, 2, k=-(1 << 40) + 1) if name == "tril" else lm.triu_indices(1 << 40, 2, k=1)
+    assert few.tolist() == ([[(1 << 40) - 1], [0]] if name == "tril" else [[0], [1]])
+
+
 @pytest.mark.parametrize("dtype", [*INTEGERS, "float16", "float32", "float64"])
 def test_arange(dtype: str) -> None:
     for arguments in (

@@ -387,3 +387,21 @@ def test_meta() -> None:
     assert lm.scatter_add(x, 0, i, lm.zeros([2, 4], device="meta")).shape == (3, 4)
     assert x[i[0]].shape == (4, 4)
     assert lm.index_add(x, 0, i[0], lm.zeros([4, 4], device="meta")).shape == (3, 4)
+
+
+def test_indices_are_checked_wherever_they_are(rng: np.random.Generator) -> None:
+    x = lm.asarray(rng.normal(size=(3, 5000)))
+    x.stop_gradient = False
+    for place in ((0, 0), (1, 2500), (2, 4999)):
+        for bad in (-1, 5000, 1 << 62, -(1 << 63)):
+            index = np.zeros((3, 5000), "int64")
+            index[place] = bad
+            with pytest.raises(IndexError, match=rf"\[gather\] index {bad} is out of range"):
+                lm.gather(x, 1, lm.asarray(index))
+    # Negative numbers count from the end where take_along_axis() reads them, for the gradient too.
+    index = rng.integers(-5000, 5000, (3, 5000))
+    y = lm.take_along_axis(x, lm.asarray(index), axis=1)
+    np.testing.assert_array_equal(y.detach().numpy(), np.take_along_axis(x.detach().numpy(), index, 1))
+    y.sum().backward()
+    counts = np.stack([np.bincount(row % 5000, minlength=5000) for row in index])
+    np.testing.assert_array_equal(x.grad.numpy(), counts)

@@ -213,3 +213,13 @@ def test_nonzero(x: np.ndarray) -> None:
         got = lm.nonzero(lm.asarray(values))
         for a, b in zip(got, np.nonzero(values), strict=True):
             np.testing.assert_array_equal(a.numpy(), b)
+
+
+def test_nonzero_of_many(rng: np.random.Generator) -> None:
+    for shape in ((40000,), (7, 3, 2000), (200, 1, 200), (5000, 3)):
+        for share in (0.0, 0.001, 0.5, 1.0):
+            values = rng.random(shape) < share
+            got = lm.nonzero(lm.asarray(values))
+            for a, b in zip(got, np.nonzero(values), strict=True):
+                np.testing.assert_array_equal(a.numpy(), b)
+            np.testing.assert_array_equal(lm.argwhere(lm.asarray(values)).numpy(), np.argwhere(values))

@@ -178,3 +178,42 @@ def test_histogram_of_special_input() -> None:
     for call in [lambda: lm.histogram(lm.ones([2]), 2.5), lambda: lm.histogram(lm.ones([2]), range="no")]:
         with pytest.raises(TypeError, match=r"\[histogram\]"):
             call()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32", "uint32", "int8"])
+def test_isin_at_the_ends_of_integers(dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    x = lm.asarray(np.asarray([limits.min, 0, 1, limits.max], dtype))
+    assert lm.isin(x, x[3:]).tolist() == [False, False, False, True]
+    assert lm.isin(x, x[:1]).tolist() == [True, limits.min == 0, False, False]
+    assert lm.isin(x, x[1:3]).tolist() == [limits.min == 0, True, True, False]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_isin_knows_no_nan(dtype: str) -> None:
+    x = lm.asarray([float("nan"), float("inf"), -0.0, 2.0]).astype(dtype)
+    assert lm.isin(x, x).tolist() == [False, True, True, True]
+    assert lm.isin(x, x, invert=True).tolist() == [True, False, False, False]
+    assert lm.isin(x, lm.asarray([0.0]).astype(dtype)).tolist() == [False, False, True, False]
+
+
+def test_isin_of_many_and_of_examples(rng: np.random.Generator) -> None:
+    a, b = rng.integers(0, 5000, (3, 4000)), rng.integers(0, 5000, (3, 700))
+    np.testing.assert_array_equal(lm.isin(lm.asarray(a), lm.asarray(b)).numpy(), np.isin(a, b))
+    expected = np.stack([np.isin(x, y) for x, y in zip(a, b, strict=True)])
+    np.testing.assert_array_equal(lm.autograd.vmap(lm.isin)(lm.asarray(a), lm.asarray(b)).numpy(), expected)
+    one = lm.autograd.vmap(lambda x: lm.isin(x, lm.asarray(b[0])))(lm.asarray(a))
+    np.testing.assert_array_equal(one.numpy(), np.isin(a, b[0]))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "uint8"])
+def test_many_searches(dtype: str, side: str, rng: np.random.Generator) -> None:
+    for n in (0, 1, 2, 3, 7, 8, 100):
+        ordered = np.sort(rng.integers(0, 60, n).astype(dtype))
+        wanted = rng.integers(0, 70, 5003).astype(dtype)
+        if dtype.startswith("float"):
+            ordered[n - n // 4 :] = np.nan
+            wanted[::7] = np.nan
+        got = lm.searchsorted(lm.asarray(ordered), lm.asarray(wanted), side=side)
+        np.testing.assert_array_equal(got.numpy(), np.searchsorted(ordered, wanted, side))
