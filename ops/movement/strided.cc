@@ -184,6 +184,7 @@ bool may_overlap(const Tensor& a, const Tensor& b) {
 }
 
 bool has_repeated_elements(const Tensor& x) {
+  if (x.numel() == 0) return false;
   for (std::size_t i = 0; i < x.ndim(); ++i) {
     if (x.shape()[i] > 1 && x.strides()[i] == 0) return true;
   }

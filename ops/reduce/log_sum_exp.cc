@@ -7,6 +7,7 @@
 #include "engine/autograd/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/reduce.h"
@@ -85,7 +86,8 @@ Tensor NanSum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepd
   check_dtype(x, info.dtypes, info.name);
   if (!is_floating(x.dtype())) return sum(x, axis, keepdims, dtype);
   // autocast chooses the dtype of a sum.
-  if (!is_floating(dtype.value_or(x.dtype())) || autograd::autocast_active())
+  // An extension's device has kernels for sums.
+  if (!is_floating(dtype.value_or(x.dtype())) || autograd::autocast_active() || is_extension(x.device()))
     return sum(where(isnan(x), 0.0, x), axis, keepdims, dtype);
   const Tensor values = dtype ? cast(x, *dtype) : x;
   return NanSumFn::apply(values, normalize_axes_or_scalar(values, axis, info.name), keepdims);

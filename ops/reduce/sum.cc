@@ -3,6 +3,8 @@
 #include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/square.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/join.h"
@@ -110,6 +112,7 @@ Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
 }
 
 Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
+  if (is_extension(x.device())) return sum(square(x), axis, keepdims);  // the operators it may have kernels for
   return SquareSumLayer::apply(x, normalize_axes_or_scalar(x, axis, "square_sum"), keepdims);
 }
 

@@ -1,5 +1,8 @@
 #include "python/bindings/gil.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include <mutex>
 #include <vector>
 
@@ -22,7 +25,26 @@ int drop_queued(void*) {
   return 0;
 }
 
+/// Up to 3.13 Python ends daemon threads that ask for the GIL while it shuts down by pthread_exit(), which unwinds the
+/// stack: through functions that are noexcept, as destructors are, and that ends the process with an error. As
+/// from 3.14 on, such a thread stays where it is.
+template <class F>
+auto or_wait_for_the_end(F&& take) noexcept {
+  try {
+    return take();
+  } catch (abi::__forced_unwind&) {
+    for (;;) pause();
+  }
+}
+
 }  // namespace
+
+void restore_thread(PyThreadState* state) noexcept {
+  or_wait_for_the_end([state] { PyEval_RestoreThread(state); });
+}
+PyGILState_STATE ensure_gil() noexcept {
+  return or_wait_for_the_end([] { return PyGILState_Ensure(); });
+}
 
 bool python_is_alive() noexcept {
   if (!Py_IsInitialized()) return false;

@@ -54,11 +54,16 @@ inline bool is_sole_reference(PyObject* object) noexcept {
 /// down only on the thread that does so.
 bool python_is_alive() noexcept;
 
+/// PyEval_RestoreThread() and PyGILState_Ensure(), but a thread that Python would end, as it is shutting down, waits
+/// for the end of the process instead: see the definition.
+void restore_thread(PyThreadState* state) noexcept;
+PyGILState_STATE ensure_gil() noexcept;
+
 /// Holds the GIL in a scope, on whatever thread; costs a check where it is held already.
 class GilHold {
  public:
   GilHold() noexcept : ours_(!PyGILState_Check()) {
-    if (ours_) state_ = PyGILState_Ensure();
+    if (ours_) state_ = ensure_gil();
   }
   ~GilHold() {
     if (ours_) PyGILState_Release(state_);

@@ -113,7 +113,7 @@ bool annotate(const std::string& note) {
 
 void* release() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
 
-void restore(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+void restore(void* state) { restore_thread(static_cast<PyThreadState*>(state)); }
 
 void check_interrupt() {
   if (!python_is_alive()) return;
