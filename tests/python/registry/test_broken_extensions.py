@@ -72,7 +72,7 @@ def test_a_kernel_for_autograd_that_calls_itself(ops):
     [
         ("too_few", ValueError, r"\[TooFew\] backward returned 1 gradient, expected 2, one for each tensor argument"),
         ("other_shape", ValueError, r"\[OtherShape\] .* a gradient of shape \[7\] for an input of shape \[2\]"),
-        ("throws", RuntimeError, r"\[Throws\] backward: backward's own words"),
+        ("throws", RuntimeError, "backward's own words"),
     ],
 )
 def test_backward_passes(ops, op, error, message):
