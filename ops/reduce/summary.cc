@@ -108,7 +108,8 @@ Tensor Trapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double d
       return cast(multiply(add(multiply(middle, 2), ends), scale), values.dtype());
     }
   }
-  return multiply(sum(double_areas(info, y, x, axis, from_end), Dims{from_end}), scale);
+  const Tensor parts = double_areas(info, y, x, axis, from_end);
+  return multiply(sum(parts, Dims{from_end}), scale);
 }
 
 Tensor CumulativeTrapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double dx, std::int64_t axis) {
