@@ -55,7 +55,7 @@ struct Added {
 template <class T>
 struct Largest {
   static Vec<T> combine(Vec<T> a, Vec<T> b) { return maximum(a, b); }
-  static T combine(T a, T b) { return (b > a) | (b != b) ? b : a; }
+  static T combine(T a, T b) { return ((b > a) | (b != b)) ? b : a; }
 };
 
 template <class Op, class T, class Lift>

@@ -45,7 +45,7 @@ template <class V>
 V nextafter(V a, V b) {
   using Bits = decltype(a < a);
   const V next = reinterpret_cast<V>(next_bits(reinterpret_cast<Bits>(a), reinterpret_cast<Bits>(b)));
-  return (a != a) | (b != b) ? a + b : next;
+  return ((a != a) | (b != b)) ? a + b : next;
 }
 
 /// The larger operand, or the smaller one; b where they are equal or one of them is NaN. One instruction, which the

@@ -86,7 +86,7 @@ def test_distances(width: int, p: float, rng: np.random.Generator) -> None:
         want = np.linalg.norm(differences, ord=p, axis=-1)
     np.testing.assert_allclose(lm.cdist(lm.tensor(a), lm.tensor(b), p).numpy(), want, rtol=1e-12)
     followed = lm.cdist(lm.tensor(a, stop_gradient=False), lm.tensor(b), p)
-    np.testing.assert_allclose(followed.numpy(), want, rtol=1e-12)
+    np.testing.assert_allclose(followed.detach().numpy(), want, rtol=1e-12)
     x = a[0]
     pairs = [(i, j) for i in range(5) for j in range(i + 1, 5)]
     near = np.array([lm.cdist(lm.tensor(x[i : i + 1]), lm.tensor(x[j : j + 1]), p).item() for i, j in pairs])
