@@ -25,9 +25,9 @@ Operand no_bound(DType dtype, bool above) {
 std::optional<std::array<Operand, 2>> both_bounds(const Tensor& x, const std::optional<Operand>& min,
                                                   const std::optional<Operand>& max) {
   if (min && max) return {{*min, *max}};
-  const Operand& given = min ? *min : *max;
-  if (!given.is_number()) return std::nullopt;
-  const DType dtype = with_number(x.dtype(), given.number().kind());
+  const Operand* const given = min ? &*min : max ? &*max : nullptr;
+  if (!given || !given->is_number()) return std::nullopt;
+  const DType dtype = with_number(x.dtype(), given->number().kind());
   if (!Clip::info.dtypes.contains(dtype) || dtype == DType::UInt64) return std::nullopt;
   return {{min ? *min : no_bound(dtype, false), max ? *max : no_bound(dtype, true)}};
 }

@@ -81,7 +81,7 @@ Tensor divisor_or_multiple(const OpInfo& info, const Tensor& a, const Tensor& b,
   }
   const DType dtype = promote_types(a.dtype(), b.dtype());
   const Dims shape = broadcast_shapes(a.shape(), b.shape(), info.name);
-  const Tensor y = empty(shape, dtype, a.device());
+  Tensor y = empty(shape, dtype, a.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!y.device().is_cpu()) {
     const auto run_there = [&](const Tensor& x1, const Tensor& x2) {

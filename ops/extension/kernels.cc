@@ -81,7 +81,10 @@ void send_runs(const Tensor& to, const Tensor& from) {
     for (std::size_t i = 0; i < outer; ++i) offset += at[i] * to.strides()[i];
     backend.copy_from_host(to.device().index, to->data + offset * item, from->data + first * item,
                            static_cast<std::size_t>(run * item), stream);
-    for (std::size_t i = outer; i-- > 0 && ++at[i] == to.shape()[i];) at[i] = 0;
+    for (std::size_t i = outer; i-- > 0;) {
+      if (++at[i] != to.shape()[i]) break;
+      at[i] = 0;
+    }
   }
 }
 
@@ -126,8 +129,8 @@ void fill(const Tensor& to, const void* value) {
 
 // Reductions and products.
 
-constexpr std::array<std::string_view, cpu::kReductionCount> kReductions{
-    "sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "count_nonzero"};
+constexpr std::array<const char*, cpu::kReductionCount> kReductions{
+    "sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "count_nonzero", "nansum", "square_sum"};
 
 /// A kernel sees a matrix, whose rows it reduces.
 Tensor as_rows(const Tensor& x, const Dims& axes) {
@@ -143,7 +146,7 @@ Tensor as_rows(const Tensor& x, const Dims& axes) {
 
 void reduce_there(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor& out) {
   const autograd::NoGrad scope;
-  const std::string_view op = kReductions[static_cast<std::size_t>(reduction)];
+  const char* const op = kReductions[static_cast<std::size_t>(reduction)];
   const Tensor rows = as_rows(x, axes);
   const std::array<std::int64_t, 1> last{1};
   const bool one_axis = reduction == Reduction::ArgMax || reduction == Reduction::ArgMin;
@@ -153,7 +156,7 @@ void reduce_there(Reduction reduction, const Tensor& x, const Dims& axes, const 
   }
   require_fallback(op, out.device());
   const Tensor host = fetched(rows);
-  write_values(out, reshape(reduce(reduction, host, Dims{1}, false, op.data(), out.dtype()), out.shape()), "reduce");
+  write_values(out, reshape(reduce(reduction, host, Dims{1}, false, op, out.dtype()), out.shape()), "reduce");
 }
 
 /// A factor with the leading axes of the product, contiguous.

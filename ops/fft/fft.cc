@@ -78,7 +78,7 @@ Tensor run(const Tensor& given, const Form& form, const char* op) {
   Dims shape = x.shape();
   shape[static_cast<std::size_t>(static_cast<std::int64_t>(x.ndim()) + form.axis)] =
       form.kind == FftKind::RealToComplex ? form.length / 2 + 1 : form.length;
-  const Tensor y = empty(shape, other_side(x.dtype(), form.kind), x.device());
+  Tensor y = empty(shape, other_side(x.dtype(), form.kind), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!y.device().is_cpu()) {
     return on_host(op, y.device(), [&](const Tensor& host) { return run(host, form, op); }, x);

@@ -37,7 +37,7 @@ void run_rows(PickAction action, const Tensor& matrix, const Tensor& rows, const
 }
 
 Tensor gather(const Tensor& x, const Tensor& rows) {
-  const Tensor out = empty({rows.numel(), x.shape()[1]}, x.dtype(), x.device());
+  Tensor out = empty({rows.numel(), x.shape()[1]}, x.dtype(), x.device());
   if (out.device().is_meta() || out.numel() == 0) return out;
   if (is_extension(out.device())) return on_host("index", out.device(), gather, x, rows);
   const Tensor matrix = contiguous(x);
@@ -55,7 +55,7 @@ Tensor scatter(const Tensor& x, const Tensor& rows, std::int64_t count) {
   // Sums of low precision are formed in float32 and rounded once.
   if (x.device().is_cpu() && (x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16))
     return cast(scatter(cast(x, DType::Float32), rows, count), x.dtype());
-  const Tensor out = zeros(Dims{count, x.shape()[1]}, x.dtype(), x.device());
+  Tensor out = zeros(Dims{count, x.shape()[1]}, x.dtype(), x.device());
   if (out.device().is_meta() || x.numel() == 0) return out;
   if (is_extension(out.device())) {
     const auto scatter_there = [count](const Tensor& a, const Tensor& b) { return scatter(a, b, count); };

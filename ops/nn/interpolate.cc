@@ -125,7 +125,7 @@ Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transpo
   const std::size_t at = x.ndim() - axis;
   Dims shape = x.shape();
   shape[at] = transposed ? plan.in : plan.out;
-  const Tensor y = empty(shape, x.dtype(), x.device());
+  Tensor y = empty(shape, x.dtype(), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!y.device().is_cpu()) {
     const auto run_there = [&](const Tensor& host) { return run(host, plan, axis, transposed); };

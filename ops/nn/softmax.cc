@@ -86,7 +86,7 @@ Tensor run_forward(const Tensor& given, std::size_t axis_from_end, bool log, con
     return hide_in_place(run_forward(physical(given, axes), axis_from_end, log, op), axes);
   }
   const Tensor x = contiguous(given);
-  const Tensor y = empty_like(x);
+  Tensor y = empty_like(x);
   if (y.device().is_meta() || y.numel() == 0) return y;
   const Slabs slabs(x, x.ndim() - axis_from_end);
   if (is_extension(x.device())) {

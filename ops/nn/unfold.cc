@@ -129,7 +129,7 @@ Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op
   for (const std::int64_t size :
        unfolding ? Dims{channels * w.window(), w.places()} : Dims{channels, w.y.size, w.x.size})
     shape.push_back(size);
-  const Tensor out = empty(shape, x.dtype(), x.device());
+  Tensor out = empty(shape, x.dtype(), x.device());
   if (out.device().is_meta() || out.numel() == 0) return out;
   if (!x.device().is_cpu()) {
     return on_host(op, x.device(), [&](const Tensor& host) { return run(host, w, unfolding, op); }, x);

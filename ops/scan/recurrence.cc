@@ -48,7 +48,7 @@ Tensor run_recurrence(const Tensor& a, const Tensor& b, std::int64_t axis, bool 
   }
   const Tensor factor = contiguous(a);
   const Tensor added = contiguous(b);
-  const Tensor y = empty_like(added);
+  Tensor y = empty_like(added);
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!y.device().is_cpu()) {
     const auto run_there = [&](const Tensor& one, const Tensor& other) {
@@ -106,7 +106,7 @@ Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse
                          axes);
   }
   const Tensor from = contiguous(x);
-  const Tensor y = empty(x.shape(), cpu::scan_result(scan, x.dtype()), x.device());
+  Tensor y = empty(x.shape(), cpu::scan_result(scan, x.dtype()), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!y.device().is_cpu()) {
     return on_host(op, y.device(), [&](const Tensor& host) { return run_scan(scan, host, axis, reverse, op); }, x);

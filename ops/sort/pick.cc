@@ -61,7 +61,7 @@ Tensor pick(const Tensor& x, const Tensor& positions, std::int64_t axis, const c
     return with_examples(x, positions, axis,
                          [op](const Tensor& a, const Tensor& b, std::int64_t at) { return pick(a, b, at, op); });
   }
-  const Tensor y = empty(positions.shape(), x.dtype(), x.device());
+  Tensor y = empty(positions.shape(), x.dtype(), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!x.device().is_cpu()) {
     const auto pick_there = [&](const Tensor& a, const Tensor& b) { return pick(a, b, axis, op); };
@@ -93,7 +93,7 @@ Tensor place(const Tensor& x, const Tensor& positions, std::int64_t axis, std::i
   }
   Dims shape = x.shape();
   if (x.ndim() > 0) shape[static_cast<std::size_t>(axis)] = n;
-  const Tensor y = zeros(shape, x.dtype(), x.device());
+  Tensor y = zeros(shape, x.dtype(), x.device());
   if (y.device().is_meta() || x.numel() == 0) return y;
   if (!x.device().is_cpu()) {
     const auto place_there = [&](const Tensor& a, const Tensor& b) { return place(a, b, axis, n, op); };

@@ -39,7 +39,7 @@ Tensor for_rows(const Tensor& x, std::int64_t width, DType dtype, const char* op
   }
   Dims shape = x.shape();
   if (x.ndim() > 0) shape.back() = width;
-  const Tensor y = empty(shape, dtype, x.device());
+  Tensor y = empty(shape, dtype, x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!x.device().is_cpu()) {
     return on_host(op, x.device(), [&](const Tensor& host) { return for_rows(host, width, dtype, op, run); }, x);

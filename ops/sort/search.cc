@@ -203,7 +203,7 @@ Tensor search_sorted(const Tensor& x1, const Tensor& x2, bool right) {
     return hide_in_place(reshape(search_sorted(whole(x1), reshape(values, rows), right), values.shape()), axes);
   }
   const bool shared = x1.ndim() == 1;
-  const Tensor y = empty(x2.shape(), DType::Int64, x2.device());
+  Tensor y = empty(x2.shape(), DType::Int64, x2.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!y.device().is_cpu()) {
     const auto search_there = [right](const Tensor& a, const Tensor& b) { return search_sorted(a, b, right); };
