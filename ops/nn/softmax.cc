@@ -123,7 +123,7 @@ Tensor run_backward(const Tensor& output, const Tensor& given, std::size_t axis_
   }
   const Tensor y = contiguous(output);
   const Tensor dy = contiguous(given);
-  const Tensor dx = empty_like(y);
+  Tensor dx = empty_like(y);
   if (dx.device().is_meta() || dx.numel() == 0) return dx;
   const Slabs slabs(y, y.ndim() - axis_from_end);
   if (is_extension(y.device())) {
