@@ -41,6 +41,7 @@ std::string message_of(F&& f) {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 Tensor identity(const Tensor& x) { return x; }
+Tensor another(const Tensor& x) { return clone(x); }
 
 TEST(StaticLibrary, IsThereWhenTheProgramStarts) {
   const OperatorHandle op = Dispatcher::singleton().find_schema_or_throw("static_test::twice");
@@ -62,12 +63,12 @@ TEST(Library, TheSameTwiceIsFineAndAnotherIsNot) {
   {
     Library again = fragment();
     again.define("op( Tensor x ) -> (Tensor)", Place("b.cc", 1));
-    again.implement("op", DispatchKey::CPU, identity, Place("a.cc", 2));
+    again.implement("op", DispatchKey::CPU, identity, Place("b.cc", 2));
     const std::string schema =
         message_of<RuntimeError>([&] { again.define("op(Tensor y) -> Tensor", Place("b.cc", 2)); });
     EXPECT_TRUE(has(schema, "a.cc:1") && has(schema, "b.cc:2")) << schema;
     const std::string kernel =
-        message_of<RuntimeError>([&] { again.implement("op", DispatchKey::CPU, identity, Place("b.cc", 3)); });
+        message_of<RuntimeError>([&] { again.implement("op", DispatchKey::CPU, another, Place("b.cc", 3)); });
     EXPECT_TRUE(has(kernel, "a.cc:2") && has(kernel, "b.cc:3")) << kernel;
   }
   const auto op = Dispatcher::singleton().find_schema_or_throw("library_test::op");
