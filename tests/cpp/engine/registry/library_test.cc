@@ -41,7 +41,7 @@ std::string message_of(F&& f) {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 Tensor identity(const Tensor& x) { return x; }
-Tensor another(const Tensor& x) { return clone(x); }
+Tensor another(const Tensor& x) { return x + x; }
 
 TEST(StaticLibrary, IsThereWhenTheProgramStarts) {
   const OperatorHandle op = Dispatcher::singleton().find_schema_or_throw("static_test::twice");
