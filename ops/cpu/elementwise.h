@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/cpu/elementwise_table.h"
+#include "ops/cpu/few.h"
 #include "ops/elementwise/formula.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/convert.h"
@@ -62,6 +63,9 @@ struct ElementwiseKernel {
   static constexpr int kLanes = X::size;
   static constexpr std::int64_t kBlockBytes = 4096;
   static constexpr std::int64_t kBlock = kBlockBytes / static_cast<std::int64_t>(sizeof(T));
+  /// Whether elements E are numbers of which a vector of the machine's holds kLanes.
+  template <class E>
+  static constexpr bool kFewAtOnce = kMovesFew<E> && std::is_arithmetic_v<E> && kLanes * sizeof(E) == LM_SIMD_BYTES;
 
   template <int I>
   using MemoryOf =
@@ -137,6 +141,12 @@ struct ElementwiseKernel {
     } else {
       auto* const results = reinterpret_cast<Out*>(blocks.memory[kCount]);
       compute_run(in, results, padded);
+      if constexpr (kFewAtOnce<Out>) {
+        if (loop.out_inner == 1 && n < kLanes) {
+          scatter_few(results, n, out + i);
+          return n;
+        }
+      }
       scatter_block(results, n, out + i * loop.out_inner, loop.out_inner);
     }
     return n;
@@ -156,7 +166,20 @@ struct ElementwiseKernel {
         in[kSlot] = blocks.memory[kSlot];
         if (stride == 1 && n == padded) {
           in[kSlot] = from;
-        } else if (stride != 0) {
+          return bring<I + 1>(loop, row, i, n, padded, blocks, in);
+        }
+        if constexpr (kFewAtOnce<Element>) {
+          if (n < kLanes && stride <= 1 && stride >= 0) {
+            const auto* const elements = reinterpret_cast<const Element*>(from);
+            if (stride == 1) {
+              gather_few(elements, n, one<Element>(), block);
+            } else {
+              typename MemoryOf<I>::vector(*elements).store(block);
+            }
+            return bring<I + 1>(loop, row, i, n, padded, blocks, in);
+          }
+        }
+        if (stride != 0) {
           gather_block(reinterpret_cast<const Element*>(from), stride, n, padded, block);
         } else if (blocks.repeated[kSlot] != from || blocks.times[kSlot] < padded) {
           gather_block(reinterpret_cast<const Element*>(from), 0, padded, padded, block);
