@@ -264,19 +264,15 @@ def test_dtypes():
     assert lm.float32 == lm.float32 and lm.float32 != lm.float64 and {lm.float32: 1}[lm.float32] == 1
 
 
-def test_import_is_quick_and_without_numpy():
+def test_import_brings_little_along():
     code = """if True:
-        import sys, time
+        import sys
         before = set(sys.modules)
-        start = time.perf_counter()
         import lamella
-        print(time.perf_counter() - start, *sys.modules.keys() - before)
+        print(*sys.modules.keys() - before)
     """
-    lines = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() for _ in range(3)
-    ]
-    assert min(float(line[0]) for line in lines) < 0.15
-    assert not {"numpy", "dataclasses", "inspect", "platform"} & set(lines[0])
+    brought = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "lamella" in brought and not {"numpy", "dataclasses", "inspect", "platform"} & set(brought)
 
 
 def test_module_names():
