@@ -41,7 +41,7 @@ Tensor double_areas(const OpInfo& info, const Tensor& given, const std::optional
   const auto earlier = [](const Tensor& t, std::int64_t a) {
     return narrow(t, a, 0, std::max<std::int64_t>(0, t.size(a) - 1));
   };
-  const Tensor sums = add(earlier(y, from_end), later(y, from_end));
+  Tensor sums = add(earlier(y, from_end), later(y, from_end));
   if (!x) return sums;
   const Tensor places = as_numbers(*x, info.name);
   if (places.ndim() == 0) fail<ValueError>("[", info.name, "] x needs an axis, got a 0-d tensor");
