@@ -138,11 +138,13 @@ template <class A>
 [[gnu::noinline]] void place_of_largest(const A* top, const std::int64_t* row, std::int64_t begin, std::int64_t end,
                                         std::int64_t step, A& found, std::int64_t& place) {
   const A largest = largest_of(top, begin, end, step);
+  const bool largest_is_nan = is_nan(largest);
   constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
   std::int64_t at = kNowhere;
   for (std::int64_t i = begin; i < end; i += step) {
-    const bool equal = (top[i] == largest) | (is_nan(top[i]) & is_nan(largest));
-    const std::int64_t here = equal & (row[i] >= 0) ? row[i] + i : kNowhere;
+    const bool nan = is_nan(top[i]);
+    const bool equal = (top[i] == largest) | (nan & largest_is_nan);
+    const std::int64_t here = (equal & (row[i] >= 0)) ? row[i] + i : kNowhere;
     at = here < at ? here : at;
   }
   found = largest;
@@ -211,8 +213,10 @@ void max_kernel(const PoolArgs& args) {
       const auto take = [&](std::int64_t o, std::int64_t i) {
         // The same without a branch.
         const std::int64_t here = row[i] + i;
-        const bool equal = (top[i] == found[o]) | (is_nan(top[i]) & is_nan(found[o]));
-        const bool better = (top[i] > found[o]) | (is_nan(top[i]) & !is_nan(found[o])) | (place[o] < 0);
+        const bool nan = is_nan(top[i]);
+        const bool found_nan = is_nan(found[o]);
+        const bool equal = (top[i] == found[o]) | (nan & found_nan);
+        const bool better = (top[i] > found[o]) | (nan & !found_nan) | (place[o] < 0);
         const bool takes = (better | (equal & (here < place[o]))) & (row[i] >= 0);
         found[o] = takes ? top[i] : found[o];
         place[o] = takes ? here : place[o];
