@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 
 #include "ops/cpu/scan_table.h"
 #include "ops/movement/convert.h"
+#include "ops/simd/any_lane.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {
@@ -28,17 +28,6 @@ auto takes_over(X x, X best) {
   }
 }
 
-template <class M>
-bool any(M mask) {
-  bool lanes[M::size];
-  mask.store(lanes);
-  std::uint64_t words[(M::size + 7) / 8] = {};
-  std::memcpy(words, lanes, sizeof lanes);
-  std::uint64_t set = 0;
-  for (const std::uint64_t word : words) set |= word;
-  return set != 0;
-}
-
 template <class T, bool kMax>
 void positions_of_row(const T* x, std::int64_t* out, T* values, std::int64_t n) {
   auto best = static_cast<Compared<T>>(x[0]);
@@ -57,7 +46,7 @@ void positions_of_row(const T* x, std::int64_t* out, T* values, std::int64_t n) 
     // In most vectors there is nothing new.
     using V = Vec<T>;
     for (; i + V::size <= n; i += V::size) {
-      if (any(takes_over<kMax>(V::load(x + i), V(best)))) {
+      if (simd::any_lane(takes_over<kMax>(V::load(x + i), V(best)).native())) {
         for (int k = 0; k < V::size; ++k) one(i + k);
       } else {
         std::fill_n(out + i, V::size, at);
