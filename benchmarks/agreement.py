@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: Of single values, relative to the largest of them, and of sums, relative to the sum of absolute values. Each
-#: framework sums in an order of its own and has its own tanh.
+#: Of single values, relative to the largest of them or to the mean of all, and of sums, relative to the sum of absolute
+#: values. Each framework sums in an order of its own and has its own tanh.
 TOLERANCE = 1e-4
 
 Results = Sequence[Mapping[str, Any]]
@@ -24,7 +25,9 @@ def difference(ours: Results, theirs: Results, tolerance: float = TOLERANCE) -> 
         for key in ("sum", "absolute_sum"):
             if not abs(a[key] - b[key]) <= tolerance * scale:
                 return f"result {number}: {key.replace('_', ' ')} {a[key]:.9g} against {b[key]:.9g}"
-        largest = max((abs(x) for x in (*a["first"], *b["first"])), default=0.0)
+        # Where the first values happen to be tiny, rounding is as large as that of the others.
+        mean = scale / max(1, math.prod(a["shape"]))
+        largest = max((mean, *(abs(x) for x in (*a["first"], *b["first"]))))
         for place, (x, y) in enumerate(zip(a["first"], b["first"], strict=True)):
             if not abs(x - y) <= tolerance * largest:
                 return f"result {number}: value {place} is {x:.9g} against {y:.9g}"

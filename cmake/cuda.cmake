@@ -24,7 +24,8 @@ if(LAMELLA_CUDA)
   find_package(CUDAToolkit REQUIRED)
 
   add_library(lamella_cuda_libraries INTERFACE)
-  target_link_libraries(lamella_cuda_libraries INTERFACE CUDA::cudart CUDA::cublas CUDA::cublasLt)
+  # cuBLAS is loaded when it is first needed: see engine/runtime/cuda/cublas.h.
+  target_link_libraries(lamella_cuda_libraries INTERFACE CUDA::cudart)
   find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
   find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
   if(CUDNN_INCLUDE_DIR AND CUDNN_LIBRARY)

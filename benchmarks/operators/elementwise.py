@@ -162,13 +162,15 @@ def _binary() -> list[Row]:
     masks = (case("1 million", a=mask(*_MILLION), b=mask(*_MILLION)),)
     rows += [_same(op, 2, masks + _integral(2, ("int32",))) for op in _LOGICAL]
     rows += [_same(op, 2, _integral(2)) for op in (*_BITS, "gcd", "lcm")]
-    rows.append(
-        Row("zeta", "lm.zeta(a, b)", "torch.special.zeta(a, b)", _floating(2, 1.2, 5.0, gradient=False), tolerance=1e-2)
-    )
+    # PyTorch has no other dtypes.
+    wide = tuple(x for x in _floating(2, 1.2, 5.0, gradient=False) if "bfloat16" not in x.label)
+    rows.append(Row("zeta", "lm.zeta(a, b)", "torch.special.zeta(a, b)", wide, tolerance=1e-2))
     rows.append(
         Row("xlog1py", "lm.xlog1py(a, b)", "torch.special.xlog1py(a, b)", _floating(2, 0.2, 3.0), tolerance=1e-2)
     )
-    rows.append(Row("squared_difference", "lm.squared_difference(a, b)", "(a - b) ** 2", _floating(2, -3.0, 3.0)))
+    # In bfloat16 PyTorch rounds twice.
+    squared = _floating(2, -3.0, 3.0)
+    rows.append(Row("squared_difference", "lm.squared_difference(a, b)", "(a - b) ** 2", squared, tolerance=1e-2))
     logs = "-b * torch.log(a) - (1 - b) * torch.log1p(-a)"
     rows.append(Row("log_loss", "lm.log_loss(a, b)", logs, _floating(2, 0.05, 0.95), tolerance=1e-2))
     return rows

@@ -29,6 +29,18 @@ struct MatrixVectorArgs {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t row = 0;
+  /// Of vector @ matrix: rows whose sum is made before it goes into the total.
+  std::int64_t run = 0;
+};
+
+/// A column, whose elements are `step` apart, times a dense row, into dense rows.
+struct OuterArgs {
+  const void* column = nullptr;
+  const void* row = nullptr;
+  void* out = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t step = 0;
 };
 
 struct MatmulKernels {
@@ -40,6 +52,8 @@ struct MatmulKernels {
   /// float64.
   void (*rows_times_vector[kDTypeCount])(const MatrixVectorArgs&) = {};
   void (*vector_times_rows[kDTypeCount])(const MatrixVectorArgs&) = {};
+  /// For float32 and float64.
+  void (*outer[kDTypeCount])(const OuterArgs&) = {};
 };
 
 void fill_matmul(MatmulKernels& kernels);

@@ -63,7 +63,6 @@ void rows_times_vector(const MatrixVectorArgs& args) {
 }
 
 constexpr std::int64_t kColumns = 1024;  // sums that stay in the first level cache
-constexpr std::int64_t kRun = 256;       // rows that are added up before they go into the total: the error stays small
 
 /// sums[j] += the sum over kRows rows of factor times element.
 template <int kRows, class T>
@@ -88,8 +87,8 @@ void vector_times_rows(const MatrixVectorArgs& args) {
     const T* matrix = static_cast<const T*>(args.matrix) + c;
     T* out = static_cast<T*>(args.out) + c;
     std::fill_n(out, width, T{0});
-    for (std::int64_t first = 0; first < args.rows; first += kRun) {
-      const std::int64_t last = std::min(args.rows, first + kRun);
+    for (std::int64_t first = 0; first < args.rows; first += args.run) {
+      const std::int64_t last = std::min(args.rows, first + args.run);
       T sums[kColumns];
       std::fill_n(sums, width, T{0});
       std::int64_t r = first;
@@ -101,9 +100,25 @@ void vector_times_rows(const MatrixVectorArgs& args) {
 }
 
 template <class T>
+void outer(const OuterArgs& args) {
+  using V = Vec<T>;
+  const T* column = static_cast<const T*>(args.column);
+  const T* row = static_cast<const T*>(args.row);
+  T* out = static_cast<T*>(args.out);
+  for (std::int64_t i = 0; i < args.rows; ++i, out += args.columns) {
+    const T single = column[i * args.step];
+    const V factor(single);
+    std::int64_t j = 0;
+    for (; j + V::size <= args.columns; j += V::size) (factor * V::load(row + j)).store(out + j);
+    for (; j < args.columns; ++j) out[j] = single * row[j];
+  }
+}
+
+template <class T>
 void fill(MatmulKernels& kernels) {
   kernels.rows_times_vector[static_cast<std::size_t>(dtype_of<T>)] = rows_times_vector<T>;
   kernels.vector_times_rows[static_cast<std::size_t>(dtype_of<T>)] = vector_times_rows<T>;
+  kernels.outer[static_cast<std::size_t>(dtype_of<T>)] = outer<T>;
 }
 
 }  // namespace

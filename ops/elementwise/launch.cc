@@ -17,7 +17,8 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 32768;  // elements that one thread takes at a time
+constexpr std::int64_t kFew = 32768;   // elements that are not worth a second thread
+constexpr std::int64_t kPiece = 1024;  // elements in whose multiples a row is cut
 
 std::array<ElementwiseLauncher, kDeviceTypeCount> launchers{};
 
@@ -44,7 +45,7 @@ Loop inner_loop(const StridedLoop& all) {
 }
 
 void run_flat(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes) {
-  parallel_for(0, whole.inner, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, whole.inner, even_grain(whole.inner, 1, kPiece), [&](std::int64_t begin, std::int64_t end) {
     Loop part = whole;
     part.inner = end - begin;
     part.out += begin * whole.out_inner * sizes.out;
@@ -60,8 +61,7 @@ void run_rows(LoopKernel kernel, const Loop& whole, const StridedLoop& all, cons
   std::int64_t blocks = 1;
   for (int axis = 0; axis < outer_axes; ++axis) blocks *= all.sizes[axis];
   const std::int64_t rows = blocks * whole.outer;
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, whole.inner));
-  parallel_for(0, rows, grain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, rows, even_grain(rows, whole.inner), [&](std::int64_t begin, std::int64_t end) {
     while (begin < end) {
       std::int64_t block = begin / whole.outer;
       const std::int64_t first = begin % whole.outer;
@@ -210,7 +210,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
                         DType dtype) {
   bool flat = out.is_contiguous();
   for (const Tensor* x : operands) flat &= x->is_contiguous() && x->numel() == out.numel();
-  if (flat && out.device().is_cpu() && out.numel() < kGrain) {
+  if (flat && out.device().is_cpu() && out.numel() < kFew) {
     if (out.numel() == 0) return;
     Loop loop = flat_loop(operands, out);
     const LoopKernel kernel = cpu_kernel(op, wrt, dtype, static_cast<int>(operands.size()), loop);
@@ -231,7 +231,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   Loop inner = inner_loop(loop);
   const LoopKernel kernel = cpu_kernel(op, wrt, dtype, loop.operands, inner);
   const HostRelease release(loop.elements);
-  if (loop.axes <= 2 && loop.elements <= kGrain) {
+  if (loop.axes <= 2 && loop.elements <= kFew) {
     kernel(inner);
     return;
   }

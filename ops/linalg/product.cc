@@ -1,13 +1,13 @@
 #include "ops/linalg/product.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/launch.h"
+#include "ops/linalg/vector_product.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/support/device_kernels.h"
@@ -104,72 +104,9 @@ cpu::MatmulArgs part_of(const cpu::MatmulArgs& all, std::int64_t begin, std::int
   return part;
 }
 
-constexpr std::int64_t kVectorChunk = 65536;  // terms of one long sum that one thread takes at a time
-constexpr std::int64_t kColumnGroup = 64;     // columns that threads do not share
-
 /// Whether one side is a single row or column of numbers that the kernels for those take.
 bool is_vector_product(const Tensor& a, const Tensor& b, DType dtype) {
   return (a.size(-2) == 1 || b.size(-1) == 1) && (dtype == DType::Float32 || dtype == DType::Float64);
-}
-
-/// One matrix and one vector, on several threads where `share` is set. The cuts depend on the sizes alone.
-void multiply_vector(const cpu::MatmulArgs& all, DType dtype, bool share) {
-  const cpu::MatmulKernels& kernels = cpu_kernels().matmul;
-  const auto column = static_cast<std::size_t>(dtype);
-  const auto item = static_cast<std::int64_t>(item_size(dtype));
-  const bool by_column = all.n == 1;  // the vector is b
-  const auto* const matrix = static_cast<const char*>(by_column ? all.a : all.b);
-  const auto* const vector = static_cast<const char*>(by_column ? all.b : all.a);
-  auto* const out = static_cast<char*>(all.c);
-  const std::int64_t length = by_column ? all.m : all.n;
-  const std::int64_t own = by_column ? all.a_row : all.b_column;        // between the rows that give one result each
-  const std::int64_t summed = by_column ? all.a_column : all.b_row;     // between the terms of a result
-  const std::int64_t whole = std::numeric_limits<std::int64_t>::max();  // no sharing
-  if (summed == 1 || all.k == 1) {
-    const auto kernel = kernels.rows_times_vector[column];
-    if (length == 1 && all.k > kVectorChunk) {
-      const std::int64_t chunks = (all.k + kVectorChunk - 1) / kVectorChunk;
-      const Tensor parts = empty({chunks}, dtype);
-      parallel_for(0, chunks, share ? 1 : whole, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          kernel({.matrix = matrix + i * kVectorChunk * item,
-                  .vector = vector + i * kVectorChunk * item,
-                  .out = parts->data + i * item,
-                  .rows = 1,
-                  .columns = std::min(kVectorChunk, all.k - i * kVectorChunk),
-                  .row = 0});
-        }
-      });
-      cpu_kernels().reduce.rows[static_cast<std::size_t>(cpu::Reduction::Sum)][column](parts->data, 1, chunks, 1, 0,
-                                                                                       out);
-      return;
-    }
-    parallel_for(0, length, share ? std::max<std::int64_t>(1, kGrain / all.k) : whole,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   kernel({.matrix = matrix + begin * own * item,
-                           .vector = vector,
-                           .out = out + begin * item,
-                           .rows = end - begin,
-                           .columns = all.k,
-                           .row = own});
-                 });
-    return;
-  }
-  const auto kernel = kernels.vector_times_rows[column];
-  const std::int64_t grain = (kGrain / all.k + kColumnGroup) / kColumnGroup * kColumnGroup;
-  parallel_for(0, length, share ? grain : whole, [&](std::int64_t begin, std::int64_t end) {
-    kernel({.matrix = matrix + begin * item,
-            .vector = vector,
-            .out = out + begin * item,
-            .rows = all.k,
-            .columns = end - begin,
-            .row = summed});
-  });
-}
-
-/// A row or a column, that along `axis`, whose numbers are neighbors.
-Tensor dense_vector(const Tensor& x, std::size_t axis) {
-  return x.shape()[axis] == 1 || x.strides()[axis] == 1 ? x : contiguous(x);
 }
 
 void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, const Tensor& out, const char* op) {
@@ -195,14 +132,15 @@ void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, con
 
   if (is_vector_product(a, b, out.dtype())) {
     if (b.size(-1) == 1) {
-      b = dense_vector(b, b.ndim() - 2);
+      b = detail::dense_vector(b, b.ndim() - 2);
       if (!is_readable(a)) a = contiguous(a);
     } else {
-      a = dense_vector(a, a.ndim() - 1);
+      a = detail::dense_vector(a, a.ndim() - 1);
       if (!is_readable(b)) b = contiguous(b);
     }
     parallel_for(0, batches, std::max<std::int64_t>(1, kGrain / work), [&](std::int64_t begin, std::int64_t end) {
-      for_each_matrix(begin, end, [&](const cpu::MatmulArgs& one) { multiply_vector(one, out.dtype(), batches == 1); });
+      for_each_matrix(begin, end,
+                      [&](const cpu::MatmulArgs& one) { detail::multiply_vector(one, out.dtype(), batches == 1); });
     });
     return;
   }
@@ -290,9 +228,7 @@ void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const T
   if (a.size(-1) == 0) {
     write_value(out, 0, op);
   } else if (a.size(-1) == 1 && out.device().is_cpu()) {
-    // No sums: columns times rows.
-    const Tensor* const operands[] = {&a, &b};
-    launch_elementwise(elementwise_op<Multiply>(), -1, operands, out, out.dtype());
+    detail::outer_product(a, b, out);
   } else if (out.device().is_cpu() && is_complex(out.dtype())) {
     detail::complex_product(a, b, out, op);
   } else if (out.device().is_cpu()) {

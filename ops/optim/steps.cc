@@ -19,9 +19,8 @@
 namespace lamella::optim {
 namespace {
 
-constexpr std::int64_t kGrain = 32768;  // elements that are worth a thread
-constexpr std::int64_t kParts = 64;     // into which a tensor may be cut
-constexpr std::int64_t kLine = 16;      // elements that threads do not share
+constexpr std::int64_t kParts = 64;  // into which a tensor may be cut
+constexpr std::int64_t kLine = 16;   // elements that threads do not share
 
 template <class Target>
 void check_target(const Target& target, const char* op) {
@@ -80,8 +79,7 @@ void over_pieces(const std::vector<const Target*>& targets, Body&& body) {
   std::int64_t elements = 0;
   for (const Target* target : targets) elements += target->parameter.numel();
   const HostRelease release(elements);
-  const std::int64_t grain = std::clamp<std::int64_t>(kParts * kGrain / std::max<std::int64_t>(1, elements), 1, kParts);
-  parallel_for(0, kParts, grain, [&](std::int64_t first, std::int64_t last) {
+  parallel_for(0, kParts, even_grain(kParts, elements / kParts), [&](std::int64_t first, std::int64_t last) {
     for (const Target* target : targets) {
       const std::int64_t n = target->parameter.numel();
       const std::int64_t part = (n + kParts * kLine - 1) / (kParts * kLine) * kLine;

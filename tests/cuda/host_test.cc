@@ -5,6 +5,7 @@
 
 #include "engine/core/error.h"
 #include "engine/core/tensor.h"
+#include "engine/runtime/cuda/cublas.h"
 #include "engine/runtime/device_query.h"
 #include "ops/cuda/strided.h"
 
@@ -121,6 +122,11 @@ TEST(DeviceQuery, ADeviceThatIsNotThereIsAnError) {
   const Device missing{DeviceType::CUDA, 63};
   EXPECT_THROW(lamella::synchronize(missing), RuntimeError);
   EXPECT_THROW(static_cast<void>(empty({2}, DType::Float32, missing)), RuntimeError);
+}
+
+// The linker does not look for these functions: they are found at run time.
+TEST(Cublas, Loads) {
+  EXPECT_STREQ(cublas().status_name(CUBLAS_STATUS_NOT_INITIALIZED), "CUBLAS_STATUS_NOT_INITIALIZED");
 }
 
 }  // namespace

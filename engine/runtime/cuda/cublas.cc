@@ -1,7 +1,10 @@
 #include "engine/runtime/cuda/cublas.h"
 
+#include <dlfcn.h>
+
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "engine/core/error.h"
@@ -10,6 +13,25 @@
 
 namespace lamella::cuda {
 namespace {
+
+template <class F>
+void find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(library, name));
+  if (!function) fail<RuntimeError>("[matmul] cuBLAS is too old or too new: ", dlerror());
+}
+
+Cublas load() {
+  const std::string name = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
+  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) fail<RuntimeError>("[matmul] products on a CUDA device need cuBLAS: ", dlerror());
+  Cublas functions{};
+  find(library, "cublasCreate_v2", functions.create);
+  find(library, "cublasSetStream_v2", functions.set_stream);
+  find(library, "cublasGemmStridedBatchedEx_64", functions.multiply);
+  find(library, "cublasGetStatusName", functions.status_name);
+  find(library, "cublasGetStatusString", functions.status_text);
+  return functions;
+}
 
 /// Handles that no thread uses, by device.
 struct Pool {
@@ -50,7 +72,7 @@ struct ThreadHandles {
     }
     const DeviceGuard guard(device);
     cublasHandle_t made = nullptr;
-    check(cublasCreate(&made), "matmul");
+    check(cublas().create(&made), "matmul");
     handle = made;
     return handle;
   }
@@ -58,15 +80,20 @@ struct ThreadHandles {
 
 }  // namespace
 
+const Cublas& cublas() {
+  static const Cublas functions = load();
+  return functions;
+}
+
 void check(cublasStatus_t status, std::string_view op) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  fail<RuntimeError>("[", op, "] cuBLAS: ", cublasGetStatusString(status), " (", cublasGetStatusName(status), ")");
+  fail<RuntimeError>("[", op, "] cuBLAS: ", cublas().status_text(status), " (", cublas().status_name(status), ")");
 }
 
 cublasHandle_t cublas_handle(Device device) {
   thread_local ThreadHandles handles;
   const cublasHandle_t handle = handles.get(device);
-  check(cublasSetStream(handle, current_stream(device)), "matmul");
+  check(cublas().set_stream(handle, current_stream(device)), "matmul");
   return handle;
 }
 

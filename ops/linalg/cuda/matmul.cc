@@ -131,11 +131,11 @@ void multiply_floating(const Tensor& a, const Layout& a_layout, const Tensor& b,
   const cublasHandle_t handle = cublas_handle(out.device());
   // By columns, our out is its transpose, b^T a^T.
   for_each_batch(axes, [&](std::int64_t a_offset, std::int64_t b_offset, std::int64_t number) {
-    check(cublasGemmStridedBatchedEx_64(handle, b_layout.operation, a_layout.operation, n, m, k, factors.get(dtype, 0),
-                                        b->data + b_offset * item, numbers.data, b_layout.leading, inner.b,
-                                        a->data + a_offset * item, numbers.data, a_layout.leading, inner.a,
-                                        factors.get(dtype, 1), out->data + number * inner.size * m * n * item,
-                                        numbers.data, n, m * n, inner.size, numbers.compute, CUBLAS_GEMM_DEFAULT),
+    check(cublas().multiply(handle, b_layout.operation, a_layout.operation, n, m, k, factors.get(dtype, 0),
+                            b->data + b_offset * item, numbers.data, b_layout.leading, inner.b,
+                            a->data + a_offset * item, numbers.data, a_layout.leading, inner.a, factors.get(dtype, 1),
+                            out->data + number * inner.size * m * n * item, numbers.data, n, m * n, inner.size,
+                            numbers.compute, CUBLAS_GEMM_DEFAULT),
           "matmul");
   });
 }
