@@ -151,6 +151,120 @@ template <class A>
   place = at == kNowhere ? -1 : at;
 }
 
+/// The windows of one row of outputs, as far as they are uniform: the largest elements so far, and the numbers of the
+/// taps that they came from.
+template <class A>
+struct Largest {
+  using V = simd::Vec<A>;
+
+  std::vector<A> values;
+  std::vector<A> found;
+  std::vector<A> taps;
+  /// Where the first window's element of each tap is in the plane.
+  std::vector<std::int64_t> origins;
+
+  explicit Largest(std::int64_t windows) : values(room(windows)), found(values.size()), taps(values.size()) {}
+  static std::size_t room(std::int64_t windows) {
+    return static_cast<std::size_t>((windows + V::size - 1) / V::size * V::size);
+  }
+
+  /// The elements of as many windows as there are lanes.
+  template <class Stride>
+  static V load(const A* x, Stride stride) {
+    if constexpr (std::is_same_v<Stride, std::integral_constant<std::int64_t, 1>>) {
+      return V::load(x);
+    } else if constexpr (std::is_same_v<Stride, std::integral_constant<std::int64_t, 2>>) {
+      const auto low = V::load(x).native();
+      const auto high = V::load(x + V::size).native();
+      return [&]<int... I>(std::integer_sequence<int, I...>) {
+        return V(__builtin_shufflevector(low, high, (2 * I)...));
+      }(std::make_integer_sequence<int, V::size>());
+    } else {
+      return V::load_strided(x, stride);
+    }
+  }
+
+  /// Takes one element of each window, which is `stride` from that of the window before. Behind the last window's lie
+  /// enough to fill vectors with, unless n, the number of windows, says otherwise.
+  template <class T, class Stride>
+  void take(const T* x, Stride stride, std::int64_t n) {
+    const V tap(static_cast<A>(origins.size()));
+    const bool first = origins.empty();
+    const auto compare = [&](std::size_t o, V value) {
+      const V best = V::load(found.data() + o);
+      const auto takes = (value > best) | ((value != value) & (best == best));
+      (first ? value : where(takes, value, best)).store(found.data() + o);
+      (first ? tap : where(takes, tap, V::load(taps.data() + o))).store(taps.data() + o);
+    };
+    if constexpr (std::is_same_v<T, A>) {
+      if (n == 0) {
+        for (std::size_t o = 0; o < found.size(); o += V::size) {
+          compare(o, load(x + static_cast<std::int64_t>(o) * stride, stride));
+        }
+        return;
+      }
+    }
+    const auto count = n == 0 ? static_cast<std::int64_t>(found.size()) : n;
+    for (std::int64_t o = 0; o < count; ++o) values[static_cast<std::size_t>(o)] = static_cast<A>(x[o * stride]);
+    for (std::size_t o = 0; o < found.size(); o += V::size) compare(o, V::load(values.data() + o));
+  }
+};
+
+/// One window by itself.
+template <class T>
+void scan_window(const PoolArgs& args, const T* x, std::int64_t d, std::int64_t h, std::int64_t o, T& y,
+                 std::int64_t& place) {
+  using A = typename Wide<T>::type;
+  const PoolAxis& width = args.axes[2];
+  A found = lowest<A>();
+  place = -1;
+  for_each_input_row(args, d, h, [&](std::int64_t offset) {
+    for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) {
+      const A value = static_cast<A>(x[offset + i]);
+      if (place >= 0 && !(value > found) && (!is_nan(value) || is_nan(found))) continue;
+      found = value;
+      place = offset + i;
+    }
+  });
+  y = static_cast<T>(found);
+}
+
+/// A row of outputs and their places, where `run` is not empty: every element of the windows in turn, for all of them
+/// at once. `x` is the plane, of which `left` elements and those of planes after it may be read.
+template <class T, class A>
+void max_row(const PoolArgs& args, const Uniform& run, const T* x, std::int64_t left, std::int64_t d, std::int64_t h,
+             Largest<A>& largest, T* y, std::int64_t* place) {
+  const PoolAxis& width = args.axes[2];
+  const std::int64_t n = run.last - run.first;
+  const auto whole = static_cast<std::int64_t>(largest.found.size());
+  largest.origins.clear();
+  const auto take = [&](std::int64_t from, auto stride) {
+    // Whole vectors: lanes beyond the windows see what lies behind, and nobody looks at what they find.
+    largest.take(x + from, stride, from + whole * stride <= left ? 0 : n);
+    largest.origins.push_back(from);
+  };
+  for_each_input_row(args, d, h, [&](std::int64_t offset) {
+    for (std::int64_t k = 0; k < run.taps; ++k) {
+      const std::int64_t from = offset + width.begin[run.first] + k * width.step;
+      if (run.stride == 1) {
+        take(from, std::integral_constant<std::int64_t, 1>());
+      } else if (run.stride == 2) {
+        take(from, std::integral_constant<std::int64_t, 2>());
+      } else {
+        take(from, run.stride);
+      }
+    }
+  });
+  const bool empty = largest.origins.empty();
+  for (std::int64_t o = 0; o < n; ++o) {
+    const auto at = static_cast<std::size_t>(o);
+    y[run.first + o] = static_cast<T>(empty ? lowest<A>() : largest.found[at]);
+    place[run.first + o] = empty ? -1 : largest.origins[static_cast<std::size_t>(largest.taps[at])] + o * run.stride;
+  }
+  for (std::int64_t o = 0; o < run.first; ++o) scan_window(args, x, d, h, o, y[o], place[o]);
+  for (std::int64_t o = run.last; o < width.out; ++o) scan_window(args, x, d, h, o, y[o], place[o]);
+}
+
 template <class T>
 void max_kernel(const PoolArgs& args) {
   using A = typename Wide<T>::type;
@@ -159,6 +273,7 @@ void max_kernel(const PoolArgs& args) {
   std::vector<A> results(static_cast<std::size_t>(width.out));
   std::vector<std::int64_t> rows(args.places ? static_cast<std::size_t>(width.in) : 0);
   const Uniform run = uniform_windows(width);
+  Largest<std::conditional_t<std::is_floating_point_v<A>, A, float>> largest(run.last - run.first);
   for (std::int64_t plane = args.first; plane < args.last; ++plane) {
     const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
     T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
@@ -191,6 +306,14 @@ void max_kernel(const PoolArgs& args) {
         for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = static_cast<T>(found[o]);
         return;
       }
+      std::int64_t* const places = args.places + plane * plane_out(args);
+      std::int64_t* const place = places + at;
+      if constexpr (std::is_floating_point_v<A>) {
+        if (run.first < run.last) {
+          max_row(args, run, x, (args.last - plane) * plane_in(args), d, h, largest, y + at, place);
+          return;
+        }
+      }
       std::fill(best.begin(), best.end(), lowest<A>());
       std::int64_t* const row = rows.data();
       std::fill(rows.begin(), rows.end(), -1);
@@ -202,30 +325,10 @@ void max_kernel(const PoolArgs& args) {
           row[i] = better ? offset : row[i];
         }
       });
-      std::int64_t* const places = args.places + plane * plane_out(args);
-      std::int64_t* const place = places + at;
       A* const found = results.data();
-      std::fill(results.begin(), results.end(), lowest<A>());
-      std::fill_n(place, width.out, -1);
-      const auto one = [&](std::int64_t o) {
+      for (std::int64_t o = 0; o < width.out; ++o) {
         place_of_largest(top, row, width.begin[o], width.end[o], width.step, found[o], place[o]);
-      };
-      const auto take = [&](std::int64_t o, std::int64_t i) {
-        // The same without a branch.
-        const std::int64_t here = row[i] + i;
-        const bool nan = is_nan(top[i]);
-        const bool found_nan = is_nan(found[o]);
-        const bool equal = (top[i] == found[o]) | (nan & found_nan);
-        const bool better = (top[i] > found[o]) | (nan & !found_nan) | (place[o] < 0);
-        const bool takes = (better | (equal & (here < place[o]))) & (row[i] >= 0);
-        found[o] = takes ? top[i] : found[o];
-        place[o] = takes ? here : place[o];
-      };
-      for (std::int64_t o = 0; o < run.first; ++o) one(o);
-      for (std::int64_t k = 0; k < run.taps; ++k) {
-        for_each_in_tap(run, width.begin[run.first] + k * width.step, take);
       }
-      for (std::int64_t o = run.last; o < width.out; ++o) one(o);
       for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = static_cast<T>(found[o]);
     });
   }
