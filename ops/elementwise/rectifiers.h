@@ -118,7 +118,11 @@ struct Hardtanh : Ternary<Hardtanh> {
   LM_HD static constexpr X backward(Wrt<0>, const X& x, const X& low, const X& high, const X&, const X& dy) {
     return where((x <= low) | (x >= high), 0, dy);
   }
-  static Tensor call(const Operand& x, const Operand& min_val, const Operand& max_val);
+  static void check_settings(const Operand& x, const Operand& min_val, const Operand& max_val);
+  static Tensor call(const Operand& x, const Operand& min_val, const Operand& max_val) {
+    check_settings(x, min_val, max_val);
+    return Ternary<Hardtanh>::call(x, min_val, max_val);
+  }
 };
 
 struct Threshold : Ternary<Threshold> {

@@ -14,17 +14,15 @@ double real_number(const Operand& setting) {
 
 }  // namespace
 
-Tensor Hardtanh::call(const Operand& x, const Operand& min_val, const Operand& max_val) {
+void Hardtanh::check_settings(const Operand&, const Operand& min_val, const Operand& max_val) {
   const double low = real_number(min_val);
   const double high = real_number(max_val);
   if (low > high) fail<ValueError>("[hardtanh] min_val must not be above max_val, got ", low, " and ", high);
-  return Ternary<Hardtanh>::call(x, min_val, max_val);
 }
 
-Tensor Softshrink::call(const Operand& x, const Operand& lambd) {
+void Softshrink::check_settings(const Operand&, const Operand& lambd) {
   const double width = real_number(lambd);
   if (width < 0) fail<ValueError>("[softshrink] lambd must not be negative, got ", width);
-  return Binary<Softshrink>::call(x, lambd);
 }
 
 }  // namespace lamella

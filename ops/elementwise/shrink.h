@@ -49,7 +49,11 @@ struct Softshrink : Binary<Softshrink> {
   LM_HD static constexpr X backward(Wrt<0>, const X& x, const X& lambd, const X&, const X& dy) {
     return where((x >= -lambd) & (x <= lambd), 0, dy);
   }
-  static Tensor call(const Operand& x, const Operand& lambd);
+  static void check_settings(const Operand& x, const Operand& lambd);
+  static Tensor call(const Operand& x, const Operand& lambd) {
+    check_settings(x, lambd);
+    return Binary<Softshrink>::call(x, lambd);
+  }
 };
 
 struct Tanhshrink : Unary<Tanhshrink> {

@@ -190,13 +190,15 @@ class TensorsOf {
   SmallVector<const Tensor*, 4> tensors_;
 };
 
-/// Computes an elementwise operator into `to`; false where it cannot be done in one go.
-template <class... T>
-bool launch_operands(const ElementwiseOp& op, const Tensor& to, const T&... operands) {
+/// Computes an elementwise operator into `to`, once its settings are checked as its call() does; false where it cannot
+/// be done in one go.
+template <class Op, class... T>
+bool launch_operands(const Tensor& to, const T&... operands) {
+  if constexpr (requires { &Op::check_settings; }) Op::check_settings(operands...);
   const std::array<Operand, sizeof...(T)> list{Operand(operands)...};
   std::array<const Operand*, sizeof...(T)> pointers;
   for (std::size_t i = 0; i < list.size(); ++i) pointers[i] = &list[i];
-  return launch_into(op, pointers, to);
+  return launch_into(elementwise_op<Op>(), pointers, to);
 }
 
 /// f(..., out=y): `values` has y last.
@@ -211,7 +213,7 @@ PyObject* call_with_out(PyObject** values, const Signature& signature) {
     const autograd::NoGrad off;
     const bool launched = [&] {
       if constexpr (IsElementwise<Op>) {
-        return launch_operands(elementwise_op<Op>(), out, std::get<I>(held)...);
+        return launch_operands<Op>(out, std::get<I>(held)...);
       } else {
         return false;
       }
@@ -250,7 +252,7 @@ const Tensor& call_in_place(const char* name, const Tensor& x, const T&... rest)
     in_place.finish_written();
     return x;
   } else if constexpr (IsElementwise<Op>) {
-    if (launch_operands(elementwise_op<Op>(), x, x, rest...)) {
+    if (launch_operands<Op>(x, x, rest...)) {
       in_place.finish_written();
       return x;
     }

@@ -332,4 +332,10 @@ def test_settings_out_of_order() -> None:
         lm.hardtanh(lm.ones([2]), 2.0, 1.0)
     with pytest.raises(ValueError, match=r"\[softshrink\] lambd must not be negative, got -0.5"):
         lm.softshrink(lm.ones([2]), -0.5)
+    y = lm.zeros([2])
+    with pytest.raises(ValueError, match=r"\[hardtanh\] min_val must not be above max_val"):
+        lm.hardtanh(lm.ones([2]), 2.0, 1.0, out=y)
+    with pytest.raises(ValueError, match=r"\[softshrink\] lambd must not be negative"):
+        lm.softshrink(lm.ones([2]), -0.5, out=y)
+    np.testing.assert_array_equal(y.numpy(), [0, 0])
     np.testing.assert_array_equal(lm.hardtanh(lm.asarray([5, -3, 0], dtype=lm.int32)).numpy(), [1, -1, 0])
