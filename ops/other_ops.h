@@ -2,6 +2,7 @@
 
 #include "ops/creation/creation.h"
 #include "ops/elementwise/clip.h"
+#include "ops/elementwise/complex.h"
 #include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/composed.h"
 #include "ops/elementwise/composed_special.h"
@@ -120,7 +121,7 @@ using OtherOps = OpList<                                                        
     SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere,                                              // indexing
     VarMean, StdMean, AMinMax, Trapezoid, CumulativeTrapezoid, Cov, CorrCoef, Bucketize,                  // statistics
     IsPosInf, IsNegInf, IsReal, Xlog1py, Entr, Ndtr, MvLgamma, Ldexp, FloatPower, Gcd, Lcm,               // composed
-    MakeComplex, Polar, ViewAsReal, ViewAsComplex,                                                        // complex
+    RealPart, ImaginaryPart, MakeComplex, Polar, ViewAsReal, ViewAsComplex,                               // complex
     Cdist, Pdist, Dist, Normalize, Renorm,                                                                // distances
     MultiLabelMarginLoss, MultiLabelSoftMarginLoss, Bilinear, ChannelShuffle, MaxUnpool<1>, MaxUnpool<2>,
     MaxUnpool<3>,                                                //

@@ -10,7 +10,8 @@
 namespace lamella::autograd {
 
 /// Where a view lies in its base: strides and offset in elements, the offset from the base's first element. Axes that
-/// vmap hides in one of the two only lead its shape.
+/// vmap hides in one of the two only lead its shape. Where one is complex and the other real, the elements are real
+/// numbers, and the complex one has its parts along a last axis of size 2.
 struct ViewGeometry {
   Dims base_shape;
   Dims base_strides;
@@ -20,6 +21,9 @@ struct ViewGeometry {
   /// Hidden in the base and not in the view, and the other way round.
   HiddenAxes base_hides;
   HiddenAxes view_hides;
+  /// The base is described by its parts, or the view is.
+  bool base_in_parts = false;
+  bool view_in_parts = false;
 
   ViewGeometry() = default;
   ViewGeometry(const Tensor& base, const Tensor& view);

@@ -7,6 +7,7 @@
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
+#include "ops/shape/complex_view.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
 
@@ -24,15 +25,13 @@ constexpr std::complex<double> kI{0, 1};
 
 Tensor Conj::call(const Tensor& x) { return check_complex(x, info.name) ? Unary<Conj>::call(x) : x; }
 
-Tensor RealPart::call(const Tensor& x) { return check_complex(x, info.name) ? Unary<RealPart>::call(x) : x; }
+Tensor RealPart::call(const Tensor& x) { return check_complex(x, info.name) ? part_of(x, 0) : x; }
 
-Tensor ImaginaryPart::call(const Tensor& x) {
-  return check_complex(x, info.name) ? Unary<ImaginaryPart>::call(x) : zeros_like(x);
-}
+Tensor ImaginaryPart::call(const Tensor& x) { return check_complex(x, info.name) ? part_of(x, 1) : zeros_like(x); }
 
 Tensor complex_from(const Tensor& x) { return cast(x, complex_dtype(x.dtype())); }
 
-Tensor complex_from_imaginary(const Tensor& x) { return complex_from(x) * Scalar(kI); }
+Tensor complex_from_imaginary(const Tensor& x) { return from_imaginary(x); }
 
 Tensor angle_gradient(const Tensor& x, const Tensor& dy) {
   if (!is_complex(x.dtype())) return 0 * dy;

@@ -4,7 +4,7 @@
 
 namespace lamella {
 
-// The parts of complex numbers. Their kernels are for complex dtypes alone: real tensors pass through as they are.
+// The parts of complex numbers. Real tensors pass through as they are; a kernel of conj is for complex dtypes alone.
 
 struct Conj : Unary<Conj> {
   static constexpr OpInfo info{.name = "conj",
@@ -24,41 +24,23 @@ struct Conj : Unary<Conj> {
   static Tensor call(const Tensor& x);
 };
 
-struct RealPart : Unary<RealPart> {
+struct RealPart {
   static constexpr OpInfo info{.name = "real",
-                               .doc = "The real part, a new tensor; real x itself.",
+                               .doc = "The real part, a view of complex x; real x itself.",
+                               .parameters = "x, /",
                                .example = "real(full([2], 0.5))",
                                .reference = "np.real(x)",
-                               .dtypes = Complex,
                                .method = false};
-  static constexpr bool kHolomorphic = false;
-  template <class X>
-  LM_HD static constexpr auto forward(const X& x) {
-    return real(x);
-  }
-  template <class X, class Y>
-  LM_HD static constexpr auto backward(const X&, const Y&, const Y& dy) {
-    return complex_from(dy);
-  }
   static Tensor call(const Tensor& x);
 };
 
-struct ImaginaryPart : Unary<ImaginaryPart> {
+struct ImaginaryPart {
   static constexpr OpInfo info{.name = "imag",
-                               .doc = "The imaginary part, a new tensor; zeros for real x.",
+                               .doc = "The imaginary part, a view of complex x; new zeros for real x.",
+                               .parameters = "x, /",
                                .example = "imag(full([2], 0.5))",
                                .reference = "np.imag(x)",
-                               .dtypes = Complex,
                                .method = false};
-  static constexpr bool kHolomorphic = false;
-  template <class X>
-  LM_HD static constexpr auto forward(const X& x) {
-    return imag(x);
-  }
-  template <class X, class Y>
-  LM_HD static constexpr auto backward(const X&, const Y&, const Y& dy) {
-    return complex_from_imaginary(dy);
-  }
   static Tensor call(const Tensor& x);
 };
 

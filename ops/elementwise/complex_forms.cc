@@ -6,26 +6,14 @@
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/trigonometry.h"
 #include "ops/movement/strided.h"
-#include "ops/shape/arrange.h"
 #include "ops/shape/broadcast.h"
-#include "ops/shape/join.h"
+#include "ops/shape/complex_view.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
-
-/// One of the parts of new complex numbers: not a view, since it is of another dtype.
-Tensor part_of(const Tensor& y, std::int64_t part) {
-  Dims strides;
-  for (const std::int64_t stride : y.strides()) strides.push_back(2 * stride);
-  const DType dtype = real_dtype(y.dtype());
-  auto* const holder = new Tensor(y);
-  return from_memory(
-      static_cast<char*>(y.raw_data()) + part * static_cast<std::int64_t>(item_size(dtype)), y.shape(), strides, dtype,
-      y.device(), [](void* held) { delete static_cast<Tensor*>(held); }, holder);
-}
 
 /// Written part by part: a product with i would make NaN of infinite parts.
 struct MakeComplexLayer : Function<MakeComplexLayer> {
@@ -51,8 +39,8 @@ struct MakeComplexLayer : Function<MakeComplexLayer> {
     }
     const Tensor y = empty(re.shape(), complex_dtype(re.dtype()), re.device());
     if (y.device().is_meta() || y.numel() == 0) return y;
-    write_values(part_of(y, 0), re, "complex");
-    write_values(part_of(y, 1), im, "complex");
+    write_values(part_view(y, 0), re, "complex");
+    write_values(part_view(y, 1), im, "complex");
     return y;
   }
 };
@@ -83,7 +71,7 @@ Tensor Polar::call(const Tensor& abs, const Tensor& angle) {
 Tensor ViewAsReal::call(const Tensor& x) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
-  return stack({real(x), imag(x)}, -1);
+  return parts_of(x);
 }
 
 Tensor ViewAsComplex::call(const Tensor& x) {
@@ -91,7 +79,10 @@ Tensor ViewAsComplex::call(const Tensor& x) {
   check_dtype(x, info.dtypes, info.name);
   if (x.ndim() == 0 || x.size(-1) != 2)
     fail<ValueError>("[view_as_complex] the last axis must be of size 2, got shape ", x.shape());
-  return make_complex(select(x, -1, 0), select(x, -1, 1));
+  if (const std::string reason = why_not_complex(x); !reason.empty())
+    fail<ValueError>("[view_as_complex] ", reason,
+                     ": the view needs pairs of numbers in memory; call it with clone(x)");
+  return pairs_of(x);
 }
 
 }  // namespace lamella

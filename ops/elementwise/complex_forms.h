@@ -33,7 +33,7 @@ struct Polar {
 struct ViewAsReal {
   static constexpr OpInfo info{
       .name = "view_as_real",
-      .doc = "The parts of complex numbers, real and imaginary, along a new last axis of size 2: a copy.",
+      .doc = "The parts of complex numbers, real and imaginary, along a new last axis of size 2: a view.",
       .parameters = "x, /",
       .example = "view_as_real(full([2], 1j))",
       .reference = "np.stack([np.real(x), np.imag(x)], -1)",
@@ -44,11 +44,16 @@ struct ViewAsReal {
 struct ViewAsComplex {
   static constexpr OpInfo info{
       .name = "view_as_complex",
-      .doc = "The complex numbers whose parts, real and imaginary, lie along the last axis of x, of size 2: a copy.",
+      .doc =
+          "The complex numbers whose parts, real and imaginary, lie along the last axis of x, of size 2: a view. In "
+          "memory the parts must lie in pairs: the last axis with stride 1, all others with even strides, and the "
+          "first part an even number of parts from the begin.",
       .parameters = "x, /",
       .example = "view_as_complex(ones([3, 2]))",
       .reference = "x[..., 0] + 1j * x[..., 1]",
       .dtypes = DTypeSet{DType::Float32} | DType::Float64};
+  /// ValueError where the last axis has another size than 2, or the memory of x cannot be seen as complex numbers:
+  /// call it with clone(x) then.
   static Tensor call(const Tensor& x);
 };
 

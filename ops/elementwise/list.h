@@ -48,7 +48,7 @@ using ElementwiseOps = OpList<                                                  
     Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh, Asinh, Acosh, Atanh, Exp2, Rsqrt, LogAddExp, LogAddExp2, Xlogy, Sinc,  //
     Erfc, Erfinv, Lgamma, Digamma, Zeta, Hypot, CopySign, NextAfter, Fmod, Frac, SignBit, Heaviside, Fmax, Fmin,
     Lerp,                                                                                         //
-    Conj, RealPart, ImaginaryPart, Angle, BitwiseLeftShift, BitwiseRightShift,                    // complex, bits
+    Conj, Angle, BitwiseLeftShift, BitwiseRightShift,                                             // complex, bits
     LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot  // logic
     >;
 

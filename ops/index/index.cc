@@ -116,7 +116,7 @@ struct Assignment {
 /// Whether `value` is a tracked view of x (or of the same base) on exactly the elements of `target`.
 bool is_view_of_target(const Tensor& x, const Tensor& target, const Tensor& value) {
   return value->base && value->base == (x->base ? x->base : x.impl()) && target->data == value->data &&
-         target.shape() == value.shape() && target.strides() == value.strides();
+         target.dtype() == value.dtype() && target.shape() == value.shape() && target.strides() == value.strides();
 }
 
 /// The shape of x[items].

@@ -32,10 +32,10 @@ bool any_complex(const Tensor& x, const Tensor& weight, const std::optional<Tens
 template <class F>
 Tensor of_complex(const char* op, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
                   std::size_t axes, const F& convolve) {
-  const Tensor xr = real(x);
-  const Tensor xi = imag(x);
-  const Tensor wr = real(weight);
-  const Tensor wi = imag(weight);
+  const Tensor xr = contiguous(real(x));  // each is used twice
+  const Tensor xi = contiguous(imag(x));
+  const Tensor wr = contiguous(real(weight));
+  const Tensor wi = contiguous(imag(weight));
   Tensor y = make_complex(subtract(convolve(xr, wr), convolve(xi, wi)), add(convolve(xr, wi), convolve(xi, wr)));
   if (!bias) return y;
   Dims shape(axes + 1, 1);

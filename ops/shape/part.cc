@@ -4,6 +4,7 @@
 #include "ops/creation/creation.h"
 #include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/complex_view.h"
 #include "ops/shape/hide.h"
 #include "ops/support/hidden.h"
 
@@ -96,6 +97,11 @@ Tensor with_shown(Tensor x, const HiddenAxes& axes) {
   return x;
 }
 
+/// x, whose numbers are complex, as the geometry has them.
+Tensor taken_apart(const Tensor& x, bool in_parts) { return in_parts ? parts_of(x) : x; }
+
+Tensor put_together(const Tensor& x, bool in_parts) { return in_parts ? joined_pairs(x) : x; }
+
 Tensor with_hidden(Tensor x, const HiddenAxes& axes) {
   for (const HiddenAxis& axis : axes) x = hide_axis(x, axis.level);
   return x;
@@ -104,13 +110,19 @@ Tensor with_hidden(Tensor x, const HiddenAxes& axes) {
 }  // namespace
 
 Tensor take_view(const Tensor& x, const ViewGeometry& geometry) {
-  return with_hidden(TakeFn::apply(with_shown(x, geometry.base_hides), geometry), geometry.view_hides);
+  const Tensor whole = taken_apart(with_shown(x, geometry.base_hides), geometry.base_in_parts);
+  const Tensor part = put_together(TakeFn::apply(whole, geometry), geometry.view_in_parts);
+  return with_hidden(part, geometry.view_hides);
 }
 Tensor place_view(const Tensor& x, const ViewGeometry& geometry) {
-  return with_hidden(PlaceFn::apply(with_shown(x, geometry.view_hides), geometry), geometry.base_hides);
+  const Tensor part = taken_apart(with_shown(x, geometry.view_hides), geometry.view_in_parts);
+  const Tensor whole = put_together(PlaceFn::apply(part, geometry), geometry.base_in_parts);
+  return with_hidden(whole, geometry.base_hides);
 }
 Tensor clear_view(const Tensor& x, const ViewGeometry& geometry) {
-  return with_hidden(ClearFn::apply(with_shown(x, geometry.base_hides), geometry), geometry.base_hides);
+  const Tensor before = taken_apart(with_shown(x, geometry.base_hides), geometry.base_in_parts);
+  const Tensor whole = put_together(ClearFn::apply(before, geometry), geometry.base_in_parts);
+  return with_hidden(whole, geometry.base_hides);
 }
 
 }  // namespace lamella

@@ -97,8 +97,6 @@ struct Probe {
   LM_HD friend constexpr Probe real(Probe a) { return a; }
   LM_HD friend constexpr Probe imag(Probe a) { return a; }
   LM_HD friend constexpr Probe conj(Probe a) { return a; }
-  LM_HD friend constexpr Probe complex_from(Probe a) { return a; }
-  LM_HD friend constexpr Probe complex_from_imaginary(Probe a) { return a; }
   LM_HD friend constexpr Probe angle_gradient(Probe a, Probe b) { return both(a, b); }
   LM_HD friend constexpr Probe angle(Probe a) { return a; }
   LM_HD friend constexpr Probe frac(Probe a) { return a; }

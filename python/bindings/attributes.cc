@@ -58,6 +58,21 @@ int set_grad(PyObject* self, PyObject* value, void*) {
   });
 }
 
+/// x.real = value and x.imag = value: writes into the view that the attribute is. `x.imag += 1` assigns that very view,
+/// which has the values already.
+template <Tensor (*Part)(const Tensor&)>
+int set_part(PyObject* self, PyObject* value, void* name) {
+  return guarded([&]() -> int {
+    const auto* const attribute = static_cast<const char*>(name);
+    if (!value) fail<TypeError>("[", attribute, "] cannot be deleted");
+    const Tensor& x = tensor_of(self);
+    const Tensor part = Part(x);
+    if (part->storage != x->storage)
+      fail<TypeError>("[", attribute, "] a tensor of dtype ", x.dtype(), " has no imaginary part that could be set");
+    return PyObject_SetItem(wrap_ref(part).get(), Py_Ellipsis, value);
+  });
+}
+
 PyObject* number(std::int64_t value) { return checked(PyLong_FromLongLong(value)); }
 
 std::int64_t output_nr(const Tensor& x) {
@@ -92,9 +107,12 @@ PyGetSetDef attributes[] = {
        return wrap(matrix_transpose(conj(x)));
      }>,
      nullptr, "The adjoint of a matrix.", nullptr},
-    {"real", get<[](const Tensor& x) { return wrap(real(x)); }>, nullptr, "The real part, a new tensor; real x itself.",
-     nullptr},
-    {"imag", get<[](const Tensor& x) { return wrap(imag(x)); }>, nullptr, "The imaginary part, a new tensor.", nullptr},
+    {"real", get<[](const Tensor& x) { return wrap(real(x)); }>, set_part<real>,
+     "The real part, a view of complex x; real x itself. Values that are set are written into x.",
+     const_cast<char*>("real")},
+    {"imag", get<[](const Tensor& x) { return wrap(imag(x)); }>, set_part<imag>,
+     "The imaginary part, a view of complex x, into which values that are set are written; new zeros for real x.",
+     const_cast<char*>("imag")},
     {"stop_gradient", get<[](const Tensor& x) { return PyBool_FromLong(x.stop_gradient()); }>, set_stop_gradient,
      "Whether the tensor wants no gradient: True for a new tensor, False for a parameter and what is computed from "
      "one.",

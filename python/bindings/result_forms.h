@@ -54,7 +54,9 @@ inline constexpr auto kWithOut = std::to_array<std::string_view>({"sum",
                                                                   "tile",
                                                                   "sort",
                                                                   "argsort",
-                                                                  "where"});
+                                                                  "where",
+                                                                  "real",
+                                                                  "imag"});
 /// Operators with an in-place form, beside the elementwise ones of numbers.
 inline constexpr auto kInPlace =
     std::to_array<std::string_view>({"clip", "gelu", "tril", "triu", "scatter", "scatter_add", "scatter_reduce",

@@ -5,6 +5,8 @@
 #include <functional>
 #include <thread>
 
+#include "ops/elementwise/complex.h"
+#include "ops/elementwise/complex_forms.h"
 #include "ops/index/index.h"
 #include "ops/movement/in_place.h"
 #include "ops/shape/broadcast.h"
@@ -105,6 +107,35 @@ TEST(ViewsTest, ABroadcastViewSumsWhatFallsOnOneElement) {
   const Tensor base = sample({2});
   const autograd::ViewGeometry geometry(base, broadcast_to(base, {3, 2}));
   EXPECT_EQ(doubles(place_view(ones({3, 2}, DType::Float64), geometry)), (std::vector<double>{3, 3}));
+}
+
+TEST(ViewsTest, PartsOfComplexNumbersLieBetweenRealOnes) {
+  const Tensor numbers = ViewAsComplex::call(sample({3, 4, 2}));
+  const autograd::ViewGeometry of_real(numbers, index(imag(numbers), {Slice{1, 3}}));
+  EXPECT_TRUE(of_real.base_in_parts);
+  EXPECT_EQ(of_real.base_shape, (Dims{3, 4, 2}));
+  EXPECT_EQ(of_real.base_strides, (Dims{8, 2, 1}));
+  EXPECT_EQ(of_real.strides, (Dims{8, 2}));
+  EXPECT_EQ(of_real.offset, 9);
+  const Tensor pairs = sample({2, 6, 2});
+  const autograd::ViewGeometry of_complex(pairs, index(ViewAsComplex::call(pairs), {1, Slice{2, 4}}));
+  EXPECT_TRUE(of_complex.view_in_parts);
+  EXPECT_EQ(of_complex.shape, (Dims{2, 2}));
+  EXPECT_EQ(of_complex.strides, (Dims{2, 1}));
+  EXPECT_EQ(of_complex.offset, 16);
+
+  EXPECT_EQ(take_view(numbers, of_real).dtype(), DType::Float64);
+  EXPECT_EQ(clear_view(numbers, of_real).dtype(), DType::Complex128);
+  EXPECT_EQ(place_view(sample({2, 4}), of_real).shape(), (Dims{3, 4}));
+  EXPECT_EQ(take_view(pairs, of_complex).dtype(), DType::Complex128);
+  EXPECT_EQ(place_view(take_view(pairs, of_complex), of_complex).shape(), (Dims{2, 6, 2}));
+  for (const autograd::ViewGeometry* geometry : {&of_real, &of_complex}) {
+    const Tensor base = geometry->base_in_parts ? numbers : pairs;
+    const Tensor part = take_view(base, *geometry).detach();
+    lamella::testing::expect_gradients([&](const auto& x) { return take_view(x[0] * x[0], *geometry); }, {base});
+    lamella::testing::expect_gradients([&](const auto& x) { return clear_view(x[0] * x[0], *geometry); }, {base});
+    lamella::testing::expect_gradients([&](const auto& x) { return place_view(x[0] * x[0], *geometry); }, {part});
+  }
 }
 
 TEST(ViewsTest, ALeafFollowsNoBase) {
