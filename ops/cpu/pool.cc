@@ -151,6 +151,25 @@ template <class A>
   place = at == kNowhere ? -1 : at;
 }
 
+/// The largest of the elements begin, begin + 1 .. of a row and where it is, the first NaN where there is one.
+template <class A>
+void first_largest(const A* x, std::int64_t begin, std::int64_t end, A& found, std::int64_t& place) {
+  found = largest_of(x, begin, end, 1);
+  place = -1;
+  if (begin >= end) return;
+  const A largest = found;
+  std::int64_t i = begin;
+  if constexpr (std::is_floating_point_v<A>) {
+    using V = simd::Vec<A>;
+    const auto has_it = [&](V v) { return is_nan(largest) ? (v != v).native() : (v == V(largest)).native(); };
+    while (i + V::size <= end && !simd::any_lane(has_it(V::load(x + i)))) i += V::size;
+  }
+  // The end is reached only where somebody wrote to the elements meanwhile.
+  while (i + 1 < end && !(x[i] == largest || is_nan(x[i]))) ++i;
+  found = x[i];
+  place = i;
+}
+
 template <class T>
 void max_kernel(const PoolArgs& args) {
   using A = typename Wide<T>::type;
@@ -191,6 +210,20 @@ void max_kernel(const PoolArgs& args) {
         for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = static_cast<T>(found[o]);
         return;
       }
+      std::int64_t* const places = args.places + plane * plane_out(args);
+      std::int64_t* const place = places + at;
+      if constexpr (std::is_same_v<A, T>) {
+        // Large windows of one row need no places of the columns.
+        if (run.first == run.last && width.step == 1 && is_one_row(args, d, h)) {
+          for_each_input_row(args, d, h, [&](std::int64_t offset) {
+            for (std::int64_t o = 0; o < width.out; ++o) {
+              first_largest(x + offset, width.begin[o], width.end[o], y[at + o], place[o]);
+              if (place[o] >= 0) place[o] += offset;
+            }
+          });
+          return;
+        }
+      }
       std::fill(best.begin(), best.end(), lowest<A>());
       std::int64_t* const row = rows.data();
       std::fill(rows.begin(), rows.end(), -1);
@@ -202,8 +235,6 @@ void max_kernel(const PoolArgs& args) {
           row[i] = better ? offset : row[i];
         }
       });
-      std::int64_t* const places = args.places + plane * plane_out(args);
-      std::int64_t* const place = places + at;
       A* const found = results.data();
       std::fill(results.begin(), results.end(), lowest<A>());
       std::fill_n(place, width.out, -1);
