@@ -21,7 +21,9 @@ KernelTable make_table() {
   fill_reduce_extrema(table.reduce);
   fill_reduce_truth(table.reduce);
   fill_reduce_positions(table.reduce);
+  fill_reduce_others(table.reduce);
   fill_moments(table.moments);
+  fill_picks(table.picks);
   fill_scan(table.scan);
   fill_select(table.select);
   fill_matmul(table.matmul);
@@ -29,11 +31,13 @@ KernelTable make_table() {
   fill_fft(table.fft);
   fill_random(table.random);
   fill_norm(table.norm);
+  fill_norm_columns(table.norm);
   fill_pool(table.pool);
   fill_resample(table.resample);
   fill_attention(table.attention);
   fill_optimizer(table.optimizer);
   fill_distance(table.distance);
+  fill_grid(table.grid);
   return table;
 }
 

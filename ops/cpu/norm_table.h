@@ -26,6 +26,14 @@ struct NormKernels {
   /// dx = a dy + b x + c, with one of each for a plane.
   void (*combine)(const T* x, const T* dy, const T* a, const T* b, const T* c, T* dx, std::int64_t planes,
                   std::int64_t size) = nullptr;
+
+  // The last three of planes that are columns of a matrix: with one number for each column.
+  void (*scale_shift_columns)(const T* x, const T* scale, const T* shift, T* y, std::int64_t rows,
+                              std::int64_t columns) = nullptr;
+  void (*dots_of_columns)(const T* x, const T* dy, const T* center, T* sum, T* dot, std::int64_t rows,
+                          std::int64_t columns) = nullptr;
+  void (*combine_columns)(const T* x, const T* dy, const T* a, const T* b, const T* c, T* dx, std::int64_t rows,
+                          std::int64_t columns) = nullptr;
 };
 
 struct NormTable {
@@ -34,5 +42,6 @@ struct NormTable {
 };
 
 void fill_norm(NormTable& table);
+void fill_norm_columns(NormTable& table);
 
 }  // namespace lamella::cpu

@@ -265,6 +265,25 @@ void max_row(const PoolArgs& args, const Uniform& run, const T* x, std::int64_t 
   for (std::int64_t o = run.last; o < width.out; ++o) scan_window(args, x, d, h, o, y[o], place[o]);
 }
 
+/// The largest of the elements begin, begin + 1 .. of a row and where it is, the first NaN where there is one.
+template <class A>
+void first_largest(const A* x, std::int64_t begin, std::int64_t end, A& found, std::int64_t& place) {
+  found = largest_of(x, begin, end, 1);
+  place = -1;
+  if (begin >= end) return;
+  const A largest = found;
+  std::int64_t i = begin;
+  if constexpr (std::is_floating_point_v<A>) {
+    using V = simd::Vec<A>;
+    const auto has_it = [&](V v) { return is_nan(largest) ? (v != v).native() : (v == V(largest)).native(); };
+    while (i + V::size <= end && !simd::any_lane(has_it(V::load(x + i)))) i += V::size;
+  }
+  // The end is reached only where somebody wrote to the elements meanwhile.
+  while (i + 1 < end && !(x[i] == largest || is_nan(x[i]))) ++i;
+  found = x[i];
+  place = i;
+}
+
 template <class T>
 void max_kernel(const PoolArgs& args) {
   using A = typename Wide<T>::type;
@@ -311,6 +330,18 @@ void max_kernel(const PoolArgs& args) {
       if constexpr (std::is_floating_point_v<A>) {
         if (run.first < run.last) {
           max_row(args, run, x, (args.last - plane) * plane_in(args), d, h, largest, y + at, place);
+          return;
+        }
+      }
+      if constexpr (std::is_same_v<A, T>) {
+        // Large windows of one row need no places of the columns.
+        if (run.first == run.last && width.step == 1 && is_one_row(args, d, h)) {
+          for_each_input_row(args, d, h, [&](std::int64_t offset) {
+            for (std::int64_t o = 0; o < width.out; ++o) {
+              first_largest(x + offset, width.begin[o], width.end[o], y[at + o], place[o]);
+              if (place[o] >= 0) place[o] += offset;
+            }
+          });
           return;
         }
       }

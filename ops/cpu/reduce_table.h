@@ -20,6 +20,12 @@ struct ReduceKernels {
 
   Rows rows[kReductionCount][kDTypeCount] = {};
   Columns columns[kReductionCount][kDTypeCount] = {};
+
+  /// dx = dy times the conjugate of the product of all other elements of the same row, for contiguous rows of n; and
+  /// of the same column, for columns of n elements `step` apart. For floats of 32 bits and more, and complex numbers.
+  void (*other_rows[kDTypeCount])(const void* x, const void* dy, void* dx, std::int64_t n, std::int64_t rows) = {};
+  void (*other_columns[kDTypeCount])(const void* x, const void* dy, void* dx, std::int64_t step, std::int64_t n,
+                                     std::int64_t columns) = {};
 };
 
 /// NanSum takes NaN for 0, SquareSum adds the squares; both are for floats only.
@@ -62,5 +68,6 @@ void fill_reduce_sums(ReduceKernels& kernels);
 void fill_reduce_extrema(ReduceKernels& kernels);
 void fill_reduce_truth(ReduceKernels& kernels);
 void fill_reduce_positions(ReduceKernels& kernels);
+void fill_reduce_others(ReduceKernels& kernels);
 
 }  // namespace lamella::cpu

@@ -1,19 +1,28 @@
 #include "ops/cpu/resample_table.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace lamella::cpu {
 namespace {
 
+/// Along a last axis, with the usual numbers of taps as constants.
+template <class T, class Taps>
+void gather_row(const ResampleArgs<T>& a, Taps taps) {
+  for (std::int64_t o = 0; o < a.out; ++o) {
+    T sum = a.weight[o * taps] * a.from[a.index[o * taps]];
+    for (std::int64_t k = 1; k < taps; ++k) sum += a.weight[o * taps + k] * a.from[a.index[o * taps + k]];
+    a.to[o] = sum;
+  }
+}
+
 template <class T>
 void gather(const ResampleArgs<T>& a) {
   if (a.inner == 1) {
-    for (std::int64_t o = 0; o < a.out; ++o) {
-      T sum = 0;
-      for (std::int64_t k = o * a.taps; k < (o + 1) * a.taps; ++k) sum += a.weight[k] * a.from[a.index[k]];
-      a.to[o] = sum;
-    }
-    return;
+    if (a.taps == 1) return gather_row(a, std::integral_constant<std::int64_t, 1>());
+    if (a.taps == 2) return gather_row(a, std::integral_constant<std::int64_t, 2>());
+    if (a.taps == 4) return gather_row(a, std::integral_constant<std::int64_t, 4>());
+    return gather_row(a, a.taps);
   }
   for (std::int64_t o = 0; o < a.out; ++o) {
     T* __restrict to = a.to + o * a.inner;

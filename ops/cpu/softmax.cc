@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "ops/simd/native_power.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {
@@ -29,21 +31,31 @@ void store(T* to, int lanes, Vec<T> value) {
   }
 }
 
-template <class T>
-T sum_lanes(Vec<T> v) {
-  // As a tree, like every sum here.
-  T lanes[Vec<T>::size];
-  v.store(lanes);
-  for (int width = Vec<T>::size / 2; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  }
-  return lanes[0];
-}
-
 /// The larger one, b where a is NaN.
 template <class T>
 Vec<T> larger(Vec<T> a, Vec<T> b) {
   return Vec<T>(simd::native_math::extreme<true>(a.native(), b.native()));
+}
+
+template <int kBy, class V, std::size_t... I>
+V rotated(V v, std::index_sequence<I...>) {
+  return __builtin_shufflevector(v, v, (static_cast<int>(I) + kBy) % static_cast<int>(sizeof...(I))...);
+}
+
+/// All lanes by f, as a tree, like every sum here.
+template <class T, class F, int kWidth = Vec<T>::size / 2>
+T folded(Vec<T> v, const F& f) {
+  if constexpr (kWidth > 0) {
+    const Vec<T> other(rotated<kWidth>(v.native(), std::make_index_sequence<Vec<T>::size>()));
+    return folded<T, F, kWidth / 2>(f(v, other), f);
+  } else {
+    return v[0];
+  }
+}
+
+template <class T>
+T sum_lanes(Vec<T> v) {
+  return folded(v, [](Vec<T> a, Vec<T> b) { return a + b; });
 }
 
 /// Of the numbers: with a NaN among the elements the sum of exponentials is NaN, whatever is taken off.
@@ -59,34 +71,113 @@ T max_of_row(const T* x, std::int64_t width) {
     for (int k = 0; k < kChains; ++k) largest[k] = larger(Vec<T>::load(x + i + k * kLanes), largest[k]);
   }
   for (; i + kLanes <= width; i += kLanes) largest[0] = larger(Vec<T>::load(x + i), largest[0]);
-  T lanes[kLanes];
-  larger(larger(largest[0], largest[1]), larger(largest[2], largest[3])).store(lanes);
-  T result = kLowest;
-  for (const T lane : lanes) result = lane > result ? lane : result;
+  T result = folded(larger(larger(largest[0], largest[1]), larger(largest[2], largest[3])), larger<T>);
   for (; i < width; ++i) result = x[i] > result ? x[i] : result;
   return result;
+}
+
+/// exp(v - top) for v up to top.
+template <class T>
+class Below {
+ public:
+  explicit Below(T top) : top_(top) {}
+  Vec<T> operator()(Vec<T> v) const { return exp(v - top_); }
+
+ private:
+  Vec<T> top_;
+};
+
+/// The same times a factor near 1, for all of a row alike.
+template <class T>
+class NearlyBelow : public Below<T> {
+ public:
+  using Below<T>::Below;
+  static constexpr bool fits(T) { return false; }
+};
+
+#if defined(__x86_64__) && LM_SIMD_BYTES >= 32
+template <>
+class Below<float> {
+ public:
+  explicit Below(float top) : top_(top) {}
+  Vec<float> operator()(Vec<float> v) const {
+    return Vec<float>(simd::native_math::power_of_two(((v - top_) * simd::native_math::kLog2E).native()));
+  }
+
+ private:
+  Vec<float> top_;
+};
+
+template <>
+class NearlyBelow<float> {
+ public:
+  /// Below it what top / ln(2) is rounded by is small.
+  static bool fits(float top) { return std::abs(top) < 0x1p14f; }
+  explicit NearlyBelow(float top) : shift_(-top * simd::native_math::kLog2E) {}
+  Vec<float> operator()(Vec<float> v) const {
+    using simd::native_math::fused;
+    using simd::native_math::kLog2E;
+    using simd::native_math::power_of_two;
+    return Vec<float>(power_of_two(fused(v.native(), Vec<float>(kLog2E).native(), shift_.native())));
+  }
+
+ private:
+  Vec<float> shift_;
+};
+#endif
+
+/// The sum of f(v) over a row. `kept`, unless null, gets them, too.
+template <class T, class F>
+T sum_of(const T* x, std::int64_t width, T* kept, const F& f) {
+  constexpr int kLanes = Vec<T>::size;
+  constexpr int kChains = 4;
+  constexpr T kLowest = -std::numeric_limits<T>::infinity();
+  Vec<T> sums[kChains];
+  for (Vec<T>& chain : sums) chain = 0;
+  std::int64_t i = 0;
+  for (; i + kChains * kLanes <= width; i += kChains * kLanes) {
+    for (int k = 0; k < kChains; ++k) {
+      const Vec<T> e = f(Vec<T>::load(x + i + k * kLanes));
+      sums[k] += e;
+      if (kept) e.store(kept + i + k * kLanes);
+    }
+  }
+  for_each_part(x + i, width - i, kLowest, [&](std::int64_t at, int lanes, Vec<T> v) {
+    const Vec<T> e = f(v);
+    sums[0] += e;
+    if (kept) store(kept + i + at, lanes, e);
+  });
+  return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 template <class T>
 void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log) {
   constexpr T kLowest = -std::numeric_limits<T>::infinity();
   for (std::int64_t row = 0; row < rows; ++row, x += width, y += width) {
-    const T top = max_of_row(x, width);
     // The largest element is taken off first: exp never overflows, and the sum is at least 1.
-    Vec<T> sums(0);
-    for_each_part(x, width, kLowest, [&](std::int64_t i, int lanes, Vec<T> v) {
-      const Vec<T> e = exp(v - top);
-      sums += e;
-      if (!log) store(y + i, lanes, e);
-    });
-    const T sum = sum_lanes(sums);
+    const T top = max_of_row(x, width);
     if (log) {
-      const T shift = std::log(sum);
+      const T shift = std::log(sum_of<T>(x, width, nullptr, Below<T>(top)));
       for_each_part(x, width, kLowest,
                     [&](std::int64_t i, int lanes, Vec<T> v) { store(y + i, lanes, (v - top) - shift); });
+      continue;
+    }
+    const T sum =
+        NearlyBelow<T>::fits(top) ? sum_of(x, width, y, NearlyBelow<T>(top)) : sum_of(x, width, y, Below<T>(top));
+    const T scale = 1 / sum;
+    for_each_part(y, width, T(0), [&](std::int64_t i, int lanes, Vec<T> v) { store(y + i, lanes, v * scale); });
+  }
+}
+
+template <class T>
+void log_sum_exp_rows(const T* x, T* y, std::int64_t rows, std::int64_t width) {
+  for (std::int64_t row = 0; row < rows; ++row, x += width) {
+    const T top = max_of_row(x, width);
+    if (std::isfinite(top)) {
+      y[row] = std::log(sum_of<T>(x, width, nullptr, Below<T>(top))) + top;
     } else {
-      const T scale = 1 / sum;
-      for_each_part(y, width, T(0), [&](std::int64_t i, int lanes, Vec<T> v) { store(y + i, lanes, v * scale); });
+      // Infinities are left to the exponential: their difference is no number.
+      y[row] = std::log(sum_of<T>(x, width, nullptr, [](Vec<T> v) { return exp(v); }));
     }
   }
 }
@@ -199,9 +290,9 @@ void softmax_columns_backward(const T* y, const T* dy, T* dx, std::int64_t width
 
 void fill_softmax(SoftmaxTable& table) {
   table.float32 = {&softmax_rows<float>, &softmax_rows_backward<float>, &softmax_columns<float>,
-                   &softmax_columns_backward<float>};
+                   &softmax_columns_backward<float>, &log_sum_exp_rows<float>};
   table.float64 = {&softmax_rows<double>, &softmax_rows_backward<double>, &softmax_columns<double>,
-                   &softmax_columns_backward<double>};
+                   &softmax_columns_backward<double>, &log_sum_exp_rows<double>};
 }
 
 }  // namespace lamella::cpu

@@ -15,6 +15,8 @@ struct SoftmaxKernels {
                           bool log) = nullptr;
   void (*backward_columns)(const T* y, const T* dy, T* dx, std::int64_t width, std::int64_t columns,
                            std::int64_t stride, bool log) = nullptr;
+  /// y[r] = log of the sum of exp(x) over row r.
+  void (*log_sum_exp)(const T* x, T* y, std::int64_t rows, std::int64_t width) = nullptr;
 };
 
 struct SoftmaxTable {

@@ -5,11 +5,13 @@
 #include "ops/cpu/distance_table.h"
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/fft_table.h"
+#include "ops/cpu/grid_table.h"
 #include "ops/cpu/matmul_table.h"
 #include "ops/cpu/moments_table.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/norm_table.h"
 #include "ops/cpu/optimizer_table.h"
+#include "ops/cpu/picks_table.h"
 #include "ops/cpu/pool_table.h"
 #include "ops/cpu/random_table.h"
 #include "ops/cpu/reduce_table.h"
@@ -27,6 +29,7 @@ struct KernelTable {
   MovementKernels movement;
   ReduceKernels reduce;
   MomentTable moments;
+  PickKernels picks;
   ScanKernels scan;
   SelectKernels select;
   MatmulKernels matmul;
@@ -39,6 +42,7 @@ struct KernelTable {
   AttentionTable attention;
   OptimizerTable optimizer;
   DistanceTable distance;
+  GridTable grid;
 };
 
 }  // namespace lamella::cpu

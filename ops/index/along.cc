@@ -1,15 +1,19 @@
 #include "ops/index/along.h"
 
+#include "engine/autograd/duals.h"
 #include "engine/autograd/function.h"
+#include "engine/autograd/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/where.h"
 #include "ops/extension/extension.h"
 #include "ops/index/picks.h"
 #include "ops/index/plan.h"
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
+#include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
@@ -19,11 +23,50 @@ namespace {
 
 bool is_low(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
-/// The loop on the CPU; x and values of one dtype, the index contiguous. False where a number of an index that is to be
-/// checked is out of range.
-bool run(PickAction action, const Tensor& x, const Tensor& index, std::size_t axis, const Tensor& values,
+/// Whether an index has the same numbers everywhere along the other axes, without memory for each: one that was
+/// broadcast from a single line.
+bool is_one_line(const Tensor& index, std::size_t axis) {
+  if (index.numel() == 0 || is_batched(index)) return false;
+  bool repeated = false;
+  for (std::size_t i = 0; i < index.ndim(); ++i) {
+    if (i == axis || index.shape()[i] == 1) continue;
+    if (index.strides()[i] != 0) return false;
+    repeated = true;
+  }
+  return repeated;
+}
+
+/// The line of such an index, contiguous.
+Tensor line_of(const Tensor& index, std::size_t axis) {
+  return contiguous(make_view(index, Dims{index.shape()[axis]}, Dims{index.strides()[axis]}, 0));
+}
+
+/// The loop on the CPU for an index that is one line: of whole slices.
+void run_slices(PickAction action, const Tensor& x, const Tensor& line, std::size_t axis, const Tensor& values) {
+  const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
+  RowPicks picks{.data = x->data,
+                 .values = values->data,
+                 .numbers = line.data<std::int64_t>(),
+                 .count = line.numel(),
+                 .step = x.strides()[axis] * item,
+                 .value_step = values.strides()[axis] * item,
+                 .axes = {}};
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    if (i != axis) picks.axes.push_back({values.shape()[i], x.strides()[i] * item, values.strides()[i] * item, 0});
+  }
+  run_picks(action, x.dtype(), picks);
+}
+
+/// The loop on the CPU; x and values of one dtype, an index that is to be checked contiguous. False where a number of
+/// an index that is to be checked is out of range.
+bool run(PickAction action, const Tensor& x, const Tensor& given, std::size_t axis, const Tensor& values,
          bool check = false) {
-  if (index.numel() == 0) return true;
+  if (given.numel() == 0) return true;
+  if (!check && is_one_line(given, axis)) {
+    run_slices(action, x, line_of(given, axis), axis, values);
+    return true;
+  }
+  const Tensor index = contiguous(given);
   const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
   AlongPicks picks{.data = x->data,
                    .values = values->data,
@@ -107,8 +150,10 @@ void check_fits(const Tensor& x, const Tensor& index, std::size_t axis, const ch
 }
 
 /// The saved index; it may lie in memory that is written to without the tape's knowledge.
-Tensor reread(const Tensor& index, std::int64_t size) {
-  if (index.device().is_cpu() && !is_batched(index) && !all_in_range(index.data<std::int64_t>(), index.numel(), size)) {
+Tensor reread(const Tensor& index, std::size_t axis, std::int64_t size) {
+  if (!index.device().is_cpu() || is_batched(index)) return index;
+  const Tensor numbers = is_one_line(index, axis) ? line_of(index, axis) : contiguous(index);
+  if (!all_in_range(numbers.data<std::int64_t>(), numbers.numel(), size)) {
     fail<RuntimeError>("[gather] the index was overwritten before backward read it");
   }
   return index;
@@ -154,7 +199,7 @@ struct GatherAlongFn : Function<GatherAlongFn> {
   }
   static TensorList backward(Context& ctx, const Tensor& dy) {
     const Along& along = ctx.state<Along>();
-    const Tensor index = reread(ctx.saved_tensors<1>()[0], along.size());
+    const Tensor index = reread(ctx.saved_tensors<1>()[0], along.axis, along.size());
     return {place_along(dy, index, along.axis, along.shape), Tensor()};
   }
 };
@@ -173,7 +218,7 @@ struct PlaceAlongFn : Function<PlaceAlongFn> {
   }
   static TensorList backward(Context& ctx, const Tensor& dy) {
     const Along& along = ctx.state<Along>();
-    return {gather_along(dy, reread(ctx.saved_tensors<1>()[0], along.size()), along.axis), Tensor()};
+    return {gather_along(dy, reread(ctx.saved_tensors<1>()[0], along.axis, along.size()), along.axis), Tensor()};
   }
 };
 
@@ -226,6 +271,9 @@ void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std:
   run(action, x, index, axis, values);
 }
 
+namespace {
+
+/// True where a value is the last that is written to its element.
 Tensor last_along(const Tensor& index, std::size_t axis, const Dims& shape) {
   const autograd::NoGrad off;
   const Tensor numbers =
@@ -234,6 +282,24 @@ Tensor last_along(const Tensor& index, std::size_t axis, const Dims& shape) {
   write_value(winners, -1, "scatter");
   scatter_along(PickAction::Write, winners, index, axis, numbers);
   return equal(gather_along(winners, index, axis), numbers);
+}
+
+}  // namespace
+
+Tensor gather_last(const Tensor& x, const Tensor& index, std::size_t axis) {
+  const Tensor operands[] = {x};
+  bool lines = axis + 1 == x.ndim() && x.device().is_cpu() && !is_batched(x) && !is_batched(index);
+  for (std::size_t i = 0; i < axis; ++i) lines = lines && x.shape()[i] == index.shape()[i];
+  if (!lines || autograd::is_grad_enabled() || autograd::any_dual(operands))
+    return where(last_along(index, axis, x.shape()), gather_along(x, index, axis), 0);
+  const Tensor from = contiguous(x);
+  const Tensor numbers = contiguous(index);
+  const Tensor result = empty(index.shape(), x.dtype());
+  if (result.numel() == 0) return result;
+  const std::int64_t count = index.shape()[axis];
+  run_last_picks(x.dtype(), from->data, numbers.data<std::int64_t>(), result->data, index.numel() / count, count,
+                 x.shape()[axis]);
+  return result;
 }
 
 Tensor index_along(const Tensor& x, const Tensor& index, std::int64_t axis, const char* op, bool from_end) {
@@ -245,6 +311,12 @@ Tensor index_along(const Tensor& x, const Tensor& index, std::int64_t axis, cons
     const HiddenAxes axes = hidden_axes(pointers(index));
     return hide_in_place(
         clone(checked_numbers(physical(index, axes), size, static_cast<std::int64_t>(at), op, from_end)), axes);
+  }
+  if (index.device().is_cpu() && is_one_line(index, at)) {
+    const Tensor line = checked_numbers(line_of(index, at), size, static_cast<std::int64_t>(at), op, from_end);
+    Dims shape(index.ndim(), 1);
+    shape[at] = line.numel();
+    return broadcast_to(reshape(line, shape), index.shape());
   }
   Tensor numbers = checked_numbers(index, size, static_cast<std::int64_t>(at), op, from_end);
   if (index.device().is_cpu() || index.device().is_meta()) return numbers;

@@ -17,8 +17,9 @@ Tensor place_along(const Tensor& values, const Tensor& index, std::size_t axis, 
 /// x[..., index[..., i, ...], ...] (action) values[..., i, ...] for each i in turn, in place and off the tape. `values`
 /// has x's dtype and shares no memory with it.
 void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std::size_t axis, const Tensor& values);
-/// True where a value is the last that is written to its element.
-Tensor last_along(const Tensor& index, std::size_t axis, const Dims& shape);
+/// What gather_along() gives, but 0 where a value is not the last that a scatter by this index writes to its element.
+/// Recorded.
+Tensor gather_last(const Tensor& x, const Tensor& index, std::size_t axis);
 
 /// The index of a gather or a scatter, checked against x: int64 on x's device. IndexError where a number is out of
 /// range, ValueError where the shape does not fit, TypeError for other dtypes.

@@ -111,8 +111,7 @@ struct ScatterFn : Function<ScatterFn> {
     const Tensor index = index_along(dy, ctx.saved_tensors<1>()[0], along, "scatter", false);
     TensorList grads(3);
     if (autograd::is_needed(ctx.node()->edges()[0])) grads[0] = apply(dy, everywhere(0, dy, index), index, axis);
-    if (autograd::is_needed(ctx.node()->edges()[1]))
-      grads[1] = where(last_along(index, axis, dy.shape()), gather_along(dy, index, axis), 0);
+    if (autograd::is_needed(ctx.node()->edges()[1])) grads[1] = gather_last(dy, index, axis);
     return grads;
   }
 };

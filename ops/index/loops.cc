@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
-#include <complex>
-#include <cstring>
+#include <vector>
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+#include "ops/support/checks.h"
 
 namespace lamella {
 namespace {
@@ -22,221 +22,11 @@ struct Wide {
   std::uint64_t words[2];
 };
 
-struct Read {
-  template <class T>
-  static void run(T& x, T& v) {
-    v = x;
-  }
-};
-struct Write {
-  template <class T>
-  static void run(T& x, const T& v) {
-    x = v;
-  }
-};
-struct Add {
-  template <class T>
-  static void run(T& x, const T& v) {
-    x = static_cast<T>(x + v);
-  }
-};
-struct Multiply {
-  template <class T>
-  static void run(T& x, const T& v) {
-    if constexpr (std::is_integral_v<T> && sizeof(T) < sizeof(unsigned)) {
-      x = static_cast<T>(static_cast<unsigned>(x) * static_cast<unsigned>(v));  // promoted to int it would overflow
-    } else {
-      x = static_cast<T>(x * v);
-    }
-  }
-};
-/// One of two without a branch, which the compiler would have the processor guess.
-template <class T>
-T chosen(bool first, T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    const auto bits = std::bit_cast<Bits>(b);
-    return std::bit_cast<T>(bits ^ ((std::bit_cast<Bits>(a) ^ bits) & (Bits{0} - Bits{first})));
-  } else {
-    return first ? a : b;
-  }
-}
-struct Max {
-  template <class T>
-  static void run(T& x, const T& v) {
-    x = chosen((x >= v) | (x != x), x, v);  // a NaN in x stays, one in v is taken
-  }
-};
-struct Min {
-  template <class T>
-  static void run(T& x, const T& v) {
-    x = chosen((x <= v) | (x != x), x, v);
-  }
-};
+const cpu::PickKernels& kernels() { return cpu_kernels().picks; }
 
-template <class T>
-T& at(char* from) {
-  return *reinterpret_cast<T*>(from);
-}
-
-/// n elements, each side with its step.
-template <class Action, class T>
-void run_line(char* data, std::int64_t data_step, char* values, std::int64_t value_step, std::int64_t n) {
-  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
-  if (data_step == kSize && value_step == kSize) {
-    if constexpr (std::is_same_v<Action, Read>) {
-      std::memcpy(values, data, static_cast<std::size_t>(n * kSize));
-    } else if constexpr (std::is_same_v<Action, Write>) {
-      std::memmove(data, values, static_cast<std::size_t>(n * kSize));
-    } else {
-      T* const x = &at<T>(data);
-      T* const v = &at<T>(values);
-      for (std::int64_t k = 0; k < n; ++k) Action::run(x[k], v[k]);
-    }
-    return;
-  }
-  for (std::int64_t k = 0; k < n; ++k) Action::run(at<T>(data + k * data_step), at<T>(values + k * value_step));
-}
-
-/// A part of RowPicks: the picks [first, last) of one place of the outer axes, and a part of the inner axis.
-struct RowPart {
-  char* data;
-  char* values;
-  const std::int64_t* numbers;
-  std::int64_t first;
-  std::int64_t last;
-  std::int64_t step;
-  std::int64_t value_step;
-  PickAxis inner;
-};
-
-template <class Action, class T>
-void run_rows(const RowPart& part) {
-  if (part.inner.size == 1) {
-    for (std::int64_t p = part.first; p < part.last; ++p) {
-      Action::run(at<T>(part.data + part.numbers[p] * part.step), at<T>(part.values + p * part.value_step));
-    }
-    return;
-  }
-  for (std::int64_t p = part.first; p < part.last; ++p) {
-    run_line<Action, T>(part.data + part.numbers[p] * part.step, part.inner.data, part.values + p * part.value_step,
-                        part.inner.values, part.inner.size);
-  }
-}
-
-/// Whether all of some numbers lie in [0, size).
-bool block_in_range(const std::int64_t* numbers, std::int64_t count, std::int64_t size) {
-  // The sign bit tells of a number below 0 or above the last.
-  const auto last = static_cast<std::uint64_t>(size) - 1;
-  constexpr std::int64_t kLanes = 8;
-  std::uint64_t signs[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::int64_t k = 0; k < kLanes; ++k) {
-      const auto number = static_cast<std::uint64_t>(numbers[i + k]);
-      signs[k] |= number | (last - number);
-    }
-  }
-  for (; i < count; ++i)
-    signs[0] |= static_cast<std::uint64_t>(numbers[i]) | (last - static_cast<std::uint64_t>(numbers[i]));
-  std::uint64_t all = 0;
-  for (const std::uint64_t each : signs) all |= each;
-  return (all >> 63) == 0;
-}
-
-/// A part of AlongPicks: a line of numbers.
-struct AlongPart {
-  char* data;
-  char* values;
-  const std::int64_t* numbers;
-  std::int64_t step;
-  PickAxis inner;
-};
-
-template <class Action, class T>
-void run_along(const AlongPart& part) {
-  const PickAxis& inner = part.inner;
-  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
-  if (part.step == kSize && inner.data == 0 && inner.values == kSize) {
-    T* const x = &at<T>(part.data);
-    T* const v = &at<T>(part.values);
-    for (std::int64_t k = 0; k < inner.size; ++k) Action::run(x[part.numbers[k]], v[k]);
-    return;
-  }
-  for (std::int64_t k = 0; k < inner.size; ++k) {
-    Action::run(at<T>(part.data + part.numbers[k] * part.step + k * inner.data), at<T>(part.values + k * inner.values));
-  }
-}
-
-struct Kernels {
-  void (*rows)(const RowPart&);
-  void (*along)(const AlongPart&);
-};
-
-template <class Action, class T>
-constexpr Kernels kKernels{run_rows<Action, T>, run_along<Action, T>};
-
-template <class Action>
-Kernels move_kernels(DType dtype) {
-  switch (item_size(dtype)) {
-    case 1:
-      return kKernels<Action, std::uint8_t>;
-    case 2:
-      return kKernels<Action, std::uint16_t>;
-    case 4:
-      return kKernels<Action, std::uint32_t>;
-    case 8:
-      return kKernels<Action, std::uint64_t>;
-    default:
-      return kKernels<Action, Wide>;
-  }
-}
-
-/// Sums and products of integers do not depend on their sign.
-template <class Action>
-Kernels arithmetic_kernels(DType dtype) {
-  switch (dtype) {
-    case DType::Int8:
-    case DType::UInt8:
-      return kKernels<Action, std::uint8_t>;
-    case DType::Int16:
-    case DType::UInt16:
-      return kKernels<Action, std::uint16_t>;
-    case DType::Int32:
-    case DType::UInt32:
-      return kKernels<Action, std::uint32_t>;
-    case DType::Int64:
-    case DType::UInt64:
-      return kKernels<Action, std::uint64_t>;
-    default:
-      return visit < DTypeSet{DType::Float32, DType::Float64} |
-             Complex > (dtype, "scatter", [&]<class T> { return kKernels<Action, T>; });
-  }
-}
-
-template <class Action>
-Kernels order_kernels(DType dtype) {
-  // Bools are bytes of 0 and 1.
-  if (dtype == DType::Bool) return kKernels<Action, std::uint8_t>;
-  return visit < Integral |
-         DTypeSet{DType::Float32, DType::Float64} > (dtype, "scatter", [&]<class T> { return kKernels<Action, T>; });
-}
-
-Kernels kernels_of(PickAction action, DType dtype) {
-  switch (action) {
-    case PickAction::Read:
-      return move_kernels<Read>(dtype);
-    case PickAction::Write:
-      return move_kernels<Write>(dtype);
-    case PickAction::Add:
-      return dtype == DType::Bool ? order_kernels<Max>(dtype) : arithmetic_kernels<Add>(dtype);
-    case PickAction::Multiply:
-      return dtype == DType::Bool ? order_kernels<Min>(dtype) : arithmetic_kernels<Multiply>(dtype);
-    case PickAction::Max:
-      return order_kernels<Max>(dtype);
-    default:
-      return order_kernels<Min>(dtype);
-  }
+template <class Loop>
+Loop loop_of(Loop loop, DType dtype) {
+  return require_kernel(loop, "index", dtype);
 }
 
 /// The axes without those of size 1, neighbors merged where all sides allow.
@@ -281,7 +71,7 @@ std::int64_t grain_for(std::int64_t elements) {
 }  // namespace
 
 void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
-  const Kernels kernels = kernels_of(action, dtype);
+  const auto kernel = loop_of(kernels().rows[static_cast<std::size_t>(action)][static_cast<std::size_t>(dtype)], dtype);
   const auto item = static_cast<std::int64_t>(item_size(dtype));
   PickAxes outer = merged(picks.axes);
   // The innermost loop runs where the values lie densest: along an axis, or over the picks themselves.
@@ -298,14 +88,14 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
   const HostRelease release(total);
   const auto run = [&](std::int64_t place, std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
     const PickAxis at = offsets_at(outer, place);
-    kernels.rows({picks.data + at.data + from * inner.data,
-                  picks.values + at.values + from * inner.values,
-                  picks.numbers,
-                  first,
-                  last,
-                  picks.step,
-                  picks.value_step,
-                  {to - from, inner.data, inner.values, 0}});
+    kernel({picks.data + at.data + from * inner.data,
+            picks.values + at.values + from * inner.values,
+            picks.numbers,
+            first,
+            last,
+            picks.step,
+            picks.value_step,
+            {to - from, inner.data, inner.values, 0}});
   };
   if (action == PickAction::Read || picks.distinct) {
     parallel_for(0, places * picks.count, grain_for(inner.size), [&](std::int64_t begin, std::int64_t end) {
@@ -328,7 +118,8 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
 }
 
 bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
-  const Kernels kernels = kernels_of(action, dtype);
+  const auto kernel = loop_of(kernels().line[static_cast<std::size_t>(action)][static_cast<std::size_t>(dtype)], dtype);
+  const auto in_range = kernels().in_range;
   const PickAxis along = picks.axes[picks.along];
   PickAxes before = merged(PickAxes(picks.axes.begin(), picks.axes.begin() + picks.along));
   PickAxes after = merged(PickAxes(picks.axes.begin() + picks.along + 1, picks.axes.end()));
@@ -353,15 +144,15 @@ bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
       for (std::int64_t begin = from; begin < to; begin += kCheckedAtOnce) {
         const std::int64_t count = std::min(kCheckedAtOnce, to - begin);
         const std::int64_t* const numbers = picks.numbers + at.numbers + line * along.numbers + begin * inner.numbers;
-        if (picks.size >= 0 && !block_in_range(numbers, count, picks.size)) {
+        if (picks.size >= 0 && !in_range(numbers, count, picks.size)) {
           good.store(false, std::memory_order_relaxed);
           continue;
         }
-        kernels.along({picks.data + at.data + begin * inner.data,
-                       picks.values + at.values + line * along.values + begin * inner.values,
-                       numbers,
-                       picks.step,
-                       {count, inner.data, inner.values, 0}});
+        kernel({picks.data + at.data + begin * inner.data,
+                picks.values + at.values + line * along.values + begin * inner.values,
+                numbers,
+                picks.step,
+                {count, inner.data, inner.values, 0}});
       }
     }
   };
@@ -386,6 +177,25 @@ bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
     run(0, 0, lines, 0, inner.size);
   }
   return good.load(std::memory_order_relaxed);
+}
+
+void run_last_picks(DType dtype, const char* data, const std::int64_t* numbers, char* values, std::int64_t lines,
+                    std::int64_t count, std::int64_t size) {
+  const auto kernel = loop_of(kernels().last[static_cast<std::size_t>(dtype)], dtype);
+  const auto item = static_cast<std::int64_t>(item_size(dtype));
+  const HostRelease release(lines * count);
+  parallel_for(0, lines, grain_for(count), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::int64_t> winners(static_cast<std::size_t>(size));
+    for (std::int64_t line = begin; line < end; ++line) {
+      // The loop only reads from `data`, which other loops of its kind write to.
+      kernel({.data = const_cast<char*>(data) + line * size * item,
+              .values = values + line * count * item,
+              .numbers = numbers + line * count,
+              .step = item,
+              .inner = {count, 0, item, 1}},
+             winners.data());
+    }
+  });
 }
 
 void run_masked_fill(DType dtype, char* data, const char* mask, const char* value, std::int64_t count) {
@@ -415,9 +225,10 @@ void run_masked_fill(DType dtype, char* data, const char* mask, const char* valu
 
 bool all_in_range(const std::int64_t* numbers, std::int64_t count, std::int64_t size) {
   std::atomic<bool> good{true};
+  const auto in_range = kernels().in_range;
   const HostRelease release(count);
   parallel_for(0, count, 2 * kGrain, [&](std::int64_t begin, std::int64_t end) {
-    if (!block_in_range(numbers + begin, end - begin, size)) good.store(false, std::memory_order_relaxed);
+    if (!in_range(numbers + begin, end - begin, size)) good.store(false, std::memory_order_relaxed);
   });
   return good.load(std::memory_order_relaxed);
 }

@@ -5,28 +5,12 @@
 #include "engine/core/dtype.h"
 #include "engine/core/shape.h"
 #include "engine/core/tensor.h"
+#include "ops/cpu/picks_table.h"
 
 // The loops on the CPU behind indexing with tensors, and behind gather() and scatter().
 
 namespace lamella {
 
-/// What is done with an element of the indexed side, x, and the value v that belongs to it.
-enum class PickAction : std::uint8_t {
-  Read,      ///< v = x
-  Write,     ///< x = v
-  Add,       ///< x += v; for bools, or
-  Multiply,  ///< x *= v; for bools, and
-  Max,       ///< x = the larger one; NaN wins
-  Min,
-};
-
-/// One axis that both sides share; strides in bytes.
-struct PickAxis {
-  std::int64_t size = 1;
-  std::int64_t data = 0;
-  std::int64_t values = 0;
-  std::int64_t numbers = 0;
-};
 using PickAxes = SmallVector<PickAxis, 5>;
 
 /// The elements data + numbers[p] * step, for each p, along with some axes that both sides have in full.
@@ -63,6 +47,11 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks);
 /// False where `size` is given and a number is not within it; what belongs to that number and some others is then left
 /// as it is.
 bool run_picks(PickAction action, DType dtype, const AlongPicks& picks);
+
+/// For `lines` lines of `count` numbers, and of `size` elements at `data`, each behind the other: the element of each
+/// number to `values`, but 0 where a later number of its line is the same.
+void run_last_picks(DType dtype, const char* data, const std::int64_t* numbers, char* values, std::int64_t lines,
+                    std::int64_t count, std::int64_t size);
 
 /// Sets the elements of `data` where `mask`, bytes of 0 and 1, is true to the one at `value`.
 void run_masked_fill(DType dtype, char* data, const char* mask, const char* value, std::int64_t count);

@@ -32,7 +32,9 @@ Tensor Glu::call(const Tensor& x, std::int64_t axis) {
   const std::int64_t at = normalize_axis(axis, x.ndim(), info.name);
   const std::int64_t size = x.size(at);
   if (size % 2 != 0) fail<ValueError>("[glu] the size of axis ", at, " must be even, got ", size);
-  return narrow(x, at, 0, size / 2) * sigmoid(narrow(x, at, size / 2, size / 2));
+  // One layer makes both halves, so that their gradients are joined once.
+  const std::vector<Tensor> halves = split(x, Dims{2}, at);
+  return halves[0] * sigmoid(halves[1]);
 }
 
 }  // namespace lamella

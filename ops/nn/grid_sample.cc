@@ -1,8 +1,16 @@
 #include "ops/nn/grid_sample.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
+#include "engine/autograd/backward.h"
+#include "engine/autograd/duals.h"
+#include "engine/autograd/function.h"
+#include "engine/autograd/modes.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/index/rows.h"
@@ -13,12 +21,20 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
 
-enum class Mode : std::uint8_t { Linear, Nearest, Cubic };
-enum class Outside : std::uint8_t { Zeros, Border, Reflection };
+using Mode = cpu::GridMode;
+using Outside = cpu::GridOutside;
+
+/// How a grid is read.
+struct Setting {
+  Mode mode = Mode::Linear;
+  Outside outside = Outside::Zeros;
+  bool align_corners = false;
+};
 
 Mode read_mode(std::string_view mode, std::size_t axes) {
   if (mode == "bilinear") return Mode::Linear;
@@ -163,6 +179,138 @@ class Sampler {
   Tensor total_;
 };
 
+/// Of operators, for images and volumes.
+Tensor composed(const Tensor& x, const Tensor& grid, const Setting& setting) {
+  const std::size_t axes = x.ndim() - 2;
+  std::vector<std::vector<Neighbor>> by_axis;
+  for (std::size_t i = 0; i < axes; ++i) {
+    const Axis axis{x.shape()[i + 2], setting.outside, setting.align_corners};
+    // The grid holds the last axis first.
+    const Tensor at = squeeze(narrow(grid, -1, static_cast<std::int64_t>(axes - 1 - i), 1), Dims{-1});
+    by_axis.push_back(neighbors(at, axis, setting.mode));
+  }
+  return Sampler(x, grid, std::move(by_axis))();
+}
+
+/// Images on the CPU, by kernels. A gradient that is itself recorded is that of the composition.
+struct GridSampleFn : Function<GridSampleFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "grid_sample";
+
+  static bool applies(const Tensor& x, const Tensor& grid) {
+    const Tensor operands[] = {x, grid};
+    return x.ndim() == 4 && x.device().is_cpu() && x.numel() > 0 && grid.numel() > 0 && !is_batched(x) &&
+           !is_batched(grid) && !autograd::any_dual(operands) &&
+           (x.dtype() == DType::Float32 || x.dtype() == DType::Float64);
+  }
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& grid, const Setting& setting) {
+    ctx.save_for_backward(x, grid);
+    if (ctx.recording()) ctx.state<Setting>() = setting;
+    const Tensor image = contiguous(x);
+    const Tensor at = contiguous(grid);
+    const Tensor y = empty({x.size(0), x.size(1), grid.size(1), grid.size(2)}, x.dtype());
+    const std::int64_t places = grid.size(1) * grid.size(2);
+    const HostRelease release(y.numel());
+    with_kernels(x.dtype(), [&]<class T>(const cpu::GridKernels<T>& kernels, T) {
+      const std::int64_t blocks = (places + kPlaces - 1) / kPlaces;
+      parallel_for(0, x.size(0) * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          cpu::GridArgs<T> args = args_of<T>(image, at, i / blocks, setting);
+          args.y = y.data<T>() + i / blocks * args.channels * places;
+          args.first = i % blocks * kPlaces;
+          args.last = std::min(places, args.first + kPlaces);
+          kernels.forward(args);
+        }
+      });
+    });
+    return y;
+  }
+
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const auto [x, grid] = ctx.saved_tensors<2>();
+    const Setting& setting = ctx.state<Setting>();
+    const bool want_x = autograd::is_needed(ctx.node()->edges()[0]);
+    const bool want_grid = autograd::is_needed(ctx.node()->edges()[1]);
+    const Tensor operands[] = {x, grid, dy};
+    if (autograd::is_grad_enabled() || autograd::any_dual(operands) || is_batched(x) || is_batched(grid) ||
+        is_batched(dy))
+      return composed_grads(x, grid, dy, setting, want_x, want_grid);
+    const Tensor image = contiguous(x);
+    const Tensor at = contiguous(grid);
+    const Tensor out = contiguous(dy);
+    TensorList grads(2);
+    if (want_x) grads[0] = empty(x.shape(), x.dtype());
+    if (want_grid) grads[1] = empty(grid.shape(), grid.dtype());
+    const HostRelease release(dy.numel());
+    with_kernels(x.dtype(), [&]<class T>(const cpu::GridKernels<T>& kernels, T) {
+      parallel_for(0, x.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          cpu::GridArgs<T> args = args_of<T>(image, at, i, setting);
+          args.dy = out.data<T>() + i * args.channels * args.places;
+          if (want_x) args.dx = grads[0].data<T>() + i * args.channels * args.height * args.width;
+          if (want_grid) args.dgrid = grads[1].data<T>() + i * args.places * 2;
+          kernels.backward(args);
+        }
+      });
+    });
+    return grads;
+  }
+
+ private:
+  static constexpr std::int64_t kPlaces = 1024;  // that one thread takes at a time
+
+  template <class F>
+  static void with_kernels(DType dtype, F&& f) {
+    const cpu::GridTable& table = cpu_kernels().grid;
+    dtype == DType::Float32 ? f(table.float32, float()) : f(table.float64, double());
+  }
+
+  template <class T>
+  static cpu::GridArgs<T> args_of(const Tensor& x, const Tensor& grid, std::int64_t image, const Setting& setting) {
+    cpu::GridArgs<T> args;
+    args.channels = x.size(1);
+    args.height = x.size(2);
+    args.width = x.size(3);
+    args.places = grid.size(1) * grid.size(2);
+    args.x = x.data<T>() + image * args.channels * args.height * args.width;
+    args.grid = grid.data<T>() + image * args.places * 2;
+    args.mode = setting.mode;
+    args.outside = setting.outside;
+    args.align_corners = setting.align_corners;
+    return args;
+  }
+
+  /// Through the composition of x and the grid, which has derivatives of every order.
+  static TensorList composed_grads(const Tensor& x, const Tensor& grid, const Tensor& dy, const Setting& setting,
+                                   bool want_x, bool want_grid) {
+    const bool connected = autograd::is_grad_enabled();
+    std::vector<Tensor> wanted;
+    Tensor y;
+    {
+      const autograd::GradMode mode(true);
+      // Views of their own: where the grid was made of x, what reaches x through it is not the gradient of this layer.
+      const auto alias = [](const Tensor& given) { return squeeze(expand_dims(given, 0), Dims{0}); };
+      const Tensor image = alias(x);
+      const Tensor at = alias(grid);
+      if (want_x) wanted.push_back(image);
+      if (want_grid) wanted.push_back(at);
+      y = composed(image, at, setting);
+    }
+    autograd::GradOptions options;
+    options.create_graph = connected;
+    options.materialize_grads = true;
+    const Tensor outputs[] = {y};
+    const Tensor grad_outputs[] = {dy};
+    const std::vector<Tensor> found = autograd::grad(outputs, wanted, grad_outputs, options);
+    TensorList grads(2);
+    std::size_t next = 0;
+    if (want_x) grads[0] = found[next++];
+    if (want_grid) grads[1] = found[next++];
+    return grads;
+  }
+};
+
 /// n places from -1 to 1: the centers of elements, or with align_corners the edges too.
 Tensor places_along(std::int64_t n, bool align_corners, DType dtype, Device device) {
   if (n == 1) return full({1}, 0.0, dtype, device);
@@ -189,15 +337,11 @@ Tensor GridSample::call(const Tensor& x, const Tensor& grid, std::string_view mo
     fail<TypeError>("[grid_sample] x and grid must have one floating dtype, got ", x.dtype(), " and ", grid.dtype());
   const Mode how = read_mode(mode, axes);
   const Outside outside = read_outside(padding_mode);
-  std::vector<std::vector<Neighbor>> by_axis;
-  for (std::size_t i = 0; i < axes; ++i) {
-    const Axis axis{x.shape()[i + 2], outside, align_corners};
-    if (axis.size < 1) fail<ValueError>("[grid_sample] the images are empty: x has the shape ", x.shape());
-    // The grid holds the last axis first.
-    const Tensor at = squeeze(narrow(grid, -1, static_cast<std::int64_t>(axes - 1 - i), 1), Dims{-1});
-    by_axis.push_back(neighbors(at, axis, how));
+  for (std::size_t i = 2; i < x.ndim(); ++i) {
+    if (x.shape()[i] < 1) fail<ValueError>("[grid_sample] the images are empty: x has the shape ", x.shape());
   }
-  return Sampler(x, grid, std::move(by_axis))();
+  const Setting setting{how, outside, align_corners};
+  return GridSampleFn::applies(x, grid) ? GridSampleFn::apply(x, grid, setting) : composed(x, grid, setting);
 }
 
 Tensor AffineGrid::call(const Tensor& theta, const Dims& size, bool align_corners) {

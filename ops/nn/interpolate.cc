@@ -268,8 +268,14 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
     return y;
   }
   return in_single_or_double(x, info.name, [&](const Tensor& values) {
+    // First the axes that shrink; those that grow from the last one on, as along it each element is picked by itself.
     Tensor y = values;
-    for (std::size_t i = 0; i < axes; ++i) y = ResampleFn::apply(y, plans[i], axes - i, false);
+    for (std::size_t i = 0; i < axes; ++i) {
+      if (plans[i]->out < plans[i]->in) y = ResampleFn::apply(y, plans[i], axes - i, false);
+    }
+    for (std::size_t i = axes; i-- > 0;) {
+      if (plans[i]->out >= plans[i]->in) y = ResampleFn::apply(y, plans[i], axes - i, false);
+    }
     return y;
   });
 }

@@ -1,14 +1,18 @@
 #include "ops/nn/label_losses.h"
 
+#include <limits>
+
 #include "engine/autograd/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
+#include "ops/index/gather.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/reduction.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/scan/cumulative.h"
+#include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
@@ -35,12 +39,16 @@ Tensor MultiLabelMarginLoss::call(const Tensor& input, const Tensor& target, std
   const Tensor valid = greater(cumprod(cast(greater_equal(given, 0), DType::Int64), -1), 0);
   const Tensor labels = where(valid, given, 0);
   const Tensor own = take_along_axis(x, labels, -1);
-  const Tensor numbers = arange(0, classes, 1, DType::Int64, x.device());
-  const Tensor is_label =
-      any(logical_and(equal(expand_dims(labels, -1), numbers), expand_dims(valid, -1)), Dims{-2}, true);
-  const Tensor counts = logical_and(expand_dims(valid, -1), logical_not(is_label));
-  const Tensor terms = relu(add(subtract(expand_dims(x, -2), expand_dims(own, -1)), 1));
-  const Tensor sums = sum(where(counts, terms, 0), Dims{-2, -1});
+  // What stands for no label is marked in a column of its own.
+  Dims shape = x.shape();
+  shape.back() = classes + 1;
+  const Tensor marks = scatter(zeros(shape, DType::Bool, x.device()), -1, where(valid, given, classes), true);
+  const Tensor is_label = narrow(marks, -1, 0, classes);
+  // Infinities leave nothing of the terms that do not count, without a mask for each pair.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor others = add(where(is_label, -kInfinity, x), 1);
+  const Tensor terms = relu(subtract(expand_dims(others, -2), expand_dims(where(valid, own, kInfinity), -1)));
+  const Tensor sums = sum(terms, Dims{-2, -1});
   return reduce_loss(divide(sums, static_cast<double>(classes)), reduction, info.name);
 }
 

@@ -11,6 +11,7 @@
 #include "ops/cpu/loader.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
+#include "ops/nn/norm_columns.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
@@ -84,11 +85,8 @@ Tensor composed(const Tensor& x, const std::optional<Tensor>& weight, const std:
   return y;
 }
 
-struct Grads {
-  Tensor x;
-  Tensor weight;
-  Tensor bias;
-};
+using Grads = NormGrads;
+using Measures = NormMeasures;
 
 Grads composed_grads(const Tensor& x, const Tensor& weight, const Dims& bias_shape, const Tensor& dy,
                      const NormSetting& setting, bool want_x, bool want_weight, bool want_bias) {
@@ -108,12 +106,6 @@ Grads composed_grads(const Tensor& x, const Tensor& weight, const Dims& bias_sha
 }
 
 // ---- of rows, by kernels
-
-/// What the fused gradient needs beside x and the weight: for rows in x's dtype, else float64.
-struct Measures {
-  Tensor mean;
-  Tensor rstd;
-};
 
 Tensor rows_forward(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                     const NormSetting& setting, Measures& measures) {
@@ -345,6 +337,12 @@ struct NormMemory {
   Dims bias_shape;
 };
 
+/// Whether the planes of a batch are of a few elements each: those of all channels lie side by side, and are gone
+/// through as columns.
+bool has_small_planes(const Tensor& x, NormOver over) {
+  return over == NormOver::Batch && x.size(3) < kSmallPlane && x.size(0) > 1;
+}
+
 struct NormLayer : Function<NormLayer> {
   static constexpr bool kChecksGradients = false;
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
@@ -387,8 +385,9 @@ struct NormLayer : Function<NormLayer> {
           rows_backward(contiguous(x), weight, contiguous(dy), memory.measures, memory.setting, want_weight, want_bias);
     } else {
       const Dims& shape = memory.has_weight ? weight.shape() : memory.bias_shape;
-      grads = planes_backward(contiguous(x), weight, contiguous(dy), memory.measures, memory.setting, shape,
-                              want_weight, want_bias);
+      const auto backward_of = has_small_planes(x, memory.setting.over) ? normalize_columns_backward : planes_backward;
+      grads = backward_of(contiguous(x), weight, contiguous(dy), memory.measures, memory.setting, shape, want_weight,
+                          want_bias);
     }
     TensorList list(edges.size());
     list[0] = grads.x;
@@ -402,9 +401,6 @@ struct NormLayer : Function<NormLayer> {
                         const NormSetting& setting, Measures& measures, BatchStatistics* statistics) {
     const bool weights_batched = (weight && is_batched(*weight)) || (bias && is_batched(*bias));
     const bool rows = setting.over == NormOver::Rows;
-    // Planes of a few elements lie side by side, and operators over all of them at once are faster.
-    if (setting.over == NormOver::Batch && x.size(3) < kSmallPlane && x.size(0) > 1)
-      return composed(x, weight, bias, setting, statistics);
     if (!x.device().is_cpu() || x.numel() == 0 || weights_batched || (is_batched(x) && !rows))
       return composed(x, weight, bias, setting, statistics);
     if (is_batched(x)) {
@@ -413,6 +409,7 @@ struct NormLayer : Function<NormLayer> {
       Measures unused;
       return hide_in_place(rows_forward(contiguous(physical(x, axes)), weight, bias, setting, unused), axes);
     }
+    if (has_small_planes(x, setting.over)) return normalize_columns(x, weight, bias, setting, measures, statistics);
     return rows ? rows_forward(x, weight, bias, setting, measures)
                 : planes_forward(x, weight, bias, setting, measures, statistics);
   }

@@ -5,6 +5,9 @@
 
 #include "engine/autograd/function.h"
 #include "engine/autograd/modes.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/extension/extension.h"
@@ -15,6 +18,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -22,17 +26,54 @@ namespace {
 /// Where y is minus infinity, 0: exp(x - y) is then 0 for the elements, all of which are minus infinity.
 Tensor finite_below(const Tensor& y) { return where(equal(y, -std::numeric_limits<double>::infinity()), 0.0, y); }
 
+constexpr std::int64_t kGrain = 8192;      // elements that one thread takes at a time
+constexpr std::int64_t kManyRows = 8;      // rows that are enough to keep threads busy
+constexpr std::int64_t kShortRow = 16384;  // elements
+
+/// How many elements a row has where x, contiguous, is reduced over its last axes, by kernels; 0 for anything else.
+std::int64_t row_width(const Tensor& x, const Dims& axes) {
+  if (!(DTypeSet{DType::Float32, DType::Float64}).contains(x.dtype()) || !x.device().is_cpu()) return 0;
+  if (is_batched(x) || axes.empty() || x.numel() == 0 || !x.is_contiguous()) return 0;
+  std::int64_t width = 1;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::size_t axis = x.ndim() - axes.size() + i;
+    if (axes[i] != static_cast<std::int64_t>(axis)) return 0;
+    width *= x.shape()[axis];
+  }
+  return x.numel() / width >= kManyRows || width <= kShortRow ? width : 0;
+}
+
+Tensor log_sum_exp_rows(const Tensor& x, std::int64_t width, const Dims& shape) {
+  const Tensor y = empty(shape, x.dtype());
+  const HostRelease release(x.numel());
+  const auto run = [&]<class T>(const cpu::SoftmaxKernels<T>& kernels, T) {
+    parallel_for(0, x.numel() / width, std::max<std::int64_t>(1, kGrain / width),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   kernels.log_sum_exp(x.data<T>() + begin * width, y.data<T>() + begin, end - begin, width);
+                 });
+  };
+  const cpu::SoftmaxTable& table = cpu_kernels().softmax;
+  x.dtype() == DType::Float32 ? run(table.float32, float()) : run(table.float64, double());
+  return y;
+}
+
+Tensor composed(const Tensor& x, const Dims& axes, bool keepdims) {
+  const Tensor largest = max(x, axes, true);
+  // Infinities are left to the exponential: their difference is no number.
+  const Tensor top = where(isfinite(largest), largest, 0.0);
+  const Tensor y = add(log(sum(exp(subtract(x, top)), axes, true)), top);
+  return keepdims ? y : reshape(y, reduced_shape(x, axes, false));
+}
+
 /// dx = exp(x - y) dy.
 struct LogSumExpFn : Function<LogSumExpFn> {
   static constexpr std::string_view name = "logsumexp";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims) {
     remember_axes(ctx, x, axes);
-    const Tensor largest = max(x, axes, true);
-    // Infinities are left to the exponential: their difference is no number.
-    const Tensor top = where(isfinite(largest), largest, 0.0);
-    Tensor y = add(log(sum(exp(subtract(x, top)), axes, true)), top);
-    if (!keepdims) y = reshape(y, reduced_shape(x, axes, false));
+    const std::int64_t width = row_width(x, axes);
+    const Tensor y =
+        width > 0 ? log_sum_exp_rows(x, width, reduced_shape(x, axes, keepdims)) : composed(x, axes, keepdims);
     ctx.save_for_backward(x, y);
     if (ctx.recording()) ctx.state<Dims>() = reduced_shape(x, axes, true);
     return y;

@@ -1,15 +1,12 @@
 #include "ops/reduce/sum.h"
 
-#include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/square.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/accumulation.h"
 #include "ops/reduce/reduce.h"
-#include "ops/shape/join.h"
-#include "ops/shape/permute.h"
-#include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
@@ -48,45 +45,16 @@ struct SquareSumLayer : Function<SquareSumLayer> {
 
 bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
-/// x in the dtype that is summed or multiplied where the result is to have `dtype`. Integers wrap around in the end
-/// only.
-Tensor in_accumulation_dtype(const Tensor& x, std::optional<DType> dtype) {
-  const bool cast_first = dtype && (is_differentiable(*dtype) || is_differentiable(x.dtype()));
-  return cast_first ? cast(x, *dtype) : x;
-}
-
 Tensor sum_of(const Tensor& x, const Dims& axes, bool keepdims, std::optional<DType> dtype = std::nullopt) {
   return SumLayer::apply(x, axes, keepdims, dtype);
 }
 
-/// The product as a tree of multiplications, which has derivatives of every order also where there are zeros: halves of
-/// the axis are multiplied until one element is left.
-Tensor recorded_product(const Tensor& x, const Dims& axes, bool keepdims) {
-  Dims order;
-  std::int64_t n = 1;
-  for (std::size_t i = 0; i < x.ndim(); ++i) {
-    if (std::ranges::find(axes, static_cast<std::int64_t>(i)) == axes.end())
-      order.push_back(static_cast<std::int64_t>(i));
-  }
-  const std::size_t kept = order.size();
-  for (const std::int64_t axis : axes) {
-    order.push_back(axis);
-    n *= x.shape()[static_cast<std::size_t>(axis)];
-  }
-  Tensor y = permute_dims(x, order);
-  Dims shape(y.shape().begin(), y.shape().begin() + kept);
-  shape.push_back(n);
-  y = reshape(y, shape);
-  TensorList left_over;  // the last element of each odd length
-  for (; n > 1; n /= 2) {
-    if (n % 2 == 1) left_over.push_back(narrow(y, -1, n - 1, 1));
-    y = multiply(narrow(y, -1, 0, n / 2), narrow(y, -1, n / 2, n / 2));
-  }
-  for (const Tensor& element : left_over) y = multiply(y, element);
-  return reshape(y, reduced_shape(x, axes, keepdims));
-}
-
 }  // namespace
+
+Tensor in_accumulation_dtype(const Tensor& x, std::optional<DType> dtype) {
+  const bool cast_first = dtype && (is_differentiable(*dtype) || is_differentiable(x.dtype()));
+  return cast_first ? cast(x, *dtype) : x;
+}
 
 Tensor Sum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {
   if (autograd::autocast_active()) [[unlikely]]
@@ -114,25 +82,6 @@ Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
 Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
   if (is_extension(x.device())) return sum(square(x), axis, keepdims);  // the operators it may have kernels for
   return SquareSumLayer::apply(x, normalize_axes_or_scalar(x, axis, "square_sum"), keepdims);
-}
-
-Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {
-  if (autograd::autocast_active()) [[unlikely]]
-    return call_in_autocast<Prod>(x, axis, keepdims, dtype);
-  check_defined(x, "prod");
-  const Dims axes = normalize_axes_or_scalar(x, axis, "prod");
-  const Tensor values = in_accumulation_dtype(x, dtype);
-  const Tensor* const inputs[] = {&values};
-  const bool followed = autograd::should_record(inputs) || autograd::any_dual(std::span(&values, 1));
-  const bool recorded = followed && values.numel() > 0;
-  const Tensor y = recorded ? recorded_product(values, axes, keepdims)
-                            : reduce(cpu::Reduction::Prod, values, axes, keepdims, "prod");
-  if (!recorded) {
-    autograd::note_derived(inputs, y);
-    if (autograd::is_tracing()) [[unlikely]]
-      autograd::note_departure("prod", inputs, y);
-  }
-  return dtype ? cast(y, *dtype) : y;
 }
 
 }  // namespace lamella

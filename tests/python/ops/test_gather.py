@@ -10,6 +10,8 @@ import pytest
 
 import lamella as lm
 
+from .gradcheck import check_gradients
+
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
@@ -405,3 +407,62 @@ def test_indices_are_checked_wherever_they_are(rng: np.random.Generator) -> None
     y.sum().backward()
     counts = np.stack([np.bincount(row % 5000, minlength=5000) for row in index])
     np.testing.assert_array_equal(x.grad.numpy(), counts)
+
+
+@pytest.mark.parametrize("dtype", NUMPY_DTYPES)
+@pytest.mark.parametrize(("shape", "axis"), [((6, 5), 0), ((5, 6), 1), ((3, 4, 5), 1), ((2, 7, 3), 2), ((40, 130), 0)])
+def test_an_index_of_one_line(dtype: str, shape: tuple[int, ...], axis: int, rng: np.random.Generator) -> None:
+    x = draw(rng, shape, dtype)
+    source = tuple(9 if i == axis else n for i, n in enumerate(shape))
+    src = draw(rng, source, dtype)
+    line = lm.asarray(rng.integers(0, shape[axis], 9))
+    spread = lm.broadcast_to(lm.reshape(line, [9 if i == axis else 1 for i in range(len(shape))]), source)
+    dense = lm.asarray(spread.numpy())
+    a, b = lm.asarray(x), lm.asarray(src)
+    ways: list[Callable[[lm.Tensor], lm.Tensor]] = [
+        lambda i: lm.gather(a, axis, i),
+        lambda i: lm.scatter(a, axis, i, b),
+        lambda i: lm.scatter(lm.contiguous(a.mT).mT, axis, i, lm.contiguous(b.mT).mT),
+        lambda i: lm.scatter_add(a, axis, i, b),
+        lambda i: lm.scatter_reduce(a, axis, i, b, "prod"),
+    ]
+    if dtype not in COMPLEX:
+        ways += [
+            lambda i: lm.scatter_reduce(a, axis, i, b, "amax"),
+            lambda i: lm.scatter_reduce(a, axis, i, b, "amin", include_self=False),
+        ]
+    for way in ways:
+        np.testing.assert_array_equal(way(spread).numpy(), way(dense).numpy())
+    bad = lm.broadcast_to(lm.asarray([[shape[axis]]]) if len(shape) == 2 else lm.asarray([[[-1]]]), source)
+    for call in (lm.gather, lm.scatter, lm.scatter_add):
+        with pytest.raises(IndexError, match="out of range"):
+            call(a, axis, bad) if call is lm.gather else call(a, axis, bad, b)
+    np.testing.assert_array_equal(a.numpy(), x)
+
+
+def test_gradients_with_an_index_of_one_line(rng: np.random.Generator) -> None:
+    x, src = rng.normal(size=(4, 3)), rng.normal(size=(6, 3))
+    line = lm.asarray([0, 2, 2, 3, 0, 2])
+    spread = lm.broadcast_to(lm.expand_dims(line, 1), [6, 3])
+    for how in ("sum", "mean", "amax", "amin", "prod"):
+        check_gradients(lambda a, b, how=how: lm.scatter_reduce(a, 0, spread, b, how), x, src)
+        check_gradients(lambda a, b, how=how: lm.index_reduce(a, 0, line, b, how), x, src)
+    check_gradients(lambda a: lm.gather(a, 0, spread), x)
+    check_gradients(lambda a, b: lm.scatter(a, 0, spread, b), x, src)
+
+
+@pytest.mark.parametrize("how", ["amax", "amin", "prod", "mean"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+def test_index_reduce_does_not_depend_on_the_number_of_threads(how: str, dtype: str, rng: np.random.Generator) -> None:
+    before = lm.get_num_threads()
+    x = lm.asarray(rng.integers(1, 3, (30, 300))).astype(dtype)
+    src = lm.asarray(rng.integers(1, 3, (500, 300))).astype(dtype)
+    index = lm.asarray(rng.integers(0, 30, 500))
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            lm.set_num_threads(threads)
+            results.append(lm.index_reduce(x, 0, index, src, how).astype("float64").numpy().tobytes())
+    finally:
+        lm.set_num_threads(before)
+    assert results[0] == results[1] == results[2]

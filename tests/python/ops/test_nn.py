@@ -206,3 +206,31 @@ def test_glu(rng: np.random.Generator) -> None:
     for bad in (lm.ones([3]), lm.asarray(1.0)):
         with pytest.raises(ValueError, match=r"\[glu\]"):
             lm.glu(bad)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [1, 5, 16, 63, 64, 65, 200, 1024])
+@pytest.mark.parametrize("shift", [0, 1e3, -3e4, 1e6])
+def test_softmax_of_rows_far_from_zero(width: int, shift: float, dtype: str, rng: np.random.Generator) -> None:
+    x = (rng.normal(size=(3, width)) * 20 + shift).astype(dtype)
+    x[1, width // 2] = -np.inf if width > 1 else shift
+    wide = x.astype("float64")
+    expected = np.exp(wide - wide.max(1, keepdims=True))
+    expected /= expected.sum(1, keepdims=True)
+    tolerance = 1e-12 if dtype == "float64" else 2e-5
+    np.testing.assert_allclose(lm.softmax(lm.asarray(x), 1).numpy(), expected, rtol=tolerance, atol=1e-44)
+    with np.errstate(divide="ignore"):
+        logs = (
+            wide - wide.max(1, keepdims=True) - np.log(np.exp(wide - wide.max(1, keepdims=True)).sum(1, keepdims=True))
+        )
+    np.testing.assert_allclose(lm.log_softmax(lm.asarray(x), 1).numpy(), logs, rtol=tolerance, atol=tolerance)
+
+
+def test_softmax_of_rows_of_infinities_and_nan() -> None:
+    x = np.zeros((4, 40), "float32")
+    x[0, 7] = np.nan
+    x[1] = -np.inf
+    x[2, 3] = np.inf
+    y = lm.softmax(lm.asarray(x), 1).numpy()
+    assert np.isnan(y[0]).all() and np.isnan(y[1]).all() and np.isnan(y[2]).any()
+    assert (y[3] == np.float32(1) / 40).all()

@@ -298,3 +298,19 @@ def test_wrong_dtypes() -> None:
             call(x.astype("int64"), 2)
     with pytest.raises(TypeError, match=r"\[max_pool1d\] does not take dtype bool"):
         lm.max_pool1d(x.astype("bool"), 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "float16"])
+@pytest.mark.parametrize(("n", "count"), [(1000, 7), (64, 3), (50, 1), (37, 2)])
+def test_places_in_large_windows(n: int, count: int, dtype: str, rng: np.random.Generator) -> None:
+    x = rng.integers(0, 20, (2, 3, n)).astype(dtype)  # with several that are the largest
+    if dtype in ("float32", "float64"):
+        x[0, 0, n // 2 :: 5] = np.nan
+        x[1, 2] = -np.inf
+    values, places = ADAPTIVE_MAX_WITH_INDICES[1](lm.asarray(x), count)
+    for at in np.ndindex(2, 3):
+        for o, (window, _) in enumerate(adaptive_windows(n, count)):
+            part = x[at][window]
+            best = int(np.argmax(np.isnan(part))) if np.isnan(part).any() else int(np.argmax(part))
+            assert places.numpy()[(*at, o)] == window[best]
+            np.testing.assert_array_equal(values.numpy()[(*at, o)], part[best])

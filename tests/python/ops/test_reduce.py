@@ -163,3 +163,22 @@ def test_strided_and_broadcast_inputs(rng: np.random.Generator) -> None:
         for axes in itertools.chain([None], range(3)):
             np.testing.assert_allclose(view.sum(axis=axes).numpy(), expected.sum(axis=axes), rtol=1e-12, atol=1e-12)
             np.testing.assert_array_equal(view.max(axis=axes).numpy(), expected.max(axis=axes))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [1, 3, 15, 16, 17, 64, 65, 100, 1030])
+def test_logsumexp_of_rows(width: int, dtype: str, rng: np.random.Generator) -> None:
+    x = (rng.normal(size=(12, width)) * 8 + 100).astype(dtype)
+    x[1] = -np.inf
+    x[2, 0] = np.inf
+    x[3, -1] = np.nan
+    x[4, 1:] = -np.inf
+    x[5] *= 50
+    with np.errstate(all="ignore"):
+        wide = x.astype("float64")
+        expected = np.logaddexp.reduce(wide, axis=1)
+        everything = np.logaddexp.reduce(wide[6:].reshape(-1))
+    got = lm.logsumexp(lm.asarray(x), axis=1)
+    np.testing.assert_allclose(got.numpy(), expected, rtol=tolerance(dtype))
+    assert lm.logsumexp(lm.asarray(x), axis=1, keepdims=True).shape == (12, 1)
+    np.testing.assert_allclose(lm.logsumexp(lm.asarray(x[6:])).item(), everything, rtol=tolerance(dtype))

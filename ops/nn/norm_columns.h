@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+
+#include "ops/nn/norm_layers.h"
+
+namespace lamella {
+
+/// What the fused gradient of a normalization needs beside x and the weight: for rows in x's dtype, else float64.
+struct NormMeasures {
+  Tensor mean;
+  Tensor rstd;
+};
+
+struct NormGrads {
+  Tensor x;
+  Tensor weight;
+  Tensor bias;
+};
+
+// NormOver::Batch of planes of a few elements, x [n, channels, 1, size], which lie side by side: as a matrix with a
+// column for each element of a plane. All tensors are contiguous, on the CPU, without hidden axes; off the tape.
+
+/// Fills the measures, and `statistics` unless null.
+Tensor normalize_columns(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                         const NormSetting& setting, NormMeasures& measures, BatchStatistics* statistics);
+
+/// The gradients from those measures; `weight` may be undefined. Those of weight and bias have the shape `shape`.
+NormGrads normalize_columns_backward(const Tensor& x, const Tensor& weight, const Tensor& dy,
+                                     const NormMeasures& measures, const NormSetting& setting, const Dims& shape,
+                                     bool want_weight, bool want_bias);
+
+}  // namespace lamella
