@@ -8,6 +8,7 @@
 #include "ops/elementwise/composed_special.h"
 #include "ops/elementwise/gelu.h"
 #include "ops/fft/fft.h"
+#include "ops/fft/stft.h"
 #include "ops/index/gather.h"
 #include "ops/index/index.h"
 #include "ops/index/nonzero.h"
@@ -19,7 +20,10 @@
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/diagonal_forms.h"
 #include "ops/linalg/einsum.h"
+#include "ops/linalg/least_squares.h"
+#include "ops/linalg/lu.h"
 #include "ops/linalg/matmul.h"
+#include "ops/linalg/matrix_exp.h"
 #include "ops/linalg/norms.h"
 #include "ops/linalg/products.h"
 #include "ops/linalg/solve.h"
@@ -101,6 +105,8 @@ using OtherOps = OpList<                                                        
     LinalgCholesky, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgEig, LinalgEigvals, LinalgSvd, LinalgSvdvals,  // linalg
     LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                       //
     LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                                   //
+    LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,                                     //
+    Stft, Istft, ModeValue, Unique,                                                                            //
     FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                                   // fft
     Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, AddCMul, AddCDiv, IsClose, AllClose, NanToNum,  // composed
     Clip, Gelu,                                                                                   // of several formulas

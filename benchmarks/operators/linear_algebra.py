@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.operators.rows import Case, Input, Row, case, normal
+from benchmarks.operators.rows import Case, Input, Row, case, normal, uniform
 
 
 def _matrix(kind: str, *shape: int) -> Input:
@@ -157,6 +157,7 @@ def _distances() -> list[Row]:
         Row("cdist", "lm.cdist(a, b)", "torch.cdist(a, b)", points, tolerance=1e-2),
         Row("cdist", "lm.cdist(a, b, 1.0)", "torch.cdist(a, b, 1.0)", points, tolerance=1e-2),
         Row("pdist", "lm.pdist(x)", "torch.pdist(x)", cloud, tolerance=1e-2),
+        Row("pdist", "lm.pdist(x, 1.0)", "torch.pdist(x, 1.0)", cloud, tolerance=1e-2),
         Row("dist", "lm.dist(a, b)", "torch.dist(a, b)", pair, tolerance=1e-2),
         Row("renorm", "lm.renorm(x, 2.0, 0, 30.0)", "torch.renorm(x, 2.0, 0, 30.0)", rows, tolerance=1e-2),
         Row("cov", "lm.cov(x)", "torch.cov(x)", variables, tolerance=1e-2),
@@ -191,7 +192,11 @@ def _decompositions() -> list[Row]:
     )
     spd = "positive definite"
     triangular = "lm.linalg.solve_triangular(x, b, upper=True)", "torch.linalg.solve_triangular(x, b, upper=True)"
-    tall = (case("500x50", x=normal(500, 50), b=normal(500, 3)),)
+    tall = (
+        case("500x50", x=normal(500, 50), b=normal(500, 3)),
+        case("100 of 20x5", x=normal(100, 20, 5), b=normal(100, 20, 1)),
+        case("500x50, gradient", wants="x b", x=normal(500, 50), b=normal(500, 3)),
+    )
     return [
         row("cholesky", spd),
         row("qr", "invertible", "[1]", agrees=False),
@@ -212,7 +217,33 @@ def _decompositions() -> list[Row]:
         Row("linalg.solve", "lm.linalg.solve(x, b)", "torch.linalg.solve(x, b)", systems, tolerance=1e-2),
         Row("linalg.solve_triangular", *triangular, systems, tolerance=1e-2),
         Row("linalg.matrix_norm", "lm.linalg.matrix_norm(x)", "torch.linalg.matrix_norm(x)", _sizes("normal")),
-        Row("linalg.lstsq", "lm.linalg.lstsq(x, b)[0]", "torch.linalg.lstsq(x, b)[0]", tall, tolerance=1e-2),
+        *(
+            Row(
+                "linalg.lstsq",
+                f"lm.linalg.lstsq(x, b, driver='{driver}')[0]",
+                f"torch.linalg.lstsq(x, b, driver='{driver}')[0]",
+                tall,
+                tolerance=1e-2,
+            )
+            for driver in ("gelsy", "gels", "gelsd")
+        ),
+        row("lu_factor", "invertible", "[0]"),
+        row("lu", "invertible", "[2]"),
+        Row(
+            "linalg.lu_solve",
+            "lm.linalg.lu_solve(*lm.linalg.lu_factor(x), b)",
+            "torch.linalg.lu_solve(*torch.linalg.lu_factor(x), b)",
+            tuple(one for one in systems if one.label != "100 of 16x16"),
+            tolerance=1e-2,
+        ),
+        Row(
+            "linalg.matrix_exp",
+            "lm.linalg.matrix_exp(x)",
+            "torch.linalg.matrix_exp(x)",
+            _sizes("invertible"),
+            True,
+            1e-2,
+        ),
     ]
 
 
@@ -235,6 +266,14 @@ def _fourier() -> list[Row]:
     columns = (case("1000x1000, axis 0", x=normal(1000, 1000, dtype="complex64")),)
     shifted = (case("1000x1000", x=normal(1000, 1000)),)
     counted = (case("10000"),)
+    sound = (
+        case("8x16000", x=normal(8, 16000), w=uniform(0.5, 1, 400)),
+        case("8x16000, gradient", wants="x", x=normal(8, 16000), w=uniform(0.5, 1, 400)),
+    )
+    heard = (
+        case("8x201x101", x=normal(8, 201, 101, dtype="complex64"), w=uniform(0.5, 1, 400)),
+        case("8x201x101, gradient", wants="x", x=normal(8, 201, 101, dtype="complex64"), w=uniform(0.5, 1, 400)),
+    )
 
     def row(op: str, cases: tuple[Case, ...], call: str = "(x)", torch_call: str = "") -> Row:
         ours, theirs = f"lm.fft.{op}{call}", f"torch.fft.{op}{torch_call or call}"
@@ -261,6 +300,14 @@ def _fourier() -> list[Row]:
         row("ifftshift", shifted),
         row("fftfreq", counted, "(10000)"),
         row("rfftfreq", counted, "(10000)"),
+        Row(
+            "stft",
+            "lm.stft(x, 400, 160, window=w)",
+            "torch.stft(x, 400, 160, window=w, return_complex=True)",
+            sound,
+            tolerance=1e-2,
+        ),
+        Row("istft", "lm.istft(x, 400, 160, window=w)", "torch.istft(x, 400, 160, window=w)", heard, tolerance=1e-2),
     ]
 
 

@@ -204,10 +204,12 @@ def _sort_rows() -> list[Row]:
         ),
         Row("topk", "lm.topk(x, k, axis)[0]", "torch.topk(x, k, axis)[0]", _choices()),
         Row("kthvalue", "lm.kthvalue(x, 300, axis)[0]", "torch.kthvalue(x, 300, axis)[0]", whole),
+        Row("mode", "lm.mode(x, axis)[0]", "torch.mode(x, axis)[0]", whole),
         Row("median", "lm.median(x, axis)", "torch.median(x, axis)[0]", whole),
         Row("nanmedian", "lm.nanmedian(x, axis)", "torch.nanmedian(x, axis)[0]", whole),
         Row("quantile", "lm.quantile(x, 0.3, axis)", "torch.quantile(x, 0.3, axis)", whole),
         Row("unique_values", "lm.unique_values(x)", "torch.unique(x)", integral),
+        Row("unique", "lm.unique(x, axis=0)", "torch.unique(x, dim=0)", (case("20000x8", x=integers(3, 20000, 8)),)),
         Row("unique_counts", "lm.unique_counts(x)[1]", "torch.unique(x, return_counts=True)[1]", integral),
         Row("unique_inverse", "lm.unique_inverse(x)[1]", "torch.unique(x, return_inverse=True)[1]", integral),
         Row(

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <complex>
+#include <numeric>
 
 #include "engine/core/error.h"
 #include "ops/creation/creation.h"
@@ -171,6 +172,46 @@ Tensor run_det(const Factors& factors) {
   return det;
 }
 
+std::pair<Tensor, Tensor> run_lu(const Tensor& x, const char* op) {
+  if (is_batched(x)) [[unlikely]] {
+    const auto [lu, pivots] = run_lu(physical(x, *x->hidden), op);
+    return {hide_in_place(lu, *x->hidden), hide_in_place(pivots, *x->hidden)};
+  }
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_lu(host, op); }, x);
+  }
+  const Tensor columns = columns_of(x);
+  const Tensor pivots = beside(x, {std::min(x.size(-2), x.size(-1))}, DType::Int32);
+  if (is_computed(x, op) && x.numel() > 0) lapack::lu(columns, pivots, op);
+  return {from_columns(columns), pivots};
+}
+
+Tensor run_permutation(const Tensor& given, std::int64_t rows, const char* op) {
+  if (is_batched(given)) [[unlikely]]
+    return hide_in_place(run_permutation(physical(given, *given->hidden), rows, op), *given->hidden);
+  if (is_extension(given.device())) {
+    return on_host(op, given.device(), [&](const Tensor& host) { return run_permutation(host, rows, op); }, given);
+  }
+  const Tensor pivots = contiguous(given);
+  Dims shape = pivots.shape();
+  const std::int64_t count = shape.back();
+  shape.back() = rows;
+  const Tensor permutation = empty(shape, DType::Int64, pivots.device());
+  if (!is_computed(pivots, op) || permutation.numel() == 0) return permutation;
+  for (std::int64_t i = 0; i < permutation.numel() / rows; ++i) {
+    auto* const to = permutation.data<std::int64_t>() + i * rows;
+    std::iota(to, to + rows, 0);
+    for (std::int64_t j = 0; j < count; ++j) {
+      const std::int64_t other = pivots.data<std::int32_t>()[i * count + j] - std::int64_t{1};
+      if (other < 0 || other >= rows) {
+        fail<ValueError>("[", op, "] pivots: row ", j, " cannot be exchanged with row ", other, " of ", rows);
+      }
+      std::swap(to[j], to[other]);
+    }
+  }
+  return permutation;
+}
+
 Tensor run_inverse(const Tensor& x, const char* op) {
   if (is_batched(x)) [[unlikely]]
     return hide_in_place(run_inverse(physical(x, *x->hidden), op), *x->hidden);
@@ -274,6 +315,49 @@ Singulars run_svd(const Tensor& x, SingularVectors vectors, const char* op) {
     write_unit(to.u);
     write_unit(to.vh);
   }
+  return to;
+}
+
+LeastSquares run_least_squares(const Tensor& x, const Tensor& b, const Tensor& rcond, LeastSquaresDriver driver,
+                               const char* op) {
+  if (is_batched(x) || is_batched(b) || is_batched(rcond)) [[unlikely]] {
+    const HiddenAxes axes = hidden_axes(pointers(x, b, rcond));
+    const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
+    const LeastSquares found = run_least_squares(whole(x), whole(b), whole(rcond), driver, op);
+    return {hide_in_place(found.solution, axes), hide_in_place(found.rank, axes),
+            hide_in_place(found.singular_values, axes)};
+  }
+  if (is_extension(x.device())) {
+    const auto run_there = [&](const Tensor& matrices, const Tensor& right, const Tensor& bounds) {
+      return run_least_squares(matrices, right, bounds, driver, op);
+    };
+    return on_host(op, x.device(), run_there, x, b, rcond);
+  }
+  const std::int64_t m = x.size(-2);
+  const std::int64_t n = x.size(-1);
+  const std::int64_t length = std::max(m, n);
+  const Tensor columns = beside(b, {b.size(-1), length}, x.dtype());
+  const auto rows = [&](std::int64_t count) {
+    Dims shape = columns.shape();
+    shape.back() = count;
+    return make_view(columns, shape, columns.strides());
+  };
+  const bool has_rank = driver != LeastSquaresDriver::Gels;
+  const bool has_values = driver == LeastSquaresDriver::Gelsd || driver == LeastSquaresDriver::Gelss;
+  LeastSquares to;
+  // An axis without elements keeps the leading axes, which vmap may hide.
+  to.rank = has_rank ? beside(x, {}, DType::Int64) : beside(x, {0}, DType::Int64);
+  to.singular_values = beside(x, {has_values ? std::min(m, n) : 0}, real_dtype(x.dtype()));
+  if (is_computed(x, op)) {
+    if (x.numel() == 0) {
+      write_value(columns, 0, op);
+      if (has_rank) write_value(to.rank, 0, op);
+    } else {
+      write_values(rows(m), matrix_transpose(b), op);
+      lapack::least_squares(columns_of(x), columns, contiguous(rcond), driver, to, op);
+    }
+  }
+  to.solution = from_columns(rows(n));
   return to;
 }
 

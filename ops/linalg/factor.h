@@ -38,6 +38,13 @@ std::pair<Tensor, Tensor> run_slogdet(const Factors& factors);
 /// The determinants.
 Tensor run_det(const Factors& factors);
 
+/// The triangular factors of any matrices, l without its unit diagonal and u, in one matrix, and the exchanges of rows
+/// as getrf gives them (int32, from 1 on). Singular matrices have some, too.
+std::pair<Tensor, Tensor> run_lu(const Tensor& x, const char* op);
+/// What the exchanges of matrices with so many rows come to: which row of x each row of p^T x is (int64). ValueError
+/// for an exchange with a row that is not there.
+Tensor run_permutation(const Tensor& pivots, std::int64_t rows, const char* op);
+
 Tensor run_inverse(const Tensor& x, const char* op);
 
 /// Which of the two triangular matrices x, or its transpose or adjoint, a system is solved with.
@@ -69,5 +76,18 @@ struct Singulars {
 };
 enum class SingularVectors : std::uint8_t { None, Reduced, Full };
 Singulars run_svd(const Tensor& x, SingularVectors vectors, const char* op);
+
+/// The routine of LAPACK that solves for least squares: by QR for matrices of full rank, by QR with exchanged columns,
+/// which gives the rank, or by singular values, which it gives, too (divide and conquer, or QR iterations).
+enum class LeastSquaresDriver : std::uint8_t { Gels, Gelsy, Gelsd, Gelss };
+struct LeastSquares {
+  Tensor solution;
+  Tensor rank;             ///< int64; of no elements where it is not found out
+  Tensor singular_values;  ///< of no elements where they are not
+};
+/// The y of least norm among those that make x @ y - b least. `rcond` (float64, one for each matrix) is what singular
+/// values, or the diagonal of r, are compared with, relative to the largest. The leading axes are the same.
+LeastSquares run_least_squares(const Tensor& x, const Tensor& b, const Tensor& rcond, LeastSquaresDriver driver,
+                               const char* op);
 
 }  // namespace lamella::linalg

@@ -1,16 +1,9 @@
 #include "ops/linalg/lapack.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "engine/core/error.h"
-#include "engine/core/host.h"
-#include "engine/runtime/parallel.h"
-
 #ifdef LAMELLA_WITH_LAPACK
-#include "ops/linalg/lapack_routines.h"
+#include "ops/linalg/lapack_batches.h"
+#else
+#include "engine/core/error.h"
 #endif
 
 namespace lamella::linalg::lapack {
@@ -18,85 +11,6 @@ namespace lamella::linalg::lapack {
 #ifdef LAMELLA_WITH_LAPACK
 
 namespace {
-
-constexpr std::int64_t kGrain = 65536;             // multiplications that one thread takes at a time
-constexpr std::int64_t kWorthSharing = 4'000'000;  // multiplications in one matrix that OpenBLAS may share
-
-/// LAPACK's integers are of 32 bits.
-int to_int(std::int64_t value, const char* op) {
-  if (value > std::numeric_limits<int>::max()) {
-    fail<ValueError>("[", op, "] a matrix with an axis of ", value, " elements is more than LAPACK takes");
-  }
-  return static_cast<int>(value);
-}
-
-/// A leading dimension: at least 1.
-int leading(int rows) { return std::max(rows, 1); }
-
-/// What a query for the size of a workspace answered; float does not hold large integers exactly.
-template <class T>
-int workspace(T answer, const char* op) {
-  const double size = std::ceil(static_cast<double>(std::real(answer)) * (1 + 1e-6));
-  return to_int(std::max<std::int64_t>(1, static_cast<std::int64_t>(size)), op);
-}
-
-/// OpenBLAS with threads of its own does not know of ours: it is to have one.
-void settle_threads() {
-  constexpr int kOwnThreads = 1;
-  [[maybe_unused]] static const bool settled = [] {
-    if (openblas_get_parallel() == kOwnThreads) openblas_set_num_threads(1);
-    return true;
-  }();
-}
-
-struct Matrices {
-  std::int64_t count;
-  std::int64_t rows;
-  std::int64_t columns;
-
-  explicit Matrices(const Tensor& x)
-      : count(count_elements(DimsView(x.shape()).first(x.ndim() - 2))), rows(x.size(-2)), columns(x.size(-1)) {}
-  std::int64_t size() const { return rows * columns; }
-  /// About what a factorization takes.
-  std::int64_t work() const { return size() * std::min(rows, columns); }
-};
-
-/// Calls f(i) for each matrix, many of them on several threads; a large one alone is OpenBLAS's to share.
-template <class F>
-void for_each_matrix(std::int64_t count, std::int64_t work, F&& f) {
-  settle_threads();
-  const HostRelease release(count * work);
-  if (count == 1) {
-    detail::share_thread_count(work < kWorthSharing ? 1 : std::numeric_limits<int>::max());
-    f(std::int64_t{0});
-    return;
-  }
-  parallel_for(0, count, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(work, 1)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 detail::share_thread_count(1);
-                 for (std::int64_t i = begin; i < end; ++i) f(i);
-               });
-}
-
-/// "matrix 3 of the batch", or "the matrix".
-std::string which(std::int64_t i, std::int64_t count) {
-  return count == 1 ? std::string("the matrix") : str("matrix ", i, " of the batch");
-}
-
-template <class T>
-bool is_finite(const T* values, std::int64_t count) {
-  // Sums of what is multiplied by 0: NaN where something is not finite.
-  T sum(0);
-  for (std::int64_t i = 0; i < count; ++i) sum += values[i] * T(0);
-  return sum == T(0);
-}
-
-/// The iterations do not end, or end in nonsense, where something is not finite.
-template <class T>
-void check_finite(const T* values, std::int64_t size, std::int64_t i, std::int64_t count, const char* op) {
-  if (is_finite(values, size)) return;
-  fail<ValueError>("[", op, "] ", which(i, count), " has elements that are not finite (NaN or infinity)");
-}
 
 template <class T>
 void conjugate([[maybe_unused]] T* values, [[maybe_unused]] std::int64_t count) {
@@ -156,6 +70,20 @@ void solve(const Factors& factors, const Tensor& columns, bool adjoint, const ch
       Routines<T>::getrs(adjoint ? "N" : "T", &n, &count, factors.lu.data<T>() + i * n * n, &lda,
                          factors.pivots.data<std::int32_t>() + i * n, b, &lda, &info, 1);
       if (adjoint) conjugate(b, all.size());
+    });
+  });
+}
+
+void lu(const Tensor& columns, const Tensor& pivots, const char* op) {
+  const Matrices all(columns);
+  const int m = to_int(all.columns, op);
+  const int n = to_int(all.rows, op);
+  const int lda = leading(m);
+  visit<Decomposable>(columns.dtype(), op, [&]<class T> {
+    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+      int info = 0;
+      Routines<T>::getrf(&m, &n, columns.data<T>() + i * all.size(), &lda,
+                         pivots.data<std::int32_t>() + i * std::min(m, n), &info);
     });
   });
 }
@@ -400,12 +328,17 @@ namespace {
 void cholesky(const Tensor&, const char* op) { refuse(op); }
 void factor(const Tensor&, const Tensor&, Singular, const char* op) { refuse(op); }
 void solve(const Factors&, const Tensor&, bool, const char* op) { refuse(op); }
+void lu(const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void inverse(const Tensor&, const char* op) { refuse(op); }
 void triangular(const Tensor&, const Tensor&, Triangle, const char* op) { refuse(op); }
 void qr(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void eigh(const Tensor&, const Tensor&, bool, const char* op) { refuse(op); }
 void eig(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void svd(const Tensor&, const Singulars&, SingularVectors, const char* op) { refuse(op); }
+void least_squares(const Tensor&, const Tensor&, const Tensor&, LeastSquaresDriver, const LeastSquares&,
+                   const char* op) {
+  refuse(op);
+}
 
 #endif
 

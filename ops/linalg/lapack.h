@@ -12,6 +12,8 @@ void cholesky(const Tensor& a, const char* op);
 /// In place; `pivots` is int32.
 void factor(const Tensor& a, const Tensor& pivots, Singular singular, const char* op);
 void solve(const Factors& factors, const Tensor& columns, bool adjoint, const char* op);
+/// In place; matrices of any shape and int32.
+void lu(const Tensor& columns, const Tensor& pivots, const char* op);
 /// In place.
 void inverse(const Tensor& a, const char* op);
 /// b is row-major, and becomes the solution.
@@ -22,6 +24,9 @@ void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const c
 void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char* op);
 /// Destroys `columns`. `values` and `vector_columns` are complex; the latter is undefined where no vectors are wanted.
 void eig(const Tensor& columns, const Tensor& values, const Tensor& vector_columns, const char* op);
+/// Destroys `columns`. Those of b are max(m, n) long, and their first n elements become the solutions.
+void least_squares(const Tensor& columns, const Tensor& b_columns, const Tensor& rcond, LeastSquaresDriver driver,
+                   const LeastSquares& to, const char* op);
 /// Destroys a. Everything is row-major.
 void svd(const Tensor& a, const Singulars& to, SingularVectors vectors, const char* op);
 

@@ -14,6 +14,7 @@
 #include "ops/shape/arrange.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
+#include "ops/shape/overlap.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
@@ -170,6 +171,7 @@ struct SlidingWindowLayer : Function<SlidingWindowLayer> {
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const auto& [axis, size, step, shape] = ctx.state<Windows>();
     if (shape.empty()) return reshape(dy, Dims{});
+    if (axis + 1 == static_cast<std::int64_t>(shape.size())) return overlap_add(dy, step, shape.back());
     const Tensor places = arange(0, dy.shape()[static_cast<std::size_t>(axis)], 1, DType::Int64, dy.device());
     const Tensor numbers = add(expand_dims(multiply(places, step), 1), arange(0, size, 1, DType::Int64, dy.device()));
     // Windows and the elements within them become one axis, in the place of the first.

@@ -85,6 +85,24 @@ void sort_positions(const T* x, std::int64_t* y, std::int64_t rows, std::int64_t
   }
 }
 
+template <class T>
+void find_modes(const T* x, std::int64_t* y, std::int64_t rows, std::int64_t n) {
+  using K = Key<T>;
+  sorting::SortBuffer<Ranked<K>> buffer(n);
+  for (std::int64_t r = 0; r < rows; ++r, x += n) {
+    for (std::int64_t i = 0; i < n; ++i) buffer.items()[i] = Ranked<K>::make(sorting::key_of(x[i]), i);
+    const Ranked<K>* const sorted = sorting::sort_items(buffer.items(), buffer.spare(), n);
+    std::int64_t most = 0;
+    for (std::int64_t begin = 0, end = 0; begin < n; begin = end) {
+      const bool alone = sorting::is_nan(x[sorted[begin].index()]);
+      for (++end; end < n && !alone && sorted[end].key() == sorted[begin].key();) ++end;
+      if (end - begin <= most) continue;
+      most = end - begin;
+      y[r] = sorted[begin].index();
+    }
+  }
+}
+
 }  // namespace
 
 Tensor sorted_rows(const Tensor& x, bool descending, const char* op) {
@@ -131,6 +149,18 @@ Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted,
       for (std::int64_t r = begin; r < end; ++r) {
         kernel(from->data + r * n * item, n, k, largest, sorted, y.data<std::int64_t>() + r * k);
       }
+    });
+  });
+}
+
+Tensor mode_positions(const Tensor& x, const char* op) {
+  const std::int64_t n = row_length(x);
+  check_length(n, op);
+  return for_rows(x, 1, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
+    visit<Real | Boolean>(from.dtype(), op, [&]<class T>() {
+      for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
+        find_modes(from.data<T>() + begin * n, y.data<std::int64_t>() + begin, end - begin, n);
+      });
     });
   });
 }

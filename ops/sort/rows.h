@@ -16,5 +16,8 @@ Tensor sorted_positions(const Tensor& x, bool descending, const char* op);
 Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted, const char* op);
 /// The position of one element of each row, which is not empty, in a row of one.
 Tensor nth_positions(const Tensor& x, cpu::Rank rank, std::int64_t k, const char* op);
+/// The position of the first of the elements that are most frequent in each row, which is not empty: of several values
+/// the smallest. Each NaN is a value of its own.
+Tensor mode_positions(const Tensor& x, const char* op);
 
 }  // namespace lamella

@@ -37,6 +37,15 @@ Tensor unrecorded(const OpInfo& info, const Tensor& x, F&& f) {
   return y;
 }
 
+/// The one element of each row at `positions`, and these.
+std::vector<Tensor> picked(const Turned& rows, const Tensor& positions, bool keepdims, const OpInfo& info) {
+  const auto finished = [&](const Tensor& y) {
+    const Tensor turned = rows.turn(y);
+    return keepdims || rows.x.ndim() == 0 ? turned : squeeze(turned, rows.axis);
+  };
+  return {finished(pick_along(rows.x, positions, rows.last, info.name)), finished(positions)};
+}
+
 }  // namespace
 
 Tensor Sort::call(const Tensor& given, std::int64_t axis, bool descending, bool /*stable: it always is*/) {
@@ -70,11 +79,15 @@ std::vector<Tensor> KthValue::call(const Tensor& given, std::int64_t k, std::int
   }
   const Tensor positions =
       unrecorded(info, given, [&] { return nth_positions(rows.x, cpu::Rank::Kth, k - 1, info.name); });
-  const auto finished = [&](const Tensor& y) {
-    const Tensor turned = rows.turn(y);
-    return keepdims || given.ndim() == 0 ? turned : squeeze(turned, rows.axis);
-  };
-  return {finished(pick_along(rows.x, positions, rows.last, info.name)), finished(positions)};
+  return picked(rows, positions, keepdims, info);
+}
+
+std::vector<Tensor> ModeValue::call(const Tensor& given, std::int64_t axis, bool keepdims) {
+  const Turned rows(given, axis, info);
+  if (rows.length() == 0) {
+    fail<ValueError>("[mode] there is nothing to take it of along axis ", axis, "; the shape is ", given.shape());
+  }
+  return picked(rows, unrecorded(info, given, [&] { return mode_positions(rows.x, info.name); }), keepdims, info);
 }
 
 }  // namespace lamella

@@ -61,6 +61,20 @@ struct KthValue {
   static std::vector<Tensor> call(const Tensor& x, std::int64_t k, std::int64_t axis, bool keepdims);
 };
 
+struct ModeValue {
+  static constexpr OpInfo info{
+      .name = "mode",
+      .doc =
+          "The most frequent element along an axis, of several the smallest, and the position (int64) of the first of "
+          "those that are equal. Each NaN is a value of its own. The gradient goes back to that place.",
+      .parameters = "x, /, axis=-1, keepdims=False",
+      .example = "mode(asarray([3, 1, 3]))",
+      .dtypes = Real | Boolean};
+  static constexpr const char* kFields[] = {"values", "indices"};
+  /// ValueError for an axis of length 0.
+  static std::vector<Tensor> call(const Tensor& x, std::int64_t axis, bool keepdims);
+};
+
 inline Tensor sort(const Tensor& x, std::int64_t axis = -1, bool descending = false, bool stable = true) {
   return Sort::call(x, axis, descending, stable);
 }
@@ -70,6 +84,9 @@ inline Tensor argsort(const Tensor& x, std::int64_t axis = -1, bool descending =
 inline std::vector<Tensor> topk(const Tensor& x, std::int64_t k, std::int64_t axis = -1, bool largest = true,
                                 bool sorted = true) {
   return TopK::call(x, k, axis, largest, sorted);
+}
+inline std::vector<Tensor> mode(const Tensor& x, std::int64_t axis = -1, bool keepdims = false) {
+  return ModeValue::call(x, axis, keepdims);
 }
 inline std::vector<Tensor> kthvalue(const Tensor& x, std::int64_t k, std::int64_t axis = -1, bool keepdims = false) {
   return KthValue::call(x, k, axis, keepdims);

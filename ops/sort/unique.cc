@@ -11,7 +11,9 @@
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/convert.h"
+#include "ops/shape/arrange.h"
 #include "ops/shape/reshape.h"
+#include "ops/sort/keys.h"
 #include "ops/sort/rows.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
@@ -20,7 +22,7 @@
 namespace lamella {
 namespace {
 
-struct Unique {
+struct Found {
   Tensor values;
   Tensor indices;
   Tensor inverse;
@@ -57,24 +59,52 @@ Tensor positions_in_order(const Tensor& flat, const char* op) {
   return positions;
 }
 
+/// Whether row a comes before row b, by the first elements that differ.
+template <class T>
+bool comes_before(const T* a, const T* b, std::int64_t width) {
+  for (std::int64_t i = 0; i < width; ++i) {
+    if constexpr (requires { a->real(); }) {
+      if (comes_before(a[i], b[i])) return true;
+      if (comes_before(b[i], a[i])) return false;
+    } else {
+      const auto first = sorting::key_of(a[i]);
+      const auto second = sorting::key_of(b[i]);
+      if (first != second) return first < second;
+    }
+  }
+  return false;
+}
+
+/// The positions of the rows of a matrix in order, equal ones as they stand.
+template <class T>
+void order_rows(const T* x, std::int64_t* at, std::int64_t n, std::int64_t width) {
+  std::iota(at, at + n, 0);
+  std::stable_sort(at, at + n,
+                   [&](std::int64_t a, std::int64_t b) { return comes_before(x + a * width, x + b * width, width); });
+}
+
 /// What is to be found beside the values.
 enum Wanted : unsigned { kValues = 0, kIndices = 1, kInverse = 2, kCounts = 4 };
 
-Unique find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
+void check_known(const OpInfo& info, const Tensor& x) {
   check_defined(x, info.name);
-  if (!x.device().is_cpu()) {
-    if (x.device().is_meta()) fail<RuntimeError>("[", info.name, "] the number of values is not known on meta");
-    return on_host(info.name, x.device(), [&](const Tensor& host) { return find_unique(info, host, wanted); }, x);
-  }
+  if (x.device().is_meta()) fail<RuntimeError>("[", info.name, "] the number of values is not known on meta");
   if (is_batched(x)) {
     fail<RuntimeError>("[", info.name,
                        "] under vmap the number of values differs from example to example, and has no shape");
+  }
+}
+
+Found find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
+  check_known(info, x);
+  if (!x.device().is_cpu()) {
+    return on_host(info.name, x.device(), [&](const Tensor& host) { return find_unique(info, host, wanted); }, x);
   }
   const autograd::NoGrad no_grad;
   const Tensor flat = contiguous(reshape(x, Dims{-1}));
   const std::int64_t n = flat.numel();
   const HostRelease release(n);
-  Unique unique;
+  Found unique;
   // Without positions the values alone are sorted.
   const bool positions = is_complex(x.dtype()) || (wanted & (kIndices | kInverse)) != 0;
   const Tensor order = positions ? positions_in_order(flat, info.name) : Tensor();
@@ -109,20 +139,79 @@ Unique find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
   return unique;
 }
 
+/// The same of the slices along an axis; no indices.
+Found find_unique_slices(const OpInfo& info, const Tensor& x, std::int64_t axis, unsigned wanted) {
+  if (!x.device().is_cpu()) {
+    const auto find_there = [&](const Tensor& host) { return find_unique_slices(info, host, axis, wanted); };
+    return on_host(info.name, x.device(), find_there, x);
+  }
+  const autograd::NoGrad no_grad;
+  const Tensor front = moveaxis(x, Dims{axis}, Dims{0});
+  const std::int64_t n = front.size(0);
+  const std::int64_t width = count_elements(DimsView(front.shape()).last(front.ndim() - 1));
+  const Tensor rows = contiguous(reshape(front, {n, width}));
+  const HostRelease release(x.numel());
+  const Tensor order = empty({n}, DType::Int64);
+  auto* const at = order.data<std::int64_t>();
+  Found unique;
+  if (wanted & kInverse) unique.inverse = empty({n}, DType::Int64);
+  auto* const inverse = wanted & kInverse ? unique.inverse.data<std::int64_t>() : nullptr;
+  std::vector<std::int64_t> firsts;
+  std::vector<std::int64_t> counts;
+  visit<AnyDType>(x.dtype(), info.name, [&]<class T>() {
+    const T* const from = rows.data<T>();
+    order_rows(from, at, n, width);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto equal = [&](T a, T b) { return same(a, b); };
+      const T* const row = from + at[i] * width;
+      if (i == 0 || !std::equal(row, row + width, from + at[i - 1] * width, equal)) {
+        firsts.push_back(at[i]);
+        counts.push_back(0);
+      }
+      ++counts.back();
+      if (inverse) inverse[at[i]] = static_cast<std::int64_t>(firsts.size()) - 1;
+    }
+  });
+  const auto as_tensor = [](const std::vector<std::int64_t>& values) {
+    const Tensor y = empty({static_cast<std::int64_t>(values.size())}, DType::Int64);
+    std::ranges::copy(values, y.data<std::int64_t>());
+    return y;
+  };
+  if (wanted & kCounts) unique.counts = as_tensor(counts);
+  Dims shape = front.shape();
+  shape[0] = static_cast<std::int64_t>(firsts.size());
+  unique.values = contiguous(moveaxis(reshape(gather_rows(rows, as_tensor(firsts)), shape), Dims{0}, Dims{axis}));
+  note_constant(info.name, {&x}, unique.values);
+  return unique;
+}
+
 }  // namespace
 
+std::vector<Tensor> Unique::call(const Tensor& x, bool /*sorted: they always are*/, bool return_inverse,
+                                 bool return_counts, std::optional<std::int64_t> axis) {
+  check_known(info, x);
+  const unsigned wanted = (return_inverse ? kInverse : 0U) | (return_counts ? kCounts : 0U);
+  const Found unique =
+      axis ? find_unique_slices(info, x, static_cast<std::int64_t>(normalize_axis(*axis, x.ndim(), info.name)), wanted)
+           : find_unique(info, x, wanted);
+  std::vector<Tensor> results{unique.values};
+  if (return_inverse) results.push_back(unique.inverse);
+  if (return_counts) results.push_back(unique.counts);
+  return results;
+}
+
 std::vector<Tensor> UniqueAll::call(const Tensor& x) {
-  const Unique unique = find_unique(info, x, kIndices | kInverse | kCounts);
+  const Found unique = find_unique(info, x, kIndices | kInverse | kCounts);
   return {unique.values, unique.indices, unique.inverse, unique.counts};
 }
 
 std::vector<Tensor> UniqueCounts::call(const Tensor& x) {
-  const Unique unique = find_unique(info, x, kCounts);
+  const Found unique = find_unique(info, x, kCounts);
   return {unique.values, unique.counts};
 }
 
 std::vector<Tensor> UniqueInverse::call(const Tensor& x) {
-  const Unique unique = find_unique(info, x, kInverse);
+  const Found unique = find_unique(info, x, kInverse);
   return {unique.values, unique.inverse};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "engine/core/tensor.h"
@@ -47,6 +48,26 @@ struct UniqueValues {
   static Tensor call(const Tensor& x);
 };
 
+struct Unique {
+  static constexpr OpInfo info{
+      .name = "unique",
+      .doc =
+          "What occurs in x, each once, in ascending order (`sorted` makes no difference): of its elements, or with an "
+          "axis of the slices along it, in the order of their first elements that differ. As many results as are asked "
+          "for: behind the values with return_inverse the place of each element (of x's shape), or slice (one axis), "
+          "among them, with return_counts how often each occurs. Each NaN, and a slice that has one, is a value of its "
+          "own.",
+      .parameters = "x, /, *, sorted=True, return_inverse=False, return_counts=False, axis=None",
+      .example = "unique(asarray([[3, 1], [3, 1]]), axis=0)",
+      .method = false};
+  static std::vector<Tensor> call(const Tensor& x, bool sorted, bool return_inverse, bool return_counts,
+                                  std::optional<std::int64_t> axis);
+};
+
+inline std::vector<Tensor> unique(const Tensor& x, bool sorted = true, bool return_inverse = false,
+                                  bool return_counts = false, std::optional<std::int64_t> axis = std::nullopt) {
+  return Unique::call(x, sorted, return_inverse, return_counts, axis);
+}
 inline std::vector<Tensor> unique_all(const Tensor& x) { return UniqueAll::call(x); }
 inline std::vector<Tensor> unique_counts(const Tensor& x) { return UniqueCounts::call(x); }
 inline std::vector<Tensor> unique_inverse(const Tensor& x) { return UniqueInverse::call(x); }

@@ -24,6 +24,7 @@ from ._autocast import autocast, is_autocast_enabled
 from ._C import *  # noqa: F403 (the types, dtypes and operators of the compiled part)
 from ._dtypes import finfo, iinfo
 from ._products import einsum, tensordot  # type: ignore[assignment]
+from ._sets import unique  # type: ignore[assignment]
 from .config import show_config
 
 if TYPE_CHECKING:

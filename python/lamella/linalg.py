@@ -28,6 +28,8 @@ from ._C import linalg_det as det
 from ._C import linalg_eigvals as eigvals
 from ._C import linalg_eigvalsh as eigvalsh
 from ._C import linalg_inv as inv
+from ._C import linalg_lu_solve as lu_solve
+from ._C import linalg_matrix_exp as matrix_exp
 from ._C import linalg_matrix_power as matrix_power
 from ._C import linalg_solve as solve
 from ._C import linalg_solve_triangular as solve_triangular
@@ -38,6 +40,8 @@ from ._products import tensordot
 __all__ = [
     "EigResult",
     "EighResult",
+    "LUFactorResult",
+    "LUResult",
     "LstsqResult",
     "QRResult",
     "SVDResult",
@@ -53,7 +57,11 @@ __all__ = [
     "eigvalsh",
     "inv",
     "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_solve",
     "matmul",
+    "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
@@ -111,6 +119,21 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
+class LUFactorResult(NamedTuple):
+    """What :func:`lu_factor` returns."""
+
+    LU: Tensor
+    pivots: Tensor
+
+
+class LUResult(NamedTuple):
+    """What :func:`lu` returns."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
 class LstsqResult(NamedTuple):
     """What :func:`lstsq` returns."""
 
@@ -145,6 +168,24 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     gradient where m > n.
     """
     return QRResult(*_C.linalg_qr(x, mode=mode))
+
+
+def lu_factor(x: Tensor, /) -> LUFactorResult:
+    """The triangular factors of matrices in one matrix, and the exchanges of rows: what :func:`lu_solve` takes.
+
+    L lies below the diagonal of LU and has ones on its own; U is the rest. Row i was exchanged with row
+    ``pivots[i] - 1`` (int32, from 1 on as in PyTorch; scipy counts from 0). A singular matrix has factors, too; the
+    gradient wants the first min(m, n) columns of a matrix [m, n] to be independent.
+    """
+    return LUFactorResult(*_C.linalg_lu_factor(x))
+
+
+def lu(x: Tensor, /) -> LUResult:
+    """P, L and U with ``P @ L @ U == x``: a permutation, lower triangular with ones on its diagonal, upper triangular.
+
+    For x of shape [m, n] they are [m, m], [m, k] and [k, n], where k = min(m, n).
+    """
+    return LUResult(*_C.linalg_lu(x))
 
 
 def slogdet(x: Tensor, /) -> SlogdetResult:
@@ -297,12 +338,24 @@ def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     return _C.linalg_pinv(x, rtol=_tolerance(x, rtol))
 
 
-def lstsq(x1: Tensor, x2: Tensor, /, *, rtol: float | Tensor | None = None) -> LstsqResult:
+def lstsq(
+    x1: Tensor,
+    x2: Tensor,
+    /,
+    *,
+    rtol: float | Tensor | None = None,
+    driver: Literal["gelsy", "gels", "gelsd", "gelss"] | None = None,
+) -> LstsqResult:
     """The y of least norm among those that make ``x1 @ y - x2`` least.
 
-    x2 is a vector, with one axis, or holds matrices. `rtol` is :func:`pinv`'s. Beside the solution: the sum of the
-    squares of what is left over for each column of x2, the rank of x1 and its singular values.
+    x2 is a vector, with one axis, or holds matrices. Beside the solution: the sum of the squares of what is left over
+    for each column of x2, the rank of x1 and its singular values.
+
+    `driver` is LAPACK's routine, as in PyTorch: "gelsy" (or None) goes by QR with exchanged columns; "gels", the
+    fastest, by QR, for matrices of full rank, and gives no rank; "gelsd" and "gelss" go by singular values and alone
+    give these. A tensor without elements stands for what a driver does not give: who comes from numpy, whose lstsq is
+    gelsd, names that. What is up to `rtol` (max(m, n) times the dtype's epsilon where it is not given) times the
+    largest one counts as 0. The gradient is that at a fixed rank; rank and singular values have none
+    (:func:`svdvals` has).
     """
-    solution = matmul(pinv(x1, rtol=rtol), x2)
-    residuals = vector_norm(matmul(x1, solution) - x2, axis=-1 if x2.ndim == 1 else -2) ** 2
-    return LstsqResult(solution, residuals, matrix_rank(x1, rtol=rtol), svdvals(x1))
+    return LstsqResult(*_C.linalg_lstsq(x1, x2, rtol=_tolerance(x1, rtol), driver=driver or "gelsy"))

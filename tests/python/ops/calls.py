@@ -232,6 +232,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a: lm.topk(a * a, 3, 0, largest=False)[0], [leaf(4, 2, low=0.1)]),
     ],
     "kthvalue": [(lambda a: lm.kthvalue(a * a, 2)[0], [leaf(2, 4, low=0.1)])],
+    "mode": [(lambda a: lm.mode(a * a, 0)[0], [leaf(3, 2, low=0.1)])],
     "median": [
         (lambda a: lm.median(a * a), [leaf(2, 3, low=0.1)]),
         (lambda a: lm.median(a * a, axis=0, keepdims=True), [leaf(4, 2, low=0.1)]),
@@ -251,7 +252,7 @@ WITHOUT_GRADIENT = {
     *("eye", "nonzero", "argmax", "argmin"),
     *("any", "all", "one_hot"),
     *("count_nonzero", "argsort", "searchsorted", "isin", "unique_all", "unique_counts", "unique_inverse"),
-    *("unique_values", "bincount", "histogram"),
+    *("unique", "unique_values", "bincount", "histogram"),
     *assembly_calls.WITHOUT_GRADIENT,
     *LINALG_WITHOUT_GRADIENT,
     *RANDOM_WITHOUT_GRADIENT,

@@ -110,6 +110,23 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (la.pinv, [matrix(2, 2, 3)]),
         (lambda a: la.pinv(low_rank(a), rtol=1e-9), [matrix(3, 2)]),
     ],
+    "linalg_lu_factor": [(lambda a: la.lu_factor(a).LU, [matrix(*s)]) for s in ((3, 3), (4, 2), (2, 2, 3))],
+    "linalg_lu": [(lambda a: la.lu(a)[1:], [matrix(*s)]) for s in ((3, 3), (3, 2), (2, 2, 4))],
+    "linalg_lu_solve": [
+        (lambda a, b: la.lu_solve(*la.lu_factor(a), b), [matrix(3, 3), matrix(2, 3, 1, seed=5)]),
+        (lambda a, b: la.lu_solve(*la.lu_factor(a), b, adjoint=True), [matrix(2, 2, 2), matrix(2, 2, seed=5)]),
+        (lambda a, b: la.lu_solve(*la.lu_factor(a), b, left=False), [matrix(2, 2), matrix(3, 2, seed=5)]),
+    ],
+    "linalg_lstsq": [
+        (lambda a, b: la.lstsq(a, b)[:2], [matrix(4, 2), matrix(4, 2, seed=5)]),
+        (lambda a, b: la.lstsq(a, b[0])[:2], [matrix(2, 2, 3), matrix(1, 2, seed=5)]),
+        (lambda a, b: la.lstsq(low_rank(a), b, rtol=1e-9)[0], [matrix(3, 2), matrix(3, 1, seed=5)]),
+        (lambda a, b: la.lstsq(a, b, driver="gels")[0], [matrix(2, 2), matrix(3, 2, 1, seed=5)]),
+    ],
+    "linalg_matrix_exp": [
+        (la.matrix_exp, [matrix(3, 3)]),
+        (lambda a: la.matrix_exp(a * lm.asarray([[[0.1]], [[2.0]]], dtype="float64").to(a.device)), [matrix(2, 2, 2)]),
+    ],
     "linalg_matrix_power": [(lambda a, n=n: la.matrix_power(a, n), [matrix(2, 2)]) for n in (0, 3, -2)],
     "linalg_vector_norm": [
         (lambda a, o=o: la.vector_norm(a, axis=1, ord=o), [matrix(2, 3)]) for o in (2, 1, 3, 0.5, float("inf"))
@@ -127,6 +144,20 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a: spectrum(a, 4), [matrix(4, 3)]),
         (lambda a: lm.fft.hfft(lm.fft.fft(a * a), n=7), [matrix(2, 3)]),
         (lambda a: lm.fft_c2r(lm.fft.fft(a * a), 6, 1, doubled=False), [matrix(2, 4)]),
+    ],
+    "stft": [
+        (lambda a, w: lm.view_as_real(lm.stft(a * a, 4, 2, 3, w[0] * w[0])), [matrix(2, 7), matrix(1, 3, seed=5)]),
+        (
+            lambda a: lm.view_as_real(lm.stft(a * a, 3, 1, center=False, onesided=False, normalized=True)),
+            [matrix(1, 5)],
+        ),
+    ],
+    "istft": [
+        (
+            lambda a, w: lm.istft(lm.fft.fft(a * a, axis=0), 4, 2, 3, 2 + w[0] * w[0]),
+            [matrix(3, 4), matrix(1, 3, seed=5)],
+        ),
+        (lambda a: lm.istft(lm.fft.fft(a * a, axis=0), 4, 1, center=False, length=8), [matrix(4, 3)]),
     ],
 }
 
@@ -170,6 +201,14 @@ LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...],
     "linalg_det": [(la.det, (SQUARE,))],
     "linalg_slogdet": [(lambda a: la.slogdet(well(a))[1], (SQUARE,)), (lambda a: la.slogdet(a)[0], (SQUARE,))],
     "linalg_pinv": [(lambda a: la.pinv(well(a)), ((2, 3),))],
+    "linalg_lu_factor": [(lambda a: la.lu_factor(well(a)), ((3, 2),)), (lambda a: la.lu_factor(well(a)), ((2, 3),))],
+    "linalg_lu": [(lambda a: la.lu(a), ((3, 2),))],
+    "linalg_lu_solve": [(lambda a, b: la.lu_solve(*la.lu_factor(well(a)), b), (SQUARE, (2, 3, 2)))],
+    "linalg_lstsq": [
+        (lambda a, b: la.lstsq(well(a), b)[:2], ((3, 2), (3, 2))),
+        (lambda a, b: la.lstsq(well(a), b, driver="gelsd"), ((2, 3), (2,))),
+    ],
+    "linalg_matrix_exp": [(la.matrix_exp, (SQUARE,))],
     "linalg_matrix_rank": [(la.matrix_rank, ((2, 3),))],
     "linalg_matrix_power": [(lambda a: la.matrix_power(a, 2), (SQUARE,)), (lambda a: la.matrix_power(a, 0), (SQUARE,))],
     "linalg_vector_norm": [(la.vector_norm, ((2, 3),)), (lambda a: la.vector_norm(a, axis=0, ord=3), ((2, 3),))],
@@ -177,4 +216,6 @@ LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...],
     "fft_c2c": [(lambda a: spectrum(a, 4), ((4, 3),))],
     "fft_r2c": [(lambda a: spectrum(a, 5), ((5, 2),))],
     "fft_c2r": [(lambda a: lm.fft.hfft(lm.fft.rfft(a, n=6)), ((2, 4),))],
+    "stft": [(lambda a, w: lm.view_as_real(lm.stft(a, 4, 2, window=w)), ((2, 6), (4,)))],
+    "istft": [(lambda a, w: lm.istft(lm.fft.rfft(a, axis=0), 4, 2, window=3 + w * w), ((4, 3), (4,)))],
 }

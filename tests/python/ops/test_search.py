@@ -115,6 +115,41 @@ def test_unique_of_special_input() -> None:
         lm.unique_values(lm.zeros([2]).to("meta"))
 
 
+@pytest.mark.parametrize("dtype", [*DTYPES, "complex64", "complex128"])
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_unique_in_one_form(dtype: str, axis: int | None, rng: np.random.Generator) -> None:
+    a = rng.integers(0, 2, (30, 3, 4)).astype("float64")
+    if dtype.startswith("complex"):
+        a = a - 1j * rng.integers(0, 2, a.shape)
+    x = lm.asarray(a.astype(bool) if dtype == "bool" else a).astype(dtype)
+    values, inverse, counts = np.unique(a, return_inverse=True, return_counts=True, axis=axis)
+    wide = "complex128" if dtype.startswith("complex") else "float64"
+    got = lm.unique(x, return_inverse=True, return_counts=True, axis=axis)
+    np.testing.assert_array_equal(got[0].astype(wide).numpy(), values)
+    np.testing.assert_array_equal(got[1].numpy(), inverse.reshape(got[1].shape))
+    assert got[1].shape == (x.shape if axis is None else (x.shape[axis],)) and got[0].dtype == x.dtype
+    np.testing.assert_array_equal(got[2].numpy(), counts)
+    np.testing.assert_array_equal(lm.unique(x, axis=axis, sorted=False).astype(wide).numpy(), values)
+    np.testing.assert_array_equal(lm.unique(x, return_counts=True, axis=axis)[1].numpy(), counts)
+
+
+def test_unique_slices_of_special_input() -> None:
+    nan = float("nan")
+    rows = lm.asarray([[0.0, 1.0], [nan, 1.0], [-0.0, 1.0], [nan, 1.0]])
+    values, inverse, counts = lm.unique(rows, return_inverse=True, return_counts=True, axis=0)
+    assert values.shape == (3, 2) and counts.tolist() == [2, 1, 1] and inverse.tolist() == [0, 1, 0, 2]
+    assert lm.unique(lm.zeros([3, 0]), axis=0).shape == (1, 0) and lm.unique(lm.zeros([0, 3]), axis=0).shape == (0, 3)
+    signed = lm.asarray([[-1, 200], [-1, -200], [3, 0]])
+    assert lm.unique(signed, axis=0).tolist() == [[-1, -200], [-1, 200], [3, 0]]
+    assert lm.unique(signed.T, axis=1).tolist() == [[-1, -1, 3], [-200, 200, 0]]
+    with pytest.raises(IndexError, match="unique"):
+        lm.unique(rows, axis=2)
+    with pytest.raises(RuntimeError, match="meta"):
+        lm.unique(rows.to("meta"), axis=0)
+    with pytest.raises(RuntimeError, match="vmap"):
+        lm.autograd.vmap(lambda x: lm.unique(x, axis=0))(lm.zeros([2, 3, 2]))
+
+
 def test_bincount(rng: np.random.Generator) -> None:
     x = rng.integers(0, 12, 100)
     w = rng.normal(size=100)

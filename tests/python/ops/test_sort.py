@@ -146,6 +146,26 @@ def test_kthvalue(dtype: str, rng: np.random.Generator) -> None:
             lm.kthvalue(x, k)
 
 
+@pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS])
+def test_mode(dtype: str, rng: np.random.Generator) -> None:
+    x, wide = sample((200, 7), dtype, rng)
+    if dtype != "bool":
+        wide = np.where(rng.random(wide.shape) < 0.5, wide[:1], wide).astype(wide.dtype)
+        x = lm.asarray(wide).astype(dtype)
+    for axis in (0, 1, -1):
+        got, positions = lm.mode(x, axis)
+        assert lm.mode(x, axis, keepdims=True).values.shape == ((1, 7) if axis == 0 else (200, 1))
+        for i, row in enumerate(wide.T if axis == 0 else wide):
+            found, first, counts = np.unique(row, return_index=True, return_counts=True, equal_nan=False)
+            at = counts.argmax()
+            assert positions[i].item() == first[at]
+            np.testing.assert_array_equal(values(got)[i], found[at])
+    assert lm.mode(lm.asarray(2.5)).values.item() == 2.5 and lm.mode(lm.asarray(2.5)).indices.item() == 0
+    assert lm.mode(lm.asarray([-0.0, 1.0, 0.0, 1.0, 0.0])).indices.item() == 0
+    with pytest.raises(ValueError, match=r"\[mode\]"):
+        lm.mode(lm.zeros([2, 0]))
+
+
 def test_median(rng: np.random.Generator) -> None:
     x = rng.permutation(np.arange(24.0)).reshape(2, 3, 4)
     t = lm.asarray(x)

@@ -308,6 +308,7 @@ CASES: dict[str, list[Case]] = {
     "argsort": [Case(lm.argsort, ((2, 3),)), Case(lm.argsort, ((),)), Case(lambda x: lm.argsort(x, axis=0), ((3, 2),))],
     "topk": [Case(lambda x: lm.topk(x, 2), ((2, 4),)), Case(lambda x: lm.topk(x, 1, 0), ((3, 2),))],
     "kthvalue": [Case(lambda x: lm.kthvalue(x, 2), ((2, 4),)), Case(lambda x: lm.kthvalue(x, 2, 0), ((3, 2),))],
+    "mode": [Case(lm.mode, ((2, 4),)), Case(lambda x: lm.mode(x, 0, keepdims=True), ((3, 2),))],
     "median": [Case(lm.median, ((2, 3),)), Case(lambda x: lm.median(x, axis=0), ((4, 2),))],
     "nanmedian": [Case(lambda x: lm.nanmedian(x, axis=1, keepdims=True), ((2, 3),))],
     "quantile": [Case(lambda x: lm.quantile(x, 0.3), ((5,),)), Case(lambda x: lm.quantile(x, 0.7, axis=0), ((4, 2),))],
@@ -415,7 +416,7 @@ RANDOM = (set(RANDOM_CALLS) | RANDOM_WITHOUT_GRADIENT | {"gumbel_softmax"}) - {"
 #: The shapes of their results depend on the values.
 REFUSED = {
     *("nonzero", "argwhere", "bincount", "histogram"),
-    *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
+    *("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
 }
 
 

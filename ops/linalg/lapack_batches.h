@@ -1,0 +1,98 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/core/error.h"
+#include "engine/core/host.h"
+#include "engine/core/tensor.h"
+#include "engine/runtime/parallel.h"
+#include "ops/linalg/lapack_routines.h"
+
+// What the calls of LAPACK have in common: sizes, workspaces, threads and messages.
+
+namespace lamella::linalg::lapack {
+
+inline constexpr std::int64_t kGrain = 65536;             // multiplications that one thread takes at a time
+inline constexpr std::int64_t kWorthSharing = 4'000'000;  // multiplications in one matrix that OpenBLAS may share
+
+/// LAPACK's integers are of 32 bits.
+inline int to_int(std::int64_t value, const char* op) {
+  if (value > std::numeric_limits<int>::max()) {
+    fail<ValueError>("[", op, "] a matrix with an axis of ", value, " elements is more than LAPACK takes");
+  }
+  return static_cast<int>(value);
+}
+
+/// A leading dimension: at least 1.
+inline int leading(int rows) { return std::max(rows, 1); }
+
+/// What a query for the size of a workspace answered; float does not hold large integers exactly.
+template <class T>
+int workspace(T answer, const char* op) {
+  const double size = std::ceil(static_cast<double>(std::real(answer)) * (1 + 1e-6));
+  return to_int(std::max<std::int64_t>(1, static_cast<std::int64_t>(size)), op);
+}
+
+/// OpenBLAS with threads of its own does not know of ours: it is to have one.
+inline void settle_threads() {
+  constexpr int kOwnThreads = 1;
+  [[maybe_unused]] static const bool settled = [] {
+    if (openblas_get_parallel() == kOwnThreads) openblas_set_num_threads(1);
+    return true;
+  }();
+}
+
+struct Matrices {
+  std::int64_t count;
+  std::int64_t rows;
+  std::int64_t columns;
+
+  explicit Matrices(const Tensor& x)
+      : count(count_elements(DimsView(x.shape()).first(x.ndim() - 2))), rows(x.size(-2)), columns(x.size(-1)) {}
+  std::int64_t size() const { return rows * columns; }
+  /// About what a factorization takes.
+  std::int64_t work() const { return size() * std::min(rows, columns); }
+};
+
+/// Calls f(i) for each matrix, many of them on several threads; a large one alone is OpenBLAS's to share.
+template <class F>
+void for_each_matrix(std::int64_t count, std::int64_t work, F&& f) {
+  settle_threads();
+  const HostRelease release(count * work);
+  if (count == 1) {
+    detail::share_thread_count(work < kWorthSharing ? 1 : std::numeric_limits<int>::max());
+    f(std::int64_t{0});
+    return;
+  }
+  parallel_for(0, count, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(work, 1)),
+               [&](std::int64_t begin, std::int64_t end) {
+                 detail::share_thread_count(1);
+                 for (std::int64_t i = begin; i < end; ++i) f(i);
+               });
+}
+
+/// "matrix 3 of the batch", or "the matrix".
+inline std::string which(std::int64_t i, std::int64_t count) {
+  return count == 1 ? std::string("the matrix") : str("matrix ", i, " of the batch");
+}
+
+template <class T>
+bool is_finite(const T* values, std::int64_t count) {
+  // Sums of what is multiplied by 0: NaN where something is not finite.
+  T sum(0);
+  for (std::int64_t i = 0; i < count; ++i) sum += values[i] * T(0);
+  return sum == T(0);
+}
+
+/// The iterations do not end, or end in nonsense, where something is not finite.
+template <class T>
+void check_finite(const T* values, std::int64_t size, std::int64_t i, std::int64_t count, const char* op) {
+  if (is_finite(values, size)) return;
+  fail<ValueError>("[", op, "] ", which(i, count), " has elements that are not finite (NaN or infinity)");
+}
+
+}  // namespace lamella::linalg::lapack

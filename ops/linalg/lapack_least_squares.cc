@@ -1,0 +1,131 @@
+#ifdef LAMELLA_WITH_LAPACK
+
+#include "ops/linalg/lapack_least_squares.h"
+
+#include "ops/linalg/lapack.h"
+#include "ops/linalg/lapack_batches.h"
+
+namespace lamella::linalg::lapack {
+namespace {
+
+/// The routines want their sizes by address; complex ones want some real numbers in the end.
+template <class T>
+class Problem {
+ public:
+  using Real = typename Routines<T>::Real;
+
+  Problem(std::int64_t m, std::int64_t n, std::int64_t count, LeastSquaresDriver driver, const char* op)
+      : m_(to_int(m, op)),
+        n_(to_int(n, op)),
+        count_(to_int(count, op)),
+        lda_(leading(m_)),
+        ldb_(leading(std::max(m_, n_))),
+        driver_(driver),
+        pivots_(static_cast<std::size_t>(n_)),
+        values_(static_cast<std::size_t>(std::min(m_, n_))),
+        // What gelsy and gelss want; gelsd says itself.
+        real_(static_cast<std::size_t>(std::max(2 * n_, 5 * std::min(m_, n_)))) {
+    T size(0);
+    Real real_size(0);
+    int integers = 0;
+    call(nullptr, nullptr, 0, &size, -1, &real_size, &integers);
+    work_.resize(static_cast<std::size_t>(workspace(size, op)));
+    if (driver != LeastSquaresDriver::Gelsd) return;
+    integers_.resize(static_cast<std::size_t>(std::max(integers, 1)));
+    real_.resize(std::max(real_.size(), static_cast<std::size_t>(workspace(real_size, op))));
+  }
+
+  /// What the routine says of a and b, which it destroys.
+  int solve(T* a, T* b, double rcond) {
+    std::ranges::fill(pivots_, 0);
+    return call(a, b, static_cast<Real>(rcond), work_.data(), static_cast<int>(work_.size()), real_.data(),
+                integers_.data());
+  }
+  int rank() const { return rank_; }
+  const std::vector<Real>& values() const { return values_; }
+
+ private:
+  int call(T* a, T* b, Real rcond, T* work, int size, [[maybe_unused]] Real* real, int* integers) {
+    using Calls = LeastSquaresRoutines<T>;
+    constexpr bool kReal = std::is_floating_point_v<T>;
+    int info = 0;
+    switch (driver_) {
+      case LeastSquaresDriver::Gels:
+        Calls::gels("N", &m_, &n_, &count_, a, &lda_, b, &ldb_, work, &size, &info, 1);
+        break;
+      case LeastSquaresDriver::Gelsy:
+        if constexpr (kReal) {
+          Calls::gelsy(&m_, &n_, &count_, a, &lda_, b, &ldb_, pivots_.data(), &rcond, &rank_, work, &size, &info);
+        } else {
+          Calls::gelsy(&m_, &n_, &count_, a, &lda_, b, &ldb_, pivots_.data(), &rcond, &rank_, work, &size, real, &info);
+        }
+        break;
+      case LeastSquaresDriver::Gelsd:
+        if constexpr (kReal) {
+          Calls::gelsd(&m_, &n_, &count_, a, &lda_, b, &ldb_, values_.data(), &rcond, &rank_, work, &size, integers,
+                       &info);
+        } else {
+          Calls::gelsd(&m_, &n_, &count_, a, &lda_, b, &ldb_, values_.data(), &rcond, &rank_, work, &size, real,
+                       integers, &info);
+        }
+        break;
+      case LeastSquaresDriver::Gelss:
+        if constexpr (kReal) {
+          Calls::gelss(&m_, &n_, &count_, a, &lda_, b, &ldb_, values_.data(), &rcond, &rank_, work, &size, &info);
+        } else {
+          Calls::gelss(&m_, &n_, &count_, a, &lda_, b, &ldb_, values_.data(), &rcond, &rank_, work, &size, real, &info);
+        }
+        break;
+    }
+    return info;
+  }
+
+  int m_;
+  int n_;
+  int count_;
+  int lda_;
+  int ldb_;
+  LeastSquaresDriver driver_;
+  int rank_ = 0;
+  std::vector<int> pivots_;
+  std::vector<Real> values_;
+  std::vector<Real> real_;
+  std::vector<T> work_;
+  std::vector<int> integers_;
+};
+
+}  // namespace
+
+void least_squares(const Tensor& columns, const Tensor& b_columns, const Tensor& rcond, LeastSquaresDriver driver,
+                   const LeastSquares& to, const char* op) {
+  const Matrices all(columns);
+  const Matrices right(b_columns);
+  visit<Decomposable>(columns.dtype(), op, [&]<class T> {
+    using Real = typename Routines<T>::Real;
+    for_each_matrix(all.count, 2 * all.work() + right.size() * all.rows, [&](std::int64_t i) {
+      T* const a = columns.data<T>() + i * all.size();
+      check_finite(a, all.size(), i, all.count, op);
+      Problem<T> problem(all.columns, all.rows, right.rows, driver, op);
+      // gels calls a matrix of zeros a success.
+      const bool is_zero = std::all_of(a, a + all.size(), [](T value) { return value == T(0); });
+      const int info = problem.solve(a, b_columns.data<T>() + i * right.size(), rcond.data<double>()[i]);
+      if ((info > 0 || is_zero) && driver == LeastSquaresDriver::Gels) {
+        fail<ValueError>("[", op, "] ", which(i, all.count),
+                         " does not have full rank, which driver='gels' wants: use driver='gelsy'");
+      }
+      if (info > 0) {
+        fail<ValueError>("[", op, "] the singular values of ", which(i, all.count), " did not converge (LAPACK says ",
+                         info, ")");
+      }
+      if (driver != LeastSquaresDriver::Gels) to.rank.data<std::int64_t>()[i] = problem.rank();
+      if (to.singular_values.numel() > 0) {
+        const std::vector<Real>& values = problem.values();
+        std::ranges::copy(values, to.singular_values.data<Real>() + i * static_cast<std::int64_t>(values.size()));
+      }
+    });
+  });
+}
+
+}  // namespace lamella::linalg::lapack
+
+#endif

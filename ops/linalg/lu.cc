@@ -1,0 +1,137 @@
+#include "ops/linalg/lu.h"
+
+#include <array>
+
+#include "engine/autograd/function.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/linalg/adjoint.h"
+#include "ops/linalg/matmul.h"
+#include "ops/linalg/solve.h"
+#include "ops/movement/cast.h"
+#include "ops/shape/arrange.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/join.h"
+#include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/sort/pick.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+namespace {
+
+using namespace linalg;
+
+constexpr Triangle kUpper{.upper = true};
+constexpr Triangle kLower{.unit_diagonal = true};
+constexpr Triangle kUpperAdjoint{.upper = true, .adjoint = true};
+constexpr Triangle kLowerAdjoint{.unit_diagonal = true, .adjoint = true};
+
+/// The places of x's rows as pick_along() wants them.
+Tensor row_places(const Tensor& x, const Tensor& permutation) {
+  return broadcast_to(expand_dims(permutation, -1), x.shape());
+}
+std::int64_t row_axis(const Tensor& x) { return static_cast<std::int64_t>(x.ndim()) - 2; }
+
+/// The rows of x in the order of their exchanges, p^T x, and back, p x.
+Tensor exchanged(const Tensor& x, const Tensor& permutation) {
+  return pick_along(x, row_places(x, permutation), row_axis(x), "linalg_lu");
+}
+Tensor put_back(const Tensor& x, const Tensor& permutation) {
+  return place_along(x, row_places(x, permutation), row_axis(x), x.size(-2), "linalg_lu");
+}
+
+/// With d the gradient of both factors in one matrix, for square matrices:
+///   p^T dx = l^-H (tril(l^H dl, -1) + triu(du u^H)) u^-H.
+/// Rows below, which are l2 u, take their part of dl to dl2 u^-H, and take l2^H dl2 from du u^H; columns to the right,
+/// which are l u2, take their part of du to l^-H du2, and take du2 u2^H from l^H dl.
+struct LuLayer : Function<LuLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linalg_lu_factor";
+
+  static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
+    const auto [lu, pivots] = run_lu(x, "linalg_lu_factor");
+    if (ctx.recording()) ctx.save_for_backward(lu, pivots);
+    return {lu, pivots};
+  }
+  static Tensor backward(Context& ctx, const Tensor& d, const Tensor&) {
+    const auto [lu, pivots] = ctx.saved_tensors<2>();
+    if (!d.defined()) return {};
+    const std::int64_t m = lu.size(-2);
+    const std::int64_t n = lu.size(-1);
+    const std::int64_t k = std::min(m, n);
+    const auto block = [](const Tensor& x, std::int64_t axis, std::int64_t begin, std::int64_t size) {
+      return x.size(axis) == size ? x : narrow(x, axis, begin, size);
+    };
+    const Tensor square = block(block(lu, -2, 0, k), -1, 0, k);
+    const Tensor dsquare = block(block(d, -2, 0, k), -1, 0, k);
+    const Tensor unit = eye(k, std::nullopt, 0, real_dtype(lu.dtype()), lu.device());
+    Tensor lower = matmul(adjoint(add(tril(square, -1), unit)), tril(dsquare, -1));
+    Tensor upper = matmul(triu(dsquare), adjoint(triu(square)));
+    if (n > k) lower = subtract(lower, matmul(block(d, -1, k, n - k), adjoint(block(lu, -1, k, n - k))));
+    if (m > k) upper = subtract(upper, matmul(adjoint(block(lu, -2, k, m - k)), block(d, -2, k, m - k)));
+    const auto by_upper = [&](const Tensor& x) { return adjoint(solve_triangle(square, adjoint(x), kUpper)); };
+    Tensor dx = by_upper(solve_triangle(square, add(tril(lower, -1), triu(upper)), kLowerAdjoint));
+    if (n > k) dx = concat({dx, solve_triangle(square, block(d, -1, k, n - k), kLowerAdjoint)}, -1);
+    if (m > k) dx = concat({dx, by_upper(block(d, -2, k, m - k))}, -2);
+    return put_back(dx, run_permutation(pivots, m, "linalg_lu_factor"));
+  }
+};
+
+}  // namespace
+
+std::vector<Tensor> LinalgLuFactor::call(const Tensor& x) {
+  check_matrices(x, info.name);
+  const auto [lu, pivots] = LuLayer::apply(x);
+  return {lu, pivots};
+}
+
+std::vector<Tensor> LinalgLu::call(const Tensor& x) {
+  check_matrices(x, info.name);
+  const auto [lu, pivots] = LuLayer::apply(x);
+  const std::int64_t m = x.size(-2);
+  const std::int64_t n = x.size(-1);
+  const std::int64_t k = std::min(m, n);
+  const Tensor rows = expand_dims(arange(0, m, 1, DType::Int64, x.device()), -1);
+  const Tensor p = cast(equal(expand_dims(run_permutation(pivots, m, info.name), -2), rows), x.dtype());
+  const Tensor unit = eye(m, k, 0, real_dtype(x.dtype()), x.device());
+  return {p, add(tril(n > k ? narrow(lu, -1, 0, k) : lu, -1), unit), triu(m > k ? narrow(lu, -2, 0, k) : lu)};
+}
+
+Tensor LinalgLuSolve::call(const Tensor& given_lu, const Tensor& pivots, const Tensor& given_b, bool left,
+                           bool adjoint_of_x) {
+  check_square(given_lu, info.name);
+  check_matrices(given_b, info.name);
+  check_defined(pivots, info.name);
+  check_dtype(pivots, {DType::Int32}, info.name);
+  check_same_device(given_lu, given_b, info.name);
+  check_same_device(given_lu, pivots, info.name);
+  const DType dtype = promote_types(given_lu.dtype(), given_b.dtype());
+  const Tensor lu = cast(given_lu, dtype);
+  const Tensor b = cast(given_b, dtype);
+  const std::int64_t n = lu.size(-1);
+  if (pivots.ndim() + 1 != lu.ndim() ||
+      !std::ranges::equal(pivots.shape(), DimsView(lu.shape()).first(lu.ndim() - 1))) {
+    fail<ValueError>("[linalg_lu_solve] pivots: expected the exchanges that belong to lu (", lu.shape(),
+                     "), got shape ", pivots.shape());
+  }
+  if (b.size(left ? -2 : -1) != n) {
+    fail<ValueError>("[linalg_lu_solve] lu has ", n, " rows and does not fit b (lu: ", lu.shape(), ", b: ", b.shape(),
+                     ", left=", left ? "True" : "False", ")");
+  }
+  // y x == b is x^H y^H == b^H.
+  if (!left) return adjoint(call(lu, pivots, adjoint(b), true, !adjoint_of_x));
+  const auto leading = [](const Tensor& x) { return DimsView(x.shape()).first(x.ndim() - 2); };
+  Dims shape = broadcast_shapes(leading(lu), leading(b), info.name);
+  shape.push_back(n);
+  shape.push_back(b.size(-1));
+  const Tensor whole = broadcast_to(b, shape);
+  const Tensor permutation = run_permutation(pivots, n, info.name);
+  if (adjoint_of_x) {
+    return put_back(solve_triangle(lu, solve_triangle(lu, whole, kUpperAdjoint), kLowerAdjoint), permutation);
+  }
+  return solve_triangle(lu, solve_triangle(lu, exchanged(whole, permutation), kLower), kUpper);
+}
+
+}  // namespace lamella

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/core/tensor.h"
+#include "ops/linalg/factor.h"
+#include "ops/op_info.h"
+
+// Triangular factors of any matrices, with exchanged rows (Golub and Van Loan, Matrix Computations, section 3.4), and
+// what is solved with them. The gradient is Walter and Lehmann's (Algorithmic differentiation of linear algebra
+// functions, 2018, section 4.2), with the blocks that matrices that are not square leave over.
+
+namespace lamella {
+
+struct LinalgLuFactor {
+  static constexpr OpInfo info{
+      .name = "linalg_lu_factor",
+      .doc =
+          "The triangular factors of matrices [m, n] in one matrix, l below the diagonal and u on and above it, and "
+          "the "
+          "exchanges of rows (int32, [min(m, n)]): row i was exchanged with row pivots[i] - 1. What lu_solve takes. A "
+          "singular matrix has factors, too; the gradient wants the first min(m, n) columns to be independent.",
+      .parameters = "x, /",
+      .example = "linalg.lu_factor(eye(2))",
+      .dtypes = linalg::Decomposable,
+      .method = false};
+  static std::vector<Tensor> call(const Tensor& x);
+};
+
+struct LinalgLu {
+  static constexpr OpInfo info{
+      .name = "linalg_lu",
+      .doc =
+          "p, l and u with p @ l @ u == x: p a permutation matrix, l lower triangular with ones on its diagonal, u "
+          "upper "
+          "triangular. For x of shape [m, n] they are [m, m], [m, k] and [k, n], where k = min(m, n). The gradient is "
+          "that of lu_factor.",
+      .parameters = "x, /",
+      .example = "linalg.lu(eye(2))",
+      .reference = "sp.linalg.lu(x)",
+      .dtypes = linalg::Decomposable,
+      .method = false};
+  static std::vector<Tensor> call(const Tensor& x);
+};
+
+struct LinalgLuSolve {
+  static constexpr OpInfo info{
+      .name = "linalg_lu_solve",
+      .doc =
+          "The solution y of x @ y == b, or with left=False of y @ x == b, where lu and pivots are what lu_factor "
+          "gives "
+          "for the square matrices x; with adjoint=True the adjoint of x takes its place. b holds matrices, and the "
+          "leading axes broadcast. A singular x gives infinities and NaN.",
+      .parameters = "lu, pivots, b, /, *, left=True, adjoint=False",
+      .example = "linalg.lu_solve(*linalg.lu_factor(eye(2)), ones([2, 1]))",
+      .reference = "sp.linalg.lu_solve((lu, pivots - 1), b)",
+      .dtypes = linalg::Decomposable,
+      .method = false};
+  static Tensor call(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint);
+};
+
+namespace linalg {
+
+inline std::vector<Tensor> lu_factor(const Tensor& x) { return LinalgLuFactor::call(x); }
+inline std::vector<Tensor> lu(const Tensor& x) { return LinalgLu::call(x); }
+inline Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left = true,
+                       bool adjoint = false) {
+  return LinalgLuSolve::call(lu, pivots, b, left, adjoint);
+}
+
+}  // namespace linalg
+}  // namespace lamella
