@@ -9,6 +9,7 @@
 #include "ops/elementwise/clip.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
+#include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/log.h"
 #include "ops/elementwise/predicates.h"
 #include "ops/elementwise/special.h"
@@ -92,8 +93,8 @@ Tensor NanToNum::call(const Tensor& x, double nan, const std::optional<double>& 
   check_defined(x, info.name);
   if (!is_differentiable(x.dtype())) return x;
   if (is_complex(x.dtype())) {
-    return complex_from(NanToNum::call(real(x), nan, posinf, neginf)) +
-           complex_from_imaginary(NanToNum::call(imag(x), nan, posinf, neginf));
+    return make_complex(NanToNum::call(contiguous(real(x)), nan, posinf, neginf),
+                        NanToNum::call(contiguous(imag(x)), nan, posinf, neginf));
   }
   const double largest = float_limits(x.dtype()).max;
   const double above = posinf.value_or(largest);

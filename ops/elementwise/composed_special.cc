@@ -105,7 +105,7 @@ Tensor IsNegInf::call(const Tensor& x) { return is_number(x, -kInfinity, info); 
 
 Tensor IsReal::call(const Tensor& x) {
   check_defined(x, info.name);
-  if (is_complex(x.dtype())) return equal(imag(x), 0);
+  if (is_complex(x.dtype())) return equal(contiguous(imag(x)), 0);
   return OnesLike::call(x, DType::Bool, std::nullopt);
 }
 

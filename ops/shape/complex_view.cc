@@ -65,7 +65,7 @@ struct FromImaginaryLayer : Function<FromImaginaryLayer> {
     if (is_batched(x)) [[unlikely]]
       return hide_in_place(place(physical(x, *x->hidden)), *x->hidden);
     const Tensor y = empty(x.shape(), complex_dtype(x.dtype()), x.device());
-    write_value(part_view(y, 0), 0, "imag");
+    write_value(y, 0, "imag");
     write_values(part_view(y, 1), x, "imag");
     return y;
   }

@@ -143,7 +143,7 @@ def run(program: Program, x: Any, w: Any) -> Any:
 
 def make_program(seed: int) -> Program:
     draw = random.Random(seed)
-    steps: Program = []
+    steps: Program = [("view", 0, "as real"), ("view", 0, "as complex")]
     for _ in range(draw.randint(3, 9)):
         if draw.random() < 0.55:
             steps.append(("view", draw.randrange(5), draw.choice(sorted(VIEWS))))
