@@ -143,11 +143,12 @@ void forward(const GridArgs<T>& args) {
     taps.fill(args, begin, count, false);
     for (std::int64_t c = 0; c < args.channels; ++c) {
       const T* const x = args.x + c * plane;
-      T sums[kBlock] = {};
-      for (int k = 0; k < taps.kTaps; ++k) {
-        for (std::int64_t p = 0; p < count; ++p) sums[p] += taps.weight[k][p] * x[taps.offset[k][p]];
+      T* const y = args.y + c * args.places + begin;
+      for (std::int64_t p = 0; p < count; ++p) {
+        T sum = taps.weight[0][p] * x[taps.offset[0][p]];
+        for (int k = 1; k < taps.kTaps; ++k) sum += taps.weight[k][p] * x[taps.offset[k][p]];
+        y[p] = sum;
       }
-      std::copy_n(sums, count, args.y + c * args.places + begin);
     }
   }
 }

@@ -94,11 +94,15 @@ struct Axis {
 /// The neighbors of a coordinate along one axis, with their weights.
 struct Neighbor {
   Axis::Element element;
-  Tensor weight;  ///< undefined for 1
+  Tensor weight;
 };
 
 std::vector<Neighbor> neighbors(const Tensor& given, const Axis& axis, Mode mode) {
-  if (mode == Mode::Nearest) return {{axis.element(round(axis.brought_in(axis.in_elements(given)))), Tensor()}};
+  if (mode == Mode::Nearest) {
+    // The weight is 1, of a derivative by the grid that is 0 and not missing.
+    const Tensor whole = round(axis.brought_in(axis.in_elements(given)));
+    return {{axis.element(whole.detach()), whole - whole.detach() + 1}};
+  }
   if (mode == Mode::Linear) {
     const Tensor at = axis.brought_in(axis.in_elements(given));
     const Tensor left = floor(at).detach();
@@ -164,7 +168,7 @@ class Sampler {
     }
     const std::int64_t count = count_elements(places_);
     const Tensor picked = gather_rows(rows_, contiguous(reshape(broadcast_to(row, places_), Dims{count})));
-    const Tensor factor = weight.defined() ? where(inside, weight, 0) : cast(inside, picked.dtype());
+    const Tensor factor = where(inside, weight, 0);
     const Tensor part = picked * reshape(cast(factor, picked.dtype()), Dims{count, 1});
     total_ = total_.defined() ? total_ + part : part;
   }
