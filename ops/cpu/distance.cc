@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <type_traits>
 
 #include "ops/cpu/reduce_loops.h"
 #include "ops/simd/vec_functions.h"
@@ -93,11 +94,88 @@ void distances(const T* a, const T* b, T* out, std::int64_t count, std::int64_t 
   }
 }
 
+struct Sign {
+  template <class T>
+  Vec<T> operator()(Vec<T> d) const {
+    // What is neither, 0 or NaN, as it is.
+    return where(d > Vec<T>(0), Vec<T>(1), where(d < Vec<T>(0), Vec<T>(-1), d));
+  }
+  template <std::floating_point T>
+  T operator()(T d) const {
+    return d > 0 ? T(1) : d < 0 ? T(-1) : d;
+  }
+};
+struct Difference {
+  template <class X>
+  X operator()(X d) const {
+    return d;
+  }
+};
+
+/// Rows whose terms are added up before they are added to the total, which keeps rounding errors small.
+constexpr std::int64_t kRowBlock = 256;
+
+/// Columns [begin, begin + kVectors vectors), or one number where X is T.
+template <int kVectors, class X, class T, class Lift>
+void weighted_columns(const T* a, const T* b, const T* weights, std::int64_t step, T* out, std::int64_t count,
+                      std::int64_t width, const Lift& lift) {
+  constexpr bool kScalar = std::is_same_v<X, T>;
+  constexpr std::int64_t kSize = kScalar ? 1 : simd::Vec<T>::size;
+  const auto load = [](const T* from) {
+    if constexpr (kScalar) {
+      return *from;
+    } else {
+      return X::load(from);
+    }
+  };
+  X from[kVectors];
+  X total[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    from[v] = load(a + v * kSize);
+    total[v] = X(T(0));
+  }
+  for (std::int64_t first = 0; first < count; first += kRowBlock) {
+    const std::int64_t last = std::min(count, first + kRowBlock);
+    X part[kVectors];
+    for (int v = 0; v < kVectors; ++v) part[v] = X(T(0));
+    for (std::int64_t j = first; j < last; ++j) {
+      const X weight(weights[j * step]);
+      for (int v = 0; v < kVectors; ++v) part[v] = part[v] + weight * lift(from[v] - load(b + j * width + v * kSize));
+    }
+    for (int v = 0; v < kVectors; ++v) total[v] = total[v] + part[v];
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    if constexpr (kScalar) {
+      out[v] = total[v];
+    } else {
+      total[v].store(out + v * kSize);
+    }
+  }
+}
+
+template <class T>
+void gradient(const T* a, const T* b, const T* weights, std::int64_t step, T* out, std::int64_t count,
+              std::int64_t width, bool signs) {
+  const auto each = [&](const auto& lift) {
+    constexpr std::int64_t kSize = simd::Vec<T>::size;
+    constexpr int kWide = 4;
+    std::int64_t k = 0;
+    for (; k + kWide * kSize <= width; k += kWide * kSize) {
+      weighted_columns<kWide, simd::Vec<T>>(a + k, b + k, weights, step, out + k, count, width, lift);
+    }
+    for (; k + kSize <= width; k += kSize) {
+      weighted_columns<1, simd::Vec<T>>(a + k, b + k, weights, step, out + k, count, width, lift);
+    }
+    for (; k < width; ++k) weighted_columns<1, T>(a + k, b + k, weights, step, out + k, count, width, lift);
+  };
+  signs ? each(Sign()) : each(Difference());
+}
+
 }  // namespace
 
 void fill_distance(DistanceTable& table) {
-  table.float32 = distances<float>;
-  table.float64 = distances<double>;
+  table.float32 = {distances<float>, gradient<float>};
+  table.float64 = {distances<double>, gradient<double>};
 }
 
 }  // namespace lamella::cpu

@@ -8,9 +8,21 @@ namespace lamella::cpu {
 template <class T>
 using DistanceKernel = void (*)(const T* a, const T* b, T* out, std::int64_t count, std::int64_t width, double p);
 
+/// out = the sum of weights[j * step] times a - b[j], or times the signs of these differences, for `count` rows b[j] of
+/// `width`: the gradient of distances from a.
+template <class T>
+using DistanceGradientKernel = void (*)(const T* a, const T* b, const T* weights, std::int64_t step, T* out,
+                                        std::int64_t count, std::int64_t width, bool signs);
+
+template <class T>
+struct DistanceKernels {
+  DistanceKernel<T> distances = nullptr;
+  DistanceGradientKernel<T> gradient = nullptr;
+};
+
 struct DistanceTable {
-  DistanceKernel<float> float32 = nullptr;
-  DistanceKernel<double> float64 = nullptr;
+  DistanceKernels<float> float32;
+  DistanceKernels<double> float64;
 };
 
 void fill_distance(DistanceTable& table);

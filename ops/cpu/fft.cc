@@ -362,28 +362,28 @@ class Group {
   /// The numbers [0, size) of each line into lanes; `unit` is the size of what `starts` counts.
   void read(const Starts& starts, std::int64_t count, std::int64_t size, std::int64_t unit, Split<T> x) const {
     // The parts are only read.
-    move<true>(const_cast<T*>(args_.from), starts, count, size, unit, x, T(1));
+    move<true>(const_cast<T*>(args_.from), starts, args_.inner, count, size, unit, x, T(1));
   }
   void write(const Starts& starts, std::int64_t count, std::int64_t size, std::int64_t unit, Split<T> x,
              T scale) const {
-    move<false>(args_.to, starts, count, size, unit, x, scale);
+    move<false>(args_.to, starts, args_.inner, count, size, unit, x, scale);
   }
   template <bool kRead>
-  void move(T* data, const Starts& starts, std::int64_t count, std::int64_t size, std::int64_t unit, Split<T> x,
-            T scale) const {
+  void move(T* data, const Starts& starts, std::int64_t inner, std::int64_t count, std::int64_t size, std::int64_t unit,
+            Split<T> x, T scale) const {
     std::int64_t begins[kLanes];
     for (std::int64_t l = 0; l < count; ++l) begins[l] = unit * starts.at[l];
     std::int64_t done = 0;
     if (count == lanes_ && lanes_ % simd::Vec<T>::size == 0) {
-      if (args_.inner == 1) {
+      if (inner == 1) {
         done = move_tiles<kRead>(data, begins, lanes_, size, x, scale);
       } else if (starts.at[count - 1] == starts.at[0] + count - 1) {
-        move_columns<kRead>(data + begins[0], 2 * args_.inner, lanes_, size, x, scale);
+        move_columns<kRead>(data + begins[0], 2 * inner, lanes_, size, x, scale);
         done = size;
       }
     }
     const auto one = [&](std::int64_t l, std::int64_t j) {
-      T* const number = data + begins[l] + 2 * j * args_.inner;
+      T* const number = data + begins[l] + 2 * j * inner;
       const std::int64_t i = j * lanes_ + l;
       if constexpr (kRead) {
         x.re[i] = number[0];
@@ -415,7 +415,24 @@ class Group {
     const int re = args_.forward ? 0 : 1;
     read(starts, count, args_.length, 2, re == 0 ? x_ : swapped(x_));
     const Split<T> y = transform(plan_, x_, work_, lanes_);
-    write(starts, count, args_.length, 2, re == 0 ? y : swapped(y), args_.scale);
+    if (args_.turns) turn_lines(y, first / lanes_);
+    const std::int64_t inner = args_.to_inner > 0 ? args_.to_inner : args_.inner;
+    move<false>(args_.to, Starts(first, count, args_.length, inner), inner, count, args_.length, 2,
+                re == 0 ? y : swapped(y), args_.scale);
+  }
+
+  /// See FftTurns.
+  void turn_lines(Split<T> y, std::int64_t group) const {
+    const FftTurns<T>& turns = *args_.turns;
+    for (std::int64_t k = 0; k < args_.length; ++k) {
+      const Number<T> coarse{turns.coarse_re[group * k], turns.coarse_im[group * k]};
+      LAMELLA_INDEPENDENT_TURNS
+      for (std::int64_t i = k * lanes_; i < (k + 1) * lanes_; ++i) {
+        const Number<T> turned = coarse * Number<T>{turns.fine_re[i], turns.fine_im[i]} * Number<T>{y.re[i], y.im[i]};
+        y.re[i] = turned.re;
+        y.im[i] = turned.im;
+      }
+    }
   }
 
   void real_to_complex(std::int64_t first, std::int64_t count) {
@@ -539,7 +556,7 @@ class Group {
 template <class T>
 void run_lines(const FftLines<T>& args) {
   const std::int64_t each = Group<T>::buffer_size(*args.plan);
-  constexpr std::int64_t kWide = sizeof(T) == 4 ? kLanes : kLanes / 2;
+  constexpr std::int64_t kWide = kFftLanes<T>;
   const bool wide = args.end - args.begin > 1 && each * kWide * static_cast<std::int64_t>(sizeof(T)) <= kLaneBytes;
   const std::int64_t lanes = wide ? kWide : 1;
   const std::unique_ptr<T[]> buffer(new T[static_cast<std::size_t>(each * lanes)]);

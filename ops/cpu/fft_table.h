@@ -38,6 +38,22 @@ struct FftPlan {
   const T* half_im = nullptr;
 };
 
+/// What the numbers of lines beside one another are multiplied by after a transform that is the first part of one of
+/// `whole` numbers: element k of line i by exp(-2 pi i i k / whole). Lines come in groups of as many as lie
+/// interleaved.
+template <class T>
+struct FftTurns {
+  /// For line l of a group, at k * lanes + l: exp(-2 pi i l k / whole).
+  const T* fine_re = nullptr;
+  const T* fine_im = nullptr;
+  /// For group g, at g * k: exp(-2 pi i lanes g k / whole).
+  const T* coarse_re = nullptr;
+  const T* coarse_im = nullptr;
+};
+/// How many lines of float32 and of float64 lie interleaved.
+template <class T>
+inline constexpr std::int64_t kFftLanes = sizeof(T) == 4 ? 16 : 8;
+
 /// What the numbers on both sides are.
 enum class FftKind : std::uint8_t { ComplexToComplex, RealToComplex, ComplexToReal };
 
@@ -53,6 +69,10 @@ struct FftLines {
   bool doubled = false;
   std::int64_t length = 0;  ///< of the transform, in numbers of the real side where there is one
   std::int64_t inner = 1;
+  /// The same for what is written, of complex transforms; 0: as what is read.
+  std::int64_t to_inner = 0;
+  /// Set for a complex transform of whole groups of lines.
+  const FftTurns<T>* turns = nullptr;
   const T* from = nullptr;
   T* to = nullptr;
   std::int64_t begin = 0;

@@ -35,6 +35,48 @@ DType other_side(DType dtype, FftKind kind) {
   return dtype == DType::Complex64 ? DType::Float32 : DType::Float64;
 }
 
+template <class T>
+void run_lines(const cpu::FftLines<T>& all, std::int64_t count) {
+  const auto kernel = [] {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return cpu_kernels().fft.float32.lines;
+    } else {
+      return cpu_kernels().fft.float64.lines;
+    }
+  }();
+  const std::int64_t lines = (kGrain + all.length - 1) / all.length;
+  parallel_for(0, count, (lines + kGroup - 1) / kGroup * kGroup, [&](std::int64_t begin, std::int64_t end) {
+    cpu::FftLines<T> part = all;
+    part.begin = begin;
+    part.end = end;
+    kernel(part);
+  });
+}
+
+/// Complex lines one behind the other, each in two parts.
+template <class T>
+void transform_long_lines(const Form& form, const fft::LongPlan<T>& plan, const T* from, T* to, std::int64_t count) {
+  const Tensor between = empty({2 * form.length}, dtype_of<T>);
+  for (std::int64_t i = 0; i < count; ++i, from += 2 * form.length, to += 2 * form.length) {
+    const cpu::FftLines<T> columns{.plan = plan.of_columns.get(),
+                                   .forward = form.forward,
+                                   .length = plan.rows,
+                                   .inner = plan.columns,
+                                   .turns = &plan.turns,
+                                   .from = from,
+                                   .to = between.data<T>()};
+    run_lines(columns, plan.columns);
+    const cpu::FftLines<T> rows{.plan = plan.of_rows.get(),
+                                .forward = form.forward,
+                                .length = plan.columns,
+                                .to_inner = plan.rows,
+                                .from = between.data<T>(),
+                                .to = to,
+                                .scale = static_cast<T>(form.scale)};
+    run_lines(rows, plan.rows);
+  }
+}
+
 /// x is contiguous and so is y; they may be the same for a complex transform.
 template <class T>
 void transform_lines(const Form& form, const Tensor& x, const Tensor& y) {
@@ -43,6 +85,15 @@ void transform_lines(const Form& form, const Tensor& x, const Tensor& y) {
   for (std::size_t i = axis + 1; i < x.ndim(); ++i) inner *= x.shape()[i];
   std::int64_t outer = 1;
   for (std::size_t i = 0; i < axis; ++i) outer *= x.shape()[i];
+  const HostRelease release(outer * inner * form.length);
+  const auto* const from = static_cast<const T*>(x.raw_data());
+  auto* const to = static_cast<T*>(y.raw_data());
+  if (form.kind == FftKind::ComplexToComplex && inner == 1) {
+    if (const auto plan = fft::long_plan_of<T>(form.length)) {
+      transform_long_lines(form, *plan, from, to, outer);
+      return;
+    }
+  }
   const bool halved = form.kind != FftKind::ComplexToComplex && form.length % 2 == 0;
   const auto plan = fft::plan_of<T>(halved ? form.length / 2 : form.length);
   const cpu::FftLines<T> all{.plan = plan.get(),
@@ -51,24 +102,10 @@ void transform_lines(const Form& form, const Tensor& x, const Tensor& y) {
                              .doubled = form.doubled,
                              .length = form.length,
                              .inner = inner,
-                             .from = static_cast<const T*>(x.raw_data()),
-                             .to = static_cast<T*>(y.raw_data()),
+                             .from = from,
+                             .to = to,
                              .scale = static_cast<T>(form.scale)};
-  const auto kernel = [&] {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return cpu_kernels().fft.float32.lines;
-    } else {
-      return cpu_kernels().fft.float64.lines;
-    }
-  }();
-  const HostRelease release(outer * inner * form.length);
-  const std::int64_t lines = (kGrain + form.length - 1) / form.length;
-  parallel_for(0, outer * inner, (lines + kGroup - 1) / kGroup * kGroup, [&](std::int64_t begin, std::int64_t end) {
-    cpu::FftLines<T> part = all;
-    part.begin = begin;
-    part.end = end;
-    kernel(part);
-  });
+  run_lines(all, outer * inner);
 }
 
 Tensor run(const Tensor& given, const Form& form, const char* op) {

@@ -69,6 +69,19 @@ std::int64_t smooth_length(std::int64_t n) {
 template <class T>
 using Table = std::vector<T>;
 
+/// The real and the imaginary parts of exp(-2 pi i index(j) / n) for j in [0, count).
+template <class T, class Index>
+std::pair<Table<T>, Table<T>> root_tables(std::int64_t count, std::int64_t n, Index&& index) {
+  Table<T> re(static_cast<std::size_t>(count));
+  Table<T> im(static_cast<std::size_t>(count));
+  for (std::int64_t j = 0; j < count; ++j) {
+    const auto [cosine, sine] = turn(index(j), n);
+    re[static_cast<std::size_t>(j)] = static_cast<T>(cosine);
+    im[static_cast<std::size_t>(j)] = static_cast<T>(-sine);
+  }
+  return {std::move(re), std::move(im)};
+}
+
 /// A plan with everything that it points to.
 template <class T>
 struct Owner {
@@ -80,13 +93,7 @@ struct Owner {
   /// exp(-2 pi i index(j) / n) for j in [0, count).
   template <class Index>
   std::pair<const T*, const T*> roots(std::int64_t count, std::int64_t n, Index&& index) {
-    Table<T> re(static_cast<std::size_t>(count));
-    Table<T> im(static_cast<std::size_t>(count));
-    for (std::int64_t j = 0; j < count; ++j) {
-      const auto [cosine, sine] = turn(index(j), n);
-      re[static_cast<std::size_t>(j)] = static_cast<T>(cosine);
-      im[static_cast<std::size_t>(j)] = static_cast<T>(-sine);
-    }
+    auto [re, im] = root_tables<T>(count, n, index);
     tables.push_back(std::move(re));
     tables.push_back(std::move(im));
     return {tables[tables.size() - 2].data(), tables.back().data()};
@@ -162,18 +169,18 @@ struct Owner {
 };
 
 /// Plans by length; all are dropped when they hold more numbers than is worth keeping.
-template <class T>
+template <class Plan>
 class Cache {
  public:
-  std::shared_ptr<const cpu::FftPlan<T>> get(std::int64_t length) {
+  template <class Make>
+  std::shared_ptr<const Plan> get(std::int64_t length, Make&& make) {
     {
       const std::lock_guard lock(mutex_);
       const auto found = plans_.find(length);
       if (found != plans_.end()) return found->second;
     }
     // Not under the lock: making it may ask for another plan.
-    const auto owner = std::make_shared<const Owner<T>>(length);
-    const std::shared_ptr<const cpu::FftPlan<T>> plan(owner, &owner->plan);
+    const std::shared_ptr<const Plan> plan = make(length);
     const std::lock_guard lock(mutex_);
     held_ += length;
     if (held_ > kCapacity) {
@@ -186,19 +193,77 @@ class Cache {
  private:
   static constexpr std::int64_t kCapacity = std::int64_t{1} << 22;
   std::mutex mutex_;
-  std::map<std::int64_t, std::shared_ptr<const cpu::FftPlan<T>>> plans_;
+  std::map<std::int64_t, std::shared_ptr<const Plan>> plans_;
   std::int64_t held_ = 0;
 };
+
+/// Below this a transform of one line stays in the second level cache.
+constexpr std::int64_t kLong = 1 << 15;
+/// What a part may have at most, for as many lines as lie interleaved to fit into the cache.
+constexpr std::int64_t kLongestPart = 4095;
+
+template <class T>
+struct LongOwner {
+  LongPlan<T> plan;
+  std::pair<Table<T>, Table<T>> fine;
+  std::pair<Table<T>, Table<T>> coarse;
+
+  LongOwner(std::int64_t rows, std::int64_t columns) {
+    constexpr std::int64_t kLanes = cpu::kFftLanes<T>;
+    const std::int64_t length = rows * columns;
+    fine = root_tables<T>(rows * kLanes, length, [](std::int64_t i) { return i / kLanes * (i % kLanes); });
+    coarse = root_tables<T>(length / kLanes, length / kLanes, [](std::int64_t i) { return i; });
+    plan = {.rows = rows,
+            .columns = columns,
+            .of_columns = plan_of<T>(rows),
+            .of_rows = plan_of<T>(columns),
+            .turns = {.fine_re = fine.first.data(),
+                      .fine_im = fine.second.data(),
+                      .coarse_re = coarse.first.data(),
+                      .coarse_im = coarse.second.data()}};
+  }
+};
+
+/// The two parts of a long transform, as near to each other as may be: multiples of the lines that lie interleaved,
+/// whose prime factors are small. 0 where there are none.
+std::int64_t first_part(std::int64_t length, std::int64_t lanes) {
+  for (auto part = static_cast<std::int64_t>(std::sqrt(static_cast<double>(length))) / lanes * lanes; part > 0;
+       part -= lanes) {
+    const std::int64_t other = length / part;
+    if (other > kLongestPart) return 0;
+    if (length % part == 0 && other % lanes == 0) {
+      return std::max(factors(part).back(), factors(other).back()) <= 5 ? part : 0;
+    }
+  }
+  return 0;
+}
 
 }  // namespace
 
 template <class T>
 std::shared_ptr<const cpu::FftPlan<T>> plan_of(std::int64_t length) {
-  static auto* const cache = new Cache<T>;
-  return cache->get(length);
+  static auto* const cache = new Cache<cpu::FftPlan<T>>;
+  return cache->get(length, [](std::int64_t n) {
+    const auto owner = std::make_shared<const Owner<T>>(n);
+    return std::shared_ptr<const cpu::FftPlan<T>>(owner, &owner->plan);
+  });
+}
+
+template <class T>
+std::shared_ptr<const LongPlan<T>> long_plan_of(std::int64_t length) {
+  if (length < kLong) return nullptr;
+  const std::int64_t rows = first_part(length, cpu::kFftLanes<T>);
+  if (rows == 0) return nullptr;
+  static auto* const cache = new Cache<LongPlan<T>>;
+  return cache->get(length, [rows](std::int64_t n) {
+    const auto owner = std::make_shared<const LongOwner<T>>(rows, n / rows);
+    return std::shared_ptr<const LongPlan<T>>(owner, &owner->plan);
+  });
 }
 
 template std::shared_ptr<const cpu::FftPlan<float>> plan_of<float>(std::int64_t);
 template std::shared_ptr<const cpu::FftPlan<double>> plan_of<double>(std::int64_t);
+template std::shared_ptr<const LongPlan<float>> long_plan_of<float>(std::int64_t);
+template std::shared_ptr<const LongPlan<double>> long_plan_of<double>(std::int64_t);
 
 }  // namespace lamella::fft

@@ -13,4 +13,19 @@ namespace lamella::fft {
 template <class T>
 std::shared_ptr<const cpu::FftPlan<T>> plan_of(std::int64_t length);
 
+/// A long complex transform as `columns` transforms of length `rows`, of numbers that lie `columns` apart, and `rows`
+/// transforms of length `columns` of what comes of them: each fits into the cache, and both kinds are shared by threads
+/// (Bailey, FFTs in external or hierarchical memory, 1990). Number k of row i of the second is number i + rows * k.
+template <class T>
+struct LongPlan {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::shared_ptr<const cpu::FftPlan<T>> of_columns;
+  std::shared_ptr<const cpu::FftPlan<T>> of_rows;
+  cpu::FftTurns<T> turns;
+};
+/// Null for a length that is not worth it, or that has no two suitable factors.
+template <class T>
+std::shared_ptr<const LongPlan<T>> long_plan_of(std::int64_t length);
+
 }  // namespace lamella::fft

@@ -119,13 +119,13 @@ struct EighLayer : Function<EighLayer> {
   }
   static Tensor backward(Context& ctx, const Tensor& dw, const Tensor& dv) {
     const auto [w, v] = ctx.saved_tensors<2>();
-    Tensor inner;
-    if (dw.defined()) inner = as_diagonal(dw, v);
-    if (dv.defined()) {
-      const Tensor gaps = add(subtract(expand_dims(w, -2), expand_dims(w, -1)), unit_like(v));
-      inner = plus(inner, divide(off_diagonal(matmul(adjoint(v), dv)), gaps));
+    if (!dv.defined()) {
+      if (!dw.defined()) return {};
+      return hermitian_part(matmul(multiply(v, expand_dims(dw, -2)), adjoint(v)));
     }
-    if (!inner.defined()) return {};
+    const Tensor gaps = add(subtract(expand_dims(w, -2), expand_dims(w, -1)), unit_like(v));
+    Tensor inner = divide(off_diagonal(matmul(adjoint(v), dv)), gaps);
+    if (dw.defined()) inner = add(inner, as_diagonal(dw, v));
     return hermitian_part(matmul(matmul(v, inner), adjoint(v)));
   }
 };

@@ -1,7 +1,11 @@
 #include "ops/nn/distances.h"
 
+#include <array>
 #include <cmath>
+#include <utility>
 
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/recorder.h"
 #include "engine/core/host.h"
@@ -9,6 +13,7 @@
 #include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
+#include "ops/index/select.h"
 #include "ops/index/take.h"
 #include "ops/linalg/diagonal_forms.h"
 #include "ops/linalg/matmul.h"
@@ -49,13 +54,14 @@ Tensor norm_of(const Tensor& d, double p) {
 
 constexpr std::int64_t kGrain = 16384;  // differences that one thread takes at a time
 
-/// Whether the kernel for distances takes x: nothing is recorded, and there are no tensors of all differences.
-bool is_measured(const Tensor& x) {
-  return x.device().is_cpu() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && !is_followed(x) &&
-         !is_batched(x) && !autograd::is_tracing();
+/// Whether the kernel for distances takes x: there are no tensors of all differences.
+bool has_kernel(const Tensor& x) {
+  return x.device().is_cpu() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && !is_batched(x);
 }
+/// The same where nothing is recorded.
+bool is_measured(const Tensor& x) { return has_kernel(x) && !is_followed(x) && !autograd::is_tracing(); }
 
-/// Calls run(kernel, T()) with the kernel for x's dtype.
+/// Calls run(kernels, T()) with the kernels for x's dtype.
 template <class F>
 void with_kernel(const Tensor& x, F&& run) {
   const cpu::DistanceTable& table = cpu_kernels().distance;
@@ -66,8 +72,8 @@ void with_kernel(const Tensor& x, F&& run) {
   }
 }
 
-/// The distances of all rows of a and b, whose leading axes broadcast.
-Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op) {
+/// a and b with broadcast leading axes, contiguous.
+std::pair<Tensor, Tensor> whole_batches(const Tensor& a, const Tensor& b, const char* op) {
   const Dims batch =
       broadcast_shapes(DimsView(a.shape()).first(a.ndim() - 2), DimsView(b.shape()).first(b.ndim() - 2), op);
   const auto whole = [&](const Tensor& x) {
@@ -76,24 +82,27 @@ Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op)
     shape.push_back(x.size(-1));
     return contiguous(broadcast_to(x, shape));
   };
-  const Tensor x = whole(a);
-  const Tensor y = whole(b);
+  return {whole(a), whole(b)};
+}
+
+/// The distances of all rows of a and b, whose leading axes broadcast.
+Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op) {
+  const auto [x, y] = whole_batches(a, b, op);
   const std::int64_t rows = a.size(-2);
   const std::int64_t columns = b.size(-2);
   const std::int64_t width = a.size(-1);
-  Dims shape = batch;
-  shape.push_back(rows);
-  shape.push_back(columns);
+  Dims shape = x.shape();
+  shape.back() = columns;
   const Tensor out = empty(shape, x.dtype());
   if (out.numel() == 0) return out;
   const HostRelease release(out.numel() * width);
-  with_kernel(x, [&]<class T>(cpu::DistanceKernel<T> kernel, T) {
+  with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
     parallel_for(0, out.numel() / columns,
                  std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, columns * width)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t r = begin; r < end; ++r) {
-                     kernel(x.data<T>() + r * width, y.data<T>() + r / rows * columns * width,
-                            out.data<T>() + r * columns, columns, width, p);
+                     kernels.distances(x.data<T>() + r * width, y.data<T>() + r / rows * columns * width,
+                                       out.data<T>() + r * columns, columns, width, p);
                    }
                  });
   });
@@ -109,17 +118,151 @@ Tensor pair_distances(const Tensor& given, double p) {
   const Tensor out = empty({rows * (rows - 1) / 2}, x.dtype());
   if (out.numel() == 0) return out;
   const HostRelease release(out.numel() * width);
-  with_kernel(x, [&]<class T>(cpu::DistanceKernel<T> kernel, T) {
-    parallel_for(0, rows - 1, std::max<std::int64_t>(1, 2 * kGrain / std::max<std::int64_t>(1, rows * width)),
+  with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
+    const auto measure = [&](std::int64_t r) {
+      kernels.distances(x.data<T>() + r * width, x.data<T>() + (r + 1) * width,
+                        out.data<T>() + r * (2 * rows - r - 1) / 2, rows - r - 1, width, p);
+    };
+    // A row from the front and one from the back have as many distances as any other two.
+    parallel_for(0, rows / 2, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, rows * width)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t r = begin; r < end; ++r) {
-                     kernel(x.data<T>() + r * width, x.data<T>() + (r + 1) * width,
-                            out.data<T>() + r * (2 * rows - r - 1) / 2, rows - r - 1, width, p);
+                     measure(r);
+                     if (rows - 2 - r != r) measure(rows - 2 - r);
                    }
                  });
   });
   autograd::note_derived(pointers(given), out);
   return out;
+}
+
+/// Whether distances of this kind have a gradient of their own: sums of differences, or of their signs, with weights.
+bool has_gradient_kernel(double p) { return p == 1 || p == 2; }
+
+/// What the differences are multiplied by, or their signs for p = 1, where dy is the gradient of the distances y.
+Tensor weights_of(const Tensor& dy, const Tensor& y, double p) {
+  if (p == 1) return dy;
+  const Tensor none = equal(y, 0);
+  return where(none, 0, divide(dy, where(none, 1, y)));
+}
+/// For differences d with distances of gradient dy: their gradient, recorded.
+Tensor gradient_of_differences(const Tensor& d, const Tensor& dy, double p) {
+  return multiply(p == 1 ? sign(d) : d, expand_dims(weights_of(dy, p == 1 ? dy : norm_of(d, p), p), -1));
+}
+
+/// For each row of x: the sum over the rows of y of the weights times the differences, or their signs. The weights are
+/// [.., rows, others], or with the last axes exchanged where `across` is set.
+Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weights, bool across, bool signs) {
+  const Tensor out = empty(x.shape(), x.dtype());
+  if (out.numel() == 0) return out;
+  const std::int64_t rows = x.size(-2);
+  const std::int64_t others = y.size(-2);
+  const std::int64_t width = x.size(-1);
+  const HostRelease release(out.numel() * others);
+  with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
+    parallel_for(0, out.numel() / width, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, others * width)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t r = begin; r < end; ++r) {
+                     const std::int64_t batch = r / rows;
+                     const T* const own = weights.data<T>() + batch * rows * others;
+                     kernels.gradient(x.data<T>() + r * width, y.data<T>() + batch * others * width,
+                                      own + r % rows * (across ? 1 : others), across ? rows : 1,
+                                      out.data<T>() + r * width, others, width, signs);
+                   }
+                 });
+  });
+  return out;
+}
+
+/// Distances with p = 1 or 2 of all rows of a and b, which have the same leading axes and are contiguous.
+struct DistancesLayer : Function<DistancesLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "cdist";
+
+  static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b, double p) {
+    Tensor y = all_distances(a, b, p, "cdist");
+    if (ctx.recording()) {
+      ctx.save_for_backward(a, b, y);
+      ctx.state<double>() = p;
+    }
+    return y;
+  }
+  static std::array<Tensor, 2> backward(Context& ctx, const Tensor& given) {
+    const auto [a, b, y] = ctx.saved_tensors<3>();
+    const double p = ctx.state<double>();
+    const auto& edges = ctx.node()->edges();
+    std::array<Tensor, 2> grads;
+    if (!is_measured(a) || !is_measured(b) || !is_measured(given)) {
+      const Tensor d = subtract(expand_dims(a, -2), expand_dims(b, -3));
+      const Tensor dd = gradient_of_differences(d, given, p);
+      return {sum(dd, -2), negative(sum(dd, -3))};
+    }
+    const Tensor weights = contiguous(weights_of(given, y, p));
+    const auto side = [&](const Tensor& own, const Tensor& other, bool across) {
+      return weighted_differences(own, other, weights, across, p == 1);
+    };
+    if (autograd::is_needed(edges[0])) grads[0] = side(contiguous(a), contiguous(b), false);
+    if (autograd::is_needed(edges[1])) grads[1] = side(contiguous(b), contiguous(a), true);
+    return grads;
+  }
+};
+
+/// The rows of x, first and second, of each pair.
+struct Pairs {
+  Tensor first;
+  Tensor second;
+
+  explicit Pairs(const Tensor& x) {
+    const Tensor places = TriuIndices::call(x.size(0), x.size(0), 1, x.device());
+    first = select(places, 0, 0);
+    second = select(places, 0, 1);
+  }
+  Tensor differences(const Tensor& x) const { return subtract(take(x, first, 0), take(x, second, 0)); }
+};
+
+struct PairDistancesLayer : Function<PairDistancesLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "pdist";
+
+  static Tensor forward(Context& ctx, const Tensor& x, double p) {
+    Tensor y = pair_distances(x, p);
+    if (ctx.recording()) {
+      ctx.save_for_backward(x, y);
+      ctx.state<double>() = p;
+    }
+    return y;
+  }
+  static Tensor backward(Context& ctx, const Tensor& given) {
+    const auto [saved, y] = ctx.saved_tensors<2>();
+    const double p = ctx.state<double>();
+    if (!is_measured(saved) || !is_measured(given)) {
+      const Pairs pairs(saved);
+      const Tensor dd = gradient_of_differences(pairs.differences(saved), given, p);
+      const Tensor zero = zeros(saved.shape(), saved.dtype(), saved.device());
+      return index_add(index_add(zero, 0, pairs.first, dd), 0, pairs.second, negative(dd));
+    }
+    const Tensor x = contiguous(saved);
+    return weighted_differences(x, x, square_form(contiguous(weights_of(given, y, p)), x.size(0)), false, p == 1);
+  }
+
+ private:
+  /// What belongs to the pairs of n rows as a symmetric matrix, with 0 on its diagonal.
+  static Tensor square_form(const Tensor& pairs, std::int64_t n) {
+    const Tensor out = zeros({n, n}, pairs.dtype());
+    with_kernel(out, [&]<class T>(const cpu::DistanceKernels<T>&, T) {
+      const T* from = pairs.data<T>();
+      T* const to = out.data<T>();
+      for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t j = i + 1; j < n; ++j) to[i * n + j] = to[j * n + i] = *from++;
+      }
+    });
+    return out;
+  }
+};
+
+/// Whether the layers above take x in a call that is recorded: forward mode goes through what is composed.
+bool has_layer(const Tensor& x, double p) {
+  return has_gradient_kernel(p) && has_kernel(x) && !autograd::duals_active() && !autograd::is_tracing();
 }
 
 void check_p(double p, const char* op) {
@@ -147,6 +290,10 @@ Tensor Cdist::call(const Tensor& x1, const Tensor& x2, double p) {
   const bool measured = a.dtype() == b.dtype() && is_measured(a) && is_measured(b);
   if (p != 2 || (a.size(-2) <= kFewRows && b.size(-2) <= kFewRows)) {
     if (measured) return all_distances(a, b, p, info.name);
+    if (a.dtype() == b.dtype() && has_layer(a, p) && has_layer(b, p)) {
+      const auto [x, y] = whole_batches(a, b, info.name);
+      return DistancesLayer::apply(x, y, p);
+    }
     return norm_of(subtract(expand_dims(a, -2), expand_dims(b, -3)), p);
   }
   // |a - b|^2 = |a|^2 - 2 ab + |b|^2, without a tensor of all differences.
@@ -166,8 +313,8 @@ Tensor Pdist::call(const Tensor& given, double p) {
   const Tensor x = as_floating(given, info.name);
   if (x.ndim() != 2) fail<ValueError>("[pdist] takes a matrix, got shape ", x.shape());
   if (is_measured(x)) return pair_distances(x, p);
-  const Tensor pairs = TriuIndices::call(x.size(0), x.size(0), 1, x.device());
-  return norm_of(subtract(take(x, select(pairs, 0, 0), 0), take(x, select(pairs, 0, 1), 0)), p);
+  if (has_layer(x, p)) return PairDistancesLayer::apply(x, p);
+  return norm_of(Pairs(x).differences(x), p);
 }
 
 Tensor Dist::call(const Tensor& x1, const Tensor& x2, double p) {

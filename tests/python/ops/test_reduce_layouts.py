@@ -93,6 +93,57 @@ def test_distances(width: int, p: float, rng: np.random.Generator) -> None:
     np.testing.assert_allclose(lm.pdist(lm.tensor(x), p).numpy(), near, rtol=1e-12)
 
 
+@pytest.mark.parametrize("width", [0, 1, 7, 16, 17, 64, 100])
+@pytest.mark.parametrize("p", [1.0, 2.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gradients_of_distances(width: int, p: float, dtype: str, rng: np.random.Generator) -> None:
+    a = rng.integers(-2, 3, (2, 5, width)).astype(dtype)
+    b = rng.integers(-2, 3, (4, width)).astype(dtype)
+    d = (a[:, :, None] - b).astype("float64")
+    y = np.linalg.norm(d, ord=p, axis=-1) if width else np.zeros((2, 5, 4))
+    dy = rng.normal(size=y.shape)
+    signs = np.sign(d) if p == 1 else d / np.where(y == 0, 1, y)[..., None]
+    x, z = lm.tensor(a, stop_gradient=False), lm.tensor(b, stop_gradient=False)
+    want = [(signs * dy[..., None]).sum(2), -(signs * dy[..., None]).sum((0, 1))]
+    tolerance = {"rtol": 1e-5, "atol": 1e-5} if dtype == "float32" else {"rtol": 1e-12, "atol": 1e-12}
+    # By the kernel, and by what second derivatives are made of.
+    for create_graph in (False, True):
+        got = lm.grad(lm.cdist(x, z, p), [x, z], lm.asarray(dy.astype(dtype)), create_graph=create_graph)
+        for one, expected in zip(got, want, strict=True):
+            np.testing.assert_allclose(one.detach().numpy(), expected, **tolerance)
+    only = lm.grad(lm.cdist(x.detach(), z, p), [z], lm.asarray(dy.astype(dtype)))[0]
+    np.testing.assert_array_equal(
+        only.numpy(), lm.grad(lm.cdist(x, z, p), [z], lm.asarray(dy.astype(dtype)))[0].numpy()
+    )
+    flat = lm.tensor(a[0], stop_gradient=False)
+    first, second = np.triu_indices(5, 1)
+    d = (a[0][first] - a[0][second]).astype("float64")
+    y = np.linalg.norm(d, ord=p, axis=-1) if width else np.zeros(10)
+    signs = np.sign(d) if p == 1 else d / np.where(y == 0, 1, y)[:, None]
+    expected = np.zeros((5, width))
+    np.add.at(expected, first, signs * dy[0, 0, 0])
+    np.add.at(expected, second, -signs * dy[0, 0, 0])
+    for create_graph in (False, True):
+        got = lm.grad(lm.pdist(flat, p), [flat], lm.full([10], dy[0, 0, 0], dtype=dtype), create_graph=create_graph)
+        np.testing.assert_allclose(got[0].detach().numpy(), expected, **tolerance)
+
+
+def test_gradients_of_distances_on_any_number_of_threads(rng: np.random.Generator) -> None:
+    a, b = rng.normal(size=(2, 700, 40))
+    before = lm.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 3):
+            lm.set_num_threads(threads)
+            x, z = lm.tensor(a, stop_gradient=False), lm.tensor(b, stop_gradient=False)
+            (lm.cdist(x, z, 1.0).sum() + lm.pdist(x, 1.0).sum()).backward()
+            results.append((x.grad.numpy(), z.grad.numpy()))
+    finally:
+        lm.set_num_threads(before)
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0, float("inf")])
 def test_distances_keep_nan(p: float) -> None:
     a = np.zeros((1, 40), np.float32)
@@ -133,6 +184,31 @@ def test_transforms_of_several_lines(batch: int, n: int, axis: int, dtype: str, 
     for name in ("rfft", "ihfft", "fft"):
         got = getattr(lm.fft, name)(lm.from_numpy(np.ascontiguousarray(x.real)), axis=axis).numpy()
         np.testing.assert_allclose(got, getattr(np.fft, name)(x.real, axis=axis), **tolerance)
+
+
+@pytest.mark.parametrize("n", [1 << 15, 1 << 18, 240 * 256, 16 * 3001, 1 << 15 | 1])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_long_transforms(n: int, dtype: str, rng: np.random.Generator) -> None:
+    """Those that are done in two parts, and lengths that have no such parts."""
+    x = (rng.standard_normal((2, n)) + 1j * rng.standard_normal((2, n))).astype(dtype)
+    t = lm.tensor(x, stop_gradient=False)
+    tolerance = 1e-6 if dtype == "complex64" else 1e-14
+    for name, inverse in (("fft", "ifft"), ("ifft", "fft")):
+        y = getattr(lm.fft, name)(t, norm="ortho")
+        want = getattr(np.fft, name)(x.astype("complex128"), norm="ortho")
+        np.testing.assert_allclose(y.detach().numpy(), want, rtol=0, atol=tolerance * np.abs(want).max())
+        dy = lm.asarray(want.astype(dtype))
+        back = getattr(np.fft, inverse)(want, norm="ortho")
+        got = lm.grad(y, [t], dy)[0].numpy()
+        np.testing.assert_allclose(got, back, rtol=0, atol=tolerance * np.abs(back).max())
+    before = lm.get_num_threads()
+    try:
+        lm.set_num_threads(1)
+        one = lm.fft.fft(t.detach()).numpy()
+        lm.set_num_threads(3)
+        np.testing.assert_array_equal(lm.fft.fft(t.detach()).numpy(), one)
+    finally:
+        lm.set_num_threads(before)
 
 
 @pytest.mark.parametrize("bias", [False, True])
