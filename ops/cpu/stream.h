@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "ops/simd/isa.h"
+
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+// Note [Large outputs]
+// A store to a line that is not in a cache reads the line first, and puts another one out. An output that is as large
+// as the last cache does not stay there until somebody reads it: it is written past the caches, which saves the read, a
+// third of the traffic of `relu`. The formula computes into a block, as for strided outputs, and the block is moved: so
+// there is no second copy of the formula. An operand that is overwritten is in the caches already, and goes the usual
+// way.
+
+namespace lamella::cpu {
+inline namespace LM_SIMD_ISA {
+
+/// Writes a block past the caches, where the place is one of whole cache lines; end_stream() comes after the last.
+[[gnu::noinline]] inline void stream_block(const void* from, std::int64_t bytes, void* to) {
+  const auto* source = static_cast<const char*>(from);
+  auto* target = static_cast<char*>(to);
+#ifdef __SSE2__
+  if (reinterpret_cast<std::uintptr_t>(target) % 64 == 0) {
+    for (; bytes >= 64; bytes -= 64, source += 64, target += 64) {
+      for (int k = 0; k < 64; k += 16) {
+        const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + k));
+        _mm_stream_si128(reinterpret_cast<__m128i*>(target + k), part);
+      }
+    }
+  }
+#endif
+  std::memcpy(target, source, static_cast<std::size_t>(bytes));
+}
+
+/// Orders the stores of stream_block() before all that follow.
+inline void end_stream() {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}
+
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::cpu
