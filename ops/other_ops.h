@@ -76,9 +76,10 @@
 namespace lamella {
 
 /// All operators that are not elementwise.
-using OtherOps = OpList<                                                                                    //
-    Zeros, Ones, Full, Empty, ZerosLike, OnesLike, FullLike, EmptyLike, Arange, Linspace, Eye, Tril, Triu,  // creation
-    Rand, Randn, Uniform, Normal, RandInt, RandPerm, Bernoulli,                                             // random
+using OtherOps = OpList<  //
+    Zeros, Ones, Full, Empty, ZerosLike, OnesLike, FullLike, EmptyLike, Arange, Linspace, Logspace, Eye, Tril,
+    Triu,                                                        // creation
+    Rand, Randn, Uniform, Normal, RandInt, RandPerm, Bernoulli,  // random
     Exponential, Laplace, Cauchy, LogNormal, Geometric, TruncatedNormal, Gamma, Poisson, Multinomial, Permutation,
     RandLike, RandnLike, UniformInPlace, NormalInPlace, ExponentialInPlace, BernoulliInPlace, RandomInPlace,
     CauchyInPlace, LogNormalInPlace, GeometricInPlace, Dropout1d, Dropout2d, Dropout3d, AlphaDropout,
@@ -108,9 +109,9 @@ using OtherOps = OpList<                                                        
     LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,                                     //
     Stft, Istft, ModeValue, Unique,                                                                            //
     FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                                   // fft
-    Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, AddCMul, AddCDiv, IsClose, AllClose, NanToNum,  // composed
-    Clip, Gelu,                                                                                   // of several formulas
-    Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,              // convolution
+    Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, IsClose, AllClose, NanToNum,        // composed
+    Clip, Gelu,                                                                       // of several formulas
+    Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,  // convolution
     MaxPool<1>, MaxPool<2>, MaxPool<3>, AvgPool<1>, AvgPool<2>, AvgPool<3>, LpPool<1>, LpPool<2>, LpPool<3>,
     MaxPoolWithIndices<1>, MaxPoolWithIndices<2>, MaxPoolWithIndices<3>, AdaptiveAvgPool<1>, AdaptiveAvgPool<2>,
     AdaptiveAvgPool<3>, AdaptiveMaxPool<1>, AdaptiveMaxPool<2>, AdaptiveMaxPool<3>, AdaptiveMaxPoolWithIndices<1>,

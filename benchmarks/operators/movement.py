@@ -35,6 +35,7 @@ def _creation() -> list[Row]:
         Row("full_like", "lm.full_like(x, 2.0)", "torch.full_like(x, 2.0)", like),
         Row("arange", "lm.arange(n)", "torch.arange(n)", counts),
         Row("linspace", "lm.linspace(0.0, 1.0, n)", "torch.linspace(0.0, 1.0, n)", counts),
+        Row("logspace", "lm.logspace(0.0, 1.0, n)", "torch.logspace(0.0, 1.0, n)", counts),
         Row("eye", "lm.eye(1000)", "torch.eye(1000)", (case("1000x1000"),)),
         Row("tril", "lm.tril(x)", "torch.tril(x)", triangles),
         Row("triu", "lm.triu(x)", "torch.triu(x)", triangles),

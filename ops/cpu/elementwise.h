@@ -1,9 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "ops/cpu/elementwise_table.h"
+#include "ops/cpu/every_second.h"
 #include "ops/cpu/few.h"
+#include "ops/cpu/stream.h"
+#include "ops/cpu/widen.h"
 #include "ops/elementwise/formula.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/convert.h"
@@ -12,9 +17,10 @@
 // The loops around the formulas. Included by the source files of the dtypes.
 
 // Note [Blocks]
-// A kernel has one copy of its formula, on operands whose elements lie side by side. Operands that do not, repeated
-// ones above all, are brought into blocks in the first level cache before, and so are the last elements, which do not
-// fill a vector. What that takes is code that all operators of a dtype share.
+// A kernel has one copy of its formula, on operands whose elements lie side by side, or that stay where they are: a
+// repeated element is a vector of it. Operands that lie otherwise are brought into blocks in the first level cache
+// before, and so are the last elements, which do not fill a vector. What that takes is code that all operators of a
+// dtype share.
 
 namespace lamella::cpu {
 
@@ -42,6 +48,8 @@ template <class T>
     std::fill_n(to, n, *from);
   } else if (stride == 1) {
     std::copy_n(from, n, to);
+  } else if (stride == 2) {
+    copy_every_second<T>(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), n);
   } else {
     for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
   }
@@ -53,13 +61,16 @@ template <class T>
   for (std::int64_t i = 0; i < n; ++i) to[i * stride] = from[i];
 }
 
-/// Kernel W of Op on elements T: forward (-1), or the gradient of input W. See Note [Blocks].
-template <class Op, class T, int W>
+/// Kernel W of Op on elements T: forward (-1), or the gradient of input W. See Note [Blocks]. It computes on vectors V,
+/// for 16-bit floats on those of float where a forward kernel says so.
+template <class Op, class T, int W, class V = typename simd::OperandOf<simd::Vec, T>::type>
 struct ElementwiseKernel {
   static constexpr unsigned kOperands = kKernelOperands<Op, W>;
   static constexpr int kCount = std::popcount(kOperands);
-  using X = typename simd::OperandOf<simd::Vec, T>::type;
+  using X = V;
   using Y = ForwardResult<Op, X>;
+  static constexpr bool kWidens = !std::is_same_v<typename X::value_type, T>;
+  static_assert(!kWidens || (W < 0 && !Op::kMaskInput));
   static constexpr int kLanes = X::size;
   static constexpr std::int64_t kBlockBytes = 4096;
   static constexpr std::int64_t kBlock = kBlockBytes / static_cast<std::int64_t>(sizeof(T));
@@ -75,15 +86,18 @@ struct ElementwiseKernel {
   /// Hands the formula the operands of one step. Those that it does not read are never loaded.
   struct Source {
     const char* const* in;
-    std::int64_t at_element;
     template <int I>
     auto at() const {
       using M = MemoryOf<I>;
       if constexpr ((kOperands >> I & 1) == 0) {
         return typename M::vector{};
       } else {
-        return M::vector::load(reinterpret_cast<const typename M::element*>(in[operand_slot(kOperands, I)]) +
-                               at_element);
+        const auto* const from = reinterpret_cast<const typename M::element*>(in[operand_slot(kOperands, I)]);
+        if constexpr (kWidens) {
+          return load_wide(from);
+        } else {
+          return M::vector::load(from);
+        }
       }
     }
   };
@@ -97,50 +111,85 @@ struct ElementwiseKernel {
   }
 
   using Result = decltype(compute(std::declval<Source>()));
-  using Out = typename Result::value_type;
+  using Out = std::conditional_t<kWidens, T, typename Result::value_type>;
   static_assert(sizeof(Out) <= sizeof(T));
 
   static void run(const Loop& loop) {
     bool dense = loop.out_inner == 1;
-    for (int k = 0; k < kCount; ++k) dense &= loop.in_inner[k] == 1;
-    const std::int64_t whole = dense ? loop.inner - loop.inner % kLanes : 0;
+    bool in_place = dense;  // nothing needs a block
+    for (int k = 0; k < kCount; ++k) {
+      dense &= loop.in_inner[k] == 1;
+      in_place &= loop.in_inner[k] == 1 || loop.in_inner[k] == 0;
+    }
+    const std::int64_t whole = dense && !loop.streams ? loop.inner - loop.inner % kLanes : 0;
+    const std::int64_t most = in_place && !loop.streams ? loop.inner : kBlock;
     Blocks blocks;
     for (std::int64_t j = 0; j < loop.outer; ++j) {
       auto* const out = reinterpret_cast<Out*>(loop.out) + j * loop.out_outer;
       const char* in[kCount];
       locate<0>(loop, j, in);
-      if (whole > 0) compute_run(in, out, whole);
-      for (std::int64_t i = whole; i < loop.inner;) i += run_block(loop, in, out, i, blocks);
+      if (whole > 0) compute_run(in, kSteps.data(), out, whole);
+      for (std::int64_t i = whole; i < loop.inner;) i += run_block(loop, in, out, i, most, blocks);
     }
+    if (loop.streams) end_stream();
   }
 
  private:
   struct Blocks {
     alignas(64) char memory[kCount + 1][kBlockBytes];
-    /// The element that a block repeats, and how often.
+    /// The element of which a block has a vector.
     const char* repeated[kCount] = {};
-    std::int64_t times[kCount];
   };
 
+  /// How many bytes one step takes of each operand whose elements lie side by side.
+  static constexpr auto kSteps = [] {
+    std::array<std::int64_t, kCount> steps{};
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      ((kOperands >> I & 1 ? void(steps[operand_slot(kOperands, I)] = kLanes * sizeof(typename MemoryOf<I>::element))
+                           : void()),
+       ...);
+    }(std::make_integer_sequence<int, Loop::kMaxOperands>());
+    return steps;
+  }();
+
   /// The one copy of the formula: n is a multiple of the lanes.
-  [[gnu::noinline]] static void compute_run(const char* const* operands, Out* out, std::int64_t n) {
+  [[gnu::noinline]] static void compute_run(const char* const* operands, const std::int64_t* steps, Out* out,
+                                            std::int64_t n) {
     const char* in[kCount];
-    for (int k = 0; k < kCount; ++k) in[k] = operands[k];
-    for (std::int64_t i = 0; i < n; i += kLanes) compute(Source{in, i}).store(out + i);
+    std::int64_t step[kCount];
+    for (int k = 0; k < kCount; ++k) {
+      in[k] = operands[k];
+      step[k] = steps[k];
+    }
+    for (std::int64_t i = 0; i < n; i += kLanes) {
+      if constexpr (kWidens) {
+        store_narrow(compute(Source{in}), out + i);
+      } else {
+        compute(Source{in}).store(out + i);
+      }
+      for (int k = 0; k < kCount; ++k) in[k] += step[k];
+    }
   }
 
-  /// Elements from i on; gives how many.
-  static std::int64_t run_block(const Loop& loop, const char* const* row, Out* out, std::int64_t i, Blocks& blocks) {
-    std::int64_t n = std::min(kBlock, loop.inner - i);
+  /// Elements from i on, at most so many; gives how many.
+  static std::int64_t run_block(const Loop& loop, const char* const* row, Out* out, std::int64_t i, std::int64_t most,
+                                Blocks& blocks) {
+    std::int64_t n = std::min(most, loop.inner - i);
     if (n > kLanes) n -= n % kLanes;  // the rest makes a block of its own
     const std::int64_t padded = n < kLanes ? kLanes : n;
     const char* in[kCount];
-    bring<0>(loop, row, i, n, padded, blocks, in);
-    if (loop.out_inner == 1 && n == padded) {
-      compute_run(in, out + i, n);
+    std::int64_t steps[kCount];
+    bring<0>(loop, row, i, n, padded, blocks, in, steps);
+    const bool direct = loop.out_inner == 1 && n == padded;
+    if (direct && !loop.streams) {
+      compute_run(in, steps, out + i, n);
     } else {
       auto* const results = reinterpret_cast<Out*>(blocks.memory[kCount]);
-      compute_run(in, results, padded);
+      compute_run(in, steps, results, padded);
+      if (direct) {
+        stream_block(results, n * static_cast<std::int64_t>(sizeof(Out)), out + i);
+        return n;
+      }
       if constexpr (kFewAtOnce<Out>) {
         if (loop.out_inner == 1 && n < kLanes) {
           scatter_few(results, n, out + i);
@@ -152,42 +201,50 @@ struct ElementwiseKernel {
     return n;
   }
 
-  /// Where the operands' elements from i on lie side by side: in place, or in their blocks.
+  /// Where the operands' elements from i on are, in place or in their blocks, and how far a step goes there.
   template <int I>
   static void bring(const Loop& loop, const char* const* row, std::int64_t i, std::int64_t n, std::int64_t padded,
-                    Blocks& blocks, const char** in) {
+                    Blocks& blocks, const char** in, std::int64_t* steps) {
     if constexpr (kOperands >> I) {
       if constexpr (kOperands >> I & 1) {
         constexpr int kSlot = operand_slot(kOperands, I);
         using Element = typename MemoryOf<I>::element;
         const std::int64_t stride = loop.in_inner[kSlot];
         const char* const from = row[kSlot] + i * stride * static_cast<std::int64_t>(sizeof(Element));
+        const auto* const elements = reinterpret_cast<const Element*>(from);
         auto* const block = reinterpret_cast<Element*>(blocks.memory[kSlot]);
-        in[kSlot] = blocks.memory[kSlot];
-        if (stride == 1 && n == padded) {
-          in[kSlot] = from;
-          return bring<I + 1>(loop, row, i, n, padded, blocks, in);
-        }
-        if constexpr (kFewAtOnce<Element>) {
-          if (n < kLanes && stride <= 1 && stride >= 0) {
-            const auto* const elements = reinterpret_cast<const Element*>(from);
-            if (stride == 1) {
-              gather_few(elements, n, one<Element>(), block);
-            } else {
-              typename MemoryOf<I>::vector(*elements).store(block);
-            }
-            return bring<I + 1>(loop, row, i, n, padded, blocks, in);
+        steps[kSlot] = stride == 0 ? 0 : kSteps[kSlot];
+        in[kSlot] = stride == 1 && n == padded ? from : blocks.memory[kSlot];
+        if (stride == 0) {
+          if (blocks.repeated[kSlot] != from) {
+            repeat<typename MemoryOf<I>::vector>(*elements, block);
+            blocks.repeated[kSlot] = from;
           }
-        }
-        if (stride != 0) {
-          gather_block(reinterpret_cast<const Element*>(from), stride, n, padded, block);
-        } else if (blocks.repeated[kSlot] != from || blocks.times[kSlot] < padded) {
-          gather_block(reinterpret_cast<const Element*>(from), 0, padded, padded, block);
-          blocks.repeated[kSlot] = from;
-          blocks.times[kSlot] = padded;
+        } else if (in[kSlot] != from) {
+          bring_side_by_side(elements, stride, n, padded, block);
         }
       }
-      bring<I + 1>(loop, row, i, n, padded, blocks, in);
+      bring<I + 1>(loop, row, i, n, padded, blocks, in, steps);
+    }
+  }
+
+  template <class Element>
+  static void bring_side_by_side(const Element* from, std::int64_t stride, std::int64_t n, std::int64_t padded,
+                                 Element* block) {
+    if constexpr (kFewAtOnce<Element>) {
+      if (n < kLanes && stride == 1) return gather_few(from, n, one<Element>(), block);
+    }
+    gather_block(from, stride, n, padded, block);
+  }
+
+  /// A vector of one element.
+  template <class Vector, class Element>
+  static void repeat(const Element& element, Element* block) {
+    if constexpr (std::is_arithmetic_v<Element> && std::is_same_v<typename Vector::value_type, Element> &&
+                  !std::is_same_v<Element, bool>) {
+      Vector(element).store(block);
+    } else {
+      gather_block(&element, 0, kLanes, kLanes, block);
     }
   }
 
@@ -224,6 +281,7 @@ void fill_elementwise(ElementwiseTable& table) {
         fill_backward<Op, T, 0>(table, kRow);
         fill_backward<Op, T, 1>(table, kRow);
         fill_backward<Op, T, 2>(table, kRow);
+        fill_backward<Op, T, 3>(table, kRow);
       }
     }
   });

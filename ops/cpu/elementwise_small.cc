@@ -13,18 +13,27 @@ using OfIntegers = OpList<Add, Subtract, Multiply, Negative, Abs, Sign, Relu, Ma
                           BitwiseLeftShift, BitwiseRightShift, BitwiseNot>;
 
 /// What takes no arithmetic, and `nextafter`, which must not be rounded.
-using OfFloats =
-    OpList<Negative, Abs, Sign, CopySign, SignBit, IsNan, IsInf, IsFinite, NextAfter, Relu, Maximum, Minimum,
-           ClipBetween, Hardtanh, Threshold, Where, Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual>;
+using OfFloats = OpList<Negative, Abs, Sign, CopySign, SignBit, IsNan, IsInf, IsFinite, NextAfter, Relu, Maximum,
+                        Minimum, ClipBetween, Hardtanh, Threshold, Hardshrink, ReplaceNonfinite, Where, Equal, NotEqual,
+                        Less, LessEqual, Greater, GreaterEqual>;
+
+/// What is so short that bringing 16-bit floats into blocks of float would take most of the time.
+using OfFloatsInRegisters =
+    OpList<Add, Subtract, Multiply, Divide, Reciprocal, Square, Sqrt, Rsqrt, Lerp, AddCMul, AddCDiv>;
+
+template <class Op, class T, class V = typename simd::OperandOf<simd::Vec, T>::type>
+void fill_one(ElementwiseTable& table) {
+  table.forward[ElementwiseOps::index_of<Op>()][static_cast<int>(dtype_of<T>)] = &ElementwiseKernel<Op, T, -1, V>::run;
+}
 
 template <class Ops, class... T>
 void fill(ElementwiseTable& table) {
-  const auto fill_dtype = [&]<class E> {
-    Ops::for_each([&]<class Op> {
-      table.forward[ElementwiseOps::index_of<Op>()][static_cast<int>(dtype_of<E>)] = &ElementwiseKernel<Op, E, -1>::run;
-    });
-  };
-  (fill_dtype.template operator()<T>(), ...);
+  Ops::for_each([&]<class Op> { (fill_one<Op, T>(table), ...); });
+}
+
+template <class Ops, class T>
+void fill_in_registers(ElementwiseTable& table) {
+  if constexpr (kLoadsWide<T>) Ops::for_each([&]<class Op> { fill_one<Op, T, simd::Vec<float>>(table); });
 }
 
 }  // namespace
@@ -32,6 +41,8 @@ void fill(ElementwiseTable& table) {
 void fill_elementwise_small(ElementwiseTable& table) {
   fill<OfIntegers, std::int8_t, std::int16_t, std::uint8_t, std::uint16_t>(table);
   fill<OfFloats, Half, BFloat16>(table);
+  fill_in_registers<OfFloatsInRegisters, Half>(table);
+  fill_in_registers<OfFloatsInRegisters, BFloat16>(table);
 }
 
 }  // namespace lamella::cpu

@@ -10,7 +10,7 @@ struct ElementwiseTable {
   static constexpr int kMaxOps = 192;
 
   LoopKernel forward[kMaxOps][kDTypeCount];
-  LoopKernel backward[kMaxOps][3][kDTypeCount];
+  LoopKernel backward[kMaxOps][4][kDTypeCount];
   /// Runs the kernel `Loop::wide` of computing_dtype() on elements of a narrow dtype; null for the others.
   LoopKernel narrow[kDTypeCount];
 };

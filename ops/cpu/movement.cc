@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "ops/cpu/every_second.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/tile.h"
 #include "ops/simd/native.h"
@@ -86,24 +87,6 @@ void fill_row(char* to, std::int64_t step, std::int64_t n, T value) {
   for (; j < n; ++j) write(to + j * step, value);
 }
 
-/// A row of every second element, of which as many at once as fill a register of the result.
-template <class T>
-void copy_every_second(char* to, const char* from, std::int64_t n) {
-  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
-  constexpr int kLanes = simd::kVectorBytes / static_cast<int>(kSize);
-  using V = simd::Native<T>;
-  std::int64_t j = 0;
-  // The last element has no neighbor that may be read.
-  for (; j + kLanes < n; j += kLanes) {
-    const V a = read<V>(from + 2 * j * kSize);
-    const V b = read<V>(from + (2 * j + kLanes) * kSize);
-    write(to + j * kSize, [&]<int... I>(std::integer_sequence<int, I...>) {
-      return __builtin_shufflevector(a, b, (2 * I)...);
-    }(std::make_integer_sequence<int, kLanes>()));
-  }
-  for (; j < n; ++j) write(to + j * kSize, read<T>(from + 2 * j * kSize));
-}
-
 template <class T>
 void copy(const Copy2d& c) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
@@ -132,6 +115,26 @@ void copy(const Copy2d& c) {
 }
 
 template <class T>
+void interleave(const char* first, const char* second, char* to, std::int64_t n) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  constexpr int kLanes = simd::kVectorBytes / static_cast<int>(kSize);
+  using V = simd::Native<T>;
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const V a = read<V>(first + i * kSize);
+    const V b = read<V>(second + i * kSize);
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      write(to + 2 * i * kSize, __builtin_shufflevector(a, b, (I / 2 + I % 2 * kLanes)...));
+      write(to + (2 * i + kLanes) * kSize, __builtin_shufflevector(a, b, ((kLanes + I) / 2 + I % 2 * kLanes)...));
+    }(std::make_integer_sequence<int, kLanes>());
+  }
+  for (; i < n; ++i) {
+    write(to + 2 * i * kSize, read<T>(first + i * kSize));
+    write(to + (2 * i + 1) * kSize, read<T>(second + i * kSize));
+  }
+}
+
+template <class T>
 void fill(const Copy2d& c) {
   const T value = read<T>(c.from);
   for (std::int64_t i = 0; i < c.outer; ++i) fill_row(c.to + i * c.to_outer, c.to_inner, c.inner, value);
@@ -150,6 +153,8 @@ void fill_movement(MovementKernels& kernels) {
   kernels.fill[2] = fill<std::uint32_t>;
   kernels.fill[3] = fill<std::uint64_t>;
   kernels.fill[4] = fill<Wide>;
+  kernels.interleave[0] = interleave<std::uint32_t>;
+  kernels.interleave[1] = interleave<std::uint64_t>;
   fill_casts(kernels);
 }
 

@@ -28,6 +28,8 @@ struct MovementKernels {
   void (*fill[kItemSizeCount])(const Copy2d&) = {};
   /// Converts, [to][from]. A float that an integer cannot hold gives its nearest value, NaN gives 0.
   void (*cast[kDTypeCount][kDTypeCount])(const Copy2d&) = {};
+  /// n pairs of an element of each array, of 4 and of 8 bytes: complex numbers of their parts.
+  void (*interleave[2])(const char* first, const char* second, char* to, std::int64_t n) = {};
 };
 
 void fill_movement(MovementKernels& kernels);

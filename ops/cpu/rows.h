@@ -8,6 +8,8 @@
 
 #include "ops/movement/convert.h"
 #include "ops/simd/isa.h"
+#include "ops/simd/native.h"
+#include "ops/simd/native_math.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -23,6 +25,26 @@ To convert_to_small(From from) {
   const From above = from > kLow ? from : kLow;
   const From within = above < kHigh ? above : kHigh;
   return static_cast<To>(static_cast<std::int32_t>(from == from ? within : From{0}));
+}
+
+/// The same for as many elements as fill vectors; gives how many.
+template <class To>
+std::int64_t convert_to_small_in_vectors(To* to, const float* from, std::int64_t n) {
+  constexpr int kLanes = simd::kVectorBytes / 4;
+  using V = simd::Native<float>;
+  using Narrow [[gnu::vector_size(kLanes * sizeof(To))]] = To;
+  const V low = simd::splat<V>(static_cast<float>(std::numeric_limits<To>::min()));
+  const V high = simd::splat<V>(static_cast<float>(std::numeric_limits<To>::max()));
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    V x;
+    std::memcpy(&x, from + i, sizeof x);
+    const V within = simd::native_math::extreme<false>(simd::native_math::extreme<true>(x, low), high);
+    const V number = x == x ? within : V{};
+    const auto narrow = __builtin_convertvector(__builtin_convertvector(number, simd::Native<std::int32_t>), Narrow);
+    std::memcpy(to + i, &narrow, sizeof narrow);
+  }
+  return i;
 }
 
 /// Elements that lie beside one another, converted. Plain loops: the compiler vectorizes them, but for float16, which
@@ -66,6 +88,7 @@ void convert_dense(To* to, const From* from, std::int64_t n) {
     return convert_dense(to, reinterpret_cast<const std::uint8_t*>(from), n);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && sizeof(To) <= 2 &&
                        !std::is_same_v<To, bool>) {
+    if constexpr (std::is_same_v<From, float>) i = convert_to_small_in_vectors(to, from, n);
     for (; i < n; ++i) to[i] = convert_to_small<To>(from[i]);
   }
   for (; i < n; ++i) to[i] = convert<To>(from[i]);

@@ -5,50 +5,40 @@
 
 #include "ops/simd/isa.h"
 
-#ifdef __x86_64__
+#ifdef __SSE2__
 #include <immintrin.h>
 #endif
 
-// Note [Streams]
-// A store reads the line that it is going to replace, and throws another one out of the cache. For results that are too
-// large to be there when they are read next, that is a third to a half of all traffic with the memory. So they are
-// computed in blocks in the first level cache, which then go past the others: with the same formula, and nothing but
-// a copy of the block more.
+// Note [Large outputs]
+// A store to a line that is not in a cache reads the line first, and puts another one out. An output that is as large
+// as the last cache does not stay there until somebody reads it: it is written past the caches, which saves the read, a
+// third of the traffic of `relu`. The formula computes into a block, as for strided outputs, and the block is moved: so
+// there is no second copy of the formula. An operand that is overwritten is in the caches already, and goes the usual
+// way.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// Whether `to` can take whole vectors.
-inline bool is_aligned(const void* to) { return reinterpret_cast<std::uintptr_t>(to) % LM_SIMD_BYTES == 0; }
-
-/// Copies an aligned block to an aligned place, past the caches. Others may read it there after stream_end().
-inline void stream(const void* block, void* to, std::int64_t bytes) {
-#ifdef __x86_64__
-#if LM_SIMD_BYTES == 64
-  using Vector = __m512i;
-  const auto store = [](Vector* at, Vector value) { _mm512_stream_si512(at, value); };
-#elif LM_SIMD_BYTES == 32
-  using Vector = __m256i;
-  const auto store = [](Vector* at, Vector value) { _mm256_stream_si256(at, value); };
-#else
-  using Vector = __m128i;
-  const auto store = [](Vector* at, Vector value) { _mm_stream_si128(at, value); };
+/// Writes a block past the caches, where the place is one of whole cache lines; end_stream() comes after the last.
+[[gnu::noinline]] inline void stream_block(const void* from, std::int64_t bytes, void* to) {
+  const auto* source = static_cast<const char*>(from);
+  auto* target = static_cast<char*>(to);
+#ifdef __SSE2__
+  if (reinterpret_cast<std::uintptr_t>(target) % 64 == 0) {
+    for (; bytes >= 64; bytes -= 64, source += 64, target += 64) {
+      for (int k = 0; k < 64; k += 16) {
+        const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + k));
+        _mm_stream_si128(reinterpret_cast<__m128i*>(target + k), part);
+      }
+    }
+  }
 #endif
-  const std::int64_t vectors = bytes / LM_SIMD_BYTES;
-  const auto* const from = static_cast<const Vector*>(block);
-  auto* const at = static_cast<Vector*>(to);
-  for (std::int64_t i = 0; i < vectors; ++i) store(at + i, from[i]);
-  const std::int64_t done = vectors * LM_SIMD_BYTES;
-  std::memcpy(static_cast<char*>(to) + done, static_cast<const char*>(block) + done,
-              static_cast<std::size_t>(bytes - done));
-#else
-  std::memcpy(to, block, static_cast<std::size_t>(bytes));
-#endif
+  std::memcpy(target, source, static_cast<std::size_t>(bytes));
 }
 
-/// These stores are not in order with others; this makes them so.
-inline void stream_end() {
-#ifdef __x86_64__
+/// Orders the stores of stream_block() before all that follow.
+inline void end_stream() {
+#ifdef __SSE2__
   _mm_sfence();
 #endif
 }

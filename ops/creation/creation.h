@@ -117,6 +117,21 @@ struct Linspace {
                      std::optional<Device> device, bool endpoint);
 };
 
+struct Logspace {
+  static constexpr OpInfo info{
+      .name = "logspace",
+      .doc =
+          "`num` powers of `base`, whose exponents, real or complex, are evenly spaced from "
+          "start to stop; the last exponent is stop itself unless endpoint is False. In a "
+          "dtype of integers the powers are truncated.",
+      .parameters = "start, stop, /, num, base=10.0, *, dtype=None, device=None, endpoint=True",
+      .example = "logspace(0.0, 3.0, 4)",
+      .reference = "np.logspace(start, stop, num, base=base, endpoint=endpoint)",
+      .method = false};
+  static Tensor call(Scalar start, Scalar stop, std::int64_t num, Scalar base, std::optional<DType> dtype,
+                     std::optional<Device> device, bool endpoint);
+};
+
 /// The number of a diagonal, counted from the main one. Those beyond a matrix are all alike, so that from Python any
 /// integer is one: what 64 bits do not hold becomes the nearest that they do.
 struct DiagonalNumber {
@@ -178,6 +193,11 @@ inline Tensor arange(Scalar start, std::optional<Scalar> stop = std::nullopt, Sc
 inline Tensor linspace(Scalar start, Scalar stop, std::int64_t num, std::optional<DType> dtype = std::nullopt,
                        std::optional<Device> device = std::nullopt, bool endpoint = true) {
   return Linspace::call(start, stop, num, dtype, device, endpoint);
+}
+inline Tensor logspace(Scalar start, Scalar stop, std::int64_t num, Scalar base = 10.0,
+                       std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+                       bool endpoint = true) {
+  return Logspace::call(start, stop, num, base, dtype, device, endpoint);
 }
 inline Tensor eye(std::int64_t n_rows, std::optional<std::int64_t> n_cols = std::nullopt, std::int64_t k = 0,
                   std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <complex>
+#include <type_traits>
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
@@ -32,9 +33,11 @@ std::int64_t count_steps(std::int64_t start, std::int64_t stop, std::int64_t ste
 
 /// A tensor of `count` elements, of which element i is value(i), i being an Index: a double where what it gives is one,
 /// as processors convert many small integers at once, but no large ones. Each is computed on its own: a running sum
-/// would gather errors, and its bits would depend on how the work is shared.
+/// would gather errors, and its bits would depend on how the work is shared. The last element is *last where that is
+/// given.
 template <class Index, class Value>
-Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& value) {
+Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& value,
+                 const std::invoke_result_t<Value, Index>* last = nullptr) {
   if (device.is_meta()) return empty({count}, dtype, device);
   const Tensor out = empty({count}, dtype);
   const HostRelease release(count);
@@ -50,6 +53,7 @@ Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& va
       }
       for (; i < end; ++i) data[i] = convert<T>(value(static_cast<Index>(i)));
     });
+    if (last && count > 0) out.data<T>()[count - 1] = convert<T>(*last);
   });
   return to_device(out, device);
 }
@@ -109,10 +113,8 @@ Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional
     const double distance = end - first;
     const double step = distance / std::max(intervals, 1.0);
     if (step != 0 || distance == 0) {
-      return filled_by<double>(num, result, place, [=](double i) {
-        const double number = first + step * i;
-        return i == last ? end : number;
-      });
+      return filled_by<double>(
+          num, result, place, [=](double i) { return first + step * i; }, last > 0 ? &end : nullptr);
     }
   }
   if (!complex) return filled_by<double>(num, result, place, [=](double i) { return spaced(first, end, i); });
@@ -121,6 +123,27 @@ Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional
   return filled_by<double>(num, result, place, [=](double i) {
     return std::complex<double>(spaced(first, end, i), spaced(first_imaginary, end_imaginary, i));
   });
+}
+
+Tensor Logspace::call(Scalar start, Scalar stop, std::int64_t num, Scalar base, std::optional<DType> dtype,
+                      std::optional<Device> device, bool endpoint) {
+  if (num < 0) fail<ValueError>("[logspace] num must not be negative, got ", num);
+  const auto is_complex_number = [](Scalar s) { return s.kind() == Scalar::Kind::Complex; };
+  const bool complex = is_complex_number(start) || is_complex_number(stop) || is_complex_number(base);
+  const DType result = dtype.value_or(complex ? DType::Complex64 : kDefaultFloat);
+  if (complex && !is_complex(result)) fail<TypeError>("[logspace] complex numbers do not fit into dtype ", result);
+  // The powers are those of C, which are exact where the result is an integer.
+  const Device place = device.value_or(kCPU);
+  const Tensor exponents =
+      linspace(start, stop, num, complex ? DType::Complex128 : DType::Float64, std::nullopt, endpoint);
+  if (complex) {
+    const auto* const exponent = exponents.data<std::complex<double>>();
+    const auto root = base.to<std::complex<double>>();
+    return filled_by<std::int64_t>(num, result, place, [=](std::int64_t i) { return std::pow(root, exponent[i]); });
+  }
+  const auto* const exponent = exponents.data<double>();
+  const auto root = base.to<double>();
+  return filled_by<std::int64_t>(num, result, place, [=](std::int64_t i) { return std::pow(root, exponent[i]); });
 }
 
 }  // namespace lamella

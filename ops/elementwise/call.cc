@@ -334,5 +334,9 @@ Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand
 Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b, const Operand& c) {
   return call(op, a, b, c);
 }
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b, const Operand& c,
+                        const Operand& d) {
+  return call(op, a, b, c, d);
+}
 
 }  // namespace lamella

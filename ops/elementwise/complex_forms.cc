@@ -2,6 +2,9 @@
 
 #include "engine/autograd/backward.h"
 #include "engine/autograd/function.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/trigonometry.h"
@@ -37,10 +40,24 @@ struct MakeComplexLayer : Function<MakeComplexLayer> {
       const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
       return hide_in_place(join(whole(re), whole(im)), axes);
     }
+    if (re.device().is_cpu() && re.is_contiguous() && im.is_contiguous()) return interleaved(re, im);
     const Tensor y = empty(re.shape(), complex_dtype(re.dtype()), re.device());
     if (y.device().is_meta() || y.numel() == 0) return y;
     write_values(part_view(y, 0), re, "complex");
     write_values(part_view(y, 1), im, "complex");
+    return y;
+  }
+
+  /// Both parts in one pass.
+  static Tensor interleaved(const Tensor& re, const Tensor& im) {
+    constexpr std::int64_t kGrain = 32768;  // elements that one thread takes at a time
+    const Tensor y = empty(re.shape(), complex_dtype(re.dtype()), re.device());
+    const auto bytes = static_cast<std::int64_t>(item_size(re.dtype()));
+    const auto kernel = cpu_kernels().movement.interleave[bytes == 8];
+    const HostRelease release(y.numel());
+    parallel_for(0, y.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+      kernel(re->data + begin * bytes, im->data + begin * bytes, y->data + 2 * begin * bytes, end - begin);
+    });
     return y;
   }
 };

@@ -52,16 +52,6 @@ Tensor Polygamma::call(std::int64_t n, const Tensor& x) {
   return zeta(static_cast<double>(n) + 1, at) * (n % 2 == 0 ? -factorial : factorial);
 }
 
-Tensor AddCMul::call(const Tensor& x, const Operand& a, const Operand& b, Scalar value) {
-  const Tensor product = multiply(a, b);
-  const bool one = value.kind() == Scalar::Kind::Int && value.to<std::int64_t>() == 1;
-  return x + (one ? product : product * value);
-}
-
-Tensor AddCDiv::call(const Tensor& x, const Operand& a, const Operand& b, Scalar value) {
-  return x + divide(a, b) * value;
-}
-
 Tensor IsClose::call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan) {
   if (!(rtol >= 0 && atol >= 0))
     fail<ValueError>("[isclose] rtol and atol must not be negative, got ", rtol, " and ", atol);

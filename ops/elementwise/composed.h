@@ -60,24 +60,6 @@ struct Polygamma {
   static Tensor call(std::int64_t n, const Tensor& x);
 };
 
-struct AddCMul {
-  static constexpr OpInfo info{.name = "addcmul",
-                               .doc = "x + value * a * b.",
-                               .parameters = "x, a, b, /, *, value=1",
-                               .example = "addcmul(ones([2]), full([2], 2.0), full([2], 3.0), value=0.5)",
-                               .dtypes = Numeric};
-  static Tensor call(const Tensor& x, const Operand& a, const Operand& b, Scalar value);
-};
-
-struct AddCDiv {
-  static constexpr OpInfo info{.name = "addcdiv",
-                               .doc = "x + value * a / b.",
-                               .parameters = "x, a, b, /, *, value=1",
-                               .example = "addcdiv(ones([2]), full([2], 2.0), full([2], 3.0), value=0.5)",
-                               .dtypes = Floating | Complex};
-  static Tensor call(const Tensor& x, const Operand& a, const Operand& b, Scalar value);
-};
-
 struct IsClose {
   static constexpr OpInfo info{
       .name = "isclose",
@@ -117,12 +99,6 @@ inline Tensor deg2rad(const Tensor& x) { return Deg2Rad::call(x); }
 inline Tensor rad2deg(const Tensor& x) { return Rad2Deg::call(x); }
 inline Tensor logit(const Tensor& x, const std::optional<double>& eps = std::nullopt) { return Logit::call(x, eps); }
 inline Tensor polygamma(std::int64_t n, const Tensor& x) { return Polygamma::call(n, x); }
-inline Tensor addcmul(const Tensor& x, const Operand& a, const Operand& b, Scalar value = 1) {
-  return AddCMul::call(x, a, b, value);
-}
-inline Tensor addcdiv(const Tensor& x, const Operand& a, const Operand& b, Scalar value = 1) {
-  return AddCDiv::call(x, a, b, value);
-}
 inline Tensor isclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
                       bool equal_nan = false) {
   return IsClose::call(a, b, rtol, atol, equal_nan);

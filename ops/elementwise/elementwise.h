@@ -26,12 +26,12 @@ struct Wrt {};
 ///
 /// Operands of a gradient formula are numbered: the inputs, then the output, then the output's gradient.
 struct ElementwiseOp {
-  static constexpr int kMaxInputs = 3;
+  static constexpr int kMaxInputs = 4;
   using Formula = Tensor (*)(const Tensor* operands);
 
   const OpInfo* info;
   int index;   ///< position in ElementwiseOps: the row of the kernel tables
-  int inputs;  ///< 1 to 3
+  int inputs;  ///< 1 to kMaxInputs
   bool mask_output;
   bool mask_input;
   /// Complex inputs give a real output.
@@ -43,7 +43,7 @@ struct ElementwiseOp {
   /// For each input, its gradient formula on tensors; null where there is none.
   std::array<Formula, kMaxInputs> formulas;
 
-  bool differentiable() const { return reads[0] | reads[1] | reads[2]; }
+  bool differentiable() const { return reads[0] | reads[1] | reads[2] | reads[3]; }
 };
 
 /// The description of Op, which must be in ElementwiseOps.
@@ -54,6 +54,8 @@ const ElementwiseOp& elementwise_op();
 Tensor call_elementwise(const ElementwiseOp& op, const Operand& a);
 Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b);
 Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b, const Operand& c);
+Tensor call_elementwise(const ElementwiseOp& op, const Operand& a, const Operand& b, const Operand& c,
+                        const Operand& d);
 
 /// What an operator's struct may say otherwise.
 struct ElementwiseDefaults {
@@ -91,6 +93,16 @@ struct Ternary : ElementwiseDefaults {
   static constexpr const char* kParameters = "a, b, c, /";
   static Tensor call(const Operand& a, const Operand& b, const Operand& c) {
     return call_elementwise(elementwise_op<Op>(), a, b, c);
+  }
+};
+
+/// Of four tensors or numbers.
+template <class Op>
+struct Quaternary : ElementwiseDefaults {
+  static constexpr int kInputs = 4;
+  static constexpr const char* kParameters = "a, b, c, d, /";
+  static Tensor call(const Operand& a, const Operand& b, const Operand& c, const Operand& d) {
+    return call_elementwise(elementwise_op<Op>(), a, b, c, d);
   }
 };
 

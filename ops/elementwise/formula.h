@@ -19,8 +19,11 @@ LM_HD constexpr auto apply_forward(const Source& operand) {
     return Op::forward(operand.template at<0>());
   } else if constexpr (Op::kInputs == 2) {
     return Op::forward(operand.template at<0>(), operand.template at<1>());
-  } else {
+  } else if constexpr (Op::kInputs == 3) {
     return Op::forward(operand.template at<0>(), operand.template at<1>(), operand.template at<2>());
+  } else {
+    return Op::forward(operand.template at<0>(), operand.template at<1>(), operand.template at<2>(),
+                       operand.template at<3>());
   }
 }
 
@@ -32,9 +35,12 @@ LM_HD constexpr auto apply_formula(const Source& operand) {
   } else if constexpr (Op::kInputs == 2) {
     return Op::backward(Wrt<I>{}, operand.template at<0>(), operand.template at<1>(), operand.template at<2>(),
                         operand.template at<3>());
-  } else {
+  } else if constexpr (Op::kInputs == 3) {
     return Op::backward(Wrt<I>{}, operand.template at<0>(), operand.template at<1>(), operand.template at<2>(),
                         operand.template at<3>(), operand.template at<4>());
+  } else {
+    return Op::backward(Wrt<I>{}, operand.template at<0>(), operand.template at<1>(), operand.template at<2>(),
+                        operand.template at<3>(), operand.template at<4>(), operand.template at<5>());
   }
 }
 
@@ -58,8 +64,10 @@ inline constexpr bool kHasBackward = [] {
     return requires(simd::Probe p) { Op::backward(p, p, p); };
   } else if constexpr (Op::kInputs == 2) {
     return requires(simd::Probe p) { Op::backward(Wrt<I>{}, p, p, p, p); };
-  } else {
+  } else if constexpr (Op::kInputs == 3) {
     return requires(simd::Probe p) { Op::backward(Wrt<I>{}, p, p, p, p, p); };
+  } else {
+    return requires(simd::Probe p) { Op::backward(Wrt<I>{}, p, p, p, p, p, p); };
   }
 }();
 

@@ -17,8 +17,9 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kFew = 32768;   // elements that are not worth a second thread
-constexpr std::int64_t kPiece = 1024;  // elements in whose multiples a row is cut
+constexpr std::int64_t kFew = 32768;                           // elements that are not worth a second thread
+constexpr std::int64_t kPiece = 1024;                          // elements in whose multiples a row is cut
+constexpr std::size_t kStreamedBytes = std::size_t{12} << 20;  // see Note [Large outputs]
 
 std::array<ElementwiseLauncher, kDeviceTypeCount> launchers{};
 
@@ -230,6 +231,8 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   }
   Loop inner = inner_loop(loop);
   const LoopKernel kernel = cpu_kernel(op, wrt, dtype, loop.operands, inner);
+  inner.streams = static_cast<std::size_t>(loop.elements) * item_size(out.dtype()) >= kStreamedBytes &&
+                  std::ranges::none_of(operands, [&](const Tensor* x) { return (*x)->storage == out->storage; });
   const HostRelease release(loop.elements);
   if (loop.axes <= 2 && loop.elements <= kFew) {
     kernel(inner);

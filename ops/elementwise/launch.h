@@ -10,7 +10,7 @@ namespace lamella {
 /// elements; axis 0 is the outermost.
 struct StridedLoop {
   static constexpr int kMaxAxes = 16;
-  static constexpr int kMaxOperands = 5;
+  static constexpr int kMaxOperands = 6;
 
   int axes = 0;
   int operands = 0;

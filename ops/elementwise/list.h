@@ -22,6 +22,7 @@
 #include "ops/elementwise/rectifiers.h"
 #include "ops/elementwise/relu.h"
 #include "ops/elementwise/rounding.h"
+#include "ops/elementwise/scaled_sums.h"
 #include "ops/elementwise/shrink.h"
 #include "ops/elementwise/sigmoid.h"
 #include "ops/elementwise/softplus.h"
@@ -46,8 +47,8 @@ using ElementwiseOps = OpList<                                                  
     Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, IsNan, IsInf, IsFinite,          // comparison
     ReplaceNonfinite,                                                                         //
     Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh, Asinh, Acosh, Atanh, Exp2, Rsqrt, LogAddExp, LogAddExp2, Xlogy, Sinc,  //
-    Erfc, Erfinv, Lgamma, Digamma, Zeta, Hypot, CopySign, NextAfter, Fmod, Frac, SignBit, Heaviside, Fmax, Fmin,
-    Lerp,                                                                                         //
+    Erfc, Erfinv, Lgamma, Digamma, Zeta, Hypot, CopySign, NextAfter, Fmod, Frac, SignBit, Heaviside, Fmax, Fmin, Lerp,
+    AddCMul, AddCDiv,                                                                             //
     Conj, Angle, BitwiseLeftShift, BitwiseRightShift,                                             // complex, bits
     LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot  // logic
     >;

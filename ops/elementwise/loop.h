@@ -7,9 +7,9 @@ namespace lamella {
 struct Loop;
 using LoopKernel = void (*)(const Loop& loop);
 
-/// Two nested loops over an output and up to five operands. Strides in elements of each operand's own type.
+/// Two nested loops over an output and up to six operands. Strides in elements of each operand's own type.
 struct Loop {
-  static constexpr int kMaxOperands = 5;
+  static constexpr int kMaxOperands = 6;
 
   std::int64_t inner = 0;
   std::int64_t outer = 1;
@@ -20,6 +20,9 @@ struct Loop {
   const char* in[kMaxOperands];
   std::int64_t in_inner[kMaxOperands];
   std::int64_t in_outer[kMaxOperands];
+
+  /// The output is so large that nobody finds it in a cache: it is written past them. See Note [Large outputs].
+  bool streams = false;
 
   // For a kernel that computes in a wider dtype than that of the elements; see Note [Narrow dtypes].
   LoopKernel wide = nullptr;

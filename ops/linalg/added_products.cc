@@ -2,6 +2,7 @@
 
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/scaled_sums.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/products.h"
 #include "ops/movement/cast.h"
@@ -40,14 +41,19 @@ void check_factor(Scalar factor, DType dtype, const char* argument, const char* 
   if (!fits) fail<TypeError>("[", op, "] ", argument, " is of a higher kind than the dtype ", dtype);
 }
 
+/// ValueError for an input that does not broadcast to `shape`.
+void check_spreads(const Tensor& input, const Dims& shape, const char* op) {
+  if (broadcast_shapes(input.shape(), shape, op) != shape)
+    fail<ValueError>("[", op, "] input, of shape ", input.shape(), ", does not broadcast to ", shape);
+}
+
 Tensor added(const Tensor& input, const Tensor& y, Scalar beta, Scalar alpha, const char* op) {
   check_defined(input, op);
   check_same_device(input, y, op);
   const DType dtype = promote_types(input.dtype(), y.dtype());
   check_factor(beta, dtype, "beta", op);
   check_factor(alpha, dtype, "alpha", op);
-  if (broadcast_shapes(input.shape(), y.shape(), op) != y.shape())
-    fail<ValueError>("[", op, "] input, of shape ", input.shape(), ", does not broadcast to ", y.shape());
+  check_spreads(input, y.shape(), op);
   Tensor scaled = cast(is_one(alpha) ? y : multiply(y, alpha), dtype);
   if (is_zero(beta)) return scaled;
   return add(is_one(beta) ? input : multiply(input, beta), scaled);
@@ -81,14 +87,21 @@ Tensor Addmv::call(const Tensor& input, const Tensor& mat, const Tensor& vec, Sc
 }
 
 Tensor Addr::call(const Tensor& input, const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) {
-  if (is_one(alpha)) return added(input, Outer::call(vec1, vec2), beta, alpha, info.name);
-  // The vector is scaled, which is less than the matrix.
   check_defined(input, info.name);
   check_defined(vec1, info.name);
   check_defined(vec2, info.name);
   const DType dtype = promote_types(input.dtype(), promote_types(vec1.dtype(), vec2.dtype()));
   check_factor(alpha, dtype, "alpha", info.name);
-  return added(input, Outer::call(vec1, multiply(vec2, alpha)), beta, Scalar(1), info.name);
+  const bool in_one_pass = !is_zero(beta) && AddCMul::info.dtypes.contains(dtype) && vec1.ndim() == 1 &&
+                           vec2.ndim() == 1 && input.device() == vec1.device() && input.device() == vec2.device();
+  if (in_one_pass) {
+    check_factor(beta, dtype, "beta", info.name);
+    const Dims shape{vec1.numel(), vec2.numel()};
+    check_spreads(input, shape, info.name);
+    return addcmul(cast(is_one(beta) ? input : multiply(input, beta), dtype), expand_dims(vec1, 1), vec2, alpha);
+  }
+  // The vector is scaled, which is less than the matrix.
+  return added(input, Outer::call(vec1, is_one(alpha) ? vec2 : multiply(vec2, alpha)), beta, Scalar(1), info.name);
 }
 
 Tensor Baddbmm::call(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {

@@ -3,6 +3,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/linalg/adjoint.h"
+#include "ops/linalg/cross.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
 #include "ops/shape/broadcast.h"
@@ -132,6 +133,7 @@ Tensor Cross::call(const Tensor& x1, const Tensor& x2, std::int64_t axis) {
     fail<ValueError>("[cross] needs vectors of 3 elements along axis ", axis, " (x1: ", x1.shape(),
                      ", x2: ", x2.shape(), ")");
   }
+  if (x1.device().is_cpu()) return cross_on_cpu(x1, x2, from_end);
   // Elements 1, 2, 0 of one times elements 2, 0, 1 of the other.
   return subtract(multiply(roll(x1, -1, from_end), roll(x2, -2, from_end)),
                   multiply(roll(x1, -2, from_end), roll(x2, -1, from_end)));

@@ -16,8 +16,10 @@ Tensor call(const std::vector<Tensor>& x) {
     return Op::call(x[0]);
   } else if constexpr (Op::kInputs == 2) {
     return Op::call(x[0], x[1]);
-  } else {
+  } else if constexpr (Op::kInputs == 3) {
     return Op::call(x[0], x[1], x[2]);
+  } else {
+    return Op::call(x[0], x[1], x[2], x[3]);
   }
 }
 
@@ -128,7 +130,7 @@ TEST_F(Elementwise, SpecialValuesAgreeWithTheCpu) {
       const Tensor a = cast(x, dtype);
       // All pairs, for operators of two.
       std::vector<Tensor> operands{a};
-      if (Op::kInputs > 1) operands = {expand_dims(a, 1), a, a};
+      if (Op::kInputs > 1) operands = {expand_dims(a, 1), a, a, a};
       std::vector<Tensor> on_gpu;
       for (const Tensor& t : operands) on_gpu.push_back(to_device(t, kGpu));
       EXPECT_TRUE(agree(call<Op>(on_gpu), call<Op>(operands))) << Op::info.name << " " << dtype;

@@ -210,6 +210,7 @@ void fill_elementwise(ElementwiseTable& table) {
         fill_backward<Op, T, 0>(table, kRow);
         fill_backward<Op, T, 1>(table, kRow);
         fill_backward<Op, T, 2>(table, kRow);
+        fill_backward<Op, T, 3>(table, kRow);
       }
     }
   });

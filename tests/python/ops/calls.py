@@ -115,8 +115,6 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a: lm.logit(a, eps=0.2), [leaf(4, low=0.1, high=0.87)]),
     ],
     "polygamma": [(lambda a, n=n: lm.polygamma(n, a), [leaf(3, low=0.5)]) for n in (0, 2)],
-    "addcmul": [(lambda a, b, c: lm.addcmul(a, b, c, value=0.5), [leaf(2, 3), leaf(3), leaf(2, 1)])],
-    "addcdiv": [(lambda a, b, c: lm.addcdiv(a, b, c, value=0.5), [leaf(2, 3), leaf(3), leaf(2, 1, low=0.5)])],
     "nan_to_num": [(lambda a: lm.nan_to_num(a * a), [leaf(3)])],
     "clip": [
         (lambda a: lm.clip(a * a * a, -1.05, 1.15), [leaf(2, 3)]),
@@ -249,7 +247,7 @@ CALLS |= RANDOM_CALLS
 
 WITHOUT_GRADIENT = {
     *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "arange", "linspace"),
-    *("eye", "nonzero", "argmax", "argmin"),
+    *("logspace", "eye", "nonzero", "argmax", "argmin"),
     *("any", "all", "one_hot"),
     *("count_nonzero", "argsort", "searchsorted", "isin", "unique_all", "unique_counts", "unique_inverse"),
     *("unique", "unique_values", "bincount", "histogram"),

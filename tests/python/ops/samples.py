@@ -58,8 +58,8 @@ ELEMENTWISE = [
 OTHERS = [info["name"] for info in ALL if not info["elementwise"]]
 DIFFERENTIABLE = [op for op in ELEMENTWISE if any(op.differentiable) and "float64" in op.dtypes]
 DIFFERENTIABLE_COMPLEX = [op for op in ELEMENTWISE if any(op.differentiable) and "complex128" in op.dtypes]
-#: Shapes of up to three operands, for the tests of derivatives.
-GRADIENT_SHAPES = {"same": [(2, 3)] * 3, "broadcast": [(2, 1), (3,), (2, 3)], "0-d": [(), (2,), ()]}
+#: Shapes of up to four operands, for the tests of derivatives.
+GRADIENT_SHAPES = {"same": [(2, 3)] * 4, "broadcast": [(2, 1), (3,), (2, 3), ()], "0-d": [(), (2,), (), (1,)]}
 DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),

@@ -147,6 +147,31 @@ def test_linspace(dtype: str, endpoint: bool) -> None:
         lm.linspace(0, 1, -1)
 
 
+@pytest.mark.parametrize("endpoint", [True, False])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "complex64"])
+def test_logspace(dtype: str, endpoint: bool) -> None:
+    tolerance = {"bfloat16": 4e-3, "float32": 1e-6, "complex64": 1e-6}.get(dtype, 1e-13)
+    for start, stop, num, base in ((0, 3, 4, 10.0), (2.5, -3, 7, 2), (1, 1, 3, 10), (0, 5, 1, 3), (0, 5, 0, 3)):
+        got = lm.logspace(start, stop, num, base, dtype=dtype, endpoint=endpoint)
+        assert got.dtype.name == dtype
+        expected = np.logspace(start, stop, num, base=base, endpoint=endpoint)
+        values = (got.astype("float32") if dtype == "bfloat16" else got).numpy()
+        np.testing.assert_allclose(values, expected, rtol=tolerance)
+
+
+def test_logspace_of_integers_and_complex_numbers() -> None:
+    assert lm.logspace(0, 9, 10, dtype="int64").tolist() == [10**i for i in range(10)]
+    assert lm.logspace(0, 7, 8, base=2, dtype="uint8").tolist() == [2**i for i in range(8)]
+    spiral = lm.logspace(0, 1j, 5, base=2.0)
+    assert spiral.dtype is lm.complex64
+    np.testing.assert_allclose(spiral.numpy(), 2.0 ** np.linspace(0, 1j, 5), rtol=1e-6)
+    assert np.isnan(lm.logspace(0.5, 1.5, 2, base=-2.0).numpy()).all()
+    with pytest.raises(TypeError, match=r"\[logspace\] complex numbers do not fit into dtype float32"):
+        lm.logspace(0, 1j, 3, dtype="float32")
+    with pytest.raises(ValueError, match=r"\[logspace\] num must not be negative"):
+        lm.logspace(0, 1, -1)
+
+
 BAD: list[tuple[Callable[..., Any], type[Exception]]] = [
     (lambda: lm.zeros([-1]), ValueError),
     (lambda: lm.zeros([1 << 40, 1 << 40]), ValueError),

@@ -12,15 +12,15 @@ from lamella import _C
 from .samples import ALL, DIFFERENTIABLE, ELEMENTWISE, EPS, Operator, arguments, case_id, cases, numpy_values, tensor
 
 SHAPES = {
-    "matrix": [(3, 5)] * 3,
-    "0-d": [()] * 3,
-    "empty": [(0, 4)] * 3,
-    "one": [(1,)] * 3,
-    "long": [(1031,)] * 3,
-    "five axes": [(2, 1, 3, 2, 2)] * 3,
-    "broadcast rows": [(4, 1), (1, 6), (4, 6)],
-    "broadcast scalar": [(2, 3), (), (3,)],
-    "broadcast empty": [(0, 3), (1, 3), (3,)],
+    "matrix": [(3, 5)] * 4,
+    "0-d": [()] * 4,
+    "empty": [(0, 4)] * 4,
+    "one": [(1,)] * 4,
+    "long": [(1031,)] * 4,
+    "five axes": [(2, 1, 3, 2, 2)] * 4,
+    "broadcast rows": [(4, 1), (1, 6), (4, 6), ()],
+    "broadcast scalar": [(2, 3), (), (3,), (2, 1)],
+    "broadcast empty": [(0, 3), (1, 3), (3,), ()],
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,64 @@ def test_every_number_of_16_bits(dtype: str, rng: np.random.Generator) -> None:
     same(lm.clip(x, -0.5, 2.0), lm.clip(wide, -0.5, 2.0).numpy())
     same(lm.hardtanh(x), lm.hardtanh(wide).numpy())
     same(lm.threshold(x, 0.5, 0.25), lm.threshold(wide, 0.5, 0.25).numpy())
+    same(lm.hardshrink(x, 0.25), lm.hardshrink(wide, 0.25).numpy())
+    same(
+        lm.nan_to_num(x, nan=2.0, posinf=8.0, neginf=-8.0),
+        lm.nan_to_num(wide, nan=2.0, posinf=8.0, neginf=-8.0).numpy(),
+    )
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_arithmetic_of_every_number_of_16_bits_is_rounded_once(dtype: str, rng: np.random.Generator) -> None:
+    x, a = all_halves(dtype)
+    wide = lm.asarray(a)
+
+    def agree(function: Callable[..., lm.Tensor], *orders: np.ndarray) -> None:
+        got = function(x, *(lm.take(x, lm.asarray(order)) for order in orders))
+        exact = function(wide, *(lm.asarray(a[order]) for order in orders))
+        assert got.dtype.name == dtype
+        np.testing.assert_array_equal(got.astype("float32").numpy(), exact.astype(dtype).astype("float32").numpy())
+
+    for unary in (lm.square, lm.reciprocal, lm.sqrt, lm.rsqrt):
+        agree(unary)
+    shuffled = [rng.permutation(65536) for _ in range(2)]
+    for binary in (lm.add, lm.subtract, lm.multiply, lm.divide):
+        agree(binary, shuffled[0])
+    agree(lambda u, v, w: lm.lerp(u, v, w), *shuffled)
+    agree(lambda u, v, w: lm.addcmul(u, v, w, value=0.5), *shuffled)
+    agree(lambda u, v, w: lm.addcdiv(u, v, w, value=0.5), *shuffled)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", HALVES)
+def test_rows_of_halves(dtype: str, n: int, rng: np.random.Generator) -> None:
+    matrix = lm.asarray(rng.standard_normal((3, 2 * n)).astype("float32")).astype(dtype)
+    column = matrix[:, :1]
+    wide = matrix.astype("float32").numpy()
+    for x, a in ((matrix, wide), (matrix[:, ::2], wide[:, ::2]), (matrix[:, ::-1], wide[:, ::-1])):
+        for y, b in ((x, a), (column, wide[:, :1]), (x[1], a[1])):
+            expected = lm.asarray(a * b).astype(dtype).astype("float32").numpy()
+            np.testing.assert_array_equal((x * y).astype("float32").numpy(), expected)
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+def test_outputs_larger_than_the_caches(dtype: str, shift: int, rng: np.random.Generator) -> None:
+    """They are written past the caches, where they begin with a cache line."""
+    n = (13 << 20) // np.dtype(dtype).itemsize + 5
+    a = rng.integers(0, 2, n + shift).astype(dtype)[shift:]
+    x = lm.asarray(a)
+    expected = np.logical_not(a) if dtype == "bool" else a + a
+    out = lm.zeros([n + shift], dtype=x.dtype)[shift:]
+    compute = lm.logical_not if dtype == "bool" else lambda x, **out: lm.add(x, x, **out)
+    compute(x, out=out)
+    np.testing.assert_array_equal(out.numpy(), expected)
+    np.testing.assert_array_equal(compute(x).numpy(), expected)
+    if dtype != "bool":
+        np.testing.assert_array_equal((x[1:] * x[0]).numpy(), a[1:] * a[0])
+        after = a + np.array(1, dtype)
+        x.add_(1)
+        np.testing.assert_array_equal(x.numpy(), after)
 
 
 @pytest.mark.parametrize("dtype", HALVES)

@@ -96,3 +96,48 @@ def test_gradients_of_compositions(rng: np.random.Generator) -> None:
     ):
         assert lm.autograd.gradcheck(call, (x,))
         assert lm.autograd.gradgradcheck(call, (x,))
+
+
+CROSSED = [
+    ((5, 3), (5, 3), -1),
+    ((3, 7), (3, 7), -2),
+    ((2, 3, 4), (3, 1), -2),
+    ((4, 3), (3,), -1),
+    ((20000, 3), (1, 3), -1),
+    ((0, 3), (3,), -1),
+]
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "int8", "uint16", "int64", "float16", "bfloat16"])
+def test_cross_products(dtype: str, rng: np.random.Generator) -> None:
+    for first, second, axis in CROSSED:
+        a, b = (rng.integers(0 if dtype.startswith("u") else -5, 6, shape) for shape in (first, second))
+        if dtype.startswith("complex"):
+            a, b = a * (1 + 2j), b + 1j
+        x, y = (lm.asarray(v).astype(dtype) for v in (a, b))
+        expected = np.cross(a, b, axis=axis)
+        got = lm.cross(x, y, axis=axis)
+        assert got.dtype.name == dtype
+        wanted = expected.astype("float32" if dtype == "bfloat16" else dtype)
+        np.testing.assert_array_equal((got.astype("float32") if dtype == "bfloat16" else got).numpy(), wanted)
+    grid = rng.integers(-5, 6, (3, 4, 6))
+    grid = np.abs(grid) if dtype.startswith("u") else grid
+    x = lm.asarray(grid).astype(dtype)[:, ::2, ::-2]
+    x = lm.permute_dims(x, (1, 2, 0))
+    turned = np.ascontiguousarray(grid[:, ::2, ::-2].transpose(1, 2, 0))
+    wanted = np.cross(turned, turned[::-1]).astype("float32" if dtype == "bfloat16" else dtype)
+    got = lm.cross(x, x[::-1])
+    np.testing.assert_array_equal((got.astype("float32") if dtype == "bfloat16" else got).numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_derivatives_of_cross_products(dtype: str, rng: np.random.Generator) -> None:
+    def leaf(*shape: int) -> lm.Tensor:
+        values = rng.standard_normal(shape)
+        if dtype == "complex128":
+            values = values + 1j * rng.standard_normal(shape)
+        return lm.tensor(values, dtype=dtype, stop_gradient=False)
+
+    for x, y, axis in ((leaf(2, 3), leaf(3), -1), (leaf(3, 2), leaf(2, 3, 1), -2)):
+        assert lm.autograd.gradcheck(lambda a, b, axis=axis: lm.cross(a, b, axis=axis), (x, y), check_forward_ad=True)
+        assert lm.autograd.gradgradcheck(lambda a, b, axis=axis: lm.cross(a, b, axis=axis), (x, y))

@@ -18,7 +18,7 @@ FLOAT = [op for op in ELEMENTWISE if "float64" in op.dtypes]
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=case_id)
 def test_out_of_elementwise_operators(op: Operator, rng: np.random.Generator) -> None:
     dtype = "float32" if "float32" in op.dtypes else "int32"
-    inputs = [lm.asarray(a) for a in arguments(op, [(3, 1), (1, 4), (3, 4)][: op.inputs], dtype, rng)]
+    inputs = [lm.asarray(a) for a in arguments(op, [(3, 1), (1, 4), (3, 4), ()][: op.inputs], dtype, rng)]
     expected = op(*inputs)
     for out in (lm.empty_like(expected), lm.empty(expected.shape[::-1], dtype=expected.dtype).T):
         assert getattr(lm, op.name)(*inputs, out=out) is out
@@ -88,7 +88,7 @@ def test_out_is_not_recorded() -> None:
 @pytest.mark.parametrize("op", IN_PLACE, ids=case_id)
 def test_in_place(op: Operator, rng: np.random.Generator) -> None:
     dtype = "float32" if "float32" in op.dtypes else "int32"
-    inputs = [lm.asarray(a) for a in arguments(op, [(3, 4), (1, 4), (3, 1)][: op.inputs], dtype, rng)]
+    inputs = [lm.asarray(a) for a in arguments(op, [(3, 4), (1, 4), (3, 1), ()][: op.inputs], dtype, rng)]
     expected = op(*inputs)
     for x in (inputs[0].clone(), inputs[0].T.clone().T):
         version = x._version
@@ -102,7 +102,7 @@ def test_in_place(op: Operator, rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("op", [op for op in IN_PLACE if op.differentiable[0] and op in FLOAT], ids=case_id)
 def test_in_place_is_recorded(op: Operator, rng: np.random.Generator) -> None:
-    arrays = arguments(op, [(2, 3), (3,), (2, 1)][: op.inputs], "float64", rng)
+    arrays = arguments(op, [(2, 3), (3,), (2, 1), ()][: op.inputs], "float64", rng)
 
     def results(form: str) -> list[np.ndarray]:
         leaves = [lm.tensor(a, stop_gradient=not op.differentiable[i]) for i, a in enumerate(arrays)]

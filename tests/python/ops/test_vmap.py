@@ -109,7 +109,7 @@ def check(case: Case, arrays: Sequence[Sequence[np.ndarray]]) -> None:
 
 
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=case_id)
-@pytest.mark.parametrize("shapes", [((2, 4),) * 3, ((4, 1), (3,), ())], ids=["alike", "broadcast"])
+@pytest.mark.parametrize("shapes", [((2, 4),) * 4, ((4, 1), (3,), (), (1,))], ids=["alike", "broadcast"])
 def test_elementwise(op: Operator, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator) -> None:
     dtype = "float64" if "float64" in op.dtypes else "int64"
     drawn = [arguments(op, list(shapes[: op.inputs]), dtype, rng) for _ in range(EXAMPLES)]
@@ -214,8 +214,6 @@ CASES: dict[str, list[Case]] = {
     "rad2deg": [Case(lm.rad2deg, ((2, 3),))],
     "logit": [Case(lambda x: lm.logit(lm.sigmoid(x)), ((2, 3),)), Case(lambda x: lm.logit(x, eps=0.3), ((3,),))],
     "polygamma": [Case(lambda x: lm.polygamma(1, x * x + 1), ((2, 3),))],
-    "addcmul": [Case(lambda a, b, c: lm.addcmul(a, b, c, value=0.5), ((2, 3), (3,), (2, 1)))],
-    "addcdiv": [Case(lambda a, b, c: lm.addcdiv(a, b, c * c + 1), ((2, 3), (3,), (2, 1)))],
     "nan_to_num": [Case(lambda x: lm.nan_to_num(lm.log(x), nan=0.5), ((2, 3),), smooth=False)],
     "isclose": [Case(lambda a, b: lm.isclose(a, b, atol=0.5), ((2, 3), (3,)))],
     "allclose": [Case(lambda a, b: lm.allclose(a, b, atol=0.5), ((3,), (3,)))],
@@ -411,7 +409,18 @@ INDEXING: dict[str, list[Case]] = {
     "set bools": [Case(lambda x, v: assign(x + 0 * v, v, lm.asarray([True, False, True])), ((3,), ()))],
 }
 #: Without a tensor argument: they give the same to all examples; random ones have tests of their own.
-WITHOUT_TENSORS = {"zeros", "ones", "full", "empty", "arange", "linspace", "eye", "tril_indices", "triu_indices"}
+WITHOUT_TENSORS = {
+    "zeros",
+    "ones",
+    "full",
+    "empty",
+    "arange",
+    "linspace",
+    "logspace",
+    "eye",
+    "tril_indices",
+    "triu_indices",
+}
 RANDOM = (set(RANDOM_CALLS) | RANDOM_WITHOUT_GRADIENT | {"gumbel_softmax"}) - {"dropout"}
 #: The shapes of their results depend on the values.
 REFUSED = {
@@ -445,6 +454,7 @@ def test_creation_gives_the_same_to_all_examples(name: str) -> None:
         "full": lambda: lm.full([3], 2.5),
         "arange": lambda: lm.arange(3),
         "linspace": lambda: lm.linspace(0, 1, 3),
+        "logspace": lambda: lm.logspace(0, 1, 3),
         "eye": lambda: lm.eye(3)[0],
         "tril_indices": lambda: lm.tril_indices(2, 2)[0],
         "triu_indices": lambda: lm.triu_indices(2, 2)[1],
