@@ -243,22 +243,21 @@ struct GridSampleFn : Function<GridSampleFn> {
     const Tensor image = contiguous(x);
     const Tensor at = contiguous(grid);
     const Tensor out = contiguous(dy);
-    TensorList grads(2);
-    if (want_x) grads[0] = empty(x.shape(), x.dtype());
-    if (want_grid) grads[1] = empty(grid.shape(), grid.dtype());
+    const Tensor dx = want_x ? empty(x.shape(), x.dtype()) : Tensor();
+    const Tensor dgrid = want_grid ? empty(grid.shape(), grid.dtype()) : Tensor();
     const HostRelease release(dy.numel());
-    with_kernels(x.dtype(), [&]<class T>(const cpu::GridKernels<T>& kernels, T) {
-      parallel_for(0, x.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+    with_kernels(image.dtype(), [&]<class T>(const cpu::GridKernels<T>& kernels, T) {
+      parallel_for(0, image.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           cpu::GridArgs<T> args = args_of<T>(image, at, i, setting);
           args.dy = out.data<T>() + i * args.channels * args.places;
-          if (want_x) args.dx = grads[0].data<T>() + i * args.channels * args.height * args.width;
-          if (want_grid) args.dgrid = grads[1].data<T>() + i * args.places * 2;
+          if (dx.defined()) args.dx = dx.data<T>() + i * args.channels * args.height * args.width;
+          if (dgrid.defined()) args.dgrid = dgrid.data<T>() + i * args.places * 2;
           kernels.backward(args);
         }
       });
     });
-    return grads;
+    return {dx, dgrid};
   }
 
  private:
