@@ -116,20 +116,23 @@ struct ElementwiseKernel {
 
   static void run(const Loop& loop) {
     bool dense = loop.out_inner == 1;
-    bool in_place = dense;  // nothing needs a block
-    for (int k = 0; k < kCount; ++k) {
-      dense &= loop.in_inner[k] == 1;
-      in_place &= loop.in_inner[k] == 1 || loop.in_inner[k] == 0;
-    }
+    for (int k = 0; k < kCount; ++k) dense &= loop.in_inner[k] == 1;
     const std::int64_t whole = dense && !loop.streams ? loop.inner - loop.inner % kLanes : 0;
-    const std::int64_t most = in_place && !loop.streams ? loop.inner : kBlock;
+    const std::int64_t* steps = kSteps.data();
+    std::array<std::int64_t, kCount> own;
+    std::int64_t most = kBlock;
+    if (!dense) {
+      own = steps_of(loop);
+      steps = own.data();
+      if (stays_in_place(loop)) most = loop.inner;
+    }
     Blocks blocks;
     for (std::int64_t j = 0; j < loop.outer; ++j) {
       auto* const out = reinterpret_cast<Out*>(loop.out) + j * loop.out_outer;
       const char* in[kCount];
       locate<0>(loop, j, in);
-      if (whole > 0) compute_run(in, kSteps.data(), out, whole);
-      for (std::int64_t i = whole; i < loop.inner;) i += run_block(loop, in, out, i, most, blocks);
+      if (whole > 0) compute_run(in, steps, out, whole);
+      for (std::int64_t i = whole; i < loop.inner;) i += run_block(loop, in, steps, out, i, most, blocks);
     }
     if (loop.streams) end_stream();
   }
@@ -152,6 +155,22 @@ struct ElementwiseKernel {
     return steps;
   }();
 
+  /// The same for the operands of a loop: none where an element is repeated.
+  static std::array<std::int64_t, kCount> steps_of(const Loop& loop) {
+    std::array<std::int64_t, kCount> steps = kSteps;
+    for (int k = 0; k < kCount; ++k) {
+      if (loop.in_inner[k] == 0) steps[k] = 0;
+    }
+    return steps;
+  }
+
+  /// Whether nothing needs a block.
+  static bool stays_in_place(const Loop& loop) {
+    bool stays = loop.out_inner == 1 && !loop.streams;
+    for (int k = 0; k < kCount; ++k) stays &= loop.in_inner[k] == 1 || loop.in_inner[k] == 0;
+    return stays;
+  }
+
   /// The one copy of the formula: n is a multiple of the lanes.
   [[gnu::noinline]] static void compute_run(const char* const* operands, const std::int64_t* steps, Out* out,
                                             std::int64_t n) {
@@ -172,14 +191,13 @@ struct ElementwiseKernel {
   }
 
   /// Elements from i on, at most so many; gives how many.
-  static std::int64_t run_block(const Loop& loop, const char* const* row, Out* out, std::int64_t i, std::int64_t most,
-                                Blocks& blocks) {
+  static std::int64_t run_block(const Loop& loop, const char* const* row, const std::int64_t* steps, Out* out,
+                                std::int64_t i, std::int64_t most, Blocks& blocks) {
     std::int64_t n = std::min(most, loop.inner - i);
     if (n > kLanes) n -= n % kLanes;  // the rest makes a block of its own
     const std::int64_t padded = n < kLanes ? kLanes : n;
     const char* in[kCount];
-    std::int64_t steps[kCount];
-    bring<0>(loop, row, i, n, padded, blocks, in, steps);
+    bring<0>(loop, row, i, n, padded, blocks, in);
     const bool direct = loop.out_inner == 1 && n == padded;
     if (direct && !loop.streams) {
       compute_run(in, steps, out + i, n);
@@ -201,10 +219,10 @@ struct ElementwiseKernel {
     return n;
   }
 
-  /// Where the operands' elements from i on are, in place or in their blocks, and how far a step goes there.
+  /// Where the operands' elements from i on are, in place or in their blocks.
   template <int I>
   static void bring(const Loop& loop, const char* const* row, std::int64_t i, std::int64_t n, std::int64_t padded,
-                    Blocks& blocks, const char** in, std::int64_t* steps) {
+                    Blocks& blocks, const char** in) {
     if constexpr (kOperands >> I) {
       if constexpr (kOperands >> I & 1) {
         constexpr int kSlot = operand_slot(kOperands, I);
@@ -213,7 +231,6 @@ struct ElementwiseKernel {
         const char* const from = row[kSlot] + i * stride * static_cast<std::int64_t>(sizeof(Element));
         const auto* const elements = reinterpret_cast<const Element*>(from);
         auto* const block = reinterpret_cast<Element*>(blocks.memory[kSlot]);
-        steps[kSlot] = stride == 0 ? 0 : kSteps[kSlot];
         in[kSlot] = stride == 1 && n == padded ? from : blocks.memory[kSlot];
         if (stride == 0) {
           if (blocks.repeated[kSlot] != from) {
@@ -224,7 +241,7 @@ struct ElementwiseKernel {
           bring_side_by_side(elements, stride, n, padded, block);
         }
       }
-      bring<I + 1>(loop, row, i, n, padded, blocks, in, steps);
+      bring<I + 1>(loop, row, i, n, padded, blocks, in);
     }
   }
 
