@@ -41,6 +41,14 @@ void write_alternating(const Tensor& out, const std::vector<Tensor>& arrays) {
   const auto copy = cpu_kernels().movement.copy[std::countr_zero(static_cast<std::size_t>(item))];
   const std::int64_t at_once = std::max<std::int64_t>(16, kBytesAtOnce / (count * item));
   const HostRelease release(out.numel());
+  if (count == 2 && (item == 4 || item == 8)) {
+    const auto interleave = cpu_kernels().movement.interleave[item == 4 ? 0 : 1];
+    parallel_for(0, arrays[0].numel(), 4 * at_once, [&](std::int64_t begin, std::int64_t end) {
+      interleave(arrays[0]->data + begin * item, arrays[1]->data + begin * item, out->data + begin * 2 * item,
+                 end - begin);
+    });
+    return;
+  }
   parallel_for(0, arrays[0].numel(), 4 * at_once, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t first = begin; first < end; first += at_once) {
       for (std::int64_t i = 0; i < count; ++i) {
