@@ -1,7 +1,6 @@
 #include "ops/linalg/vector_product.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
@@ -68,8 +67,8 @@ void rows_times_vector(const cpu::MatrixVectorArgs& all, DType dtype, bool share
 /// the error small, and lets threads share the rows.
 std::int64_t rows_in_run(std::int64_t rows) {
   constexpr std::int64_t kLeast = 64;
-  if (rows < 2 * kLeast) return rows;
-  const auto runs = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rows / kLeast)));
+  std::int64_t runs = 1;
+  while (rows / (2 * runs) >= kLeast) runs *= 2;
   return (rows + runs - 1) / runs;
 }
 

@@ -87,7 +87,9 @@ std::pair<Tensor, Tensor> whole_batches(const Tensor& a, const Tensor& b, const 
 
 /// The distances of all rows of a and b, whose leading axes broadcast.
 Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op) {
-  const auto [x, y] = whole_batches(a, b, op);
+  const auto whole = whole_batches(a, b, op);
+  const Tensor& x = whole.first;
+  const Tensor& y = whole.second;
   const std::int64_t rows = a.size(-2);
   const std::int64_t columns = b.size(-2);
   const std::int64_t width = a.size(-1);
