@@ -116,6 +116,13 @@ def markdown_table(table: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def _more_rounds(record: Mapping[str, Any]) -> str:
+    more = record.get("rounds_near_goals", record["rounds"])
+    return (
+        f"Cases near their goal, or above it, were timed again with {more} rounds. " if more > record["rounds"] else ""
+    )
+
+
 def markdown_page(record: Mapping[str, Any], table: Sequence[Sequence[str]]) -> str:
     """A page with the machine, the versions and the table of a record."""
     machine = record["machine"]
@@ -131,7 +138,8 @@ def markdown_page(record: Mapping[str, Any], table: Sequence[Sequence[str]]) -> 
         f"{machine['cores']} cores{' of a virtual machine' if machine['virtual'] else ''}, {caches}, "
         f"{machine['memory_gib']} GiB; {' '.join(machine['flags'])}; {machine['system']}, Linux {machine['kernel']}.",
         f"{versions}; {record['threads']} threads each; {record['rounds']} rounds of {record['batch_seconds']:g} s. "
-        f"Other processes took {load['others']:.1%} of the cores meanwhile, other machines {load['stolen']:.1%}.",
+        f"{_more_rounds(record)}Other processes took {load['others']:.1%} of the cores meanwhile, other machines "
+        f"{load['stolen']:.1%}.",
         "Medians, with the quartiles in brackets; ratios are taken round by round.",
         markdown_table(table),
     ]

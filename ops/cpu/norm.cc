@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "ops/cpu/lanes.h"
+#include "ops/cpu/stream.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {
@@ -32,16 +34,6 @@ void for_each_part(std::int64_t n, F&& f) {
   if (i < n) f(i, static_cast<int>(n - i));
 }
 
-template <class T>
-double sum_lanes(Vec<T> v) {
-  T lanes[Vec<T>::size];
-  v.store(lanes);
-  for (int width = Vec<T>::size / 2; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  }
-  return static_cast<double>(lanes[0]);
-}
-
 /// Sums f(i, lanes, sums), which adds to kSums vectors, over [0, n). Short runs are added in T, and those in double:
 /// the error does not grow with n.
 template <int kSums, class T, class F>
@@ -62,7 +54,8 @@ void sum_parts(std::int64_t n, double (&total)[kSums], F&& f) {
     }
     for (; i + kLanes <= end; i += kLanes) f(i, kLanes, sums[0]);
     if (i < end) f(i, static_cast<int>(end - i), sums[1]);
-    for (int k = 0; k < kSums; ++k) total[k] += sum_lanes((sums[0][k] + sums[1][k]) + (sums[2][k] + sums[3][k]));
+    for (int k = 0; k < kSums; ++k)
+      total[k] += static_cast<double>(sum_lanes((sums[0][k] + sums[1][k]) + (sums[2][k] + sums[3][k])));
   }
 }
 
@@ -86,7 +79,9 @@ double squares_of(const T* x, std::int64_t n, T center) {
 
 template <class T>
 void rows_forward(const T* x, const T* w, const T* b, T* y, T* mean, T* rstd, std::int64_t rows, std::int64_t width,
-                  double eps, bool centered) {
+                  double eps, bool centered, bool past_caches) {
+  constexpr int kLanes = Vec<T>::size;
+  const bool streams = past_caches && in_whole_lines(y, width * static_cast<std::int64_t>(sizeof(T)));
   for (std::int64_t row = 0; row < rows; ++row, x += width, y += width) {
     const T center = centered ? static_cast<T>(mean_of(x, width)) : T(0);
     const double variance = squares_of(x, width, center) / static_cast<double>(width);
@@ -94,9 +89,14 @@ void rows_forward(const T* x, const T* w, const T* b, T* y, T* mean, T* rstd, st
     mean[row] = center;
     rstd[row] = scale;
     const auto write = [&](auto&& finish) {
-      for_each_part<T>(width, [&](std::int64_t i, int lanes) {
-        store(y + i, lanes, finish(i, lanes, (load(x + i, lanes, T(0)) - center) * scale));
-      });
+      const auto result = [&](std::int64_t i, int lanes) {
+        return finish(i, lanes, (load(x + i, lanes, T(0)) - center) * scale);
+      };
+      if (streams) {
+        for (std::int64_t i = 0; i < width; i += kLanes) store_past_caches(y + i, result(i, kLanes));
+      } else {
+        for_each_part<T>(width, [&](std::int64_t i, int lanes) { store(y + i, lanes, result(i, lanes)); });
+      }
     };
     if (w && b) {
       write(
@@ -109,6 +109,7 @@ void rows_forward(const T* x, const T* w, const T* b, T* y, T* mean, T* rstd, st
       write([](std::int64_t, int, Vec<T> v) { return v; });
     }
   }
+  if (streams) end_stream();
 }
 
 /// With g = dy w and h = (x - mean) rstd: dx = rstd (g - mean(g) - h mean(g h)), dw = sum(dy h), db = sum(dy).

@@ -9,9 +9,9 @@ namespace lamella::cpu {
 template <class T>
 struct NormKernels {
   /// y = (x - mean) rstd w + b for rows of `width`; w and b may be null. Without `centered` the mean is taken for 0.
-  /// Leaves mean and rstd of each row.
+  /// Leaves mean and rstd of each row. `past_caches`: see Note [Large outputs].
   void (*rows)(const T* x, const T* w, const T* b, T* y, T* mean, T* rstd, std::int64_t rows, std::int64_t width,
-               double eps, bool centered) = nullptr;
+               double eps, bool centered, bool past_caches) = nullptr;
   /// dx of the same, and what the rows add to dw and db, `width` each (null where not wanted).
   void (*rows_backward)(const T* x, const T* dy, const T* w, const T* mean, const T* rstd, T* dx, T* dw, T* db,
                         std::int64_t rows, std::int64_t width, bool centered) = nullptr;

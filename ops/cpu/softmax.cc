@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
+#include "ops/cpu/lanes.h"
+#include "ops/cpu/stream.h"
 #include "ops/simd/native_power.h"
 #include "ops/simd/vec.h"
 
@@ -35,27 +36,6 @@ void store(T* to, int lanes, Vec<T> value) {
 template <class T>
 Vec<T> larger(Vec<T> a, Vec<T> b) {
   return Vec<T>(simd::native_math::extreme<true>(a.native(), b.native()));
-}
-
-template <int kBy, class V, std::size_t... I>
-V rotated(V v, std::index_sequence<I...>) {
-  return __builtin_shufflevector(v, v, (static_cast<int>(I) + kBy) % static_cast<int>(sizeof...(I))...);
-}
-
-/// All lanes by f, as a tree, like every sum here.
-template <class T, class F, int kWidth = Vec<T>::size / 2>
-T folded(Vec<T> v, const F& f) {
-  if constexpr (kWidth > 0) {
-    const Vec<T> other(rotated<kWidth>(v.native(), std::make_index_sequence<Vec<T>::size>()));
-    return folded<T, F, kWidth / 2>(f(v, other), f);
-  } else {
-    return v[0];
-  }
-}
-
-template <class T>
-T sum_lanes(Vec<T> v) {
-  return folded(v, [](Vec<T> a, Vec<T> b) { return a + b; });
 }
 
 /// Of the numbers: with a NaN among the elements the sum of exponentials is NaN, whatever is taken off.
@@ -150,23 +130,37 @@ T sum_of(const T* x, std::int64_t width, T* kept, const F& f) {
   return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
+/// y = f(from), a row.
 template <class T>
-void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log) {
-  constexpr T kLowest = -std::numeric_limits<T>::infinity();
+void store_row(T* y, std::int64_t width, bool streams, const T* from, auto&& f) {
+  if (streams) {
+    for (std::int64_t i = 0; i < width; i += Vec<T>::size) store_past_caches(y + i, f(Vec<T>::load(from + i)));
+  } else {
+    for_each_part(from, width, T(0), [&](std::int64_t i, int lanes, Vec<T> v) { store(y + i, lanes, f(v)); });
+  }
+}
+
+template <class T>
+void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log, bool past_caches) {
+  constexpr std::int64_t kBlock = 16384 / sizeof(T);  // half of a first cache
+  alignas(64) T block[kBlock];
+  const bool streams =
+      past_caches && width <= kBlock && in_whole_lines(y, width * static_cast<std::int64_t>(sizeof(T)));
   for (std::int64_t row = 0; row < rows; ++row, x += width, y += width) {
     // The largest element is taken off first: exp never overflows, and the sum is at least 1.
     const T top = max_of_row(x, width);
     if (log) {
       const T shift = std::log(sum_of<T>(x, width, nullptr, Below<T>(top)));
-      for_each_part(x, width, kLowest,
-                    [&](std::int64_t i, int lanes, Vec<T> v) { store(y + i, lanes, (v - top) - shift); });
-      continue;
+      store_row(y, width, streams, x, [&](Vec<T> v) { return (v - top) - shift; });
+    } else {
+      T* const kept = streams ? block : y;
+      const T sum = NearlyBelow<T>::fits(top) ? sum_of(x, width, kept, NearlyBelow<T>(top))
+                                              : sum_of(x, width, kept, Below<T>(top));
+      const T scale = 1 / sum;
+      store_row<T>(y, width, streams, kept, [&](Vec<T> v) { return v * scale; });
     }
-    const T sum =
-        NearlyBelow<T>::fits(top) ? sum_of(x, width, y, NearlyBelow<T>(top)) : sum_of(x, width, y, Below<T>(top));
-    const T scale = 1 / sum;
-    for_each_part(y, width, T(0), [&](std::int64_t i, int lanes, Vec<T> v) { store(y + i, lanes, v * scale); });
   }
+  if (streams) end_stream();
 }
 
 template <class T>

@@ -4,10 +4,11 @@
 
 namespace lamella::cpu {
 
-/// Softmax of contiguous rows; `log` chooses its logarithm. In and out may be the same.
+/// Softmax of contiguous rows; `log` chooses its logarithm. In and out may be the same. `past_caches`: see Note [Large
+/// outputs].
 template <class T>
 struct SoftmaxKernels {
-  void (*forward)(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log) = nullptr;
+  void (*forward)(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log, bool past_caches) = nullptr;
   /// From the result and its gradient.
   void (*backward)(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t width, bool log) = nullptr;
   /// The same along the first axis of a matrix [width, columns], whose rows are `stride` apart.

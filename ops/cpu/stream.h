@@ -1,9 +1,10 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
-#include "ops/simd/isa.h"
+#include "ops/simd/vec.h"
 
 #ifdef __SSE2__
 #include <immintrin.h>
@@ -15,6 +16,9 @@
 // third of the traffic of `relu`. The formula computes into a block, as for strided outputs, and the block is moved: so
 // there is no second copy of the formula. An operand that is overwritten is in the caches already, and goes the usual
 // way.
+//
+// Kernels of rows (softmax, layer_norm) read a row several times and write it once: there the input and the output
+// together are measured against the cache, since what a stored line puts out is the input.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
@@ -26,10 +30,14 @@ inline namespace LM_SIMD_ISA {
 #ifdef __SSE2__
   if (reinterpret_cast<std::uintptr_t>(target) % 64 == 0) {
     for (; bytes >= 64; bytes -= 64, source += 64, target += 64) {
+#if LM_SIMD_BYTES == 64
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(target), _mm512_loadu_si512(source));
+#else
       for (int k = 0; k < 64; k += 16) {
         const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + k));
         _mm_stream_si128(reinterpret_cast<__m128i*>(target + k), part);
       }
+#endif
     }
   }
 #endif
@@ -40,6 +48,26 @@ inline namespace LM_SIMD_ISA {
 inline void end_stream() {
 #ifdef __SSE2__
   _mm_sfence();
+#endif
+}
+
+/// Whether rows of `bytes` from `to` on are made of whole cache lines, as store_past_caches() needs them.
+inline bool in_whole_lines(const void* to, std::int64_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(to) % 64 == 0 && bytes % 64 == 0;
+}
+
+/// Stores a vector past the caches, at a multiple of its size; end_stream() comes after the last.
+template <class T>
+void store_past_caches(T* to, simd::Vec<T> v) {
+  const auto native = v.native();
+#if LM_SIMD_BYTES == 64
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), std::bit_cast<__m512i>(native));
+#elif LM_SIMD_BYTES == 32
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), std::bit_cast<__m256i>(native));
+#elif defined(__SSE2__)
+  _mm_stream_si128(reinterpret_cast<__m128i*>(to), std::bit_cast<__m128i>(native));
+#else
+  v.store(to);
 #endif
 }
 

@@ -1,7 +1,5 @@
 #include "ops/elementwise/launch.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -13,24 +11,17 @@
 #include "ops/cpu/loader.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/support/caches.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kFew = 32768;                           // elements that are not worth a second thread
-constexpr std::int64_t kPiece = 1024;                          // elements in whose multiples a row is cut
-constexpr std::size_t kStreamedBytes = std::size_t{32} << 20;  // what outputs are to have at least for that
+constexpr std::int64_t kFew = 32768;   // elements that are not worth a second thread
+constexpr std::int64_t kPiece = 1024;  // elements in whose multiples a row is cut
 
 std::array<ElementwiseLauncher, kDeviceTypeCount> launchers{};
-
-/// See Note [Large outputs] in ops/cpu/stream.h.
-bool is_larger_than_caches(std::size_t bytes) {
-  if (bytes < kStreamedBytes) return false;
-  static const auto last_cache = static_cast<std::size_t>(std::max(0L, sysconf(_SC_LEVEL3_CACHE_SIZE)));
-  return bytes >= last_cache;
-}
 
 struct ElementSizes {
   std::int64_t out;
@@ -240,7 +231,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   }
   Loop inner = inner_loop(loop);
   const LoopKernel kernel = cpu_kernel(op, wrt, dtype, loop.operands, inner);
-  inner.streams = is_larger_than_caches(static_cast<std::size_t>(loop.elements) * item_size(out.dtype())) &&
+  inner.streams = outgrow_caches(static_cast<std::size_t>(loop.elements) * item_size(out.dtype())) &&
                   std::ranges::none_of(operands, [&](const Tensor* x) { return (*x)->storage == out->storage; });
   const HostRelease release(loop.elements);
   if (loop.axes <= 2 && loop.elements <= kFew) {

@@ -15,6 +15,7 @@
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/caches.h"
 #include "ops/support/hidden.h"
 
 // Note [Normalization]
@@ -115,13 +116,14 @@ Tensor rows_forward(const Tensor& x, const std::optional<Tensor>& weight, const 
   measures = {empty({rows}, x.dtype()), empty({rows}, x.dtype())};
   const Tensor w = weight ? contiguous(*weight) : Tensor();
   const Tensor b = bias ? contiguous(*bias) : Tensor();
+  const bool past_caches = outgrow_caches(x.nbytes() + y.nbytes());
   const HostRelease release(x.numel());
   with_type(x, setting, [&]<class T> {
     parallel_for(0, rows, std::max<std::int64_t>(1, kGrain / width), [&](std::int64_t first, std::int64_t last) {
       kernels<T>().rows(x.data<T>() + first * width, w.defined() ? w.data<T>() : nullptr,
                         b.defined() ? b.data<T>() : nullptr, y.data<T>() + first * width,
                         measures.mean.data<T>() + first, measures.rstd.data<T>() + first, last - first, width,
-                        setting.eps, setting.centered);
+                        setting.eps, setting.centered, past_caches);
     });
   });
   return y;

@@ -16,6 +16,7 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
+#include "ops/support/caches.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -104,8 +105,10 @@ Tensor run_forward(const Tensor& given, std::size_t axis_from_end, bool log, con
     const T* from = x.data<T>();
     T* to = y.data<T>();
     if (slabs.inner == 1) {
-      slabs.for_each_part(
-          [&](std::int64_t at, std::int64_t rows) { kernels.forward(from + at, to + at, rows, slabs.width, log); });
+      const bool past_caches = outgrow_caches(x.nbytes() + y.nbytes());
+      slabs.for_each_part([&](std::int64_t at, std::int64_t rows) {
+        kernels.forward(from + at, to + at, rows, slabs.width, log, past_caches);
+      });
     } else {
       slabs.for_each_columns([&](std::int64_t at, std::int64_t columns) {
         kernels.forward_columns(from + at, to + at, slabs.width, columns, slabs.inner, log);

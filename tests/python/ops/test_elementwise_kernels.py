@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -181,27 +180,6 @@ def test_rows_of_halves(dtype: str, n: int, rng: np.random.Generator) -> None:
         for y, b in ((x, a), (column, wide[:, :1]), (x[1], a[1])):
             expected = lm.asarray(a * b).astype(dtype).astype("float32").numpy()
             np.testing.assert_array_equal((x * y).astype("float32").numpy(), expected)
-
-
-@pytest.mark.parametrize("shift", [0, 1])
-@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
-def test_outputs_larger_than_the_caches(dtype: str, shift: int, rng: np.random.Generator) -> None:
-    """They are written past the caches, where they begin with a cache line."""
-    last_cache = os.sysconf("SC_LEVEL3_CACHE_SIZE") if "SC_LEVEL3_CACHE_SIZE" in os.sysconf_names else 0
-    n = max(33 << 20, last_cache) // np.dtype(dtype).itemsize + 5
-    a = rng.integers(0, 2, n + shift).astype(dtype)[shift:]
-    x = lm.asarray(a)
-    expected = np.logical_not(a) if dtype == "bool" else a + a
-    out = lm.zeros([n + shift], dtype=x.dtype)[shift:]
-    compute = lm.logical_not if dtype == "bool" else lambda x, **out: lm.add(x, x, **out)
-    compute(x, out=out)
-    np.testing.assert_array_equal(out.numpy(), expected)
-    np.testing.assert_array_equal(compute(x).numpy(), expected)
-    if dtype != "bool":
-        np.testing.assert_array_equal((x[1:] * x[0]).numpy(), a[1:] * a[0])
-        after = a + np.array(1, dtype)
-        x.add_(1)
-        np.testing.assert_array_equal(x.numpy(), after)
 
 
 @pytest.mark.parametrize("dtype", HALVES)
