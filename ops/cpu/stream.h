@@ -59,13 +59,12 @@ inline bool in_whole_lines(const void* to, std::int64_t bytes) {
 /// Stores a vector past the caches, at a multiple of its size; end_stream() comes after the last.
 template <class T>
 void store_past_caches(T* to, simd::Vec<T> v) {
-  const auto native = v.native();
 #if LM_SIMD_BYTES == 64
-  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), std::bit_cast<__m512i>(native));
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), std::bit_cast<__m512i>(v.native()));
 #elif LM_SIMD_BYTES == 32
-  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), std::bit_cast<__m256i>(native));
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), std::bit_cast<__m256i>(v.native()));
 #elif defined(__SSE2__)
-  _mm_stream_si128(reinterpret_cast<__m128i*>(to), std::bit_cast<__m128i>(native));
+  _mm_stream_si128(reinterpret_cast<__m128i*>(to), std::bit_cast<__m128i>(v.native()));
 #else
   v.store(to);
 #endif

@@ -104,6 +104,25 @@ def test_complex_values(a: tuple[int, ...], b: tuple[int, ...], dtype: str, rng:
     np.testing.assert_array_equal(got.numpy(), np.matmul(x, y))
 
 
+@pytest.mark.parametrize("layout", ["rows", "every second row", "transposed", "second transposed", "one row repeated"])
+def test_large_products(layout: str, rng: np.random.Generator) -> None:
+    """They take a way of their own, by how the matrices lie."""
+    a = lm.asarray(rng.integers(-8, 9, (1400, 1100)).astype("float32"))
+    b = lm.asarray(rng.integers(-8, 9, (1100, 1600)).astype("float32"))
+    if layout == "every second row":
+        wide = lm.zeros([1100, 1700])
+        wide[:, 3:1603] = b
+        a, b = lm.repeat(a, 2, axis=0)[::2], wide[:, 3:1603]
+    elif layout == "transposed":
+        a = lm.asarray(np.ascontiguousarray(a.numpy().T)).mT
+    elif layout == "second transposed":
+        b = lm.asarray(np.ascontiguousarray(b.numpy().T)).mT
+    elif layout == "one row repeated":
+        b = lm.broadcast_to(b[:1], b.shape)
+    # Sums of integers below 2^24 are exact.
+    np.testing.assert_array_equal((a @ b).numpy(), a.numpy() @ b.numpy())
+
+
 def test_errors_name_both_shapes() -> None:
     with pytest.raises(TypeError, match=r"\[matmul\].*bool"):
         lm.matmul(lm.ones([2, 2], dtype="bool"), lm.ones([2, 2], dtype="bool"))
