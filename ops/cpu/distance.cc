@@ -75,22 +75,70 @@ T norm_of_difference(const T* a, const T* b, std::int64_t width, const Lift& lif
   return total;
 }
 
+/// Rows up to here are no work for vectors along them: a vector takes the same element of several rows of b.
+constexpr std::int64_t kShortRow = 32;
+
+/// For short rows: how a distance is added up depends on neither its place nor its neighbors.
+template <class Op, class T, class Lift, class Finish>
+void short_rows(const T* a, std::int64_t rows, const T* b, T* out, std::int64_t count, std::int64_t width,
+                const Lift& lift, const Finish& finish) {
+  using V = simd::Vec<T>;
+  constexpr int kVectors = 4;
+  constexpr std::int64_t kTile = std::int64_t{kVectors} * V::size;
+  T tile[kShortRow * kTile];  // rows of b as columns
+  for (std::int64_t first = 0; first < count; first += kTile) {
+    const std::int64_t n = std::min(kTile, count - first);
+    for (std::int64_t k = 0; k < width; ++k) {
+      for (std::int64_t j = 0; j < n; ++j) tile[k * kTile + j] = b[(first + j) * width + k];
+      std::fill(tile + k * kTile + n, tile + (k + 1) * kTile, T(0));
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      V total[kVectors];
+      for (V& part : total) part = V(0);
+      for (std::int64_t k = 0; k < width; ++k) {
+        const V element(a[r * width + k]);
+        for (int v = 0; v < kVectors; ++v)
+          total[v] = Op::combine(total[v], lift(element - V::load(tile + k * kTile + v * V::size)));
+      }
+      T* const to = out + r * count + first;
+      if (n == kTile) {
+        for (int v = 0; v < kVectors; ++v) finish(total[v]).store(to + v * V::size);
+      } else {
+        T some[kTile];
+        for (int v = 0; v < kVectors; ++v) finish(total[v]).store(some + v * V::size);
+        std::copy_n(some, n, to);
+      }
+    }
+  }
+}
+
 template <class T>
-void distances(const T* a, const T* b, T* out, std::int64_t count, std::int64_t width, double p) {
+void distances(const T* a, std::int64_t rows, const T* b, T* out, std::int64_t count, std::int64_t width, double p) {
   const auto each = [&]<class Op>(Op, const auto& lift, const auto& finish) {
-    for (std::int64_t j = 0; j < count; ++j) out[j] = finish(norm_of_difference<Op>(a, b + j * width, width, lift));
+    if (width <= kShortRow) return short_rows<Op>(a, rows, b, out, count, width, lift, finish);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t j = 0; j < count; ++j)
+        out[r * count + j] = finish(norm_of_difference<Op>(a + r * width, b + j * width, width, lift));
+    }
   };
-  const auto same = [](T x) { return x; };
+  const auto same = [](auto x) { return x; };
   if (p == 0) {
     each(Added<T>(), NotZero(), same);
   } else if (p == 1) {
     each(Added<T>(), Magnitude(), same);
   } else if (p == 2) {
-    each(Added<T>(), Squared(), [](T x) { return std::sqrt(x); });
+    each(Added<T>(), Squared(), [](auto x) {
+      using std::sqrt;
+      return sqrt(x);
+    });
   } else if (std::isinf(p)) {
     each(Largest<T>(), Magnitude(), same);
   } else {
-    each(Added<T>(), Raised<T>{static_cast<T>(p)}, [&](T x) { return std::pow(x, static_cast<T>(1 / p)); });
+    const auto root = static_cast<T>(1 / p);
+    each(Added<T>(), Raised<T>{static_cast<T>(p)}, [root](auto x) {
+      using std::pow;
+      return pow(x, decltype(x)(root));
+    });
   }
 }
 

@@ -4,9 +4,11 @@
 
 namespace lamella::cpu {
 
-/// out[j] = the p-norm of a - b[j], for `count` rows b[j] of `width`, one behind the other; p as in cdist().
+/// out[r * count + j] = the p-norm of a[r] - b[j], for `rows` rows a[r] and `count` rows b[j] of `width`, one behind
+/// the other; p as in cdist().
 template <class T>
-using DistanceKernel = void (*)(const T* a, const T* b, T* out, std::int64_t count, std::int64_t width, double p);
+using DistanceKernel = void (*)(const T* a, std::int64_t rows, const T* b, T* out, std::int64_t count,
+                                std::int64_t width, double p);
 
 /// out = the sum of weights[j * step] times a - b[j], or times the signs of these differences, for `count` rows b[j] of
 /// `width`: the gradient of distances from a.

@@ -1,5 +1,6 @@
 #include "ops/nn/distances.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -102,9 +103,12 @@ Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op)
     parallel_for(0, out.numel() / columns,
                  std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, columns * width)),
                  [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t r = begin; r < end; ++r) {
-                     kernels.distances(x.data<T>() + r * width, y.data<T>() + r / rows * columns * width,
+                   for (std::int64_t r = begin; r < end;) {
+                     const std::int64_t batch = r / rows;
+                     const std::int64_t n = std::min(end, (batch + 1) * rows) - r;
+                     kernels.distances(x.data<T>() + r * width, n, y.data<T>() + batch * columns * width,
                                        out.data<T>() + r * columns, columns, width, p);
+                     r += n;
                    }
                  });
   });
@@ -122,7 +126,7 @@ Tensor pair_distances(const Tensor& given, double p) {
   const HostRelease release(out.numel() * width);
   with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
     const auto measure = [&](std::int64_t r) {
-      kernels.distances(x.data<T>() + r * width, x.data<T>() + (r + 1) * width,
+      kernels.distances(x.data<T>() + r * width, 1, x.data<T>() + (r + 1) * width,
                         out.data<T>() + r * (2 * rows - r - 1) / 2, rows - r - 1, width, p);
     };
     // A row from the front and one from the back have as many distances as any other two.
