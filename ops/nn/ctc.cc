@@ -149,10 +149,11 @@ struct CtcFn : Function<CtcFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = kName;
 
-  static bool applies(const Tensor& log_p) {
+  static bool applies(const Tensor& log_p, const Tensor& input_lengths, const Tensor& target_lengths) {
     const Tensor operands[] = {log_p};
-    return log_p.device().is_cpu() && (log_p.dtype() == DType::Float32 || log_p.dtype() == DType::Float64) &&
-           log_p.numel() > 0 && !is_batched(log_p) && !autograd::any_dual(operands);
+    return !is_batched(input_lengths) && !is_batched(target_lengths) && log_p.device().is_cpu() &&
+           (log_p.dtype() == DType::Float32 || log_p.dtype() == DType::Float64) && log_p.numel() > 0 &&
+           !is_batched(log_p) && !autograd::any_dual(operands);
   }
 
   static Tensor forward(Context& ctx, const Tensor& log_p, const Tensor& targets, const Tensor& input_lengths,
@@ -174,7 +175,8 @@ struct CtcFn : Function<CtcFn> {
   }
 
   static std::array<Tensor, 4> backward(Context& ctx, const Tensor& dy) {
-    const auto [log_p, targets, input_lengths, target_lengths, alpha, losses] = ctx.saved_tensors<6>();
+    const auto [log_p, targets, input_lengths, target_lengths, alpha, totals] = ctx.saved_tensors<6>();
+    const Tensor& losses = totals;
     const std::int64_t blank = ctx.state<std::int64_t>();
     const Tensor operands[] = {log_p, dy};
     if (autograd::is_grad_enabled() || autograd::any_dual(operands) || is_batched(log_p) || is_batched(dy))
@@ -276,8 +278,9 @@ Tensor CtcLoss::call(const Tensor& log_probs, const Tensor& targets, const Tenso
   }
   const Tensor padded = padded_targets(targets, out, classes, blank, one);
   const Tensor log_p = reshape(log_softmax(as_floating(log_probs, kName)), Dims{steps, count, classes});
-  Tensor losses =
-      CtcFn::applies(log_p) ? CtcFn::apply(log_p, padded, in, out, blank) : composed(log_p, padded, in, out, blank);
+  // Copies: who gave the lengths may change them.
+  Tensor losses = CtcFn::applies(log_p, in, out) ? CtcFn::apply(log_p, padded, clone(in), clone(out), blank)
+                                                 : composed(log_p, padded, in, out, blank);
   losses = where(losses > kImpossible, zero_infinity ? 0.0 : std::numeric_limits<double>::infinity(), losses);
   if (reduction == "mean") losses = losses / to_device(cast(maximum(out, 1), losses.dtype()), losses.device());
   return reduce_loss(one ? reshape(losses, Dims{}) : losses, reduction, kName);
