@@ -10,6 +10,8 @@ from benchmarks.workloads import Work
 
 #: Takes the number of repetitions.
 Loop = Callable[[int], None]
+#: Seconds, some of the scheduler's ticks: threads that woke on one core are apart by then.
+_WARM = 0.015
 
 
 def compile_loop(work: Work) -> Loop:
@@ -20,6 +22,15 @@ def compile_loop(work: Work) -> Loop:
     exec(compile(source, "<workload>", "exec"), namespace)
     loop = namespace["loop"]
     return lambda count: loop(repeat(None, count), **work.variables)
+
+
+def warm_up(loop: Loop, count: int) -> None:
+    """Runs a tenth of `count` repetitions and more: caches, clocks and cores were another process's until now."""
+    start = time.perf_counter()
+    while True:
+        loop(count // 10 + 1)
+        if time.perf_counter() - start >= _WARM:
+            return
 
 
 def time_loop(loop: Loop, count: int) -> float:

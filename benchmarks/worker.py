@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.adapters import Adapter, load
 from benchmarks.operators.workloads import SWEEP
-from benchmarks.timing import Loop, calibrate, compile_loop, time_loop
+from benchmarks.timing import Loop, calibrate, compile_loop, time_loop, warm_up
 from benchmarks.workloads import WORKLOADS, Work
 
 #: How many leading values of each result are compared one by one, beside the sums over all of them.
@@ -70,7 +70,7 @@ class Worker:
                 loop = self._loop(request["workload"])
                 count = request["count"]
                 gc.collect()
-                loop(count // 10 + 1)  # caches and clocks, which another process had in between
+                warm_up(loop, count)
                 return {"seconds": time_loop(loop, count)}
             case other:
                 raise ValueError(f"unknown request {other!r}")

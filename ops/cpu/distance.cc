@@ -75,23 +75,70 @@ T norm_of_difference(const T* a, const T* b, std::int64_t width, const Lift& lif
   return total;
 }
 
+/// Calls run(op, lift, finish): how p's differences are lifted and combined, and what the result is of.
+template <class T, class Run>
+void with_norm(double p, const Run& run) {
+  const auto same = [](auto x) { return x; };
+  if (p == 0) {
+    run(Added<T>(), NotZero(), same);
+  } else if (p == 1) {
+    run(Added<T>(), Magnitude(), same);
+  } else if (p == 2) {
+    run(Added<T>(), Squared(), [](auto x) {
+      using std::sqrt;
+      return sqrt(x);
+    });
+  } else if (std::isinf(p)) {
+    run(Largest<T>(), Magnitude(), same);
+  } else {
+    const auto root = static_cast<T>(1 / p);
+    run(Added<T>(), Raised<T>{static_cast<T>(p)}, [root](auto x) {
+      using std::pow;
+      return pow(x, decltype(x)(root));
+    });
+  }
+}
+
 template <class T>
 void distances(const T* a, const T* b, T* out, std::int64_t count, std::int64_t width, double p) {
-  const auto each = [&]<class Op>(Op, const auto& lift, const auto& finish) {
+  with_norm<T>(p, [&]<class Op>(Op, const auto& lift, const auto& finish) {
     for (std::int64_t j = 0; j < count; ++j) out[j] = finish(norm_of_difference<Op>(a, b + j * width, width, lift));
-  };
-  const auto same = [](T x) { return x; };
-  if (p == 0) {
-    each(Added<T>(), NotZero(), same);
-  } else if (p == 1) {
-    each(Added<T>(), Magnitude(), same);
-  } else if (p == 2) {
-    each(Added<T>(), Squared(), [](T x) { return std::sqrt(x); });
-  } else if (std::isinf(p)) {
-    each(Largest<T>(), Magnitude(), same);
-  } else {
-    each(Added<T>(), Raised<T>{static_cast<T>(p)}, [&](T x) { return std::pow(x, static_cast<T>(1 / p)); });
-  }
+  });
+}
+
+/// A vector takes the same element of several rows of b: how a distance is added up depends on neither its place nor
+/// its neighbors.
+template <class T>
+void short_distances(const T* a, std::int64_t rows, const T* columns, std::int64_t stride, T* out, std::int64_t count,
+                     std::int64_t width, double p) {
+  using V = simd::Vec<T>;
+  constexpr int kVectors = 4;
+  constexpr std::int64_t kTile = std::int64_t{kVectors} * V::size;
+  with_norm<T>(p, [&]<class Op>(Op, const auto& lift, const auto& finish) {
+    const auto tile = [&](const T* row, const T* from, std::int64_t step, T* to) {
+      V total[kVectors];
+      for (V& part : total) part = V(0);
+      for (std::int64_t k = 0; k < width; ++k) {
+        const V element(row[k]);
+        for (int v = 0; v < kVectors; ++v)
+          total[v] = Op::combine(total[v], lift(element - V::load(from + k * step + v * V::size)));
+      }
+      for (int v = 0; v < kVectors; ++v) finish(total[v]).store(to + v * V::size);
+    };
+    std::int64_t j = 0;
+    for (; j + kTile <= count; j += kTile) {
+      for (std::int64_t r = 0; r < rows; ++r) tile(a + r * width, columns + j, stride, out + r * count + j);
+    }
+    if (j == count) return;
+    const std::int64_t n = count - j;
+    T last[kShortRow * kTile] = {};
+    for (std::int64_t k = 0; k < width; ++k) std::copy_n(columns + k * stride + j, n, last + k * kTile);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      T some[kTile];
+      tile(a + r * width, last, kTile, some);
+      std::copy_n(some, n, out + r * count + j);
+    }
+  });
 }
 
 struct Sign {
@@ -115,58 +162,55 @@ struct Difference {
 /// Rows whose terms are added up before they are added to the total, which keeps rounding errors small.
 constexpr std::int64_t kRowBlock = 256;
 
-/// Columns [begin, begin + kVectors vectors), or one number where X is T.
-template <int kVectors, class X, class T, class Lift>
-void weighted_columns(const T* a, const T* b, const T* weights, std::int64_t step, T* out, std::int64_t count,
-                      std::int64_t width, const Lift& lift) {
-  constexpr bool kScalar = std::is_same_v<X, T>;
-  constexpr std::int64_t kSize = kScalar ? 1 : simd::Vec<T>::size;
-  const auto load = [](const T* from) {
-    if constexpr (kScalar) {
-      return *from;
-    } else {
-      return X::load(from);
-    }
-  };
-  X from[kVectors];
-  X total[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    from[v] = load(a + v * kSize);
-    total[v] = X(T(0));
-  }
+/// The sums over the rows of weights times lifted differences from `from`, of columns that load(row, v) gives.
+template <int kVectors, class T, class Load, class Lift>
+void weighted_columns(const simd::Vec<T> (&from)[kVectors], const T* weights, std::int64_t step, std::int64_t count,
+                      const Load& load, const Lift& lift, simd::Vec<T> (&total)[kVectors]) {
+  using V = simd::Vec<T>;
+  for (V& sum : total) sum = V(0);
   for (std::int64_t first = 0; first < count; first += kRowBlock) {
     const std::int64_t last = std::min(count, first + kRowBlock);
-    X part[kVectors];
-    for (int v = 0; v < kVectors; ++v) part[v] = X(T(0));
+    V part[kVectors];
+    for (V& sum : part) sum = V(0);
     for (std::int64_t j = first; j < last; ++j) {
-      const X weight(weights[j * step]);
-      for (int v = 0; v < kVectors; ++v) part[v] = part[v] + weight * lift(from[v] - load(b + j * width + v * kSize));
+      const V weight(weights[j * step]);
+      for (int v = 0; v < kVectors; ++v) part[v] = part[v] + weight * lift(from[v] - load(j, v));
     }
     for (int v = 0; v < kVectors; ++v) total[v] = total[v] + part[v];
-  }
-  for (int v = 0; v < kVectors; ++v) {
-    if constexpr (kScalar) {
-      out[v] = total[v];
-    } else {
-      total[v].store(out + v * kSize);
-    }
   }
 }
 
 template <class T>
 void gradient(const T* a, const T* b, const T* weights, std::int64_t step, T* out, std::int64_t count,
               std::int64_t width, bool signs) {
+  using V = simd::Vec<T>;
   const auto each = [&](const auto& lift) {
-    constexpr std::int64_t kSize = simd::Vec<T>::size;
-    constexpr int kWide = 4;
     std::int64_t k = 0;
-    for (; k + kWide * kSize <= width; k += kWide * kSize) {
-      weighted_columns<kWide, simd::Vec<T>>(a + k, b + k, weights, step, out + k, count, width, lift);
-    }
-    for (; k + kSize <= width; k += kSize) {
-      weighted_columns<1, simd::Vec<T>>(a + k, b + k, weights, step, out + k, count, width, lift);
-    }
-    for (; k < width; ++k) weighted_columns<1, T>(a + k, b + k, weights, step, out + k, count, width, lift);
+    const auto whole = [&]<int kVectors>(std::integral_constant<int, kVectors>) {
+      for (; k + kVectors * V::size <= width; k += kVectors * V::size) {
+        V from[kVectors];
+        V total[kVectors];
+        for (int v = 0; v < kVectors; ++v) from[v] = V::load(a + k + v * V::size);
+        const auto load = [&](std::int64_t j, int v) { return V::load(b + j * width + k + v * V::size); };
+        weighted_columns(from, weights, step, count, load, lift, total);
+        for (int v = 0; v < kVectors; ++v) total[v].store(out + k + v * V::size);
+      }
+    };
+    whole(std::integral_constant<int, 4>());
+    whole(std::integral_constant<int, 1>());
+    if (k == width) return;
+    // Behind the columns that are left stand those of the next row, which do no harm; behind the last rows nothing
+    // does.
+    const auto rest = static_cast<int>(width - k);
+    const std::int64_t end = count * width - V::size;
+    const V from[1] = {V::load_partial(a + k, rest, T(0))};
+    V total[1];
+    const auto load = [&](std::int64_t j, int) {
+      const std::int64_t at = j * width + k;
+      return at <= end ? V::load(b + at) : V::load_partial(b + at, rest, T(0));
+    };
+    weighted_columns(from, weights, step, count, load, lift, total);
+    total[0].store_partial(out + k, rest);
   };
   signs ? each(Sign()) : each(Difference());
 }
@@ -174,8 +218,8 @@ void gradient(const T* a, const T* b, const T* weights, std::int64_t step, T* ou
 }  // namespace
 
 void fill_distance(DistanceTable& table) {
-  table.float32 = {distances<float>, gradient<float>};
-  table.float64 = {distances<double>, gradient<double>};
+  table.float32 = {distances<float>, short_distances<float>, gradient<float>};
+  table.float64 = {distances<double>, short_distances<double>, gradient<double>};
 }
 
 }  // namespace lamella::cpu

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/cpu/pool_table.h"
+#include "ops/cpu/reduce_loops.h"
 #include "ops/simd/vec.h"
 #include "ops/simd/vec_functions.h"
 
@@ -365,54 +366,107 @@ void max_kernel(const PoolArgs& args) {
   }
 }
 
+/// For reduce_vectors().
+struct Sum {
+  template <class X>
+  static X combine(X a, X b) {
+    return a + b;
+  }
+};
+
+/// The sum of the elements [begin, end).
+template <class A>
+A sum_of(const A* x, std::int64_t begin, std::int64_t end) {
+  A sum = 0;
+  std::int64_t i = begin + reduce_vectors<Sum, 1>(end - begin, &sum,
+                                                  [&](std::int64_t at) { return simd::Vec<A>::load(x + begin + at); });
+  for (; i < end; ++i) sum += x[i];
+  return sum;
+}
+
 template <class T>
 void sum_kernel(const PoolArgs& args) {
   using A = typename Wide<T>::type;
   const PoolAxis& width = args.axes[2];
   std::vector<A> columns(static_cast<std::size_t>(width.in));
-  A* const sums = columns.data();
   for (std::int64_t plane = args.first; plane < args.last; ++plane) {
     const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
     T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
     for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
-      std::fill(columns.begin(), columns.end(), A(0));
-      for_each_input_row(args, d, h, [&](std::int64_t offset) {
-        for (std::int64_t i = 0; i < width.in; ++i) sums[i] += static_cast<A>(x[offset + i]);
-      });
+      const A* seen = columns.data();
+      bool joined = false;
+      if constexpr (std::is_same_v<A, T>) {
+        if (is_one_row(args, d, h)) {
+          for_each_input_row(args, d, h, [&](std::int64_t offset) { seen = x + offset; });
+          joined = true;
+        }
+      }
+      if (!joined) {
+        A* const sums = columns.data();
+        std::fill(columns.begin(), columns.end(), A(0));
+        for_each_input_row(args, d, h, [&](std::int64_t offset) {
+          for (std::int64_t i = 0; i < width.in; ++i) sums[i] += static_cast<A>(x[offset + i]);
+        });
+      }
       const double scale = args.axes[0].scale[d] * args.axes[1].scale[h];
       for (std::int64_t o = 0; o < width.out; ++o) {
-        A sum = 0;
-        for (std::int64_t i = width.begin[o]; i < width.end[o]; ++i) sum += sums[i];
+        const A sum = sum_of(seen, width.begin[o], width.end[o]);
         y[at + o] = static_cast<T>(sum * static_cast<A>(scale * width.scale[o]));
       }
     });
   }
 }
 
+/// A row of inputs: what the windows that see each of them give, of which part(o) is that of window o.
+template <class A, class Part>
+void spread_row(const PoolAxis& width, A* to, const Part& part) {
+  // The windows' begins and ends never decrease.
+  std::int64_t done = 0;
+  for (std::int64_t o = 0; o < width.out; ++o) {
+    const std::int64_t begin = width.begin[o];
+    const std::int64_t end = width.end[o];
+    const A value = part(o);
+    for (; done < begin; ++done) to[done] = 0;
+    for (std::int64_t i = begin; i < std::min(done, end); ++i) to[i] += value;
+    for (; done < end; ++done) to[done] = value;
+  }
+  for (; done < width.in; ++done) to[done] = 0;
+}
+
 template <class T>
 void spread_kernel(const PoolArgs& args) {
   using A = typename Wide<T>::type;
-  const PoolAxis& width = args.axes[2];
+  const auto& [depth, height, width] = args.axes;
+  const std::int64_t in = plane_in(args);
+  const auto part_of = [&](const T* dy, std::int64_t d, std::int64_t h) {
+    return [&, dy, scale = depth.scale[d] * height.scale[h]](std::int64_t o) {
+      return static_cast<A>(dy[o]) * static_cast<A>(scale * width.scale[o]);
+    };
+  };
+  if constexpr (std::is_same_v<A, T>) {
+    if (in == width.in && plane_out(args) == width.out && is_one_row(args, 0, 0)) {
+      for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+        spread_row(width, static_cast<T*>(args.to) + plane * in,
+                   part_of(static_cast<const T*>(args.from) + plane * width.out, 0, 0));
+      }
+      return;
+    }
+  }
   std::vector<A> columns(static_cast<std::size_t>(width.in));
-  std::vector<A> total(static_cast<std::size_t>(plane_in(args)));
+  std::vector<A> total(static_cast<std::size_t>(in));
   for (std::int64_t plane = args.first; plane < args.last; ++plane) {
     const T* const dy = static_cast<const T*>(args.from) + plane * plane_out(args);
-    T* const dx = static_cast<T*>(args.to) + plane * plane_in(args);
+    T* const dx = static_cast<T*>(args.to) + plane * in;
     std::fill(total.begin(), total.end(), A(0));
     for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
       A* const parts = columns.data();
-      std::fill(columns.begin(), columns.end(), A(0));
-      const double scale = args.axes[0].scale[d] * args.axes[1].scale[h];
-      for (std::int64_t o = 0; o < width.out; ++o) {
-        const A part = static_cast<A>(dy[at + o]) * static_cast<A>(scale * width.scale[o]);
-        for (std::int64_t i = width.begin[o]; i < width.end[o]; ++i) parts[i] += part;
-      }
+      spread_row(width, parts, part_of(dy + at, d, h));
       for_each_input_row(args, d, h, [&](std::int64_t offset) {
         A* const to = total.data() + offset;
         for (std::int64_t i = 0; i < width.in; ++i) to[i] += parts[i];
       });
     });
-    for (std::int64_t i = 0; i < plane_in(args); ++i) dx[i] = static_cast<T>(total[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = 0; i < in; ++i) dx[i] = static_cast<T>(total[static_cast<std::size_t>(i)]);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/core/dtype.h"
 #include "ops/cpu/attention_table.h"
+#include "ops/cpu/ctc_table.h"
 #include "ops/cpu/distance_table.h"
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/fft_table.h"
@@ -43,6 +44,7 @@ struct KernelTable {
   OptimizerTable optimizer;
   DistanceTable distance;
   GridTable grid;
+  CtcTable ctc;
 };
 
 }  // namespace lamella::cpu

@@ -4,12 +4,14 @@
 #include "ops/elementwise/list.h"
 #include "ops/index/picks.h"
 #include "ops/index/rows.h"
+#include "ops/movement/cast.h"
 #include "ops/nn/reduction.h"
 #include "ops/nn/softmax.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -36,7 +38,7 @@ struct Classes {
 /// Class numbers as they are looked up: 0 for those that are ignored.
 struct Targets {
   Tensor numbers;  ///< int64
-  Tensor counted;  ///< bool; undefined where no number can be ignored
+  Tensor counted;  ///< bool; undefined where none is ignored
 
   Targets(const Tensor& target, const Classes& classes, std::int64_t ignore_index, const char* op) {
     if (!is_integral(target.dtype()))
@@ -45,8 +47,20 @@ struct Targets {
       fail<ValueError>("[", op, "] target must have the shape of input without its axis of classes, ", classes.samples,
                        ", got ", target.shape());
     }
+    numbers = as_index(target, op);
+    if (has_none(numbers, ignore_index)) return;
     counted = target != ignore_index;
-    numbers = where(counted, as_index(target, op), 0);
+    numbers = where(counted, numbers, 0);
+  }
+
+ private:
+  /// Where that takes a look, and neither copies nor waits.
+  static bool has_none(const Tensor& numbers, std::int64_t ignored) {
+    if (!numbers.device().is_cpu() || is_batched(numbers) || !numbers.is_contiguous()) return false;
+    const auto* const number = numbers.data<std::int64_t>();
+    bool any = false;
+    for (std::int64_t i = 0; i < numbers.numel(); ++i) any |= number[i] == ignored;
+    return !any;
   }
 };
 
@@ -57,39 +71,67 @@ void check_weight(const std::optional<Tensor>& weight, const Classes& classes, c
   }
 }
 
-/// input[..., numbers, ...] in the shape of the samples. IndexError for a number that is no class.
-Tensor pick_classes(const Tensor& input, const Tensor& numbers, const Classes& classes, const char* op) {
+/// Which of input's elements, in their order, are those of the numbers; IndexError for a number that is no class.
+Tensor places_of(const Tensor& numbers, const Classes& classes, const char* op) {
   const std::int64_t samples = numbers.numel();
   const std::int64_t outer = classes.inner == 0 ? 0 : samples / classes.inner;
-  const Tensor flat = reshape(numbers, Dims{outer, classes.inner});
-  const Device device = input.device();
-  const Tensor row = arange(0, Scalar(outer), 1, DType::Int64, device);
-  Tensor picked;
+  const Device device = numbers.device();
   const auto axis = static_cast<std::int64_t>(classes.axis);
+  if (device.is_cpu() && !is_batched(numbers)) {
+    const Tensor given = contiguous(numbers);
+    Tensor places = empty({samples}, DType::Int64);
+    const auto* number = given.data<std::int64_t>();
+    auto* place = places.data<std::int64_t>();
+    for (std::int64_t o = 0; o < outer; ++o) {
+      for (std::int64_t i = 0; i < classes.inner; ++i, ++number) {
+        if (*number < 0 || *number >= classes.count) {
+          fail<IndexError>("[", op, "] index ", *number, " is out of range for axis ", axis, " of size ",
+                           classes.count);
+        }
+        *place++ = (o * classes.count + *number) * classes.inner + i;
+      }
+    }
+    return places;
+  }
+  const Tensor flat = reshape(numbers, Dims{outer, classes.inner});
+  const Tensor row = arange(0, Scalar(outer), 1, DType::Int64, device);
   if (classes.inner == 1) {
     const Tensor chosen[] = {row, reshape(flat, Dims{samples})};
-    picked = pick_rows(chosen, Dims{outer, classes.count}, Dims{0, axis}, op, NegativeIndex::Refuse);
-  } else {
-    const Tensor place = arange(0, Scalar(classes.inner), 1, DType::Int64, device);
-    const Tensor zero = flat * 0;
-    const Tensor chosen[] = {reshape(row, Dims{outer, 1}) + zero, flat, place + zero};
-    picked = pick_rows(chosen, Dims{outer, classes.count, classes.inner}, Dims{0, axis, axis + 1}, op,
-                       NegativeIndex::Refuse);
+    return pick_rows(chosen, Dims{outer, classes.count}, Dims{0, axis}, op, NegativeIndex::Refuse);
   }
-  return reshape(gather_rows(reshape(input, Dims{samples * classes.count, 1}), picked), classes.samples);
+  const Tensor place = arange(0, Scalar(classes.inner), 1, DType::Int64, device);
+  const Tensor zero = flat * 0;
+  const Tensor chosen[] = {reshape(row, Dims{outer, 1}) + zero, flat, place + zero};
+  return pick_rows(chosen, Dims{outer, classes.count, classes.inner}, Dims{0, axis, axis + 1}, op,
+                   NegativeIndex::Refuse);
+}
+
+/// input[..., numbers, ...] in the shape of the samples. IndexError for a number that is no class.
+Tensor pick_classes(const Tensor& input, const Tensor& numbers, const Classes& classes, const char* op) {
+  check_same_device(input, numbers, op);
+  const Tensor elements = reshape(input, Dims{numbers.numel() * classes.count, 1});
+  return reshape(gather_rows(elements, places_of(numbers, classes, op)), classes.samples);
 }
 
 /// The weight of each sample's class, undefined where all are 1.
 Tensor weights_of(const std::optional<Tensor>& weight, const Tensor& numbers) {
   if (!weight) return {};
   const std::int64_t samples = numbers.numel();
-  return reshape(gather_rows(reshape(*weight, Dims{weight->numel(), 1}), reshape(numbers, Dims{samples})),
-                 numbers.shape());
+  // A copy: who gave the numbers may change them.
+  const Tensor rows = reshape(numbers * 1, Dims{samples});
+  return reshape(gather_rows(reshape(*weight, Dims{weight->numel(), 1}), rows), numbers.shape());
 }
 
-/// What a mean divides by: the sum of the weights of what counts.
-Tensor total_weight(const Tensor& weights, const Targets& targets, DType dtype) {
-  return weights.defined() ? sum(where(targets.counted, weights, 0)) : sum(targets.counted, std::nullopt, false, dtype);
+/// The reduction of the terms of all samples: a mean is that over the weights of what counts.
+Tensor reduced(const Tensor& all, const Tensor& weights, const Targets& targets, std::string_view reduction,
+               const char* op) {
+  const Tensor terms = targets.counted.defined() ? where(targets.counted, all, 0) : all;
+  if (reduction != "mean" || (!weights.defined() && !targets.counted.defined()))
+    return reduce_loss(terms, reduction, op);
+  const Tensor total = !weights.defined()          ? sum(targets.counted, std::nullopt, false, terms.dtype())
+                       : targets.counted.defined() ? sum(where(targets.counted, weights, 0))
+                                                   : sum(weights);
+  return sum(terms) / total;
 }
 
 /// The weight as a factor of something in input's shape.
@@ -125,9 +167,7 @@ Tensor NllLoss::call(const Tensor& input, const Tensor& target, const std::optio
   Tensor terms = -pick_classes(input, targets.numbers, classes, info.name);
   const Tensor weights = weights_of(weight, targets.numbers);
   if (weights.defined()) terms = terms * weights;
-  terms = where(targets.counted, terms, 0);
-  if (reduction != "mean") return reduce_loss(terms, reduction, info.name);
-  return sum(terms) / total_weight(weights, targets, terms.dtype());
+  return reduced(terms, weights, targets, reduction, info.name);
 }
 
 Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
@@ -153,9 +193,7 @@ Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, const std::
     const Tensor spread = -sum(weight ? log_p * along_classes(*weight, classes, input.ndim()) : log_p, at);
     terms = terms * (1 - label_smoothing) + spread * (label_smoothing / static_cast<double>(classes.count));
   }
-  terms = where(targets.counted, terms, 0);
-  if (reduction != "mean") return reduce_loss(terms, reduction, info.name);
-  return sum(terms) / total_weight(weights, targets, terms.dtype());
+  return reduced(terms, weights, targets, reduction, info.name);
 }
 
 }  // namespace lamella

@@ -1,8 +1,17 @@
 #include "ops/nn/ctc.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <vector>
 
+#include "engine/autograd/backward.h"
+#include "engine/autograd/duals.h"
+#include "engine/autograd/function.h"
+#include "engine/autograd/modes.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/index/picks.h"
@@ -17,13 +26,15 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
 
 constexpr const char* kName = "ctc_loss";
-/// The logarithm of a probability of 0: finite, so that differences of two such have a value.
-constexpr double kNever = -1e30;
+constexpr double kNever = cpu::kCtcNever;
+/// What the loss of a target that fits into its steps is below.
+constexpr double kImpossible = -kNever / 10;
 
 /// On the CPU, as int64: what the shapes of the computation follow from.
 Tensor read_lengths(const Tensor& lengths, std::int64_t count, const char* which) {
@@ -35,7 +46,8 @@ Tensor read_lengths(const Tensor& lengths, std::int64_t count, const char* which
 }
 
 /// Sequences of labels, padded with blanks: [sequences, longest], int64.
-Tensor padded_targets(const Tensor& targets, const Tensor& lengths, std::int64_t blank, bool one_sequence) {
+Tensor padded_targets(const Tensor& targets, const Tensor& lengths, std::int64_t classes, std::int64_t blank,
+                      bool one_sequence) {
   const std::int64_t count = lengths.numel();
   const auto* length = lengths.data<std::int64_t>();
   const std::int64_t longest = count ? *std::max_element(length, length + count) : 0;
@@ -53,8 +65,14 @@ Tensor padded_targets(const Tensor& targets, const Tensor& lengths, std::int64_t
   const Tensor padded = full({count, longest}, blank, DType::Int64);
   const auto* from = labels.data<std::int64_t>();
   auto* to = padded.data<std::int64_t>();
-  for (std::int64_t i = 0, at = 0; i < count; at += length[i], ++i)
-    std::copy_n(in_rows ? from + i * targets.size(1) : from + at, length[i], to + i * longest);
+  for (std::int64_t i = 0, at = 0; i < count; at += length[i], ++i) {
+    const auto* const label = in_rows ? from + i * targets.size(1) : from + at;
+    for (std::int64_t k = 0; k < length[i]; ++k) {
+      if (label[k] < 0 || label[k] >= classes)
+        fail<IndexError>("[ctc_loss] targets must be among the ", classes, " classes, got ", label[k]);
+      to[i * longest + k] = label[k];
+    }
+  }
   return padded;
 }
 
@@ -71,9 +89,9 @@ Tensor moved(const Tensor& alpha, std::int64_t by) {
   return by >= width ? edge : concat({edge, narrow(alpha, 1, 0, width - by)}, 1);
 }
 
-/// The losses of all sequences. log_p is [steps, sequences, classes].
-Tensor losses_of(const Tensor& log_p, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
-                 std::int64_t blank) {
+/// The losses of all sequences, of operators. log_p is [steps, sequences, classes].
+Tensor composed(const Tensor& log_p, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
+                std::int64_t blank) {
   const std::int64_t steps = log_p.size(0);
   const std::int64_t count = log_p.size(1);
   const std::int64_t classes = log_p.size(2);
@@ -126,6 +144,112 @@ Tensor losses_of(const Tensor& log_p, const Tensor& targets, const Tensor& input
   return -where(none, certain, total);
 }
 
+/// The same by kernels, one sequence at a time. A gradient that is itself recorded is that of the composition.
+struct CtcFn : Function<CtcFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = kName;
+
+  static bool applies(const Tensor& log_p, const Tensor& input_lengths, const Tensor& target_lengths) {
+    const Tensor operands[] = {log_p};
+    return !is_batched(input_lengths) && !is_batched(target_lengths) && log_p.device().is_cpu() &&
+           (log_p.dtype() == DType::Float32 || log_p.dtype() == DType::Float64) && log_p.numel() > 0 &&
+           !is_batched(log_p) && !autograd::any_dual(operands);
+  }
+
+  static Tensor forward(Context& ctx, const Tensor& log_p, const Tensor& targets, const Tensor& input_lengths,
+                        const Tensor& target_lengths, std::int64_t blank) {
+    const Tensor values = contiguous(log_p);
+    const std::int64_t rows = ctx.recording() ? log_p.size(0) : std::min<std::int64_t>(2, log_p.size(0));
+    const Tensor alpha = empty({log_p.size(1), rows, cpu::ctc_row(targets.size(1))}, log_p.dtype());
+    const Tensor losses = empty({log_p.size(1)}, log_p.dtype());
+    for_each_sequence(values, alpha, targets, input_lengths, target_lengths, blank,
+                      [&]<class T>(const cpu::CtcKernels<T>& kernels, const cpu::CtcArgs<T>& args, std::int64_t i) {
+                        const T none = args.labels == 0 ? T(0) : T(-kNever);
+                        losses.data<T>()[i] = args.steps == 0 ? none : kernels.forward(args);
+                      });
+    if (ctx.recording()) {
+      ctx.save_for_backward(log_p, targets, input_lengths, target_lengths, alpha, losses);
+      ctx.state<std::int64_t>() = blank;
+    }
+    return losses;
+  }
+
+  static std::array<Tensor, 4> backward(Context& ctx, const Tensor& dy) {
+    const auto [log_p, targets, input_lengths, target_lengths, alpha, totals] = ctx.saved_tensors<6>();
+    const Tensor& losses = totals;
+    const std::int64_t blank = ctx.state<std::int64_t>();
+    const Tensor operands[] = {log_p, dy};
+    if (autograd::is_grad_enabled() || autograd::any_dual(operands) || is_batched(log_p) || is_batched(dy))
+      return {composed_grad(dy, log_p, targets, input_lengths, target_lengths, blank)};
+    const Tensor values = contiguous(log_p);
+    const Tensor scales = contiguous(dy);
+    const Tensor dx = empty(values.shape(), values.dtype());
+    for_each_sequence(values, alpha, targets, input_lengths, target_lengths, blank,
+                      [&]<class T>(const cpu::CtcKernels<T>& kernels, const cpu::CtcArgs<T>& args, std::int64_t i) {
+                        T* const rows = dx.data<T>() + i * args.classes;
+                        const T loss = losses.data<T>()[i];
+                        const bool none = args.steps == 0 || loss > T(kImpossible);
+                        for (std::int64_t t = none ? 0 : args.steps; t < values.size(0); ++t)
+                          std::fill_n(rows + t * args.stride, args.classes, T(0));
+                        if (!none) kernels.backward(args, loss, scales.data<T>()[i], rows);
+                      });
+    return {dx};
+  }
+
+ private:
+  /// Calls run(kernels, args, number) for each sequence, those of several threads at once.
+  template <class Run>
+  static void for_each_sequence(const Tensor& log_p, const Tensor& alpha, const Tensor& targets,
+                                const Tensor& input_lengths, const Tensor& target_lengths, std::int64_t blank,
+                                const Run& run) {
+    const std::int64_t count = log_p.size(1);
+    const std::int64_t longest = targets.size(1);
+    constexpr std::int64_t kStateWork = 16;  // a state's step beside an element of simple loops
+    const std::int64_t work = log_p.size(0) * (log_p.size(2) + (2 * longest + 1) * kStateWork);
+    const HostRelease release(count * work);
+    const auto with = [&]<class T>(const cpu::CtcKernels<T>& kernels, T) {
+      parallel_for(0, count, even_grain(count, work), [&](std::int64_t begin, std::int64_t end) {
+        std::vector<T> scratch(static_cast<std::size_t>(cpu::ctc_scratch(longest)));
+        for (std::int64_t i = begin; i < end; ++i) {
+          cpu::CtcArgs<T> args;
+          args.log_p = log_p.data<T>() + i * log_p.size(2);
+          args.stride = count * log_p.size(2);
+          args.steps = input_lengths.data<std::int64_t>()[i];
+          args.classes = log_p.size(2);
+          args.targets = targets.data<std::int64_t>() + i * longest;
+          args.labels = target_lengths.data<std::int64_t>()[i];
+          args.blank = blank;
+          args.alpha = alpha.data<T>() + i * alpha.size(1) * alpha.size(2);
+          args.rows = alpha.size(1);
+          args.scratch = scratch.data();
+          run(kernels, args, i);
+        }
+      });
+    };
+    const cpu::CtcTable& table = cpu_kernels().ctc;
+    log_p.dtype() == DType::Float32 ? with(table.float32, float()) : with(table.float64, double());
+  }
+
+  /// Through the composition, which has derivatives of every order.
+  static Tensor composed_grad(const Tensor& dy, const Tensor& log_p, const Tensor& targets, const Tensor& input_lengths,
+                              const Tensor& target_lengths, std::int64_t blank) {
+    autograd::GradOptions options;
+    options.create_graph = autograd::is_grad_enabled();
+    options.materialize_grads = true;
+    Tensor x;
+    Tensor y;
+    {
+      const autograd::GradMode mode(true);
+      x = squeeze(expand_dims(log_p, 0), Dims{0});  // a view of its own, where the derivative ends
+      y = composed(x, targets, input_lengths, target_lengths, blank);
+    }
+    const Tensor outputs[] = {y};
+    const Tensor inputs[] = {x};
+    const Tensor grad_outputs[] = {dy};
+    return autograd::grad(outputs, inputs, grad_outputs, options)[0];
+  }
+};
+
 }  // namespace
 
 Tensor CtcLoss::call(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
@@ -152,10 +276,11 @@ Tensor CtcLoss::call(const Tensor& log_probs, const Tensor& targets, const Tenso
     if (length < 0 || length > steps)
       fail<ValueError>("[ctc_loss] input_lengths must lie in [0, ", steps, "], the number of steps; got ", length);
   }
-  const Tensor padded = padded_targets(targets, out, blank, one);
+  const Tensor padded = padded_targets(targets, out, classes, blank, one);
   const Tensor log_p = reshape(log_softmax(as_floating(log_probs, kName)), Dims{steps, count, classes});
-  Tensor losses = losses_of(log_p, padded, in, out, blank);
-  constexpr double kImpossible = -kNever / 10;
+  // Copies: who gave the lengths may change them.
+  Tensor losses = CtcFn::applies(log_p, in, out) ? CtcFn::apply(log_p, padded, clone(in), clone(out), blank)
+                                                 : composed(log_p, padded, in, out, blank);
   losses = where(losses > kImpossible, zero_infinity ? 0.0 : std::numeric_limits<double>::infinity(), losses);
   if (reduction == "mean") losses = losses / to_device(cast(maximum(out, 1), losses.dtype()), losses.device());
   return reduce_loss(one ? reshape(losses, Dims{}) : losses, reduction, kName);

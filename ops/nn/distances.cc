@@ -1,5 +1,6 @@
 #include "ops/nn/distances.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -97,14 +98,23 @@ Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op)
   shape.back() = columns;
   const Tensor out = empty(shape, x.dtype());
   if (out.numel() == 0) return out;
+  const bool is_short = width > 0 && width <= cpu::kShortRow;
+  const Tensor across = is_short ? contiguous(matrix_transpose(y)) : Tensor();
   const HostRelease release(out.numel() * width);
   with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
     parallel_for(0, out.numel() / columns,
                  std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, columns * width)),
                  [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t r = begin; r < end; ++r) {
-                     kernels.distances(x.data<T>() + r * width, y.data<T>() + r / rows * columns * width,
-                                       out.data<T>() + r * columns, columns, width, p);
+                   for (std::int64_t r = begin, n = 1; r < end; r += n) {
+                     const T* const row = x.data<T>() + r * width;
+                     T* const to = out.data<T>() + r * columns;
+                     const std::int64_t other = r / rows * columns * width;
+                     if (is_short) {
+                       n = std::min(end, (r / rows + 1) * rows) - r;
+                       kernels.short_distances(row, n, across.data<T>() + other, columns, to, columns, width, p);
+                     } else {
+                       kernels.distances(row, y.data<T>() + other, to, columns, width, p);
+                     }
                    }
                  });
   });
@@ -119,11 +129,18 @@ Tensor pair_distances(const Tensor& given, double p) {
   const std::int64_t width = x.size(1);
   const Tensor out = empty({rows * (rows - 1) / 2}, x.dtype());
   if (out.numel() == 0) return out;
+  const bool is_short = width > 0 && width <= cpu::kShortRow;
+  const Tensor across = is_short ? contiguous(matrix_transpose(x)) : Tensor();
   const HostRelease release(out.numel() * width);
   with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
     const auto measure = [&](std::int64_t r) {
-      kernels.distances(x.data<T>() + r * width, x.data<T>() + (r + 1) * width,
-                        out.data<T>() + r * (2 * rows - r - 1) / 2, rows - r - 1, width, p);
+      const T* const row = x.data<T>() + r * width;
+      T* const to = out.data<T>() + r * (2 * rows - r - 1) / 2;
+      if (is_short) {
+        kernels.short_distances(row, 1, across.data<T>() + r + 1, rows, to, rows - r - 1, width, p);
+      } else {
+        kernels.distances(row, row + width, to, rows - r - 1, width, p);
+      }
     };
     // A row from the front and one from the back have as many distances as any other two.
     parallel_for(0, rows / 2, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, rows * width)),

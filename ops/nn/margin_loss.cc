@@ -88,13 +88,15 @@ Tensor MultiMarginLoss::call(const Tensor& input, const Tensor& target, std::int
     fail<ValueError>("[multi_margin_loss] weight must have an element for each of the ", classes,
                      " classes, got the shape ", weight->shape());
   }
-  const Tensor is_target = one_hot(target, classes) == 1;
+  const Tensor is_target = one_hot_mask(target, classes, info.name);
   const Tensor own = sum(where(is_target, input, 0), -1, true);
   Tensor terms = relu(margin - own + input);
   if (p == 2) terms = square(terms);
   if (weight) terms = terms * expand_dims(take(*weight, target, 0), -1);
-  terms = sum(where(is_target, 0, terms), -1) / static_cast<double>(classes);
-  return reduce_loss(terms, reduction, info.name);
+  terms = where(is_target, 0, terms);
+  // The mean over the samples of means over their classes.
+  if (reduction == "mean") return mean(terms);
+  return reduce_loss(sum(terms, -1) / static_cast<double>(classes), reduction, info.name);
 }
 
 }  // namespace lamella

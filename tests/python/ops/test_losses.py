@@ -295,6 +295,42 @@ def test_ctc_gradient_is_that_of_scores(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(x.grad.numpy(), np.exp(log_p) - posterior, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_ctc_gradient_of_many_lengths(dtype: str, rng: np.random.Generator) -> None:
+    """That of the kernel is the one that is recorded, also of an empty target, and of no steps or too few."""
+    scores = rng.normal(size=(60, 6, 9)).astype(dtype)
+    labels = rng.integers(0, 8, (6, 25))
+    labels[5] = 3  # a blank has to stand between each two
+    steps, lengths = lm.asarray([60, 31, 0, 40, 0, 60]), lm.asarray([25, 16, 0, 0, 3, 25])
+    weights = lm.asarray(rng.normal(size=6).astype(dtype))
+    tolerance = {"rtol": 1e-3, "atol": 1e-4} if dtype == "float32" else {"rtol": 1e-8, "atol": 1e-11}
+
+    def loss(x: lm.Tensor) -> lm.Tensor:
+        parts = lm.ctc_loss(x, lm.asarray(labels), steps, lengths, 8, "none", zero_infinity=True)
+        return (parts * weights).sum()
+
+    # Not contiguous, and in one piece.
+    across = lm.tensor(np.ascontiguousarray(scores.transpose(1, 0, 2)), stop_gradient=False)
+    x = lm.tensor(scores, stop_gradient=False)
+    (of_across,) = lm.autograd.grad(loss(lm.permute_dims(across, (1, 0, 2))), [across])
+    (recorded,) = lm.autograd.grad(loss(x), [x], create_graph=True)
+    loss(x).backward()
+    np.testing.assert_array_equal(of_across.numpy().transpose(1, 0, 2), x.grad.numpy())
+    np.testing.assert_allclose(x.grad.numpy(), recorded.detach().numpy(), **tolerance)
+    assert not x.grad.numpy()[:, 2].any() and not x.grad.numpy()[:, 4].any() and not x.grad.numpy()[31:, 1].any()
+    # Forward mode goes through what is composed.
+    direction = rng.normal(size=scores.shape).astype(dtype)
+    _, slope = lm.autograd.jvp(loss, (x.detach(),), (lm.asarray(direction),))
+    np.testing.assert_allclose(
+        slope.item(), (x.grad.numpy() * direction).sum(), rtol=1e-3 if dtype == "float32" else 1e-8
+    )
+    # A NaN is nobody else's.
+    spoiled = scores.copy()
+    spoiled[3, 0, 2] = np.nan
+    parts = lm.ctc_loss(lm.asarray(spoiled), lm.asarray(labels), steps, lengths, 8, "none").numpy()
+    assert np.isnan(parts[0]) and not np.isnan(parts[1:]).any() and np.isinf(parts[4])
+
+
 def test_ctc_loss_of_the_impossible() -> None:
     x = lm.tensor(np.zeros((2, 1, 3)), stop_gradient=False)
     arguments = (lm.asarray([[1, 1]]), lm.asarray([2]), lm.asarray([2]))

@@ -165,6 +165,25 @@ def test_avg_pool(axes: int, kernel: Any, setting: dict[str, Any], dtype: str, r
         np.testing.assert_allclose(values(AVG[axes](t[1], kernel, **setting, **options)), expected[1], **tolerance)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("kernel", "stride", "padding"), [(70, 60, 20), (40, 45, 0), (300, 1, 0), (5, 3, 2)], ids=str)
+def test_avg_pool_of_long_rows(kernel: int, stride: int, padding: int, dtype: str, rng: np.random.Generator) -> None:
+    """Windows that overlap, that leave gaps, and one for all; the gradient is the transpose."""
+    t, x = rounded(rng.normal(size=(3, 1, 300)), dtype)
+    per_axis = all_windows(x, 1, kernel, stride=stride, padding=padding)
+    t = t.detach()
+    t.stop_gradient = False
+    y = lm.avg_pool1d(t, kernel, stride, padding)
+    tolerance = {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype]}
+    np.testing.assert_allclose(values(y), pooled(x, per_axis, lambda part, _: part.sum() / kernel), **tolerance)
+    dy, g = rounded(rng.normal(size=y.shape), dtype)
+    y.backward(dy)
+    want = np.zeros_like(x)
+    for o, (places, _) in enumerate(per_axis[0]):
+        want[..., places] += g[..., o : o + 1] / kernel
+    np.testing.assert_allclose(values(t.grad), want, **tolerance)
+
+
 @pytest.mark.parametrize("axes", [1, 2, 3])
 @pytest.mark.parametrize("norm", [1.0, 2.0, 3.5])
 def test_lp_pool(axes: int, norm: float, rng: np.random.Generator) -> None:

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lamella::cpu {
+
+/// The logarithm of a probability of 0 in ctc_loss: finite, so that differences of two such have a value.
+constexpr double kCtcNever = -1e30;
+
+/// One sequence and its target, whose paths go through 2 * labels + 1 states: the labels, and a blank around each. A
+/// row of states is one number of no meaning to others, then the labels, then the blanks, `ctc_block(labels)` of each,
+/// of which those behind the last are never reached.
+template <class T>
+struct CtcArgs {
+  const T* log_p = nullptr;  ///< log_p[t * stride + class]
+  std::int64_t stride = 0;
+  std::int64_t steps = 0;  ///< at least 1
+  std::int64_t classes = 0;
+  const std::int64_t* targets = nullptr;
+  std::int64_t labels = 0;  ///< how many there are
+  std::int64_t blank = 0;
+  T* alpha = nullptr;     ///< rows of the log-probability of what a sequence begins with, by the state it has come to
+  std::int64_t rows = 0;  ///< of alpha: `steps`, or two where only the loss is wanted
+  T* scratch = nullptr;   ///< ctc_scratch(labels) elements
+};
+
+constexpr std::int64_t ctc_block(std::int64_t labels) {
+  constexpr std::int64_t kLanes = 16;  // a multiple of any vector's
+  return (labels + 1 + kLanes - 1) / kLanes * kLanes;
+}
+constexpr std::int64_t ctc_row(std::int64_t labels) { return 2 * ctc_block(labels) + 1; }
+constexpr std::int64_t ctc_scratch(std::int64_t labels) { return 7 * (ctc_block(labels) + 1); }
+
+template <class T>
+struct CtcKernels {
+  /// Fills alpha; returns the loss, above -kCtcNever / 10 where the target cannot be reached.
+  T (*forward)(const CtcArgs<T>&) = nullptr;
+  /// `dy` times the loss's derivative by log_p into rows of dx, laid out as log_p, from what forward found.
+  void (*backward)(const CtcArgs<T>&, T loss, T dy, T* dx) = nullptr;
+};
+
+struct CtcTable {
+  CtcKernels<float> float32;
+  CtcKernels<double> float64;
+};
+
+void fill_ctc(CtcTable& table);
+
+}  // namespace lamella::cpu
