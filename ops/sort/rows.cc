@@ -7,6 +7,7 @@
 #include "ops/cpu/loader.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/sort/counting.h"
 #include "ops/sort/radix.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
@@ -63,6 +64,15 @@ void check_length(std::int64_t n, const char* op) {
 
 template <class T>
 void sort_values(const T* x, T* y, std::int64_t rows, std::int64_t n, bool descending) {
+  if constexpr (sizeof(T) == 1) {
+    if (n > sorting::kShortRow) {
+      sorting::ByteSort sort(n, sorting::byte_flip<T>(descending));
+      const auto* from = reinterpret_cast<const std::uint8_t*>(x);
+      auto* to = reinterpret_cast<std::uint8_t*>(y);
+      for (std::int64_t r = 0; r < rows; ++r) sort.values(from + r * n, to + r * n);
+      return;
+    }
+  }
   using K = Key<T>;
   sorting::SortBuffer<K> buffer(n);
   const K flip = descending ? static_cast<K>(~K{0}) : K{0};
@@ -75,6 +85,14 @@ void sort_values(const T* x, T* y, std::int64_t rows, std::int64_t n, bool desce
 
 template <class T>
 void sort_positions(const T* x, std::int64_t* y, std::int64_t rows, std::int64_t n, bool descending) {
+  if constexpr (sizeof(T) == 1) {
+    if (n > sorting::kShortRow) {
+      sorting::ByteSort sort(n, sorting::byte_flip<T>(descending));
+      const auto* from = reinterpret_cast<const std::uint8_t*>(x);
+      for (std::int64_t r = 0; r < rows; ++r) sort.positions(from + r * n, y + r * n);
+      return;
+    }
+  }
   using K = Key<T>;
   sorting::SortBuffer<Ranked<K>> buffer(n);
   const K flip = descending ? static_cast<K>(~K{0}) : K{0};
