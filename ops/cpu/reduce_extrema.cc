@@ -9,6 +9,7 @@ template <class T, bool kMax>
 struct ExtremeOp {
   using Acc = cpp_type<reduce_result(Reduction::Max, dtype_of<T>)>;
   using Limits = std::numeric_limits<Acc>;
+  static constexpr bool kRepeats = true;
   static Acc identity() {
     if constexpr (Limits::has_infinity) {
       return kMax ? -Limits::infinity() : Limits::infinity();
