@@ -89,8 +89,34 @@ void run_steps(char* data, std::int64_t data_step, char* values, std::int64_t va
   for (std::int64_t k = 0; k < n; ++k) Action::run(at<T>(data + k * data_step), at<T>(values + k * value_step));
 }
 
+constexpr std::int64_t kPiece = 64;         // bytes that are copied at once
+constexpr std::int64_t kLongRow = 1 << 10;  // from here on a call is worth it
+
+/// Rows of at least a piece. Where the next ones lie no processor guesses, so they are asked for before they are
+/// needed.
+void copy_rows(const PickedRows& part, std::int64_t bytes) {
+  constexpr std::int64_t kAhead = 8;
+  for (std::int64_t p = part.first; p < part.last; ++p) {
+    if (p + kAhead < part.last) {
+      const char* const next = part.data + part.numbers[p + kAhead] * part.step;
+      for (std::int64_t at = 0; at < bytes; at += kPiece) __builtin_prefetch(next + at);
+    }
+    const char* const from = part.data + part.numbers[p] * part.step;
+    char* const to = part.values + p * part.value_step;
+    for (std::int64_t at = 0; at + kPiece <= bytes; at += kPiece) std::memcpy(to + at, from + at, kPiece);
+    // The last piece may overlap the one before it.
+    if (bytes % kPiece != 0) std::memcpy(to + bytes - kPiece, from + bytes - kPiece, kPiece);
+  }
+}
+
 template <class Action, class T>
 void run_rows(const PickedRows& part) {
+  if constexpr (std::is_same_v<Action, Read>) {
+    constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t bytes = part.inner.size * kSize;
+    if (part.inner.data == kSize && part.inner.values == kSize && bytes >= kPiece && bytes < kLongRow)
+      return copy_rows(part, bytes);
+  }
   if (part.inner.size == 1) {
     for (std::int64_t p = part.first; p < part.last; ++p) {
       Action::run(at<T>(part.data + part.numbers[p] * part.step), at<T>(part.values + p * part.value_step));

@@ -9,6 +9,7 @@ template <class T, bool kMax>
 struct ExtremeOp {
   using Acc = cpp_type<reduce_result(Reduction::Max, dtype_of<T>)>;
   using Limits = std::numeric_limits<Acc>;
+  static constexpr bool kRepeats = true;
   static Acc identity() {
     if constexpr (Limits::has_infinity) {
       return kMax ? -Limits::infinity() : Limits::infinity();
@@ -27,7 +28,10 @@ struct ExtremeOp {
     if constexpr (std::is_floating_point_v<Acc>) {
       return where(isnan(a), a, Vec<Acc>(simd::native_math::extreme<kMax>(a.native(), b.native())));
     } else {
-      return kMax ? maximum(a, b) : minimum(a, b);
+      // One instruction, which the compiler finds for its own types.
+      const auto x = a.native();
+      const auto y = b.native();
+      return Vec<Acc>(kMax ? (x > y ? x : y) : (x < y ? x : y));
     }
   }
 };

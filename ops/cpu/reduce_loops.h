@@ -17,7 +17,7 @@
 //
 // An Op<T> names the type of its results, `Acc`, with `identity()`, `combine(a, b)` for results and, where registers
 // hold elements and results alike, for vectors of them, and `lift(x)`, an element as a result, which an op that changes
-// elements has for vectors, too.
+// elements has for vectors, too. `kRepeats` says that an element may be taken twice.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
@@ -79,13 +79,15 @@ Vec<typename Op<T>::Acc> load_lifted(const T* x) {
   }
 }
 
-/// Vectors at the start of a row of n elements, which load(i) gives from the i-th on. Returns how many elements were
-/// taken, 0 where there is no whole vector, and leaves kKept partial results.
-template <class Op, int kKept, class T, class Load>
-std::int64_t reduce_vectors(std::int64_t n, T* kept, Load&& load) {
+template <class Op>
+inline constexpr bool kTakesTwice = requires { requires Op::kRepeats; };
+
+/// Vectors at the start of a row of n elements, at least one, which load(i) gives from the i-th on; and in `taken` how
+/// many elements these were.
+template <class Op, class T, class Load>
+Vec<T> combined_vectors(std::int64_t n, std::int64_t& taken, Load&& load) {
   using V = Vec<T>;
   constexpr std::int64_t kStep = kAccumulators * V::size;
-  if (n < V::size) return 0;
   V total;
   std::int64_t i = 0;
   if (n >= kStep) {
@@ -100,8 +102,21 @@ std::int64_t reduce_vectors(std::int64_t n, T* kept, Load&& load) {
     i = V::size;
   }
   for (; i + V::size <= n; i += V::size) total = Op::combine(total, load(i));
-  fold_lanes<Op, kKept>(total, kept);
-  return i;
+  if constexpr (kTakesTwice<Op>) {
+    if (i < n) total = Op::combine(total, load(n - V::size));
+    i = n;
+  }
+  taken = i;
+  return total;
+}
+
+/// The same where there may be no whole vector, folded to kKept partial results. Returns how many elements were taken.
+template <class Op, int kKept, class T, class Load>
+std::int64_t reduce_vectors(std::int64_t n, T* kept, Load&& load) {
+  if (n < Vec<T>::size) return 0;
+  std::int64_t taken = 0;
+  fold_lanes<Op, kKept>(combined_vectors<Op, T>(n, taken, load), kept);
+  return taken;
 }
 
 /// A short contiguous row.
@@ -179,12 +194,142 @@ typename Op<T>::Acc reduce_strided_block(const T* x, std::int64_t step, std::int
 template <template <class> class Op, class T>
 typename Op<T>::Acc reduce_pairwise(const T* x, std::int64_t step, std::int64_t n) {
   if (step == 1 && n <= kReduceBlock) return reduce_block<Op, T>(x, n);
-  if (step != 1 && n <= kStridedBlock) return reduce_strided_block<Op, T>(x, step, n);
-  const std::int64_t block = step == 1 ? kReduceBlock : kStridedBlock;
+  const bool in_vectors = step == 1 || (step == 2 && kInVectors<Op, T>);
+  const std::int64_t block = in_vectors ? kReduceBlock : kStridedBlock;
+  if (n <= block) return reduce_strided_block<Op, T>(x, step, n);
   const std::int64_t half = (n / 2 + block - 1) / block * block;
   // In the order of memory, which the processor reads ahead in; the order of arguments is the compiler's choice.
   const typename Op<T>::Acc first = reduce_pairwise<Op, T>(x, step, half);
   return Op<T>::combine(first, reduce_pairwise<Op, T>(x + half * step, step, n - half));
+}
+
+/// Vectors that hold rows of kWidth lanes, of which load(at) gives the one at lane `at` of all: a vector of their
+/// results. Neighbors are combined, so that each step halves the rows.
+template <class Op, int kWidth, class Load>
+auto reduce_lanes(Load&& load, std::int64_t at) {
+  if constexpr (kWidth == 1) {
+    return load(at);
+  } else {
+    const auto a = reduce_lanes<Op, kWidth / 2>(load, at);
+    using V = std::remove_const_t<decltype(a)>;
+    const auto b = reduce_lanes<Op, kWidth / 2>(load, at + kWidth / 2 * V::size);
+    constexpr auto kLanes = std::make_index_sequence<V::size>();
+    return Op::combine(V(every_second<0>(a.native(), b.native(), kLanes)),
+                       V(every_second<1>(a.native(), b.native(), kLanes)));
+  }
+}
+
+/// Short rows, one behind the other: as many at once as a vector has lanes. The last ones are computed in the same way,
+/// on a copy, so that a row's result does not depend on where it stands.
+template <template <class> class Op, int kWidth, class T>
+void reduce_short_rows(const T* x, std::int64_t rows, typename Op<T>::Acc* out) {
+  using V = Vec<typename Op<T>::Acc>;
+  const auto reduced = [](const T* from) {
+    return reduce_lanes<Op<T>, kWidth>([from](std::int64_t at) { return load_lifted<Op>(from + at); }, 0);
+  };
+  std::int64_t r = 0;
+  for (; r + V::size <= rows; r += V::size) reduced(x + r * kWidth).store(out + r);
+  if (r == rows) return;
+  T last[kWidth * V::size] = {};
+  std::copy_n(x + r * kWidth, (rows - r) * kWidth, last);
+  typename Op<T>::Acc results[V::size];
+  reduced(last).store(results);
+  std::copy_n(results, rows - r, out + r);
+}
+
+/// The same for rows of n elements where there is such a loop; false otherwise.
+template <template <class> class Op, class T>
+bool reduced_short_rows(const T* x, std::int64_t n, std::int64_t rows, typename Op<T>::Acc* out) {
+  const auto try_width = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+    if constexpr (kWidth <= Vec<typename Op<T>::Acc>::size) {
+      if (n == kWidth) reduce_short_rows<Op, kWidth>(x, rows, out);
+      return n == kWidth;
+    }
+    return false;
+  };
+  return try_width(std::integral_constant<int, 2>()) || try_width(std::integral_constant<int, 4>()) ||
+         try_width(std::integral_constant<int, 8>()) || try_width(std::integral_constant<int, 16>());
+}
+
+/// From each group of kGroup lanes of a, then of b, one half.
+template <int kGroup, bool kSecond, class V, std::size_t... I>
+V halves_of_groups(V a, V b, std::index_sequence<I...>) {
+  constexpr int kHalf = kGroup / 2;
+  return __builtin_shufflevector(
+      a, b, (static_cast<int>(I) / kHalf * kGroup + static_cast<int>(I) % kHalf + (kSecond ? kHalf : 0))...);
+}
+
+/// The lanes of as many vectors as each has lanes, combined as fold_lanes() does: one vector of the results.
+template <class Op, class V, int kVectors = V::size>
+V folded_together(const V* v) {
+  if constexpr (kVectors == 1) {
+    return *v;
+  } else {
+    constexpr auto kLanes = std::make_index_sequence<V::size>();
+    constexpr int kGroup = 2 * V::size / kVectors;
+    const V a = folded_together<Op, V, kVectors / 2>(v);
+    const V b = folded_together<Op, V, kVectors / 2>(v + kVectors / 2);
+    return Op::combine(V(halves_of_groups<kGroup, false>(a.native(), b.native(), kLanes)),
+                       V(halves_of_groups<kGroup, true>(a.native(), b.native(), kLanes)));
+  }
+}
+
+/// As many contiguous rows as a vector has lanes, of at least one vector each: what reduce_block() gives for each.
+template <template <class> class Op, class T>
+void reduce_block_rows(const T* x, std::int64_t n, std::int64_t row_step, typename Op<T>::Acc* out) {
+  using Acc = typename Op<T>::Acc;
+  using V = Vec<Acc>;
+  V totals[V::size];
+  std::int64_t taken = 0;
+  for (int r = 0; r < V::size; ++r) {
+    const T* const row = x + r * row_step;
+    totals[r] = combined_vectors<Op<T>, Acc>(n, taken, [row](std::int64_t at) { return load_lifted<Op>(row + at); });
+  }
+  folded_together<Op<T>>(totals).store(out);
+  for (std::int64_t i = taken; i < n; ++i) {
+    for (int r = 0; r < V::size; ++r) out[r] = Op<T>::combine(out[r], Op<T>::lift(x[r * row_step + i]));
+  }
+}
+
+/// kRows rows of a few elements, in turn.
+template <int kRows, template <class> class Op, class T>
+void reduce_few_elements(const T* x, std::int64_t n, std::int64_t row_step, typename Op<T>::Acc* out) {
+  typename Op<T>::Acc results[kRows];
+  for (int k = 0; k < kRows; ++k) results[k] = Op<T>::lift(x[k * row_step]);
+  for (std::int64_t i = 1; i < n; ++i) {
+    for (int k = 0; k < kRows; ++k) results[k] = Op<T>::combine(results[k], Op<T>::lift(x[k * row_step + i]));
+  }
+  for (int k = 0; k < kRows; ++k) out[k] = results[k];
+}
+
+/// Every row's result depends on the row and n alone, not on how many rows there are.
+template <template <class> class Op, class T>
+void reduce_contiguous_rows(const T* x, std::int64_t n, std::int64_t rows, std::int64_t row_step,
+                            typename Op<T>::Acc* out) {
+  using Acc = typename Op<T>::Acc;
+  constexpr bool kVectors = kInVectors<Op, T> || kWidens<Op, T>;
+  std::int64_t r = 0;
+  if constexpr (kVectors && sizeof(Acc) >= 4) {
+    if (row_step == n && reduced_short_rows<Op>(x, n, rows, out)) return;
+    constexpr std::int64_t kSize = Vec<Acc>::size;
+    if (n >= kSize && n <= kReduceBlock) {
+      for (; r + kSize <= rows; r += kSize) reduce_block_rows<Op>(x + r * row_step, n, row_step, out + r);
+    }
+  }
+  if constexpr (kVectors || std::is_arithmetic_v<T>) {
+    constexpr std::int64_t kFew = kVectors ? std::min<std::int64_t>(16, Vec<Acc>::size) : 8;
+    constexpr std::int64_t kRows = 4;
+    if (n < kFew) {
+      for (; r + kRows <= rows; r += kRows) reduce_few_elements<kRows, Op>(x + r * row_step, n, row_step, out + r);
+      for (; r < rows; ++r) reduce_few_elements<1, Op>(x + r * row_step, n, row_step, out + r);
+      return;
+    }
+  }
+  if (n <= kReduceBlock) {
+    for (; r < rows; ++r) out[r] = reduce_block<Op, T>(x + r * row_step, n);
+  } else {
+    for (; r < rows; ++r) out[r] = reduce_pairwise<Op, T>(x + r * row_step, 1, n);
+  }
 }
 
 template <template <class> class Op, class T>
@@ -192,6 +337,7 @@ void reduce_rows(const void* x, std::int64_t step, std::int64_t n, std::int64_t 
                  void* out) {
   const auto* row = static_cast<const T*>(x);
   auto* to = static_cast<typename Op<T>::Acc*>(out);
+  if (step == 1) return reduce_contiguous_rows<Op>(row, n, rows, row_step, to);
   for (std::int64_t r = 0; r < rows; ++r) to[r] = reduce_pairwise<Op, T>(row + r * row_step, step, n);
 }
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "ops/cpu/rows.h"
 #include "ops/cpu/scan_table.h"
 #include "ops/movement/convert.h"
 #include "ops/simd/vec.h"
@@ -87,6 +88,11 @@ V shifted_up(V v, std::index_sequence<I...>) {
   return __builtin_shufflevector(v, V{}, (static_cast<int>(I) < kShift ? kSize : static_cast<int>(I) - kShift)...);
 }
 
+template <class V, std::size_t... I>
+V last_lane(V v, std::index_sequence<I...>) {
+  return __builtin_shufflevector(v, v, (static_cast<int>(sizeof...(I) - 1 + 0 * I))...);
+}
+
 /// The sums of the first lanes, in every lane.
 template <int kShift = 1>
 Native<double> prefix_sums(Native<double> v) {
@@ -98,33 +104,74 @@ Native<double> prefix_sums(Native<double> v) {
   }
 }
 
-/// A row of sums, a vector at a time, so that the chain of additions is as many times shorter.
+/// Whether rows are summed a vector at a time.
+template <class Op, class T>
+inline constexpr bool kSumsVectors = std::is_same_v<Op, SumScan> && std::is_floating_point_v<T>;
+
+/// A row of sums, a vector at a time, so that the chain of additions is as many times shorter: what a vector adds to
+/// those behind it is known before the sums up to it are.
 template <class T>
-std::int64_t sum_row(const T* x, T* out, std::int64_t n, double& carry) {
+void sum_row(const T* x, T* out, std::int64_t n) {
   constexpr int kSize = Vec<double>::size;
   using Narrow [[gnu::vector_size(sizeof(T) * kSize)]] = T;
+  Native<double> before{};
   std::int64_t i = 0;
   for (; i + kSize <= n; i += kSize) {
     Narrow in;
     std::memcpy(&in, x + i, sizeof in);
-    const Native<double> sums = prefix_sums(__builtin_convertvector(in, Native<double>)) + carry;
-    carry = sums[kSize - 1];
-    const Narrow result = __builtin_convertvector(sums, Narrow);
+    const Native<double> own = prefix_sums(__builtin_convertvector(in, Native<double>));
+    const Narrow result = __builtin_convertvector(own + before, Narrow);
     std::memcpy(out + i, &result, sizeof result);
+    before += last_lane(own, std::make_index_sequence<kSize>());
   }
-  return i;
+  double carry = before[0];
+  for (; i < n; ++i) out[i] = static_cast<T>(carry += x[i]);
+}
+
+/// kRows rows at once, as each result waits for the one before it: n elements of each, `step` apart from row to row.
+template <int kRows, class Op, class T>
+void carry_on(const T* x, Result<T>* out, std::int64_t step, std::int64_t n, bool reverse, Carry<T>* carries) {
+  Carry<T> carry[kRows];
+  for (int k = 0; k < kRows; ++k) carry[k] = carries[k];
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t at = reverse ? n - 1 - i : i;
+    for (int k = 0; k < kRows; ++k) {
+      carry[k] = Op::next(carry[k], widened(x[k * step + at]));
+      out[k * step + at] = rounded<T>(carry[k]);
+    }
+  }
+  for (int k = 0; k < kRows; ++k) carries[k] = carry[k];
+}
+
+template <int kRows, class Op, class T>
+void scan_rows_at_once(const T* x, Result<T>* out, std::int64_t n, bool reverse) {
+  Carry<T> carries[kRows];
+  std::fill_n(carries, kRows, Op::template first<Carry<T>>());
+  if constexpr (kIsHalf<T>) {
+    // Converted in blocks, which takes no branches.
+    constexpr std::int64_t kBlock = 128;
+    float block[kRows * kBlock];
+    for (std::int64_t i = 0; i < n; i += kBlock) {
+      const std::int64_t count = std::min(kBlock, n - i);
+      const std::int64_t at = reverse ? n - i - count : i;
+      for (int k = 0; k < kRows; ++k) convert_dense(block + k * kBlock, x + k * n + at, count);
+      carry_on<kRows, Op>(block, block, kBlock, count, reverse, carries);
+      for (int k = 0; k < kRows; ++k) convert_dense(out + k * n + at, block + k * kBlock, count);
+    }
+  } else {
+    carry_on<kRows, Op>(x, out, n, n, reverse, carries);
+  }
 }
 
 template <class Op, class T>
-void scan_row(const T* x, Result<T>* out, std::int64_t n, bool reverse) {
-  Carry<T> carry = Op::template first<Carry<T>>();
-  std::int64_t i = 0;
-  if (reverse) {
-    while (n-- > 0) out[n] = rounded<T>(carry = Op::next(carry, widened(x[n])));
-    return;
+void scan_rows(const T* x, Result<T>* out, std::int64_t n, std::int64_t rows, bool reverse) {
+  constexpr std::int64_t kRows = 4;
+  std::int64_t r = 0;
+  if constexpr (kSumsVectors<Op, T>) {
+    for (; !reverse && r < rows; ++r) sum_row(x + r * n, out + r * n, n);
   }
-  if constexpr (std::is_same_v<Op, SumScan> && std::is_floating_point_v<T>) i = sum_row(x, out, n, carry);
-  for (; i < n; ++i) out[i] = rounded<T>(carry = Op::next(carry, widened(x[i])));
+  for (; r + kRows <= rows; r += kRows) scan_rows_at_once<kRows, Op>(x + r * n, out + r * n, n, reverse);
+  for (; r < rows; ++r) scan_rows_at_once<1, Op>(x + r * n, out + r * n, n, reverse);
 }
 
 constexpr std::int64_t kColumns = 256;
@@ -133,7 +180,7 @@ template <class Op, class T>
 void scan(const ScanArgs& args) {
   const T* x = static_cast<const T*>(args.x);
   auto* out = static_cast<Result<T>*>(args.out);
-  if (args.step == 1) return scan_row<Op>(x, out, args.n, args.reverse);
+  if (args.step == 1) return scan_rows<Op>(x, out, args.n, args.rows, args.reverse);
   for (std::int64_t c = 0; c < args.width; c += kColumns) {
     const std::int64_t width = std::min(kColumns, args.width - c);
     Carry<T> carries[kColumns];

@@ -62,7 +62,11 @@ void positions(const ScanArgs& args) {
   const T* x = static_cast<const T*>(args.x);
   auto* out = static_cast<std::int64_t*>(args.out);
   auto* values = static_cast<T*>(args.values);
-  if (args.step == 1) return positions_of_row<T, kMax>(x, out, values, args.n);
+  if (args.step == 1) {
+    for (std::int64_t at = 0; at < args.rows * args.n; at += args.n)
+      positions_of_row<T, kMax>(x + at, out + at, values ? values + at : nullptr, args.n);
+    return;
+  }
   for (std::int64_t c = 0; c < args.width; c += kColumns) {
     const std::int64_t width = std::min(kColumns, args.width - c);
     Compared<T> best[kColumns];

@@ -6,7 +6,8 @@
 
 namespace lamella::cpu {
 
-/// Elements along one axis of a contiguous tensor: n of them, `step` apart; `width` neighbors at once.
+/// Elements along one axis of a contiguous tensor: n of them, `step` apart; `width` neighbors at once. Where the step
+/// is 1 it is `rows` of them, one behind the other, but for recurrences, which take one.
 struct ScanArgs {
   const void* x = nullptr;
   void* out = nullptr;
@@ -15,6 +16,7 @@ struct ScanArgs {
   std::int64_t n = 0;
   std::int64_t step = 1;
   std::int64_t width = 1;
+  std::int64_t rows = 1;
   /// From the last element to the first.
   bool reverse = false;
 };

@@ -1,9 +1,11 @@
 #include "ops/index/picks.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "engine/autograd/modes.h"
 #include "ops/elementwise/list.h"
+#include "ops/index/loops.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/shape/reshape.h"
@@ -21,6 +23,11 @@ void add_picks(const Tensor& index, std::int64_t size, std::int64_t axis, std::i
                const char* op, std::int64_t lowest, bool is_first) {
   const auto* from = index.data<std::int64_t>();
   auto* to = rows.data<std::int64_t>();
+  if (is_first && stride == 1 && lowest == 0) {
+    // In vectors; which of them is out of range, if one is, the loop below tells.
+    std::copy_n(from, rows.numel(), to);
+    if (all_in_range(to, rows.numel(), size)) return;
+  }
   for (std::int64_t i = 0; i < rows.numel(); ++i) {
     std::int64_t k = from[i];
     if (k < lowest || k >= size) out_of_range(op, k, axis, size);

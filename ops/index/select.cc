@@ -1,8 +1,10 @@
 #include "ops/index/select.h"
 
+#include "engine/autograd/recorder.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/index.h"
+#include "ops/index/loops.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/plan.h"
 #include "ops/index/region.h"
@@ -11,6 +13,7 @@
 #include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -84,6 +87,25 @@ void check_mask(const Tensor& x, const Tensor& mask, const char* op) {
   check_defined(mask, op);
   check_same_device(x, mask, op);
   if (mask.dtype() != DType::Bool) fail<TypeError>("[", op, "] mask must be bool, got ", mask.dtype());
+}
+
+/// A copy of x with the first of the values at its positions in row-major order, of which none occurs twice. Off the
+/// tape, on the CPU.
+Tensor scattered(const Tensor& x, const Tensor& positions, const Tensor& values) {
+  const Tensor result = clone(x);
+  const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
+  run_picks(PickAction::Write, x.dtype(),
+            RowPicks{.data = result->data,
+                     .values = values->data,
+                     .numbers = positions.data<std::int64_t>(),
+                     .count = positions.numel(),
+                     .step = item,
+                     .value_step = item,
+                     .distinct = true,
+                     .axes = {}});
+  const Tensor* const inputs[] = {&values};
+  autograd::note_derived(inputs, result);
+  return result;
 }
 
 Tensor shaped_like(const Tensor& x, const Tensor& result) { return x.ndim() == 0 ? reshape(result, Dims{}) : result; }
@@ -176,10 +198,14 @@ Tensor MaskedScatter::call(const Tensor& x, const Tensor& mask, const Tensor& so
   }
   const Dims shape = broadcast_shapes(x.shape(), mask.shape(), info.name);
   const Tensor where_true = broadcast_to(mask, shape);
-  const std::int64_t count = true_positions(where_true, info.name).numel();
+  const Tensor positions = true_positions(where_true, info.name);
+  const std::int64_t count = positions.numel();
   if (source.numel() < count) {
     fail<ValueError>("[masked_scatter] the mask is true for ", count, " elements, source has ", source.numel());
   }
+  const bool followed = is_followed(x) || is_followed(source) || autograd::is_tracing();
+  if (!followed && x.device().is_cpu() && !is_batched(x) && !is_batched(source)) [[likely]]
+    return scattered(broadcast_to(x, shape), positions, contiguous(source));
   const Tensor values = slice(reshape(source, Dims{-1}), basic_region(Dims{source.numel()}, {Slice{0, count}}));
   const Tensor result = copy_with_room(broadcast_to(x, shape), pointers(values));
   set_index(result, {where_true}, values);

@@ -30,8 +30,11 @@ Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, 
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   // 16-bit floats in float32, rounded once.
-  if (is_floating(x.dtype()) && item_size(x.dtype()) == 2)
-    return cast(call(cast(x, DType::Float32), axis, keepdims, ord), x.dtype());
+  if (is_floating(x.dtype()) && item_size(x.dtype()) == 2) {
+    const Tensor norm = ord == 2 ? root(square_sum(x, axis, keepdims, DType::Float32))
+                                 : call(cast(x, DType::Float32), axis, keepdims, ord);
+    return cast(norm, x.dtype());
+  }
   if (ord == 2) return root(square_sum(is_complex(x.dtype()) ? abs(x) : x, axis, keepdims));
   const Tensor magnitudes = abs(x);
   if (std::isinf(ord)) return ord > 0 ? max(magnitudes, axis, keepdims) : min(magnitudes, axis, keepdims);

@@ -27,19 +27,19 @@ struct SumLayer : Function<SumLayer> {
   static Tensor backward(Context& ctx, const Tensor& dy) { return spread(ctx, cast(dy, ctx.input_metas[0].dtype)); }
 };
 
-/// dx = 2 x dy.
+/// dx = 2 x dy. Of 16-bit floats it may be had in float32, as a sum may.
 struct SquareSumLayer : Function<SquareSumLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "square_sum";
 
-  static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims) {
+  static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims, std::optional<DType> dtype) {
     remember_axes(ctx, x, axes);
     if (ctx.recording()) ctx.save_for_backward(x);
-    return reduce(cpu::Reduction::SquareSum, x, axes, keepdims, "square_sum");
+    return reduce(cpu::Reduction::SquareSum, x, axes, keepdims, "square_sum", dtype);
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const auto [x] = ctx.saved_tensors<1>();
-    return multiply(x, multiply(with_reduced_axes(ctx, dy), 2));
+    return cast(multiply(cast(x, dy.dtype()), multiply(with_reduced_axes(ctx, dy), 2)), x.dtype());
   }
 };
 
@@ -79,9 +79,10 @@ Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
   return divide(sum_of(values, axes, keepdims), n);
 }
 
-Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
-  if (is_extension(x.device())) return sum(square(x), axis, keepdims);  // the operators it may have kernels for
-  return SquareSumLayer::apply(x, normalize_axes_or_scalar(x, axis, "square_sum"), keepdims);
+Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {
+  if (is_extension(x.device()))  // the operators it may have kernels for
+    return sum(square(dtype ? cast(x, *dtype) : x), axis, keepdims);
+  return SquareSumLayer::apply(x, normalize_axes_or_scalar(x, axis, "square_sum"), keepdims, dtype);
 }
 
 }  // namespace lamella

@@ -56,7 +56,9 @@ inline Tensor sum(const Tensor& x, std::int64_t axis, bool keepdims = false) {
   return Sum::call(x, Dims{axis}, keepdims, std::nullopt);
 }
 /// The sum of the squares of real floating values, in one pass; recorded.
-Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims = false);
+/// Of 16-bit floats it may be had as the float32 that it is computed in.
+Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims = false,
+                  std::optional<DType> dtype = std::nullopt);
 
 inline Tensor mean(const Tensor& x, const std::optional<Dims>& axis = std::nullopt, bool keepdims = false) {
   return Mean::call(x, axis, keepdims);

@@ -113,13 +113,28 @@ Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse
   }
   const auto kernel = require_kernel(
       cpu_kernels().scan.scan[static_cast<std::size_t>(scan)][static_cast<std::size_t>(x.dtype())], op, x.dtype());
-  for_each_part(Along(y.shape(), axis), [&](cpu::ScanArgs args, std::int64_t offset) {
+  const auto run_part = [&](cpu::ScanArgs args, std::int64_t offset) {
     args.x = from->data + offset * static_cast<std::int64_t>(item_size(x.dtype()));
     args.out = y->data + offset * static_cast<std::int64_t>(item_size(y.dtype()));
     args.reverse = reverse;
     if (extremes.defined()) args.values = extremes->data + offset * static_cast<std::int64_t>(item_size(x.dtype()));
     kernel(args);
-  });
+  };
+  const Along along(y.shape(), axis);
+  if (along.inner > 1) {
+    for_each_part(along, run_part);
+    return y;
+  }
+  const HostRelease release(y.numel());
+  constexpr std::int64_t kRowsAtOnce = 4;  // that a kernel takes
+  const std::int64_t work = along.n * (scan == cpu::Scan::LogSumExp ? 16 : 1);  // an exponential and a logarithm each
+  parallel_for(0, along.outer, even_grain(along.outer, work, kRowsAtOnce),
+               [&](std::int64_t begin, std::int64_t end) {
+                 cpu::ScanArgs args;
+                 args.n = along.n;
+                 args.rows = end - begin;
+                 run_part(args, begin * along.n);
+               });
   return y;
 }
 

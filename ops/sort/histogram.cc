@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "engine/autograd/modes.h"
 #include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
@@ -17,6 +20,7 @@ namespace lamella {
 namespace {
 
 constexpr std::int64_t kMostCounts = std::int64_t{1} << 48;
+constexpr std::int64_t kPart = std::int64_t{1} << 16;  // elements that are counted for themselves
 
 void check_cpu(const Tensor& x, const char* op) {
   if (is_batched(x)) {
@@ -30,16 +34,73 @@ void check_cpu(const Tensor& x, const char* op) {
 /// x as contiguous doubles in one axis.
 Tensor doubles(const Tensor& x) { return contiguous(reshape(cast(x, DType::Float64), Dims{-1})); }
 
+void check_weights(const Tensor& x, const Tensor& weights, const char* op) {
+  check_defined(weights, op);
+  if (weights.shape() != x.shape()) {
+    fail<ValueError>("[", op, "] weights have x's shape, ", x.shape(), ", got ", weights.shape());
+  }
+  check_dtype(weights, Real | Boolean, op);
+  check_cpu(weights, op);
+}
+
 /// The weights of x's elements; undefined where there are none.
 Tensor checked_weights(const Tensor& x, const std::optional<Tensor>& weights, const char* op) {
   if (!weights) return {};
-  check_defined(*weights, op);
-  if (weights->shape() != x.shape()) {
-    fail<ValueError>("[", op, "] weights have x's shape, ", x.shape(), ", got ", weights->shape());
-  }
-  check_dtype(*weights, Real | Boolean, op);
-  check_cpu(*weights, op);
+  check_weights(x, *weights, op);
   return doubles(*weights);
+}
+
+/// The largest of n numbers, of which a negative one is beyond all others.
+std::uint64_t largest_unsigned(const std::int64_t* x, std::int64_t n) {
+  constexpr auto kMax = static_cast<std::size_t>(cpu::Reduction::Max);
+  constexpr auto kUnsigned = static_cast<std::size_t>(DType::UInt64);
+  const auto kernel = require_kernel(cpu_kernels().reduce.rows[kMax][kUnsigned], "bincount", DType::UInt64);
+  const std::int64_t parts = (n + kPart - 1) / kPart;
+  std::vector<std::uint64_t> most(static_cast<std::size_t>(parts));
+  parallel_for(0, parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin; p < end; ++p)
+      kernel(x + p * kPart, 1, std::min(kPart, n - p * kPart), 1, 0, &most[static_cast<std::size_t>(p)]);
+  });
+  return *std::ranges::max_element(most);
+}
+
+/// sums[x[i]] += amount(i), for n numbers below `count` from `first` on. Where they are few, neighbors have sums of
+/// their own: an addition waits for the one before it where their places are the same, and until it is known that they
+/// are not.
+template <class Sum, class Amount>
+void add_part(const std::int64_t* x, std::int64_t first, std::int64_t n, std::int64_t count, Sum* sums,
+              Amount&& amount) {
+  constexpr std::int64_t kTables = 4;
+  constexpr std::int64_t kFew = 1024;
+  std::int64_t i = first;
+  const std::int64_t end = first + n;
+  if (count <= kFew && n >= kTables * count) {
+    std::vector<Sum> tables(static_cast<std::size_t>(kTables * count));
+    for (; i + kTables <= end; i += kTables) {
+      for (std::int64_t k = 0; k < kTables; ++k)
+        tables[static_cast<std::size_t>(x[i + k] * kTables + k)] += amount(i + k);
+    }
+    for (std::int64_t bin = 0; bin < count; ++bin) {
+      for (std::int64_t k = 0; k < kTables; ++k) sums[bin] += tables[static_cast<std::size_t>(bin * kTables + k)];
+    }
+  }
+  for (; i < end; ++i) sums[x[i]] += amount(i);
+}
+
+/// The same for all of n, on several threads where the counts are few beside the numbers. The parts, and the order in
+/// which they are added, do not depend on how many there are.
+template <class Sum, class Amount>
+void add_up(const std::int64_t* x, std::int64_t n, std::int64_t count, Sum* sums, Amount&& amount) {
+  if (n <= kPart || count > kPart / 16) return add_part(x, 0, n, count, sums, amount);
+  const std::int64_t parts = (n + kPart - 1) / kPart;
+  std::vector<Sum> partial(static_cast<std::size_t>(parts * count));
+  parallel_for(0, parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin; p < end; ++p)
+      add_part(x, p * kPart, std::min(kPart, n - p * kPart), count, partial.data() + p * count, amount);
+  });
+  for (std::int64_t p = 0; p < parts; ++p) {
+    for (std::int64_t bin = 0; bin < count; ++bin) sums[bin] += partial[static_cast<std::size_t>(p * count + bin)];
+  }
 }
 
 /// The ends of what equal bins divide.
@@ -104,28 +165,30 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
   }
   if (x.ndim() != 1) fail<ValueError>("[bincount] x has one axis, got shape ", x.shape());
   if (minlength < 0) fail<ValueError>("[bincount] minlength cannot be negative, got ", minlength);
+  if (weights) check_weights(x, *weights, info.name);
   const autograd::NoGrad no_grad;
-  const Tensor weight = checked_weights(x, weights, info.name);
   const Tensor values = contiguous(cast(x, DType::Int64));
   const auto* const at = values.data<std::int64_t>();
   const std::int64_t n = values.numel();
-  std::int64_t smallest = 0;
   std::int64_t largest = -1;
-  for (std::int64_t i = 0; i < n; ++i) {
-    smallest = std::min(smallest, at[i]);
-    largest = std::max(largest, at[i]);
+  if (n > 0) {
+    largest = static_cast<std::int64_t>(largest_unsigned(at, n));
+    if (largest < 0) fail<ValueError>("[bincount] x cannot be negative, got ", *std::min_element(at, at + n));
   }
-  if (smallest < 0) fail<ValueError>("[bincount] x cannot be negative, got ", smallest);
   if (largest >= kMostCounts) fail<ValueError>("[bincount] x asks for ", largest, " counts, which no memory holds");
   const std::int64_t count = std::max(minlength, largest + 1);
-  Tensor result = zeros({count}, weight.defined() ? DType::Float64 : DType::Int64);
-  if (weight.defined()) {
+  Tensor result = zeros({count}, weights ? DType::Float64 : DType::Int64);
+  if (weights && weights->dtype() == DType::Float32) {
+    const Tensor weight = contiguous(reshape(*weights, Dims{-1}));
+    const auto* const weight_of = weight.data<float>();
+    add_up(at, n, count, result.data<double>(),
+           [weight_of](std::int64_t i) { return static_cast<double>(weight_of[i]); });
+  } else if (weights) {
+    const Tensor weight = doubles(*weights);
     const auto* const weight_of = weight.data<double>();
-    auto* const sums = result.data<double>();
-    for (std::int64_t i = 0; i < n; ++i) sums[at[i]] += weight_of[i];
+    add_up(at, n, count, result.data<double>(), [weight_of](std::int64_t i) { return weight_of[i]; });
   } else {
-    auto* const counts = result.data<std::int64_t>();
-    for (std::int64_t i = 0; i < n; ++i) ++counts[at[i]];
+    add_up(at, n, count, result.data<std::int64_t>(), [](std::int64_t) { return std::int64_t{1}; });
   }
   if (!weights) return result;
   const Tensor sums = weights->dtype() == DType::Float32 ? cast(result, DType::Float32) : result;

@@ -107,6 +107,15 @@ Item* parallel_radix_sort(Item* a, Item* b, std::int64_t n, int bits) {
   return a;
 }
 
+/// Sorts n items at a by the low `bits` of their keys, stably, with room for as many at b; returns which of the two
+/// holds the result.
+template <class Item>
+Item* sort_by_bits(Item* a, Item* b, std::int64_t n, int bits) {
+  if (n < kLongRow) return radix_sort<8>(a, b, n, bits);
+  if (n < kParallelRow) return radix_sort<11>(a, b, n, bits);
+  return parallel_radix_sort<11>(a, b, n, bits);
+}
+
 /// Sorts n items at a, at most kMostRanked, with room for as many at b; returns which of the two holds the result.
 template <class Item>
 Item* sort_items(Item* a, Item* b, std::int64_t n) {
@@ -116,10 +125,7 @@ Item* sort_items(Item* a, Item* b, std::int64_t n) {
   }
   KeyBits<Item> differing = 0;
   for (std::int64_t i = 1; i < n; ++i) differing |= key_bits(a[i]) ^ key_bits(a[0]);
-  const int bits = std::bit_width(differing);
-  if (n < kLongRow) return radix_sort<8>(a, b, n, bits);
-  if (n < kParallelRow) return radix_sort<11>(a, b, n, bits);
-  return parallel_radix_sort<11>(a, b, n, bits);
+  return sort_by_bits(a, b, n, std::bit_width(differing));
 }
 
 }  // namespace lamella::sorting

@@ -1,12 +1,14 @@
 #include "ops/sort/rows.h"
 
-#include <numeric>
+#include <algorithm>
+#include <bit>
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/sort/counting.h"
 #include "ops/sort/radix.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
@@ -63,6 +65,15 @@ void check_length(std::int64_t n, const char* op) {
 
 template <class T>
 void sort_values(const T* x, T* y, std::int64_t rows, std::int64_t n, bool descending) {
+  if constexpr (sizeof(T) == 1) {
+    if (n > sorting::kShortRow) {
+      sorting::ByteSort sort(n, sorting::byte_flip<T>(descending));
+      const auto* from = reinterpret_cast<const std::uint8_t*>(x);
+      auto* to = reinterpret_cast<std::uint8_t*>(y);
+      for (std::int64_t r = 0; r < rows; ++r) sort.values(from + r * n, to + r * n);
+      return;
+    }
+  }
   using K = Key<T>;
   sorting::SortBuffer<K> buffer(n);
   const K flip = descending ? static_cast<K>(~K{0}) : K{0};
@@ -73,15 +84,63 @@ void sort_values(const T* x, T* y, std::int64_t rows, std::int64_t n, bool desce
   }
 }
 
+/// The order of a row of 64-bit keys that differ in so few bits that positions fit beside them: so half as much is
+/// moved. False where they do not. The values go to `values`, unless that is null.
 template <class T>
-void sort_positions(const T* x, std::int64_t* y, std::int64_t rows, std::int64_t n, bool descending) {
+bool sort_close_positions(const T* x, std::int64_t* y, T* values, std::int64_t n, std::uint64_t flip,
+                          sorting::SortBuffer<std::uint64_t>& buffer) {
+  constexpr std::int64_t kBlock = 1024;  // keys after which it may show that they are far apart
+  const int most_bits = 64 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
+  std::uint64_t* const keys = buffer.items();
+  std::uint64_t differing = 0;
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    for (std::int64_t i = begin; i < std::min(n, begin + kBlock); ++i) {
+      keys[i] = sorting::key_of(x[i]) ^ flip;
+      differing |= keys[i] ^ keys[0];
+    }
+    if (static_cast<int>(std::bit_width(differing)) > most_bits) return false;
+  }
+  const auto bits = static_cast<int>(std::bit_width(differing));
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  const std::uint64_t shared = keys[0] & ~mask;
+  for (std::int64_t i = 0; i < n; ++i) keys[i] = static_cast<std::uint64_t>(i) << bits | (keys[i] & mask);
+  const std::uint64_t* const sorted = sorting::sort_by_bits(keys, buffer.spare(), n, bits);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<std::int64_t>(sorted[i] >> bits);
+  if (values) {
+    for (std::int64_t i = 0; i < n; ++i) values[i] = sorting::value_of<T>((shared | (sorted[i] & mask)) ^ flip);
+  }
+  return true;
+}
+
+/// The order of each row; and, unless `values` is null, its integers in that order.
+template <class T>
+void sort_positions(const T* x, std::int64_t* y, T* values, std::int64_t rows, std::int64_t n, bool descending) {
+  const auto values_at = [&](std::int64_t row) { return values ? values + row * n : nullptr; };
   using K = Key<T>;
-  sorting::SortBuffer<Ranked<K>> buffer(n);
   const K flip = descending ? static_cast<K>(~K{0}) : K{0};
-  for (std::int64_t r = 0; r < rows; ++r, x += n, y += n) {
-    for (std::int64_t i = 0; i < n; ++i) buffer.items()[i] = Ranked<K>::make(sorting::key_of(x[i]) ^ flip, i);
+  std::int64_t r = 0;
+  if (n > sorting::kShortRow) {
+    if constexpr (sizeof(T) == 1) {
+      sorting::ByteSort sort(n, sorting::byte_flip<T>(descending));
+      const auto* from = reinterpret_cast<const std::uint8_t*>(x);
+      for (; r < rows; ++r) {
+        sort.positions(from + r * n, y + r * n);
+        if (values) sort.values(from + r * n, reinterpret_cast<std::uint8_t*>(values_at(r)));
+      }
+    } else if constexpr (sizeof(K) == 8) {
+      sorting::SortBuffer<K> buffer(n);
+      while (r < rows && sort_close_positions(x + r * n, y + r * n, values_at(r), n, flip, buffer)) ++r;
+    }
+  }
+  if (r == rows) return;
+  sorting::SortBuffer<Ranked<K>> buffer(n);
+  for (; r < rows; ++r) {
+    for (std::int64_t i = 0; i < n; ++i) buffer.items()[i] = Ranked<K>::make(sorting::key_of(x[r * n + i]) ^ flip, i);
     const Ranked<K>* sorted = sorting::sort_items(buffer.items(), buffer.spare(), n);
-    for (std::int64_t i = 0; i < n; ++i) y[i] = sorted[i].index();
+    for (std::int64_t i = 0; i < n; ++i) y[r * n + i] = sorted[i].index();
+    if (T* const to = values_at(r)) {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = sorting::value_of<T>(sorted[i].key() ^ flip);
+    }
   }
 }
 
@@ -123,10 +182,24 @@ Tensor sorted_positions(const Tensor& x, bool descending, const char* op) {
   return for_rows(x, n, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
     visit<Real | Boolean>(from.dtype(), op, [&]<class T>() {
       for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
-        sort_positions(from.data<T>() + begin * n, y.data<std::int64_t>() + begin * n, end - begin, n, descending);
+        sort_positions<T>(from.data<T>() + begin * n, y.data<std::int64_t>() + begin * n, nullptr, end - begin, n,
+                          descending);
       });
     });
   });
+}
+
+Tensor sorted_integers(const Tensor& x, const Tensor& positions, const char* op) {
+  const std::int64_t n = x.numel();
+  check_length(n, op);
+  const Tensor values = empty({n}, x.dtype());
+  if (n == 0) return values;
+  const Tensor from = contiguous(x);
+  visit<Integral | Boolean>(x.dtype(), op, [&]<class T>() {
+    const HostRelease release(n);
+    sort_positions<T>(from.data<T>(), positions.data<std::int64_t>(), values.data<T>(), 1, n, false);
+  });
+  return values;
 }
 
 Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted, const char* op) {

@@ -12,6 +12,9 @@ namespace lamella {
 Tensor sorted_rows(const Tensor& x, bool descending, const char* op);
 /// The positions (int64) of the elements in order, equal ones as they stand.
 Tensor sorted_positions(const Tensor& x, bool descending, const char* op);
+/// The integers or bools of x, which has one axis and lies on the CPU, in ascending order; and their positions to
+/// `positions`, int64 and as many.
+Tensor sorted_integers(const Tensor& x, const Tensor& positions, const char* op);
 /// The positions of the k largest or smallest of each row, k <= its length.
 Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted, const char* op);
 /// The position of one element of each row, which is not empty, in a row of one.

@@ -6,6 +6,7 @@
 
 #include "engine/autograd/modes.h"
 #include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/index/rows.h"
@@ -21,6 +22,8 @@
 
 namespace lamella {
 namespace {
+
+constexpr std::int64_t kPart = std::int64_t{1} << 16;  // elements that one thread looks at at a time
 
 struct Found {
   Tensor values;
@@ -107,14 +110,36 @@ Found find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
   Found unique;
   // Without positions the values alone are sorted.
   const bool positions = is_complex(x.dtype()) || (wanted & (kIndices | kInverse)) != 0;
-  const Tensor order = positions ? positions_in_order(flat, info.name) : Tensor();
+  const bool integers = positions && (is_integral(x.dtype()) || x.dtype() == DType::Bool);
+  Tensor order;
+  Tensor ordered;
+  if (integers) {
+    order = empty({n}, DType::Int64);
+    ordered = sorted_integers(flat, order, info.name);
+  } else if (positions) {
+    order = positions_in_order(flat, info.name);
+    ordered = gather_rows(reshape(flat, {n, 1}), order);
+  } else {
+    ordered = sorted_rows(flat, false, info.name);
+  }
   const auto* const at = positions ? order.data<std::int64_t>() : nullptr;
-  const Tensor ordered = positions ? gather_rows(reshape(flat, {n, 1}), order) : sorted_rows(flat, false, info.name);
   visit<AnyDType>(x.dtype(), info.name, [&]<class T>() {
     const auto* const sorted = ordered.data<T>();
     const auto begins = [sorted](std::int64_t i) { return i == 0 || !same(sorted[i], sorted[i - 1]); };
-    std::int64_t count = n > 0;
-    for (std::int64_t i = 1; i < n; ++i) count += begins(i);
+    // How many values begin in each part tells where the next part's go.
+    const std::int64_t parts = (n + kPart - 1) / kPart;
+    std::vector<std::int64_t> first(static_cast<std::size_t>(parts) + 1);
+    const auto for_each_part = [&](auto&& f) {
+      parallel_for(0, parts, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t p = begin; p < end; ++p)
+          f(static_cast<std::size_t>(p), p * kPart, std::min(n, (p + 1) * kPart));
+      });
+    };
+    for_each_part([&](std::size_t p, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) first[p + 1] += begins(i);
+    });
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    const std::int64_t count = first.back();
     unique.values = empty({count}, x.dtype());
     if (wanted & kIndices) unique.indices = empty({count}, DType::Int64);
     if (wanted & kCounts) unique.counts = empty({count}, DType::Int64);
@@ -123,17 +148,20 @@ Found find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
     auto* const indices = wanted & kIndices ? unique.indices.data<std::int64_t>() : nullptr;
     auto* const counts = wanted & kCounts ? unique.counts.data<std::int64_t>() : nullptr;
     auto* const inverse = wanted & kInverse ? unique.inverse.data<std::int64_t>() : nullptr;
-    std::int64_t value = -1;
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (begins(i)) {
-        ++value;
-        values[value] = sorted[i];
-        if (indices) indices[value] = at[i];
-        if (counts) counts[value] = 0;
+    for_each_part([&](std::size_t p, std::int64_t begin, std::int64_t end) {
+      std::int64_t value = first[p] - 1;
+      for (std::int64_t i = begin; i < end; ++i) {
+        if (begins(i)) {
+          ++value;
+          values[value] = sorted[i];
+          if (indices) indices[value] = at[i];
+          if (counts) counts[value] = i;
+        }
+        if (inverse) inverse[at[i]] = value;
       }
-      if (counts) ++counts[value];
-      if (inverse) inverse[at[i]] = value;
-    }
+    });
+    // Where each value begins, and so how many there are.
+    for (std::int64_t v = 0; counts && v < count; ++v) counts[v] = (v + 1 < count ? counts[v + 1] : n) - counts[v];
   });
   note_constant(info.name, {&x}, unique.values);
   return unique;
