@@ -48,6 +48,8 @@ endfunction()
 function(lamella_target target)
   lamella_warnings(${target})
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+  # As in the kernels: where every processor of a kind fuses a product and a sum (aarch64), a compiler does so by itself.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
   # g++ makes calls of memmove and memset of loops over a shape's two or three numbers, which then take longer than the
   # numbers do: the call's wide loads wait for the narrow stores before them.
   if(LAMELLA_COMPILER_FLAGS)
