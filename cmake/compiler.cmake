@@ -41,6 +41,10 @@ endif()
 function(lamella_warnings target)
   target_compile_options(
     ${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;$<$<BOOL:${LAMELLA_WERROR}>:-Werror>>")
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    # Notes on how g++ before version 10 passed arguments there.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>)
+  endif()
   target_link_options(${target} PRIVATE LINKER:--as-needed)
 endfunction()
 
