@@ -41,6 +41,10 @@ endif()
 function(lamella_warnings target)
   target_compile_options(
     ${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;$<$<BOOL:${LAMELLA_WERROR}>:-Werror>>")
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    # Notes on how g++ before version 10 passed arguments there.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>)
+  endif()
   target_link_options(${target} PRIVATE LINKER:--as-needed)
 endfunction()
 
@@ -48,6 +52,8 @@ endfunction()
 function(lamella_target target)
   lamella_warnings(${target})
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+  # As in the kernels: where every processor of a kind fuses a product and a sum (aarch64), a compiler does so by itself.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
   # g++ makes calls of memmove and memset of loops over a shape's two or three numbers, which then take longer than the
   # numbers do: the call's wide loads wait for the narrow stores before them.
   if(LAMELLA_COMPILER_FLAGS)

@@ -117,7 +117,7 @@ struct ElementwiseKernel {
   static void run(const Loop& loop) {
     bool dense = loop.out_inner == 1;
     for (int k = 0; k < kCount; ++k) dense &= loop.in_inner[k] == 1;
-    const std::int64_t whole = dense && !loop.streams ? loop.inner - loop.inner % kLanes : 0;
+    const std::int64_t whole = dense && !streams(loop) ? loop.inner - loop.inner % kLanes : 0;
     const std::int64_t* steps = kSteps.data();
     std::array<std::int64_t, kCount> own;
     std::int64_t most = kBlock;
@@ -134,7 +134,7 @@ struct ElementwiseKernel {
       if (whole > 0) compute_run(in, steps, out, whole);
       for (std::int64_t i = whole; i < loop.inner;) i += run_block(loop, in, steps, out, i, most, blocks);
     }
-    if (loop.streams) end_stream();
+    if (streams(loop)) end_stream();
   }
 
  private:
@@ -164,9 +164,11 @@ struct ElementwiseKernel {
     return steps;
   }
 
+  static bool streams(const Loop& loop) { return kStreams && loop.streams; }
+
   /// Whether nothing needs a block.
   static bool stays_in_place(const Loop& loop) {
-    bool stays = loop.out_inner == 1 && !loop.streams;
+    bool stays = loop.out_inner == 1 && !streams(loop);
     for (int k = 0; k < kCount; ++k) stays &= loop.in_inner[k] == 1 || loop.in_inner[k] == 0;
     return stays;
   }
@@ -199,7 +201,7 @@ struct ElementwiseKernel {
     const char* in[kCount];
     bring<0>(loop, row, i, n, padded, blocks, in);
     const bool direct = loop.out_inner == 1 && n == padded;
-    if (direct && !loop.streams) {
+    if (direct && !streams(loop)) {
       compute_run(in, steps, out + i, n);
     } else {
       auto* const results = reinterpret_cast<Out*>(blocks.memory[kCount]);

@@ -39,6 +39,8 @@ Lanes multiply_low(Lanes a, Lanes b) {
   return reinterpret_cast<Lanes>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 #elif defined(__x86_64__)
   return reinterpret_cast<Lanes>(_mm_mul_epu32(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+#elif defined(__aarch64__)
+  return vmull_u32(vmovn_u64(a), vmovn_u64(b));
 #else
   return (a & kLow) * (b & kLow);
 #endif
@@ -124,7 +126,7 @@ Vec<double> units_of<double>(const std::uint64_t* from, int) {
   Lanes w;
   std::memcpy(&w, from, sizeof(w));
   w = ((w << 32) | (w >> 32)) >> 11;
-#ifdef __AVX512DQ__
+#if defined(__AVX512DQ__) || defined(__aarch64__)
   const auto integers = __builtin_convertvector(w, Native<double>);
 #else
   // Both halves as the last digits of doubles that hold 2^84 and 2^52 beside them; all sums are exact.

@@ -7,13 +7,10 @@
 #include <type_traits>
 
 #include "ops/movement/convert.h"
+#include "ops/simd/intrinsics.h"
 #include "ops/simd/isa.h"
 #include "ops/simd/native.h"
 #include "ops/simd/native_math.h"
-
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
 
 namespace lamella::cpu {
 
@@ -62,6 +59,10 @@ void convert_dense(To* to, const From* from, std::int64_t n) {
     for (; i + 8 <= n; i += 8) {
       _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
     }
+#elif defined(__aarch64__)
+    for (; i + 4 <= n; i += 4) {
+      vst1q_f32(to + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&from[i].bits))));
+    }
 #endif
   } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>) {
 #if LM_SIMD_BYTES == 64
@@ -73,6 +74,10 @@ void convert_dense(To* to, const From* from, std::int64_t n) {
     for (; i + 8 <= n; i += 8) {
       const __m128i half = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), half);
+    }
+#elif defined(__aarch64__)
+    for (; i + 4 <= n; i += 4) {
+      vst1_u16(&to[i].bits, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(from + i))));
     }
 #endif
   } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, BFloat16>) {

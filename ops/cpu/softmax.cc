@@ -75,7 +75,7 @@ class NearlyBelow : public Below<T> {
   static constexpr bool fits(T) { return false; }
 };
 
-#if defined(__x86_64__) && LM_SIMD_BYTES >= 32
+#ifdef LM_SIMD_FUSED
 template <>
 class Below<float> {
  public:

@@ -23,6 +23,13 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
+/// Whether there is a store past the caches; without one a block would be moved for nothing.
+#ifdef __SSE2__
+inline constexpr bool kStreams = true;
+#else
+inline constexpr bool kStreams = false;
+#endif
+
 /// Writes a block past the caches, where the place is one of whole cache lines; end_stream() comes after the last.
 [[gnu::noinline]] inline void stream_block(const void* from, std::int64_t bytes, void* to) {
   const auto* source = static_cast<const char*>(from);

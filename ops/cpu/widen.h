@@ -4,11 +4,8 @@
 #include <cstring>
 
 #include "engine/core/half.h"
+#include "ops/simd/intrinsics.h"
 #include "ops/simd/vec.h"
-
-#ifdef __F16C__
-#include <immintrin.h>
-#endif
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
@@ -23,6 +20,10 @@ inline void widen(const Half* x, std::int64_t n, float* to) {
   for (; i + 8 <= n; i += 8) {
     const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i));
     _mm256_storeu_ps(to + i, _mm256_cvtph_ps(bits));
+  }
+#elif defined(__aarch64__)
+  for (; i + 4 <= n; i += 4) {
+    vst1q_f32(to + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&x[i].bits))));
   }
 #endif
   for (; i < n; ++i) to[i] = static_cast<float>(x[i]);
@@ -44,6 +45,10 @@ inline simd::Vec<float> load_wide(const Half* x) {
 #elif LM_SIMD_BYTES == 32 && defined(__F16C__)
 inline simd::Vec<float> load_wide(const Half* x) {
   return simd::Vec<float>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))));
+}
+#elif defined(__aarch64__)
+inline simd::Vec<float> load_wide(const Half* x) {
+  return simd::Vec<float>(vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&x->bits))));
 }
 #endif
 
@@ -67,6 +72,10 @@ inline void store_narrow(simd::Vec<float> x, Half* to) {
 #elif LM_SIMD_BYTES == 32 && defined(__F16C__)
 inline void store_narrow(simd::Vec<float> x, Half* to) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(x.native(), _MM_FROUND_TO_NEAREST_INT));
+}
+#elif defined(__aarch64__)
+inline void store_narrow(simd::Vec<float> x, Half* to) {
+  vst1_u16(&to->bits, vreinterpret_u16_f16(vcvt_f16_f32(x.native())));
 }
 #endif
 

@@ -3,11 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "ops/simd/intrinsics.h"
 #include "ops/simd/native.h"
-
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
 
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
@@ -21,6 +18,8 @@ bool any_lane(M mask) {
   return _mm256_movemask_epi8(reinterpret_cast<__m256i>(mask)) != 0;
 #elif defined(__x86_64__)
   return _mm_movemask_epi8(reinterpret_cast<__m128i>(mask)) != 0;
+#elif defined(__aarch64__)
+  return vmaxvq_u32(reinterpret_cast<uint32x4_t>(mask)) != 0;
 #else
   const auto words = reinterpret_cast<Native<std::uint64_t>>(mask);
   return (words[0] | words[1]) != 0;

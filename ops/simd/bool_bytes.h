@@ -4,11 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "ops/simd/intrinsics.h"
 #include "ops/simd/native.h"
-
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
 
 /// Between an array of `bool` and a mask of -1 and 0 as wide as the elements. The compiler's own conversion between
 /// such vectors goes through general registers, one lane at a time, where the array is narrower than a register (g++
@@ -38,6 +35,16 @@ M mask_from_bytes(const bool* from) {
   if constexpr (kElement == 8) return reinterpret_cast<M>(_mm_cvtepi8_epi64(_mm_loadu_si16(from))) != 0;
   if constexpr (kElement == 4) return reinterpret_cast<M>(_mm_cvtepi8_epi32(_mm_loadu_si32(from))) != 0;
   if constexpr (kElement == 2) return reinterpret_cast<M>(_mm_cvtepi8_epi16(_mm_loadu_si64(from))) != 0;
+#elif defined(__aarch64__)
+  if constexpr (kElement > 1) {
+    std::uint64_t packed = 0;
+    std::memcpy(&packed, from, kLanes);
+    const int16x8_t of_2 = vmovl_s8(vcreate_s8(packed));
+    if constexpr (kElement == 2) return reinterpret_cast<M>(of_2) != 0;
+    const int32x4_t of_4 = vmovl_s16(vget_low_s16(of_2));
+    if constexpr (kElement == 4) return reinterpret_cast<M>(of_4) != 0;
+    if constexpr (kElement == 8) return reinterpret_cast<M>(vmovl_s32(vget_low_s32(of_4))) != 0;
+  }
 #endif
   Native<std::int8_t, kLanes> bytes;
   std::memcpy(&bytes, from, sizeof bytes);
@@ -64,6 +71,18 @@ void mask_to_bytes(M mask, bool* to) {
     if constexpr (kPacked >= 4) packed = _mm_packs_epi32(packed, packed);
     if constexpr (kPacked >= 2) packed = _mm_packs_epi16(packed, packed);
     packed = _mm_and_si128(packed, _mm_set1_epi8(1));
+    std::memcpy(to, &packed, kLanes);
+    return;
+  }
+#elif defined(__aarch64__)
+  if constexpr (kElement > 1) {
+    // Each step takes the lower halves of all lanes.
+    auto packed = reinterpret_cast<int8x16_t>(mask);
+    const auto words = [&] { return vreinterpretq_s32_s8(packed); };
+    const auto shorts = [&] { return vreinterpretq_s16_s8(packed); };
+    if constexpr (kElement == 8) packed = vreinterpretq_s8_s32(vuzp1q_s32(words(), words()));
+    if constexpr (kElement >= 4) packed = vreinterpretq_s8_s16(vuzp1q_s16(shorts(), shorts()));
+    packed = vandq_s8(vuzp1q_s8(packed, packed), vdupq_n_s8(1));
     std::memcpy(to, &packed, kLanes);
     return;
   }

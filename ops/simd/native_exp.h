@@ -9,7 +9,7 @@ namespace native_math {
 
 inline F64 exponential(F64 a) { return exp(a); }
 
-#if defined(__x86_64__) && LM_SIMD_BYTES >= 32
+#ifdef LM_SIMD_FUSED
 
 /// exp(r) = 1 + r + r^2 q(r) for |r| <= ln(2) / 2. q was fitted for the least relative error of exp(r), 3.1e-9.
 inline constexpr float kExpQuotient[] = {4.9999993432e-01f, 1.6666520399e-01f, 4.1668390790e-02f, 8.3687451271e-03f,
@@ -29,6 +29,20 @@ inline F32 within_exp(F32 a) {
 }
 /// p 2^n, rounded once also where it is denormal.
 inline F32 scaled(F32 p, F32 n) { return _mm512_maskz_scalef_ps(0xffff, p, n); }
+#elif defined(__aarch64__)
+inline F32 within_exp(F32 a) {
+  // Either of the two keeps a NaN.
+  return vminq_f32(vmaxq_f32(a, splat<F32>(kExpLowest)), splat<F32>(kExpHighest));
+}
+inline F32 scaled(F32 p, F32 n) {
+  // In two steps, as 2^n may be no float by itself; only the second one rounds.
+  const int32x4_t whole = vcvtq_s32_f32(n);
+  const int32x4_t half = vshrq_n_s32(whole, 1);
+  const auto power = [](int32x4_t k) {
+    return F32(vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(k, vdupq_n_s32(127)), 23)));
+  };
+  return p * power(half) * power(vsubq_s32(whole, half));
+}
 #else
 inline F32 within_exp(F32 a) {
   return _mm256_min_ps(splat<F32>(kExpHighest), _mm256_max_ps(splat<F32>(kExpLowest), a));

@@ -3,12 +3,9 @@
 #include <cstdint>
 
 #include "ops/simd/any_lane.h"
+#include "ops/simd/intrinsics.h"
 #include "ops/simd/native.h"
 #include "ops/simd/next_value.h"
-
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
 
 #if defined(__x86_64__) && defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 35)
@@ -103,6 +100,17 @@ template <int kMode>
 F64 round_to(F64 a) {
   return _mm_round_pd(a, kMode);
 }
+#elif defined(__aarch64__)
+inline F32 sqrt(F32 a) { return vsqrtq_f32(a); }
+inline F64 sqrt(F64 a) { return vsqrtq_f64(a); }
+inline F32 floor(F32 a) { return vrndmq_f32(a); }
+inline F64 floor(F64 a) { return vrndmq_f64(a); }
+inline F32 ceil(F32 a) { return vrndpq_f32(a); }
+inline F64 ceil(F64 a) { return vrndpq_f64(a); }
+inline F32 trunc(F32 a) { return vrndq_f32(a); }
+inline F64 trunc(F64 a) { return vrndq_f64(a); }
+inline F32 round(F32 a) { return vrndnq_f32(a); }
+inline F64 round(F64 a) { return vrndnq_f64(a); }
 #else
 inline F32 sqrt(F32 a) {
   return map_lanes(a, [](float x) { return __builtin_sqrtf(x); });
@@ -113,7 +121,7 @@ inline F64 sqrt(F64 a) {
 #define LM_SIMD_ROUND_BY_LANE
 #endif
 
-#ifndef LM_SIMD_ROUND_BY_LANE
+#ifdef __SSE4_1__
 template <class V>
 V floor(V a) {
   return round_to < _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC > (a);
@@ -183,7 +191,7 @@ LM_SIMD_BY_LANE(ceil, ceil)
 LM_SIMD_BY_LANE(trunc, trunc)
 LM_SIMD_BY_LANE(round, rint)
 #endif
-#if LM_SIMD_BYTES < 32 || !defined(__x86_64__)
+#ifndef LM_SIMD_FUSED
 LM_SIMD_BY_LANE_2(fmod)
 #endif
 
@@ -212,8 +220,12 @@ LM_SIMD_BINARY(pow)
 LM_SIMD_BINARY(atan2)
 LM_SIMD_BINARY(hypot)
 
-#if LM_SIMD_BYTES >= 32 && defined(__x86_64__)
-#if LM_SIMD_BYTES == 64
+#ifdef LM_SIMD_FUSED
+/// a b + c, rounded once.
+#if defined(__aarch64__)
+inline F32 fused(F32 a, F32 b, F32 c) { return vfmaq_f32(c, a, b); }
+inline F64 fused(F64 a, F64 b, F64 c) { return vfmaq_f64(c, a, b); }
+#elif LM_SIMD_BYTES == 64
 inline F32 fused(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }
 inline F64 fused(F64 a, F64 b, F64 c) { return _mm512_fmadd_pd(a, b, c); }
 #else

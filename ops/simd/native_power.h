@@ -2,7 +2,7 @@
 
 #include "ops/simd/native_exp.h"
 
-#if defined(__x86_64__) && LM_SIMD_BYTES >= 32
+#ifdef LM_SIMD_FUSED
 
 /// Powers of two that are never large: what the exponentials of a softmax come to.
 namespace lamella::simd {
@@ -23,7 +23,11 @@ inline F32 fraction(F32 a) { return _mm512_maskz_reduce_ps(0xffff, a, _MM_FROUND
 /// p 2^floor(t).
 inline F32 scaled_by(F32 p, F32 t) { return _mm512_maskz_scalef_ps(0xffff, p, t); }
 #else
+#if defined(__aarch64__)
+inline F32 at_least(F32 low, F32 a) { return vmaxq_f32(low, a); }
+#else
 inline F32 at_least(F32 low, F32 a) { return _mm256_max_ps(low, a); }
+#endif
 inline F32 fraction(F32 a) { return a - floor(a); }
 inline F32 scaled_by(F32 p, F32 t) { return scaled(p, floor(t)); }
 #endif
