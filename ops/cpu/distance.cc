@@ -106,37 +106,52 @@ void distances(const T* a, const T* b, T* out, std::int64_t count, std::int64_t 
   });
 }
 
-/// A vector takes the same element of several rows of b: how a distance is added up depends on neither its place nor
-/// its neighbors.
+/// kVectors vectors of distances from one row: a vector takes the same element of several rows of b.
+template <class Op, int kVectors, class T, class Lift, class Finish>
+void distances_across(const T* row, const T* columns, std::int64_t stride, T* out, std::int64_t width, const Lift& lift,
+                      const Finish& finish) {
+  using V = simd::Vec<T>;
+  constexpr std::int64_t kTerms = 16;  // added before they go into the total: the error stays small
+  V total[kVectors];
+  for (V& sum : total) sum = V(0);
+  for (std::int64_t first = 0; first < width; first += kTerms) {
+    const std::int64_t end = std::min(width, first + kTerms);
+    V part[kVectors];
+    for (V& sum : part) sum = V(0);
+    for (std::int64_t k = first; k < end; ++k) {
+      const V element(row[k]);
+      for (int v = 0; v < kVectors; ++v)
+        part[v] = Op::combine(part[v], lift(element - V::load(columns + k * stride + v * V::size)));
+    }
+    for (int v = 0; v < kVectors; ++v) total[v] = Op::combine(total[v], part[v]);
+  }
+  for (int v = 0; v < kVectors; ++v) finish(total[v]).store(out + v * V::size);
+}
+
+/// How a distance is added up depends on neither its place nor its neighbors, so the last vectors begin where they end
+/// with the row: some distances are computed twice.
 template <class T>
 void short_distances(const T* a, std::int64_t rows, const T* columns, std::int64_t stride, T* out, std::int64_t count,
                      std::int64_t width, double p) {
-  using V = simd::Vec<T>;
-  constexpr int kVectors = 4;
-  constexpr std::int64_t kTile = std::int64_t{kVectors} * V::size;
+  constexpr std::int64_t kLanes = simd::Vec<T>::size;
   with_norm<T>(p, [&]<class Op>(Op, const auto& lift, const auto& finish) {
-    const auto tile = [&](const T* row, const T* from, std::int64_t step, T* to) {
-      V total[kVectors];
-      for (V& part : total) part = V(0);
-      for (std::int64_t k = 0; k < width; ++k) {
-        const V element(row[k]);
-        for (int v = 0; v < kVectors; ++v)
-          total[v] = Op::combine(total[v], lift(element - V::load(from + k * step + v * V::size)));
+    const auto in_vectors = [&]<int kVectors>(std::integral_constant<int, kVectors>) {
+      constexpr std::int64_t kTile = kVectors * kLanes;
+      for (std::int64_t next = 0; next < count; next += kTile) {
+        const std::int64_t j = std::min(next, count - kTile);
+        for (std::int64_t r = 0; r < rows; ++r) {
+          distances_across<Op, kVectors>(a + r * width, columns + j, stride, out + r * count + j, width, lift, finish);
+        }
       }
-      for (int v = 0; v < kVectors; ++v) finish(total[v]).store(to + v * V::size);
     };
-    std::int64_t j = 0;
-    for (; j + kTile <= count; j += kTile) {
-      for (std::int64_t r = 0; r < rows; ++r) tile(a + r * width, columns + j, stride, out + r * count + j);
-    }
-    if (j == count) return;
-    const std::int64_t n = count - j;
-    T last[kShortRow * kTile] = {};
-    for (std::int64_t k = 0; k < width; ++k) std::copy_n(columns + k * stride + j, n, last + k * kTile);
+    if (count >= 4 * kLanes) return in_vectors(std::integral_constant<int, 4>());
+    if (count >= kLanes) return in_vectors(std::integral_constant<int, 1>());
+    T few[kShortRow * kLanes] = {};
+    for (std::int64_t k = 0; k < width; ++k) std::copy_n(columns + k * stride, count, few + k * kLanes);
     for (std::int64_t r = 0; r < rows; ++r) {
-      T some[kTile];
-      tile(a + r * width, last, kTile, some);
-      std::copy_n(some, n, out + r * count + j);
+      T some[kLanes];
+      distances_across<Op, 1>(a + r * width, few, kLanes, some, width, lift, finish);
+      std::copy_n(some, count, out + r * count);
     }
   });
 }

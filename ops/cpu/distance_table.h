@@ -4,8 +4,8 @@
 
 namespace lamella::cpu {
 
-/// Rows up to here are no work for vectors along them.
-constexpr std::int64_t kShortRow = 32;
+/// Rows up to here are little work for vectors along them.
+constexpr std::int64_t kShortRow = 64;
 
 /// out[j] = the p-norm of a - b[j], for `count` rows b[j] of `width`, one behind the other; p as in cdist().
 template <class T>

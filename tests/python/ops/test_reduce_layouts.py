@@ -93,7 +93,7 @@ def test_distances(width: int, p: float, rng: np.random.Generator) -> None:
     np.testing.assert_allclose(lm.pdist(lm.tensor(x), p).numpy(), near, rtol=1e-12)
 
 
-@pytest.mark.parametrize("width", [1, 8, 32, 33])
+@pytest.mark.parametrize("width", [1, 8, 33, 64, 65])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_distances_of_many_rows(width: int, dtype: str, rng: np.random.Generator) -> None:
     a = rng.normal(size=(3, 40, width)).astype(dtype)
@@ -104,8 +104,9 @@ def test_distances_of_many_rows(width: int, dtype: str, rng: np.random.Generator
         got = lm.cdist(lm.tensor(a), lm.tensor(b), p).numpy()
         np.testing.assert_allclose(got, want, rtol=1e-5 if dtype == "float32" else 1e-12)
         # Whatever its neighbors, and on one thread or several.
-        part = lm.cdist(lm.tensor(a[2, 7:9]), lm.tensor(b[2, 65:73]), p).numpy()
-        np.testing.assert_array_equal(part, got[2, 7:9, 65:73])
+        for n in (1, 3, 8, 16, 23, 70):
+            part = lm.cdist(lm.tensor(a[2, 7:9]), lm.tensor(b[2, 65 : 65 + n]), p).numpy()
+            np.testing.assert_array_equal(part, got[2, 7:9, 65 : 65 + n])
 
 
 @pytest.mark.parametrize("width", [0, 1, 7, 16, 17, 64, 100])
