@@ -19,8 +19,9 @@
 // A kernel has one copy of its formula, on operands whose elements lie side by side, or that stay where they are: a
 // repeated element is a vector of it. Operands that lie otherwise are brought into blocks in the first level cache
 // before, and so are the last elements, which do not fill a vector. What that takes is code that all operators of a
-// dtype share. Blocks are short, so that the operands are read in turns: in runs of 4 KiB the processor reads ahead
-// what comes behind the end of one, while another one is waited for.
+// dtype share. Blocks that are filled by vectors are short, so that the operands are read in turns: in runs of 4 KiB
+// the processor reads ahead what comes behind the end of one, while another one is waited for. Those that are filled,
+// or emptied, an element at a time are longer: a vector waits for the elements that it is made of.
 
 // Note [Short formulas]
 // An operator that does next to nothing is as fast as its operands are loaded. Where they are every second element, the
@@ -91,8 +92,10 @@ struct ElementwiseKernel {
   using Y = ForwardResult<Op, X>;
   static_assert(std::is_same_v<typename X::value_type, T>);
   static constexpr int kLanes = X::size;
-  static constexpr std::int64_t kBlockBytes = 1024;
+  static constexpr std::int64_t kBlockBytes = 4096;
+  static constexpr std::int64_t kShortBlockBytes = 1024;
   static constexpr std::int64_t kBlock = kBlockBytes / static_cast<std::int64_t>(sizeof(T));
+  static constexpr std::int64_t kShortBlock = kShortBlockBytes / static_cast<std::int64_t>(sizeof(T));
   /// Whether elements E are numbers of which a vector of the machine's holds kLanes.
   template <class E>
   static constexpr bool kFewAtOnce = kMovesFew<E> && std::is_arithmetic_v<E> && kLanes * sizeof(E) == LM_SIMD_BYTES;
@@ -159,7 +162,7 @@ struct ElementwiseKernel {
       }
       own = steps_of(loop);
       steps = own.data();
-      if (stays_in_place(loop)) most = loop.inner;
+      most = most_at_once(loop);
     }
     Blocks blocks;
     for (std::int64_t j = 0; j < loop.outer; ++j) {
@@ -199,11 +202,15 @@ struct ElementwiseKernel {
     return steps;
   }
 
-  /// Whether nothing needs a block.
-  static bool stays_in_place(const Loop& loop) {
+  /// Elements of a block: all of a row where nothing needs one.
+  static std::int64_t most_at_once(const Loop& loop) {
     bool stays = loop.out_inner == 1 && !loop.streams;
-    for (int k = 0; k < kCount; ++k) stays &= loop.in_inner[k] == 1 || loop.in_inner[k] == 0;
-    return stays;
+    bool by_vectors = loop.out_inner == 1;
+    for (int k = 0; k < kCount; ++k) {
+      stays &= loop.in_inner[k] == 1 || loop.in_inner[k] == 0;
+      by_vectors &= loop.in_inner[k] >= 0 && loop.in_inner[k] <= 2;
+    }
+    return stays ? loop.inner : by_vectors ? kShortBlock : kBlock;
   }
 
   /// Whether run_stepped() is for this loop: of every second elements, or of rows of few whole vectors.
@@ -214,7 +221,7 @@ struct ElementwiseKernel {
       if (loop.in_inner[k] < 0 || loop.in_inner[k] > 2) return false;
       second |= loop.in_inner[k] == 2;
     }
-    return second || (loop.outer > 1 && loop.inner <= kBlock && loop.inner % kLanes == 0);
+    return second || (loop.outer > 1 && loop.inner <= kShortBlock && loop.inner % kLanes == 0);
   }
 
   [[gnu::noinline]] static void run_stepped(const Loop& loop) {
