@@ -157,12 +157,23 @@ struct ElementwiseKernel {
     std::array<std::int64_t, kCount> own;
     std::int64_t most = kBlock;
     if (!dense) {
-      if constexpr (kIsShort) {
-        if (is_stepped(loop)) return run_stepped(loop);
+      bool by_vectors = loop.out_inner == 1;
+      bool second = false;
+      own = kSteps;
+      for (int k = 0; k < kCount; ++k) {
+        const std::int64_t stride = loop.in_inner[k];
+        if (stride == 0) own[k] = 0;
+        by_vectors &= static_cast<std::uint64_t>(stride) <= 2;
+        second |= stride == 2;
       }
-      own = steps_of(loop);
+      if (by_vectors) {
+        if constexpr (kIsShort) {
+          const bool short_rows = loop.outer > 1 && loop.inner <= kShortBlock && loop.inner % kLanes == 0;
+          if ((second || short_rows) && loop.inner >= kLanes && !loop.streams) return run_stepped(loop);
+        }
+        most = second || loop.streams ? kShortBlock : loop.inner;
+      }
       steps = own.data();
-      most = most_at_once(loop);
     }
     Blocks blocks;
     for (std::int64_t j = 0; j < loop.outer; ++j) {
@@ -193,37 +204,8 @@ struct ElementwiseKernel {
     return steps;
   }();
 
-  /// The same for the operands of a loop: none where an element is repeated.
-  static std::array<std::int64_t, kCount> steps_of(const Loop& loop) {
-    std::array<std::int64_t, kCount> steps = kSteps;
-    for (int k = 0; k < kCount; ++k) {
-      if (loop.in_inner[k] == 0) steps[k] = 0;
-    }
-    return steps;
-  }
-
-  /// Elements of a block: all of a row where nothing needs one.
-  static std::int64_t most_at_once(const Loop& loop) {
-    bool stays = loop.out_inner == 1 && !loop.streams;
-    bool by_vectors = loop.out_inner == 1;
-    for (int k = 0; k < kCount; ++k) {
-      stays &= loop.in_inner[k] == 1 || loop.in_inner[k] == 0;
-      by_vectors &= loop.in_inner[k] >= 0 && loop.in_inner[k] <= 2;
-    }
-    return stays ? loop.inner : by_vectors ? kShortBlock : kBlock;
-  }
-
-  /// Whether run_stepped() is for this loop: of every second elements, or of rows of few whole vectors.
-  static bool is_stepped(const Loop& loop) {
-    if (loop.out_inner != 1 || loop.streams || loop.inner < kLanes) return false;
-    bool second = false;
-    for (int k = 0; k < kCount; ++k) {
-      if (loop.in_inner[k] < 0 || loop.in_inner[k] > 2) return false;
-      second |= loop.in_inner[k] == 2;
-    }
-    return second || (loop.outer > 1 && loop.inner <= kShortBlock && loop.inner % kLanes == 0);
-  }
-
+  /// See Note [Short formulas]: for rows of a vector and more, whose elements are every second one, side by side or
+  /// repeated.
   [[gnu::noinline]] static void run_stepped(const Loop& loop) {
     constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
     const std::int64_t whole = loop.inner - loop.inner % kLanes;
