@@ -8,7 +8,6 @@
 #include "ops/cpu/every_second.h"
 #include "ops/cpu/few.h"
 #include "ops/cpu/stream.h"
-#include "ops/cpu/widen.h"
 #include "ops/elementwise/formula.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/convert.h"
@@ -20,7 +19,15 @@
 // A kernel has one copy of its formula, on operands whose elements lie side by side, or that stay where they are: a
 // repeated element is a vector of it. Operands that lie otherwise are brought into blocks in the first level cache
 // before, and so are the last elements, which do not fill a vector. What that takes is code that all operators of a
-// dtype share.
+// dtype share. Blocks that are filled by vectors are short, so that the operands are read in turns: in runs of 4 KiB
+// the processor reads ahead what comes behind the end of one, while another one is waited for. Those that are filled,
+// or emptied, an element at a time are longer: a vector waits for the elements that it is made of.
+
+// Note [Short formulas]
+// An operator that does next to nothing is as fast as its operands are loaded. Where they are every second element, the
+// way through blocks is a store and a load more for each; where rows are short, what starts a row takes longer than the
+// row. Such operators have a second copy of their formula, which picks every second element in registers, and goes from
+// row to row.
 
 namespace lamella::cpu {
 
@@ -61,19 +68,34 @@ template <class T>
   for (std::int64_t i = 0; i < n; ++i) to[i * stride] = from[i];
 }
 
-/// Kernel W of Op on elements T: forward (-1), or the gradient of input W. See Note [Blocks]. It computes on vectors V,
-/// for 16-bit floats on those of float where a forward kernel says so.
+/// See Note [Short formulas].
+using ShortFormulas =
+    OpList<Add, Subtract, Multiply, Divide, Maximum, Minimum, SquaredDifference, Lerp, AddCMul, AddCDiv>;
+
+/// A vector of every second element from `from` on, and nothing behind the last of them.
+template <class T>
+simd::Vec<T> load_every_second(const T* from) {
+  constexpr int kLanes = simd::Vec<T>::size;
+  const auto a = simd::Vec<T>::load(from).native();
+  const auto b = simd::Vec<T>::load(from + kLanes - 1).native();
+  return [&]<int... I>(std::integer_sequence<int, I...>) {
+    return simd::Vec<T>(__builtin_shufflevector(a, b, (I < kLanes / 2 ? 2 * I : 2 * I + 1)...));
+  }(std::make_integer_sequence<int, kLanes>());
+}
+
+/// Kernel W of Op on elements T: forward (-1), or the gradient of input W. See Note [Blocks]. It computes on vectors V.
 template <class Op, class T, int W, class V = typename simd::OperandOf<simd::Vec, T>::type>
 struct ElementwiseKernel {
   static constexpr unsigned kOperands = kKernelOperands<Op, W>;
   static constexpr int kCount = std::popcount(kOperands);
   using X = V;
   using Y = ForwardResult<Op, X>;
-  static constexpr bool kWidens = !std::is_same_v<typename X::value_type, T>;
-  static_assert(!kWidens || (W < 0 && !Op::kMaskInput));
+  static_assert(std::is_same_v<typename X::value_type, T>);
   static constexpr int kLanes = X::size;
   static constexpr std::int64_t kBlockBytes = 4096;
+  static constexpr std::int64_t kShortBlockBytes = 1024;
   static constexpr std::int64_t kBlock = kBlockBytes / static_cast<std::int64_t>(sizeof(T));
+  static constexpr std::int64_t kShortBlock = kShortBlockBytes / static_cast<std::int64_t>(sizeof(T));
   /// Whether elements E are numbers of which a vector of the machine's holds kLanes.
   template <class E>
   static constexpr bool kFewAtOnce = kMovesFew<E> && std::is_arithmetic_v<E> && kLanes * sizeof(E) == LM_SIMD_BYTES;
@@ -92,17 +114,13 @@ struct ElementwiseKernel {
       if constexpr ((kOperands >> I & 1) == 0) {
         return typename M::vector{};
       } else {
-        const auto* const from = reinterpret_cast<const typename M::element*>(in[operand_slot(kOperands, I)]);
-        if constexpr (kWidens) {
-          return load_wide(from);
-        } else {
-          return M::vector::load(from);
-        }
+        return M::vector::load(reinterpret_cast<const typename M::element*>(in[operand_slot(kOperands, I)]));
       }
     }
   };
 
-  static auto compute(const Source& source) {
+  template <class From>
+  static auto compute(const From& source) {
     if constexpr (W < 0) {
       return apply_forward<Op>(source);
     } else {
@@ -110,9 +128,26 @@ struct ElementwiseKernel {
     }
   }
 
-  using Result = decltype(compute(std::declval<Source>()));
-  using Out = std::conditional_t<kWidens, T, typename Result::value_type>;
+  using Out = typename decltype(compute(std::declval<Source>()))::value_type;
   static_assert(sizeof(Out) <= sizeof(T));
+
+  /// See Note [Short formulas].
+  static constexpr bool kIsShort =
+      W < 0 && std::is_floating_point_v<T> && ShortFormulas::index_of<Op>() >= 0 && std::is_same_v<X, simd::Vec<T>>;
+
+  /// The same where an operand may be every second element, or one that is repeated.
+  struct SteppedSource {
+    const char* const* in;
+    const std::int64_t* strides;
+    const X* repeated;
+    template <int I>
+    X at() const {
+      constexpr int kSlot = operand_slot(kOperands, I);
+      if (strides[kSlot] == 0) return repeated[kSlot];
+      const auto* const from = reinterpret_cast<const T*>(in[kSlot]);
+      return strides[kSlot] == 2 ? load_every_second(from) : X::load(from);
+    }
+  };
 
   static void run(const Loop& loop) {
     bool dense = loop.out_inner == 1;
@@ -122,9 +157,23 @@ struct ElementwiseKernel {
     std::array<std::int64_t, kCount> own;
     std::int64_t most = kBlock;
     if (!dense) {
-      own = steps_of(loop);
+      bool by_vectors = loop.out_inner == 1;
+      bool second = false;
+      own = kSteps;
+      for (int k = 0; k < kCount; ++k) {
+        const std::int64_t stride = loop.in_inner[k];
+        if (stride == 0) own[k] = 0;
+        by_vectors &= static_cast<std::uint64_t>(stride) <= 2;
+        second |= stride == 2;
+      }
+      if (by_vectors) {
+        if constexpr (kIsShort) {
+          const bool short_rows = loop.outer > 1 && loop.inner <= kShortBlock && loop.inner % kLanes == 0;
+          if ((second || short_rows) && loop.inner >= kLanes && !streams(loop)) return run_stepped(loop);
+        }
+        most = second || streams(loop) ? kShortBlock : loop.inner;
+      }
       steps = own.data();
-      if (stays_in_place(loop)) most = loop.inner;
     }
     Blocks blocks;
     for (std::int64_t j = 0; j < loop.outer; ++j) {
@@ -155,25 +204,39 @@ struct ElementwiseKernel {
     return steps;
   }();
 
-  /// The same for the operands of a loop: none where an element is repeated.
-  static std::array<std::int64_t, kCount> steps_of(const Loop& loop) {
-    std::array<std::int64_t, kCount> steps = kSteps;
+  /// See Note [Short formulas]: for rows of a vector and more, whose elements are every second one, side by side or
+  /// repeated.
+  [[gnu::noinline]] static void run_stepped(const Loop& loop) {
+    constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t whole = loop.inner - loop.inner % kLanes;
+    std::int64_t strides[kCount];
+    std::int64_t steps[kCount];
+    X repeated[kCount];
     for (int k = 0; k < kCount; ++k) {
-      if (loop.in_inner[k] == 0) steps[k] = 0;
+      strides[k] = loop.in_inner[k];
+      steps[k] = strides[k] * kLanes * kSize;
     }
-    return steps;
+    Blocks blocks;
+    for (std::int64_t j = 0; j < loop.outer; ++j) {
+      auto* const out = reinterpret_cast<T*>(loop.out) + j * loop.out_outer;
+      const char* row[kCount];
+      locate<0>(loop, j, row);
+      const char* in[kCount];
+      for (int k = 0; k < kCount; ++k) {
+        in[k] = row[k];
+        if (strides[k] == 0) repeated[k] = X(*reinterpret_cast<const T*>(row[k]));
+      }
+      for (std::int64_t i = 0; i < whole; i += kLanes) {
+        compute(SteppedSource{in, strides, repeated}).store(out + i);
+        for (int k = 0; k < kCount; ++k) in[k] += steps[k];
+      }
+      if (whole < loop.inner) run_block(loop, row, steps, out, whole, kBlock, blocks);
+    }
   }
 
   static bool streams(const Loop& loop) { return kStreams && loop.streams; }
 
-  /// Whether nothing needs a block.
-  static bool stays_in_place(const Loop& loop) {
-    bool stays = loop.out_inner == 1 && !streams(loop);
-    for (int k = 0; k < kCount; ++k) stays &= loop.in_inner[k] == 1 || loop.in_inner[k] == 0;
-    return stays;
-  }
-
-  /// The one copy of the formula: n is a multiple of the lanes.
+  /// The one copy of the formula, where it is not short: n is a multiple of the lanes.
   [[gnu::noinline]] static void compute_run(const char* const* operands, const std::int64_t* steps, Out* out,
                                             std::int64_t n) {
     const char* in[kCount];
@@ -183,11 +246,7 @@ struct ElementwiseKernel {
       step[k] = steps[k];
     }
     for (std::int64_t i = 0; i < n; i += kLanes) {
-      if constexpr (kWidens) {
-        store_narrow(compute(Source{in}), out + i);
-      } else {
-        compute(Source{in}).store(out + i);
-      }
+      compute(Source{in}).store(out + i);
       for (int k = 0; k < kCount; ++k) in[k] += step[k];
     }
   }
@@ -252,6 +311,7 @@ struct ElementwiseKernel {
                                  Element* block) {
     if constexpr (kFewAtOnce<Element>) {
       if (n < kLanes && stride == 1) return gather_few(from, n, one<Element>(), block);
+      if (n < kLanes && stride == 2) return gather_few_apart(from, n, one<Element>(), block);
     }
     gather_block(from, stride, n, padded, block);
   }

@@ -1,4 +1,5 @@
 #include "ops/cpu/elementwise.h"
+#include "ops/simd/brief.h"
 #include "ops/simd/float_bits.h"
 
 // Kernels of their own for narrow dtypes; see Note [Narrow dtypes].
@@ -17,9 +18,11 @@ using OfFloats = OpList<Negative, Abs, Sign, CopySign, SignBit, IsNan, IsInf, Is
                         Minimum, ClipBetween, Hardtanh, Threshold, Hardshrink, ReplaceNonfinite, Where, Equal, NotEqual,
                         Less, LessEqual, Greater, GreaterEqual>;
 
-/// What is so short that bringing 16-bit floats into blocks of float would take most of the time.
+/// What is so short that bringing 16-bit floats into blocks of float would take most of the time, or takes less where
+/// the result has few digits.
 using OfFloatsInRegisters =
-    OpList<Add, Subtract, Multiply, Divide, Reciprocal, Square, Sqrt, Rsqrt, Lerp, AddCMul, AddCDiv>;
+    OpList<Add, Subtract, Multiply, Divide, Reciprocal, Square, Sqrt, Rsqrt, Lerp, AddCMul, AddCDiv, SquaredDifference,
+           LeakyRelu, Floor, Ceil, Trunc, Round, Frac, Hardsigmoid, Hardswish, Softsign, Erfc, GeluErf>;
 
 template <class Op, class T, class V = typename simd::OperandOf<simd::Vec, T>::type>
 void fill_one(ElementwiseTable& table) {
@@ -33,7 +36,7 @@ void fill(ElementwiseTable& table) {
 
 template <class Ops, class T>
 void fill_in_registers(ElementwiseTable& table) {
-  if constexpr (kLoadsWide<T>) Ops::for_each([&]<class Op> { fill_one<Op, T, simd::Vec<float>>(table); });
+  if constexpr (simd::kHasBrief<T>) Ops::for_each([&]<class Op> { fill_one<Op, T, simd::Brief<T>>(table); });
 }
 
 }  // namespace

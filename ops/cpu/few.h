@@ -35,6 +35,25 @@ void gather_few(const T* from, std::int64_t n, T pad, T* to) {
     _mm512_storeu_si512(to, _mm512_mask_loadu_epi64(others, static_cast<__mmask8>(lanes), from));
   }
 }
+/// The same of every second element: nothing behind the last of them is read.
+template <class T>
+void gather_few_apart(const T* from, std::int64_t n, T pad, T* to) {
+  constexpr int kLanes = 64 / static_cast<int>(sizeof(T));
+  const auto lanes = (std::uint32_t{1} << (2 * n - 1)) - 1;
+  if constexpr (sizeof(T) == 4) {
+    const __m512i others = _mm512_set1_epi32(__builtin_bit_cast(int, pad));
+    const __m512i a = _mm512_mask_loadu_epi32(others, static_cast<__mmask16>(lanes), from);
+    const __m512i b = _mm512_mask_loadu_epi32(others, static_cast<__mmask16>(lanes >> kLanes), from + kLanes);
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi32(a, even, b));
+  } else {
+    const __m512i others = _mm512_set1_epi64(__builtin_bit_cast(long long, pad));
+    const __m512i a = _mm512_mask_loadu_epi64(others, static_cast<__mmask8>(lanes), from);
+    const __m512i b = _mm512_mask_loadu_epi64(others, static_cast<__mmask8>(lanes >> kLanes), from + kLanes);
+    const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi64(a, even, b));
+  }
+}
 /// Moves the first n elements of a vector at `from`.
 template <class T>
 void scatter_few(const T* from, std::int64_t n, T* to) {
@@ -70,6 +89,11 @@ void gather_few(const T* from, std::int64_t n, T pad, T* to) {
     const __m256i values = _mm256_maskload_epi64(reinterpret_cast<const long long*>(from), lanes);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_blendv_epi8(others, values, lanes));
   }
+}
+template <class T>
+void gather_few_apart(const T* from, std::int64_t n, T pad, T* to) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
+  std::fill(to + n, to + 32 / sizeof(T), pad);
 }
 template <class T>
 void scatter_few(const T* from, std::int64_t n, T* to) {

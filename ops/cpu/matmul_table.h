@@ -43,6 +43,14 @@ struct OuterArgs {
   std::int64_t step = 0;
 };
 
+/// beta times a matrix plus alpha times such a product, all rows being dense and behind one another.
+struct AddedOuterArgs {
+  OuterArgs product;
+  const void* input = nullptr;
+  double beta = 1;
+  double alpha = 1;
+};
+
 struct MatmulKernels {
   /// Any strides; meant for small matrices, and the only one for integers.
   void (*small[kDTypeCount])(const MatmulArgs&) = {};
@@ -54,6 +62,7 @@ struct MatmulKernels {
   void (*vector_times_rows[kDTypeCount])(const MatrixVectorArgs&) = {};
   /// For float32 and float64.
   void (*outer[kDTypeCount])(const OuterArgs&) = {};
+  void (*added_outer[kDTypeCount])(const AddedOuterArgs&) = {};
 };
 
 void fill_matmul(MatmulKernels& kernels);

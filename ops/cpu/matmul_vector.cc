@@ -115,10 +115,30 @@ void outer(const OuterArgs& args) {
 }
 
 template <class T>
+void added_outer(const AddedOuterArgs& args) {
+  using V = Vec<T>;
+  const OuterArgs& product = args.product;
+  const T* column = static_cast<const T*>(product.column);
+  const T* row = static_cast<const T*>(product.row);
+  const T* input = static_cast<const T*>(args.input);
+  T* out = static_cast<T*>(product.out);
+  const T beta = static_cast<T>(args.beta);
+  for (std::int64_t i = 0; i < product.rows; ++i, out += product.columns, input += product.columns) {
+    const T single = static_cast<T>(args.alpha) * column[i * product.step];
+    const V factor(single);
+    std::int64_t j = 0;
+    for (; j + V::size <= product.columns; j += V::size)
+      (V(beta) * V::load(input + j) + factor * V::load(row + j)).store(out + j);
+    for (; j < product.columns; ++j) out[j] = beta * input[j] + single * row[j];
+  }
+}
+
+template <class T>
 void fill(MatmulKernels& kernels) {
   kernels.rows_times_vector[static_cast<std::size_t>(dtype_of<T>)] = rows_times_vector<T>;
   kernels.vector_times_rows[static_cast<std::size_t>(dtype_of<T>)] = vector_times_rows<T>;
   kernels.outer[static_cast<std::size_t>(dtype_of<T>)] = outer<T>;
+  kernels.added_outer[static_cast<std::size_t>(dtype_of<T>)] = added_outer<T>;
 }
 
 }  // namespace

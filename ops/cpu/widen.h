@@ -52,34 +52,7 @@ inline simd::Vec<float> load_wide(const Half* x) {
 }
 #endif
 
-/// A vector of float, rounded to 16-bit floats beside one another: to BFloat16 as its constructor does, without the
-/// branch.
-inline void store_narrow(simd::Vec<float> x, BFloat16* to) {
-  constexpr int kSize = simd::Vec<float>::size;
-  using Narrow [[gnu::vector_size(2 * kSize)]] = std::uint16_t;
-  using Wide [[gnu::vector_size(4 * kSize)]] = std::uint32_t;
-  const auto bits = reinterpret_cast<Wide>(x.native());
-  const Wide rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
-  const Wide chosen = x.native() != x.native() ? bits | 0x400000u : rounded;
-  const auto narrow = __builtin_convertvector(chosen >> 16, Narrow);
-  std::memcpy(static_cast<void*>(to), &narrow, sizeof narrow);
-}
-#if LM_SIMD_BYTES == 64
-inline void store_narrow(simd::Vec<float> x, Half* to) {
-  const __m256i half = _mm512_maskz_cvtps_ph(0xffff, x.native(), _MM_FROUND_TO_NEAREST_INT);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), half);
-}
-#elif LM_SIMD_BYTES == 32 && defined(__F16C__)
-inline void store_narrow(simd::Vec<float> x, Half* to) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(x.native(), _MM_FROUND_TO_NEAREST_INT));
-}
-#elif defined(__aarch64__)
-inline void store_narrow(simd::Vec<float> x, Half* to) {
-  vst1_u16(&to->bits, vreinterpret_u16_f16(vcvt_f16_f32(x.native())));
-}
-#endif
-
-/// Whether there is load_wide() of T, and with it store_narrow().
+/// Whether there is load_wide() of T.
 template <class T>
 inline constexpr bool kLoadsWide = requires(const T* x) { load_wide(x); };
 

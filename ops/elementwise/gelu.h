@@ -18,7 +18,7 @@ struct GeluErf : Unary<GeluErf> {
       .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    return 0.5 * x * (1 + erf(0.70710678118654752440 * x));
+    return gelu(x);
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {

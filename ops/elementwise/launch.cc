@@ -63,24 +63,29 @@ void run_rows(LoopKernel kernel, const Loop& whole, const StridedLoop& all, cons
   for (int axis = 0; axis < outer_axes; ++axis) blocks *= all.sizes[axis];
   const std::int64_t rows = blocks * whole.outer;
   parallel_for(0, rows, even_grain(rows, whole.inner), [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t index[StridedLoop::kMaxAxes];
+    std::int64_t block = begin / whole.outer;
+    for (int axis = outer_axes - 1; axis >= 0; --axis) {
+      index[axis] = block % all.sizes[axis];
+      block /= all.sizes[axis];
+    }
+    std::int64_t first = begin % whole.outer;
     while (begin < end) {
-      std::int64_t block = begin / whole.outer;
-      const std::int64_t first = begin % whole.outer;
       Loop part = whole;
       part.outer = std::min(whole.outer - first, end - begin);
       std::int64_t out_offset = first * whole.out_outer;
       std::int64_t in_offset[StridedLoop::kMaxOperands];
       for (int k = 0; k < all.operands; ++k) in_offset[k] = first * whole.in_outer[k];
-      for (int axis = outer_axes - 1; axis >= 0; --axis) {
-        const std::int64_t index = block % all.sizes[axis];
-        block /= all.sizes[axis];
-        out_offset += index * all.out_strides[axis];
-        for (int k = 0; k < all.operands; ++k) in_offset[k] += index * all.in_strides[k][axis];
+      for (int axis = 0; axis < outer_axes; ++axis) {
+        out_offset += index[axis] * all.out_strides[axis];
+        for (int k = 0; k < all.operands; ++k) in_offset[k] += index[axis] * all.in_strides[k][axis];
       }
       part.out += out_offset * sizes.out;
       for (int k = 0; k < all.operands; ++k) part.in[k] += in_offset[k] * sizes.in[k];
       kernel(part);
       begin += part.outer;
+      first = 0;
+      for (int axis = outer_axes - 1; axis >= 0 && ++index[axis] == all.sizes[axis]; --axis) index[axis] = 0;
     }
   });
 }

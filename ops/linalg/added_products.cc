@@ -1,5 +1,14 @@
 #include "ops/linalg/added_products.h"
 
+#include <algorithm>
+#include <array>
+
+#include "engine/autograd/modes.h"
+#include "engine/autograd/recorder.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/bitwise.h"
 #include "ops/elementwise/scaled_sums.h"
@@ -11,6 +20,7 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 #include "ops/support/promotion.h"
 
 namespace lamella {
@@ -45,6 +55,42 @@ void check_factor(Scalar factor, DType dtype, const char* argument, const char* 
 void check_spreads(const Tensor& input, const Dims& shape, const char* op) {
   if (broadcast_shapes(input.shape(), shape, op) != shape)
     fail<ValueError>("[", op, "] input, of shape ", input.shape(), ", does not broadcast to ", shape);
+}
+
+/// Whether added_outer() computes Addr: for operands that are not broadcast, and a result that nobody follows.
+bool takes_kernel(const Tensor& input, const Tensor& vec1, const Tensor& vec2, DType dtype) {
+  const std::array<const Tensor*, 3> operands{&input, &vec1, &vec2};
+  if (!cpu_kernels().matmul.added_outer[static_cast<std::size_t>(dtype)]) return false;
+  if (autograd::modes().interceptors || autograd::should_record(operands)) return false;
+  return std::ranges::all_of(
+             operands,
+             [&](const Tensor* x) { return x->dtype() == dtype && x->device().is_cpu() && !is_batched(*x); }) &&
+         input.ndim() == 2 && input.size(0) == vec1.numel() && input.size(1) == vec2.numel() && input.is_contiguous() &&
+         vec2.is_contiguous();
+}
+
+/// beta * input + alpha * vec1 vec2^T in one pass, rounded as by Multiply and AddCMul.
+Tensor added_outer(const Tensor& input, const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) {
+  const Tensor out = empty(input.shape(), input.dtype(), input.device());
+  const std::int64_t columns = vec2.numel();
+  const auto bytes = [&](std::int64_t count) { return count * static_cast<std::int64_t>(item_size(input.dtype())); };
+  const HostRelease release(out.numel());
+  parallel_for(0, vec1.numel(), even_grain(vec1.numel(), columns), [&](std::int64_t begin, std::int64_t end) {
+    cpu::AddedOuterArgs args;
+    args.product.column = vec1->data + bytes(begin * vec1.strides()[0]);
+    args.product.row = vec2->data;
+    args.product.out = out->data + bytes(begin * columns);
+    args.product.rows = end - begin;
+    args.product.columns = columns;
+    args.product.step = vec1.strides()[0];
+    args.input = input->data + bytes(begin * columns);
+    args.beta = beta.to<double>();
+    args.alpha = alpha.to<double>();
+    cpu_kernels().matmul.added_outer[static_cast<std::size_t>(input.dtype())](args);
+  });
+  const std::array<const Tensor*, 3> operands{&input, &vec1, &vec2};
+  autograd::note_derived(operands, out);
+  return out;
 }
 
 Tensor added(const Tensor& input, const Tensor& y, Scalar beta, Scalar alpha, const char* op) {
@@ -98,6 +144,7 @@ Tensor Addr::call(const Tensor& input, const Tensor& vec1, const Tensor& vec2, S
     check_factor(beta, dtype, "beta", info.name);
     const Dims shape{vec1.numel(), vec2.numel()};
     check_spreads(input, shape, info.name);
+    if (takes_kernel(input, vec1, vec2, dtype)) return added_outer(input, vec1, vec2, beta, alpha);
     return addcmul(cast(is_one(beta) ? input : multiply(input, beta), dtype), expand_dims(vec1, 1), vec2, alpha);
   }
   // The vector is scaled, which is less than the matrix.

@@ -66,6 +66,9 @@ struct FloatFormulas : Formulas<X> {
     return where(a < 0, z, 1) / (1 + z);
   }
 
+  /// a times the share of the standard normal distribution below a.
+  friend LM_HD X gelu(X a) { return 0.5 * a * (1 + erf(0.70710678118654752440 * a)); }
+
   /// What is left after `floor_divide`, with the sign of the divisor, as Python's `%` and numpy.
   friend LM_HD X remainder(X a, X b) {
     const X rest = fmod(a, b);

@@ -45,6 +45,23 @@ LM_HD X erfinv_estimate(X a, X w) {
   return where(w < 5, near, far) * a;
 }
 
+/// The inverse of erf for w < 5, as above, in double: a (sqrt(pi) / 2 + w n(w) / d(w)), interpolated at Chebyshev's
+/// points to a relative error of 3e-17. All terms are positive, so nothing cancels; even and odd powers are added up by
+/// themselves, which leaves half as many roundings behind one another.
+template <class X>
+LM_HD X erfinv_near(X a, X w) {
+  const X s = w * w;
+  const X above = polynomial(s, 1.0178085307481404526e-6, 2.1260738755601801698e-4, 1.2767186177658100623e-2,
+                             2.320136665346513128e-1) +
+                  w * polynomial(s, 3.3321888335158276051e-8, 1.7931875695531090152e-5, 1.709489102221405548e-3,
+                                 4.3394793121944337526e-2);
+  const X below = polynomial(s, 2.1139569561159197441e-9, 5.8170191583067732538e-6, 1.0589158184670521672e-3,
+                             5.8259767227898204956e-2, 1.0) +
+                  w * polynomial(s, 2.591491475033089666e-7, 8.4873097943519446432e-5, 6.4012564148911645331e-3,
+                                 1.3725678990920888416e-1);
+  return a * (0.88622692545275801365 + w * (above / below));
+}
+
 /// The same closer to 1, to some 3 digits: erfc(y) is about exp(-y * y) / (y * sqrt(pi)), solved for y in two steps.
 template <class X>
 LM_HD X erfinv_tail(X a) {
@@ -123,20 +140,27 @@ LM_HD T hurwitz_zeta(T s, T q) {
 
 }  // namespace special
 
-/// The inverse of erf: an estimate, in double with a step, near 1 two.
+/// The inverse of erf: an estimate; in double a rational function, and closer to 1 than 0.003 an estimate with steps.
 template <FloatOperand X>
 LM_HD X erfinv(X a) {
   const X target = abs(a);
   const X w = -log((1 - target) * (1 + target));
-  X y = special::erfinv_estimate(target, w);
+  X y;
   if constexpr (sizeof(typename X::value_type) == 8) {
-    y = special::erfinv_step(target, y);
-    const auto deep = w >= 16;
-    if (any(deep)) {
-      X tail = special::erfinv_tail(target);
-      for (int i = 0; i < 2; ++i) tail = special::erfinv_step(target, tail);
-      y = where(deep, tail, y);
+    y = special::erfinv_near(target, w);
+    const auto far = w >= 5;
+    if (any(far)) {
+      X stepped = special::erfinv_step(target, special::erfinv_estimate(target, w));
+      const auto deep = w >= 16;
+      if (any(deep)) {
+        X tail = special::erfinv_tail(target);
+        for (int i = 0; i < 2; ++i) tail = special::erfinv_step(target, tail);
+        stepped = where(deep, tail, stepped);
+      }
+      y = where(far, stepped, y);
     }
+  } else {
+    y = special::erfinv_estimate(target, w);
   }
   y = where(target == 1, kInfinityOf<X>, where(target < 1, copysign(y, a), kNanOf<X>));
   return where(target == 0, a, copysign(y, a));

@@ -84,6 +84,8 @@ CASES: list[tuple[str, Callable[..., Any], list[np.ndarray], Any]] = [
     ("addmm", lambda i, a, b: lm.addmm(i, a, b, beta=0), [np.full(3, np.nan), A, B], A @ B),
     ("addmv", lambda i, a, b: lm.addmv(i, a, b, alpha=-1), [V3, A, V4], V3 - A @ V4),
     ("addr", lambda i, a, b: lm.addr(i, a, b, beta=3), [A, V3, V4], 3 * A + np.outer(V3, V4)),
+    ("addr", lambda i, a, b: lm.addr(i, a[::-1], b, beta=3, alpha=2), [A, V3, V4], 3 * A + 2 * np.outer(V3[::-1], V4)),
+    ("addr", lambda i, a, b: lm.addr(i.mT, a, b, beta=3, alpha=2), [A.T, V3, V4], 3 * A + 2 * np.outer(V3, V4)),
     ("baddbmm", lambda i, a, b: lm.baddbmm(i, a, b), [numbers(3, 5), BATCH1, BATCH2], None),
     ("addbmm", lambda i, a, b: lm.addbmm(i, a, b, beta=0), [np.zeros(5), BATCH1, BATCH2], (BATCH1 @ BATCH2).sum(0)),
     *[("diag", lambda a, k=k: lm.diag(a, k=k), [V3], np.diag(V3, k)) for k in (-2, 0, 1)],

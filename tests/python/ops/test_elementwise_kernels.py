@@ -160,14 +160,57 @@ def test_arithmetic_of_every_number_of_16_bits_is_rounded_once(dtype: str, rng: 
         assert got.dtype.name == dtype
         np.testing.assert_array_equal(got.astype("float32").numpy(), exact.astype(dtype).astype("float32").numpy())
 
-    for unary in (lm.square, lm.reciprocal, lm.sqrt, lm.rsqrt):
+    for unary in (lm.square, lm.reciprocal, lm.sqrt, lm.rsqrt, lm.floor, lm.ceil, lm.trunc, lm.round, lm.frac):
+        agree(unary)
+    for unary in (lambda u: lm.leaky_relu(u, 0.25), lm.hardsigmoid, lm.hardswish, lm.softsign):
         agree(unary)
     shuffled = [rng.permutation(65536) for _ in range(2)]
-    for binary in (lm.add, lm.subtract, lm.multiply, lm.divide):
+    for binary in (lm.add, lm.subtract, lm.multiply, lm.divide, lm.squared_difference):
         agree(binary, shuffled[0])
     agree(lambda u, v, w: lm.lerp(u, v, w), *shuffled)
     agree(lambda u, v, w: lm.addcmul(u, v, w, value=0.5), *shuffled)
     agree(lambda u, v, w: lm.addcdiv(u, v, w, value=0.5), *shuffled)
+
+
+@pytest.mark.parametrize("name", ["gelu_erf", "erfc"])
+@pytest.mark.parametrize("dtype", HALVES)
+def test_functions_of_every_number_of_16_bits(dtype: str, name: str) -> None:
+    """Half a unit in the last place from the exact value, and little more: also where 1 + erf(x) would cancel."""
+    x, a = all_halves(dtype)
+    finite = np.isfinite(a)
+    a = a[finite].astype("float64")
+    exact = a * special.ndtr(a) if name == "gelu_erf" else special.erfc(a)
+    got = getattr(lm, name)(x).astype("float32").numpy()
+    digits, lowest = (10, -24) if dtype == "float16" else (7, -133)
+    unit = np.exp2(np.maximum(np.floor(np.log2(np.maximum(np.abs(exact), 1e-300))) - digits, lowest))
+    errors = np.abs(got[finite] - exact) / unit
+    assert errors.max() <= 0.52, a[errors.argmax()]
+    ends = lm.asarray([math.inf, -math.inf, math.nan]).astype(dtype)
+    limits = [math.inf, 0.0, math.nan] if name == "gelu_erf" else [0.0, 2.0, math.nan]
+    np.testing.assert_array_equal(getattr(lm, name)(ends).astype("float32").numpy(), limits)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_second_element(dtype: str, n: int, rng: np.random.Generator) -> None:
+    """Beside dense and repeated operands; the last element of a row is the last of its memory."""
+    a, b, c = (rng.uniform(0.5, 2.0, 3 * (2 * n - 1)).astype(dtype).reshape(3, -1)[:, ::2] for _ in range(3))
+    x, y, z = (
+        lm.asarray(np.lib.stride_tricks.as_strided(v, (3, 2 * n - 1), (v.strides[0], v.itemsize)))[:, ::2]
+        for v in (a, b, c)
+    )
+    dense, column, one = lm.asarray(np.ascontiguousarray(b)), y[:, :1], y[1, 0]
+    for other, v in ((y, b), (dense, b), (column, b[:, :1]), (one, b[1, 0])):
+        for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum"):
+            np.testing.assert_array_equal(getattr(lm, name)(x, other).numpy(), getattr(np, name)(a, v))
+        np.testing.assert_array_equal((other - x).numpy(), v - a)
+        np.testing.assert_array_equal(lm.lerp(x, other, z).numpy(), a + c * (v - a))
+        np.testing.assert_array_equal(lm.addcmul(x, other, z, value=0.5).numpy(), a + np.array(0.5, dtype) * v * c)
+        np.testing.assert_array_equal(lm.addcdiv(z, x, other, value=0.5).numpy(), c + np.array(0.5, dtype) * a / v)
+    np.testing.assert_array_equal(lm.kron(x, dense[:2]).numpy(), np.kron(a, b[:2]))
+    kept = dense.numpy().copy()
+    dense.sub_(x)
+    np.testing.assert_array_equal(dense.numpy(), kept - a)
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -296,6 +339,8 @@ def test_nan_to_num(limits: dict[str, Any]) -> None:
         ("lgamma", -30.0, 30.0, special.gammaln, 2e-7),
         ("lgamma", 0.99, 2.01, special.gammaln, 2e-7),
         ("lgamma", 1e3, 1e30, special.gammaln, 2e-7),
+        ("lgamma", 0.0, 0.75, special.gammaln, 2e-7),
+        ("lgamma", -1e-30, 1e-30, special.gammaln, 2e-7),
         ("erfinv", -1.0, 1.0, special.erfinv, 5e-7),
         ("trigamma", 1e-3, 60.0, lambda x: special.polygamma(1, x), 5e-7),
     ],
