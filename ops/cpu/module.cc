@@ -38,6 +38,7 @@ KernelTable make_table() {
   fill_optimizer(table.optimizer);
   fill_distance(table.distance);
   fill_grid(table.grid);
+  fill_lu(table.lu);
   return table;
 }
 

@@ -6,6 +6,7 @@
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/fft_table.h"
 #include "ops/cpu/grid_table.h"
+#include "ops/cpu/lu_table.h"
 #include "ops/cpu/matmul_table.h"
 #include "ops/cpu/moments_table.h"
 #include "ops/cpu/movement_table.h"
@@ -43,6 +44,7 @@ struct KernelTable {
   OptimizerTable optimizer;
   DistanceTable distance;
   GridTable grid;
+  LuKernels lu;
 };
 
 }  // namespace lamella::cpu

@@ -2,6 +2,7 @@
 
 #ifdef LAMELLA_WITH_LAPACK
 #include "ops/linalg/lapack_batches.h"
+#include "ops/linalg/lapack_qr.h"
 #else
 #include "engine/core/error.h"
 #endif
@@ -140,6 +141,20 @@ void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const c
       T* const a = columns.data<T>() + i * all.size();
       T* const q = q_columns.data<T>() + i * q_count * m;
       T* const to = r.data<T>() + i * q_count * n;
+      const auto write_upper = [&] {
+        for (std::int64_t row = 0; row < q_count; ++row) {
+          for (std::int64_t column = 0; column < n; ++column) {
+            to[row * n + column] = row <= column ? a[column * m + row] : T(0);
+          }
+        }
+      };
+      if (BlockedQr<T>::takes(m, n)) {
+        BlockedQr<T> factors(m, n, q_count);
+        factors.factor(a);
+        write_upper();
+        factors.form(q, q_count);
+        return;
+      }
       std::vector<T> tau(static_cast<std::size_t>(std::max(k, 1)));
       T answers[2] = {};
       int info = 0;
@@ -149,11 +164,7 @@ void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const c
       size = std::max(workspace(answers[0], op), workspace(answers[1], op));
       std::vector<T> work(static_cast<std::size_t>(size));
       Routines<T>::geqrf(&m, &n, a, &lda, tau.data(), work.data(), &size, &info);
-      for (std::int64_t row = 0; row < q_count; ++row) {
-        for (std::int64_t column = 0; column < n; ++column) {
-          to[row * n + column] = row <= column ? a[column * m + row] : T(0);
-        }
-      }
+      write_upper();
       std::copy_n(a, static_cast<std::int64_t>(k) * m, q);
       Routines<T>::ungqr(&m, &q_count, &k, q, &lda, tau.data(), work.data(), &size, &info);
     });
@@ -187,12 +198,12 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
       Real real_answer(0);
       int integers = 0;
       call(&answer, -1, &real_answer, -1, &integers, -1);
-      std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
+      const int work_size = workspace(answer, op);
+      const std::unique_ptr<T[]> work(new T[static_cast<std::size_t>(work_size)]);
       std::vector<Real> real_work(static_cast<std::size_t>(workspace(real_answer, op)));
       std::vector<int> integer_work(static_cast<std::size_t>(std::max(integers, 1)));
-      const int info =
-          call(work.data(), static_cast<int>(work.size()), real_work.data(), static_cast<int>(real_work.size()),
-               integer_work.data(), static_cast<int>(integer_work.size()));
+      const int info = call(work.get(), work_size, real_work.data(), static_cast<int>(real_work.size()),
+                            integer_work.data(), static_cast<int>(integer_work.size()));
       if (info > 0) {
         fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
                          ")");
