@@ -2,7 +2,7 @@
 
 #ifdef LAMELLA_WITH_LAPACK
 #include "ops/linalg/lapack_batches.h"
-#include "ops/linalg/lapack_qr.h"
+#include "ops/linalg/lapack_reflections.h"
 #else
 #include "engine/core/error.h"
 #endif
@@ -148,9 +148,9 @@ void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const c
           }
         }
       };
-      if (BlockedQr<T>::takes(m, n)) {
-        BlockedQr<T> factors(m, n, q_count);
-        factors.factor(a);
+      if (Reflections<T>::takes(m, n)) {
+        Reflections<T> factors(m, k, std::max(n, q_count));
+        factors.factor(a, n);
         write_upper();
         factors.form(q, q_count);
         return;
@@ -171,6 +171,46 @@ void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const c
   });
 }
 
+namespace {
+
+/// Whether eigh_by_parts() takes a matrix: not a small one, nor one that would have to be scaled.
+template <class T>
+bool has_parts(int n, T largest_of_a) {
+  const T bound = std::sqrt(std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
+  return n >= 32 && largest_of_a > bound && largest_of_a < 1 / bound;
+}
+
+/// What syevd does, step by step, but for the reflections: a becomes the eigenvectors. Returns what LAPACK says.
+template <class T>
+int eigh_by_parts(int n, T* a, T* w, const char* op) {
+  using Calls = TridiagonalRoutines<T>;
+  const auto size = static_cast<std::size_t>(n);
+  std::vector<T> beside(size);
+  std::vector<T> factors(size);
+  const std::unique_ptr<T[]> vectors(new T[size * size]);
+  T answer(0);
+  int work_size = -1;
+  int info = 0;
+  Calls::sytrd("L", &n, a, &n, w, beside.data(), factors.data(), &answer, &work_size, &info, 1);
+  // As much as stedc wants, too.
+  work_size = std::max(workspace(answer, op), to_int(1 + (4 + std::int64_t{n}) * n, op));
+  const std::unique_ptr<T[]> work(new T[static_cast<std::size_t>(work_size)]);
+  const int integer_size = to_int(3 + 5 * std::int64_t{n}, op);
+  std::vector<int> integers(static_cast<std::size_t>(integer_size));
+  Calls::sytrd("L", &n, a, &n, w, beside.data(), factors.data(), work.get(), &work_size, &info, 1);
+  Calls::stedc("I", &n, w, beside.data(), vectors.get(), &n, work.get(), &work_size, integers.data(), &integer_size,
+               &info, 1);
+  if (info > 0) return info;
+  // The first number of each vector stays as it is.
+  Reflections<T> reflections(n - 1, n - 1, n);
+  reflections.take(a + 1, n, factors.data());
+  reflections.apply(vectors.get() + 1, n, n);
+  std::copy_n(vectors.get(), size * size, a);
+  return 0;
+}
+
+}  // namespace
+
 void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char* op) {
   const Matrices all(columns);
   const int n = to_int(all.rows, op);
@@ -182,6 +222,17 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
       T* const a = columns.data<T>() + i * all.size();
       Real* const w = values.data<Real>() + i * n;
       check_finite(a, all.size(), i, all.count, op);
+      const auto check = [&](int info) {
+        if (info <= 0) return;
+        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
+                         ")");
+      };
+      if constexpr (std::is_floating_point_v<T>) {
+        if (vectors && has_parts(n, largest(a, all.size()))) {
+          check(eigh_by_parts(n, a, w, op));
+          return;
+        }
+      }
       const auto call = [&](T* work, int work_size, Real* real, int real_size, int* integers, int integer_size) {
         int info = 0;
         if constexpr (std::is_floating_point_v<T>) {
@@ -204,10 +255,7 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
       std::vector<int> integer_work(static_cast<std::size_t>(std::max(integers, 1)));
       const int info = call(work.get(), work_size, real_work.data(), static_cast<int>(real_work.size()),
                             integer_work.data(), static_cast<int>(integer_work.size()));
-      if (info > 0) {
-        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
-                         ")");
-      }
+      check(info);
     });
   });
 }

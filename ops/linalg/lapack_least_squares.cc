@@ -4,7 +4,7 @@
 
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/lapack_batches.h"
-#include "ops/linalg/lapack_qr.h"
+#include "ops/linalg/lapack_reflections.h"
 
 namespace lamella::linalg::lapack {
 namespace {
@@ -99,8 +99,8 @@ class Problem {
 /// small that it would have to be scaled; false where there is no full rank. b becomes the solution.
 template <class T>
 bool solve_tall(T* a, int m, int n, T* b, int count) {
-  BlockedQr<T> factors(m, n, count);
-  factors.factor(a);
+  Reflections<T> factors(m, n, std::max(n, count));
+  factors.factor(a, n);
   for (std::int64_t i = 0; i < n; ++i) {
     if (a[i * m + i] == T(0)) return false;
   }
@@ -136,7 +136,8 @@ void least_squares(const Tensor& columns, const Tensor& b_columns, const Tensor&
         T* const b = b_columns.data<T>() + i * right.size();
         const int m = to_int(all.columns, op);
         const int n = to_int(all.rows, op);
-        if (m >= n && BlockedQr<T>::takes(m, n) && is_moderate(largest_of_a) && is_moderate(largest(b, right.size()))) {
+        if (m >= n && Reflections<T>::takes(m, n) && is_moderate(largest_of_a) &&
+            is_moderate(largest(b, right.size()))) {
           if (solve_tall(a, m, n, b, to_int(right.rows, op))) return;
           lacks_rank = true;
         }
