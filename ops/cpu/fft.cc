@@ -364,6 +364,7 @@ void run_lines(const FftLines<T>& args) {
   const std::int64_t each = Group<T>::buffer_size(*args.plan);
   constexpr std::int64_t kWide = kFftLanes<T>;
   const bool wide = args.count > 1 && each * kWide * static_cast<std::int64_t>(sizeof(T)) <= kLaneBytes;
+  if (Line<T>::takes(args) && run_if_short(args)) return;
   if (Line<T>::takes(args) && (!wide || args.plan->columns)) {
     const Buffer<T> buffer(Line<T>::buffer_size(*args.plan));
     const Line<T> line(args, buffer.data());

@@ -194,5 +194,66 @@ class Line {
   T* work_;
 };
 
+/// Short complex lines of kParts times a vector's numbers, in the same two parts: as many lines at once as fill a tile,
+/// all of it in registers.
+template <int kParts, class T>
+void run_short_lines(const FftLines<T>& args) {
+  using V = simd::Vec<T>;
+  constexpr int kLines = V::size / kParts;
+  constexpr std::int64_t kLength = kParts * V::size;
+  const Split<const T> turns{args.plan->turn_re, args.plan->turn_im};
+  const V scale(args.scale);
+  for (std::int64_t first = args.begin; first < args.end; first += kLines) {
+    simd::Native<T> re[V::size];
+    simd::Native<T> im[V::size];
+    std::int64_t starts[kLines];
+    for (int l = 0; l < kLines; ++l) {
+      // What is missing of the last ones is the last one again.
+      starts[l] = 2 * kLength * std::min(first + l, args.end - 1);
+      Number<V> x[kParts];
+      for (int j = 0; j < kParts; ++j) {
+        x[j] = load_pairs<T>(args.from + starts[l] + 2 * V::size * j);
+        if (!args.forward) std::swap(x[j].re, x[j].im);
+      }
+      butterfly<kParts>(x);
+      for (int k = 0; k < kParts; ++k) {
+        if (k > 0) x[k] = load_number<V>(turns, k * V::size) * x[k];
+        re[l * kParts + k] = x[k].re.native();
+        im[l * kParts + k] = x[k].im.native();
+      }
+    }
+    transpose(re);
+    transpose(im);
+    Number<V> numbers[V::size];
+    for (int k = 0; k < V::size; ++k) numbers[k] = {V(re[k]), V(im[k])};
+    butterfly<V::size>(numbers);
+    for (int k = 0; k < V::size; ++k) {
+      T pairs[2 * V::size];
+      if (!args.forward) std::swap(numbers[k].re, numbers[k].im);
+      store_pairs(scale * numbers[k], pairs);
+      for (int l = 0; l < kLines; ++l) {
+        std::copy_n(pairs + 2 * kParts * l, 2 * kParts, args.to + starts[l] + 2 * kParts * k);
+      }
+    }
+  }
+}
+
+/// Whether the lines were short ones.
+template <class T>
+bool run_if_short(const FftLines<T>& args) {
+  constexpr int kWidth = simd::Vec<T>::size;
+  if (args.kind != FftKind::ComplexToComplex || args.plan->columns || !args.plan->turn_re) return false;
+  const auto run = [&]<int kParts>() {
+    if constexpr (kParts < kWidth) {
+      if (args.plan->length == kParts * kWidth) {
+        run_short_lines<kParts>(args);
+        return true;
+      }
+    }
+    return false;
+  };
+  return run.template operator()<2>() || run.template operator()<4>() || run.template operator()<8>();
+}
+
 }  // namespace LM_SIMD_ISA
 }  // namespace lamella::cpu

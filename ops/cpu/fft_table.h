@@ -41,7 +41,8 @@ struct FftPlan {
   const T* spectrum_re = nullptr;
   const T* spectrum_im = nullptr;
   const FftPlan* columns = nullptr;
-  /// exp(-2 pi i k l / length) for k in [0, columns->length) and l in [0, width), at k * width + l.
+  /// exp(-2 pi i k l / length) for k in [0, length / width) and l in [0, width), at k * width + l. Without `columns`
+  /// for lines so short that they are done several at once.
   const T* turn_re = nullptr;
   const T* turn_im = nullptr;
   /// exp(-pi i k / length) for k in [0, length]: what turns this transform into that of twice as many real numbers.

@@ -128,9 +128,14 @@ struct Owner {
     const std::int64_t width = kernels().width;
     const std::int64_t size = length / width;
     // The second part takes `width` results of the first one at a time; what is too much of the last time is repeated.
-    if (length % width == 0 && size >= width && (size % width == 0 || size >= 4 * width)) {
+    if (length % width != 0) return;
+    const bool is_short = size < width && (size == 2 || size == 4 || size == 8);
+    const bool is_long = size >= width && (size % width == 0 || size >= 4 * width);
+    if (is_long) {
       columns = plan_of<T>(size);
       plan.columns = columns.get();
+    }
+    if (is_short || is_long) {
       std::tie(plan.turn_re, plan.turn_im) =
           roots(length, length, [width](std::int64_t i) { return i / width * (i % width); });
     }
