@@ -7,9 +7,9 @@ namespace lamella {
 /// out = a @ b + bias, for batches of matrices [.., m, k] and [.., k, n] whose leading axes broadcast to those of
 /// `out`, which is contiguous; `bias` has the shape [n], or is undefined. Not recorded; nothing happens on meta.
 ///
-/// On the CPU small products and those of integers and complex numbers are ours, float32 goes to oneDNN where the library was built with
-/// it, everything else to Eigen. Transposed matrices are read in place. Narrow dtypes are multiplied in wider ones
-/// (Note [Narrow dtypes]), float16 and bfloat16 in float32, and rounded once (which oneDNN
+/// On the CPU small products and those of integers and complex numbers are ours, float32 goes to oneDNN where the
+/// library was built with it, everything else to Eigen. Transposed matrices are read in place. Narrow dtypes are
+/// multiplied in wider ones (Note [Narrow dtypes]), float16 and bfloat16 in float32, and rounded once (which oneDNN
 /// does with bfloat16 by itself where the processor has instructions for it).
 void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
 
