@@ -1,238 +1,17 @@
 #include <algorithm>
 #include <memory>
-#include <utility>
+#include <new>
 
+#include "ops/cpu/fft_line.h"
 #include "ops/cpu/fft_table.h"
 #include "ops/cpu/tile.h"
 #include "ops/simd/vec.h"
 
-// Stockham's self-sorting form: a pass reads x[q + s (p + rest k)] and writes y[q + s (radix p + j)], in which s, the
-// product of the radices so far times the lanes, is the length of the innermost loop. See C. Van Loan, Computational
-// Frameworks for the Fast Fourier Transform (1992), section 1.7.
-
-// Before a loop whose turns do not depend on each other.
-#ifdef __clang__
-#define LAMELLA_INDEPENDENT_TURNS _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define LAMELLA_INDEPENDENT_TURNS _Pragma("GCC ivdep")
-#endif
-
 namespace lamella::cpu {
 namespace {
 
-/// The loops of a pass that are not worth being vectorized over q are over p.
-constexpr std::int64_t kShortRun = 8;
 constexpr std::int64_t kLanes = 16;
 constexpr std::int64_t kLaneBytes = std::int64_t{1} << 20;  // what the buffers of several lanes may take
-
-template <class T>
-struct Split {
-  T* re = nullptr;
-  T* im = nullptr;
-};
-
-template <class T>
-struct Number {
-  T re;
-  T im;
-  friend Number operator+(Number a, Number b) { return {a.re + b.re, a.im + b.im}; }
-  friend Number operator-(Number a, Number b) { return {a.re - b.re, a.im - b.im}; }
-  friend Number operator*(T a, Number b) { return {a * b.re, a * b.im}; }
-  friend Number operator*(Number a, Number b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
-};
-/// -i x
-template <class T>
-Number<T> turn(Number<T> x) {
-  return {x.im, -x.re};
-}
-
-/// The transform of kRadix numbers, in place.
-template <int kRadix, class T>
-[[gnu::always_inline]] inline void butterfly(Number<T> (&x)[kRadix]) {
-  if constexpr (kRadix == 2) {
-    const Number<T> a = x[0];
-    x[0] = a + x[1];
-    x[1] = a - x[1];
-  } else if constexpr (kRadix == 3) {
-    constexpr T kSin = static_cast<T>(0.866025403784438646763723170752936183L);
-    const Number<T> sum = x[1] + x[2];
-    const Number<T> side = kSin * turn(x[1] - x[2]);
-    const Number<T> middle = x[0] - T(0.5) * sum;
-    x[0] = x[0] + sum;
-    x[1] = middle + side;
-    x[2] = middle - side;
-  } else if constexpr (kRadix == 4) {
-    const Number<T> a = x[0] + x[2];
-    const Number<T> b = x[0] - x[2];
-    const Number<T> c = x[1] + x[3];
-    const Number<T> d = turn(x[1] - x[3]);
-    x[0] = a + c;
-    x[1] = b + d;
-    x[2] = a - c;
-    x[3] = b - d;
-  } else {
-    static_assert(kRadix == 5);
-    constexpr T kCos1 = static_cast<T>(0.309016994374947424102293417182819059L);
-    constexpr T kCos2 = static_cast<T>(-0.809016994374947424102293417182819059L);
-    constexpr T kSin1 = static_cast<T>(0.951056516295153572116439333379382143L);
-    constexpr T kSin2 = static_cast<T>(0.587785252292473129168705954639072769L);
-    const Number<T> s1 = x[1] + x[4];
-    const Number<T> s2 = x[2] + x[3];
-    const Number<T> d1 = x[1] - x[4];
-    const Number<T> d2 = x[2] - x[3];
-    const Number<T> a = x[0] + (kCos1 * s1 + kCos2 * s2);
-    const Number<T> b = x[0] + (kCos2 * s1 + kCos1 * s2);
-    const Number<T> c = turn(kSin1 * d1 + kSin2 * d2);
-    const Number<T> d = turn(kSin2 * d1 - kSin1 * d2);
-    x[0] = x[0] + (s1 + s2);
-    x[1] = a + c;
-    x[2] = b + d;
-    x[3] = b - d;
-    x[4] = a - c;
-  }
-}
-
-template <int kRadix, class T>
-[[gnu::always_inline]] inline void step(const FftPass<T>& pass, const T* __restrict__ from_re,
-                                        const T* __restrict__ from_im, T* __restrict__ to_re, T* __restrict__ to_im,
-                                        std::int64_t s, std::int64_t p, std::int64_t q) {
-  Number<T> x[kRadix];
-  for (int k = 0; k < kRadix; ++k) {
-    const std::int64_t at = q + s * (p + pass.rest * k);
-    x[k] = {from_re[at], from_im[at]};
-  }
-  butterfly<kRadix>(x);
-  to_re[q + s * kRadix * p] = x[0].re;
-  to_im[q + s * kRadix * p] = x[0].im;
-  for (int j = 1; j < kRadix; ++j) {
-    const std::int64_t twiddle = (j - 1) * pass.rest + p;
-    const Number<T> y = Number<T>{pass.twiddle_re[twiddle], pass.twiddle_im[twiddle]} * x[j];
-    to_re[q + s * (kRadix * p + j)] = y.re;
-    to_im[q + s * (kRadix * p + j)] = y.im;
-  }
-}
-
-template <int kRadix, class T>
-void run_pass(const FftPass<T>& pass, Split<T> from, Split<T> to, std::int64_t s) {
-  if (s < kShortRun) {
-    for (std::int64_t q = 0; q < s; ++q) {
-      LAMELLA_INDEPENDENT_TURNS
-      for (std::int64_t p = 0; p < pass.rest; ++p) step<kRadix>(pass, from.re, from.im, to.re, to.im, s, p, q);
-    }
-  } else {
-    for (std::int64_t p = 0; p < pass.rest; ++p) {
-      LAMELLA_INDEPENDENT_TURNS
-      for (std::int64_t q = 0; q < s; ++q) step<kRadix>(pass, from.re, from.im, to.re, to.im, s, p, q);
-    }
-  }
-}
-
-/// Any radix, by the definition.
-template <class T>
-void run_any_pass(const FftPass<T>& pass, Split<T> from, Split<T> to, std::int64_t s) {
-  const std::int64_t radix = pass.radix;
-  for (std::int64_t p = 0; p < pass.rest; ++p) {
-    for (std::int64_t j = 0; j < radix; ++j) {
-      T* const re = to.re + s * (radix * p + j);
-      T* const im = to.im + s * (radix * p + j);
-      for (std::int64_t k = 0; k < radix; ++k) {
-        const T* const x_re = from.re + s * (p + pass.rest * k);
-        const T* const x_im = from.im + s * (p + pass.rest * k);
-        const Number<T> root{pass.root_re[j * k % radix], pass.root_im[j * k % radix]};
-        if (k == 0) {
-          std::copy_n(x_re, s, re);
-          std::copy_n(x_im, s, im);
-          continue;
-        }
-        LAMELLA_INDEPENDENT_TURNS
-        for (std::int64_t q = 0; q < s; ++q) {
-          const Number<T> term = root * Number<T>{x_re[q], x_im[q]};
-          re[q] += term.re;
-          im[q] += term.im;
-        }
-      }
-      if (j == 0) continue;
-      const Number<T> twiddle{pass.twiddle_re[(j - 1) * pass.rest + p], pass.twiddle_im[(j - 1) * pass.rest + p]};
-      LAMELLA_INDEPENDENT_TURNS
-      for (std::int64_t q = 0; q < s; ++q) {
-        const Number<T> y = twiddle * Number<T>{re[q], im[q]};
-        re[q] = y.re;
-        im[q] = y.im;
-      }
-    }
-  }
-}
-
-/// How many numbers of workspace transform() wants for each lane.
-template <class T>
-std::int64_t work_size(const FftPlan<T>& plan) {
-  return plan.inner ? 2 * plan.inner->length + work_size(*plan.inner) : 2 * plan.length;
-}
-
-/// The transforms of `lanes` lines in `x`, in place or moved to `work`: where they are is returned.
-template <class T>
-Split<T> transform(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lanes) {
-  if (!plan.inner) {
-    Split<T> y{work, work + plan.length * lanes};
-    std::int64_t s = lanes;
-    for (std::int64_t i = 0; i < plan.pass_count; ++i) {
-      const FftPass<T>& pass = plan.passes[i];
-      switch (pass.radix) {
-        case 2:
-          run_pass<2>(pass, x, y, s);
-          break;
-        case 3:
-          run_pass<3>(pass, x, y, s);
-          break;
-        case 4:
-          run_pass<4>(pass, x, y, s);
-          break;
-        case 5:
-          run_pass<5>(pass, x, y, s);
-          break;
-        default:
-          run_any_pass(pass, x, y, s);
-      }
-      std::swap(x, y);
-      s *= pass.radix;
-    }
-    return x;
-  }
-  const std::int64_t size = plan.inner->length * lanes;
-  Split<T> padded{work, work + size};
-  T* const rest = work + 2 * size;
-  for (std::int64_t j = 0; j < plan.length; ++j) {
-    const Number<T> chirp{plan.chirp_re[j], plan.chirp_im[j]};
-    for (std::int64_t l = j * lanes; l < (j + 1) * lanes; ++l) {
-      const Number<T> y = chirp * Number<T>{x.re[l], x.im[l]};
-      padded.re[l] = y.re;
-      padded.im[l] = y.im;
-    }
-  }
-  std::fill(padded.re + plan.length * lanes, padded.re + size, T(0));
-  std::fill(padded.im + plan.length * lanes, padded.im + size, T(0));
-  Split<T> spectrum = transform(*plan.inner, padded, rest, lanes);
-  // Backwards by exchanging the parts, before and after.
-  for (std::int64_t j = 0; j < plan.inner->length; ++j) {
-    const Number<T> factor{plan.spectrum_re[j], plan.spectrum_im[j]};
-    for (std::int64_t l = j * lanes; l < (j + 1) * lanes; ++l) {
-      const Number<T> y = factor * Number<T>{spectrum.re[l], spectrum.im[l]};
-      spectrum.re[l] = y.im;
-      spectrum.im[l] = y.re;
-    }
-  }
-  T* const other = spectrum.re == padded.re ? rest : work;
-  const Split<T> convolved = transform(*plan.inner, spectrum, other, lanes);
-  for (std::int64_t k = 0; k < plan.length; ++k) {
-    const Number<T> chirp{plan.chirp_re[k], plan.chirp_im[k]};
-    for (std::int64_t l = k * lanes; l < (k + 1) * lanes; ++l) {
-      const Number<T> y = chirp * Number<T>{convolved.im[l], convolved.re[l]};
-      x.re[l] = y.re;
-      x.im[l] = y.im;
-    }
-  }
-  return x;
-}
 
 /// Where the lines of a group begin on one side, in numbers of that side.
 struct Starts {
@@ -279,22 +58,13 @@ std::int64_t move_tiles(T* data, const std::int64_t* starts, std::int64_t lanes,
 template <bool kRead, class T>
 void move_columns(T* data, std::int64_t step, std::int64_t lanes, std::int64_t size, Split<T> buffer, T scale) {
   using V = simd::Vec<T>;
-  using Lanes = std::make_index_sequence<V::size>;
   for (std::int64_t j = 0; j < size; ++j) {
     for (std::int64_t l = 0; l < lanes; l += V::size) {
       T* const numbers = data + j * step + 2 * l;
-      T* const re = buffer.re + j * lanes + l;
-      T* const im = buffer.im + j * lanes + l;
       if constexpr (kRead) {
-        const auto low = V::load(numbers).native();
-        const auto high = V::load(numbers + V::size).native();
-        V(every_second<0>(low, high, Lanes())).store(re);
-        V(every_second<1>(low, high, Lanes())).store(im);
+        store_parts(load_pairs<T>(numbers), buffer, j * lanes + l);
       } else {
-        const auto a = (V::load(re) * V(scale)).native();
-        const auto b = (V::load(im) * V(scale)).native();
-        V(interleaved<0>(a, b, Lanes())).store(numbers);
-        V(interleaved<V::size / 2>(a, b, Lanes())).store(numbers + V::size);
+        store_pairs(V(scale) * load_number<V>(buffer, j * lanes + l), numbers);
       }
     }
   }
@@ -357,8 +127,6 @@ class Group {
   }
 
  private:
-  static Split<T> swapped(Split<T> x) { return {x.im, x.re}; }
-
   /// The numbers [0, size) of each line into lanes; `unit` is the size of what `starts` counts.
   void read(const Starts& starts, std::int64_t count, std::int64_t size, std::int64_t unit, Split<T> x) const {
     // The parts are only read.
@@ -424,14 +192,13 @@ class Group {
   /// See FftTurns.
   void turn_lines(Split<T> y, std::int64_t group) const {
     const FftTurns<T>& turns = *args_.turns;
+    const Split<const T> fine{turns.fine_re, turns.fine_im};
     for (std::int64_t k = 0; k < args_.length; ++k) {
       const Number<T> coarse{turns.coarse_re[group * k], turns.coarse_im[group * k]};
-      LAMELLA_INDEPENDENT_TURNS
-      for (std::int64_t i = k * lanes_; i < (k + 1) * lanes_; ++i) {
-        const Number<T> turned = coarse * Number<T>{turns.fine_re[i], turns.fine_im[i]} * Number<T>{y.re[i], y.im[i]};
-        y.re[i] = turned.re;
-        y.im[i] = turned.im;
-      }
+      for_each_vector<T>(k * lanes_, (k + 1) * lanes_, [&]<class X>(std::int64_t i) {
+        const Number<X> factor = Number<X>{X(coarse.re), X(coarse.im)} * load_number<X>(fine, i);
+        store_parts(factor * load_number<X>(y, i), y, i);
+      });
     }
   }
 
@@ -465,20 +232,18 @@ class Group {
         const std::int64_t low = (k == h ? 0 : k) * lanes_;
         const std::int64_t high = (k == 0 ? 0 : h - k) * lanes_;
         const Number<T> twiddle{plan_.half_re[k], plan_.half_im[k]};
-        LAMELLA_INDEPENDENT_TURNS
-        for (std::int64_t l = 0; l < lanes_; ++l) {
-          const Number<T> a{z.re[low + l], z.im[low + l]};
-          const Number<T> b{z.re[high + l], -z.im[high + l]};
-          const Number<T> sum = T(0.5) * (a + b + twiddle * turn(a - b));
-          y.re[k * lanes_ + l] = sum.re * scale;
-          y.im[k * lanes_ + l] = sum.im * (sign * scale);
-        }
+        for_each_vector<T>(0, lanes_, [&]<class X>(std::int64_t l) {
+          const Number<X> a = load_number<X>(z, low + l);
+          const Number<X> b = conjugate(load_number<X>(z, high + l));
+          const Number<X> root{X(twiddle.re), X(twiddle.im)};
+          const Number<X> sum = X(T(0.5) * scale) * (a + b + root * turn(a - b));
+          store_parts(Number<X>{sum.re, X(sign) * sum.im}, y, k * lanes_ + l);
+        });
       } else {
-        LAMELLA_INDEPENDENT_TURNS
-        for (std::int64_t i = k * lanes_; i < (k + 1) * lanes_; ++i) {
-          y.re[i] = z.re[i] * scale;
-          y.im[i] = z.im[i] * (sign * scale);
-        }
+        for_each_vector<T>(k * lanes_, (k + 1) * lanes_, [&]<class X>(std::int64_t i) {
+          const Number<X> number = load_number<X>(z, i);
+          store_parts(Number<X>{X(scale) * number.re, X(sign * scale) * number.im}, y, i);
+        });
       }
     }
     write(writes, count, spectrum_size(), 2, y, T(1));
@@ -492,29 +257,28 @@ class Group {
     // The coefficients, as those of a real line.
     for (std::int64_t k = 0; k < spectrum_size(); ++k) {
       const bool twice = is_middle(k);
-      for (std::int64_t i = k * lanes_; i < (k + 1) * lanes_; ++i) {
-        x_.re[i] *= twice ? middle : T(1);
-        x_.im[i] = twice ? x_.im[i] * (sign * middle) : T(0);
-      }
+      for_each_vector<T>(k * lanes_, (k + 1) * lanes_, [&]<class X>(std::int64_t i) {
+        const Number<X> number = load_number<X>(x_, i);
+        store_parts(
+            twice ? Number<X>{X(middle) * number.re, X(sign * middle) * number.im} : Number<X>{number.re, X(T(0))}, x_,
+            i);
+      });
     }
     const std::int64_t h = plan_.length;
     if (halved()) {
       for (std::int64_t k = 0; 2 * k <= h; ++k) {
         const Number<T> twiddle{plan_.half_re[k], -plan_.half_im[k]};
-        for (std::int64_t l = 0; l < lanes_; ++l) {
+        for_each_vector<T>(0, lanes_, [&]<class X>(std::int64_t l) {
           const std::int64_t low = k * lanes_ + l;
           const std::int64_t high = (h - k) * lanes_ + l;
-          const Number<T> a{x_.re[low], x_.im[low]};
-          const Number<T> b{x_.re[high], -x_.im[high]};
-          const Number<T> sum = a + b;
-          const Number<T> odd = twiddle * (a - b);
+          const Number<X> a = load_number<X>(x_, low);
+          const Number<X> b = conjugate(load_number<X>(x_, high));
+          const Number<X> sum = a + b;
+          const Number<X> odd = Number<X>{X(twiddle.re), X(twiddle.im)} * (a - b);
           // z[k] = sum + i odd and z[h - k] = conj(sum - i odd), with the parts exchanged for the other sign.
-          x_.re[low] = sum.im + odd.re;
-          x_.im[low] = sum.re - odd.im;
-          if (high == low) continue;
-          x_.re[high] = odd.re - sum.im;
-          x_.im[high] = sum.re + odd.im;
-        }
+          store_parts(Number<X>{odd.re - sum.im, sum.re + odd.im}, x_, high);
+          store_parts(Number<X>{sum.im + odd.re, sum.re - odd.im}, x_, low);
+        });
       }
     } else {
       for (std::int64_t k = 0; k < spectrum_size(); ++k) {
@@ -553,24 +317,83 @@ class Group {
   T* work_;
 };
 
+/// How many numbers a line has on each side, the parts of complex ones counted.
+struct LineSizes {
+  std::int64_t from;
+  std::int64_t to;
+};
+template <class T>
+LineSizes line_sizes(const FftLines<T>& args) {
+  const std::int64_t spectrum = 2 * (args.length / 2 + 1);
+  switch (args.kind) {
+    case FftKind::RealToComplex:
+      return {args.length, spectrum};
+    case FftKind::ComplexToReal:
+      return {spectrum, args.length};
+    default:
+      return {2 * args.length, 2 * args.length};
+  }
+}
+
+/// Lines of a group are read and written a few numbers each in turn, which the processor does not see coming.
+template <bool kWrite, class T>
+void prefetch(const T* numbers, std::int64_t count) {
+  constexpr std::int64_t kMost = 65536 / sizeof(T);  // what the caches may take beside the buffers
+  constexpr std::int64_t kStep = 64 / sizeof(T);
+  for (std::int64_t i = 0; i < std::min(count, kMost); i += kStep) __builtin_prefetch(numbers + i, kWrite ? 1 : 0);
+}
+
+/// Numbers from a cache line's beginning on.
+template <class T>
+class Buffer {
+ public:
+  explicit Buffer(std::int64_t size)
+      : data_(static_cast<T*>(::operator new[](static_cast<std::size_t>(size) * sizeof(T), kAlignment))) {}
+  T* data() const { return data_.get(); }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Delete {
+    void operator()(T* data) const { ::operator delete[](data, kAlignment); }
+  };
+  std::unique_ptr<T, Delete> data_;
+};
+
 template <class T>
 void run_lines(const FftLines<T>& args) {
   const std::int64_t each = Group<T>::buffer_size(*args.plan);
   constexpr std::int64_t kWide = kFftLanes<T>;
-  const bool wide = args.end - args.begin > 1 && each * kWide * static_cast<std::int64_t>(sizeof(T)) <= kLaneBytes;
+  const bool wide = args.count > 1 && each * kWide * static_cast<std::int64_t>(sizeof(T)) <= kLaneBytes;
+  if (Line<T>::takes(args) && run_if_short(args)) return;
+  if (Line<T>::takes(args) && (!wide || args.plan->columns)) {
+    const Buffer<T> buffer(Line<T>::buffer_size(*args.plan));
+    const Line<T> line(args, buffer.data());
+    for (std::int64_t i = args.begin; i < args.end; ++i) line.run(i);
+    return;
+  }
   const std::int64_t lanes = wide ? kWide : 1;
-  const std::unique_ptr<T[]> buffer(new T[static_cast<std::size_t>(each * lanes)]);
-  Group<T> group(args, lanes, buffer.get());
+  const LineSizes sizes = line_sizes(args);
+  const Buffer<T> buffer(each * lanes);
+  Group<T> group(args, lanes, buffer.data());
   for (std::int64_t first = args.begin; first < args.end; first += lanes) {
-    group.run(first, std::min(lanes, args.end - first));
+    // The last group is a whole one, too, where some lines may be done twice.
+    if (!args.turns && args.from != args.to && args.end - args.begin >= lanes)
+      first = std::min(first, args.end - lanes);
+    const std::int64_t count = std::min(lanes, args.end - first);
+    if (args.inner == 1 && wide) {
+      const std::int64_t next = first + count;
+      prefetch<false>(args.from + next * sizes.from, std::min(lanes, args.end - next) * sizes.from);
+      if (args.to_inner <= 1) prefetch<true>(args.to + first * sizes.to, count * sizes.to);
+    }
+    group.run(first, count);
   }
 }
 
 }  // namespace
 
 void fill_fft(FftTable& table) {
-  table.float32.lines = run_lines<float>;
-  table.float64.lines = run_lines<double>;
+  table.float32 = {.lines = run_lines<float>, .width = simd::Vec<float>::size};
+  table.float64 = {.lines = run_lines<double>, .width = simd::Vec<double>::size};
 }
 
 }  // namespace lamella::cpu

@@ -7,6 +7,9 @@ namespace lamella::cpu {
 // Discrete Fourier transforms of many lines at once. `lanes` lines lie interleaved (element j of lane l at
 // j * lanes + l), real and imaginary parts apart, so that every loop runs over contiguous numbers.
 
+/// Primes above this are transformed by a convolution: a pass takes about `radix` operations for each number.
+inline constexpr std::int64_t kLargestRadix = 101;
+
 /// One pass: of transforms of length radix * rest into transforms of length `rest`.
 template <class T>
 struct FftPass {
@@ -15,13 +18,17 @@ struct FftPass {
   /// exp(-2 pi i p j / (radix * rest)) for j in [1, radix) and p in [0, rest), at (j - 1) * rest + p.
   const T* twiddle_re = nullptr;
   const T* twiddle_im = nullptr;
-  /// exp(-2 pi i j / radix), for radices without a butterfly of their own.
+  /// For an odd radix without a butterfly of its own: cos and sin of 2 pi j k / radix for j and k in [1, radix / 2], at
+  /// (j - 1) * (radix / 2) + k - 1.
   const T* root_re = nullptr;
   const T* root_im = nullptr;
 };
 
 /// How a transform of `length` complex numbers is done: pass after pass, or, where `inner` is set, as a convolution
 /// with exp(pi i j^2 / length) (Bluestein 1970), which inner->length numbers hold.
+/// One line by itself may be done in two parts where `columns` is set (Bailey, FFTs in external or hierarchical memory,
+/// 1990): with `width` the lanes of a vector, `width` transforms of columns->length numbers that lie `width` apart, a
+/// multiplication by `turn`, and transforms of `width` numbers.
 template <class T>
 struct FftPlan {
   std::int64_t length = 0;
@@ -33,6 +40,11 @@ struct FftPlan {
   const T* chirp_im = nullptr;
   const T* spectrum_re = nullptr;
   const T* spectrum_im = nullptr;
+  const FftPlan* columns = nullptr;
+  /// exp(-2 pi i k l / length) for k in [0, length / width) and l in [0, width), at k * width + l. Without `columns`
+  /// for lines so short that they are done several at once.
+  const T* turn_re = nullptr;
+  const T* turn_im = nullptr;
   /// exp(-pi i k / length) for k in [0, length]: what turns this transform into that of twice as many real numbers.
   const T* half_re = nullptr;
   const T* half_im = nullptr;
@@ -75,14 +87,17 @@ struct FftLines {
   const FftTurns<T>* turns = nullptr;
   const T* from = nullptr;
   T* to = nullptr;
+  /// Of `count`, on which it depends how they are done.
   std::int64_t begin = 0;
   std::int64_t end = 0;
+  std::int64_t count = 0;
   T scale = 1;
 };
 
 template <class T>
 struct FftKernels {
   void (*lines)(const FftLines<T>&) = nullptr;
+  std::int64_t width = 0;  ///< numbers in a vector
 };
 
 struct FftTable {

@@ -86,6 +86,7 @@ void fill_matmul(MatmulKernels& kernels) {
   fill<float, double, std::int32_t, std::int64_t>(kernels);
   // Integers wrap around: whether they have a sign does not show in the bits of sums and products.
   kernels.small[static_cast<std::size_t>(DType::UInt64)] = multiply<std::int64_t>;
+  fill_matmul_complex(kernels);
   fill_matmul_eigen(kernels);
   fill_matmul_vector(kernels);
 }

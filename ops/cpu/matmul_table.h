@@ -52,7 +52,7 @@ struct AddedOuterArgs {
 };
 
 struct MatmulKernels {
-  /// Any strides; meant for small matrices, and the only one for integers.
+  /// Any strides; meant for small matrices, and the only one for integers and complex numbers.
   void (*small[kDTypeCount])(const MatmulArgs&) = {};
   /// Eigen's product, for float32 and float64; in each of a and b one stride must be 1.
   void (*large[kDTypeCount])(const MatmulArgs&) = {};
@@ -66,6 +66,7 @@ struct MatmulKernels {
 };
 
 void fill_matmul(MatmulKernels& kernels);
+void fill_matmul_complex(MatmulKernels& kernels);
 void fill_matmul_eigen(MatmulKernels& kernels);
 void fill_matmul_vector(MatmulKernels& kernels);
 

@@ -39,6 +39,7 @@ KernelTable make_table() {
   fill_distance(table.distance);
   fill_grid(table.grid);
   fill_ctc(table.ctc);
+  fill_lu(table.lu);
   return table;
 }
 

@@ -7,6 +7,7 @@
 #include "ops/cpu/elementwise_table.h"
 #include "ops/cpu/fft_table.h"
 #include "ops/cpu/grid_table.h"
+#include "ops/cpu/lu_table.h"
 #include "ops/cpu/matmul_table.h"
 #include "ops/cpu/moments_table.h"
 #include "ops/cpu/movement_table.h"
@@ -45,6 +46,7 @@ struct KernelTable {
   DistanceTable distance;
   GridTable grid;
   CtcTable ctc;
+  LuKernels lu;
 };
 
 }  // namespace lamella::cpu

@@ -47,6 +47,7 @@ void run_lines(const cpu::FftLines<T>& all, std::int64_t count) {
   const std::int64_t lines = (kGrain + all.length - 1) / all.length;
   parallel_for(0, count, (lines + kGroup - 1) / kGroup * kGroup, [&](std::int64_t begin, std::int64_t end) {
     cpu::FftLines<T> part = all;
+    part.count = count;
     part.begin = begin;
     part.end = end;
     kernel(part);

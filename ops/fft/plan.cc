@@ -12,8 +12,7 @@
 namespace lamella::fft {
 namespace {
 
-/// Primes above this are transformed by a convolution: the definition takes p operations for each number.
-constexpr std::int64_t kLargestRadix = 43;
+using cpu::kLargestRadix;
 
 /// cos and sin of 2 pi k / n, from an angle within an eighth of a turn, where the rounding of pi does not show.
 std::pair<double, double> turn(std::int64_t k, std::int64_t n) {
@@ -39,12 +38,13 @@ std::pair<double, double> turn(std::int64_t k, std::int64_t n) {
   return {cosine, -sine};
 }
 
-/// The radices of the passes; 4 before 2.
+/// The radices of the passes: 8 for powers of two, and what is left of them as 4, as two of them, or as 2.
 std::vector<std::int64_t> factors(std::int64_t n) {
   std::vector<std::int64_t> result;
   const auto divide = [&](std::int64_t factor) {
     for (; n % factor == 0; n /= factor) result.push_back(factor);
   };
+  for (; n % 8 == 0 && (n % 16 != 0 || n % 32 == 0); n /= 8) result.push_back(8);
   divide(4);
   divide(2);
   for (std::int64_t factor = 3; factor * factor <= n; factor += 2) divide(factor);
@@ -89,6 +89,7 @@ struct Owner {
   std::vector<cpu::FftPass<T>> passes;
   std::vector<Table<T>> tables;
   std::shared_ptr<const cpu::FftPlan<T>> inner;
+  std::shared_ptr<const cpu::FftPlan<T>> columns;
 
   /// exp(-2 pi i index(j) / n) for j in [0, count).
   template <class Index>
@@ -114,16 +115,41 @@ struct Owner {
       cpu::FftPass<T> pass{.radix = radix, .rest = rest};
       std::tie(pass.twiddle_re, pass.twiddle_im) =
           roots((radix - 1) * rest, whole, [rest](std::int64_t i) { return (i / rest + 1) * (i % rest); });
-      if (radix > 5) {
-        std::tie(pass.root_re, pass.root_im) = roots(radix, radix, [](std::int64_t j) { return j; });
+      if (radix % 2 != 0 && radix > 5) {
+        const std::int64_t half = radix / 2;
+        // Backwards, for the sines to be positive.
+        std::tie(pass.root_re, pass.root_im) =
+            roots(half * half, radix, [=](std::int64_t i) { return radix - (i / half + 1) * (i % half + 1) % radix; });
       }
       passes.push_back(pass);
     }
     plan.passes = passes.data();
     plan.pass_count = static_cast<std::int64_t>(passes.size());
+    const std::int64_t width = kernels().width;
+    const std::int64_t size = length / width;
+    // The second part takes `width` results of the first one at a time; what is too much of the last time is repeated.
+    if (length % width != 0) return;
+    const bool is_short = size < width && (size == 2 || size == 4 || size == 8);
+    const bool is_long = size >= width && (size % width == 0 || size >= 4 * width);
+    if (is_long) {
+      columns = plan_of<T>(size);
+      plan.columns = columns.get();
+    }
+    if (is_short || is_long) {
+      std::tie(plan.turn_re, plan.turn_im) =
+          roots(length, length, [width](std::int64_t i) { return i / width * (i % width); });
+    }
   }
 
  private:
+  static const cpu::FftKernels<T>& kernels() {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return cpu_kernels().fft.float32;
+    } else {
+      return cpu_kernels().fft.float64;
+    }
+  }
+
   void make_convolution() {
     const std::int64_t n = plan.length;
     inner = plan_of<T>(smooth_length(2 * n - 1));
@@ -149,12 +175,9 @@ struct Owner {
                                  .from = values.data(),
                                  .to = spectrum.data(),
                                  .end = 1,
+                                 .count = 1,
                                  .scale = static_cast<T>(1.0 / static_cast<double>(size))};
-    if constexpr (sizeof(T) == sizeof(float)) {
-      cpu_kernels().fft.float32.lines(lines);
-    } else {
-      cpu_kernels().fft.float64.lines(lines);
-    }
+    kernels().lines(lines);
     Table<T> re(static_cast<std::size_t>(size));
     Table<T> im(static_cast<std::size_t>(size));
     for (std::size_t i = 0; i < re.size(); ++i) {

@@ -5,6 +5,9 @@
 #include <numeric>
 
 #include "engine/core/error.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/linalg/lapack.h"
@@ -36,6 +39,32 @@ Tensor beside(const Tensor& x, std::initializer_list<std::int64_t> last, DType d
   Dims shape(x.shape().begin(), x.shape().end() - 2);
   for (const std::int64_t size : last) shape.push_back(size);
   return empty(shape, dtype, x.device());
+}
+
+/// Whether the matrices are small enough for the kernel, which is faster than LAPACK there.
+bool is_small_lu(const Tensor& x) {
+  return x.device().is_cpu() && x.numel() > 0 && x.size(-2) <= cpu::kMostLuRows && x.size(-1) <= cpu::kMostLuRows &&
+         cpu_kernels().lu.small[static_cast<std::size_t>(x.dtype())] != nullptr;
+}
+
+/// In place.
+void run_small_lu(const Tensor& rows, const Tensor& pivots) {
+  constexpr std::int64_t kGrain = 32768;  // multiplications that one thread takes at a time
+  const std::int64_t m = rows.size(-2);
+  const std::int64_t n = rows.size(-1);
+  const std::int64_t steps = std::min(m, n);
+  const std::int64_t count = rows.numel() / (m * n);
+  const std::int64_t size = m * n * static_cast<std::int64_t>(item_size(rows.dtype()));
+  const auto kernel = cpu_kernels().lu.small[static_cast<std::size_t>(rows.dtype())];
+  const HostRelease release(count * m * n * steps);
+  parallel_for(0, count, std::max<std::int64_t>(1, kGrain / (m * n * steps)),
+               [&](std::int64_t begin, std::int64_t end) {
+                 kernel({.matrices = rows->data + begin * size,
+                         .pivots = pivots.data<std::int32_t>() + begin * steps,
+                         .count = end - begin,
+                         .rows = m,
+                         .columns = n});
+               });
 }
 
 /// The factorization of an empty matrix has unit matrices for what its sizes leave over.
@@ -180,8 +209,13 @@ std::pair<Tensor, Tensor> run_lu(const Tensor& x, const char* op) {
   if (is_extension(x.device())) {
     return on_host(op, x.device(), [&](const Tensor& host) { return run_lu(host, op); }, x);
   }
-  const Tensor columns = columns_of(x);
   const Tensor pivots = beside(x, {std::min(x.size(-2), x.size(-1))}, DType::Int32);
+  if (is_small_lu(x)) {
+    const Tensor rows = rows_of(x);
+    run_small_lu(rows, pivots);
+    return {rows, pivots};
+  }
+  const Tensor columns = columns_of(x);
   if (is_computed(x, op) && x.numel() > 0) lapack::lu(columns, pivots, op);
   return {from_columns(columns), pivots};
 }

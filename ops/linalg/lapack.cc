@@ -2,6 +2,7 @@
 
 #ifdef LAMELLA_WITH_LAPACK
 #include "ops/linalg/lapack_batches.h"
+#include "ops/linalg/lapack_reflections.h"
 #else
 #include "engine/core/error.h"
 #endif
@@ -140,6 +141,20 @@ void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const c
       T* const a = columns.data<T>() + i * all.size();
       T* const q = q_columns.data<T>() + i * q_count * m;
       T* const to = r.data<T>() + i * q_count * n;
+      const auto write_upper = [&] {
+        for (std::int64_t row = 0; row < q_count; ++row) {
+          for (std::int64_t column = 0; column < n; ++column) {
+            to[row * n + column] = row <= column ? a[column * m + row] : T(0);
+          }
+        }
+      };
+      if (Reflections<T>::takes(m, n)) {
+        Reflections<T> factors(m, k, std::max(n, q_count));
+        factors.factor(a, n);
+        write_upper();
+        factors.form(q, q_count);
+        return;
+      }
       std::vector<T> tau(static_cast<std::size_t>(std::max(k, 1)));
       T answers[2] = {};
       int info = 0;
@@ -149,16 +164,52 @@ void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const c
       size = std::max(workspace(answers[0], op), workspace(answers[1], op));
       std::vector<T> work(static_cast<std::size_t>(size));
       Routines<T>::geqrf(&m, &n, a, &lda, tau.data(), work.data(), &size, &info);
-      for (std::int64_t row = 0; row < q_count; ++row) {
-        for (std::int64_t column = 0; column < n; ++column) {
-          to[row * n + column] = row <= column ? a[column * m + row] : T(0);
-        }
-      }
+      write_upper();
       std::copy_n(a, static_cast<std::int64_t>(k) * m, q);
       Routines<T>::ungqr(&m, &q_count, &k, q, &lda, tau.data(), work.data(), &size, &info);
     });
   });
 }
+
+namespace {
+
+/// Whether eigh_by_parts() takes a matrix: not a small one, nor one that would have to be scaled.
+template <class T>
+bool has_parts(int n, T largest_of_a) {
+  const T bound = std::sqrt(std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
+  return n >= 32 && largest_of_a > bound && largest_of_a < 1 / bound;
+}
+
+/// What syevd does, step by step, but for the reflections: a becomes the eigenvectors. Returns what LAPACK says.
+template <class T>
+int eigh_by_parts(int n, T* a, T* w, const char* op) {
+  using Calls = TridiagonalRoutines<T>;
+  const auto size = static_cast<std::size_t>(n);
+  std::vector<T> beside(size);
+  std::vector<T> factors(size);
+  const std::unique_ptr<T[]> vectors(new T[size * size]);
+  T answer(0);
+  int work_size = -1;
+  int info = 0;
+  Calls::sytrd("L", &n, a, &n, w, beside.data(), factors.data(), &answer, &work_size, &info, 1);
+  // As much as stedc wants, too.
+  work_size = std::max(workspace(answer, op), to_int(1 + (4 + std::int64_t{n}) * n, op));
+  const std::unique_ptr<T[]> work(new T[static_cast<std::size_t>(work_size)]);
+  const int integer_size = to_int(3 + 5 * std::int64_t{n}, op);
+  std::vector<int> integers(static_cast<std::size_t>(integer_size));
+  Calls::sytrd("L", &n, a, &n, w, beside.data(), factors.data(), work.get(), &work_size, &info, 1);
+  Calls::stedc("I", &n, w, beside.data(), vectors.get(), &n, work.get(), &work_size, integers.data(), &integer_size,
+               &info, 1);
+  if (info > 0) return info;
+  // The first number of each vector stays as it is.
+  Reflections<T> reflections(n - 1, n - 1, n);
+  reflections.take(a + 1, n, factors.data());
+  reflections.apply(vectors.get() + 1, n, n);
+  std::copy_n(vectors.get(), size * size, a);
+  return 0;
+}
+
+}  // namespace
 
 void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char* op) {
   const Matrices all(columns);
@@ -171,6 +222,17 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
       T* const a = columns.data<T>() + i * all.size();
       Real* const w = values.data<Real>() + i * n;
       check_finite(a, all.size(), i, all.count, op);
+      const auto check = [&](int info) {
+        if (info <= 0) return;
+        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
+                         ")");
+      };
+      if constexpr (std::is_floating_point_v<T>) {
+        if (vectors && has_parts(n, largest(a, all.size()))) {
+          check(eigh_by_parts(n, a, w, op));
+          return;
+        }
+      }
       const auto call = [&](T* work, int work_size, Real* real, int real_size, int* integers, int integer_size) {
         int info = 0;
         if constexpr (std::is_floating_point_v<T>) {
@@ -187,16 +249,13 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
       Real real_answer(0);
       int integers = 0;
       call(&answer, -1, &real_answer, -1, &integers, -1);
-      std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
+      const int work_size = workspace(answer, op);
+      const std::unique_ptr<T[]> work(new T[static_cast<std::size_t>(work_size)]);
       std::vector<Real> real_work(static_cast<std::size_t>(workspace(real_answer, op)));
       std::vector<int> integer_work(static_cast<std::size_t>(std::max(integers, 1)));
-      const int info =
-          call(work.data(), static_cast<int>(work.size()), real_work.data(), static_cast<int>(real_work.size()),
-               integer_work.data(), static_cast<int>(integer_work.size()));
-      if (info > 0) {
-        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
-                         ")");
-      }
+      const int info = call(work.get(), work_size, real_work.data(), static_cast<int>(real_work.size()),
+                            integer_work.data(), static_cast<int>(integer_work.size()));
+      check(info);
     });
   });
 }

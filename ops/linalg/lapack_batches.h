@@ -16,8 +16,9 @@
 
 namespace lamella::linalg::lapack {
 
-inline constexpr std::int64_t kGrain = 65536;             // multiplications that one thread takes at a time
-inline constexpr std::int64_t kWorthSharing = 4'000'000;  // multiplications in one matrix that OpenBLAS may share
+inline constexpr std::int64_t kGrain = 65536;  // multiplications that one thread takes at a time
+/// Multiplications in one matrix that OpenBLAS may share: below, its threads cost more than they take over.
+inline constexpr std::int64_t kWorthSharing = 20'000'000;
 
 /// LAPACK's integers are of 32 bits.
 inline int to_int(std::int64_t value, const char* op) {
@@ -80,12 +81,36 @@ inline std::string which(std::int64_t i, std::int64_t count) {
   return count == 1 ? std::string("the matrix") : str("matrix ", i, " of the batch");
 }
 
+/// Calls f(lane, x) for all numbers, the parts of complex ones each: as many lanes as do not wait for one another.
+inline constexpr std::int64_t kLanes = 8;
+template <class T, class F>
+void for_each_real(const T* values, std::int64_t count, F&& f) {
+  using Real = typename Routines<T>::Real;
+  const auto* const numbers = reinterpret_cast<const Real*>(values);
+  const std::int64_t size = count * static_cast<std::int64_t>(sizeof(T) / sizeof(Real));
+  std::int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) f(lane, numbers[i + lane]);
+  }
+  for (; i < size; ++i) f(0, numbers[i]);
+}
+
 template <class T>
 bool is_finite(const T* values, std::int64_t count) {
   // Sums of what is multiplied by 0: NaN where something is not finite.
-  T sum(0);
-  for (std::int64_t i = 0; i < count; ++i) sum += values[i] * T(0);
-  return sum == T(0);
+  using Real = typename Routines<T>::Real;
+  Real sums[kLanes] = {};
+  for_each_real(values, count, [&](std::int64_t lane, Real x) { sums[lane] += x * Real(0); });
+  return std::ranges::all_of(sums, [](Real sum) { return sum == Real(0); });
+}
+
+/// The largest absolute value of a number, or of the parts of a complex one; where all are finite.
+template <class T>
+auto largest(const T* values, std::int64_t count) {
+  using Real = typename Routines<T>::Real;
+  Real most[kLanes] = {};
+  for_each_real(values, count, [&](std::int64_t lane, Real x) { most[lane] = std::max(most[lane], std::abs(x)); });
+  return *std::ranges::max_element(most);
 }
 
 /// The iterations do not end, or end in nonsense, where something is not finite.

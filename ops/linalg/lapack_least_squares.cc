@@ -4,6 +4,7 @@
 
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/lapack_batches.h"
+#include "ops/linalg/lapack_reflections.h"
 
 namespace lamella::linalg::lapack {
 namespace {
@@ -94,6 +95,28 @@ class Problem {
   std::vector<int> integers_;
 };
 
+/// What gels does with a matrix of m x n numbers, of which m are not fewer, and with b, where neither is so large or so
+/// small that it would have to be scaled; false where there is no full rank. b becomes the solution.
+template <class T>
+bool solve_tall(T* a, int m, int n, T* b, int count) {
+  Reflections<T> factors(m, n, std::max(n, count));
+  factors.factor(a, n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (a[i * m + i] == T(0)) return false;
+  }
+  factors.apply_adjoint(b, m, count);
+  const T one(1);
+  Routines<T>::trsm("L", "U", "N", "N", &n, &count, &one, a, &m, b, &m, 1, 1, 1, 1);
+  return true;
+}
+
+/// Whether squares of the numbers are far from what overflows or vanishes: LAPACK's bounds for scaling.
+template <class Real>
+bool is_moderate(Real largest) {
+  constexpr Real kSmall = std::numeric_limits<Real>::min() / std::numeric_limits<Real>::epsilon();
+  return largest > kSmall && largest < 1 / kSmall;
+}
+
 }  // namespace
 
 void least_squares(const Tensor& columns, const Tensor& b_columns, const Tensor& rcond, LeastSquaresDriver driver,
@@ -105,11 +128,23 @@ void least_squares(const Tensor& columns, const Tensor& b_columns, const Tensor&
     for_each_matrix(all.count, 2 * all.work() + right.size() * all.rows, [&](std::int64_t i) {
       T* const a = columns.data<T>() + i * all.size();
       check_finite(a, all.size(), i, all.count, op);
-      Problem<T> problem(all.columns, all.rows, right.rows, driver, op);
       // gels calls a matrix of zeros a success.
-      const bool is_zero = std::all_of(a, a + all.size(), [](T value) { return value == T(0); });
+      bool lacks_rank = false;
+      if (driver == LeastSquaresDriver::Gels) {
+        const Real largest_of_a = largest(a, all.size());
+        lacks_rank = largest_of_a == 0;
+        T* const b = b_columns.data<T>() + i * right.size();
+        const int m = to_int(all.columns, op);
+        const int n = to_int(all.rows, op);
+        if (m >= n && Reflections<T>::takes(m, n) && is_moderate(largest_of_a) &&
+            is_moderate(largest(b, right.size()))) {
+          if (solve_tall(a, m, n, b, to_int(right.rows, op))) return;
+          lacks_rank = true;
+        }
+      }
+      Problem<T> problem(all.columns, all.rows, right.rows, driver, op);
       const int info = problem.solve(a, b_columns.data<T>() + i * right.size(), rcond.data<double>()[i]);
-      if ((info > 0 || is_zero) && driver == LeastSquaresDriver::Gels) {
+      if ((info > 0 || lacks_rank) && driver == LeastSquaresDriver::Gels) {
         fail<ValueError>("[", op, "] ", which(i, all.count),
                          " does not have full rank, which driver='gels' wants: use driver='gelsy'");
       }

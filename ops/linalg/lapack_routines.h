@@ -79,6 +79,15 @@ void ctrsm_(const char*, const char*, const char*, const char*, const int*, cons
 void ztrsm_(const char*, const char*, const char*, const char*, const int*, const int*, const lapack_z*,
             const lapack_z*, const int*, lapack_z*, const int*, std::size_t, std::size_t, std::size_t, std::size_t);
 
+void ssytrd_(const char*, const int*, float*, const int*, float*, float*, float*, float*, const int*, int*,
+             std::size_t);
+void dsytrd_(const char*, const int*, double*, const int*, double*, double*, double*, double*, const int*, int*,
+             std::size_t);
+void sstedc_(const char*, const int*, float*, float*, float*, const int*, float*, const int*, int*, const int*, int*,
+             std::size_t);
+void dstedc_(const char*, const int*, double*, double*, double*, const int*, double*, const int*, int*, const int*,
+             int*, std::size_t);
+
 int openblas_get_parallel(void);
 void openblas_set_num_threads(int);
 }
@@ -143,6 +152,20 @@ struct Routines<std::complex<double>> {
   static constexpr auto geev = zgeev_;
   static constexpr auto gesdd = zgesdd_;
   static constexpr auto trsm = ztrsm_;
+};
+
+/// Of real symmetric matrices.
+template <class T>
+struct TridiagonalRoutines;
+template <>
+struct TridiagonalRoutines<float> {
+  static constexpr auto sytrd = ssytrd_;
+  static constexpr auto stedc = sstedc_;
+};
+template <>
+struct TridiagonalRoutines<double> {
+  static constexpr auto sytrd = dsytrd_;
+  static constexpr auto stedc = dstedc_;
 };
 
 }  // namespace lamella::linalg

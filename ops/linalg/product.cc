@@ -19,7 +19,9 @@ using detail::MatrixView;
 
 /// Multiplications up to which our own loop is faster than a call of a library.
 constexpr std::int64_t kSmallProduct = 16 * 16 * 16;
-constexpr std::int64_t kGrain = 32768;   // multiplications that one thread takes at a time, in our own loop
+constexpr std::int64_t kGrain = 32768;         // multiplications that one thread takes at a time, in our own loop
+constexpr std::int64_t kComplexGrain = 65536;  // the same of complex numbers
+constexpr std::int64_t kComplexRows = 32;
 constexpr std::int64_t kRowBlock = 128;  // rows that one thread takes at a time, in Eigen
 
 /// A matrix whose rows or whose columns lie one after the other without overlap.
@@ -144,17 +146,20 @@ void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, con
     });
     return;
   }
-  if (work <= kSmallProduct || is_integral(out.dtype())) {
+  if (work <= kSmallProduct || is_integral(out.dtype()) || is_complex(out.dtype())) {
     if (!is_readable(a)) a = contiguous(a);
     if (!is_readable(b)) b = contiguous(b);
     const auto kernel = require_kernel(kernels.small[column], op, out.dtype());
+    const std::int64_t grain = is_complex(out.dtype()) ? kComplexGrain : kGrain;
     if (batches == 1) {
       for_each_matrix(0, 1, [&](const cpu::MatmulArgs& all) {
-        parallel_for(0, all.m, std::max<std::int64_t>(1, kGrain / (all.k * all.n)),
+        // At least a few strips of a complex product: each part copies b.
+        const std::int64_t least = is_complex(out.dtype()) ? kComplexRows : 1;
+        parallel_for(0, all.m, std::max(least, grain / (all.k * all.n)),
                      [&](std::int64_t first, std::int64_t last) { kernel(part_of(all, first, last, item)); });
       });
     } else {
-      parallel_for(0, batches, std::max<std::int64_t>(1, kGrain / work),
+      parallel_for(0, batches, std::max<std::int64_t>(1, grain / work),
                    [&](std::int64_t begin, std::int64_t end) { for_each_matrix(begin, end, kernel); });
     }
     return;
@@ -229,8 +234,6 @@ void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const T
     write_value(out, 0, op);
   } else if (a.size(-1) == 1 && out.device().is_cpu()) {
     detail::outer_product(a, b, out);
-  } else if (out.device().is_cpu() && is_complex(out.dtype())) {
-    detail::complex_product(a, b, out, op);
   } else if (out.device().is_cpu()) {
     product_on_cpu(a, b, bias, out, op);
     bias_added = is_for_onednn(a, b, out);

@@ -249,10 +249,13 @@ def irfft2(
     return _to_real_over_axes(x, s, axes, norm, "irfft2")
 
 
-def _frequencies(numbers: Tensor, n: int, d: float, dtype: DType | str | None, function: str) -> Tensor:
+def _frequencies(
+    first: int, last: int, n: int, d: float, dtype: DType | str | None, device: str | None, function: str
+) -> Tensor:
+    """The whole numbers in [first, last) over n d."""
     if n < 1:
         raise ValueError(f"[{function}] n: expected at least 1, got {n}")
-    values = _C.cast(numbers, "float64") / (n * d)
+    values = _C.arange(first, last, dtype="float64", device=device) / (n * d)
     result = _C.cast(values, "float32" if dtype is None else dtype)
     if result.dtype.name not in ("float32", "float64", "float16", "bfloat16"):
         raise TypeError(f"[{function}] dtype: expected a real floating dtype, got {result.dtype.name}")
@@ -261,14 +264,14 @@ def _frequencies(numbers: Tensor, n: int, d: float, dtype: DType | str | None, f
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | str | None = None, device: str | None = None) -> Tensor:
     """The frequencies of the n coefficients of :func:`fft`, for samples that are d apart: 0, 1, .., -2, -1 over n d."""
-    positive = _C.arange(0, (n + 1) // 2, device=device)
-    negative = _C.arange(-(n // 2), 0, device=device)
-    return _frequencies(_C.concat([positive, negative]), n, d, dtype, "fftfreq")
+    negative = n // 2
+    values = _frequencies(-negative, n - negative, n, d, dtype, device, "fftfreq")
+    return _C.concat([values[negative:], values[:negative]])
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | str | None = None, device: str | None = None) -> Tensor:
     """The frequencies of the n // 2 + 1 coefficients of :func:`rfft`, for samples that are d apart."""
-    return _frequencies(_C.arange(0, n // 2 + 1, device=device), n, d, dtype, "rfftfreq")
+    return _frequencies(0, n // 2 + 1, n, d, dtype, device, "rfftfreq")
 
 
 def _shifted(x: Tensor, axes: int | Sequence[int] | None, sign: int, function: str) -> Tensor:

@@ -117,18 +117,34 @@ def test_frequencies_and_shifts(n: int) -> None:
         np.testing.assert_array_equal(lm.fft.ifftshift(lm.asarray(x), axes=axes).numpy(), np.fft.ifftshift(x, axes))
 
 
-def test_same_bits_for_any_number_of_threads(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("name", ONE_AXIS)
+def test_lines_in_two_parts(name: str, precision: str, rng: np.random.Generator) -> None:
+    """Powers of two times a little, and primes up to where a convolution takes over, many and few lines at once."""
+    tolerance = 3e-6 if precision == "float32" else 5e-15
+    ours, theirs = getattr(lm.fft, name), getattr(np.fft, name)
+    for n in (16, 32, 64, 96, 128, 256, 272, 511, 512, 544, 640, 1022, 1088, 2 * 101, 2 * 103, 2048, 2 * 7 * 11 * 13):
+        half = name in ("irfft", "hfft")
+        for rows in (1, 2, 5, 18):
+            x = draw((rows, n // 2 + 1 if half else n), takes(name, precision), rng)
+            close(ours(lm.asarray(x), n=n), theirs(wide(x), n=n), tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(300, 360), (1001, 64), (257, 512), (65, 1022), (129, 97)], ids=str)
+def test_same_bits_for_any_number_of_threads(shape: tuple[int, int], dtype: str, rng: np.random.Generator) -> None:
     before = lm.get_num_threads()
-    x = lm.asarray(draw((300, 360), "complex64", rng))
+    x = lm.asarray(draw(shape, dtype, rng))
     try:
         results = []
         for threads in (1, 2, 5):
             lm.set_num_threads(threads)
-            results.append(lm.fft.fftn(x).numpy())
+            results.append([f(x).numpy() for f in (lm.fft.fftn, lm.fft.fft, lm.fft.irfft)])
     finally:
         lm.set_num_threads(before)
     for other in results[1:]:
-        np.testing.assert_array_equal(other, results[0])
+        for got, expected in zip(other, results[0], strict=True):
+            np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize(

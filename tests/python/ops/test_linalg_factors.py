@@ -43,6 +43,21 @@ def test_lu(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> Non
         np.testing.assert_array_equal(exchanges, places[:k] + 1)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lu_up_to_where_lapack_takes_over(dtype: str, rng: np.random.Generator) -> None:
+    for m, n in ((1, 64), (64, 1), (17, 33), (33, 17), (63, 64), (64, 64), (65, 64), (64, 65)):
+        a = draw((3, m, n), dtype, rng)
+        p, lower, upper = la.lu(lm.asarray(a))
+        close(p.numpy() @ lower.numpy() @ upper.numpy(), a, dtype)
+        for exchanges, matrix in zip(la.lu_factor(lm.asarray(a)).pivots.numpy(), a, strict=True):
+            np.testing.assert_array_equal(exchanges, reference.lu_factor(matrix)[1] + 1)
+    # Columns of zeros, and numbers whose inverses overflow.
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    for a in (np.zeros((5, 5)), np.triu(np.ones((20, 20)), 3), np.full((2, 2), tiny), np.array([[0, 1], [tiny, 0]])):
+        p, lower, upper = la.lu(lm.asarray(a.astype(dtype)))
+        np.testing.assert_array_equal((p @ lower @ upper).numpy(), a.astype(dtype))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("left", [True, False])
 @pytest.mark.parametrize("adjoint", [True, False])
@@ -93,6 +108,44 @@ def test_least_squares(shape: tuple[int, ...], driver: Any, dtype: str, rng: np.
         close(got.singular_values, np.broadcast_to(values, (*batch, values.shape[-1])), dtype)
     else:
         assert got.singular_values.size == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_many_columns_are_reflected_in_blocks(dtype: str, rng: np.random.Generator) -> None:
+    epsilon = np.finfo(dtype).eps
+    for m, n in ((32, 32), (33, 40), (90, 47), (200, 150), (150, 200)):
+        a = draw((m, n), dtype, rng)
+        for mode in ("reduced", "complete"):
+            q, r = (part.numpy() for part in la.qr(lm.asarray(a), mode=mode))
+            assert q.shape == (m, m if mode == "complete" else min(m, n))
+            np.testing.assert_allclose(mh(q) @ q, np.eye(q.shape[1]), atol=30 * epsilon)
+            np.testing.assert_allclose(q @ r, a, atol=100 * epsilon)
+            np.testing.assert_array_equal(r, np.triu(r))
+        if m >= n:
+            b = draw((m, 3), dtype, rng)
+            expected = np.linalg.lstsq(a, b, rcond=None)[0]
+            for scale in (1.0, 1e-33, 1e33):
+                got = la.lstsq(lm.asarray((a * scale).astype(dtype)), lm.asarray(b), driver="gels").solution
+                bound = 1e4 * epsilon * np.abs(expected).max()
+                np.testing.assert_allclose(got.numpy().astype("complex128") * scale, expected, atol=bound)
+    flat = draw((60, 40), dtype, rng)
+    flat[:, 39] = 0
+    with pytest.raises(ValueError, match="does not have full rank"):
+        la.lstsq(lm.asarray(flat), lm.asarray(draw((60, 1), dtype, rng)), driver="gels")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [31, 32, 100, 130])
+def test_eigenvectors_of_larger_matrices(n: int, dtype: str, rng: np.random.Generator) -> None:
+    epsilon = np.finfo(dtype).eps
+    a = draw((n, n), dtype, rng)
+    a = a + mh(a)
+    for matrix in (a, np.ones_like(a), np.eye(n, dtype=dtype), np.zeros_like(a), (a * 1e-30).astype(dtype)):
+        w, v = (part.numpy() for part in la.eigh(lm.asarray(matrix)))
+        size = max(np.abs(matrix).max() * n, np.finfo(dtype).tiny)
+        np.testing.assert_allclose(mh(v) @ v, np.eye(n), atol=30 * epsilon)
+        np.testing.assert_allclose(matrix @ v / size, v * w / size, atol=30 * epsilon)
+        np.testing.assert_allclose(w / size, np.linalg.eigvalsh(matrix) / size, atol=30 * epsilon)
 
 
 @pytest.mark.parametrize("driver", ["gelsy", "gelsd", "gelss"])

@@ -123,6 +123,20 @@ def test_large_products(layout: str, rng: np.random.Generator) -> None:
     np.testing.assert_array_equal((a @ b).numpy(), a.numpy() @ b.numpy())
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
+def test_complex_sizes(transposed: str, dtype: str, rng: np.random.Generator) -> None:
+    """Whole strips and panels and what is left of them, inner sizes of more than one panel, batches."""
+    sizes = [(m, k, n) for m in (1, 5, 6, 13) for k in (2, 7, 128, 300) for n in (1, 3, 8, 17, 33)]
+    for leading, (m, k, n) in [*(((), size) for size in sizes), ((3, 1), (7, 9, 20)), ((200,), (16, 16, 16))]:
+        x = rng.integers(-4, 5, (*leading, m, k)) + 1j * rng.integers(-4, 5, (*leading, m, k))
+        y = rng.integers(-4, 5, (*leading[:1], k, n)) + 1j * rng.integers(-4, 5, (*leading[:1], k, n))
+        x, y = x.astype(dtype), y.astype(dtype)
+        a = lm.asarray(x.swapaxes(-1, -2).copy()).mT if "a" in transposed else lm.asarray(x)
+        b = lm.asarray(y.swapaxes(-1, -2).copy()).mT if "b" in transposed else lm.asarray(y)
+        np.testing.assert_array_equal(lm.matmul(a, b).numpy(), np.matmul(x, y))
+
+
 def test_errors_name_both_shapes() -> None:
     with pytest.raises(TypeError, match=r"\[matmul\].*bool"):
         lm.matmul(lm.ones([2, 2], dtype="bool"), lm.ones([2, 2], dtype="bool"))

@@ -1,0 +1,202 @@
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "ops/cpu/fft_butterflies.h"
+
+// Stockham's self-sorting form: a pass reads x[q + s (p + rest k)] and writes y[q + s (radix p + j)], in which s, the
+// product of the radices so far times the lanes, is the length of the innermost loop. See C. Van Loan, Computational
+// Frameworks for the Fast Fourier Transform (1992), section 1.7.
+
+namespace lamella::cpu {
+inline namespace LM_SIMD_ISA {
+
+/// One pass over `from`; kRadix is 0 for an odd one without a butterfly of its own.
+template <int kRadix, class T>
+class Pass {
+ public:
+  Pass(const FftPass<T>& pass, Split<T> from, Split<T> to, std::int64_t s)
+      : pass_(pass), from_(from), to_(to), s_(s), columns_(s * pass.rest) {}
+
+  void run() const {
+    if (s_ >= V::size) {
+      for (std::int64_t q = 0; q < s_; q += V::size) {
+        q = std::min(q, s_ - V::size);  // the last ones overlap
+        step<V, false>(0, q);
+      }
+      for (std::int64_t p = 1; p < pass_.rest; ++p) {
+        for (std::int64_t q = 0; q < s_; q += V::size) {
+          q = std::min(q, s_ - V::size);
+          step<V, true>(p, q);
+        }
+      }
+    } else if (columns_ >= V::size) {
+      for (std::int64_t column = 0; column < columns_; column += V::size) {
+        column = std::min(column, columns_ - V::size);
+        step_across(column);
+      }
+    } else {
+      for (std::int64_t p = 0; p < pass_.rest; ++p) {
+        for (std::int64_t q = 0; q < s_; ++q) step<T, true>(p, q);
+      }
+    }
+  }
+
+ private:
+  using V = simd::Vec<T>;
+  static constexpr std::int64_t kMost = kRadix > 0 ? kRadix : kLargestRadix;
+
+  std::int64_t radix() const { return kRadix > 0 ? kRadix : pass_.radix; }
+  /// Calls f(0) to f(radix - 1); without a loop where the radix is known, so that what is indexed stays in registers.
+  template <class F>
+  [[gnu::always_inline]] void for_each_row(F&& f) const {
+    if constexpr (kRadix > 0) {
+      [&]<std::int64_t... K>(std::integer_sequence<std::int64_t, K...>)
+          __attribute__((always_inline)) { (f(K), ...); }(std::make_integer_sequence<std::int64_t, kRadix>());
+    } else {
+      for (std::int64_t k = 0; k < pass_.radix; ++k) f(k);
+    }
+  }
+
+  /// Columns lie beside one another: number q + s p of them.
+  template <class X>
+  [[gnu::always_inline]] void transform(std::int64_t column, Number<X> (&x)[kMost]) const {
+    for_each_row([&](std::int64_t k)
+                     __attribute__((always_inline)) { x[k] = load_number<X>(from_, column + columns_ * k); });
+    if constexpr (kRadix > 0) {
+      butterfly<kRadix>(x);
+    } else {
+      odd_butterfly(pass_, x);
+    }
+  }
+
+  /// Those of one p; where it is 0, all factors are 1.
+  template <class X, bool kTurned>
+  [[gnu::always_inline]] void step(std::int64_t p, std::int64_t q) const {
+    Number<X> x[kMost];
+    transform(q + s_ * p, x);
+    const std::int64_t at = q + s_ * radix() * p;
+    for_each_row([&](std::int64_t j) __attribute__((always_inline)) {
+      if (kTurned && j > 0) {
+        const std::int64_t twiddle = (j - 1) * pass_.rest + p;
+        x[j] = Number<X>{X(pass_.twiddle_re[twiddle]), X(pass_.twiddle_im[twiddle])} * x[j];
+      }
+      store_parts(x[j], to_, at + s_ * j);
+    });
+  }
+
+  /// A vector of columns of more than one p.
+  void step_across(std::int64_t column) const {
+    Number<V> x[kMost];
+    transform(column, x);
+    std::int64_t p[V::size];
+    std::int64_t place[V::size];
+    for (int l = 0; l < V::size; ++l) {
+      p[l] = (column + l) / s_;
+      place[l] = column + l + s_ * (radix() - 1) * p[l];
+    }
+    for_each_row([&](std::int64_t j) __attribute__((always_inline)) {
+      T re[V::size];
+      T im[V::size];
+      if (j > 0) {
+        const T* const twiddle_re = pass_.twiddle_re + (j - 1) * pass_.rest;
+        const T* const twiddle_im = pass_.twiddle_im + (j - 1) * pass_.rest;
+        for (int l = 0; l < V::size; ++l) {
+          re[l] = twiddle_re[p[l]];
+          im[l] = twiddle_im[p[l]];
+        }
+        x[j] = Number<V>{V::load(re), V::load(im)} * x[j];
+      }
+      store_parts(x[j], Split<T>{re, im}, 0);
+      for (int l = 0; l < V::size; ++l) {
+        to_.re[place[l] + s_ * j] = re[l];
+        to_.im[place[l] + s_ * j] = im[l];
+      }
+    });
+  }
+
+  const FftPass<T>& pass_;
+  const Split<T> from_;
+  const Split<T> to_;
+  const std::int64_t s_;
+  const std::int64_t columns_;
+};
+
+template <int kRadix, class T>
+void run_pass(const FftPass<T>& pass, Split<T> from, Split<T> to, std::int64_t s) {
+  Pass<kRadix, T>(pass, from, to, s).run();
+}
+
+/// How many numbers of workspace transform() wants for each lane.
+template <class T>
+std::int64_t work_size(const FftPlan<T>& plan) {
+  return plan.inner ? 2 * plan.inner->length + work_size(*plan.inner) : 2 * plan.length;
+}
+
+/// to[j] = factors[j] from[j] for j in [0, count), of all lanes.
+template <class T>
+void multiply_lanes(Split<const T> factors, Split<T> from, Split<T> to, std::int64_t count, std::int64_t lanes) {
+  if (lanes == 1) {
+    for_each_vector<T>(0, count, [&]<class X>(std::int64_t j) {
+      store_parts(load_number<X>(factors, j) * load_number<X>(from, j), to, j);
+    });
+    return;
+  }
+  for (std::int64_t j = 0; j < count; ++j) {
+    for_each_vector<T>(j * lanes, (j + 1) * lanes, [&]<class X>(std::int64_t i) {
+      store_parts(Number<X>{X(factors.re[j]), X(factors.im[j])} * load_number<X>(from, i), to, i);
+    });
+  }
+}
+
+/// The transforms of `lanes` lines in `x`, in place or moved to `work`: where they are is returned.
+template <class T>
+Split<T> transform(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lanes) {
+  if (!plan.inner) {
+    Split<T> y{work, work + plan.length * lanes};
+    std::int64_t s = lanes;
+    for (std::int64_t i = 0; i < plan.pass_count; ++i) {
+      const FftPass<T>& pass = plan.passes[i];
+      switch (pass.radix) {
+        case 2:
+          run_pass<2>(pass, x, y, s);
+          break;
+        case 3:
+          run_pass<3>(pass, x, y, s);
+          break;
+        case 4:
+          run_pass<4>(pass, x, y, s);
+          break;
+        case 5:
+          run_pass<5>(pass, x, y, s);
+          break;
+        case 8:
+          run_pass<8>(pass, x, y, s);
+          break;
+        default:
+          run_pass<0>(pass, x, y, s);
+      }
+      std::swap(x, y);
+      s *= pass.radix;
+    }
+    return x;
+  }
+  const std::int64_t size = plan.inner->length * lanes;
+  const Split<const T> chirp{plan.chirp_re, plan.chirp_im};
+  const Split<T> padded{work, work + size};
+  T* const rest = work + 2 * size;
+  multiply_lanes(chirp, x, padded, plan.length, lanes);
+  std::fill(padded.re + plan.length * lanes, padded.re + size, T(0));
+  std::fill(padded.im + plan.length * lanes, padded.im + size, T(0));
+  const Split<T> spectrum = transform(*plan.inner, padded, rest, lanes);
+  // Backwards by exchanging the parts, before and after.
+  multiply_lanes({plan.spectrum_re, plan.spectrum_im}, spectrum, swapped(spectrum), plan.inner->length, lanes);
+  T* const other = spectrum.re == padded.re ? rest : work;
+  const Split<T> convolved = transform(*plan.inner, spectrum, other, lanes);
+  multiply_lanes(chirp, swapped(convolved), x, plan.length, lanes);
+  return x;
+}
+
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::cpu
