@@ -107,8 +107,11 @@ Item* parallel_radix_sort(Item* a, Item* b, std::int64_t n, int bits) {
   return a;
 }
 
-/// Sorts n items at a by the low `bits` of their keys, stably, with room for as many at b; returns which of the two
-/// holds the result.
+/// How many bits of a key one pass over n items looks at.
+constexpr int digit_width(std::int64_t n) { return n < kLongRow ? 8 : 11; }
+
+/// Sorts n items at a by the low `bits` of their keys, and whatever shares a digit with them, stably, with room for as
+/// many at b; returns which of the two holds the result.
 template <class Item>
 Item* sort_by_bits(Item* a, Item* b, std::int64_t n, int bits) {
   if (n < kLongRow) return radix_sort<8>(a, b, n, bits);

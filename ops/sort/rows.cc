@@ -90,7 +90,12 @@ template <class T>
 bool sort_close_positions(const T* x, std::int64_t* y, T* values, std::int64_t n, std::uint64_t flip,
                           sorting::SortBuffer<std::uint64_t>& buffer) {
   constexpr std::int64_t kBlock = 1024;  // keys after which it may show that they are far apart
-  const int most_bits = 64 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
+  const int index_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
+  const int digit = sorting::digit_width(n);
+  // Positions begin where a digit does.
+  const auto key_bits = [digit](std::uint64_t differing) {
+    return (static_cast<int>(std::bit_width(differing)) + digit - 1) / digit * digit;
+  };
   std::uint64_t* const keys = buffer.items();
   std::uint64_t differing = 0;
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
@@ -98,9 +103,9 @@ bool sort_close_positions(const T* x, std::int64_t* y, T* values, std::int64_t n
       keys[i] = sorting::key_of(x[i]) ^ flip;
       differing |= keys[i] ^ keys[0];
     }
-    if (static_cast<int>(std::bit_width(differing)) > most_bits) return false;
+    if (key_bits(differing) + index_bits > 64) return false;
   }
-  const auto bits = static_cast<int>(std::bit_width(differing));
+  const int bits = key_bits(differing);
   const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
   const std::uint64_t shared = keys[0] & ~mask;
   for (std::int64_t i = 0; i < n; ++i) keys[i] = static_cast<std::uint64_t>(i) << bits | (keys[i] & mask);

@@ -24,6 +24,67 @@ def test_rows_with_a_step(n: int, step: int, dtype: str, rng: np.random.Generato
     assert lm.sum(t).item() == x.sum()
 
 
+@pytest.mark.parametrize("n", [*range(1, 18), 31, 32, 33, 100, 257])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "bfloat16"])
+def test_a_row_has_the_same_result_among_any_others(n: int, dtype: str, rng: np.random.Generator) -> None:
+    x = lm.tensor(rng.normal(size=(37, n)) * 8).astype(dtype)
+    wide = lm.concat((x, x), axis=1)
+    names = ["sum", "max", "min", "argmax"]
+    for name in names + ["prod"] * (n < 15):
+        f = getattr(lm, name)
+        rows = f(x, axis=1)
+        want = getattr(np, name)(x.astype("float64").numpy(), axis=1)
+        np.testing.assert_allclose(
+            rows.astype("float64").numpy(), want, rtol=2e-2 if dtype == "bfloat16" else 1e-4, atol=0.3
+        )
+        for part in (slice(0, 16), slice(5, 37), slice(1, 3)):
+            np.testing.assert_array_equal(
+                f(x[part], axis=1).astype("float64").numpy(), rows[part].astype("float64").numpy()
+            )
+        np.testing.assert_allclose(f(wide[:, :n], axis=1).astype("float64").numpy(), want, rtol=2e-2, atol=0.3)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+)
+def test_any_and_all(n: int, dtype: str, rng: np.random.Generator) -> None:
+    # Negative zeros are false, NaN and denormal numbers are true; few elements settle a row.
+    special = [-0.0] if dtype in ("bool", "int8", "uint16", "int32", "int64") else [-0.0, np.nan, 6e-8]
+    for columns in (1, 2, 3, 4, 8, 20):
+        for usual, rare in ((0.0, 1.0), (1.0, 0.0)):
+            x = np.full((n, columns), usual)
+            x[rng.random(x.shape) < 2 / n] = rare
+            x[rng.random(x.shape) < 0.2 / n] = rng.choice(special)
+            x = x.astype(dtype)
+            if dtype.startswith("complex"):
+                x = np.where(rng.random(x.shape) < 0.5, x, x * 1j).astype(dtype)
+            for t, y in ((lm.tensor(x), x), (lm.tensor(np.ascontiguousarray(x.T)), x.T)):
+                for axis in (None, 0, 1):
+                    np.testing.assert_array_equal(lm.any(t, axis=axis).numpy(), y.any(axis=axis))
+                    np.testing.assert_array_equal(lm.all(t, axis=axis).numpy(), y.all(axis=axis))
+                np.testing.assert_array_equal(lm.any(t[:, ::2], axis=1).numpy(), y[:, ::2].any(axis=1))
+                np.testing.assert_array_equal(lm.all(t[:, ::2], axis=0).numpy(), y[:, ::2].all(axis=0))
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32", "int64"])
+def test_scans_of_several_rows(n: int, dtype: str, rng: np.random.Generator) -> None:
+    for rows in (1, 3, 4, 9):
+        signs = rng.choice([-1, 1], (rows, n))
+        t = lm.tensor(signs).astype(dtype)
+        np.testing.assert_array_equal(lm.cumprod(t, 1).astype("float64").numpy(), np.cumprod(signs, axis=1))
+        few = np.where(rng.random((rows, n)) < 20 / n, signs, 0)
+        leaf = lm.tensor(few).astype(dtype)
+        leaf.stop_gradient = dtype.startswith("int")
+        y = lm.cumsum(leaf, 1)
+        np.testing.assert_array_equal(y.detach().astype("float64").numpy(), np.cumsum(few, axis=1))
+        if not leaf.stop_gradient:
+            # The sums from the other end.
+            (got,) = lm.grad([y], [leaf], grad_outputs=[lm.tensor(few).astype(dtype)])
+            np.testing.assert_array_equal(got.astype("float64").numpy(), np.flip(np.cumsum(np.flip(few, 1), axis=1), 1))
+
+
 @pytest.mark.parametrize("n", LENGTHS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("axis", [0, 1])

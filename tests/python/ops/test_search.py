@@ -172,6 +172,30 @@ def test_bincount(rng: np.random.Generator) -> None:
         lm.bincount(lm.asarray([2**63 - 1]))
 
 
+@pytest.mark.parametrize("count", [1, 7, 1000, 4000, 50_000])
+def test_bincount_of_many(count: int, rng: np.random.Generator) -> None:
+    # In tables side by side, in parts, in one pass.
+    x = rng.integers(0, count, 150_001)
+    w = rng.normal(size=x.shape)
+    t = lm.asarray(x)
+    before = lm.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 3):
+            lm.set_num_threads(threads)
+            np.testing.assert_array_equal(lm.bincount(t).numpy(), np.bincount(x))
+            results.append(lm.bincount(t, lm.asarray(w)).numpy())
+            np.testing.assert_allclose(results[-1], np.bincount(x, w), atol=1e-9)
+            single = lm.bincount(t, lm.asarray(w.astype(np.float32)))
+            np.testing.assert_allclose(single.numpy(), np.bincount(x, w.astype(np.float32)), rtol=1e-5, atol=1e-5)
+    finally:
+        lm.set_num_threads(before)
+    np.testing.assert_array_equal(*results)
+    x[-1] = -3
+    with pytest.raises(ValueError, match="negative, got -3"):
+        lm.bincount(lm.asarray(x))
+
+
 @pytest.mark.parametrize("density", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_histogram(density: bool, weighted: bool, rng: np.random.Generator) -> None:

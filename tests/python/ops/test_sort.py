@@ -56,7 +56,22 @@ def test_sort_and_argsort(dtype: str, descending: bool, rng: np.random.Generator
                 np.testing.assert_array_equal(values(got), np.take_along_axis(wide, expected, axis))
 
 
-@pytest.mark.parametrize("dtype", ["int64", "float32"])
+@pytest.mark.parametrize("n", [200, 5000, 140_000])
+@pytest.mark.parametrize("bits", [0, 1, 7, 12, 40, 44, 46, 57, 62])
+def test_keys_that_are_close_and_far_apart(n: int, bits: int, rng: np.random.Generator) -> None:
+    # Positions are sorted beside keys of few bits, wherever these lie.
+    x = rng.integers(0, 1 << bits, n) - (1 << bits)
+    t = lm.asarray(x)
+    for descending in (False, True):
+        np.testing.assert_array_equal(lm.argsort(t, descending=descending).numpy(), order(x, 0, descending))
+    values, inverse = lm.unique_inverse(t)
+    expected = np.unique(x, return_inverse=True, return_counts=True)
+    np.testing.assert_array_equal(values.numpy(), expected[0])
+    np.testing.assert_array_equal(inverse.numpy(), expected[1])
+    np.testing.assert_array_equal(lm.unique_counts(t)[1].numpy(), expected[2])
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "uint8"])
 def test_the_order_does_not_depend_on_the_number_of_threads(dtype: str, rng: np.random.Generator) -> None:
     x, wide = sample((300_000,), dtype, rng)
     before = lm.get_num_threads()
