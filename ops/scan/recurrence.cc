@@ -126,15 +126,14 @@ Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse
     return y;
   }
   const HostRelease release(y.numel());
-  constexpr std::int64_t kRowsAtOnce = 4;  // that a kernel takes
+  constexpr std::int64_t kRowsAtOnce = 4;                                       // that a kernel takes
   const std::int64_t work = along.n * (scan == cpu::Scan::LogSumExp ? 16 : 1);  // an exponential and a logarithm each
-  parallel_for(0, along.outer, even_grain(along.outer, work, kRowsAtOnce),
-               [&](std::int64_t begin, std::int64_t end) {
-                 cpu::ScanArgs args;
-                 args.n = along.n;
-                 args.rows = end - begin;
-                 run_part(args, begin * along.n);
-               });
+  parallel_for(0, along.outer, even_grain(along.outer, work, kRowsAtOnce), [&](std::int64_t begin, std::int64_t end) {
+    cpu::ScanArgs args;
+    args.n = along.n;
+    args.rows = end - begin;
+    run_part(args, begin * along.n);
+  });
   return y;
 }
 

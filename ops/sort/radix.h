@@ -111,9 +111,9 @@ Item* parallel_radix_sort(Item* a, Item* b, std::int64_t n, int bits) {
 constexpr int digit_width(std::int64_t n) { return n < kLongRow ? 8 : 11; }
 
 /// Sorts n items at a by the low `bits` of their keys, and whatever shares a digit with them, stably, with room for as
-/// many at b; returns which of the two holds the result.
+/// many at b; returns which of the two holds the result. In a frame of its own, as its tables are large.
 template <class Item>
-Item* sort_by_bits(Item* a, Item* b, std::int64_t n, int bits) {
+[[gnu::noinline]] Item* sort_by_bits(Item* a, Item* b, std::int64_t n, int bits) {
   if (n < kLongRow) return radix_sort<8>(a, b, n, bits);
   if (n < kParallelRow) return radix_sort<11>(a, b, n, bits);
   return parallel_radix_sort<11>(a, b, n, bits);
