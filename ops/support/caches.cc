@@ -7,8 +7,8 @@
 namespace lamella {
 namespace {
 
-constexpr std::size_t kLeast = std::size_t{32}
-                               << 20;  // where the system does not tell the cache's size, or a small one
+/// Where the system does not tell the cache's size, or tells a smaller one.
+constexpr std::size_t kLeast = std::size_t{32} << 20;
 
 /// In bytes; 0 where the system does not tell. sysconf() adds up all that a package of several dies has, of which a
 /// core uses one only.
