@@ -336,3 +336,29 @@ def test_views_made_under_no_grad_keep_no_graph_alive() -> None:
     assert freed == [True]
     assert part.item() == 2.0
     assert alias.shape == (2,)
+
+
+# By the shapes of x and of the result.
+PASSED_ON: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "concat": (lambda x, other: lm.concat((x, other)), "float32"),
+    "stack": (lambda x, other: lm.stack((x, other)), "float32"),
+    "vstack": (lambda x, other: lm.vstack((x, other)), "float32"),
+    "expand_dims": (lambda x, other: lm.expand_dims(x, 0), "float32"),
+    "identity": (lambda x, other: x + 0 * other, "float32"),
+    "view_as_complex": (lambda x, other: lm.view_as_complex(x), "float32"),
+    "view_as_real": (lambda x, other: lm.view_as_real(x), "complex64"),
+}
+
+
+@pytest.mark.parametrize("name", PASSED_ON)
+def test_a_leaf_gradient_shares_no_memory_with_the_one_that_was_passed(name: str) -> None:
+    op, dtype = PASSED_ON[name]
+    x = lm.ones([3, 2], dtype=dtype)
+    x.stop_gradient = False
+    y = op(x, lm.ones([3, 2], dtype=dtype))
+    passed = lm.ones_like(y)
+    for times in range(1, 4):
+        y.backward(passed, retain_graph=True)
+        assert x.grad is not None
+        np.testing.assert_array_equal(lm.real(x.grad).numpy() if dtype == "complex64" else x.grad.numpy()[:, :1], times)
+        np.testing.assert_array_equal(passed.numpy(), lm.ones_like(y).numpy())
