@@ -54,7 +54,7 @@ void multiply_strip(const Strip<T>& strip) {
   using V = Vec<T>;
   V by_real[kRows][kVectors];
   V by_imaginary[kRows][kVectors];
-  T columns[kVectors * V::size];
+  T columns[kVectors * V::size] = {};
   const bool whole = strip.width == kVectors * V::size;
   for (int r = 0; r < kRows; ++r) {
     T* const c = strip.c + r * strip.c_row;
