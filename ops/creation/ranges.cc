@@ -58,6 +58,29 @@ Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& va
   return to_device(out, device);
 }
 
+/// The integers from + i by, modulo 2^64, since a product on the way may not fit. A group of them is the one before it
+/// and a number: baseline code has no products of 64 bits in vectors.
+Tensor counted(std::int64_t count, DType dtype, Device device, std::uint64_t from, std::uint64_t by) {
+  if (device.is_meta()) return empty({count}, dtype, device);
+  const Tensor out = empty({count}, dtype);
+  const HostRelease release(count);
+  visit<AnyDType>(dtype, "arange", [&]<class T> {
+    parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      constexpr int kGroup = 16;
+      std::uint64_t steps[kGroup];
+      for (int k = 0; k < kGroup; ++k) steps[k] = static_cast<std::uint64_t>(k) * by;
+      T* const data = out.data<T>();
+      std::uint64_t first = from + static_cast<std::uint64_t>(begin) * by;
+      std::int64_t i = begin;
+      for (; i + kGroup <= end; i += kGroup, first += kGroup * by) {
+        for (int k = 0; k < kGroup; ++k) data[i + k] = convert<T>(static_cast<std::int64_t>(first + steps[k]));
+      }
+      for (; i < end; ++i, first += by) data[i] = convert<T>(static_cast<std::int64_t>(first));
+    });
+  });
+  return to_device(out, device);
+}
+
 /// A place between two numbers, 0 for the first, 1 for the second.
 double between(double start, double stop, double place) {
   const double distance = stop - start;
@@ -85,12 +108,8 @@ Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::
   }
   const auto from = first.to<std::int64_t>();
   const auto by = step.to<std::int64_t>();
-  // Unsigned, because a product on the way may not fit.
-  return filled_by<std::int64_t>(
-      count_steps(from, last.to<std::int64_t>(), by), dtype.value_or(DType::Int64), place, [=](std::int64_t i) {
-        return static_cast<std::int64_t>(static_cast<std::uint64_t>(from) +
-                                         static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(by));
-      });
+  return counted(count_steps(from, last.to<std::int64_t>(), by), dtype.value_or(DType::Int64), place,
+                 static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(by));
 }
 
 Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional<DType> dtype,

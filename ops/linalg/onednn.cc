@@ -128,7 +128,7 @@ class Cache {
 /// of a page apart, as in a matrix of 2048 x 2048, they take turns in the same places of the caches, which costs a
 /// tenth to a third. sgemm() moves parts of both matrices together first.
 bool is_for_sgemm(const MatrixView& a, const MatrixView& b, const void* bias, std::int64_t batches, Type type) {
-  constexpr std::int64_t kWorthMoving = std::int64_t{1} << 31;
+  constexpr std::int64_t kWorthMoving = std::int64_t{1} << 30;
   const bool rows_of_a = a.column == 1 && a.row >= a.columns;
   const bool columns_of_a = a.row == 1 && a.column >= a.rows;
   return type == Type::f32 && batches == 1 && bias == nullptr && b.column == 1 && b.row >= b.columns &&

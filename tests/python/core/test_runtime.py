@@ -1,9 +1,6 @@
 """Memory statistics, threads, random state, configuration."""
 
 import gc
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -61,26 +58,6 @@ def test_threads():
                 lm.set_num_threads(wrong)
     finally:
         lm.set_num_threads(before)
-
-
-@pytest.mark.parametrize(
-    ("given", "spins"),
-    [({}, "4000"), ({"GOMP_SPINCOUNT": "77"}, "77"), ({"OMP_WAIT_POLICY": "passive"}, "0")],
-)
-def test_waiting_threads_spin_for_as_long_as_they_are_told(given, spins):
-    code = """
-import os
-before = dict(os.environ)
-import lamella
-assert dict(os.environ) == before
-"""
-    rest = {name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
-    environment = {**rest, **given, "OMP_DISPLAY_ENV": "verbose"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    if "GOMP_SPINCOUNT" not in done.stderr:
-        pytest.skip("not GNU's OpenMP")
-    assert f"GOMP_SPINCOUNT = '{spins}'" in done.stderr
 
 
 def test_random_state():
