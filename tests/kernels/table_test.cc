@@ -289,7 +289,7 @@ TEST(Softmax, OfRows) {
       std::vector<float> x(2 * width);
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = top - static_cast<float>(i * 7 % 23) / 2;
       std::vector<float> y(x.size());
-      cpu_kernels().softmax.float32.forward(x.data(), y.data(), 2, width, false);
+      cpu_kernels().softmax.float32.forward(x.data(), y.data(), 2, width, false, false);
       for (std::int64_t row = 0; row < 2; ++row) {
         double sum = 0;
         for (std::int64_t i = 0; i < width; ++i) sum += std::exp(static_cast<double>(x[row * width + i] - top));
