@@ -15,7 +15,7 @@ constexpr std::int64_t kLaneBytes = std::int64_t{1} << 20;  // what the buffers 
 
 /// Where the lines of a group begin on one side, in numbers of that side.
 struct Starts {
-  std::int64_t at[kLanes];
+  std::int64_t at[kLanes] = {};
   Starts(std::int64_t first, std::int64_t count, std::int64_t size, std::int64_t inner) {
     for (std::int64_t l = 0; l < count; ++l) at[l] = (first + l) / inner * size * inner + (first + l) % inner;
   }
@@ -139,7 +139,7 @@ class Group {
   template <bool kRead>
   void move(T* data, const Starts& starts, std::int64_t inner, std::int64_t count, std::int64_t size, std::int64_t unit,
             Split<T> x, T scale) const {
-    std::int64_t begins[kLanes];
+    std::int64_t begins[kLanes] = {};
     for (std::int64_t l = 0; l < count; ++l) begins[l] = unit * starts.at[l];
     std::int64_t done = 0;
     if (count == lanes_ && lanes_ % simd::Vec<T>::size == 0) {

@@ -76,6 +76,7 @@ class Line {
 
   void run(std::int64_t line) const {
     const std::int64_t n = plan_.length;
+    if (n < 1) return;  // no line is empty, and so what is transformed below has been written
     switch (args_.kind) {
       case FftKind::ComplexToComplex:
         complex_to_complex(args_.from + 2 * n * line, args_.to + 2 * n * line);
@@ -174,7 +175,7 @@ class Line {
       const Number<X> odd = conjugate(load_number<X>(roots, k)) * (a - b);
       store_parts(Number<X>{sum.im + odd.re, sum.re - odd.im}, z_, k);
     };
-    put(0, Number<T>{x_.re[0], T(0)}, Number<T>{x_.re[n], T(0)});
+    put(0, Number<T>{from[0], T(0)}, Number<T>{from[2 * n], T(0)});
     const T middle = args_.doubled ? T(1) : T(0.5);
     const T sign = args_.forward ? -middle : middle;
     for_each_vector<T>(1, n, [&]<class X>(std::int64_t k) {
