@@ -64,6 +64,26 @@ bool is_one_row(const PoolArgs& args, std::int64_t d, std::int64_t h) {
   return one(args.axes[0], d) && one(args.axes[1], h);
 }
 
+/// The rows of inputs that the windows of the row (d, h) of outputs see, joined to one: the row itself where it is one,
+/// and otherwise in `to`, which begins with `none`.
+template <class A, class T, class Join>
+const A* joined_rows(const PoolArgs& args, std::int64_t d, std::int64_t h, const T* x, A none, A* to,
+                     const Join& join) {
+  const std::int64_t width = args.axes[2].in;
+  if constexpr (std::is_same_v<A, T>) {
+    if (is_one_row(args, d, h)) {
+      const A* row = nullptr;
+      for_each_input_row(args, d, h, [&](std::int64_t offset) { row = x + offset; });
+      return row;
+    }
+  }
+  std::fill_n(to, width, none);
+  for_each_input_row(args, d, h, [&](std::int64_t offset) {
+    for (std::int64_t i = 0; i < width; ++i) to[i] = join(to[i], static_cast<A>(x[offset + i]));
+  });
+  return to;
+}
+
 /// Outputs [first, last) along an axis whose windows hold `taps` elements each and begin `stride` after one another:
 /// all but those at the ends, most of the time.
 struct Uniform {
@@ -300,20 +320,8 @@ void max_kernel(const PoolArgs& args) {
     for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
       A* const top = best.data();
       if (!args.places) {
-        const A* seen = top;
-        bool joined = false;
-        if constexpr (std::is_same_v<A, T>) {
-          if (is_one_row(args, d, h)) {
-            for_each_input_row(args, d, h, [&](std::int64_t offset) { seen = x + offset; });
-            joined = true;
-          }
-        }
-        if (!joined) {
-          std::fill(best.begin(), best.end(), lowest<A>());
-          for_each_input_row(args, d, h, [&](std::int64_t offset) {
-            for (std::int64_t i = 0; i < width.in; ++i) top[i] = larger(top[i], static_cast<A>(x[offset + i]));
-          });
-        }
+        const A* const seen =
+            joined_rows(args, d, h, x, lowest<A>(), best.data(), [](A a, A b) { return larger(a, b); });
         A* const found = results.data();
         std::fill(results.begin(), results.end(), lowest<A>());
         const auto one = [&](std::int64_t o) { found[o] = largest_of(seen, width.begin[o], width.end[o], width.step); };
@@ -393,21 +401,8 @@ void sum_kernel(const PoolArgs& args) {
     const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
     T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
     for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
-      const A* seen = columns.data();
-      bool joined = false;
-      if constexpr (std::is_same_v<A, T>) {
-        if (is_one_row(args, d, h)) {
-          for_each_input_row(args, d, h, [&](std::int64_t offset) { seen = x + offset; });
-          joined = true;
-        }
-      }
-      if (!joined) {
-        A* const sums = columns.data();
-        std::fill(columns.begin(), columns.end(), A(0));
-        for_each_input_row(args, d, h, [&](std::int64_t offset) {
-          for (std::int64_t i = 0; i < width.in; ++i) sums[i] += static_cast<A>(x[offset + i]);
-        });
-      }
+      const A* const seen =
+          joined_rows(args, d, h, x, A(0), columns.data(), [](A a, A b) { return static_cast<A>(a + b); });
       const double scale = args.axes[0].scale[d] * args.axes[1].scale[h];
       for (std::int64_t o = 0; o < width.out; ++o) {
         const A sum = sum_of(seen, width.begin[o], width.end[o]);
