@@ -36,6 +36,14 @@ if(sanitizers)
   # g++ takes the checks that it has put in for uses.
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
 endif()
+if("undefined" IN_LIST sanitizers)
+  # Half of the checks' code and compile time, and what they find is mostly found by AddressSanitizer, too.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,object-size,pointer-overflow,vptr>)
+endif()
+if("address" IN_LIST sanitizers)
+  # Calls in place of checks written out compile in two thirds of the time.
+  add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param asan-instrumentation-with-call-threshold=0>")
+endif()
 
 # Warnings and link options of a target of ours.
 function(lamella_warnings target)

@@ -48,7 +48,7 @@ function(lamella_kernel_target target isa)
   target_compile_definitions(${target} PRIVATE LAMELLA_ISA="${isa}")
   target_compile_options(
     ${target}
-    PRIVATE -O3
+    PRIVATE $<IF:$<BOOL:${LAMELLA_SANITIZE}>,-O1,-O3>  # of a sanitizer's checks -O3 makes four times the code
             -fwrapv  # integer overflow wraps around, as in numpy
             -fno-math-errno
             -fno-trapping-math

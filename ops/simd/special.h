@@ -116,7 +116,10 @@ LM_HD T hurwitz_zeta(T s, T q) {
   }
   T at = q;
   T sum = 0;
-  for (int k = 0; k < 9 || at <= 9; ++k, at += 1) sum += ::pow(at, -s);
+  for (int k = 0; k < 9 || at <= 9; ++k) {
+    sum += ::pow(at, -s);
+    at += 1;
+  }
   const T power = ::pow(at, -s);
   sum += power * at / (s - 1) + power / 2;
   // B_2j / (2j)!
