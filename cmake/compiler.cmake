@@ -42,7 +42,7 @@ if("undefined" IN_LIST sanitizers)
 endif()
 if("address" IN_LIST sanitizers)
   # Calls in place of checks written out compile in two thirds of the time.
-  add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param asan-instrumentation-with-call-threshold=0>")
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=asan-instrumentation-with-call-threshold=0>)
 endif()
 
 # Warnings and link options of a target of ours.

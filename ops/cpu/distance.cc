@@ -106,25 +106,31 @@ void distances(const T* a, const T* b, T* out, std::int64_t count, std::int64_t 
   });
 }
 
+/// Totals of what add(k, part) combines with its part for all k < count. Parts are of `block` terms: the error stays
+/// small.
+template <class Op, class V, int kVectors, class Add>
+void in_blocks(std::int64_t count, std::int64_t block, V (&total)[kVectors], const Add& add) {
+  for (V& sum : total) sum = V(0);
+  for (std::int64_t first = 0; first < count; first += block) {
+    const std::int64_t end = std::min(count, first + block);
+    V part[kVectors];
+    for (V& sum : part) sum = V(0);
+    for (std::int64_t k = first; k < end; ++k) add(k, part);
+    for (int v = 0; v < kVectors; ++v) total[v] = Op::combine(total[v], part[v]);
+  }
+}
+
 /// kVectors vectors of distances from one row: a vector takes the same element of several rows of b.
 template <class Op, int kVectors, class T, class Lift, class Finish>
 void distances_across(const T* row, const T* columns, std::int64_t stride, T* out, std::int64_t width, const Lift& lift,
                       const Finish& finish) {
   using V = simd::Vec<T>;
-  constexpr std::int64_t kTerms = 16;  // added before they go into the total: the error stays small
   V total[kVectors];
-  for (V& sum : total) sum = V(0);
-  for (std::int64_t first = 0; first < width; first += kTerms) {
-    const std::int64_t end = std::min(width, first + kTerms);
-    V part[kVectors];
-    for (V& sum : part) sum = V(0);
-    for (std::int64_t k = first; k < end; ++k) {
-      const V element(row[k]);
-      for (int v = 0; v < kVectors; ++v)
-        part[v] = Op::combine(part[v], lift(element - V::load(columns + k * stride + v * V::size)));
-    }
-    for (int v = 0; v < kVectors; ++v) total[v] = Op::combine(total[v], part[v]);
-  }
+  in_blocks<Op>(width, 16, total, [&](std::int64_t k, V(&part)[kVectors]) {
+    const V element(row[k]);
+    for (int v = 0; v < kVectors; ++v)
+      part[v] = Op::combine(part[v], lift(element - V::load(columns + k * stride + v * V::size)));
+  });
   for (int v = 0; v < kVectors; ++v) finish(total[v]).store(out + v * V::size);
 }
 
@@ -174,25 +180,15 @@ struct Difference {
   }
 };
 
-/// Rows whose terms are added up before they are added to the total, which keeps rounding errors small.
-constexpr std::int64_t kRowBlock = 256;
-
 /// The sums over the rows of weights times lifted differences from `from`, of columns that load(row, v) gives.
 template <int kVectors, class T, class Load, class Lift>
 void weighted_columns(const simd::Vec<T> (&from)[kVectors], const T* weights, std::int64_t step, std::int64_t count,
                       const Load& load, const Lift& lift, simd::Vec<T> (&total)[kVectors]) {
   using V = simd::Vec<T>;
-  for (V& sum : total) sum = V(0);
-  for (std::int64_t first = 0; first < count; first += kRowBlock) {
-    const std::int64_t last = std::min(count, first + kRowBlock);
-    V part[kVectors];
-    for (V& sum : part) sum = V(0);
-    for (std::int64_t j = first; j < last; ++j) {
-      const V weight(weights[j * step]);
-      for (int v = 0; v < kVectors; ++v) part[v] = part[v] + weight * lift(from[v] - load(j, v));
-    }
-    for (int v = 0; v < kVectors; ++v) total[v] = total[v] + part[v];
-  }
+  in_blocks<Added<T>>(count, 256, total, [&](std::int64_t j, V(&part)[kVectors]) {
+    const V weight(weights[j * step]);
+    for (int v = 0; v < kVectors; ++v) part[v] = part[v] + weight * lift(from[v] - load(j, v));
+  });
 }
 
 template <class T>

@@ -27,36 +27,30 @@ inline F32 within_exp(F32 a) {
   // Of a NaN the second operand is taken: it stays.
   return _mm512_maskz_min_ps(0xffff, splat<F32>(kExpHighest), _mm512_maskz_max_ps(0xffff, splat<F32>(kExpLowest), a));
 }
-/// p 2^n, rounded once also where it is denormal.
-inline F32 scaled(F32 p, F32 n) { return _mm512_maskz_scalef_ps(0xffff, p, n); }
 #elif defined(__aarch64__)
 inline F32 within_exp(F32 a) {
   // Either of the two keeps a NaN.
   return vminq_f32(vmaxq_f32(a, splat<F32>(kExpLowest)), splat<F32>(kExpHighest));
 }
-inline F32 scaled(F32 p, F32 n) {
-  // In two steps, as 2^n may be no float by itself; only the second one rounds.
-  const int32x4_t whole = vcvtq_s32_f32(n);
-  const int32x4_t half = vshrq_n_s32(whole, 1);
-  const auto power = [](int32x4_t k) {
-    return F32(vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(k, vdupq_n_s32(127)), 23)));
-  };
-  return p * power(half) * power(vsubq_s32(whole, half));
-}
 #else
 inline F32 within_exp(F32 a) {
   return _mm256_min_ps(splat<F32>(kExpHighest), _mm256_max_ps(splat<F32>(kExpLowest), a));
 }
-inline F32 scaled(F32 p, F32 n) {
-  // In two steps, as 2^n may be no float by itself; only the second one rounds.
-  const __m256i whole = _mm256_cvtps_epi32(n);
-  const __m256i half = _mm256_srai_epi32(whole, 1);
-  const auto power = [](__m256i k) {
-    return F32(_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(k, _mm256_set1_epi32(127)), 23)));
-  };
-  return p * power(half) * power(_mm256_sub_epi32(whole, half));
-}
 #endif
+
+/// p 2^n, rounded once also where it is denormal.
+inline F32 scaled(F32 p, F32 n) {
+#if LM_SIMD_BYTES == 64
+  return _mm512_maskz_scalef_ps(0xffff, p, n);
+#else
+  // In two steps, as 2^n may be no float by itself; only the second one rounds.
+  using I32 = Native<std::int32_t>;
+  const I32 whole = __builtin_convertvector(n, I32);
+  const I32 half = whole >> 1;
+  const auto power = [](I32 k) { return std::bit_cast<F32>((k + 127) << 23); };
+  return p * power(half) * power(whole - half);
+#endif
+}
 
 /// exp(a) = 2^n exp(r), where a = n ln(2) + r.
 inline F32 exponential(F32 a) {
