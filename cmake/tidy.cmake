@@ -1,6 +1,6 @@
 # Target `tidy`: clang-tidy over the library's sources. Use it with the preset of the same name.
 
-# PyPI's before the system's: since version 21 it leaves system headers alone, which halves its time.
+# PyPI's before the system's: newer versions leave system headers alone, which halves their time.
 file(GLOB bundled ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/clang_tidy/data/bin)
 find_program(LAMELLA_CLANG_TIDY NAMES clang-tidy HINTS ${bundled})
 find_program(

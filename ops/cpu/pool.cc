@@ -320,8 +320,7 @@ void max_kernel(const PoolArgs& args) {
     for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
       A* const top = best.data();
       if (!args.places) {
-        const A* const seen =
-            joined_rows(args, d, h, x, lowest<A>(), best.data(), [](A a, A b) { return larger(a, b); });
+        const A* const seen = joined_rows(args, d, h, x, lowest<A>(), top, [](A a, A b) { return larger(a, b); });
         A* const found = results.data();
         std::fill(results.begin(), results.end(), lowest<A>());
         const auto one = [&](std::int64_t o) { found[o] = largest_of(seen, width.begin[o], width.end[o], width.step); };
