@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / "benchmarks" / ".envs"
 #: What is installed for each peer, from PyPI.
-PACKAGES = {"torch": ("torch", "numpy"), "paddle": ("paddlepaddle", "numpy")}
+PACKAGES = {"torch": ("torch", "numpy", "expecttest"), "paddle": ("paddlepaddle", "numpy")}
 
 
 class SetupError(Exception):

@@ -1,0 +1,294 @@
+"""Makes a call of ours from a sample of PyTorch's."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import lamella as lm
+import torch
+
+from benchmarks.opdb.names import KEYWORDS, ORDER, RENAMED
+
+#: Keyword arguments without a meaning here.
+IGNORED = {"device", "layout", "memory_format", "requires_grad", "pin_memory", "out", "copy", "foreach", "non_blocking"}
+
+Call = Callable[..., Any]
+
+
+class Untranslated(Exception):
+    """A call that there is no way to make."""
+
+
+def tensor_of(value: torch.Tensor) -> lm.Tensor:
+    """A copy, of the same strides; it is differentiated if `value` is."""
+    plain = value.detach().resolve_conj().resolve_neg()
+    if plain.dim() == 0 or plain.numel() == 0:
+        result = lm.from_dlpack(plain.clone())
+    else:
+        result = lm.from_dlpack(plain)  # of samples, which nobody writes to
+    result.stop_gradient = not value.requires_grad
+    return result
+
+
+def translated(value: Any, tensors: dict[int, lm.Tensor]) -> Any:
+    """An argument; `tensors` remembers, by id, what each tensor has become."""
+    if isinstance(value, torch.Tensor):
+        return tensors.setdefault(id(value), tensor_of(value))
+    if isinstance(value, torch.dtype):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, torch.Size):
+        return list(value)
+    if isinstance(value, tuple | list):
+        return type(value)(translated(part, tensors) for part in value)
+    if isinstance(value, dict):
+        return {key: translated(part, tensors) for key, part in value.items()}
+    return value
+
+
+@functools.cache
+def parameters(function: Call) -> Mapping[str, inspect.Parameter]:
+    """The function's parameters by name; none are known of some."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def function_of(name: str) -> Call | None:
+    """Our function for PyTorch's operator `name`; None where there is none."""
+    *modules, last = name.split(".")
+    if name in SPECIAL:
+        return SPECIAL[name]
+    if last.startswith("__") and last.endswith("__"):
+        return getattr(lm.Tensor, last, None)
+    ours = RENAMED.get(last, last)
+    if last in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble"):
+        return _cast(last)
+    places: list[Any] = [lm.linalg, lm] if modules[:1] == ["linalg"] else [lm]
+    if modules[:1] == ["fft"]:
+        places = [lm.fft]
+    for place in [*places, lm.linalg, lm.nn.functional if hasattr(lm.nn, "functional") else lm, lm.Tensor]:
+        if hasattr(place, ours):
+            return getattr(place, ours)
+    return None
+
+
+def call(name: str, function: Call, given: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """function(given, *args, **kwargs), all of it translated already, with the names that ours have."""
+    if name in SPECIAL:
+        return function(given, *args, **kwargs)
+    known = parameters(function)
+    named = {key: value for key, value in kwargs.items() if key not in IGNORED}
+    if name in ORDER:
+        order = ORDER[name]
+        if len(args) > len(order):
+            raise Untranslated("arguments by position")
+        named = {**dict(zip(order, args, strict=False)), **named}
+        args = ()
+    renamed = {}
+    for key, value in named.items():
+        if known and key not in known:
+            key = next((ours for ours in KEYWORDS.get(key, ()) if ours in known), key)
+        renamed[key] = value
+    return function(given, *args, **renamed)
+
+
+_CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "int": "int32",
+          "long": "int64", "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64",
+          "cdouble": "complex128"}  # fmt: skip
+
+
+def _cast(name: str) -> Call:
+    return lambda x, **_: lm.astype(x, _CASTS[name])
+
+
+def _flagged(extreme: str) -> Call:
+    """max or min: of all, of two, or along an axis with the places."""
+
+    def run(x: Any, *args: Any, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:
+        if args and isinstance(args[0], lm.Tensor):
+            return getattr(lm, extreme + "imum")(x, args[0])
+        axis = args[0] if args else dim
+        keep = args[1] if len(args) > 1 else keepdim
+        if axis is None:
+            return getattr(lm, extreme)(x)
+        return (getattr(lm, extreme)(x, axis=axis, keepdims=keep), getattr(lm, "arg" + extreme)(x, axis=axis, keepdims=keep))
+
+    return run
+
+
+def _median(name: str) -> Call:
+    def run(x: Any, *args: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        axis = args[0] if args else dim
+        keep = args[1] if len(args) > 1 else keepdim
+        value = getattr(lm, name)(x, axis=axis, keepdims=keep)
+        return value if axis is None else [value]
+
+    return run
+
+
+def _split(x: Any, size: Any, dim: int = 0) -> Any:
+    if isinstance(size, int):
+        length = x.shape[dim]
+        size = [size] * (length // size) + ([length % size] if length % size else []) if size else [0]
+    return lm.split(x, list(size), axis=dim)
+
+
+def _variance(name: str) -> Call:
+    def run(x: Any, *args: Any, dim: Any = None, keepdim: bool = False, unbiased: bool = True,
+            correction: Any = None) -> Any:  # fmt: skip
+        rest = list(args)
+        if rest and isinstance(rest[0], bool):
+            unbiased = rest.pop(0)
+        axis = rest.pop(0) if rest else dim
+        if rest:
+            unbiased = rest.pop(0)
+        keep = rest.pop(0) if rest else keepdim
+        amount = correction if correction is not None else int(unbiased)
+        axis = None if axis is None or axis == [] or axis == () else axis
+        return getattr(lm, name)(x, axis=axis, keepdims=keep, correction=amount)
+
+    return run
+
+
+def _quantile(name: str) -> Call:
+    def run(x: Any, q: Any, dim: Any = None, keepdim: bool = False, interpolation: str = "linear") -> Any:
+        return getattr(lm, name)(x, q, axis=dim, keepdims=keepdim, interpolation=interpolation)
+
+    return run
+
+
+def _pooled(name: str) -> Call:
+    def run(x: Any, *args: Any, return_indices: bool = False, **kwargs: Any) -> Any:
+        return getattr(lm, name + "_with_indices" if return_indices else name)(x, *args, **kwargs)
+
+    return run
+
+
+def _div(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
+    if rounding_mode == "floor":
+        return lm.floor_divide(x, y)
+    quotient = lm.divide(x, y)
+    if rounding_mode is None:
+        return quotient
+    kind = lm.result_type(x, y)
+    return lm.trunc(quotient).astype(kind)
+
+
+def _alpha(name: str, swapped: bool = False) -> Call:
+    def run(x: Any, y: Any, alpha: Any = 1) -> Any:
+        a, b = (y, x) if swapped else (x, y)
+        return getattr(lm, name)(a, lm.multiply(b, alpha) if alpha != 1 else b)
+
+    return run
+
+
+def _nonzero(x: Any, as_tuple: bool = False) -> Any:
+    return lm.nonzero(x) if as_tuple else lm.argwhere(x)
+
+
+def _flexible_shape(name: str) -> Call:
+    def run(x: Any, *shape: Any, **kwargs: Any) -> Any:
+        if len(shape) == 1 and isinstance(shape[0], tuple | list):
+            shape = tuple(shape[0])
+        sizes = [s if isinstance(s, int) else int(s) for s in (kwargs.get("size", shape))]
+        if name == "broadcast_to":
+            lead = len(sizes) - x.ndim
+            sizes = [x.shape[i - lead] if s == -1 else s for i, s in enumerate(sizes)]
+        return getattr(lm, name)(x, sizes)
+
+    return run
+
+
+def _sized_like(x: Any, other: Any) -> Any:
+    return lm.reshape(x, other.shape)
+
+
+def _meshgrid(given: Any, *rest: Any, indexing: str = "ij") -> Any:
+    tensors = given if isinstance(given, list | tuple) else [given, *rest]
+    return lm.meshgrid(*tensors, indexing=indexing)
+
+
+def _varied(name: str) -> Call:
+    """A function of several tensors, given one by one or in a list."""
+
+    def run(given: Any, *rest: Any) -> Any:
+        tensors = list(given) if isinstance(given, list | tuple) else [given, *rest]
+        return getattr(lm, name)(*tensors)
+
+    return run
+
+
+def _sort(x: Any, *args: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    rest = list(args)
+    dim = rest.pop(0) if rest else dim
+    descending = rest.pop(0) if rest else descending
+    axis = {"axis": dim, "descending": descending}
+    return lm.sort(x, **axis), lm.argsort(x, **axis)
+
+
+def _clamped(low: bool) -> Call:
+    return lambda x, bound: lm.clip(x, bound, None) if low else lm.clip(x, None, bound)
+
+
+def _new(name: str) -> Call:
+    def run(x: Any, shape: Any, *args: Any, dtype: Any = None, **_: Any) -> Any:
+        return getattr(lm, name)(shape, *args, dtype=dtype or x.dtype)
+
+    return run
+
+
+def _pair(first: str, second: str) -> Call:
+    def run(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return SPECIAL[first](x, *args, **kwargs), SPECIAL[second](x, *args, **kwargs)
+
+    return run
+
+
+SPECIAL: dict[str, Call] = {
+    "max": _flagged("max"), "min": _flagged("min"),
+    "aminmax": lambda x, dim=None, keepdim=False: (
+        lm.min(x, axis=dim, keepdims=keepdim), lm.max(x, axis=dim, keepdims=keepdim)),
+    "median": _median("median"), "nanmedian": _median("nanmedian"),
+    "split": _split, "split_with_sizes": _split, "split_with_sizes_copy": _split,
+    "var": _variance("var"), "std": _variance("std"), "mean": lambda x, *a, dim=None, keepdim=False, dtype=None: lm.mean(
+        x, axis=(a[0] if a else dim) or None, keepdims=a[1] if len(a) > 1 else keepdim,
+        **({} if dtype is None else {"dtype": dtype})),
+    "quantile": _quantile("quantile"), "nanquantile": _quantile("nanquantile"),
+    **{f"nn.functional.{kind}max_pool{n}d": _pooled(f"{kind}max_pool{n}d") for n in (1, 2, 3) for kind in ("", "adaptive_")},
+    "div": _div, "add": _alpha("add"), "sub": _alpha("subtract"), "rsub": _alpha("subtract", True),
+    "nonzero": _nonzero, "expand": _flexible_shape("broadcast_to"), "expand_copy": _flexible_shape("broadcast_to"),
+    "repeat": _flexible_shape("tile"), "tile": _flexible_shape("tile"),
+    "view": lambda x, *s: lm.reshape(x, s[0] if isinstance(s[0], list | tuple) else s),
+    "expand_as": lambda x, y: lm.broadcast_to(x, y.shape), "view_as": _sized_like, "reshape_as": _sized_like,
+    "permute": lambda x, *axes, dims=None: lm.permute_dims(
+        x, dims if dims is not None else axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes),
+    "meshgrid": _meshgrid, "broadcast_tensors": _varied("broadcast_tensors"), "block_diag": _varied("block_diag"),
+    "cartesian_prod": _varied("cartesian_prod"), "sort": _sort,
+    "atleast_1d": _varied("atleast_1d"), "atleast_2d": _varied("atleast_2d"), "atleast_3d": _varied("atleast_3d"),
+    "msort": lambda x: lm.sort(x, axis=0), "clamp_min": _clamped(True), "clamp_max": _clamped(False),
+    "new_ones": _new("ones"), "new_zeros": _new("zeros"), "new_full": _new("full"),
+    "var_mean": _pair("var", "mean_of"), "std_mean": _pair("std", "mean_of"),
+    "mean_of": lambda x, *a, dim=None, keepdim=False, correction=None, unbiased=None: lm.mean(
+        x, axis=(a[0] if a and not isinstance(a[0], bool) else dim) or None, keepdims=keepdim),
+    "__getitem__": lambda x, key: x[tuple(key) if isinstance(key, list) else key],
+    "flip": lambda x, *axes, dims=None: lm.flip(x, axis=tuple(dims if dims is not None else axes[0] if not isinstance(axes[0], int) else axes)),
+    "linalg.multi_dot": lm.linalg.multi_dot, "t": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
+    "t_copy": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
+    "unfold": lm.sliding_window, "unfold_copy": lm.sliding_window, "nn.functional.unfold": lm.unfold,
+    "einsum": lambda given, equation: lm.einsum(equation, *given),
+    "where": lambda x, condition, other: lm.where(condition, x, other),
+    "linalg.inv_ex": lambda a, check_errors=False: lm.linalg.inv(a),
+    "sum_to_size": lambda x, *shape: lm.sum_to(x, shape[0] if isinstance(shape[0], list | tuple) else shape),
+    "index_put": lambda x, places, values, accumulate=False: lm.index_put(x, places, values, accumulate=accumulate),
+    "nn.functional.interpolate": lm.interpolate,
+    "float_power": lambda x, y: lm.pow(lm.astype(x, "complex128" if "complex" in x.dtype.name else "float64"), y),
+    "nn.functional.softmin": lambda x, dim=None, dtype=None: lm.softmin(x, axis=dim),
+    "frac": lambda x: lm.subtract(x, lm.trunc(x)),
+    "nn.functional.hardshrink": lambda x, lambd=0.5: lm.hardshrink(x, lambd),
+    "item": lambda x: x.item(),
+    "broadcast_shapes": lambda *shapes: list(lm.broadcast_shapes(*shapes)),
+}  # fmt: skip
