@@ -7,28 +7,25 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import lamella as lm
 import torch
 
+import lamella as lm
 from benchmarks.opdb.names import KEYWORDS, ORDER, RENAMED
 
 #: Keyword arguments without a meaning here.
-IGNORED = {"device", "layout", "memory_format", "requires_grad", "pin_memory", "out", "copy", "foreach", "non_blocking"}
+IGNORED = {"device", "layout", "memory_format", "requires_grad", "pin_memory", "copy", "foreach", "non_blocking"}
 
 Call = Callable[..., Any]
 
 
-class Untranslated(Exception):
+class UntranslatedError(Exception):
     """A call that there is no way to make."""
 
 
 def tensor_of(value: torch.Tensor) -> lm.Tensor:
     """A copy, of the same strides; it is differentiated if `value` is."""
     plain = value.detach().resolve_conj().resolve_neg()
-    if plain.dim() == 0 or plain.numel() == 0:
-        result = lm.from_dlpack(plain.clone())
-    else:
-        result = lm.from_dlpack(plain)  # of samples, which nobody writes to
+    result = lm.from_dlpack(plain if plain.dim() and plain.numel() else plain.clone())
     result.stop_gradient = not value.requires_grad
     return result
 
@@ -65,8 +62,8 @@ def function_of(name: str) -> Call | None:
     if last.startswith("__") and last.endswith("__"):
         return getattr(lm.Tensor, last, None)
     ours = RENAMED.get(last, last)
-    if last in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble"):
-        return _cast(last)
+    if name in _CASTS:
+        return _cast(name)
     places: list[Any] = [lm.linalg, lm] if modules[:1] == ["linalg"] else [lm]
     if modules[:1] == ["fft"]:
         places = [lm.fft]
@@ -85,7 +82,7 @@ def call(name: str, function: Call, given: Any, args: Sequence[Any], kwargs: Map
     if name in ORDER:
         order = ORDER[name]
         if len(args) > len(order):
-            raise Untranslated("arguments by position")
+            raise UntranslatedError("arguments by position")
         named = {**dict(zip(order, args, strict=False)), **named}
         args = ()
     renamed = {}
@@ -99,6 +96,9 @@ def call(name: str, function: Call, given: Any, args: Sequence[Any], kwargs: Map
 _CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "int": "int32",
           "long": "int64", "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64",
           "cdouble": "complex128"}  # fmt: skip
+
+DTYPE_NAMES = {"bool", "int8", "int16", "int32", "int64", "uint8", "float16", "bfloat16", "float32", "float64",
+               "complex64", "complex128"}  # fmt: skip
 
 
 def _cast(name: str) -> Call:
@@ -115,7 +115,10 @@ def _flagged(extreme: str) -> Call:
         keep = args[1] if len(args) > 1 else keepdim
         if axis is None:
             return getattr(lm, extreme)(x)
-        return (getattr(lm, extreme)(x, axis=axis, keepdims=keep), getattr(lm, "arg" + extreme)(x, axis=axis, keepdims=keep))
+        return (
+            getattr(lm, extreme)(x, axis=axis, keepdims=keep),
+            getattr(lm, "arg" + extreme)(x, axis=axis, keepdims=keep),
+        )
 
     return run
 
@@ -148,10 +151,19 @@ def _variance(name: str) -> Call:
             unbiased = rest.pop(0)
         keep = rest.pop(0) if rest else keepdim
         amount = correction if correction is not None else int(unbiased)
-        axis = None if axis is None or axis == [] or axis == () else axis
+        axis = None if axis is None or axis in ([], ()) else axis
         return getattr(lm, name)(x, axis=axis, keepdims=keep, correction=amount)
 
     return run
+
+
+def _mean(x: Any, *args: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None, unbiased: Any = None) -> Any:
+    rest = [value for value in args if not isinstance(value, bool)]
+    flags = [value for value in args if isinstance(value, bool)]
+    axis = rest[0] if rest else dim
+    axis = None if axis is None or axis in ([], ()) else axis
+    more = {} if dtype is None else {"dtype": dtype}
+    return lm.mean(x, axis=axis, keepdims=flags[-1] if flags and rest else keepdim, **more)
 
 
 def _quantile(name: str) -> Call:
@@ -164,6 +176,13 @@ def _quantile(name: str) -> Call:
 def _pooled(name: str) -> Call:
     def run(x: Any, *args: Any, return_indices: bool = False, **kwargs: Any) -> Any:
         return getattr(lm, name + "_with_indices" if return_indices else name)(x, *args, **kwargs)
+
+    return run
+
+
+def _adaptive(name: str) -> Call:
+    def run(x: Any, size: Any, return_indices: bool = False) -> Any:
+        return getattr(lm, name + "_with_indices" if return_indices else name)(x, size)
 
     return run
 
@@ -222,6 +241,17 @@ def _varied(name: str) -> Call:
     return run
 
 
+def _each(name: str) -> Call:
+    """The function of each of several tensors."""
+
+    def run(given: Any, *rest: Any) -> Any:
+        if isinstance(given, list | tuple) or rest:
+            return [getattr(lm, name)(x) for x in ([*given] if isinstance(given, list | tuple) else [given, *rest])]
+        return getattr(lm, name)(given)
+
+    return run
+
+
 def _sort(x: Any, *args: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
     rest = list(args)
     dim = rest.pop(0) if rest else dim
@@ -248,17 +278,89 @@ def _pair(first: str, second: str) -> Call:
     return run
 
 
+def _transposed(name: str) -> Call:
+    return lambda x: getattr(x, name)
+
+
+def _fft(name: str) -> Call:
+    def run(x: Any, s: Any = None, dim: Any = None, norm: Any = None, **_: Any) -> Any:
+        axes = [dim] if isinstance(dim, int) else dim
+        sizes = [s] if isinstance(s, int) else s
+        given = {"s": sizes, "axes": axes, "norm": norm}
+        return getattr(lm.fft, name)(x, **{key: value for key, value in given.items() if value is not None})
+
+    return run
+
+
+def _search(right_default: bool = False, swapped: bool = False) -> Call:
+    def run(first: Any, second: Any, *, right: bool = right_default, side: str | None = None, out_int32: bool = False,
+            sorter: Any = None) -> Any:  # fmt: skip
+        if swapped:
+            places = lm.bucketize(first, second, right=right)
+        else:
+            more = {} if sorter is None else {"sorter": sorter}
+            places = lm.searchsorted(first, second, side=side or ("right" if right else "left"), **more)
+        return lm.astype(places, "int32") if out_int32 else places
+
+    return run
+
+
+def _softmax(name: str) -> Call:
+    def run(x: Any, dim: Any = None, dtype: Any = None, **kwargs: Any) -> Any:
+        x = x if dtype is None else lm.astype(x, dtype)
+        return getattr(lm, name)(x, axis=kwargs.get("axis", dim))
+
+    return run
+
+
+def _interpolated(x: Any, *args: Any, **kwargs: Any) -> Any:
+    return lm.interpolate(x, *args, **{key: value for key, value in kwargs.items() if value is not None})
+
+
+def _grid_sampled(x: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+    names = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+    return lm.grid_sample(x, grid, mode=names[0][mode], padding_mode=names[1][padding], align_corners=align_corners)
+
+
+def _indices(name: str) -> Call:
+    def run(rows: int, columns: int, offset: int = 0, dtype: Any = "int64", **_: Any) -> Any:
+        return lm.stack([lm.astype(part, dtype) for part in getattr(lm, name)(rows, columns, k=offset)])
+
+    return run
+
+
+def _histogram(x: Any, bins: Any = 10, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    return lm.histogram(x, bins, range=range, weights=weight, density=density)
+
+
 SPECIAL: dict[str, Call] = {
+    **{name: _transposed(name) for name in ("mT", "mH")}, "H": _transposed("mH"), "T": _transposed("T"),
+    **{f"fft.{kind}": _fft(kind) for kind in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")},
+    "searchsorted": _search(), "bucketize": _search(swapped=True), "histogram": _histogram,
+    "softmax": _softmax("softmax"), "log_softmax": _softmax("log_softmax"), "nn.functional.softmin": _softmax("softmin"),
+    "nn.functional.interpolate": _interpolated, "nn.functional.upsample_nearest": lambda x, size=None, scale_factor=None:
+        _interpolated(x, size, scale_factor, mode="nearest"),
+    "nn.functional.upsample_bilinear": lambda x, size=None, scale_factor=None:
+        _interpolated(x, size, scale_factor, mode="bilinear", align_corners=True),
+    "grid_sampler_2d": _grid_sampled, "grid_sampler_3d": _grid_sampled,
+    "tril_indices": _indices("tril_indices"), "triu_indices": _indices("triu_indices"),
+    "equal": lambda x, y: bool(lm.array_equal(x, y)) if hasattr(lm, "array_equal") else
+        x.shape == y.shape and bool(lm.all(lm.equal(x, y))),
+    "polygamma": lambda x, n: lm.polygamma(n, x), "special.polygamma": lambda x, n: lm.polygamma(n, x),
+    "nn.functional.embedding": lambda weight, indices, **kwargs: lm.embedding(indices, weight, **kwargs),
+    "nn.functional.embedding_bag": lambda weight, indices, **kwargs: lm.embedding_bag(indices, weight, **kwargs),
+    "to": lambda x, *args, **kwargs: lm.astype(x, next((a for a in args if a in DTYPE_NAMES), kwargs.get("dtype", x.dtype))),
+    "cdist": lambda x, y, p=2.0, *_, **__: lm.cdist(x, y, p),
+    "nn.functional.logsigmoid": lm.log_sigmoid,
     "max": _flagged("max"), "min": _flagged("min"),
     "aminmax": lambda x, dim=None, keepdim=False: (
         lm.min(x, axis=dim, keepdims=keepdim), lm.max(x, axis=dim, keepdims=keepdim)),
     "median": _median("median"), "nanmedian": _median("nanmedian"),
     "split": _split, "split_with_sizes": _split, "split_with_sizes_copy": _split,
-    "var": _variance("var"), "std": _variance("std"), "mean": lambda x, *a, dim=None, keepdim=False, dtype=None: lm.mean(
-        x, axis=(a[0] if a else dim) or None, keepdims=a[1] if len(a) > 1 else keepdim,
-        **({} if dtype is None else {"dtype": dtype})),
+    "var": _variance("var"), "std": _variance("std"), "mean": _mean,
     "quantile": _quantile("quantile"), "nanquantile": _quantile("nanquantile"),
-    **{f"nn.functional.{kind}max_pool{n}d": _pooled(f"{kind}max_pool{n}d") for n in (1, 2, 3) for kind in ("", "adaptive_")},
+    **{f"nn.functional.max_pool{n}d": _pooled(f"max_pool{n}d") for n in (1, 2, 3)},
+    **{f"nn.functional.adaptive_max_pool{n}d": _adaptive(f"adaptive_max_pool{n}d") for n in (1, 2, 3)},
     "div": _div, "add": _alpha("add"), "sub": _alpha("subtract"), "rsub": _alpha("subtract", True),
     "nonzero": _nonzero, "expand": _flexible_shape("broadcast_to"), "expand_copy": _flexible_shape("broadcast_to"),
     "repeat": _flexible_shape("tile"), "tile": _flexible_shape("tile"),
@@ -266,14 +368,13 @@ SPECIAL: dict[str, Call] = {
     "expand_as": lambda x, y: lm.broadcast_to(x, y.shape), "view_as": _sized_like, "reshape_as": _sized_like,
     "permute": lambda x, *axes, dims=None: lm.permute_dims(
         x, dims if dims is not None else axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes),
-    "meshgrid": _meshgrid, "broadcast_tensors": _varied("broadcast_tensors"), "block_diag": _varied("block_diag"),
+    "meshgrid": _meshgrid, "broadcast_tensors": _varied("broadcast_arrays"), "block_diag": _varied("block_diag"),
     "cartesian_prod": _varied("cartesian_prod"), "sort": _sort,
-    "atleast_1d": _varied("atleast_1d"), "atleast_2d": _varied("atleast_2d"), "atleast_3d": _varied("atleast_3d"),
+    "atleast_1d": _each("atleast_1d"), "atleast_2d": _each("atleast_2d"), "atleast_3d": _each("atleast_3d"),
     "msort": lambda x: lm.sort(x, axis=0), "clamp_min": _clamped(True), "clamp_max": _clamped(False),
     "new_ones": _new("ones"), "new_zeros": _new("zeros"), "new_full": _new("full"),
     "var_mean": _pair("var", "mean_of"), "std_mean": _pair("std", "mean_of"),
-    "mean_of": lambda x, *a, dim=None, keepdim=False, correction=None, unbiased=None: lm.mean(
-        x, axis=(a[0] if a and not isinstance(a[0], bool) else dim) or None, keepdims=keepdim),
+    "mean_of": lambda *args, correction=None, **kwargs: _mean(*args, **kwargs),
     "__getitem__": lambda x, key: x[tuple(key) if isinstance(key, list) else key],
     "flip": lambda x, *axes, dims=None: lm.flip(x, axis=tuple(dims if dims is not None else axes[0] if not isinstance(axes[0], int) else axes)),
     "linalg.multi_dot": lm.linalg.multi_dot, "t": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
@@ -284,9 +385,7 @@ SPECIAL: dict[str, Call] = {
     "linalg.inv_ex": lambda a, check_errors=False: lm.linalg.inv(a),
     "sum_to_size": lambda x, *shape: lm.sum_to(x, shape[0] if isinstance(shape[0], list | tuple) else shape),
     "index_put": lambda x, places, values, accumulate=False: lm.index_put(x, places, values, accumulate=accumulate),
-    "nn.functional.interpolate": lm.interpolate,
     "float_power": lambda x, y: lm.pow(lm.astype(x, "complex128" if "complex" in x.dtype.name else "float64"), y),
-    "nn.functional.softmin": lambda x, dim=None, dtype=None: lm.softmin(x, axis=dim),
     "frac": lambda x: lm.subtract(x, lm.trunc(x)),
     "nn.functional.hardshrink": lambda x, lambd=0.5: lm.hardshrink(x, lambd),
     "item": lambda x: x.item(),
