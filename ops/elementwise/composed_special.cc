@@ -135,7 +135,9 @@ Tensor MvLgamma::call(const Tensor& given, std::int64_t p) {
 Tensor Ldexp::call(const Tensor& given, const Tensor& exponent) {
   check_defined(given, info.name);
   check_defined(exponent, info.name);
-  return multiply(as_inexact(given), exp2(as_inexact(exponent)));
+  const Tensor y = multiply(as_inexact(given), exp2(as_inexact(exponent)));
+  // Whole exponents are powers in float32, and leave x its dtype.
+  return is_differentiable(given.dtype()) && !is_differentiable(exponent.dtype()) ? cast(y, given.dtype()) : y;
 }
 
 Tensor FloatPower::call(const Operand& a, const Operand& b) {
