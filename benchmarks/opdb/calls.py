@@ -248,6 +248,61 @@ def _pair(first: str, second: str) -> Call:
     return run
 
 
+def _interpolate(x: Any, size: Any = None, scale_factor: Any = None, **kwargs: Any) -> Any:
+    return lm.interpolate(x, size, scale_factor, **kwargs)
+
+
+def _embedding_bag(weight: Any, x: Any, **kwargs: Any) -> Any:
+    known = {
+        key: value
+        for key, value in kwargs.items()
+        if key not in ("max_norm", "norm_type", "scale_grad_by_freq", "sparse")
+    }
+    if kwargs.get("max_norm") is not None or kwargs.get("scale_grad_by_freq"):
+        raise Untranslated("changes the weight, or its gradient")
+    return lm.embedding_bag(x, weight, **known)
+
+
+def _histogram(x: Any, bins: Any, *, weight: Any = None, range: Any = None, density: bool = False) -> Any:
+    return lm.histogram(x, bins, range=range, weights=weight, density=density)
+
+
+def _histogramdd(x: Any, bins: Any, *, weight: Any = None, range: Any = None, density: bool = False) -> Any:
+    return lm.histogramdd(x, bins, range=range, weights=weight, density=density)
+
+
+def _int32(out_int32: bool, places: Any) -> Any:
+    return lm.astype(places, "int32") if out_int32 else places
+
+
+def _searchsorted(rows: Any, x: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+                  sorter: Any = None) -> Any:  # fmt: skip
+    return _int32(out_int32, lm.searchsorted(rows, x, side=side or ("right" if right else "left"), sorter=sorter))
+
+
+def _triangle(name: str) -> Call:
+    def run(rows: int, columns: int, offset: int = 0, *, dtype: str = "int64", **_: Any) -> Any:
+        return lm.astype(getattr(lm, name)(rows, columns, k=offset), dtype)
+
+    return run
+
+
+def _fractional(name: str) -> Call:
+    def run(x: Any, size: Any, *, return_indices: bool = False, _random_samples: Any = None, **kwargs: Any) -> Any:
+        ours = getattr(lm, name + "_with_indices" if return_indices else name)
+        return ours(x, size, random_samples=_random_samples, **kwargs)
+
+    return run
+
+
+def _window(name: str) -> Call:
+    def run(length: int, *, dtype: Any = None, **kwargs: Any) -> Any:
+        known = {key: value for key, value in kwargs.items() if key not in IGNORED}
+        return getattr(lm.signal.windows, name)(length, dtype=dtype, **known)
+
+    return run
+
+
 SPECIAL: dict[str, Call] = {
     "max": _flagged("max"), "min": _flagged("min"),
     "aminmax": lambda x, dim=None, keepdim=False: (
@@ -284,9 +339,17 @@ SPECIAL: dict[str, Call] = {
     "linalg.inv_ex": lambda a, check_errors=False: lm.linalg.inv(a),
     "sum_to_size": lambda x, *shape: lm.sum_to(x, shape[0] if isinstance(shape[0], list | tuple) else shape),
     "index_put": lambda x, places, values, accumulate=False: lm.index_put(x, places, values, accumulate=accumulate),
-    "nn.functional.interpolate": lm.interpolate,
+    "nn.functional.interpolate": _interpolate, "nn.functional.embedding_bag": _embedding_bag,
+    "nn.functional.upsample_bilinear": lambda x, size=None, scale_factor=None: lm.interpolate(
+        x, size, scale_factor, mode="bilinear", align_corners=True),
+    "histogram": _histogram, "histogramdd": _histogramdd, "searchsorted": _searchsorted,
+    "bucketize": lambda x, edges, *, out_int32=False, right=False: _int32(out_int32, lm.bucketize(x, edges, right=right)),
+    "tril_indices": _triangle("tril_indices"), "triu_indices": _triangle("triu_indices"),
+    "constant_pad_nd": lambda x, pad, value=0: lm.pad(x, pad, value=value), "nn.functional.logsigmoid": lm.log_sigmoid,
+    **{f"nn.functional.fractional_max_pool{n}d": _fractional(f"fractional_max_pool{n}d") for n in (2, 3)},
+    **{f"signal.windows.{name}": _window(name) for name in lm.signal.windows.__all__},
     "float_power": lambda x, y: lm.pow(lm.astype(x, "complex128" if "complex" in x.dtype.name else "float64"), y),
-    "nn.functional.softmin": lambda x, dim=None, dtype=None: lm.softmin(x, axis=dim),
+    "nn.functional.softmin": lambda x, dim=None, dtype=None: lm.softmin(x, axis=dim, dtype=dtype),
     "frac": lambda x: lm.subtract(x, lm.trunc(x)),
     "nn.functional.hardshrink": lambda x, lambd=0.5: lm.hardshrink(x, lambd),
     "item": lambda x: x.item(),
