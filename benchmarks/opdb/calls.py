@@ -295,6 +295,13 @@ def _fractional(name: str) -> Call:
     return run
 
 
+def _triplets(anchor: Any, positive: Any, negative: Any, *, distance_function: Any = None, **kwargs: Any) -> Any:
+    distance = distance_function
+    if isinstance(distance, torch.nn.PairwiseDistance):
+        distance = functools.partial(lm.pairwise_distance, p=distance.norm, eps=distance.eps)
+    return lm.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=distance, **kwargs)
+
+
 def _window(name: str) -> Call:
     def run(length: int, *, dtype: Any = None, **kwargs: Any) -> Any:
         known = {key: value for key, value in kwargs.items() if key not in IGNORED}
@@ -347,6 +354,7 @@ SPECIAL: dict[str, Call] = {
     "tril_indices": _triangle("tril_indices"), "triu_indices": _triangle("triu_indices"),
     "constant_pad_nd": lambda x, pad, value=0: lm.pad(x, pad, value=value), "nn.functional.logsigmoid": lm.log_sigmoid,
     **{f"nn.functional.fractional_max_pool{n}d": _fractional(f"fractional_max_pool{n}d") for n in (2, 3)},
+    "nn.functional.triplet_margin_with_distance_loss": _triplets,
     **{f"signal.windows.{name}": _window(name) for name in lm.signal.windows.__all__},
     "float_power": lambda x, y: lm.pow(lm.astype(x, "complex128" if "complex" in x.dtype.name else "float64"), y),
     "nn.functional.softmin": lambda x, dim=None, dtype=None: lm.softmin(x, axis=dim, dtype=dtype),

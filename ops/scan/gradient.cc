@@ -37,7 +37,7 @@ Tensor evenly_spaced(const Line& f, const Operand& h, bool second_order) {
 Tensor at_places(const Line& f, const Tensor& places, bool second_order) {
   Dims shape(f.x.ndim(), 1);
   shape[static_cast<std::size_t>(f.axis)] = f.n - 1;
-  const Tensor steps = reshape(diff(as_floating(places, "gradient")), shape);
+  const Tensor steps = reshape(diff(is_complex(places.dtype()) ? places : as_floating(places, "gradient")), shape);
   const Line step{steps, f.axis, f.n - 1};
   const Tensor before = step.at(0, f.n - 2);
   const Tensor after = step.at(1, f.n - 2);
