@@ -350,7 +350,8 @@ SPECIAL: dict[str, Call] = {
     "nn.functional.upsample_bilinear": lambda x, size=None, scale_factor=None: lm.interpolate(
         x, size, scale_factor, mode="bilinear", align_corners=True),
     "histogram": _histogram, "histogramdd": _histogramdd, "searchsorted": _searchsorted,
-    "bucketize": lambda x, edges, *, out_int32=False, right=False: _int32(out_int32, lm.bucketize(x, edges, right=right)),
+    "bucketize": lambda x, edges, *, out_int32=False, right=False: _int32(
+        out_int32, lm.bucketize(x, edges, right=right)),
     "tril_indices": _triangle("tril_indices"), "triu_indices": _triangle("triu_indices"),
     "constant_pad_nd": lambda x, pad, value=0: lm.pad(x, pad, value=value), "nn.functional.logsigmoid": lm.log_sigmoid,
     **{f"nn.functional.fractional_max_pool{n}d": _fractional(f"fractional_max_pool{n}d") for n in (2, 3)},

@@ -25,7 +25,7 @@ std::int64_t checked_count(const Dims& shape, const char* op) {
 Tensor checked_positions(const Tensor& given, std::int64_t size, const OpInfo& info, const char* argument) {
   check_defined(given, info.name);
   check_dtype(given, info.dtypes, info.name);
-  const Tensor x = cast(given, DType::Int64);
+  Tensor x = cast(given, DType::Int64);
   if (x.device().is_meta()) return x;
   const autograd::NoGrad no_grad;
   const Tensor whole = is_batched(x) ? physical(x, *x->hidden) : x;

@@ -53,8 +53,7 @@ std::vector<std::int64_t> bag_limits(const Tensor& offsets, std::int64_t count, 
   const Tensor given = contiguous(to_device(numbers, kCPU));
   std::vector<std::int64_t> limits(given.data<std::int64_t>(), given.data<std::int64_t>() + given.numel());
   if (!include_last) limits.push_back(count);
-  if (limits[0] != 0)
-    fail<ValueError>("[embedding_bag] the first of the offsets must be 0");
+  if (limits[0] != 0) fail<ValueError>("[embedding_bag] the first of the offsets must be 0");
   for (std::size_t i = 0; i < limits.size(); ++i) {
     const std::int64_t next = i + 1 < limits.size() ? limits[i + 1] : count;
     if (limits[i] > next || next > count) {
@@ -67,7 +66,7 @@ std::vector<std::int64_t> bag_limits(const Tensor& offsets, std::int64_t count, 
 
 /// For each place of x up to the last limit the number of its bag.
 Tensor bag_numbers(const std::vector<std::int64_t>& limits) {
-  const Tensor numbers = empty({limits.back()}, DType::Int64);
+  Tensor numbers = empty({limits.back()}, DType::Int64);
   for (std::size_t bag = 0; bag + 1 < limits.size(); ++bag)
     std::fill(numbers.data<std::int64_t>() + limits[bag], numbers.data<std::int64_t>() + limits[bag + 1],
               static_cast<std::int64_t>(bag));
@@ -78,7 +77,7 @@ Tensor bag_numbers(const std::vector<std::int64_t>& limits) {
 Tensor bag_places(const std::vector<std::int64_t>& limits, std::int64_t count) {
   std::int64_t longest = 0;
   for (std::size_t bag = 0; bag + 1 < limits.size(); ++bag) longest = std::max(longest, limits[bag + 1] - limits[bag]);
-  const Tensor places = full({static_cast<std::int64_t>(limits.size()) - 1, longest}, Scalar(count), DType::Int64);
+  Tensor places = full({static_cast<std::int64_t>(limits.size()) - 1, longest}, Scalar(count), DType::Int64);
   for (std::size_t bag = 0; bag + 1 < limits.size(); ++bag) {
     std::int64_t* const row = places.data<std::int64_t>() + static_cast<std::int64_t>(bag) * longest;
     for (std::int64_t i = limits[bag]; i < limits[bag + 1]; ++i) row[i - limits[bag]] = i;
@@ -114,7 +113,7 @@ Tensor in_bags(const Tensor& given, const Tensor& weight, const std::vector<std:
   const Tensor counted = expand_dims(counted_places(x, padding), -1);
   if (per_sample_weights) rows = rows * expand_dims(narrow(*per_sample_weights, 0, 0, limits.back()), -1);
   if (padding >= 0) rows = where(counted, rows, 0);
-  const Tensor total = scatter_rows(rows, numbers, bags);
+  Tensor total = scatter_rows(rows, numbers, bags);
   if (mode == "sum") return total;
   const Tensor count = scatter_rows(cast(counted, total.dtype()), numbers, bags);
   return total / where(count == 0, 1, count);
@@ -153,7 +152,7 @@ Tensor EmbeddingBag::call(const Tensor& x, const Tensor& weight, const std::opti
   if (mode == "max") return largest_in_bags(rows, counted);
   if (per_sample_weights) rows = rows * expand_dims(*per_sample_weights, -1);
   if (padding >= 0) rows = where(counted, rows, 0);
-  const Tensor total = sum(rows, 1);
+  Tensor total = sum(rows, 1);
   if (mode == "sum") return total;
   if (padding < 0) return total / static_cast<double>(std::max<std::int64_t>(1, x.size(1)));
   const Tensor count = sum(cast(counted, total.dtype()), 1);

@@ -109,10 +109,10 @@ Plan plan_filtered(std::int64_t in, std::int64_t out, const Scale& scale, double
   const double support = reach * widening;
   const auto center = [&](std::int64_t o) { return scale.ratio * (static_cast<double>(o) + 0.5); };
   const auto first = [&](std::int64_t o) {
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(center(o) - support + 0.5), 0, in - 1);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(center(o) - support + 0.5)), 0, in - 1);
   };
   const auto last = [&](std::int64_t o) {
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(center(o) + support + 0.5), first(o) + 1, in);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(center(o) + support + 0.5)), first(o) + 1, in);
   };
   std::int64_t taps = 1;
   for (std::int64_t o = 0; o < out; ++o) taps = std::max(taps, last(o) - first(o));

@@ -59,7 +59,7 @@ Tensor Histc::call(const Tensor& x, std::int64_t bins, double min, double max) {
     low -= 1;
     high += 1;
   }
-  const Tensor counts = cast(histogram(x, Operand(bins), std::pair(low, high))[0], x.dtype());
+  Tensor counts = cast(histogram(x, Operand(bins), std::pair(low, high))[0], x.dtype());
   note_constant(info.name, {&x}, counts);
   return counts;
 }

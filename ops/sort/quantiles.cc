@@ -128,7 +128,7 @@ double weight_of(double place, std::string_view interpolation) {
 
 /// The same of many places.
 Tensor weights_of(const Tensor& place, const Tensor& lower, std::string_view interpolation) {
-  const Tensor part = subtract(place, lower);
+  Tensor part = subtract(place, lower);
   if (interpolation == "linear") return part;
   if (interpolation == "higher") return cast(greater(part, 0), DType::Float64);
   if (interpolation == "midpoint") return multiply(cast(greater(part, 0), DType::Float64), 0.5);
