@@ -292,29 +292,11 @@ def _fft(name: str) -> Call:
     return run
 
 
-def _search(right_default: bool = False, swapped: bool = False) -> Call:
-    def run(first: Any, second: Any, *, right: bool = right_default, side: str | None = None, out_int32: bool = False,
-            sorter: Any = None) -> Any:  # fmt: skip
-        if swapped:
-            places = lm.bucketize(first, second, right=right)
-        else:
-            more = {} if sorter is None else {"sorter": sorter}
-            places = lm.searchsorted(first, second, side=side or ("right" if right else "left"), **more)
-        return lm.astype(places, "int32") if out_int32 else places
-
-    return run
-
-
 def _softmax(name: str) -> Call:
     def run(x: Any, dim: Any = None, dtype: Any = None, **kwargs: Any) -> Any:
-        x = x if dtype is None else lm.astype(x, dtype)
-        return getattr(lm, name)(x, axis=kwargs.get("axis", dim))
+        return getattr(lm, name)(x, axis=kwargs.get("axis", dim), dtype=dtype)
 
     return run
-
-
-def _interpolated(x: Any, *args: Any, **kwargs: Any) -> Any:
-    return lm.interpolate(x, *args, **{key: value for key, value in kwargs.items() if value is not None})
 
 
 def _grid_sampled(x: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
@@ -322,34 +304,79 @@ def _grid_sampled(x: Any, grid: Any, mode: int, padding: int, align_corners: boo
     return lm.grid_sample(x, grid, mode=names[0][mode], padding_mode=names[1][padding], align_corners=align_corners)
 
 
-def _indices(name: str) -> Call:
-    def run(rows: int, columns: int, offset: int = 0, dtype: Any = "int64", **_: Any) -> Any:
-        return lm.stack([lm.astype(part, dtype) for part in getattr(lm, name)(rows, columns, k=offset)])
+def _interpolate(x: Any, size: Any = None, scale_factor: Any = None, **kwargs: Any) -> Any:
+    return lm.interpolate(x, size, scale_factor, **kwargs)
+
+
+def _embedding_bag(weight: Any, x: Any, **kwargs: Any) -> Any:
+    known = {
+        key: value
+        for key, value in kwargs.items()
+        if key not in ("max_norm", "norm_type", "scale_grad_by_freq", "sparse")
+    }
+    if kwargs.get("max_norm") is not None or kwargs.get("scale_grad_by_freq"):
+        raise UntranslatedError("changes the weight, or its gradient")
+    return lm.embedding_bag(x, weight, **known)
+
+
+def _histogram(x: Any, bins: Any, *, weight: Any = None, range: Any = None, density: bool = False) -> Any:
+    return lm.histogram(x, bins, range=range, weights=weight, density=density)
+
+
+def _histogramdd(x: Any, bins: Any, *, weight: Any = None, range: Any = None, density: bool = False) -> Any:
+    return lm.histogramdd(x, bins, range=range, weights=weight, density=density)
+
+
+def _int32(out_int32: bool, places: Any) -> Any:
+    return lm.astype(places, "int32") if out_int32 else places
+
+
+def _searchsorted(rows: Any, x: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+                  sorter: Any = None) -> Any:  # fmt: skip
+    return _int32(out_int32, lm.searchsorted(rows, x, side=side or ("right" if right else "left"), sorter=sorter))
+
+
+def _triangle(name: str) -> Call:
+    def run(rows: int, columns: int, offset: int = 0, *, dtype: str = "int64", **_: Any) -> Any:
+        return lm.astype(getattr(lm, name)(rows, columns, k=offset), dtype)
 
     return run
 
 
-def _histogram(x: Any, bins: Any = 10, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
-    return lm.histogram(x, bins, range=range, weights=weight, density=density)
+def _fractional(name: str) -> Call:
+    def run(x: Any, size: Any, *, return_indices: bool = False, _random_samples: Any = None, **kwargs: Any) -> Any:
+        ours = getattr(lm, name + "_with_indices" if return_indices else name)
+        return ours(x, size, random_samples=_random_samples, **kwargs)
+
+    return run
+
+
+def _triplets(anchor: Any, positive: Any, negative: Any, *, distance_function: Any = None, **kwargs: Any) -> Any:
+    distance = distance_function
+    if isinstance(distance, torch.nn.PairwiseDistance):
+        distance = functools.partial(lm.pairwise_distance, p=distance.norm, eps=distance.eps)
+    return lm.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=distance, **kwargs)
+
+
+def _window(name: str) -> Call:
+    def run(length: int, *, dtype: Any = None, **kwargs: Any) -> Any:
+        known = {key: value for key, value in kwargs.items() if key not in IGNORED}
+        return getattr(lm.signal.windows, name)(length, dtype=dtype, **known)
+
+    return run
 
 
 SPECIAL: dict[str, Call] = {
     **{name: _transposed(name) for name in ("mT", "mH")}, "H": _transposed("mH"), "T": _transposed("T"),
     **{f"fft.{kind}": _fft(kind) for kind in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")},
-    "searchsorted": _search(), "bucketize": _search(swapped=True), "histogram": _histogram,
-    "softmax": _softmax("softmax"), "log_softmax": _softmax("log_softmax"), "nn.functional.softmin": _softmax("softmin"),
-    "nn.functional.interpolate": _interpolated, "nn.functional.upsample_nearest": lambda x, size=None, scale_factor=None:
-        _interpolated(x, size, scale_factor, mode="nearest"),
-    "nn.functional.upsample_bilinear": lambda x, size=None, scale_factor=None:
-        _interpolated(x, size, scale_factor, mode="bilinear", align_corners=True),
+    "softmax": _softmax("softmax"), "log_softmax": _softmax("log_softmax"),
+    "nn.functional.softmin": _softmax("softmin"), "nn.functional.upsample_nearest": _interpolate,
     "grid_sampler_2d": _grid_sampled, "grid_sampler_3d": _grid_sampled,
-    "tril_indices": _indices("tril_indices"), "triu_indices": _indices("triu_indices"),
-    "equal": lambda x, y: bool(lm.array_equal(x, y)) if hasattr(lm, "array_equal") else
-        x.shape == y.shape and bool(lm.all(lm.equal(x, y))),
+    "equal": lambda x, y: x.shape == y.shape and bool(lm.all(lm.equal(x, y))),
     "polygamma": lambda x, n: lm.polygamma(n, x), "special.polygamma": lambda x, n: lm.polygamma(n, x),
     "nn.functional.embedding": lambda weight, indices, **kwargs: lm.embedding(indices, weight, **kwargs),
-    "nn.functional.embedding_bag": lambda weight, indices, **kwargs: lm.embedding_bag(indices, weight, **kwargs),
-    "to": lambda x, *args, **kwargs: lm.astype(x, next((a for a in args if a in DTYPE_NAMES), kwargs.get("dtype", x.dtype))),
+    "to": lambda x, *args, **kwargs: lm.astype(
+        x, next((a for a in args if a in DTYPE_NAMES), kwargs.get("dtype", x.dtype))),
     "cdist": lambda x, y, p=2.0, *_, **__: lm.cdist(x, y, p),
     "nn.functional.logsigmoid": lm.log_sigmoid,
     "max": _flagged("max"), "min": _flagged("min"),
@@ -385,6 +412,17 @@ SPECIAL: dict[str, Call] = {
     "linalg.inv_ex": lambda a, check_errors=False: lm.linalg.inv(a),
     "sum_to_size": lambda x, *shape: lm.sum_to(x, shape[0] if isinstance(shape[0], list | tuple) else shape),
     "index_put": lambda x, places, values, accumulate=False: lm.index_put(x, places, values, accumulate=accumulate),
+    "nn.functional.interpolate": _interpolate, "nn.functional.embedding_bag": _embedding_bag,
+    "nn.functional.upsample_bilinear": lambda x, size=None, scale_factor=None: lm.interpolate(
+        x, size, scale_factor, mode="bilinear", align_corners=True),
+    "histogram": _histogram, "histogramdd": _histogramdd, "searchsorted": _searchsorted,
+    "bucketize": lambda x, edges, *, out_int32=False, right=False: _int32(
+        out_int32, lm.bucketize(x, edges, right=right)),
+    "tril_indices": _triangle("tril_indices"), "triu_indices": _triangle("triu_indices"),
+    "constant_pad_nd": lambda x, pad, value=0: lm.pad(x, pad, value=value), 
+    **{f"nn.functional.fractional_max_pool{n}d": _fractional(f"fractional_max_pool{n}d") for n in (2, 3)},
+    "nn.functional.triplet_margin_with_distance_loss": _triplets,
+    **{f"signal.windows.{name}": _window(name) for name in lm.signal.windows.__all__},
     "float_power": lambda x, y: lm.pow(lm.astype(x, "complex128" if "complex" in x.dtype.name else "float64"), y),
     "frac": lambda x: lm.subtract(x, lm.trunc(x)),
     "nn.functional.hardshrink": lambda x, lambd=0.5: lm.hardshrink(x, lambd),

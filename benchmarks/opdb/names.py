@@ -74,7 +74,6 @@ OTHERS = {
     "to_sparse": "sparse tensors", "torch.": "single kernels of PyTorch's", "as_strided": "no such view",
     "_": "not public", "native_": "not public", "empty": "values are undefined", "new_empty": "values are undefined",
     "resize_": "changes the shape in place", "hash_tensor": "internal", "unsafe_": "not public",
-    "signal.windows.": "no window functions",
 }  # fmt: skip
 
 #: Only shapes and dtypes are compared.

@@ -424,8 +424,8 @@ WITHOUT_TENSORS = {
 RANDOM = (set(RANDOM_CALLS) | RANDOM_WITHOUT_GRADIENT | {"gumbel_softmax"}) - {"dropout"}
 #: The shapes of their results depend on the values.
 REFUSED = {
-    *("nonzero", "argwhere", "bincount", "histogram"),
-    *("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
+    *("nonzero", "argwhere", "bincount", "histogram", "histc", "histogramdd"),
+    *("unique", "unique_consecutive", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
 }
 
 
