@@ -72,6 +72,9 @@
 #include "ops/sort/search.h"
 #include "ops/sort/sort.h"
 #include "ops/sort/unique.h"
+#include "ops/special/functions.h"
+#include "ops/special/incomplete_gamma.h"
+#include "ops/special/polynomials.h"
 
 namespace lamella {
 
@@ -121,15 +124,19 @@ using OtherOps = OpList<  //
     CumulativeSum, CumulativeProd, CumSum, CumProd, LogCumSumExp, CumMax, CumMin, Diff,             // scans
     Sort, ArgSort, TopK, KthValue, Median, NanMedian, Quantile,                                     // sorting
     SearchSorted, IsIn, UniqueAll, UniqueCounts, UniqueInverse, UniqueValues, BinCount, Histogram,  // searching, sets
-    DStack, ColumnStack, HSplit, VSplit, DSplit, FlipLr, FlipUd, Rot90, Ravel, Unflatten, SlidingWindow,  // shape
-    BlockDiag, CartesianProd, Combinations,                                                               //
-    Mm, Mv, Bmm, Inner, Addmm, Addmv, Addr, Baddbmm, Addbmm,                                              // products
-    Diag, DiagEmbed, DiagFlat, DiagonalScatter, TrilIndices, TriuIndices,                                 // diagonals
-    SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere,                                              // indexing
-    VarMean, StdMean, AMinMax, Trapezoid, CumulativeTrapezoid, Cov, CorrCoef, Bucketize,                  // statistics
-    IsPosInf, IsNegInf, IsReal, Xlog1py, Entr, Ndtr, MvLgamma, Ldexp, FloatPower, Gcd, Lcm,               // composed
-    RealPart, ImaginaryPart, MakeComplex, Polar, ViewAsReal, ViewAsComplex,                               // complex
-    Cdist, Pdist, Dist, Normalize, Renorm,                                                                // distances
+    DStack, ColumnStack, HSplit, VSplit, DSplit, FlipLr, FlipUd, Rot90, Ravel, Unflatten, SlidingWindow,   // shape
+    BlockDiag, CartesianProd, Combinations,                                                                //
+    Mm, Mv, Bmm, Inner, Addmm, Addmv, Addr, Baddbmm, Addbmm,                                               // products
+    Diag, DiagEmbed, DiagFlat, DiagonalScatter, TrilIndices, TriuIndices,                                  // diagonals
+    SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere,                                               // indexing
+    VarMean, StdMean, AMinMax, Trapezoid, CumulativeTrapezoid, Cov, CorrCoef, Bucketize,                   // statistics
+    IsPosInf, IsNegInf, IsReal, Xlog1py, Entr, Ndtr, MvLgamma, Ldexp, FloatPower, Gcd, Lcm,                // composed
+    I0, I0e, I1, I1e, ModifiedBesselK0, ModifiedBesselK1, ScaledModifiedBesselK0, ScaledModifiedBesselK1,  // special
+    BesselJ0, BesselJ1, BesselY0, BesselY1, SphericalBesselJ0, AiryAi, Erfcx, Ndtri, LogNdtr, GammaInc, GammaIncC,
+    ChebyshevT, ChebyshevU, ChebyshevV, ChebyshevW, ShiftedChebyshevT, ShiftedChebyshevU, ShiftedChebyshevV,
+    ShiftedChebyshevW, HermiteH, HermiteHe, LaguerreL, LegendreP,            //
+    RealPart, ImaginaryPart, MakeComplex, Polar, ViewAsReal, ViewAsComplex,  // complex
+    Cdist, Pdist, Dist, Normalize, Renorm,                                   // distances
     MultiLabelMarginLoss, MultiLabelSoftMarginLoss, Bilinear, ChannelShuffle, MaxUnpool<1>, MaxUnpool<2>,
     MaxUnpool<3>,                                                //
     Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks

@@ -16,6 +16,7 @@ RENAMED = {
     "true_divide": "divide", "unbind": "unstack", "unbind_copy": "unstack", "unsqueeze": "expand_dims",
     "unsqueeze_copy": "expand_dims", "vdot": "vecdot", "view": "reshape", "view_copy": "reshape", "trapz": "trapezoid",
     "contiguous": "positive", "alias_copy": "positive", "clone": "positive", "upsample_nearest": "interpolate",
+    "igamma": "gammainc", "igammac": "gammaincc",
     "narrow_copy": "narrow", "_safe_softmax.default": "softmax", "unfold_copy": "unfold", "masked_select": "masked_select",
     "float": "astype", "double": "astype", "half": "astype", "bfloat16": "astype", "int": "astype", "long": "astype",
     "short": "astype", "char": "astype", "byte": "astype", "bool": "astype", "cfloat": "astype", "cdouble": "astype",
