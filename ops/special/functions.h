@@ -2,13 +2,14 @@
 
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
+#include "ops/special/number_by_number.h"
 
 // Special functions of one number that are computed one by one, as few programs call them: in double, by the formulas
 // in the files beside this one. Half types are computed in float32.
 
 namespace lamella {
 
-struct I0 {
+struct I0 : NumberByNumber {
   static constexpr OpInfo info{.name = "i0",
                                .doc = "The modified Bessel function of the first kind, of order 0.",
                                .parameters = "x, /",
@@ -18,7 +19,7 @@ struct I0 {
   static Tensor call(const Tensor& x);
 };
 
-struct I0e {
+struct I0e : NumberByNumber {
   static constexpr OpInfo info{.name = "i0e",
                                .doc = "exp(-abs(x)) * i0(x), which does not overflow.",
                                .parameters = "x, /",
@@ -28,7 +29,7 @@ struct I0e {
   static Tensor call(const Tensor& x);
 };
 
-struct I1 {
+struct I1 : NumberByNumber {
   static constexpr OpInfo info{.name = "i1",
                                .doc = "The modified Bessel function of the first kind, of order 1.",
                                .parameters = "x, /",
@@ -38,7 +39,7 @@ struct I1 {
   static Tensor call(const Tensor& x);
 };
 
-struct I1e {
+struct I1e : NumberByNumber {
   static constexpr OpInfo info{.name = "i1e",
                                .doc = "exp(-abs(x)) * i1(x), which does not overflow.",
                                .parameters = "x, /",
@@ -48,7 +49,7 @@ struct I1e {
   static Tensor call(const Tensor& x);
 };
 
-struct ModifiedBesselK0 {
+struct ModifiedBesselK0 : NumberByNumber {
   static constexpr OpInfo info{.name = "modified_bessel_k0",
                                .doc = "The modified Bessel function of the second kind, of order 0; NaN below 0.",
                                .parameters = "x, /",
@@ -59,7 +60,7 @@ struct ModifiedBesselK0 {
   static Tensor call(const Tensor& x);
 };
 
-struct ModifiedBesselK1 {
+struct ModifiedBesselK1 : NumberByNumber {
   static constexpr OpInfo info{.name = "modified_bessel_k1",
                                .doc = "The modified Bessel function of the second kind, of order 1; NaN below 0.",
                                .parameters = "x, /",
@@ -70,7 +71,7 @@ struct ModifiedBesselK1 {
   static Tensor call(const Tensor& x);
 };
 
-struct ScaledModifiedBesselK0 {
+struct ScaledModifiedBesselK0 : NumberByNumber {
   static constexpr OpInfo info{.name = "scaled_modified_bessel_k0",
                                .doc = "exp(x) * modified_bessel_k0(x), which does not underflow.",
                                .parameters = "x, /",
@@ -81,7 +82,7 @@ struct ScaledModifiedBesselK0 {
   static Tensor call(const Tensor& x);
 };
 
-struct ScaledModifiedBesselK1 {
+struct ScaledModifiedBesselK1 : NumberByNumber {
   static constexpr OpInfo info{.name = "scaled_modified_bessel_k1",
                                .doc = "exp(x) * modified_bessel_k1(x), which does not underflow.",
                                .parameters = "x, /",
@@ -92,7 +93,7 @@ struct ScaledModifiedBesselK1 {
   static Tensor call(const Tensor& x);
 };
 
-struct BesselJ0 {
+struct BesselJ0 : NumberByNumber {
   static constexpr OpInfo info{.name = "bessel_j0",
                                .doc = "The Bessel function of the first kind, of order 0.",
                                .parameters = "x, /",
@@ -102,7 +103,7 @@ struct BesselJ0 {
   static Tensor call(const Tensor& x);
 };
 
-struct BesselJ1 {
+struct BesselJ1 : NumberByNumber {
   static constexpr OpInfo info{.name = "bessel_j1",
                                .doc = "The Bessel function of the first kind, of order 1.",
                                .parameters = "x, /",
@@ -112,7 +113,7 @@ struct BesselJ1 {
   static Tensor call(const Tensor& x);
 };
 
-struct BesselY0 {
+struct BesselY0 : NumberByNumber {
   static constexpr OpInfo info{.name = "bessel_y0",
                                .doc = "The Bessel function of the second kind, of order 0; NaN below 0.",
                                .parameters = "x, /",
@@ -123,7 +124,7 @@ struct BesselY0 {
   static Tensor call(const Tensor& x);
 };
 
-struct BesselY1 {
+struct BesselY1 : NumberByNumber {
   static constexpr OpInfo info{.name = "bessel_y1",
                                .doc = "The Bessel function of the second kind, of order 1; NaN below 0.",
                                .parameters = "x, /",
@@ -134,7 +135,7 @@ struct BesselY1 {
   static Tensor call(const Tensor& x);
 };
 
-struct SphericalBesselJ0 {
+struct SphericalBesselJ0 : NumberByNumber {
   static constexpr OpInfo info{.name = "spherical_bessel_j0",
                                .doc = "sin(x) / x, and 1 at 0: the spherical Bessel function of the first kind.",
                                .parameters = "x, /",
@@ -144,7 +145,7 @@ struct SphericalBesselJ0 {
   static Tensor call(const Tensor& x);
 };
 
-struct AiryAi {
+struct AiryAi : NumberByNumber {
   static constexpr OpInfo info{.name = "airy_ai",
                                .doc = "Airy's function Ai.",
                                .parameters = "x, /",
@@ -154,7 +155,7 @@ struct AiryAi {
   static Tensor call(const Tensor& x);
 };
 
-struct Erfcx {
+struct Erfcx : NumberByNumber {
   static constexpr OpInfo info{.name = "erfcx",
                                .doc = "exp(x * x) * erfc(x), accurate where that product overflows or is 0.",
                                .parameters = "x, /",
@@ -164,7 +165,7 @@ struct Erfcx {
   static Tensor call(const Tensor& x);
 };
 
-struct Ndtri {
+struct Ndtri : NumberByNumber {
   static constexpr OpInfo info{.name = "ndtri",
                                .doc =
                                    "The number below which the share p of the standard normal distribution lies: the "
@@ -178,7 +179,7 @@ struct Ndtri {
   static Tensor call(const Tensor& p);
 };
 
-struct LogNdtr {
+struct LogNdtr : NumberByNumber {
   static constexpr OpInfo info{.name = "log_ndtr",
                                .doc = "log(ndtr(x)), accurate where ndtr(x) is near 0 or 1.",
                                .parameters = "x, /",

@@ -3,10 +3,11 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 #include "ops/operand.h"
+#include "ops/special/number_by_number.h"
 
 namespace lamella {
 
-struct GammaInc {
+struct GammaInc : NumberByNumber {
   static constexpr OpInfo info{.name = "gammainc",
                                .doc =
                                    "The regularized lower incomplete gamma function: the integral of t ** (a - 1) * "
@@ -21,7 +22,7 @@ struct GammaInc {
   static Tensor call(const Operand& a, const Operand& x);
 };
 
-struct GammaIncC {
+struct GammaIncC : NumberByNumber {
   static constexpr OpInfo info{.name = "gammaincc",
                                .doc =
                                    "1 - gammainc(a, x), the regularized upper incomplete gamma function, accurate "

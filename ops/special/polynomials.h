@@ -3,13 +3,14 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 #include "ops/operand.h"
+#include "ops/special/number_by_number.h"
 
 // Orthogonal polynomials of a degree n that is a number or a tensor, whole (what is behind its point is cut off), and 0
 // where it is negative. They have derivatives by x of every order.
 
 namespace lamella {
 
-struct ChebyshevT {
+struct ChebyshevT : NumberByNumber {
   static constexpr OpInfo info{
       .name = "chebyshev_polynomial_t",
       .doc = "Chebyshev's polynomial of the first kind, of degree n: cos(n t) where x is cos(t).",
@@ -20,7 +21,7 @@ struct ChebyshevT {
   static Tensor call(const Operand& x, const Operand& n);
 };
 
-struct ChebyshevU {
+struct ChebyshevU : NumberByNumber {
   static constexpr OpInfo info{
       .name = "chebyshev_polynomial_u",
       .doc = "Chebyshev's polynomial of the second kind, of degree n: sin((n + 1) t) / sin(t) where x is cos(t).",
@@ -31,7 +32,7 @@ struct ChebyshevU {
   static Tensor call(const Operand& x, const Operand& n);
 };
 
-struct ChebyshevV {
+struct ChebyshevV : NumberByNumber {
   static constexpr OpInfo info{
       .name = "chebyshev_polynomial_v",
       .doc = "Chebyshev's polynomial of the third kind, of degree n: cos((n + 1/2) t) / cos(t / 2) where x is cos(t).",
@@ -42,7 +43,7 @@ struct ChebyshevV {
   static Tensor call(const Operand& x, const Operand& n);
 };
 
-struct ChebyshevW {
+struct ChebyshevW : NumberByNumber {
   static constexpr OpInfo info{
       .name = "chebyshev_polynomial_w",
       .doc = "Chebyshev's polynomial of the fourth kind, of degree n: sin((n + 1/2) t) / sin(t / 2) where x is cos(t).",
@@ -53,7 +54,7 @@ struct ChebyshevW {
   static Tensor call(const Operand& x, const Operand& n);
 };
 
-struct ShiftedChebyshevT {
+struct ShiftedChebyshevT : NumberByNumber {
   static constexpr OpInfo info{.name = "shifted_chebyshev_polynomial_t",
                                .doc = "chebyshev_polynomial_t(2 * x - 1, n).",
                                .parameters = "x, n, /",
@@ -63,7 +64,7 @@ struct ShiftedChebyshevT {
   static Tensor call(const Operand& x, const Operand& n);
 };
 
-struct ShiftedChebyshevU {
+struct ShiftedChebyshevU : NumberByNumber {
   static constexpr OpInfo info{.name = "shifted_chebyshev_polynomial_u",
                                .doc = "chebyshev_polynomial_u(2 * x - 1, n).",
                                .parameters = "x, n, /",
@@ -73,7 +74,7 @@ struct ShiftedChebyshevU {
   static Tensor call(const Operand& x, const Operand& n);
 };
 
-struct ShiftedChebyshevV {
+struct ShiftedChebyshevV : NumberByNumber {
   static constexpr OpInfo info{.name = "shifted_chebyshev_polynomial_v",
                                .doc = "chebyshev_polynomial_v(2 * x - 1, n).",
                                .parameters = "x, n, /",
@@ -83,7 +84,7 @@ struct ShiftedChebyshevV {
   static Tensor call(const Operand& x, const Operand& n);
 };
 
-struct ShiftedChebyshevW {
+struct ShiftedChebyshevW : NumberByNumber {
   static constexpr OpInfo info{.name = "shifted_chebyshev_polynomial_w",
                                .doc = "chebyshev_polynomial_w(2 * x - 1, n).",
                                .parameters = "x, n, /",
@@ -93,7 +94,7 @@ struct ShiftedChebyshevW {
   static Tensor call(const Operand& x, const Operand& n);
 };
 
-struct HermiteH {
+struct HermiteH : NumberByNumber {
   static constexpr OpInfo info{.name = "hermite_polynomial_h",
                                .doc = "Hermite's polynomial of degree n, orthogonal with the weight exp(-x * x).",
                                .parameters = "x, n, /",
@@ -103,7 +104,7 @@ struct HermiteH {
   static Tensor call(const Operand& x, const Operand& n);
 };
 
-struct HermiteHe {
+struct HermiteHe : NumberByNumber {
   static constexpr OpInfo info{.name = "hermite_polynomial_he",
                                .doc = "Hermite's polynomial of degree n, orthogonal with the weight exp(-x * x / 2).",
                                .parameters = "x, n, /",
@@ -113,7 +114,7 @@ struct HermiteHe {
   static Tensor call(const Operand& x, const Operand& n);
 };
 
-struct LaguerreL {
+struct LaguerreL : NumberByNumber {
   static constexpr OpInfo info{.name = "laguerre_polynomial_l",
                                .doc = "Laguerre's polynomial of degree n.",
                                .parameters = "x, n, /",
@@ -123,7 +124,7 @@ struct LaguerreL {
   static Tensor call(const Operand& x, const Operand& n);
 };
 
-struct LegendreP {
+struct LegendreP : NumberByNumber {
   static constexpr OpInfo info{.name = "legendre_polynomial_p",
                                .doc = "Legendre's polynomial of degree n.",
                                .parameters = "x, n, /",

@@ -319,3 +319,14 @@ def test_third_derivatives_of_polynomials(name: str) -> None:
         (y,) = lm.grad(y.sum(), [x], create_graph=True)
         expected = fit.deriv(order)(x.detach().numpy())
         np.testing.assert_allclose(y.detach().numpy(), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", [*UNARY, "gammainc", "gammaincc", *POLYNOMIALS])
+def test_results_into_a_tensor(name: str) -> None:
+    x = lm.asarray(RNG.uniform(0.1, 0.9, (2, 3)))
+    others = () if name in UNARY else (x,)
+    out = lm.zeros([3, 2], dtype="float64").T
+    assert getattr(lm, name)(x, *others, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), getattr(lm, name)(x, *others).numpy())
+    with pytest.raises(ValueError, match=rf"\[{name}\] a result of shape"):
+        getattr(lm, name)(x, *others, out=lm.zeros([7], dtype="float64"))
