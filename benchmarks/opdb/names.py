@@ -16,7 +16,7 @@ RENAMED = {
     "true_divide": "divide", "unbind": "unstack", "unbind_copy": "unstack", "unsqueeze": "expand_dims",
     "unsqueeze_copy": "expand_dims", "vdot": "vecdot", "view": "reshape", "view_copy": "reshape", "trapz": "trapezoid",
     "contiguous": "positive", "alias_copy": "positive", "clone": "positive", "upsample_nearest": "interpolate",
-    "igamma": "gammainc", "igammac": "gammaincc",
+    "igamma": "gammainc", "igammac": "gammaincc", "modified_bessel_i0": "i0", "modified_bessel_i1": "i1",
     "narrow_copy": "narrow", "_safe_softmax.default": "softmax", "unfold_copy": "unfold", "masked_select": "masked_select",
     "float": "astype", "double": "astype", "half": "astype", "bfloat16": "astype", "int": "astype", "long": "astype",
     "short": "astype", "char": "astype", "byte": "astype", "bool": "astype", "cfloat": "astype", "cdouble": "astype",

@@ -6,10 +6,10 @@
 #include "ops/simd/special.h"
 #include "ops/special/pairs.h"
 
-// The regularized incomplete gamma functions P and Q = 1 - P. Which of four ways is taken follows A. R. DiDonato and A.
-// H. Morris, "Computation of the incomplete gamma function ratios and their inverse", ACM Transactions on Mathematical
-// Software 12, 1986: the power series of P; that of Q for small x; the continued fraction of Q; for large a and x near
-// it, N. M. Temme's uniform expansion. What each gives to less than half is computed, and the other is 1 less that.
+// The regularized incomplete gamma functions P and Q = 1 - P, by four ways as in A. R. DiDonato and A. H. Morris,
+// "Computation of the incomplete gamma function ratios and their inverse", ACM Transactions on Mathematical Software
+// 12, 1986: the power series of P; that of Q for small x; the continued fraction of Q; for large a and x near it, N. M.
+// Temme's uniform expansion. One is taken from 1 only where it is the larger of the two, or about that.
 
 namespace lamella::special {
 namespace {
