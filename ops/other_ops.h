@@ -77,6 +77,9 @@
 #include "ops/sort/search.h"
 #include "ops/sort/sort.h"
 #include "ops/sort/unique.h"
+#include "ops/special/functions.h"
+#include "ops/special/incomplete_gamma.h"
+#include "ops/special/polynomials.h"
 
 namespace lamella {
 
@@ -131,12 +134,16 @@ using OtherOps = OpList<  //
     Mm, Mv, Bmm, Inner, Addmm, Addmv, Addr, Baddbmm, Addbmm,                                              // products
     Diag, DiagEmbed, DiagFlat, DiagonalScatter, TrilIndices, TriuIndices,                                 // diagonals
     NumericalGradient, Frexp, UnravelIndex, RavelMultiIndex, UniqueConsecutive, Histc, HistogramDd, NanQuantile,
-    Percentile, NanPercentile,                                                               // numpy's
-    SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere,                                 // indexing
-    VarMean, StdMean, AMinMax, Trapezoid, CumulativeTrapezoid, Cov, CorrCoef, Bucketize,     // statistics
-    IsPosInf, IsNegInf, IsReal, Xlog1py, Entr, Ndtr, MvLgamma, Ldexp, FloatPower, Gcd, Lcm,  // composed
-    RealPart, ImaginaryPart, MakeComplex, Polar, ViewAsReal, ViewAsComplex,                  // complex
-    Cdist, Pdist, Dist, Normalize, Renorm,                                                   // distances
+    Percentile, NanPercentile,                                                                             // numpy's
+    SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere,                                               // indexing
+    VarMean, StdMean, AMinMax, Trapezoid, CumulativeTrapezoid, Cov, CorrCoef, Bucketize,                   // statistics
+    IsPosInf, IsNegInf, IsReal, Xlog1py, Entr, Ndtr, MvLgamma, Ldexp, FloatPower, Gcd, Lcm,                // composed
+    I0, I0e, I1, I1e, ModifiedBesselK0, ModifiedBesselK1, ScaledModifiedBesselK0, ScaledModifiedBesselK1,  // special
+    BesselJ0, BesselJ1, BesselY0, BesselY1, SphericalBesselJ0, AiryAi, Erfcx, Ndtri, LogNdtr, GammaInc, GammaIncC,
+    ChebyshevT, ChebyshevU, ChebyshevV, ChebyshevW, ShiftedChebyshevT, ShiftedChebyshevU, ShiftedChebyshevV,
+    ShiftedChebyshevW, HermiteH, HermiteHe, LaguerreL, LegendreP,            //
+    RealPart, ImaginaryPart, MakeComplex, Polar, ViewAsReal, ViewAsComplex,  // complex
+    Cdist, Pdist, Dist, Normalize, Renorm,                                   // distances
     MultiLabelMarginLoss, MultiLabelSoftMarginLoss, Bilinear, ChannelShuffle, MaxUnpool<1>, MaxUnpool<2>,
     MaxUnpool<3>,                                                //
     Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks

@@ -20,6 +20,7 @@ RENAMED = {
     "unbind": "unstack", "unbind_copy": "unstack", "unfold_copy": "unfold", "unsqueeze": "expand_dims",
     "unsqueeze_copy": "expand_dims", "upsample_nearest": "interpolate", "vdot": "vecdot", "view": "reshape",
     "view_copy": "reshape",
+    "igamma": "gammainc", "igammac": "gammaincc", "modified_bessel_i0": "i0", "modified_bessel_i1": "i1",
 }  # fmt: skip
 
 #: Keyword arguments, where ours have other names; the first that the function has is taken.

@@ -81,6 +81,7 @@ constexpr bool gives_a_tensor(R (*)(A...)) {
 
 template <class Op>
 constexpr bool takes_out() {
+  if constexpr (requires { Op::kNumberByNumber; }) return true;
   return IsElementwise<Op> || (contains(kWithOut, Op::info.name) && gives_a_tensor(&Op::call));
 }
 /// Whether the operator may have an in-place form: its first parameter is a tensor.
