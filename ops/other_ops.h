@@ -26,6 +26,7 @@
 #include "ops/linalg/matrix_exp.h"
 #include "ops/linalg/norms.h"
 #include "ops/linalg/products.h"
+#include "ops/linalg/pseudoinverse.h"
 #include "ops/linalg/solve.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
@@ -106,6 +107,7 @@ using OtherOps = OpList<  //
     LinalgCholesky, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgEig, LinalgEigvals, LinalgSvd, LinalgSvdvals,  // linalg
     LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                       //
     LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                                   //
+    LinalgCholeskyEx, LinalgSolveEx, LinalgInvEx,                                                              //
     LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,                                     //
     Stft, Istft, ModeValue, Unique,                                                                            //
     FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                                   // fft

@@ -10,6 +10,7 @@ from typing import Any
 import lamella as lm
 import torch
 
+from benchmarks.opdb.linalg import LINALG
 from benchmarks.opdb.names import KEYWORDS, ORDER, RENAMED
 
 #: Keyword arguments without a meaning here.
@@ -67,7 +68,9 @@ def function_of(name: str) -> Call | None:
     ours = RENAMED.get(last, last)
     if last in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble"):
         return _cast(last)
-    places: list[Any] = [lm.linalg, lm] if modules[:1] == ["linalg"] else [lm]
+    if modules[:1] == ["linalg"]:
+        return getattr(lm.linalg, ours, None)
+    places: list[Any] = [lm]
     if modules[:1] == ["fft"]:
         places = [lm.fft]
     for place in [*places, lm.linalg, lm.nn.functional if hasattr(lm.nn, "functional") else lm, lm.Tensor]:
@@ -249,6 +252,7 @@ def _pair(first: str, second: str) -> Call:
 
 
 SPECIAL: dict[str, Call] = {
+    **LINALG,
     "max": _flagged("max"), "min": _flagged("min"),
     "aminmax": lambda x, dim=None, keepdim=False: (
         lm.min(x, axis=dim, keepdims=keepdim), lm.max(x, axis=dim, keepdims=keepdim)),
@@ -276,12 +280,11 @@ SPECIAL: dict[str, Call] = {
         x, axis=(a[0] if a and not isinstance(a[0], bool) else dim) or None, keepdims=keepdim),
     "__getitem__": lambda x, key: x[tuple(key) if isinstance(key, list) else key],
     "flip": lambda x, *axes, dims=None: lm.flip(x, axis=tuple(dims if dims is not None else axes[0] if not isinstance(axes[0], int) else axes)),
-    "linalg.multi_dot": lm.linalg.multi_dot, "t": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
+    "t": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
     "t_copy": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
     "unfold": lm.sliding_window, "unfold_copy": lm.sliding_window, "nn.functional.unfold": lm.unfold,
     "einsum": lambda given, equation: lm.einsum(equation, *given),
     "where": lambda x, condition, other: lm.where(condition, x, other),
-    "linalg.inv_ex": lambda a, check_errors=False: lm.linalg.inv(a),
     "sum_to_size": lambda x, *shape: lm.sum_to(x, shape[0] if isinstance(shape[0], list | tuple) else shape),
     "index_put": lambda x, places, values, accumulate=False: lm.index_put(x, places, values, accumulate=accumulate),
     "nn.functional.interpolate": lm.interpolate,

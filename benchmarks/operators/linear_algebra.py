@@ -199,6 +199,7 @@ def _decompositions() -> list[Row]:
     )
     return [
         row("cholesky", spd),
+        row("cholesky_ex", spd, "[0]"),
         row("qr", "invertible", "[1]", agrees=False),
         row("eigh", spd, "[0]"),
         row("eigvalsh", spd),
@@ -207,6 +208,7 @@ def _decompositions() -> list[Row]:
         row("svd", "invertible", "[1]"),
         row("svdvals", "invertible"),
         row("inv", "invertible"),
+        row("inv_ex", "invertible", "[0]"),
         row("det", "invertible", agrees=False),
         row("slogdet", "invertible", "[1]"),
         row("pinv", "invertible"),
@@ -215,6 +217,9 @@ def _decompositions() -> list[Row]:
         row("norm", "normal"),
         row("matrix_power", "invertible", call="(x, 5)"),
         Row("linalg.solve", "lm.linalg.solve(x, b)", "torch.linalg.solve(x, b)", systems, tolerance=1e-2),
+        Row(
+            "linalg.solve_ex", "lm.linalg.solve_ex(x, b)[0]", "torch.linalg.solve_ex(x, b)[0]", systems, tolerance=1e-2
+        ),
         Row("linalg.solve_triangular", *triangular, systems, tolerance=1e-2),
         Row("linalg.matrix_norm", "lm.linalg.matrix_norm(x)", "torch.linalg.matrix_norm(x)", _sizes("normal")),
         *(

@@ -99,15 +99,21 @@ void check_square(const Tensor& x, const char* op) {
   if (x.size(-1) != x.size(-2)) fail<ValueError>("[", op, "] needs square matrices, got shape ", x.shape());
 }
 
-Tensor run_cholesky(const Tensor& x, const char* op) {
-  if (is_batched(x)) [[unlikely]]
-    return hide_in_place(run_cholesky(physical(x, *x->hidden), op), *x->hidden);
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_cholesky(host, op); }, x);
+std::pair<Tensor, Tensor> run_cholesky(const Tensor& x, bool allowed, const char* op) {
+  if (is_batched(x)) [[unlikely]] {
+    const auto [y, info] = run_cholesky(physical(x, *x->hidden), allowed, op);
+    return {hide_in_place(y, *x->hidden), allowed ? hide_in_place(info, *x->hidden) : Tensor()};
   }
-  Tensor y = rows_of(x);
-  if (is_computed(y, op) && y.numel() > 0) lapack::cholesky(y, op);
-  return y;
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_cholesky(host, allowed, op); }, x);
+  }
+  const Tensor y = rows_of(x);
+  const Tensor info = allowed ? beside(x, {}, DType::Int32) : Tensor();
+  if (is_computed(y, op)) {
+    if (allowed) write_value(info, 0, op);
+    if (y.numel() > 0) lapack::cholesky(y, info, op);
+  }
+  return {y, info};
 }
 
 Factors run_factor(const Tensor& x, Singular singular, const char* op) {

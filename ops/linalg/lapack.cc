@@ -22,7 +22,7 @@ void conjugate([[maybe_unused]] T* values, [[maybe_unused]] std::int64_t count) 
 
 }  // namespace
 
-void cholesky(const Tensor& a, const char* op) {
+void cholesky(const Tensor& a, const Tensor& infos, const char* op) {
   const Matrices all(a);
   const int n = to_int(all.rows, op);
   const int lda = leading(n);
@@ -32,7 +32,9 @@ void cholesky(const Tensor& a, const char* op) {
       int info = 0;
       // The transpose of a Hermitian matrix is u.mH @ u, with u the transpose of the lower triangle sought.
       Routines<T>::potrf("U", &n, matrix, &lda, &info, 1);
-      if (info > 0) {
+      if (infos.defined()) {
+        infos.data<std::int32_t>()[i] = info;
+      } else if (info > 0) {
         fail<ValueError>("[", op, "] ", which(i, all.count), " is not positive definite: its leading ", info, " x ",
                          info, " part is not");
       }
@@ -221,14 +223,19 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
     for_each_matrix(all.count, 8 * all.work(), [&](std::int64_t i) {
       T* const a = columns.data<T>() + i * all.size();
       Real* const w = values.data<Real>() + i * n;
-      check_finite(a, all.size(), i, all.count, op);
+      Real most = 0;
+      for (std::int64_t j = 0; j < n; ++j) {
+        T* const lower = a + j * n + j;
+        check_finite(lower, n - j, i, all.count, op);
+        most = std::max(most, largest(lower, n - j));
+      }
       const auto check = [&](int info) {
         if (info <= 0) return;
         fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
                          ")");
       };
       if constexpr (std::is_floating_point_v<T>) {
-        if (vectors && has_parts(n, largest(a, all.size()))) {
+        if (vectors && has_parts(n, most)) {
           check(eigh_by_parts(n, a, w, op));
           return;
         }
@@ -384,7 +391,7 @@ namespace {
 
 }  // namespace
 
-void cholesky(const Tensor&, const char* op) { refuse(op); }
+void cholesky(const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void factor(const Tensor&, const Tensor&, Singular, const char* op) { refuse(op); }
 void solve(const Factors&, const Tensor&, bool, const char* op) { refuse(op); }
 void lu(const Tensor&, const Tensor&, const char* op) { refuse(op); }

@@ -7,8 +7,9 @@
 
 namespace lamella::linalg::lapack {
 
-/// In place, row-major.
-void cholesky(const Tensor& a, const char* op);
+/// In place, row-major. `info` (int32) gets LAPACK's, the order of the first leading part that is not positive definite
+/// or 0; where it is undefined such a matrix is an error.
+void cholesky(const Tensor& a, const Tensor& info, const char* op);
 /// In place; `pivots` is int32.
 void factor(const Tensor& a, const Tensor& pivots, Singular singular, const char* op);
 void solve(const Factors& factors, const Tensor& columns, bool adjoint, const char* op);

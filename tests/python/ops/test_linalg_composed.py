@@ -9,7 +9,7 @@ import pytest
 
 import lamella as lm
 
-from .test_linalg import DTYPES, close, draw
+from .test_linalg import DTYPES, close, draw, real
 
 la = lm.linalg
 
@@ -50,8 +50,15 @@ def test_condition_numbers(dtype: str, rng: np.random.Generator) -> None:
         close(la.cond(lm.asarray(a), p=p), np.linalg.cond(wide, p), dtype)
     close(la.cond(lm.asarray(a[:, :2])), np.linalg.cond(wide[:, :2]), dtype)
     assert la.cond(lm.asarray(np.diag([1.0, 0.0]).astype(dtype))).item() == np.inf
-    with pytest.raises(ValueError, match="singular"):
-        la.cond(lm.zeros([2, 2], dtype=dtype), p="fro")
+    mixed = lm.asarray(np.stack([np.eye(2), np.ones((2, 2)), np.zeros((2, 2))]).astype(dtype))
+    for p in ("fro", "nuc", 1, -1, np.inf, -np.inf):
+        got = la.cond(mixed, p=p)
+        np.testing.assert_array_equal(np.isinf(got.numpy()), [False, True, True])
+        assert la.cond(lm.zeros([2, 0, 0], dtype=dtype), p=p).tolist() == [0.0, 0.0]
+    nothing = la.cond(lm.zeros([2, 0, 3], dtype=dtype))
+    assert (nothing.tolist(), nothing.dtype.name) == ([0.0, 0.0], real(dtype))
+    with pytest.raises(ValueError, match="square"):
+        la.cond(lm.ones([2, 3], dtype=dtype), p="fro")
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32", "float64", "complex128"])
