@@ -58,8 +58,10 @@ def parameters(function: Call) -> Mapping[str, inspect.Parameter]:
         return {}
 
 
-def function_of(name: str) -> Call | None:
+def function_of(name: str, variant: str = "") -> Call | None:
     """Our function for PyTorch's operator `name`; None where there is none."""
+    if f"{name} {variant}" in SPECIAL:
+        return SPECIAL[f"{name} {variant}"]
     *modules, last = name.split(".")
     if name in SPECIAL:
         return SPECIAL[name]

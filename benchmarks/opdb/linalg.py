@@ -75,13 +75,17 @@ def _system(function: Call) -> Call:
 def _lstsq(a: Any, b: Any, rcond: Any = None, driver: Any = None) -> Any:
     found = la.lstsq(a, b, rtol=rcond, driver=driver)
 
-    def absent(x: Any) -> Any:
-        return lm.zeros([0], dtype=x.dtype)
+    def if_there(x: Any, is_there: bool) -> Any:
+        return x if is_there else lm.reshape(x, [-1])[:0]
 
     # PyTorch has no residuals where there are no surplus equations or a matrix has not full rank, and none from gelsy.
     has_residuals = a.shape[-2] > a.shape[-1] and driver not in ("gelsy", None) and not _is_deficient(a, found)
-    rest = (part if part.size or 0 in a.shape else absent(part) for part in found[2:])
-    return (found[0], found[1] if has_residuals else absent(found[1]), *rest)
+    return (
+        found[0],
+        if_there(found[1], has_residuals),
+        if_there(found[2], driver != "gels"),
+        if_there(found[3], driver in ("gelsd", "gelss")),
+    )
 
 
 def _is_deficient(a: Any, found: Any) -> bool:
@@ -112,7 +116,7 @@ LINALG: dict[str, Call] = {
     "linalg.solve": _system(la.solve),
     "linalg.solve_ex": _system(la.solve_ex),
     "linalg.lstsq": _lstsq,
-    "linalg.lstsq grad_oriented": lambda *args, **kwargs: tuple(la.lstsq(*args, **kwargs)[:2]),
+    "linalg.lstsq grad_oriented": lambda *args, **kwargs: _lstsq(*args, **kwargs)[:2],
     "linalg.cond": lambda x, p=None: la.cond(x, p=p),
     "linalg.tensorsolve": lambda a, b, dims=None: la.tensorsolve(a, b, axes=dims),
     "linalg.tensorinv": lambda a, ind=2: la.tensorinv(a, ind=ind),
@@ -126,22 +130,24 @@ LINALG: dict[str, Call] = {
 }
 
 
-def _hermitian_part(sample: Any, gradient: np.ndarray) -> np.ndarray:
+def _hermitian_part(sample: Any, x: Any, gradient: np.ndarray) -> np.ndarray:
     """PyTorch's is not Hermitian where the diagonal of a factor, which is real, has a complex one."""
     return (gradient + np.conj(np.swapaxes(gradient, -1, -2))) / 2
 
 
-def _triangle(sample: Any, gradient: np.ndarray) -> np.ndarray:
+def _triangle(sample: Any, x: Any, gradient: np.ndarray) -> np.ndarray:
     """PyTorch's is not 0 in the triangle of a factor that is not read."""
+    if sample.args and x is sample.input:  # the right side, where there is one
+        return gradient
     return np.triu(gradient) if sample.kwargs.get("upper") else np.tril(gradient)
 
 
-def _of_general_matrices(sample: Any, gradient: np.ndarray) -> np.ndarray:
+def _of_general_matrices(sample: Any, x: Any, gradient: np.ndarray) -> np.ndarray:
     """The samples of Hermitian matrices are not, and PyTorch's reads both of their triangles."""
     return np.zeros_like(gradient) if sample.kwargs.get("hermitian") else gradient
 
 
-#: What of a gradient is compared.
+#: What of a gradient with respect to x is compared.
 PROJECTIONS: dict[str, Call] = {
     "linalg.cholesky": _hermitian_part,
     "linalg.cholesky_ex": _hermitian_part,

@@ -48,10 +48,10 @@ def vander(x: Tensor, /, *, N: int | None = None) -> Tensor:  # noqa: N803
 
     N says how many there are, which is as many as numbers where it is not given. (numpy's fall from left to right.)
     """
-    if x.ndim == 0 and N is None:
-        raise ValueError("[vander] x has an axis, or N says how many powers there are: got the shape ()")
     if x.dtype.name == "bool":
         raise TypeError("[vander] does not take dtype bool")
+    if x.ndim == 0:
+        x = x[None]
     count = x.shape[-1] if N is None else index(N)
     if count < 0:
         raise ValueError(f"[vander] N: expected how many powers there are, got {count}")
