@@ -20,6 +20,7 @@
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/diagonal_forms.h"
 #include "ops/linalg/einsum.h"
+#include "ops/linalg/ldl.h"
 #include "ops/linalg/least_squares.h"
 #include "ops/linalg/lu.h"
 #include "ops/linalg/matmul.h"
@@ -107,7 +108,7 @@ using OtherOps = OpList<  //
     LinalgCholesky, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgEig, LinalgEigvals, LinalgSvd, LinalgSvdvals,  // linalg
     LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                       //
     LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                                   //
-    LinalgCholeskyEx, LinalgSolveEx, LinalgInvEx,                                                              //
+    LinalgCholeskyEx, LinalgSolveEx, LinalgInvEx, LinalgLdlFactorEx, LinalgLdlSolve,                           //
     LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,                                     //
     Stft, Istft, ModeValue, Unique,                                                                            //
     FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                                   // fft

@@ -241,6 +241,17 @@ def _decompositions() -> list[Row]:
             tuple(one for one in systems if one.label != "100 of 16x16"),
             tolerance=1e-2,
         ),
+        row("ldl_factor_ex", spd, "[0]", gradient=False),
+        Row(
+            "linalg.ldl_solve",
+            "lm.linalg.ldl_solve(*lm.linalg.ldl_factor(x), b)",
+            "torch.linalg.ldl_solve(*torch.linalg.ldl_factor(x), b)",
+            (
+                case("64 by 8", x=_matrix(spd, 64, 64), b=normal(64, 8)),
+                case("512 by 64", x=_matrix(spd, 512, 512), b=normal(512, 64)),
+            ),
+            tolerance=1e-2,
+        ),
         Row(
             "linalg.matrix_exp",
             "lm.linalg.matrix_exp(x)",

@@ -23,6 +23,11 @@ void triangular(const Tensor& a, const Tensor& b, Triangle triangle, const char*
 void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const char* op);
 /// `columns` becomes the eigenvectors, or is destroyed.
 void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char* op);
+/// The lower triangles of `columns` become the factors, and the others 0; pivots (int32) are LAPACK's, as is `info`,
+/// one int32 for each matrix. Where it is undefined a singular matrix is an error.
+void ldl(const Tensor& columns, const Tensor& pivots, const Tensor& info, bool hermitian, const char* op);
+/// `b_columns` becomes the solution.
+void ldl_solve(const Tensor& columns, const Tensor& pivots, const Tensor& b_columns, bool hermitian, const char* op);
 /// Destroys `columns`. `values` and `vector_columns` are complex; the latter is undefined where no vectors are wanted.
 void eig(const Tensor& columns, const Tensor& values, const Tensor& vector_columns, const char* op);
 /// Destroys `columns`. Those of b are max(m, n) long, and their first n elements become the solutions.

@@ -87,6 +87,21 @@ class SolveExResult(NamedTuple):
     info: Tensor
 
 
+class LDLFactorResult(NamedTuple):
+    """What :func:`lamella.linalg.ldl_factor` returns."""
+
+    LD: Tensor
+    pivots: Tensor
+
+
+class LDLFactorExResult(NamedTuple):
+    """What :func:`lamella.linalg.ldl_factor_ex` returns."""
+
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
 class LstsqResult(NamedTuple):
     """What :func:`lamella.linalg.lstsq` returns."""
 

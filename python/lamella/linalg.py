@@ -27,6 +27,7 @@ from ._C import linalg_det as det
 from ._C import linalg_eigvals as eigvals
 from ._C import linalg_eigvalsh as eigvalsh
 from ._C import linalg_inv as inv
+from ._C import linalg_ldl_solve as ldl_solve
 from ._C import linalg_lu_solve as lu_solve
 from ._C import linalg_matrix_exp as matrix_exp
 from ._C import linalg_matrix_power as matrix_power
@@ -48,6 +49,8 @@ from ._linalg_results import (
     EighResult,
     EigResult,
     InvExResult,
+    LDLFactorExResult,
+    LDLFactorResult,
     LstsqResult,
     LUFactorExResult,
     LUFactorResult,
@@ -65,6 +68,8 @@ __all__ = [
     "EigResult",
     "EighResult",
     "InvExResult",
+    "LDLFactorExResult",
+    "LDLFactorResult",
     "LUFactorExResult",
     "LUFactorResult",
     "LUResult",
@@ -88,6 +93,9 @@ __all__ = [
     "householder_product",
     "inv",
     "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
     "logdet",
     "lstsq",
     "lu",
@@ -208,6 +216,23 @@ def solve_ex(x1: Tensor, x2: Tensor, /, *, left: bool = True, check_errors: bool
     ValueError.
     """
     return SolveExResult(*_C.linalg_solve_ex(x1, x2, left=left, check_errors=check_errors))
+
+
+def ldl_factor(x: Tensor, /, *, hermitian: bool = False) -> LDLFactorResult:
+    """Factors of symmetric (with ``hermitian=True`` Hermitian) matrices, definite or not: what :func:`ldl_solve` takes.
+
+    They are LAPACK's: a triangular and a block diagonal matrix in one, and exchanges of rows (int32). The lower
+    triangles are read. ValueError where one is singular. They have no gradient.
+    """
+    return LDLFactorResult(*_C.linalg_ldl_factor_ex(x, hermitian=hermitian, check_errors=True)[:2])
+
+
+def ldl_factor_ex(x: Tensor, /, *, hermitian: bool = False, check_errors: bool = False) -> LDLFactorExResult:
+    """What :func:`ldl_factor` gives, and 0 for each matrix (int32), or which number on the diagonal makes it singular.
+
+    With ``check_errors=True`` it is a ValueError.
+    """
+    return LDLFactorExResult(*_C.linalg_ldl_factor_ex(x, hermitian=hermitian, check_errors=check_errors))
 
 
 def slogdet(x: Tensor, /) -> SlogdetResult:

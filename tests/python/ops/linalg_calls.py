@@ -128,6 +128,12 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a, b: la.lu_solve(*la.lu_factor(a), b, adjoint=True), [matrix(2, 2, 2), matrix(2, 2, seed=5)]),
         (lambda a, b: la.lu_solve(*la.lu_factor(a), b, left=False), [matrix(2, 2), matrix(3, 2, seed=5)]),
     ],
+    "linalg_ldl_solve": [
+        (
+            lambda b: la.ldl_solve(*la.ldl_factor(symmetric(lm.ones([3, 3], dtype="float64")) + lm.eye(3)), b),
+            [matrix(2, 3, 2)],
+        ),
+    ],
     "linalg_lstsq": [
         (lambda a, b: la.lstsq(a, b)[:2], [matrix(4, 2), matrix(4, 2, seed=5)]),
         (lambda a, b: la.lstsq(a, b[0])[:2], [matrix(2, 2, 3), matrix(1, 2, seed=5)]),
@@ -172,7 +178,7 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     ],
 }
 
-LINALG_WITHOUT_GRADIENT = {"linalg_matrix_rank"}
+LINALG_WITHOUT_GRADIENT = {"linalg_matrix_rank", "linalg_ldl_factor_ex"}
 
 
 def well(a: lm.Tensor) -> lm.Tensor:
@@ -230,6 +236,13 @@ LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...],
     "linalg_lu_factor": [(lambda a: la.lu_factor(well(a)), ((3, 2),)), (lambda a: la.lu_factor(well(a)), ((2, 3),))],
     "linalg_lu": [(lambda a: la.lu(a), ((3, 2),))],
     "linalg_lu_solve": [(lambda a, b: la.lu_solve(*la.lu_factor(well(a)), b), (SQUARE, (2, 3, 2)))],
+    "linalg_ldl_factor_ex": [
+        (lambda a: la.ldl_factor_ex(symmetric(well(a)))[:2], (SQUARE,)),
+        (lambda a: la.ldl_factor_ex(a - a).info, (SQUARE,)),
+    ],
+    "linalg_ldl_solve": [
+        (lambda a, b: la.ldl_solve(*la.ldl_factor(symmetric(well(a))), b), (SQUARE, (2, 3, 2))),
+    ],
     "linalg_lstsq": [
         (lambda a, b: la.lstsq(well(a), b)[:2], ((3, 2), (3, 2))),
         (lambda a, b: la.lstsq(well(a), b, driver="gelsd"), ((2, 3), (2,))),
