@@ -25,6 +25,7 @@
 #include "ops/linalg/lu.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/matrix_exp.h"
+#include "ops/linalg/matrix_roots.h"
 #include "ops/linalg/norms.h"
 #include "ops/linalg/products.h"
 #include "ops/linalg/pseudoinverse.h"
@@ -108,10 +109,10 @@ using OtherOps = OpList<  //
     LinalgCholesky, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgEig, LinalgEigvals, LinalgSvd, LinalgSvdvals,  // linalg
     LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                       //
     LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                                   //
-    LinalgCholeskyEx, LinalgSolveEx, LinalgInvEx, LinalgLdlFactorEx, LinalgLdlSolve,                           //
-    LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,                                     //
-    Stft, Istft, ModeValue, Unique,                                                                            //
-    FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                                   // fft
+    LinalgCholeskyEx, LinalgSolveEx, LinalgInvEx, LinalgLdlFactorEx, LinalgLdlSolve, LinalgMatrixSqrth, LinalgPolar,  //
+    LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,                                            //
+    Stft, Istft, ModeValue, Unique,                                                                                   //
+    FftComplexToComplex, FftRealToComplex, FftComplexToReal,                          // fft
     Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, IsClose, AllClose, NanToNum,        // composed
     Clip, Gelu,                                                                       // of several formulas
     Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,  // convolution

@@ -241,6 +241,8 @@ def _decompositions() -> list[Row]:
             tuple(one for one in systems if one.label != "100 of 16x16"),
             tolerance=1e-2,
         ),
+        row("matrix_sqrth", spd),
+        row("polar", "invertible", "[1]"),
         row("ldl_factor_ex", spd, "[0]", gradient=False),
         Row(
             "linalg.ldl_solve",

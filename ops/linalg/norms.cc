@@ -60,6 +60,10 @@ Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, 
 }
 
 Tensor LinalgMatrixNorm::call(const Tensor& x, bool keepdims, std::string_view ord) {
+  check_defined(x, info.name);
+  if (is_floating(x.dtype()) && item_size(x.dtype()) == 2) {
+    return cast(call(cast(x, DType::Float32), keepdims, ord), x.dtype());
+  }
   linalg::check_matrices(x, info.name);
   const bool smallest = ord.starts_with('-');
   const auto extreme = [smallest](const Tensor& values) { return smallest ? min(values, -1) : max(values, -1); };

@@ -21,6 +21,13 @@ class EighResult(NamedTuple):
     eigenvectors: Tensor
 
 
+class PolarResult(NamedTuple):
+    """What :func:`lamella.linalg.polar` returns."""
+
+    U: Tensor
+    H: Tensor
+
+
 class QRResult(NamedTuple):
     """What :func:`lamella.linalg.qr` returns."""
 

@@ -31,6 +31,7 @@ from ._C import linalg_ldl_solve as ldl_solve
 from ._C import linalg_lu_solve as lu_solve
 from ._C import linalg_matrix_exp as matrix_exp
 from ._C import linalg_matrix_power as matrix_power
+from ._C import linalg_matrix_sqrth as matrix_sqrth
 from ._C import linalg_solve as solve
 from ._C import linalg_solve_triangular as solve_triangular
 from ._C import linalg_svdvals as svdvals
@@ -55,6 +56,7 @@ from ._linalg_results import (
     LUFactorExResult,
     LUFactorResult,
     LUResult,
+    PolarResult,
     QRResult,
     SlogdetResult,
     SolveExResult,
@@ -74,6 +76,7 @@ __all__ = [
     "LUFactorResult",
     "LUResult",
     "LstsqResult",
+    "PolarResult",
     "QRResult",
     "SVDResult",
     "SlogdetResult",
@@ -107,11 +110,13 @@ __all__ = [
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
+    "matrix_sqrth",
     "matrix_transpose",
     "multi_dot",
     "norm",
     "outer",
     "pinv",
+    "polar",
     "qr",
     "slogdet",
     "solve",
@@ -233,6 +238,14 @@ def ldl_factor_ex(x: Tensor, /, *, hermitian: bool = False, check_errors: bool =
     With ``check_errors=True`` it is a ValueError.
     """
     return LDLFactorExResult(*_C.linalg_ldl_factor_ex(x, hermitian=hermitian, check_errors=check_errors))
+
+
+def polar(x: Tensor, /) -> PolarResult:
+    """U with orthonormal columns and Hermitian H without negative eigenvalues with ``U @ H == x``.
+
+    The matrices have at least as many rows as columns. The gradient wants them to be of full rank.
+    """
+    return PolarResult(*_C.linalg_polar(x))
 
 
 def slogdet(x: Tensor, /) -> SlogdetResult:

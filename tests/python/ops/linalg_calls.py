@@ -144,6 +144,9 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (la.matrix_exp, [matrix(3, 3)]),
         (lambda a: la.matrix_exp(a * lm.asarray([[[0.1]], [[2.0]]], dtype="float64").to(a.device)), [matrix(2, 2, 2)]),
     ],
+    "linalg_matrix_sqrth": [(lambda a: la.matrix_sqrth(definite(a)), [matrix(*s)]) for s in ((3, 3), (2, 2, 2))],
+    "linalg_polar": [(la.polar, [matrix(*s)]) for s in ((3, 3), (4, 2), (2, 2, 2))]
+    + [(lambda a: la.polar(a).U, [matrix(3, 2)]), (lambda a: la.polar(a).H, [matrix(3, 2)])],
     "linalg_matrix_power": [(lambda a, n=n: la.matrix_power(a, n), [matrix(2, 2)]) for n in (0, 3, -2)],
     "linalg_vector_norm": [
         (lambda a, o=o: la.vector_norm(a, axis=1, ord=o), [matrix(2, 3)]) for o in (2, 1, 3, 0.5, -1, 0, float("inf"))
@@ -248,6 +251,8 @@ LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...],
         (lambda a, b: la.lstsq(well(a), b, driver="gelsd"), ((2, 3), (2,))),
     ],
     "linalg_matrix_exp": [(la.matrix_exp, (SQUARE,))],
+    "linalg_matrix_sqrth": [(lambda a: la.matrix_sqrth(definite(a)), (SQUARE,))],
+    "linalg_polar": [(lambda a: la.polar(well(a)), ((3, 2),))],
     "linalg_matrix_rank": [(la.matrix_rank, ((2, 3),))],
     "linalg_matrix_power": [(lambda a: la.matrix_power(a, 2), (SQUARE,)), (lambda a: la.matrix_power(a, 0), (SQUARE,))],
     "linalg_vector_norm": [(la.vector_norm, ((2, 3),)), (lambda a: la.vector_norm(a, axis=0, ord=3), ((2, 3),))],

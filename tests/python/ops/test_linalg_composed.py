@@ -42,6 +42,18 @@ def test_norm_of_anything(dtype: str, rng: np.random.Generator) -> None:
             close(la.norm(lm.asarray(a[0]), ord=order, keepdims=keepdims), expected, dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_norms_of_half_precision(dtype: str, rng: np.random.Generator) -> None:
+    a = lm.asarray(rng.normal(size=(2, 3, 3)).astype("float32")).astype(dtype)
+    wide = a.astype("float32").numpy()
+    for order in ("fro", "nuc", 1, -1, 2, np.inf):
+        got = la.matrix_norm(a, ord=order)
+        assert got.dtype.name == dtype
+        expected = np.linalg.matrix_norm(wide, ord=order)
+        np.testing.assert_allclose(got.astype("float32").numpy(), expected, rtol=1e-3 if dtype == "float16" else 8e-3)
+        assert la.norm(a, ord=order, axis=(1, 2)).tolist() == got.tolist()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_condition_numbers(dtype: str, rng: np.random.Generator) -> None:
     a = draw((2, 3, 3), dtype, rng) + 2 * np.eye(3, dtype=dtype)
