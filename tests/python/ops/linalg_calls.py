@@ -21,7 +21,7 @@ def matrix(*shape: int, seed: int = 4) -> lm.Tensor:
 
 
 def definite(a: lm.Tensor) -> lm.Tensor:
-    return lm.matmul(a, a.mT) + lm.eye(a.shape[-1], dtype=a.dtype)
+    return lm.matmul(a, a.mT) + lm.eye(a.shape[-1], dtype=a.dtype, device=a.device)
 
 
 def symmetric(a: lm.Tensor) -> lm.Tensor:
@@ -130,7 +130,7 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     ],
     "linalg_ldl_solve": [
         (
-            lambda b: la.ldl_solve(*la.ldl_factor(symmetric(lm.ones([3, 3], dtype="float64")) + lm.eye(3)), b),
+            lambda b: la.ldl_solve(*la.ldl_factor(1 - 2 * lm.eye(3, dtype=b.dtype, device=b.device)), b),
             [matrix(2, 3, 2)],
         ),
     ],
