@@ -16,6 +16,7 @@
 #include "ops/index/select.h"
 #include "ops/index/take.h"
 #include "ops/linalg/added_products.h"
+#include "ops/linalg/cholesky.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/diagonal_forms.h"
@@ -109,9 +110,10 @@ using OtherOps = OpList<  //
     LinalgCholesky, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgEig, LinalgEigvals, LinalgSvd, LinalgSvdvals,  // linalg
     LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                       //
     LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                                   //
-    LinalgCholeskyEx, LinalgSolveEx, LinalgInvEx, LinalgLdlFactorEx, LinalgLdlSolve, LinalgMatrixSqrth, LinalgPolar,  //
-    LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,                                            //
-    Stft, Istft, ModeValue, Unique,                                                                                   //
+    LinalgCholeskyEx, LinalgCholeskySolve, LinalgCholeskyInverse, LinalgSolveEx, LinalgInvEx, LinalgLdlFactorEx,
+    LinalgLdlSolve, LinalgMatrixSqrth, LinalgPolar,                                   //
+    LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,            //
+    Stft, Istft, ModeValue, Unique,                                                   //
     FftComplexToComplex, FftRealToComplex, FftComplexToReal,                          // fft
     Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, IsClose, AllClose, NanToNum,        // composed
     Clip, Gelu,                                                                       // of several formulas

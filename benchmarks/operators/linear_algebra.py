@@ -200,6 +200,20 @@ def _decompositions() -> list[Row]:
     return [
         row("cholesky", spd),
         row("cholesky_ex", spd, "[0]"),
+        Row(
+            "linalg.cholesky_inverse",
+            "lm.linalg.cholesky_inverse(x)",
+            "torch.cholesky_inverse(x)",
+            _sizes("invertible"),
+            tolerance=1e-2,
+        ),
+        Row(
+            "linalg.cholesky_solve",
+            "lm.linalg.cholesky_solve(b, x)",
+            "torch.cholesky_solve(b, x)",
+            systems,
+            tolerance=1e-2,
+        ),
         row("qr", "invertible", "[1]", agrees=False),
         row("eigh", spd, "[0]"),
         row("eigvalsh", spd),

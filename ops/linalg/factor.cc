@@ -169,15 +169,22 @@ Tensor run_permutation(const Tensor& given, std::int64_t rows, const char* op) {
   return permutation;
 }
 
-Tensor run_inverse(const Tensor& x, const char* op) {
-  if (is_batched(x)) [[unlikely]]
-    return hide_in_place(run_inverse(physical(x, *x->hidden), op), *x->hidden);
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_inverse(host, op); }, x);
+std::pair<Tensor, Tensor> run_inverse(const Tensor& x, Singular singular, const char* op) {
+  const bool allowed = singular == Singular::Allowed;
+  if (is_batched(x)) [[unlikely]] {
+    const auto [y, info] = run_inverse(physical(x, *x->hidden), singular, op);
+    return {hide_in_place(y, *x->hidden), allowed ? hide_in_place(info, *x->hidden) : Tensor()};
   }
-  Tensor y = rows_of(x);
-  if (is_computed(y, op) && y.numel() > 0) lapack::inverse(y, op);
-  return y;
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_inverse(host, singular, op); }, x);
+  }
+  const Tensor y = rows_of(x);
+  const Tensor info = allowed ? beside(x, {}, DType::Int32) : Tensor();
+  if (is_computed(y, op)) {
+    if (allowed) write_value(info, 0, op);
+    if (y.numel() > 0) lapack::inverse(y, info, op);
+  }
+  return {y, info};
 }
 
 Tensor run_triangular(const Tensor& x, const Tensor& b, Triangle triangle, const char* op) {

@@ -47,7 +47,9 @@ std::pair<Tensor, Tensor> run_lu(const Tensor& x, const char* op);
 /// for an exchange with a row that is not there.
 Tensor run_permutation(const Tensor& pivots, std::int64_t rows, const char* op);
 
-Tensor run_inverse(const Tensor& x, const char* op);
+/// The inverses. Where it is allowed a singular matrix is no error, but NaN: the second result (int32, undefined
+/// otherwise) is which pivot is 0, from 1 on, or 0.
+std::pair<Tensor, Tensor> run_inverse(const Tensor& x, Singular singular, const char* op);
 
 /// Which of the two triangular matrices x, or its transpose or adjoint, a system is solved with.
 struct Triangle {

@@ -91,7 +91,29 @@ void lu(const Tensor& columns, const Tensor& pivots, const char* op) {
   });
 }
 
-void inverse(const Tensor& a, const char* op) {
+void cholesky_inverse(const Tensor& a, bool upper, const char* op) {
+  const Matrices all(a);
+  const int n = to_int(all.rows, op);
+  visit<Decomposable>(a.dtype(), op, [&]<class T> {
+    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+      T* const matrix = a.data<T>() + i * all.size();
+      int info = 0;
+      // Of the transposed factor of a Hermitian matrix comes the transposed inverse.
+      Routines<T>::potri(upper ? "L" : "U", &n, matrix, &n, &info, 1);
+      if (info > 0) fail<ValueError>("[", op, "] ", which(i, all.count), " is singular");
+      for (std::int64_t row = 0; row < n; ++row) {
+        for (std::int64_t column = 0; column < row; ++column) {
+          T& below = matrix[row * n + column];
+          T& above = matrix[column * n + row];
+          (upper ? below : above) = upper ? above : below;
+          conjugate(upper ? &below : &above, 1);
+        }
+      }
+    });
+  });
+}
+
+void inverse(const Tensor& a, const Tensor& infos, const char* op) {
   const Matrices all(a);
   const int n = to_int(all.rows, op);
   const int lda = leading(n);
@@ -101,7 +123,12 @@ void inverse(const Tensor& a, const char* op) {
       std::vector<int> pivots(static_cast<std::size_t>(n));
       int info = 0;
       Routines<T>::getrf(&n, &n, matrix, &lda, pivots.data(), &info);
-      if (info > 0) fail<ValueError>("[", op, "] ", which(i, all.count), " is singular");
+      if (infos.defined()) infos.data<std::int32_t>()[i] = info;
+      if (info > 0) {
+        if (!infos.defined()) fail<ValueError>("[", op, "] ", which(i, all.count), " is singular");
+        std::fill_n(matrix, all.size(), T(std::numeric_limits<typename Routines<T>::Real>::quiet_NaN()));
+        return;
+      }
       T answer(0);
       int size = -1;
       Routines<T>::getri(&n, matrix, &lda, pivots.data(), &answer, &size, &info);
@@ -239,7 +266,8 @@ void cholesky(const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void factor(const Tensor&, const Tensor&, Singular, const char* op) { refuse(op); }
 void solve(const Factors&, const Tensor&, bool, const char* op) { refuse(op); }
 void lu(const Tensor&, const Tensor&, const char* op) { refuse(op); }
-void inverse(const Tensor&, const char* op) { refuse(op); }
+void cholesky_inverse(const Tensor&, bool, const char* op) { refuse(op); }
+void inverse(const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void triangular(const Tensor&, const Tensor&, Triangle, const char* op) { refuse(op); }
 void qr(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void eigh(const Tensor&, const Tensor&, bool, const char* op) { refuse(op); }

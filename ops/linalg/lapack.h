@@ -15,8 +15,11 @@ void factor(const Tensor& a, const Tensor& pivots, Singular singular, const char
 void solve(const Factors& factors, const Tensor& columns, bool adjoint, const char* op);
 /// In place; matrices of any shape and int32.
 void lu(const Tensor& columns, const Tensor& pivots, const char* op);
-/// In place.
-void inverse(const Tensor& a, const char* op);
+/// The inverse of the matrix that a, row-major, is a Cholesky factor of; in place.
+void cholesky_inverse(const Tensor& a, bool upper, const char* op);
+/// In place. `info` (int32) gets LAPACK's, which pivot is 0 and makes a matrix of NaN, or 0; where it is undefined a
+/// singular matrix is an error.
+void inverse(const Tensor& a, const Tensor& info, const char* op);
 /// b is row-major, and becomes the solution.
 void triangular(const Tensor& a, const Tensor& b, Triangle triangle, const char* op);
 /// Destroys `columns`; r is row-major. Both have min(m, n) columns and rows, or m.

@@ -140,7 +140,7 @@ struct InverseLayer : Function<InverseLayer> {
   static constexpr std::string_view name = "linalg_inv";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
-    Tensor y = run_inverse(x, "linalg_inv");
+    Tensor y = run_inverse(x, Singular::Refused, "linalg_inv").first;
     if (ctx.recording()) ctx.save_for_backward(y);
     return y;
   }
@@ -157,10 +157,7 @@ struct InverseExLayer : Function<InverseExLayer> {
   static constexpr std::string_view name = "linalg_inv_ex";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
-    const Factors factors = run_factor(x, Singular::Allowed, "linalg_inv_ex");
-    const Tensor unit = eye(x.size(-1), std::nullopt, 0, x.dtype(), x.device());
-    const Tensor y = run_solve(factors, broadcast_to(unit, x.shape()), false, "linalg_inv_ex");
-    const Tensor failed = first_zero_pivot(factors);
+    const auto [y, failed] = run_inverse(x, Singular::Allowed, "linalg_inv_ex");
     ctx.mark_non_differentiable(failed);
     if (ctx.recording()) ctx.save_for_backward(y);
     return {y, failed};

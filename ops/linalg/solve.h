@@ -77,7 +77,7 @@ struct LinalgInvEx {
       .doc =
           "The inverses of square matrices, and for each of them (int32) 0, or which pivot is the first that is 0, "
           "from "
-          "1 on: then the matrix is singular, and there are infinities or NaN instead. With check_errors=True that is "
+          "1 on: then the matrix is singular, and there is NaN instead. With check_errors=True that is "
           "a ValueError.",
       .parameters = "x, /, *, check_errors=False",
       .example = "linalg.inv_ex(zeros([1, 1])).info",

@@ -11,27 +11,6 @@ from ._C import Tensor, matmul
 from ._C import linalg_solve_triangular as solve_triangular
 
 
-def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tensor:
-    """The solution y of ``a @ y == x``, where `factor` is the lower triangular :func:`cholesky` factor of a.
-
-    With ``upper=True`` it is the upper one. x holds matrices, and the leading axes broadcast. Only the triangle is
-    read.
-    """
-    lower = factor.mH if upper else factor
-    y = solve_triangular(lower, x, upper=False)
-    return solve_triangular(factor if upper else factor.mH, y, upper=True)
-
-
-def cholesky_inverse(factor: Tensor, /, *, upper: bool = False) -> Tensor:
-    """The inverses of matrices of which `factor` is the lower (with ``upper=True`` the upper) :func:`cholesky` factor.
-
-    Only the triangle is read.
-    """
-    unit = _unit(factor, factor.shape[-1] if factor.ndim > 1 else 0)
-    inverse = solve_triangular(factor, unit, upper=upper)
-    return matmul(inverse, inverse.mH) if upper else matmul(inverse.mH, inverse)
-
-
 def logdet(x: Tensor, /) -> Tensor:
     """The logarithms of the determinants of square matrices.
 

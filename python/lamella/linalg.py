@@ -23,6 +23,8 @@ from ._C import (
     vecdot,
 )
 from ._C import linalg_cholesky as cholesky
+from ._C import linalg_cholesky_inverse as cholesky_inverse
+from ._C import linalg_cholesky_solve as cholesky_solve
 from ._C import linalg_det as det
 from ._C import linalg_eigvals as eigvals
 from ._C import linalg_eigvalsh as eigvalsh
@@ -37,8 +39,6 @@ from ._C import linalg_solve_triangular as solve_triangular
 from ._C import linalg_svdvals as svdvals
 from ._C import linalg_vector_norm as vector_norm
 from ._equations import (
-    cholesky_inverse,
-    cholesky_solve,
     householder_product,
     logdet,
     tensorinv,
@@ -208,7 +208,7 @@ def cholesky_ex(x: Tensor, /, *, upper: bool = False, check_errors: bool = False
 def inv_ex(x: Tensor, /, *, check_errors: bool = False) -> InvExResult:
     """What :func:`inv` gives, and which pivot of each matrix is the first that is 0, from 1 on, or 0 (int32).
 
-    A matrix with one is singular and has infinities or NaN instead of an inverse. With ``check_errors=True`` it is a
+    A matrix with one is singular and has NaN instead of an inverse. With ``check_errors=True`` it is a
     ValueError.
     """
     return InvExResult(*_C.linalg_inv_ex(x, check_errors=check_errors))

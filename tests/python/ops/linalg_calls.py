@@ -84,6 +84,14 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a: la.cholesky_ex(definite(a)).L, [matrix(2, 3, 3)]),
         (lambda a: la.cholesky_ex(definite(a), upper=True).L, [matrix(2, 2)]),
     ],
+    "linalg_cholesky_solve": [
+        (la.cholesky_solve, [matrix(3, 2, seed=5), matrix(2, 3, 3)]),
+        (lambda b, a: la.cholesky_solve(b, a, upper=True), [matrix(2, 2, 1, seed=5), matrix(2, 2)]),
+    ],
+    "linalg_cholesky_inverse": [
+        (la.cholesky_inverse, [matrix(2, 3, 3)]),
+        (lambda a: la.cholesky_inverse(a, upper=True), [matrix(3, 3)]),
+    ],
     "linalg_qr": [(la.qr, [matrix(*s)]) for s in ((4, 2), (3, 3), (2, 2, 4))]
     + [(lambda a: la.qr(a, mode="complete"), [matrix(2, 3)])],
     "linalg_eigh": [(eigh_parts, [matrix(3, 3)]), (eigh_parts, [matrix(2, 2, 2)])],
@@ -207,6 +215,10 @@ LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...],
         (lambda a: la.cholesky_ex(definite(a)).L, (SQUARE,)),
         (lambda a: la.cholesky_ex(a - a).info, (SQUARE,)),
     ],
+    "linalg_cholesky_solve": [
+        (lambda b, a: la.cholesky_solve(b, well(a), upper=True), ((2, 3, 2), SQUARE)),
+    ],
+    "linalg_cholesky_inverse": [(lambda a: la.cholesky_inverse(well(a)), (SQUARE,))],
     "linalg_qr": [(lambda a: la.qr(well(a)), ((3, 2),)), (lambda a: la.qr(well(a)), ((2, 3),))],
     "linalg_eigh": [(lambda a: eigh_parts(well(a)), (SQUARE,))],
     "linalg_eigvalsh": [(lambda a: la.eigvalsh(symmetric(a)), (SQUARE,))],

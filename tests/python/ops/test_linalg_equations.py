@@ -248,17 +248,18 @@ def test_derivatives(dtype: str, rng: np.random.Generator) -> None:
             values = values + plus * np.eye(*shape[-2:])
         return lm.tensor(values, stop_gradient=False)
 
-    def lower(a: lm.Tensor) -> lm.Tensor:
-        return lm.tril(a)
+    def factor(a: lm.Tensor) -> lm.Tensor:
+        """The diagonals of Cholesky factors are real."""
+        return a - 1j * lm.imag(a) * lm.eye(a.shape[-1], dtype="float64") if dtype == "complex128" else a
 
     def hermitian_of(a: lm.Tensor) -> lm.Tensor:
         return a + a.mH
 
     calls: list[tuple[Callable[..., Any], list[lm.Tensor]]] = [
-        (lambda b, a: la.cholesky_solve(b, lower(a)), [leaf(3, 2), leaf(2, 3, 3, plus=2)]),
+        (la.cholesky_solve, [leaf(3, 2), leaf(2, 3, 3, plus=2)]),
         (lambda b, a: la.cholesky_solve(b, a, upper=True), [leaf(2, 2, 1), leaf(2, 2, plus=2)]),
-        (la.cholesky_inverse, [leaf(2, 3, 3, plus=2)]),
-        (lambda a: la.cholesky_inverse(a, upper=True), [leaf(3, 3, plus=2)]),
+        (lambda a: la.cholesky_inverse(factor(a)), [leaf(2, 3, 3, plus=4)]),
+        (lambda a: la.cholesky_inverse(factor(a), upper=True), [leaf(3, 3, plus=4)]),
         (lambda a: la.logdet(a @ a.mH + lm.eye(3, dtype=dtype)), [leaf(2, 3, 3, plus=2)]),
         (lambda a: la.vander(a * lm.asarray([1.0, 0.0, 1.0], dtype="float64"), N=4), [leaf(2, 3)]),
         (la.householder_product, [leaf(4, 3), leaf(2)]),
@@ -329,6 +330,7 @@ def test_gradients_of_norms_at_zeros(order: float, dtype: str) -> None:
         (lambda: la.cholesky_solve(lm.ones([3, 1]), lm.eye(2)), ValueError, "does not fit"),
         (lambda: la.cholesky_inverse(lm.ones([2])), ValueError, "two axes"),
         (lambda: la.cholesky_inverse(lm.ones([2, 3])), ValueError, "square"),
+        (lambda: la.cholesky_inverse(lm.zeros([2, 2])), ValueError, r"\[linalg_cholesky_inverse\] .*singular"),
         (lambda: la.logdet(lm.ones([2, 3])), ValueError, "square"),
         (lambda: la.vander(lm.ones([2]), N=-1), ValueError, r"\[vander\] N: .* got -1"),
         (lambda: la.vander(lm.ones([2]), N=1.5), TypeError, "float"),
