@@ -18,16 +18,20 @@
 #include "ops/index/select.h"
 #include "ops/index/take.h"
 #include "ops/linalg/added_products.h"
+#include "ops/linalg/cholesky.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/diagonal_forms.h"
 #include "ops/linalg/einsum.h"
+#include "ops/linalg/ldl.h"
 #include "ops/linalg/least_squares.h"
 #include "ops/linalg/lu.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/matrix_exp.h"
+#include "ops/linalg/matrix_roots.h"
 #include "ops/linalg/norms.h"
 #include "ops/linalg/products.h"
+#include "ops/linalg/pseudoinverse.h"
 #include "ops/linalg/solve.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
@@ -114,9 +118,11 @@ using OtherOps = OpList<  //
     LinalgCholesky, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgEig, LinalgEigvals, LinalgSvd, LinalgSvdvals,  // linalg
     LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                       //
     LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                                   //
-    LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,                                     //
-    Stft, Istft, ModeValue, Unique,                                                                            //
-    FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                                   // fft
+    LinalgCholeskyEx, LinalgCholeskySolve, LinalgCholeskyInverse, LinalgSolveEx, LinalgInvEx, LinalgLdlFactorEx,
+    LinalgLdlSolve, LinalgMatrixSqrth, LinalgPolar,                                   //
+    LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,            //
+    Stft, Istft, ModeValue, Unique,                                                   //
+    FftComplexToComplex, FftRealToComplex, FftComplexToReal,                          // fft
     Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, IsClose, AllClose, NanToNum,        // composed
     Clip, Gelu,                                                                       // of several formulas
     Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,  // convolution

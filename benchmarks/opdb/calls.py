@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 import lamella as lm
+from benchmarks.opdb.linalg import LINALG
 from benchmarks.opdb.names import KEYWORDS, ORDER, RENAMED
 
 #: Keyword arguments without a meaning here.
@@ -54,8 +55,10 @@ def parameters(function: Call) -> Mapping[str, inspect.Parameter]:
         return {}
 
 
-def function_of(name: str) -> Call | None:
+def function_of(name: str, variant: str = "") -> Call | None:
     """Our function for PyTorch's operator `name`; None where there is none."""
+    if f"{name} {variant}" in SPECIAL:
+        return SPECIAL[f"{name} {variant}"]
     *modules, last = name.split(".")
     if name in SPECIAL:
         return SPECIAL[name]
@@ -64,7 +67,9 @@ def function_of(name: str) -> Call | None:
     ours = RENAMED.get(last, last)
     if name in _CASTS:
         return _cast(name)
-    places: list[Any] = [lm.linalg, lm] if modules[:1] == ["linalg"] else [lm]
+    if modules[:1] == ["linalg"]:
+        return getattr(lm.linalg, ours, None)
+    places: list[Any] = [lm]
     if modules[:1] == ["fft"]:
         places = [lm.fft]
     for place in [*places, lm.linalg, lm.nn.functional if hasattr(lm.nn, "functional") else lm, lm.Tensor]:
@@ -367,6 +372,7 @@ def _window(name: str) -> Call:
 
 
 SPECIAL: dict[str, Call] = {
+    **LINALG,
     **{name: _transposed(name) for name in ("mT", "mH")}, "H": _transposed("mH"), "T": _transposed("T"),
     **{f"fft.{kind}": _fft(kind) for kind in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")},
     "softmax": _softmax("softmax"), "log_softmax": _softmax("log_softmax"),
@@ -403,13 +409,13 @@ SPECIAL: dict[str, Call] = {
     "var_mean": _pair("var", "mean_of"), "std_mean": _pair("std", "mean_of"),
     "mean_of": lambda *args, correction=None, **kwargs: _mean(*args, **kwargs),
     "__getitem__": lambda x, key: x[tuple(key) if isinstance(key, list) else key],
-    "flip": lambda x, *axes, dims=None: lm.flip(x, axis=tuple(dims if dims is not None else axes[0] if not isinstance(axes[0], int) else axes)),
-    "linalg.multi_dot": lm.linalg.multi_dot, "t": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
+    "flip": lambda x, *axes, dims=None: lm.flip(
+        x, axis=tuple(dims if dims is not None else axes[0] if not isinstance(axes[0], int) else axes)),
+    "t": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
     "t_copy": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
     "unfold": lm.sliding_window, "unfold_copy": lm.sliding_window, "nn.functional.unfold": lm.unfold,
     "einsum": lambda given, equation: lm.einsum(equation, *given),
     "where": lambda x, condition, other: lm.where(condition, x, other),
-    "linalg.inv_ex": lambda a, check_errors=False: lm.linalg.inv(a),
     "sum_to_size": lambda x, *shape: lm.sum_to(x, shape[0] if isinstance(shape[0], list | tuple) else shape),
     "index_put": lambda x, places, values, accumulate=False: lm.index_put(x, places, values, accumulate=accumulate),
     "nn.functional.interpolate": _interpolate, "nn.functional.embedding_bag": _embedding_bag,
@@ -419,7 +425,7 @@ SPECIAL: dict[str, Call] = {
     "bucketize": lambda x, edges, *, out_int32=False, right=False: _int32(
         out_int32, lm.bucketize(x, edges, right=right)),
     "tril_indices": _triangle("tril_indices"), "triu_indices": _triangle("triu_indices"),
-    "constant_pad_nd": lambda x, pad, value=0: lm.pad(x, pad, value=value), 
+    "constant_pad_nd": lambda x, pad, value=0: lm.pad(x, pad, value=value),
     **{f"nn.functional.fractional_max_pool{n}d": _fractional(f"fractional_max_pool{n}d") for n in (2, 3)},
     "nn.functional.triplet_margin_with_distance_loss": _triplets,
     **{f"signal.windows.{name}": _window(name) for name in lm.signal.windows.__all__},

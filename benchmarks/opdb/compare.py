@@ -6,9 +6,10 @@ import argparse
 import collections
 import dataclasses
 import fnmatch
+import functools
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 import lamella as lm
 from benchmarks.opdb import calls
+from benchmarks.opdb.linalg import PROJECTIONS
 from benchmarks.opdb.names import GAUGE, OTHERS, RANDOM
 from benchmarks.opdb.results import Result, difference, flat
 
@@ -106,7 +108,12 @@ def check_sample(op: Any, function: Any, dtype: str, sample: Any, tally: Tally, 
         tally.note(found.split(":")[0].split(" ")[0], dtype, f"{text}: {found}")
         return
     if gradients and inputs and op.name not in RANDOM | GAUGE:
-        check_gradients(inputs, known, our_parts, their_parts, dtype, text, tally)
+        project = functools.partial(PROJECTIONS.get(op.name, _whole), sample)
+        check_gradients(inputs, known, our_parts, their_parts, project, dtype, text, tally)
+
+
+def _whole(_sample: Any, _x: torch.Tensor, gradient: np.ndarray) -> np.ndarray:
+    return gradient
 
 
 def check_gradients(
@@ -114,6 +121,7 @@ def check_gradients(
     known: dict[int, lm.Tensor],
     ours: list[Any],
     theirs: list[Any],
+    project: Callable[[torch.Tensor, np.ndarray], np.ndarray],
     dtype: str,
     text: str,
     tally: Tally,
@@ -145,6 +153,7 @@ def check_gradients(
         name = str(x.dtype).removeprefix("torch.")
         mine = Result(name, zero) if a is None else our_result(a)
         other = Result(name, zero) if b is None else torch_result(b)
+        mine, other = (Result(part.dtype, project(x, part.values)) for part in (mine, other))
         if (what := difference([mine], [other], 10, 1e-6)) is not None:
             tally.note("gradient " + what.split(":")[0].split(" ")[0], dtype, f"{text}: {what}")
             return
@@ -231,7 +240,7 @@ def main() -> int:
             continue
         if any(op.name.startswith(name) for name in OTHERS) and not op.name.startswith("__"):
             continue
-        function = calls.function_of(op.name)
+        function = calls.function_of(op.name, op.variant_test_name)
         if function is None:
             missing.append(op.name)
             continue

@@ -199,6 +199,21 @@ def _decompositions() -> list[Row]:
     )
     return [
         row("cholesky", spd),
+        row("cholesky_ex", spd, "[0]"),
+        Row(
+            "linalg.cholesky_inverse",
+            "lm.linalg.cholesky_inverse(x)",
+            "torch.cholesky_inverse(x)",
+            _sizes("invertible"),
+            tolerance=1e-2,
+        ),
+        Row(
+            "linalg.cholesky_solve",
+            "lm.linalg.cholesky_solve(b, x)",
+            "torch.cholesky_solve(b, x)",
+            systems,
+            tolerance=1e-2,
+        ),
         row("qr", "invertible", "[1]", agrees=False),
         row("eigh", spd, "[0]"),
         row("eigvalsh", spd),
@@ -207,6 +222,7 @@ def _decompositions() -> list[Row]:
         row("svd", "invertible", "[1]"),
         row("svdvals", "invertible"),
         row("inv", "invertible"),
+        row("inv_ex", "invertible", "[0]"),
         row("det", "invertible", agrees=False),
         row("slogdet", "invertible", "[1]"),
         row("pinv", "invertible"),
@@ -215,6 +231,9 @@ def _decompositions() -> list[Row]:
         row("norm", "normal"),
         row("matrix_power", "invertible", call="(x, 5)"),
         Row("linalg.solve", "lm.linalg.solve(x, b)", "torch.linalg.solve(x, b)", systems, tolerance=1e-2),
+        Row(
+            "linalg.solve_ex", "lm.linalg.solve_ex(x, b)[0]", "torch.linalg.solve_ex(x, b)[0]", systems, tolerance=1e-2
+        ),
         Row("linalg.solve_triangular", *triangular, systems, tolerance=1e-2),
         Row("linalg.matrix_norm", "lm.linalg.matrix_norm(x)", "torch.linalg.matrix_norm(x)", _sizes("normal")),
         *(
@@ -234,6 +253,19 @@ def _decompositions() -> list[Row]:
             "lm.linalg.lu_solve(*lm.linalg.lu_factor(x), b)",
             "torch.linalg.lu_solve(*torch.linalg.lu_factor(x), b)",
             tuple(one for one in systems if one.label != "100 of 16x16"),
+            tolerance=1e-2,
+        ),
+        row("matrix_sqrth", spd),
+        row("polar", "invertible", "[1]"),
+        row("ldl_factor_ex", spd, "[0]", gradient=False),
+        Row(
+            "linalg.ldl_solve",
+            "lm.linalg.ldl_solve(*lm.linalg.ldl_factor(x), b)",
+            "torch.linalg.ldl_solve(*torch.linalg.ldl_factor(x), b)",
+            (
+                case("64 by 8", x=_matrix(spd, 64, 64), b=normal(64, 8)),
+                case("512 by 64", x=_matrix(spd, 512, 512), b=normal(512, 64)),
+            ),
             tolerance=1e-2,
         ),
         Row(

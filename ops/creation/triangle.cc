@@ -135,7 +135,9 @@ Tensor checked_triangle(const Tensor& x, Side side, std::int64_t k, const char* 
   if (x.ndim() < 2) fail<ValueError>("[", op, "] needs at least two axes, got shape ", x.shape());
   if (x.device().is_cpu() || x.device().is_meta()) return TriangleFn::apply(x, side, k);
   const Tensor numbers = diagonals(x.size(-2), x.size(-1), x.device());
-  return where(side == Side::Lower ? less_equal(numbers, k) : greater_equal(numbers, k), x, 0);
+  // With 0 bools would be promoted.
+  const Operand zero = x.dtype() == DType::Bool ? Operand(Scalar(false)) : Operand(Scalar(0));
+  return where(side == Side::Lower ? less_equal(numbers, k) : greater_equal(numbers, k), x, zero);
 }
 
 void triangle_into(const Tensor& x, Side side, std::int64_t k, const char* op) {

@@ -45,7 +45,7 @@ struct CholeskyLayer : Function<CholeskyLayer> {
   static constexpr std::string_view name = "linalg_cholesky";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
-    Tensor l = run_cholesky(x, "linalg_cholesky");
+    Tensor l = run_cholesky(x, false, "linalg_cholesky").first;
     if (ctx.recording()) ctx.save_for_backward(l);
     return l;
   }
@@ -56,6 +56,22 @@ struct CholeskyLayer : Function<CholeskyLayer> {
     const Triangle lower{.adjoint = true};
     const Tensor left = solve_triangle(l, p, lower);
     return hermitian_part(solve_triangle(l, adjoint(left), lower));
+  }
+};
+
+/// The same of matrices that need not be positive definite, with LAPACK's info.
+struct CholeskyExLayer : Function<CholeskyExLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linalg_cholesky_ex";
+
+  static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
+    auto [l, info] = run_cholesky(x, true, "linalg_cholesky_ex");
+    ctx.mark_non_differentiable(info);
+    if (ctx.recording()) ctx.save_for_backward(l);
+    return {l, info};
+  }
+  static Tensor backward(Context& ctx, const Tensor& dl, const Tensor&) {
+    return dl.defined() ? CholeskyLayer::backward(ctx, dl) : Tensor();
   }
 };
 
@@ -236,12 +252,28 @@ Tensor unrecorded(const char* op, const Tensor& x, F&& compute) {
   return y;
 }
 
+/// Matrices whose lower triangles are those that are meant: those of the adjoint are the conjugate upper ones.
+Tensor with_lower_triangle(const Tensor& x, std::string_view uplo, const char* op) {
+  if (uplo == "L" || uplo == "l") return x;
+  if (uplo == "U" || uplo == "u") return adjoint(x);
+  fail<ValueError>("[", op, "] UPLO: expected 'L' or 'U', got '", uplo, "'");
+}
+
 }  // namespace
 
 Tensor LinalgCholesky::call(const Tensor& x, bool upper) {
   check_square(x, info.name);
-  const Tensor lower = CholeskyLayer::apply(x);
-  return upper ? adjoint(lower) : lower;
+  return upper ? adjoint(CholeskyLayer::apply(adjoint(x))) : CholeskyLayer::apply(x);
+}
+
+std::vector<Tensor> LinalgCholeskyEx::call(const Tensor& x, bool upper, bool check_errors) {
+  check_square(x, info.name);
+  if (check_errors) {
+    const Dims leading(x.shape().begin(), x.shape().end() - 2);
+    return {cholesky(x, upper), zeros(leading, DType::Int32, x.device())};
+  }
+  const auto [lower, failed] = CholeskyExLayer::apply(upper ? adjoint(x) : x);
+  return {upper ? adjoint(lower) : lower, failed};
 }
 
 std::vector<Tensor> LinalgQr::call(const Tensor& x, std::string_view mode) {
@@ -253,14 +285,15 @@ std::vector<Tensor> LinalgQr::call(const Tensor& x, std::string_view mode) {
   return {q, r};
 }
 
-std::vector<Tensor> LinalgEigh::call(const Tensor& x) {
+std::vector<Tensor> LinalgEigh::call(const Tensor& x, std::string_view uplo) {
   check_square(x, info.name);
-  const auto [w, v] = EighLayer::apply(x);
+  const auto [w, v] = EighLayer::apply(with_lower_triangle(x, uplo, info.name));
   return {w, v};
 }
 
-Tensor LinalgEigvalsh::call(const Tensor& x) {
-  check_square(x, info.name);
+Tensor LinalgEigvalsh::call(const Tensor& given, std::string_view uplo) {
+  check_square(given, info.name);
+  const Tensor x = with_lower_triangle(given, uplo, info.name);
   if (is_followed(x)) return EighLayer::apply(x)[0];
   return unrecorded(info.name, x, [&] { return run_eigh(x, false, info.name).first; });
 }

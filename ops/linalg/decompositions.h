@@ -19,7 +19,7 @@ struct LinalgCholesky {
       .name = "linalg_cholesky",
       .doc =
           "The lower triangular matrices l with l @ l.mH == x, or with upper=True the upper ones u with u.mH @ u == x, "
-          "of Hermitian positive definite matrices, of which the lower triangles are read. ValueError for one that is "
+          "of Hermitian positive definite matrices, of which that triangle is read. ValueError for one that is "
           "not positive definite. The gradient is Hermitian.",
       .parameters = "x, /, *, upper=False",
       .example = "linalg.cholesky(full([1, 1], 4.0))",
@@ -27,6 +27,19 @@ struct LinalgCholesky {
       .dtypes = linalg::Decomposable,
       .method = false};
   static Tensor call(const Tensor& x, bool upper);
+};
+
+struct LinalgCholeskyEx {
+  static constexpr OpInfo info{
+      .name = "linalg_cholesky_ex",
+      .doc =
+          "The factors of cholesky(), and for each matrix (int32) 0, or the order of its first leading part that is "
+          "not positive definite: then its factor means nothing. With check_errors=True that is a ValueError.",
+      .parameters = "x, /, *, upper=False, check_errors=False",
+      .example = "linalg.cholesky_ex(full([1, 1], -4.0)).info",
+      .dtypes = linalg::Decomposable,
+      .method = false};
+  static std::vector<Tensor> call(const Tensor& x, bool upper, bool check_errors);
 };
 
 struct LinalgQr {
@@ -49,29 +62,30 @@ struct LinalgEigh {
       .name = "linalg_eigh",
       .doc =
           "Eigenvalues, ascending, and eigenvectors, in the columns of a matrix, of Hermitian matrices, of which the "
-          "lower triangles are read. ValueError for elements that are not finite. The gradient is Hermitian; that of "
+          "lower triangles are read, or with UPLO='U' the upper ones. ValueError for elements there that are not "
+          "finite. The gradient is Hermitian; that of "
           "the vectors is not finite where two eigenvalues are the same, and a function of them is to be one that "
           "their signs (or phases) do not change.",
-      .parameters = "x, /",
+      .parameters = "x, /, *, UPLO='L'",
       .example = "linalg.eigh(ones([2, 2]))",
-      .reference = "np.linalg.eigh(x)",
+      .reference = "np.linalg.eigh(x, UPLO)",
       .dtypes = linalg::Decomposable,
       .method = false};
-  static std::vector<Tensor> call(const Tensor& x);
+  static std::vector<Tensor> call(const Tensor& x, std::string_view uplo);
 };
 
 struct LinalgEigvalsh {
   static constexpr OpInfo info{
       .name = "linalg_eigvalsh",
       .doc =
-          "The eigenvalues, ascending, of Hermitian matrices, of which the lower triangles are "
-          "read. ValueError for elements that are not finite.",
-      .parameters = "x, /",
+          "The eigenvalues, ascending, of Hermitian matrices, of which the lower triangles are read, or with UPLO='U' "
+          "the upper ones. ValueError for elements there that are not finite.",
+      .parameters = "x, /, *, UPLO='L'",
       .example = "linalg.eigvalsh(ones([2, 2]))",
-      .reference = "np.linalg.eigvalsh(x)",
+      .reference = "np.linalg.eigvalsh(x, UPLO)",
       .dtypes = linalg::Decomposable,
       .method = false};
-  static Tensor call(const Tensor& x);
+  static Tensor call(const Tensor& x, std::string_view uplo);
 };
 
 struct LinalgEig {
@@ -136,8 +150,11 @@ namespace linalg {
 
 inline Tensor cholesky(const Tensor& x, bool upper = false) { return LinalgCholesky::call(x, upper); }
 inline std::vector<Tensor> qr(const Tensor& x, std::string_view mode = "reduced") { return LinalgQr::call(x, mode); }
-inline std::vector<Tensor> eigh(const Tensor& x) { return LinalgEigh::call(x); }
-inline Tensor eigvalsh(const Tensor& x) { return LinalgEigvalsh::call(x); }
+inline std::vector<Tensor> cholesky_ex(const Tensor& x, bool upper = false, bool check_errors = false) {
+  return LinalgCholeskyEx::call(x, upper, check_errors);
+}
+inline std::vector<Tensor> eigh(const Tensor& x, std::string_view uplo = "L") { return LinalgEigh::call(x, uplo); }
+inline Tensor eigvalsh(const Tensor& x, std::string_view uplo = "L") { return LinalgEigvalsh::call(x, uplo); }
 inline std::vector<Tensor> eig(const Tensor& x) { return LinalgEig::call(x); }
 inline Tensor eigvals(const Tensor& x) { return LinalgEigvals::call(x); }
 inline std::vector<Tensor> svd(const Tensor& x, bool full_matrices = true) { return LinalgSvd::call(x, full_matrices); }

@@ -1,7 +1,5 @@
 #include "ops/linalg/factor.h"
 
-#include <cmath>
-#include <complex>
 #include <numeric>
 
 #include "engine/core/error.h"
@@ -10,6 +8,7 @@
 #include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
+#include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
@@ -19,27 +18,6 @@
 
 namespace lamella::linalg {
 namespace {
-
-/// Whether there is something to compute; NotImplementedError where it cannot be.
-bool is_computed(const Tensor& x, const char* op) {
-  if (x.device().is_meta()) return false;
-  if (!x.device().is_cpu()) no_kernel(op, x.device());
-  return true;
-}
-
-/// A row-major copy of the matrices.
-Tensor rows_of(const Tensor& x) { return clone(x); }
-/// A copy of the matrices column after column, as a tensor of their transposes.
-Tensor columns_of(const Tensor& x) { return clone(matrix_transpose(x)); }
-/// The matrices whose columns lie in `columns`, row-major.
-Tensor from_columns(const Tensor& columns) { return contiguous(matrix_transpose(columns)); }
-
-/// x's shape with other last axes.
-Tensor beside(const Tensor& x, std::initializer_list<std::int64_t> last, DType dtype) {
-  Dims shape(x.shape().begin(), x.shape().end() - 2);
-  for (const std::int64_t size : last) shape.push_back(size);
-  return empty(shape, dtype, x.device());
-}
 
 /// Whether the matrices are small enough for the kernel, which is faster than LAPACK there.
 bool is_small_lu(const Tensor& x) {
@@ -99,15 +77,21 @@ void check_square(const Tensor& x, const char* op) {
   if (x.size(-1) != x.size(-2)) fail<ValueError>("[", op, "] needs square matrices, got shape ", x.shape());
 }
 
-Tensor run_cholesky(const Tensor& x, const char* op) {
-  if (is_batched(x)) [[unlikely]]
-    return hide_in_place(run_cholesky(physical(x, *x->hidden), op), *x->hidden);
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_cholesky(host, op); }, x);
+std::pair<Tensor, Tensor> run_cholesky(const Tensor& x, bool allowed, const char* op) {
+  if (is_batched(x)) [[unlikely]] {
+    const auto [y, info] = run_cholesky(physical(x, *x->hidden), allowed, op);
+    return {hide_in_place(y, *x->hidden), allowed ? hide_in_place(info, *x->hidden) : Tensor()};
   }
-  Tensor y = rows_of(x);
-  if (is_computed(y, op) && y.numel() > 0) lapack::cholesky(y, op);
-  return y;
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_cholesky(host, allowed, op); }, x);
+  }
+  const Tensor y = rows_of(x);
+  const Tensor info = allowed ? beside(x, {}, DType::Int32) : Tensor();
+  if (is_computed(y, op)) {
+    if (allowed) write_value(info, 0, op);
+    if (y.numel() > 0) lapack::cholesky(y, info, op);
+  }
+  return {y, info};
 }
 
 Factors run_factor(const Tensor& x, Singular singular, const char* op) {
@@ -138,67 +122,6 @@ Tensor run_solve(const Factors& factors, const Tensor& b, bool adjoint, const ch
   const Tensor columns = columns_of(b);
   if (is_computed(b, op) && b.numel() > 0) lapack::solve(factors, columns, adjoint, op);
   return from_columns(columns);
-}
-
-std::pair<Tensor, Tensor> run_slogdet(const Factors& factors) {
-  if (is_batched(factors.lu)) [[unlikely]] {
-    const HiddenAxes& axes = *factors.lu->hidden;
-    const auto [sign, logarithm] = run_slogdet({physical(factors.lu, axes), physical(factors.pivots, axes)});
-    return {hide_in_place(sign, axes), hide_in_place(logarithm, axes)};
-  }
-  if (is_extension(factors.lu.device())) {
-    const auto run_there = [](const Tensor& a, const Tensor& pivots) { return run_slogdet({a, pivots}); };
-    return on_host("linalg_slogdet", factors.lu.device(), run_there, factors.lu, factors.pivots);
-  }
-  const Tensor& lu = factors.lu;
-  const Tensor sign = beside(lu, {}, lu.dtype());
-  const Tensor logarithm = beside(lu, {}, real_dtype(lu.dtype()));
-  if (!is_computed(lu, "linalg_slogdet")) return {sign, logarithm};
-  const std::int64_t n = lu.size(-1);
-  visit<Decomposable>(lu.dtype(), "linalg_slogdet", [&]<class T> {
-    for (std::int64_t i = 0; i < sign.numel(); ++i) {
-      const T* const matrix = n ? lu.data<T>() + i * n * n : nullptr;
-      T unit(1);
-      double sum = 0;
-      for (std::int64_t j = 0; j < n; ++j) {
-        const T pivot = matrix[j * n + j];
-        const auto magnitude = std::abs(pivot);
-        sum += std::log(static_cast<double>(magnitude));
-        unit = magnitude == 0 ? T(0) : unit * (pivot / magnitude);
-        if (factors.pivots.data<std::int32_t>()[i * n + j] != j + 1) unit = -unit;
-      }
-      sign.data<T>()[i] = unit;
-      using Real = decltype(std::abs(unit));
-      logarithm.data<Real>()[i] = static_cast<Real>(sum);
-    }
-  });
-  return {sign, logarithm};
-}
-
-Tensor run_det(const Factors& factors) {
-  if (is_batched(factors.lu)) [[unlikely]] {
-    const HiddenAxes& axes = *factors.lu->hidden;
-    return hide_in_place(run_det({physical(factors.lu, axes), physical(factors.pivots, axes)}), axes);
-  }
-  if (is_extension(factors.lu.device())) {
-    const auto run_there = [](const Tensor& a, const Tensor& pivots) { return run_det({a, pivots}); };
-    return on_host("linalg_det", factors.lu.device(), run_there, factors.lu, factors.pivots);
-  }
-  const Tensor& lu = factors.lu;
-  const Tensor det = beside(lu, {}, lu.dtype());
-  if (!is_computed(lu, "linalg_det")) return det;
-  const std::int64_t n = lu.size(-1);
-  visit<Decomposable>(lu.dtype(), "linalg_det", [&]<class T> {
-    for (std::int64_t i = 0; i < det.numel(); ++i) {
-      T product(1);
-      for (std::int64_t j = 0; j < n; ++j) {
-        product *= lu.data<T>()[i * n * n + j * n + j];
-        if (factors.pivots.data<std::int32_t>()[i * n + j] != j + 1) product = -product;
-      }
-      det.data<T>()[i] = product;
-    }
-  });
-  return det;
 }
 
 std::pair<Tensor, Tensor> run_lu(const Tensor& x, const char* op) {
@@ -246,15 +169,22 @@ Tensor run_permutation(const Tensor& given, std::int64_t rows, const char* op) {
   return permutation;
 }
 
-Tensor run_inverse(const Tensor& x, const char* op) {
-  if (is_batched(x)) [[unlikely]]
-    return hide_in_place(run_inverse(physical(x, *x->hidden), op), *x->hidden);
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_inverse(host, op); }, x);
+std::pair<Tensor, Tensor> run_inverse(const Tensor& x, Singular singular, const char* op) {
+  const bool allowed = singular == Singular::Allowed;
+  if (is_batched(x)) [[unlikely]] {
+    const auto [y, info] = run_inverse(physical(x, *x->hidden), singular, op);
+    return {hide_in_place(y, *x->hidden), allowed ? hide_in_place(info, *x->hidden) : Tensor()};
   }
-  Tensor y = rows_of(x);
-  if (is_computed(y, op) && y.numel() > 0) lapack::inverse(y, op);
-  return y;
+  if (is_extension(x.device())) {
+    return on_host(op, x.device(), [&](const Tensor& host) { return run_inverse(host, singular, op); }, x);
+  }
+  const Tensor y = rows_of(x);
+  const Tensor info = allowed ? beside(x, {}, DType::Int32) : Tensor();
+  if (is_computed(y, op)) {
+    if (allowed) write_value(info, 0, op);
+    if (y.numel() > 0) lapack::inverse(y, info, op);
+  }
+  return {y, info};
 }
 
 Tensor run_triangular(const Tensor& x, const Tensor& b, Triangle triangle, const char* op) {

@@ -21,8 +21,10 @@ void check_matrices(const Tensor& x, const char* op);
 /// The same, and they are square.
 void check_square(const Tensor& x, const char* op);
 
-/// Lower triangles l with l @ l.mH == x. Reads the lower triangles of x.
-Tensor run_cholesky(const Tensor& x, const char* op);
+/// Lower triangles l with l @ l.mH == x. Reads the lower triangles of x. With `allowed` a matrix that is not positive
+/// definite is no error: the second result (int32, undefined otherwise) is the order of its first leading part that is
+/// not, or 0.
+std::pair<Tensor, Tensor> run_cholesky(const Tensor& x, bool allowed, const char* op);
 
 /// Triangular factors and exchanged rows, for run_solve() alone: what getrf makes of the transposed matrices.
 struct Factors {
@@ -45,7 +47,9 @@ std::pair<Tensor, Tensor> run_lu(const Tensor& x, const char* op);
 /// for an exchange with a row that is not there.
 Tensor run_permutation(const Tensor& pivots, std::int64_t rows, const char* op);
 
-Tensor run_inverse(const Tensor& x, const char* op);
+/// The inverses. Where it is allowed a singular matrix is no error, but NaN: the second result (int32, undefined
+/// otherwise) is which pivot is 0, from 1 on, or 0.
+std::pair<Tensor, Tensor> run_inverse(const Tensor& x, Singular singular, const char* op);
 
 /// Which of the two triangular matrices x, or its transpose or adjoint, a system is solved with.
 struct Triangle {

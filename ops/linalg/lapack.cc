@@ -22,7 +22,7 @@ void conjugate([[maybe_unused]] T* values, [[maybe_unused]] std::int64_t count) 
 
 }  // namespace
 
-void cholesky(const Tensor& a, const char* op) {
+void cholesky(const Tensor& a, const Tensor& infos, const char* op) {
   const Matrices all(a);
   const int n = to_int(all.rows, op);
   const int lda = leading(n);
@@ -32,7 +32,9 @@ void cholesky(const Tensor& a, const char* op) {
       int info = 0;
       // The transpose of a Hermitian matrix is u.mH @ u, with u the transpose of the lower triangle sought.
       Routines<T>::potrf("U", &n, matrix, &lda, &info, 1);
-      if (info > 0) {
+      if (infos.defined()) {
+        infos.data<std::int32_t>()[i] = info;
+      } else if (info > 0) {
         fail<ValueError>("[", op, "] ", which(i, all.count), " is not positive definite: its leading ", info, " x ",
                          info, " part is not");
       }
@@ -89,7 +91,29 @@ void lu(const Tensor& columns, const Tensor& pivots, const char* op) {
   });
 }
 
-void inverse(const Tensor& a, const char* op) {
+void cholesky_inverse(const Tensor& a, bool upper, const char* op) {
+  const Matrices all(a);
+  const int n = to_int(all.rows, op);
+  visit<Decomposable>(a.dtype(), op, [&]<class T> {
+    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+      T* const matrix = a.data<T>() + i * all.size();
+      int info = 0;
+      // Of the transposed factor of a Hermitian matrix comes the transposed inverse.
+      Routines<T>::potri(upper ? "L" : "U", &n, matrix, &n, &info, 1);
+      if (info > 0) fail<ValueError>("[", op, "] ", which(i, all.count), " is singular");
+      for (std::int64_t row = 0; row < n; ++row) {
+        for (std::int64_t column = 0; column < row; ++column) {
+          T& below = matrix[row * n + column];
+          T& above = matrix[column * n + row];
+          (upper ? below : above) = upper ? above : below;
+          conjugate(upper ? &below : &above, 1);
+        }
+      }
+    });
+  });
+}
+
+void inverse(const Tensor& a, const Tensor& infos, const char* op) {
   const Matrices all(a);
   const int n = to_int(all.rows, op);
   const int lda = leading(n);
@@ -99,7 +123,12 @@ void inverse(const Tensor& a, const char* op) {
       std::vector<int> pivots(static_cast<std::size_t>(n));
       int info = 0;
       Routines<T>::getrf(&n, &n, matrix, &lda, pivots.data(), &info);
-      if (info > 0) fail<ValueError>("[", op, "] ", which(i, all.count), " is singular");
+      if (infos.defined()) infos.data<std::int32_t>()[i] = info;
+      if (info > 0) {
+        if (!infos.defined()) fail<ValueError>("[", op, "] ", which(i, all.count), " is singular");
+        std::fill_n(matrix, all.size(), T(std::numeric_limits<typename Routines<T>::Real>::quiet_NaN()));
+        return;
+      }
       T answer(0);
       int size = -1;
       Routines<T>::getri(&n, matrix, &lda, pivots.data(), &answer, &size, &info);
@@ -171,157 +200,6 @@ void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const c
   });
 }
 
-namespace {
-
-/// Whether eigh_by_parts() takes a matrix: not a small one, nor one that would have to be scaled.
-template <class T>
-bool has_parts(int n, T largest_of_a) {
-  const T bound = std::sqrt(std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
-  return n >= 32 && largest_of_a > bound && largest_of_a < 1 / bound;
-}
-
-/// What syevd does, step by step, but for the reflections: a becomes the eigenvectors. Returns what LAPACK says.
-template <class T>
-int eigh_by_parts(int n, T* a, T* w, const char* op) {
-  using Calls = TridiagonalRoutines<T>;
-  const auto size = static_cast<std::size_t>(n);
-  std::vector<T> beside(size);
-  std::vector<T> factors(size);
-  const std::unique_ptr<T[]> vectors(new T[size * size]);
-  T answer(0);
-  int work_size = -1;
-  int info = 0;
-  Calls::sytrd("L", &n, a, &n, w, beside.data(), factors.data(), &answer, &work_size, &info, 1);
-  // As much as stedc wants, too.
-  work_size = std::max(workspace(answer, op), to_int(1 + (4 + std::int64_t{n}) * n, op));
-  const std::unique_ptr<T[]> work(new T[static_cast<std::size_t>(work_size)]);
-  const int integer_size = to_int(3 + 5 * std::int64_t{n}, op);
-  std::vector<int> integers(static_cast<std::size_t>(integer_size));
-  Calls::sytrd("L", &n, a, &n, w, beside.data(), factors.data(), work.get(), &work_size, &info, 1);
-  Calls::stedc("I", &n, w, beside.data(), vectors.get(), &n, work.get(), &work_size, integers.data(), &integer_size,
-               &info, 1);
-  if (info > 0) return info;
-  // The first number of each vector stays as it is.
-  Reflections<T> reflections(n - 1, n - 1, n);
-  reflections.take(a + 1, n, factors.data());
-  reflections.apply(vectors.get() + 1, n, n);
-  std::copy_n(vectors.get(), size * size, a);
-  return 0;
-}
-
-}  // namespace
-
-void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char* op) {
-  const Matrices all(columns);
-  const int n = to_int(all.rows, op);
-  const int lda = leading(n);
-  const char* const job = vectors ? "V" : "N";
-  visit<Decomposable>(columns.dtype(), op, [&]<class T> {
-    using Real = typename Routines<T>::Real;
-    for_each_matrix(all.count, 8 * all.work(), [&](std::int64_t i) {
-      T* const a = columns.data<T>() + i * all.size();
-      Real* const w = values.data<Real>() + i * n;
-      check_finite(a, all.size(), i, all.count, op);
-      const auto check = [&](int info) {
-        if (info <= 0) return;
-        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
-                         ")");
-      };
-      if constexpr (std::is_floating_point_v<T>) {
-        if (vectors && has_parts(n, largest(a, all.size()))) {
-          check(eigh_by_parts(n, a, w, op));
-          return;
-        }
-      }
-      const auto call = [&](T* work, int work_size, Real* real, int real_size, int* integers, int integer_size) {
-        int info = 0;
-        if constexpr (std::is_floating_point_v<T>) {
-          static_cast<void>(real);
-          static_cast<void>(real_size);
-          Routines<T>::heevd(job, "L", &n, a, &lda, w, work, &work_size, integers, &integer_size, &info, 1, 1);
-        } else {
-          Routines<T>::heevd(job, "L", &n, a, &lda, w, work, &work_size, real, &real_size, integers, &integer_size,
-                             &info, 1, 1);
-        }
-        return info;
-      };
-      T answer(0);
-      Real real_answer(0);
-      int integers = 0;
-      call(&answer, -1, &real_answer, -1, &integers, -1);
-      const int work_size = workspace(answer, op);
-      const std::unique_ptr<T[]> work(new T[static_cast<std::size_t>(work_size)]);
-      std::vector<Real> real_work(static_cast<std::size_t>(workspace(real_answer, op)));
-      std::vector<int> integer_work(static_cast<std::size_t>(std::max(integers, 1)));
-      const int info = call(work.get(), work_size, real_work.data(), static_cast<int>(real_work.size()),
-                            integer_work.data(), static_cast<int>(integer_work.size()));
-      check(info);
-    });
-  });
-}
-
-namespace {
-
-/// A real matrix's eigenvectors: where two eigenvalues are conjugates, LAPACK's columns are the real and the imaginary
-/// part of the first one's, of which the second one's is the conjugate.
-template <class R>
-void join_pairs(int n, const R* real, const R* imaginary, const R* columns, std::complex<R>* values,
-                std::complex<R>* vectors) {
-  for (int j = 0; j < n; ++j) values[j] = {real[j], imaginary[j]};
-  for (int j = 0; vectors && j < n; ++j) {
-    const bool pair = imaginary[j] != 0 && j + 1 < n;
-    const R* const first = columns + static_cast<std::int64_t>(j) * n;
-    std::complex<R>* const to = vectors + static_cast<std::int64_t>(j) * n;
-    for (int i = 0; i < n; ++i) {
-      to[i] = {first[i], pair ? first[n + i] : R(0)};
-      if (pair) to[n + i] = std::conj(to[i]);
-    }
-    j += pair;
-  }
-}
-
-}  // namespace
-
-void eig(const Tensor& columns, const Tensor& values, const Tensor& vector_columns, const char* op) {
-  const Matrices all(columns);
-  const int n = to_int(all.rows, op);
-  const char* const job = vector_columns.defined() ? "V" : "N";
-  visit<Decomposable>(columns.dtype(), op, [&]<class T> {
-    using Real = typename Routines<T>::Real;
-    constexpr bool kReal = std::is_floating_point_v<T>;
-    for_each_matrix(all.count, 20 * all.work(), [&](std::int64_t i) {
-      T* const a = columns.data<T>() + i * all.size();
-      auto* const w = values.data<std::complex<Real>>() + i * n;
-      auto* const v = vector_columns.defined() ? vector_columns.data<std::complex<Real>>() + i * all.size() : nullptr;
-      check_finite(a, all.size(), i, all.count, op);
-      std::vector<Real> real(static_cast<std::size_t>(2 * n));
-      std::vector<T> own(kReal && v ? static_cast<std::size_t>(all.size()) : 1);
-      const auto call = [&](T* work, int size) {
-        int info = 0;
-        T unused(0);
-        const int one = 1;
-        if constexpr (kReal) {
-          Routines<T>::geev("N", job, &n, a, &n, real.data(), real.data() + n, &unused, &one, own.data(), v ? &n : &one,
-                            work, &size, &info, 1, 1);
-        } else {
-          Routines<T>::geev("N", job, &n, a, &n, w, &unused, &one, v ? v : &unused, v ? &n : &one, work, &size,
-                            real.data(), &info, 1, 1);
-        }
-        return info;
-      };
-      T answer(0);
-      call(&answer, -1);
-      std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
-      const int info = call(work.data(), static_cast<int>(work.size()));
-      if (info > 0) {
-        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
-                         ")");
-      }
-      if constexpr (kReal) join_pairs(n, real.data(), real.data() + n, own.data(), w, v);
-    });
-  });
-}
-
 void svd(const Tensor& a, const Singulars& to, SingularVectors vectors, const char* op) {
   const Matrices all(a);
   // The transpose is what LAPACK sees: the two sides change places.
@@ -384,16 +262,19 @@ namespace {
 
 }  // namespace
 
-void cholesky(const Tensor&, const char* op) { refuse(op); }
+void cholesky(const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void factor(const Tensor&, const Tensor&, Singular, const char* op) { refuse(op); }
 void solve(const Factors&, const Tensor&, bool, const char* op) { refuse(op); }
 void lu(const Tensor&, const Tensor&, const char* op) { refuse(op); }
-void inverse(const Tensor&, const char* op) { refuse(op); }
+void cholesky_inverse(const Tensor&, bool, const char* op) { refuse(op); }
+void inverse(const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void triangular(const Tensor&, const Tensor&, Triangle, const char* op) { refuse(op); }
 void qr(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void eigh(const Tensor&, const Tensor&, bool, const char* op) { refuse(op); }
 void eig(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void svd(const Tensor&, const Singulars&, SingularVectors, const char* op) { refuse(op); }
+void ldl(const Tensor&, const Tensor&, const Tensor&, bool, const char* op) { refuse(op); }
+void ldl_solve(const Tensor&, const Tensor&, const Tensor&, bool, const char* op) { refuse(op); }
 void least_squares(const Tensor&, const Tensor&, const Tensor&, LeastSquaresDriver, const LeastSquares&,
                    const char* op) {
   refuse(op);

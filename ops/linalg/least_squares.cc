@@ -9,7 +9,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/matmul.h"
-#include "ops/linalg/solve.h"
+#include "ops/linalg/pseudoinverse.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"

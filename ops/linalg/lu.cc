@@ -79,16 +79,22 @@ struct LuLayer : Function<LuLayer> {
   }
 };
 
+void check_pivot(bool pivot, const char* op) {
+  if (!pivot) fail<NotImplementedError>("[", op, "] pivot=False: there are no factors without exchanges of rows");
+}
+
 }  // namespace
 
-std::vector<Tensor> LinalgLuFactor::call(const Tensor& x) {
+std::vector<Tensor> LinalgLuFactor::call(const Tensor& x, bool pivot) {
   check_matrices(x, info.name);
+  check_pivot(pivot, info.name);
   const auto [lu, pivots] = LuLayer::apply(x);
   return {lu, pivots};
 }
 
-std::vector<Tensor> LinalgLu::call(const Tensor& x) {
+std::vector<Tensor> LinalgLu::call(const Tensor& x, bool pivot) {
   check_matrices(x, info.name);
+  check_pivot(pivot, info.name);
   const auto [lu, pivots] = LuLayer::apply(x);
   const std::int64_t m = x.size(-2);
   const std::int64_t n = x.size(-1);

@@ -19,12 +19,13 @@ struct LinalgLuFactor {
           "The triangular factors of matrices [m, n] in one matrix, l below the diagonal and u on and above it, and "
           "the "
           "exchanges of rows (int32, [min(m, n)]): row i was exchanged with row pivots[i] - 1. What lu_solve takes. A "
-          "singular matrix has factors, too; the gradient wants the first min(m, n) columns to be independent.",
-      .parameters = "x, /",
+          "singular matrix has factors, too; the gradient wants the first min(m, n) columns to be independent. "
+          "NotImplementedError for pivot=False.",
+      .parameters = "x, /, *, pivot=True",
       .example = "linalg.lu_factor(eye(2))",
       .dtypes = linalg::Decomposable,
       .method = false};
-  static std::vector<Tensor> call(const Tensor& x);
+  static std::vector<Tensor> call(const Tensor& x, bool pivot);
 };
 
 struct LinalgLu {
@@ -34,13 +35,13 @@ struct LinalgLu {
           "p, l and u with p @ l @ u == x: p a permutation matrix, l lower triangular with ones on its diagonal, u "
           "upper "
           "triangular. For x of shape [m, n] they are [m, m], [m, k] and [k, n], where k = min(m, n). The gradient is "
-          "that of lu_factor.",
-      .parameters = "x, /",
+          "that of lu_factor. NotImplementedError for pivot=False.",
+      .parameters = "x, /, *, pivot=True",
       .example = "linalg.lu(eye(2))",
       .reference = "sp.linalg.lu(x)",
       .dtypes = linalg::Decomposable,
       .method = false};
-  static std::vector<Tensor> call(const Tensor& x);
+  static std::vector<Tensor> call(const Tensor& x, bool pivot);
 };
 
 struct LinalgLuSolve {
@@ -61,8 +62,8 @@ struct LinalgLuSolve {
 
 namespace linalg {
 
-inline std::vector<Tensor> lu_factor(const Tensor& x) { return LinalgLuFactor::call(x); }
-inline std::vector<Tensor> lu(const Tensor& x) { return LinalgLu::call(x); }
+inline std::vector<Tensor> lu_factor(const Tensor& x) { return LinalgLuFactor::call(x, true); }
+inline std::vector<Tensor> lu(const Tensor& x) { return LinalgLu::call(x, true); }
 inline Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left = true,
                        bool adjoint = false) {
   return LinalgLuSolve::call(lu, pivots, b, left, adjoint);

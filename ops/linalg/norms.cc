@@ -1,6 +1,7 @@
 #include "ops/linalg/norms.h"
 
 #include <cmath>
+#include <limits>
 
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
@@ -24,6 +25,19 @@ Tensor root(const Tensor& squares) {
   return where(zero, 0, sqrt(where(zero, 1, squares)));
 }
 
+/// The root of sums of powers. Where it is 0, and with respect to numbers that are 0 (which is kept from powers below
+/// 1, whose slope is infinite there), the gradient is 0.
+Tensor power_norm(const Tensor& magnitudes, const std::optional<Dims>& axis, bool keepdims, double ord) {
+  const auto power = [ord](const Tensor& x) {
+    if (ord >= 1) return pow(x, ord);
+    const Tensor zero = equal(x, 0);
+    return where(zero, ord > 0 ? 0.0 : std::numeric_limits<double>::infinity(), pow(where(zero, 1, x), ord));
+  };
+  const Tensor total = sum(power(magnitudes), axis, keepdims);
+  const Tensor none = equal(total, ord > 0 ? 0.0 : std::numeric_limits<double>::infinity());
+  return where(none, 0, pow(where(none, 1, total), 1 / ord));
+}
+
 }  // namespace
 
 Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, double ord) {
@@ -38,13 +52,18 @@ Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, 
   if (ord == 2) return root(square_sum(is_complex(x.dtype()) ? abs(x) : x, axis, keepdims));
   const Tensor magnitudes = abs(x);
   if (std::isinf(ord)) return ord > 0 ? max(magnitudes, axis, keepdims) : min(magnitudes, axis, keepdims);
-  if (ord == 0) return Sum::call(not_equal(x, 0), axis, keepdims, magnitudes.dtype());
+  // What is not counted keeps its place in the graph: the gradient is 0.
+  if (ord == 0) return sum(where(not_equal(x, 0), 1, magnitudes), axis, keepdims);
   if (ord == 1) return sum(magnitudes, axis, keepdims);
   if (std::isnan(ord)) fail<ValueError>("[linalg_vector_norm] ord: expected a number, got NaN");
-  return pow(sum(pow(magnitudes, ord), axis, keepdims), 1 / ord);
+  return power_norm(magnitudes, axis, keepdims, ord);
 }
 
 Tensor LinalgMatrixNorm::call(const Tensor& x, bool keepdims, std::string_view ord) {
+  check_defined(x, info.name);
+  if (is_floating(x.dtype()) && item_size(x.dtype()) == 2) {
+    return cast(call(cast(x, DType::Float32), keepdims, ord), x.dtype());
+  }
   linalg::check_matrices(x, info.name);
   const bool smallest = ord.starts_with('-');
   const auto extreme = [smallest](const Tensor& values) { return smallest ? min(values, -1) : max(values, -1); };

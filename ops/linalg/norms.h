@@ -35,7 +35,7 @@ struct LinalgMatrixNorm {
       .parameters = "x, /, *, keepdims=False, ord='fro'",
       .example = "linalg.matrix_norm(ones([2, 2]), ord=2)",
       .reference = "np.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)",
-      .dtypes = linalg::Decomposable,
+      .dtypes = Floating | Complex,
       .method = false};
   static Tensor call(const Tensor& x, bool keepdims, std::string_view ord);
 };

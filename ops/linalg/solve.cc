@@ -1,7 +1,6 @@
 #include "ops/linalg/solve.h"
 
 #include <array>
-#include <limits>
 
 #include "engine/autograd/backward.h"
 #include "engine/autograd/function.h"
@@ -11,11 +10,13 @@
 #include "ops/elementwise/where.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/decompositions.h"
+#include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
@@ -75,6 +76,35 @@ struct SolveLayer : Function<SolveLayer> {
   }
 };
 
+/// Which pivot is the first that is 0, from 1 on, or 0 where none is (int32).
+Tensor first_zero_pivot(const Factors& factors) {
+  Dims leading(factors.lu.shape().begin(), factors.lu.shape().end() - 2);
+  if (factors.lu.size(-1) == 0) return zeros(leading, DType::Int32, factors.lu.device());
+  const Tensor is_zero = equal(diagonal(factors.lu), 0);
+  return cast(where(any(is_zero, Dims{-1}), add(argmax(is_zero, -1), 1), 0), DType::Int32);
+}
+
+/// The same of any matrices, with which pivot is 0.
+struct SolveExLayer : Function<SolveExLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linalg_solve_ex";
+
+  static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x, const Tensor& b) {
+    const Factors factors = run_factor(x, Singular::Allowed, "linalg_solve_ex");
+    const Tensor y = run_solve(factors, b, false, "linalg_solve_ex");
+    const Tensor failed = first_zero_pivot(factors);
+    ctx.mark_non_differentiable(failed);
+    if (ctx.recording()) {
+      ctx.save_for_backward(x, y);
+      ctx.state<SolveLayer::State>() = {factors, false};
+    }
+    return {y, failed};
+  }
+  static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dy, const Tensor&) {
+    return dy.defined() ? SolveLayer::backward(ctx, dy) : std::array<Tensor, 2>();
+  }
+};
+
 /// The same with triangular x.
 struct TriangularLayer : Function<TriangularLayer> {
   static constexpr bool kChecksGradients = false;
@@ -110,7 +140,7 @@ struct InverseLayer : Function<InverseLayer> {
   static constexpr std::string_view name = "linalg_inv";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
-    Tensor y = run_inverse(x, "linalg_inv");
+    Tensor y = run_inverse(x, Singular::Refused, "linalg_inv").first;
     if (ctx.recording()) ctx.save_for_backward(y);
     return y;
   }
@@ -118,6 +148,22 @@ struct InverseLayer : Function<InverseLayer> {
     const auto [y] = ctx.saved_tensors<1>();
     const Tensor transposed = adjoint(y);
     return negative(matmul(matmul(transposed, dy), transposed));
+  }
+};
+
+/// The same of any matrices, with which pivot is 0.
+struct InverseExLayer : Function<InverseExLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linalg_inv_ex";
+
+  static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
+    const auto [y, failed] = run_inverse(x, Singular::Allowed, "linalg_inv_ex");
+    ctx.mark_non_differentiable(failed);
+    if (ctx.recording()) ctx.save_for_backward(y);
+    return {y, failed};
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy, const Tensor&) {
+    return dy.defined() ? InverseLayer::backward(ctx, dy) : Tensor();
   }
 };
 
@@ -184,51 +230,69 @@ struct SlogdetLayer : Function<SlogdetLayer> {
   }
 };
 
-/// What singular values are compared with: rtol, or its default, times the largest.
-Tensor cutoff(const Tensor& s, const Tensor& x, const std::optional<Tensor>& rtol, const char* op) {
-  const Tensor largest = max(s, Dims{-1}, true);
-  if (!rtol) {
-    const double epsilon =
-        s.dtype() == DType::Float32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
-    return multiply(largest, static_cast<double>(std::max(x.size(-1), x.size(-2))) * epsilon);
-  }
-  check_dtype(*rtol, {DType::Float32, DType::Float64, DType::Int32, DType::Int64}, op);
-  return multiply(largest, expand_dims(cast(*rtol, s.dtype()), -1));
+/// What says that there was no error.
+Tensor no_errors(const Tensor& x) {
+  return zeros(Dims(x.shape().begin(), x.shape().end() - 2), DType::Int32, x.device());
 }
 
-/// With p the pseudoinverse of x:
-///   dx = -p^H dp p^H + (1 - x p) dp^H p p^H + p^H p dp^H (1 - p x).
-struct PinvLayer : Function<PinvLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr std::string_view name = "linalg_pinv";
+/// `info` of matrices that were broadcast, for those that were given.
+Tensor of_given(const Tensor& info, const Tensor& x) {
+  const Dims leading(x.shape().begin(), x.shape().end() - 2);
+  if (info.shape() == leading) return info;
+  // Broadcast to no matrices: none was looked at.
+  if (info.numel() == 0) return no_errors(x);
+  Tensor first = info;
+  const std::size_t more = info.shape().size() - leading.size();
+  for (std::size_t i = 0; i < info.shape().size(); ++i) {
+    if (i < more || leading[i - more] != info.shape()[i]) first = narrow(first, static_cast<std::int64_t>(i), 0, 1);
+  }
+  return reshape(first, leading);
+}
 
-  static Tensor forward(Context& ctx, const Tensor& x, const std::optional<Tensor>& rtol) {
-    Tensor p;
-    if (x.numel() == 0) {
-      p = zeros_like(matrix_transpose(x));
-    } else {
-      const std::vector<Tensor> parts = svd(x, false);
-      const Tensor& s = parts[1];
-      const Tensor inverse = where(greater(s, cutoff(s, x, rtol, "linalg_pinv")), divide(1, s), 0);
-      p = matmul(adjoint(parts[2]), multiply(expand_dims(inverse, -1), adjoint(parts[0])));
-    }
-    if (ctx.recording()) ctx.save_for_backward(x, p);
-    return p;
-  }
-  static std::vector<Tensor> backward(Context& ctx, const Tensor& dp) {
-    const auto [x, p] = ctx.saved_tensors<2>();
-    const Tensor ph = adjoint(p);
-    const Tensor g = adjoint(dp);
-    const Tensor left = matmul(matmul(g, p), ph);
-    const Tensor right = matmul(ph, matmul(p, g));
-    Tensor dx = negative(matmul(matmul(ph, dp), ph));
-    dx = add(dx, subtract(left, matmul(x, matmul(p, left))));
-    dx = add(dx, subtract(right, matmul(matmul(right, p), x)));
-    std::vector<Tensor> grads(ctx.node()->edges().size());
-    grads[0] = dx;
-    return grads;
-  }
+struct Solution {
+  Tensor y;
+  Tensor info;  ///< undefined where singular matrices are refused
 };
+
+Solution solve_system(const Tensor& x1, const Tensor& x2, bool left, Singular singular, const char* op) {
+  check_square(x1, op);
+  check_defined(x2, op);
+  check_dtype(x2, Decomposable, op);
+  check_same_device(x1, x2, op);
+  const DType dtype = promote_types(x1.dtype(), x2.dtype());
+  if (x1.dtype() != dtype || x2.dtype() != dtype) {
+    return solve_system(cast(x1, dtype), cast(x2, dtype), left, singular, op);
+  }
+  if (x2.ndim() == 0) fail<ValueError>("[", op, "] x2 needs at least one axis, got shape []");
+  if (!left) {
+    if (x2.ndim() == 1) fail<ValueError>("[", op, "] left=False wants matrices x2, got shape ", x2.shape());
+    if (x2.size(-1) != x1.size(-1)) {
+      fail<ValueError>("[", op, "] the columns of x1 and x2 differ in number (x1: ", x1.shape(), ", x2: ", x2.shape(),
+                       ")");
+    }
+    const Solution found = solve_system(matrix_transpose(x1), matrix_transpose(x2), true, singular, op);
+    return {matrix_transpose(found.y), found.info};
+  }
+  if (x2.size(x2.ndim() == 1 ? 0 : -2) != x1.size(-1)) {
+    fail<ValueError>("[", op, "] the rows of x1 and x2 differ in number (x1: ", x1.shape(), ", x2: ", x2.shape(), ")");
+  }
+  if (x2.ndim() == 1) {
+    const Solution found = solve_system(x1, expand_dims(x2, -1), true, singular, op);
+    return {squeeze(found.y, -1), found.info};
+  }
+  if (x1.ndim() == 2 && x2.ndim() > 2 && x2.numel() > 0) {
+    // One factorization for all columns.
+    const Tensor first = swapaxes(x2, 0, -2);
+    const Solution found = solve_system(x1, reshape(first, {first.shape()[0], -1}), true, singular, op);
+    return {swapaxes(reshape(found.y, first.shape()), 0, -2), found.info};
+  }
+  const auto [x, b] = with_equal_leading_axes(x1, x2, op);
+  if (singular == Singular::Refused) {
+    return {SolveLayer::apply(x, b, false, static_cast<const Factors*>(nullptr)), Tensor()};
+  }
+  const auto [y, failed] = SolveExLayer::apply(x, b);
+  return {y, of_given(failed, x1)};
+}
 
 }  // namespace
 
@@ -237,27 +301,14 @@ Tensor linalg::solve_triangle(const Tensor& x, const Tensor& b, Triangle triangl
   return TriangularLayer::apply(matrices, right, triangle);
 }
 
-Tensor LinalgSolve::call(const Tensor& x1, const Tensor& x2) {
-  check_square(x1, info.name);
-  check_defined(x2, info.name);
-  check_dtype(x2, Decomposable, info.name);
-  check_same_device(x1, x2, info.name);
-  const DType dtype = promote_types(x1.dtype(), x2.dtype());
-  if (x1.dtype() != dtype || x2.dtype() != dtype) return call(cast(x1, dtype), cast(x2, dtype));
-  if (x2.ndim() == 0) fail<ValueError>("[linalg_solve] x2 needs at least one axis, got shape []");
-  if (x2.size(x2.ndim() == 1 ? 0 : -2) != x1.size(-1)) {
-    fail<ValueError>("[linalg_solve] the rows of x1 and x2 differ in number (x1: ", x1.shape(), ", x2: ", x2.shape(),
-                     ")");
-  }
-  if (x2.ndim() == 1) return squeeze(call(x1, expand_dims(x2, -1)), -1);
-  if (x1.ndim() == 2 && x2.ndim() > 2 && x2.numel() > 0) {
-    // One factorization for all columns.
-    const Tensor first = swapaxes(x2, 0, -2);
-    const Tensor flat = reshape(first, {first.shape()[0], -1});
-    return swapaxes(reshape(call(x1, flat), first.shape()), 0, -2);
-  }
-  const auto [x, b] = with_equal_leading_axes(x1, x2, info.name);
-  return SolveLayer::apply(x, b, false, static_cast<const Factors*>(nullptr));
+Tensor LinalgSolve::call(const Tensor& x1, const Tensor& x2, bool left) {
+  return solve_system(x1, x2, left, Singular::Refused, info.name).y;
+}
+
+std::vector<Tensor> LinalgSolveEx::call(const Tensor& x1, const Tensor& x2, bool left, bool check_errors) {
+  const Singular singular = check_errors ? Singular::Refused : Singular::Allowed;
+  const Solution found = solve_system(x1, x2, left, singular, info.name);
+  return {found.y, found.info.defined() ? found.info : no_errors(x1)};
 }
 
 Tensor LinalgSolveTriangular::call(const Tensor& x1, const Tensor& x2, bool upper, bool left, bool unitriangular) {
@@ -282,6 +333,13 @@ Tensor LinalgInv::call(const Tensor& x) {
   return InverseLayer::apply(x);
 }
 
+std::vector<Tensor> LinalgInvEx::call(const Tensor& x, bool check_errors) {
+  check_square(x, info.name);
+  if (check_errors) return {inv(x), no_errors(x)};
+  const auto [y, failed] = InverseExLayer::apply(x);
+  return {y, failed};
+}
+
 Tensor LinalgDet::call(const Tensor& x) {
   check_square(x, info.name);
   return DetLayer::apply(x);
@@ -291,19 +349,6 @@ std::vector<Tensor> LinalgSlogdet::call(const Tensor& x) {
   check_square(x, info.name);
   const auto [sign, logarithm] = SlogdetLayer::apply(x);
   return {sign, logarithm};
-}
-
-Tensor LinalgPinv::call(const Tensor& x, const std::optional<Tensor>& rtol) {
-  check_matrices(x, info.name);
-  return PinvLayer::apply(x, rtol);
-}
-
-Tensor LinalgMatrixRank::call(const Tensor& x, const std::optional<Tensor>& rtol) {
-  check_matrices(x, info.name);
-  const autograd::NoGrad no_grad;
-  const Tensor s = svdvals(x);
-  if (s.size(-1) == 0) return zeros(Dims(s.shape().begin(), s.shape().end() - 1), DType::Int64, x.device());
-  return Sum::call(greater(s, cutoff(s, x, rtol, info.name)), Dims{-1}, false, DType::Int64);
 }
 
 }  // namespace lamella

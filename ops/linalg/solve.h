@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "engine/core/tensor.h"
@@ -9,8 +8,7 @@
 #include "ops/operand.h"
 
 // Linear equations, inverses and determinants of the matrices in the last two axes, by LAPACK. The gradients are in
-// Giles, An extended collection of matrix derivative results (2008), section 2.2; that of the pseudoinverse in Golub
-// and Pereyra, The differentiation of pseudo-inverses (1973).
+// Giles, An extended collection of matrix derivative results (2008), section 2.2.
 
 namespace lamella {
 
@@ -18,15 +16,30 @@ struct LinalgSolve {
   static constexpr OpInfo info{
       .name = "linalg_solve",
       .doc =
-          "The solution y of x1 @ y == x2, for square matrices x1. An x2 with one axis is a vector; otherwise it holds "
-          "matrices, and the leading axes broadcast. ValueError where a matrix is singular. One factorization serves "
+          "The solution y of x1 @ y == x2, or with left=False of y @ x1 == x2, for square matrices x1. An x2 with one "
+          "axis is a vector (with left=True only); otherwise it holds matrices, and the leading axes broadcast. "
+          "ValueError where a matrix is singular. One factorization serves "
           "the solution and its gradients of every order.",
-      .parameters = "x1, x2, /",
+      .parameters = "x1, x2, /, *, left=True",
       .example = "linalg.solve(full([1, 1], 2.0), ones([1]))",
       .reference = "np.linalg.solve(x1, x2)",
       .dtypes = linalg::Decomposable,
       .method = false};
-  static Tensor call(const Tensor& x1, const Tensor& x2);
+  static Tensor call(const Tensor& x1, const Tensor& x2, bool left);
+};
+
+struct LinalgSolveEx {
+  static constexpr OpInfo info{
+      .name = "linalg_solve_ex",
+      .doc =
+          "The solution of solve(), and for each matrix of x1 (int32) 0, or which pivot is the first that is 0, from 1 "
+          "on: then that matrix is singular, and its solution has infinities or NaN. With check_errors=True that is a "
+          "ValueError.",
+      .parameters = "x1, x2, /, *, left=True, check_errors=False",
+      .example = "linalg.solve_ex(zeros([1, 1]), ones([1])).info",
+      .dtypes = linalg::Decomposable,
+      .method = false};
+  static std::vector<Tensor> call(const Tensor& x1, const Tensor& x2, bool left, bool check_errors);
 };
 
 struct LinalgSolveTriangular {
@@ -58,6 +71,21 @@ struct LinalgInv {
   static Tensor call(const Tensor& x);
 };
 
+struct LinalgInvEx {
+  static constexpr OpInfo info{
+      .name = "linalg_inv_ex",
+      .doc =
+          "The inverses of square matrices, and for each of them (int32) 0, or which pivot is the first that is 0, "
+          "from "
+          "1 on: then the matrix is singular, and there is NaN instead. With check_errors=True that is "
+          "a ValueError.",
+      .parameters = "x, /, *, check_errors=False",
+      .example = "linalg.inv_ex(zeros([1, 1])).info",
+      .dtypes = linalg::Decomposable,
+      .method = false};
+  static std::vector<Tensor> call(const Tensor& x, bool check_errors);
+};
+
 struct LinalgDet {
   static constexpr OpInfo info{.name = "linalg_det",
                                .doc =
@@ -85,51 +113,22 @@ struct LinalgSlogdet {
   static std::vector<Tensor> call(const Tensor& x);
 };
 
-struct LinalgPinv {
-  static constexpr OpInfo info{
-      .name = "linalg_pinv",
-      .doc =
-          "The Moore-Penrose pseudoinverses of matrices. Singular values up to rtol times the largest one (by default "
-          "max(m, n) times the dtype's epsilon) count as 0; rtol may be a tensor with one number for each matrix. "
-          "The gradient is that at a fixed rank.",
-      .parameters = "x, /, *, rtol=None",
-      .example = "linalg.pinv(ones([2, 3]))",
-      .reference = "np.linalg.pinv(x, rtol=rtol)",
-      .dtypes = linalg::Decomposable,
-      .method = false};
-  static Tensor call(const Tensor& x, const std::optional<Tensor>& rtol);
-};
-
-struct LinalgMatrixRank {
-  static constexpr OpInfo info{
-      .name = "linalg_matrix_rank",
-      .doc =
-          "How many singular values are larger than rtol (by default max(m, n) times the dtype's epsilon) times the "
-          "largest one, as int64. rtol may be a tensor with one number for each matrix.",
-      .parameters = "x, /, *, rtol=None",
-      .example = "linalg.matrix_rank(ones([2, 3]))",
-      .reference = "np.linalg.matrix_rank(x, rtol=rtol)",
-      .dtypes = linalg::Decomposable,
-      .method = false};
-  static Tensor call(const Tensor& x, const std::optional<Tensor>& rtol);
-};
-
 namespace linalg {
 
-inline Tensor solve(const Tensor& x1, const Tensor& x2) { return LinalgSolve::call(x1, x2); }
+inline Tensor solve(const Tensor& x1, const Tensor& x2, bool left = true) { return LinalgSolve::call(x1, x2, left); }
+inline std::vector<Tensor> solve_ex(const Tensor& x1, const Tensor& x2, bool left = true, bool check_errors = false) {
+  return LinalgSolveEx::call(x1, x2, left, check_errors);
+}
 inline Tensor solve_triangular(const Tensor& x1, const Tensor& x2, bool upper, bool left = true,
                                bool unitriangular = false) {
   return LinalgSolveTriangular::call(x1, x2, upper, left, unitriangular);
 }
 inline Tensor inv(const Tensor& x) { return LinalgInv::call(x); }
+inline std::vector<Tensor> inv_ex(const Tensor& x, bool check_errors = false) {
+  return LinalgInvEx::call(x, check_errors);
+}
 inline Tensor det(const Tensor& x) { return LinalgDet::call(x); }
 inline std::vector<Tensor> slogdet(const Tensor& x) { return LinalgSlogdet::call(x); }
-inline Tensor pinv(const Tensor& x, const std::optional<Tensor>& rtol = std::nullopt) {
-  return LinalgPinv::call(x, rtol);
-}
-inline Tensor matrix_rank(const Tensor& x, const std::optional<Tensor>& rtol = std::nullopt) {
-  return LinalgMatrixRank::call(x, rtol);
-}
 
 /// run_triangular() with a gradient.
 Tensor solve_triangle(const Tensor& x, const Tensor& b, Triangle triangle);

@@ -8,9 +8,8 @@ but :func:`matrix_rank` has derivatives of every order, in both modes, and takes
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from . import _C
 from ._C import (
@@ -24,29 +23,68 @@ from ._C import (
     vecdot,
 )
 from ._C import linalg_cholesky as cholesky
+from ._C import linalg_cholesky_inverse as cholesky_inverse
+from ._C import linalg_cholesky_solve as cholesky_solve
 from ._C import linalg_det as det
 from ._C import linalg_eigvals as eigvals
 from ._C import linalg_eigvalsh as eigvalsh
 from ._C import linalg_inv as inv
+from ._C import linalg_ldl_solve as ldl_solve
 from ._C import linalg_lu_solve as lu_solve
 from ._C import linalg_matrix_exp as matrix_exp
 from ._C import linalg_matrix_power as matrix_power
+from ._C import linalg_matrix_sqrth as matrix_sqrth
 from ._C import linalg_solve as solve
 from ._C import linalg_solve_triangular as solve_triangular
 from ._C import linalg_svdvals as svdvals
 from ._C import linalg_vector_norm as vector_norm
+from ._equations import (
+    householder_product,
+    logdet,
+    tensorinv,
+    tensorsolve,
+    vander,
+)
+from ._linalg_results import (
+    CholeskyExResult,
+    EighResult,
+    EigResult,
+    InvExResult,
+    LDLFactorExResult,
+    LDLFactorResult,
+    LstsqResult,
+    LUFactorExResult,
+    LUFactorResult,
+    LUResult,
+    PolarResult,
+    QRResult,
+    SlogdetResult,
+    SolveExResult,
+    SVDResult,
+)
+from ._norms import cond, matrix_norm, norm
 from ._products import tensordot
 
 __all__ = [
+    "CholeskyExResult",
     "EigResult",
     "EighResult",
+    "InvExResult",
+    "LDLFactorExResult",
+    "LDLFactorResult",
+    "LUFactorExResult",
     "LUFactorResult",
     "LUResult",
     "LstsqResult",
+    "PolarResult",
     "QRResult",
     "SVDResult",
     "SlogdetResult",
+    "SolveExResult",
     "cholesky",
+    "cholesky_ex",
+    "cholesky_inverse",
+    "cholesky_solve",
     "cond",
     "cross",
     "det",
@@ -55,92 +93,45 @@ __all__ = [
     "eigh",
     "eigvals",
     "eigvalsh",
+    "householder_product",
     "inv",
+    "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
+    "logdet",
     "lstsq",
     "lu",
     "lu_factor",
+    "lu_factor_ex",
     "lu_solve",
     "matmul",
     "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
+    "matrix_sqrth",
     "matrix_transpose",
     "multi_dot",
     "norm",
     "outer",
     "pinv",
+    "polar",
     "qr",
     "slogdet",
     "solve",
+    "solve_ex",
     "solve_triangular",
     "svd",
     "svdvals",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
+    "vander",
     "vecdot",
     "vector_norm",
 ]
-
-
-class EigResult(NamedTuple):
-    """What :func:`eig` returns."""
-
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class EighResult(NamedTuple):
-    """What :func:`eigh` returns."""
-
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class QRResult(NamedTuple):
-    """What :func:`qr` returns."""
-
-    Q: Tensor
-    R: Tensor
-
-
-class SlogdetResult(NamedTuple):
-    """What :func:`slogdet` returns."""
-
-    sign: Tensor
-    logabsdet: Tensor
-
-
-class SVDResult(NamedTuple):
-    """What :func:`svd` returns."""
-
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
-class LUFactorResult(NamedTuple):
-    """What :func:`lu_factor` returns."""
-
-    LU: Tensor
-    pivots: Tensor
-
-
-class LUResult(NamedTuple):
-    """What :func:`lu` returns."""
-
-    P: Tensor
-    L: Tensor
-    U: Tensor
-
-
-class LstsqResult(NamedTuple):
-    """What :func:`lstsq` returns."""
-
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
 
 
 def eig(x: Tensor, /) -> EigResult:
@@ -152,13 +143,14 @@ def eig(x: Tensor, /) -> EigResult:
     return EigResult(*_C.linalg_eig(x))
 
 
-def eigh(x: Tensor, /) -> EighResult:
+def eigh(x: Tensor, /, *, UPLO: str = "L") -> EighResult:  # noqa: N803
     """Eigenvalues, ascending, and eigenvectors, in columns, of Hermitian matrices.
 
-    The lower triangles are read. ValueError for elements that are not finite. The gradient of the vectors is not finite
+    The lower triangles are read, or with ``UPLO="U"`` the upper ones. ValueError for elements there that are not
+    finite. The gradient of the vectors is not finite
     where two eigenvalues are the same, and a function of them is to be one that their signs (or phases) do not change.
     """
-    return EighResult(*_C.linalg_eigh(x))
+    return EighResult(*_C.linalg_eigh(x, UPLO=UPLO))
 
 
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
@@ -170,22 +162,90 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     return QRResult(*_C.linalg_qr(x, mode=mode))
 
 
-def lu_factor(x: Tensor, /) -> LUFactorResult:
+def lu_factor(x: Tensor, /, *, pivot: bool = True) -> LUFactorResult:
     """The triangular factors of matrices in one matrix, and the exchanges of rows: what :func:`lu_solve` takes.
 
     L lies below the diagonal of LU and has ones on its own; U is the rest. Row i was exchanged with row
     ``pivots[i] - 1`` (int32, from 1 on as in PyTorch; scipy counts from 0). A singular matrix has factors, too; the
-    gradient wants the first min(m, n) columns of a matrix [m, n] to be independent.
+    gradient wants the first min(m, n) columns of a matrix [m, n] to be independent. NotImplementedError for
+    ``pivot=False``.
     """
-    return LUFactorResult(*_C.linalg_lu_factor(x))
+    return LUFactorResult(*_C.linalg_lu_factor(x, pivot=pivot))
 
 
-def lu(x: Tensor, /) -> LUResult:
+def lu_factor_ex(x: Tensor, /, *, pivot: bool = True, check_errors: bool = False) -> LUFactorExResult:
+    """What :func:`lu_factor` gives, and which pivot of each matrix is the first that is 0, from 1 on, or 0 (int32).
+
+    With ``check_errors=True`` one that is 0 is a ValueError.
+    """
+    factors, pivots = _C.linalg_lu_factor(x, pivot=pivot)
+    if 0 in factors.shape[-2:]:
+        return LUFactorExResult(factors, pivots, _C.zeros(x.shape[:-2], dtype="int32", device=str(x.device)))
+    is_zero = _C.diagonal(factors.detach()) == 0
+    info = _C.where(_C.any(is_zero, axis=-1), _C.argmax(is_zero, axis=-1) + 1, 0).astype("int32")
+    if check_errors and info.device != "meta" and _C.any(info != 0).item():
+        raise ValueError(f"[lu_factor_ex] a matrix is singular: which pivots are 0 is {info.tolist()}")
+    return LUFactorExResult(factors, pivots, info)
+
+
+def lu(x: Tensor, /, *, pivot: bool = True) -> LUResult:
     """P, L and U with ``P @ L @ U == x``: a permutation, lower triangular with ones on its diagonal, upper triangular.
 
-    For x of shape [m, n] they are [m, m], [m, k] and [k, n], where k = min(m, n).
+    For x of shape [m, n] they are [m, m], [m, k] and [k, n], where k = min(m, n). NotImplementedError for
+    ``pivot=False``.
     """
-    return LUResult(*_C.linalg_lu(x))
+    return LUResult(*_C.linalg_lu(x, pivot=pivot))
+
+
+def cholesky_ex(x: Tensor, /, *, upper: bool = False, check_errors: bool = False) -> CholeskyExResult:
+    """What :func:`cholesky` gives, and 0 for each matrix (int32), or the order of its first part that is not definite.
+
+    The factor of such a matrix means nothing. With ``check_errors=True`` it is a ValueError.
+    """
+    return CholeskyExResult(*_C.linalg_cholesky_ex(x, upper=upper, check_errors=check_errors))
+
+
+def inv_ex(x: Tensor, /, *, check_errors: bool = False) -> InvExResult:
+    """What :func:`inv` gives, and which pivot of each matrix is the first that is 0, from 1 on, or 0 (int32).
+
+    A matrix with one is singular and has NaN instead of an inverse. With ``check_errors=True`` it is a
+    ValueError.
+    """
+    return InvExResult(*_C.linalg_inv_ex(x, check_errors=check_errors))
+
+
+def solve_ex(x1: Tensor, x2: Tensor, /, *, left: bool = True, check_errors: bool = False) -> SolveExResult:
+    """What :func:`solve` gives, and which pivot of each x1 is the first that is 0, from 1 on, or 0 (int32).
+
+    A matrix with one is singular and has infinities or NaN instead of a solution. With ``check_errors=True`` it is a
+    ValueError.
+    """
+    return SolveExResult(*_C.linalg_solve_ex(x1, x2, left=left, check_errors=check_errors))
+
+
+def ldl_factor(x: Tensor, /, *, hermitian: bool = False) -> LDLFactorResult:
+    """Factors of symmetric (with ``hermitian=True`` Hermitian) matrices, definite or not: what :func:`ldl_solve` takes.
+
+    They are LAPACK's: a triangular and a block diagonal matrix in one, and exchanges of rows (int32). The lower
+    triangles are read. ValueError where one is singular. They have no gradient.
+    """
+    return LDLFactorResult(*_C.linalg_ldl_factor_ex(x, hermitian=hermitian, check_errors=True)[:2])
+
+
+def ldl_factor_ex(x: Tensor, /, *, hermitian: bool = False, check_errors: bool = False) -> LDLFactorExResult:
+    """What :func:`ldl_factor` gives, and 0 for each matrix (int32), or which number on the diagonal makes it singular.
+
+    With ``check_errors=True`` it is a ValueError.
+    """
+    return LDLFactorExResult(*_C.linalg_ldl_factor_ex(x, hermitian=hermitian, check_errors=check_errors))
+
+
+def polar(x: Tensor, /) -> PolarResult:
+    """U with orthonormal columns and Hermitian H without negative eigenvalues with ``U @ H == x``.
+
+    The matrices have at least as many rows as columns. The gradient wants them to be of full rank.
+    """
+    return PolarResult(*_C.linalg_polar(x))
 
 
 def slogdet(x: Tensor, /) -> SlogdetResult:
@@ -204,65 +264,6 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     singular values are the same.
     """
     return SVDResult(*_C.linalg_svd(x, full_matrices=full_matrices))
-
-
-def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro") -> Tensor:
-    """The norms of matrices.
-
-    "fro" (or None) is the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the largest and
-    the smallest one, 1 and -1 the largest and the smallest sum of magnitudes in a column, inf and -inf in a row.
-    """
-    if ord is None:
-        ord = "fro"
-    if not isinstance(ord, str):
-        number = float(ord)
-        ord = str(int(number)) if math.isfinite(number) and number == int(number) else str(number)  # type: ignore[assignment]
-    return _C.linalg_matrix_norm(x, keepdims=keepdims, ord=str(ord))
-
-
-def norm(
-    x: Tensor,
-    /,
-    *,
-    axis: int | Sequence[int] | None = None,
-    keepdims: bool = False,
-    ord: float | Literal["fro", "nuc"] | None = None,
-) -> Tensor:
-    """The norms of vectors along one axis, see :func:`vector_norm`, or of matrices in two, see :func:`matrix_norm`.
-
-    Without `ord` it is the root of the sum of squares, along any axes: all of them where `axis` is None. With it, and
-    without `axis`, x is to be a vector or a matrix.
-    """
-    axes: tuple[int, ...] | None = None if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-    if ord is None:
-        return vector_norm(x, axis=axes, keepdims=keepdims)
-    if axes is None:
-        if x.ndim not in (1, 2):
-            raise ValueError(f"[norm] with ord and without axis x has 1 or 2 axes, not the shape {x.shape}")
-        axes = tuple(range(x.ndim))
-    if len(axes) == 1:
-        if isinstance(ord, str):
-            raise ValueError(f"[norm] ord {ord!r} is of matrices, in two axes, and not of vectors along {axes}")
-        return vector_norm(x, axis=axes, keepdims=keepdims, ord=ord)
-    if len(axes) != 2:
-        raise ValueError(f"[norm] axis: one axis of vectors or two of matrices, not {axes}")
-    result = matrix_norm(_C.moveaxis(x, axes, (-2, -1)), ord=ord)
-    return _C.expand_dims(result, sorted(at % x.ndim for at in axes)) if keepdims else result
-
-
-def cond(x: Tensor, /, *, p: float | Literal["fro", "nuc"] | None = None) -> Tensor:
-    """The condition numbers of matrices, norm(x) norm(inv(x)) in the norm p of :func:`matrix_norm`.
-
-    2 (or None) and -2 stand for the largest singular value by the smallest, and the other way round, for matrices that
-    need not be square; a singular matrix has the number inf. In the other norms that is a ValueError.
-    """
-    if x.ndim < 2 or 0 in x.shape[-2:]:
-        raise ValueError(f"[cond] x holds matrices with elements in its last two axes, not the shape {x.shape}")
-    if p in (None, 2, -2):
-        values = svdvals(x)
-        largest, smallest = values[..., 0], values[..., -1]
-        return smallest / largest if p == -2 else largest / smallest
-    return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
 
 
 def _chain(arrays: Sequence[Tensor], splits: list[list[int]], first: int, last: int) -> Tensor:
@@ -321,21 +322,37 @@ def _tolerance(x: Tensor, rtol: float | Tensor | None) -> Tensor | None:
     return _C.full((), float(rtol), dtype="float64", device=str(x.device))
 
 
-def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
-    """How many singular values are larger than rtol times the largest one, as int64.
+def matrix_rank(
+    x: Tensor,
+    /,
+    *,
+    rtol: float | Tensor | None = None,
+    atol: float | Tensor | None = None,
+    hermitian: bool = False,
+) -> Tensor:
+    """How many singular values are larger than both atol and rtol times the largest one, as int64.
 
-    rtol is max(m, n) times the dtype's epsilon where it is not given.
+    The tolerances, and what `hermitian` says, are those of :func:`pinv`.
     """
-    return _C.linalg_matrix_rank(x, rtol=_tolerance(x, rtol))
+    return _C.linalg_matrix_rank(x, rtol=_tolerance(x, rtol), atol=_tolerance(x, atol), hermitian=hermitian)
 
 
-def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
+def pinv(
+    x: Tensor,
+    /,
+    *,
+    rtol: float | Tensor | None = None,
+    atol: float | Tensor | None = None,
+    hermitian: bool = False,
+) -> Tensor:
     """The Moore-Penrose pseudoinverses of matrices.
 
-    Singular values up to rtol (max(m, n) times the dtype's epsilon where it is not given) times the largest one count
-    as 0. The gradient is that at a fixed rank.
+    Singular values up to the larger of `atol` and `rtol` times the largest one count as 0. Without them `rtol` is
+    max(m, n) times the dtype's epsilon; with a positive `atol` alone it is 0. Both may be tensors, whose numbers are
+    for one matrix each and broadcast. With ``hermitian=True`` the matrices are Hermitian, and their lower triangles
+    are read. The gradient is that at a fixed rank.
     """
-    return _C.linalg_pinv(x, rtol=_tolerance(x, rtol))
+    return _C.linalg_pinv(x, rtol=_tolerance(x, rtol), atol=_tolerance(x, atol), hermitian=hermitian)
 
 
 def lstsq(

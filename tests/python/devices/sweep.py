@@ -10,7 +10,7 @@ DEVICE = "npu:0"
 MODULES = (calls, moving, linalg_calls, nn_calls, random_calls, assembly_calls, special_calls)
 # Calls that bring a tensor of the CPU themselves are refused for that; these are all of them.
 MIXED = {
-    *("conv1d", "instance_norm", "linear", "linalg_cholesky", "linalg_eigh", "linalg_svd"),
+    *("conv1d", "instance_norm", "linear", "linalg_eigh", "linalg_svd"),
     *("max_unpool1d", "max_unpool2d", "max_unpool3d", "scaled_dot_product_attention"),
 }
 # Goes to the CPU by its own word; draws its mask in another order there.

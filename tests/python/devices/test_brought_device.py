@@ -129,10 +129,12 @@ x = lm.tensor([[3.0, 1.0, 2.0], [0.5, 0.25, 8.0]], device="npu")
 for f in (lm.sort, lm.argsort, lambda t: lm.cumulative_sum(t, axis=1), lambda t: lm.softmax(t, 0), lm.exp,
           lambda t: lm.linalg.svd(t)[1], lambda t: lm.conv1d(t[:, None], t[:1, None, :2]), lm.unique_values,
           lambda t: lm.fft.fft(t), lambda t: t.max(1), lambda t: lm.argmax(t, 1), lambda t: t[t > 1], lm.nonzero,
-          lambda t: lm.where(t > 1, t, 0), lambda t: t.std(), lambda t: lm.einsum("ij,kj->ik", t, t)):
+          lambda t: lm.where(t > 1, t, 0), lambda t: t.std(), lambda t: lm.einsum("ij,kj->ik", t, t),
+          lambda t: lm.tril(t > 0.5), lambda t: lm.linalg.ldl_factor_ex(t[:, :2]),
+          lambda t: lm.linalg.lu_factor_ex(t[:, :2])):
     got, expected = f(x), f(x.cpu())
     for a, b in zip(got, expected) if isinstance(got, tuple) else [(got, expected)]:
-        assert a.device == "npu:0" and np.allclose(a.numpy(), b.numpy()), f
+        assert a.device == "npu:0" and a.dtype == b.dtype and np.allclose(a.numpy(), b.numpy()), f
 ints = lm.arange(4, device="npu")
 assert (ints + 1).tolist() == [1, 2, 3, 4]  # the kernel for add declines integers
 assert (ints // 2).tolist() == [0, 0, 1, 1] and ints.sum().item() == 6 and (x @ x.T).device == "npu:0"

@@ -21,7 +21,7 @@ def matrix(*shape: int, seed: int = 4) -> lm.Tensor:
 
 
 def definite(a: lm.Tensor) -> lm.Tensor:
-    return lm.matmul(a, a.mT) + lm.eye(a.shape[-1], dtype=a.dtype)
+    return lm.matmul(a, a.mT) + lm.eye(a.shape[-1], dtype=a.dtype, device=a.device)
 
 
 def symmetric(a: lm.Tensor) -> lm.Tensor:
@@ -80,10 +80,22 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a: la.cholesky(definite(a)), [matrix(2, 3, 3)]),
         (lambda a: la.cholesky(definite(a), upper=True), [matrix(2, 2)]),
     ],
+    "linalg_cholesky_ex": [
+        (lambda a: la.cholesky_ex(definite(a)).L, [matrix(2, 3, 3)]),
+        (lambda a: la.cholesky_ex(definite(a), upper=True).L, [matrix(2, 2)]),
+    ],
+    "linalg_cholesky_solve": [
+        (la.cholesky_solve, [matrix(3, 2, seed=5), matrix(2, 3, 3)]),
+        (lambda b, a: la.cholesky_solve(b, a, upper=True), [matrix(2, 2, 1, seed=5), matrix(2, 2)]),
+    ],
+    "linalg_cholesky_inverse": [
+        (la.cholesky_inverse, [matrix(2, 3, 3)]),
+        (lambda a: la.cholesky_inverse(a, upper=True), [matrix(3, 3)]),
+    ],
     "linalg_qr": [(la.qr, [matrix(*s)]) for s in ((4, 2), (3, 3), (2, 2, 4))]
     + [(lambda a: la.qr(a, mode="complete"), [matrix(2, 3)])],
     "linalg_eigh": [(eigh_parts, [matrix(3, 3)]), (eigh_parts, [matrix(2, 2, 2)])],
-    "linalg_eigvalsh": [(lambda a: la.eigvalsh(symmetric(a)), [matrix(3, 3)])],
+    "linalg_eigvalsh": [(lambda a, u=u: la.eigvalsh(symmetric(a), UPLO=u), [matrix(3, 3)]) for u in "LU"],
     "linalg_eig": [(eig_parts, [matrix(3, 3)]), (eig_parts, [matrix(2, 2, 2)])],
     "linalg_eigvals": [(lambda a: lm.real(la.eigvals(a) ** 2), [matrix(3, 3)])],
     "linalg_svd": [(svd_parts, [matrix(*s)]) for s in ((3, 2), (2, 3), (2, 2, 2))]
@@ -94,6 +106,11 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a, b: la.solve(a, b[0]), [matrix(3, 3), matrix(2, 3, seed=5)]),
         (la.solve, [matrix(2, 2), matrix(2, 2, 1, seed=5)]),
     ],
+    "linalg_solve_ex": [
+        (lambda a, b: la.solve_ex(a, b).result, [matrix(2, 3, 3), matrix(3, 2, seed=5)]),
+        (lambda a, b: la.solve_ex(a, b, left=False).result, [matrix(3, 3), matrix(2, 1, 3, seed=5)]),
+    ],
+    "linalg_inv_ex": [(lambda a: la.inv_ex(a).inverse, [matrix(2, 3, 3)])],
     "linalg_solve_triangular": [
         (lambda a, b: la.solve_triangular(a, b, upper=True), [matrix(3, 3), matrix(2, 3, 1, seed=5)]),
         (lambda a, b: la.solve_triangular(a, b, upper=False, left=False), [matrix(2, 2), matrix(3, 2, seed=5)]),
@@ -109,6 +126,8 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (la.pinv, [matrix(3, 2)]),
         (la.pinv, [matrix(2, 2, 3)]),
         (lambda a: la.pinv(low_rank(a), rtol=1e-9), [matrix(3, 2)]),
+        (lambda a: la.pinv(symmetric(a), hermitian=True), [matrix(3, 3)]),
+        (lambda a: la.pinv(low_rank(a), hermitian=True, atol=1e-9), [matrix(3, 2)]),
     ],
     "linalg_lu_factor": [(lambda a: la.lu_factor(a).LU, [matrix(*s)]) for s in ((3, 3), (4, 2), (2, 2, 3))],
     "linalg_lu": [(lambda a: la.lu(a)[1:], [matrix(*s)]) for s in ((3, 3), (3, 2), (2, 2, 4))],
@@ -116,6 +135,12 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a, b: la.lu_solve(*la.lu_factor(a), b), [matrix(3, 3), matrix(2, 3, 1, seed=5)]),
         (lambda a, b: la.lu_solve(*la.lu_factor(a), b, adjoint=True), [matrix(2, 2, 2), matrix(2, 2, seed=5)]),
         (lambda a, b: la.lu_solve(*la.lu_factor(a), b, left=False), [matrix(2, 2), matrix(3, 2, seed=5)]),
+    ],
+    "linalg_ldl_solve": [
+        (
+            lambda b: la.ldl_solve(*la.ldl_factor(1 - 2 * lm.eye(3, dtype=b.dtype, device=b.device)), b),
+            [matrix(2, 3, 2)],
+        ),
     ],
     "linalg_lstsq": [
         (lambda a, b: la.lstsq(a, b)[:2], [matrix(4, 2), matrix(4, 2, seed=5)]),
@@ -127,9 +152,12 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (la.matrix_exp, [matrix(3, 3)]),
         (lambda a: la.matrix_exp(a * lm.asarray([[[0.1]], [[2.0]]], dtype="float64").to(a.device)), [matrix(2, 2, 2)]),
     ],
+    "linalg_matrix_sqrth": [(lambda a: la.matrix_sqrth(definite(a)), [matrix(*s)]) for s in ((3, 3), (2, 2, 2))],
+    "linalg_polar": [(la.polar, [matrix(*s)]) for s in ((3, 3), (4, 2), (2, 2, 2))]
+    + [(lambda a: la.polar(a).U, [matrix(3, 2)]), (lambda a: la.polar(a).H, [matrix(3, 2)])],
     "linalg_matrix_power": [(lambda a, n=n: la.matrix_power(a, n), [matrix(2, 2)]) for n in (0, 3, -2)],
     "linalg_vector_norm": [
-        (lambda a, o=o: la.vector_norm(a, axis=1, ord=o), [matrix(2, 3)]) for o in (2, 1, 3, 0.5, float("inf"))
+        (lambda a, o=o: la.vector_norm(a, axis=1, ord=o), [matrix(2, 3)]) for o in (2, 1, 3, 0.5, -1, 0, float("inf"))
     ],
     "linalg_matrix_norm": [
         (lambda a, o=o: la.matrix_norm(a, ord=o, keepdims=True), [matrix(2, 2, 3)])
@@ -161,7 +189,7 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     ],
 }
 
-LINALG_WITHOUT_GRADIENT = {"linalg_matrix_rank"}
+LINALG_WITHOUT_GRADIENT = {"linalg_matrix_rank", "linalg_ldl_factor_ex"}
 
 
 def well(a: lm.Tensor) -> lm.Tensor:
@@ -183,6 +211,14 @@ LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...],
     "diagonal": [(lambda a: lm.diagonal(a, offset=1, axis1=0, axis2=1), ((2, 3, 2),))],
     "trace": [(lm.trace, ((2, 3, 2),))],
     "linalg_cholesky": [(lambda a: la.cholesky(definite(a)), (SQUARE,))],
+    "linalg_cholesky_ex": [
+        (lambda a: la.cholesky_ex(definite(a)).L, (SQUARE,)),
+        (lambda a: la.cholesky_ex(a - a).info, (SQUARE,)),
+    ],
+    "linalg_cholesky_solve": [
+        (lambda b, a: la.cholesky_solve(b, well(a), upper=True), ((2, 3, 2), SQUARE)),
+    ],
+    "linalg_cholesky_inverse": [(lambda a: la.cholesky_inverse(well(a)), (SQUARE,))],
     "linalg_qr": [(lambda a: la.qr(well(a)), ((3, 2),)), (lambda a: la.qr(well(a)), ((2, 3),))],
     "linalg_eigh": [(lambda a: eigh_parts(well(a)), (SQUARE,))],
     "linalg_eigvalsh": [(lambda a: la.eigvalsh(symmetric(a)), (SQUARE,))],
@@ -194,21 +230,41 @@ LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...],
         (lambda a, b: la.solve(well(a), b), (SQUARE, (3, 2))),
         (lambda a, b: la.solve(well(a), b), (SQUARE, (3,))),
     ],
+    "linalg_solve_ex": [
+        (lambda a, b: la.solve_ex(well(a), b).result, (SQUARE, (3, 2))),
+        (lambda a, b: la.solve_ex(a - a, b).info, (SQUARE, (2, 3, 2))),
+    ],
+    "linalg_inv_ex": [
+        (lambda a: la.inv_ex(well(a)).inverse, (SQUARE,)),
+        (lambda a: la.inv_ex(lm.tril(a, k=-1)).info, (SQUARE,)),
+    ],
     "linalg_solve_triangular": [
         (lambda a, b: la.solve_triangular(well(a), b, upper=False), (SQUARE, (2, 3, 2))),
     ],
     "linalg_inv": [(lambda a: la.inv(well(a)), (SQUARE,))],
     "linalg_det": [(la.det, (SQUARE,))],
     "linalg_slogdet": [(lambda a: la.slogdet(well(a))[1], (SQUARE,)), (lambda a: la.slogdet(a)[0], (SQUARE,))],
-    "linalg_pinv": [(lambda a: la.pinv(well(a)), ((2, 3),))],
+    "linalg_pinv": [
+        (lambda a: la.pinv(well(a)), ((2, 3),)),
+        (lambda a: la.pinv(well(symmetric(a)), hermitian=True), (SQUARE,)),
+    ],
     "linalg_lu_factor": [(lambda a: la.lu_factor(well(a)), ((3, 2),)), (lambda a: la.lu_factor(well(a)), ((2, 3),))],
     "linalg_lu": [(lambda a: la.lu(a), ((3, 2),))],
     "linalg_lu_solve": [(lambda a, b: la.lu_solve(*la.lu_factor(well(a)), b), (SQUARE, (2, 3, 2)))],
+    "linalg_ldl_factor_ex": [
+        (lambda a: la.ldl_factor_ex(symmetric(well(a)))[:2], (SQUARE,)),
+        (lambda a: la.ldl_factor_ex(a - a).info, (SQUARE,)),
+    ],
+    "linalg_ldl_solve": [
+        (lambda a, b: la.ldl_solve(*la.ldl_factor(symmetric(well(a))), b), (SQUARE, (2, 3, 2))),
+    ],
     "linalg_lstsq": [
         (lambda a, b: la.lstsq(well(a), b)[:2], ((3, 2), (3, 2))),
         (lambda a, b: la.lstsq(well(a), b, driver="gelsd"), ((2, 3), (2,))),
     ],
     "linalg_matrix_exp": [(la.matrix_exp, (SQUARE,))],
+    "linalg_matrix_sqrth": [(lambda a: la.matrix_sqrth(definite(a)), (SQUARE,))],
+    "linalg_polar": [(lambda a: la.polar(well(a)), ((3, 2),))],
     "linalg_matrix_rank": [(la.matrix_rank, ((2, 3),))],
     "linalg_matrix_power": [(lambda a: la.matrix_power(a, 2), (SQUARE,)), (lambda a: la.matrix_power(a, 0), (SQUARE,))],
     "linalg_vector_norm": [(la.vector_norm, ((2, 3),)), (lambda a: la.vector_norm(a, axis=0, ord=3), ((2, 3),))],

@@ -9,7 +9,7 @@ import pytest
 
 import lamella as lm
 
-from .test_linalg import DTYPES, close, draw
+from .test_linalg import DTYPES, close, draw, real
 
 la = lm.linalg
 
@@ -42,6 +42,18 @@ def test_norm_of_anything(dtype: str, rng: np.random.Generator) -> None:
             close(la.norm(lm.asarray(a[0]), ord=order, keepdims=keepdims), expected, dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_norms_of_half_precision(dtype: str, rng: np.random.Generator) -> None:
+    a = lm.asarray(rng.normal(size=(2, 3, 3)).astype("float32")).astype(dtype)
+    wide = a.astype("float32").numpy()
+    for order in ("fro", "nuc", 1, -1, 2, np.inf):
+        got = la.matrix_norm(a, ord=order)
+        assert got.dtype.name == dtype
+        expected = np.linalg.matrix_norm(wide, ord=order)
+        np.testing.assert_allclose(got.astype("float32").numpy(), expected, rtol=1e-3 if dtype == "float16" else 8e-3)
+        assert la.norm(a, ord=order, axis=(1, 2)).tolist() == got.tolist()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_condition_numbers(dtype: str, rng: np.random.Generator) -> None:
     a = draw((2, 3, 3), dtype, rng) + 2 * np.eye(3, dtype=dtype)
@@ -50,8 +62,15 @@ def test_condition_numbers(dtype: str, rng: np.random.Generator) -> None:
         close(la.cond(lm.asarray(a), p=p), np.linalg.cond(wide, p), dtype)
     close(la.cond(lm.asarray(a[:, :2])), np.linalg.cond(wide[:, :2]), dtype)
     assert la.cond(lm.asarray(np.diag([1.0, 0.0]).astype(dtype))).item() == np.inf
-    with pytest.raises(ValueError, match="singular"):
-        la.cond(lm.zeros([2, 2], dtype=dtype), p="fro")
+    mixed = lm.asarray(np.stack([np.eye(2), np.ones((2, 2)), np.zeros((2, 2))]).astype(dtype))
+    for p in ("fro", "nuc", 1, -1, np.inf, -np.inf):
+        got = la.cond(mixed, p=p)
+        np.testing.assert_array_equal(np.isinf(got.numpy()), [False, True, True])
+        assert la.cond(lm.zeros([2, 0, 0], dtype=dtype), p=p).tolist() == [0.0, 0.0]
+    nothing = la.cond(lm.zeros([2, 0, 3], dtype=dtype))
+    assert (nothing.tolist(), nothing.dtype.name) == ([0.0, 0.0], real(dtype))
+    with pytest.raises(ValueError, match="square"):
+        la.cond(lm.ones([2, 3], dtype=dtype), p="fro")
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32", "float64", "complex128"])

@@ -1,0 +1,120 @@
+#ifdef LAMELLA_WITH_LAPACK
+
+#include "ops/linalg/lapack.h"
+#include "ops/linalg/lapack_batches.h"
+
+extern "C" {
+void ssytrf_(const char*, const int*, float*, const int*, int*, float*, const int*, int*, std::size_t);
+void ssytrs_(const char*, const int*, const int*, const float*, const int*, const int*, float*, const int*, int*,
+             std::size_t);
+void dsytrf_(const char*, const int*, double*, const int*, int*, double*, const int*, int*, std::size_t);
+void dsytrs_(const char*, const int*, const int*, const double*, const int*, const int*, double*, const int*, int*,
+             std::size_t);
+void csytrf_(const char*, const int*, lapack_c*, const int*, int*, lapack_c*, const int*, int*, std::size_t);
+void csytrs_(const char*, const int*, const int*, const lapack_c*, const int*, const int*, lapack_c*, const int*, int*,
+             std::size_t);
+void chetrf_(const char*, const int*, lapack_c*, const int*, int*, lapack_c*, const int*, int*, std::size_t);
+void chetrs_(const char*, const int*, const int*, const lapack_c*, const int*, const int*, lapack_c*, const int*, int*,
+             std::size_t);
+void zsytrf_(const char*, const int*, lapack_z*, const int*, int*, lapack_z*, const int*, int*, std::size_t);
+void zsytrs_(const char*, const int*, const int*, const lapack_z*, const int*, const int*, lapack_z*, const int*, int*,
+             std::size_t);
+void zhetrf_(const char*, const int*, lapack_z*, const int*, int*, lapack_z*, const int*, int*, std::size_t);
+void zhetrs_(const char*, const int*, const int*, const lapack_z*, const int*, const int*, lapack_z*, const int*, int*,
+             std::size_t);
+}
+
+namespace lamella::linalg::lapack {
+namespace {
+
+template <class T>
+struct IndefiniteRoutines;
+template <>
+struct IndefiniteRoutines<float> {
+  static constexpr auto sytrf = ssytrf_;
+  static constexpr auto sytrs = ssytrs_;
+  static constexpr auto hetrf = ssytrf_;
+  static constexpr auto hetrs = ssytrs_;
+};
+template <>
+struct IndefiniteRoutines<double> {
+  static constexpr auto sytrf = dsytrf_;
+  static constexpr auto sytrs = dsytrs_;
+  static constexpr auto hetrf = dsytrf_;
+  static constexpr auto hetrs = dsytrs_;
+};
+template <>
+struct IndefiniteRoutines<std::complex<float>> {
+  static constexpr auto sytrf = csytrf_;
+  static constexpr auto sytrs = csytrs_;
+  static constexpr auto hetrf = chetrf_;
+  static constexpr auto hetrs = chetrs_;
+};
+template <>
+struct IndefiniteRoutines<std::complex<double>> {
+  static constexpr auto sytrf = zsytrf_;
+  static constexpr auto sytrs = zsytrs_;
+  static constexpr auto hetrf = zhetrf_;
+  static constexpr auto hetrs = zhetrs_;
+};
+
+/// Whether LAPACK may follow the exchanges: those of blocks of two come in pairs.
+bool is_sound(const std::int32_t* pivots, int n) {
+  for (int i = 0; i < n; ++i) {
+    if (pivots[i] == 0 || pivots[i] > n || pivots[i] < -n) return false;
+    if (pivots[i] > 0) continue;
+    if (i + 1 == n || pivots[i + 1] != pivots[i]) return false;
+    ++i;
+  }
+  return true;
+}
+
+}  // namespace
+
+void ldl(const Tensor& columns, const Tensor& pivots, const Tensor& infos, bool hermitian, const char* op) {
+  const Matrices all(columns);
+  const int n = to_int(all.rows, op);
+  visit<Decomposable>(columns.dtype(), op, [&]<class T> {
+    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+      const auto factorize = hermitian ? IndefiniteRoutines<T>::hetrf : IndefiniteRoutines<T>::sytrf;
+      T* const a = columns.data<T>() + i * all.size();
+      auto* const exchanges = pivots.data<std::int32_t>() + i * n;
+      int info = 0;
+      T answer(0);
+      int size = -1;
+      factorize("L", &n, a, &n, exchanges, &answer, &size, &info, 1);
+      size = workspace(answer, op);
+      std::vector<T> work(static_cast<std::size_t>(size));
+      factorize("L", &n, a, &n, exchanges, work.data(), &size, &info, 1);
+      if (infos.defined()) {
+        infos.data<std::int32_t>()[i] = info;
+      } else if (info > 0) {
+        fail<ValueError>("[", op, "] ", which(i, all.count), " is singular");
+      }
+      for (std::int64_t j = 1; j < n; ++j) std::fill_n(a + j * n, j, T(0));
+    });
+  });
+}
+
+void ldl_solve(const Tensor& columns, const Tensor& pivots, const Tensor& b_columns, bool hermitian, const char* op) {
+  const Matrices all(b_columns);
+  const int n = to_int(all.columns, op);
+  const int count = to_int(all.rows, op);
+  for (std::int64_t i = 0; i < all.count; ++i) {
+    if (!is_sound(pivots.data<std::int32_t>() + i * n, n)) {
+      fail<ValueError>("[", op, "] pivots: those of ", which(i, all.count), " are not ldl_factor's");
+    }
+  }
+  visit<Decomposable>(columns.dtype(), op, [&]<class T> {
+    for_each_matrix(all.count, all.size() * n, [&](std::int64_t i) {
+      const auto solve = hermitian ? IndefiniteRoutines<T>::hetrs : IndefiniteRoutines<T>::sytrs;
+      int info = 0;
+      solve("L", &n, &count, columns.data<T>() + i * n * n, &n, pivots.data<std::int32_t>() + i * n,
+            b_columns.data<T>() + i * all.size(), &n, &info, 1);
+    });
+  });
+}
+
+}  // namespace lamella::linalg::lapack
+
+#endif

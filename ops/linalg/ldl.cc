@@ -1,0 +1,125 @@
+#include "ops/linalg/ldl.h"
+
+#include <tuple>
+
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
+#include "ops/extension/extension.h"
+#include "ops/linalg/adjoint.h"
+#include "ops/linalg/factor_parts.h"
+#include "ops/linalg/lapack.h"
+#include "ops/movement/strided.h"
+#include "ops/shape/broadcast.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+using namespace linalg;
+
+constexpr const char* kFactor = "linalg_ldl_factor_ex";
+constexpr const char* kSolve = "linalg_ldl_solve";
+
+/// With `refused` a singular block is an error, and the third result is 0.
+std::tuple<Tensor, Tensor, Tensor> run_ldl(const Tensor& x, bool hermitian, bool refused) {
+  if (is_batched(x)) [[unlikely]] {
+    const HiddenAxes& axes = *x->hidden;
+    const auto [ld, pivots, info] = run_ldl(physical(x, axes), hermitian, refused);
+    return {hide_in_place(ld, axes), hide_in_place(pivots, axes), hide_in_place(info, axes)};
+  }
+  if (is_extension(x.device())) {
+    return on_host(kFactor, x.device(), [&](const Tensor& host) { return run_ldl(host, hermitian, refused); }, x);
+  }
+  const Tensor columns = columns_of(x);
+  const Tensor pivots = beside(x, {x.size(-1)}, DType::Int32);
+  const Tensor info = beside(x, {}, DType::Int32);
+  if (is_computed(x, kFactor)) {
+    write_value(info, 0, kFactor);
+    if (x.numel() > 0) lapack::ldl(columns, pivots, refused ? Tensor() : info, hermitian, kFactor);
+  }
+  return {from_columns(columns), pivots, info};
+}
+
+Tensor run_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {
+  if (is_batched(ld) || is_batched(pivots) || is_batched(b)) [[unlikely]] {
+    const HiddenAxes axes = hidden_axes(pointers(ld, pivots, b));
+    const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
+    return hide_in_place(run_ldl_solve(whole(ld), whole(pivots), whole(b), hermitian), axes);
+  }
+  if (is_extension(b.device())) {
+    const auto run_there = [&](const Tensor& factors, const Tensor& exchanges, const Tensor& right) {
+      return run_ldl_solve(factors, exchanges, right, hermitian);
+    };
+    return on_host(kSolve, b.device(), run_there, ld, pivots, b);
+  }
+  const Tensor columns = columns_of(b);
+  if (is_computed(b, kSolve) && b.numel() > 0) {
+    lapack::ldl_solve(columns_of(ld), contiguous(pivots), columns, hermitian, kSolve);
+  }
+  return from_columns(columns);
+}
+
+/// db is the solution for dy with the adjoint of x: x itself, or its conjugate where it is complex and symmetric.
+struct LdlSolveLayer : Function<LdlSolveLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linalg_ldl_solve";
+
+  static Tensor forward(Context& ctx, const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {
+    if (ctx.recording()) {
+      ctx.save_for_backward(ld, pivots);
+      ctx.state<bool>() = hermitian;
+    }
+    return run_ldl_solve(ld, pivots, b, hermitian);
+  }
+  static std::array<Tensor, 3> backward(Context& ctx, const Tensor& dy) {
+    if (autograd::is_needed(ctx.node()->edges()[0])) {
+      fail<RuntimeError>("[linalg_ldl_solve] there is no gradient with respect to ld");
+    }
+    const auto [ld, pivots] = ctx.saved_tensors<2>();
+    const bool hermitian = ctx.state<bool>();
+    std::array<Tensor, 3> grads;
+    grads[2] = hermitian ? apply(ld, pivots, dy, true) : conjugate(apply(ld, pivots, conjugate(dy), false));
+    return grads;
+  }
+};
+
+}  // namespace
+
+std::vector<Tensor> LinalgLdlFactorEx::call(const Tensor& x, bool hermitian, bool check_errors) {
+  check_square(x, info.name);
+  const autograd::NoGrad no_grad;
+  const auto [ld, pivots, failed] = run_ldl(x, hermitian, check_errors);
+  return {ld, pivots, failed};
+}
+
+Tensor LinalgLdlSolve::call(const Tensor& given_ld, const Tensor& pivots, const Tensor& given_b, bool hermitian) {
+  check_square(given_ld, info.name);
+  check_matrices(given_b, info.name);
+  check_defined(pivots, info.name);
+  check_dtype(pivots, {DType::Int32}, info.name);
+  check_same_device(given_ld, given_b, info.name);
+  check_same_device(given_ld, pivots, info.name);
+  const DType dtype = promote_types(given_ld.dtype(), given_b.dtype());
+  const Tensor ld = cast(given_ld, dtype);
+  const Tensor b = cast(given_b, dtype);
+  const std::int64_t n = ld.size(-1);
+  const auto leading = [](const Tensor& x) { return DimsView(x.shape()).first(x.ndim() - 2); };
+  if (pivots.ndim() + 1 != ld.ndim() ||
+      !std::ranges::equal(pivots.shape(), DimsView(ld.shape()).first(ld.ndim() - 1))) {
+    fail<ValueError>("[linalg_ldl_solve] pivots: expected the exchanges that belong to ld (", ld.shape(),
+                     "), got shape ", pivots.shape());
+  }
+  if (b.size(-2) != n) {
+    fail<ValueError>("[linalg_ldl_solve] ld has ", n, " rows and does not fit b (ld: ", ld.shape(), ", b: ", b.shape(),
+                     ")");
+  }
+  const Dims shape = broadcast_shapes(leading(ld), leading(b), info.name);
+  const auto whole = [&](const Tensor& x, std::initializer_list<std::int64_t> last) {
+    Dims to = shape;
+    for (const std::int64_t size : last) to.push_back(size);
+    return x.shape() == to ? x : broadcast_to(x, to);
+  };
+  return LdlSolveLayer::apply(whole(ld, {n, n}), whole(pivots, {n}), whole(b, {n, b.size(-1)}), hermitian);
+}
+
+}  // namespace lamella
