@@ -33,7 +33,7 @@ Tensor Glu::call(const Tensor& x, std::int64_t axis) {
   const std::int64_t size = x.size(at);
   if (size % 2 != 0) fail<ValueError>("[glu] the size of axis ", at, " must be even, got ", size);
   // One layer makes both halves, so that their gradients are joined once.
-  const std::vector<Tensor> halves = split(x, Dims{2}, at);
+  const std::vector<Tensor> halves = split(x, 2, at);
   return halves[0] * sigmoid(halves[1]);
 }
 

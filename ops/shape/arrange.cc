@@ -155,17 +155,17 @@ std::vector<Tensor> Chunk::call(const Tensor& x, std::int64_t chunks, std::int64
   const std::int64_t part = (size - 1) / std::min(chunks, size) + 1;
   Dims sizes;
   for (std::int64_t start = 0; start < size; start += part) sizes.push_back(std::min(part, size - start));
-  // One size alone would stand for a number of parts.
-  return sizes.size() == 1 ? std::vector<Tensor>{narrow(x, at, 0, size)} : split(x, sizes, at);
+  return split(x, sizes, at);
 }
 
-std::vector<Tensor> TensorSplit::call(const Tensor& x, const Dims& indices_or_sections, std::int64_t axis) {
+std::vector<Tensor> TensorSplit::call(const Tensor& x, const Cuts& indices_or_sections, std::int64_t axis) {
   check_defined(x, info.name);
   const std::int64_t at = normalize_axis(axis, x.ndim(), info.name);
   const std::int64_t size = x.size(at);
   std::vector<Tensor> parts;
-  if (indices_or_sections.size() == 1) {
-    const std::int64_t sections = indices_or_sections[0];
+  const Dims& numbers = indices_or_sections.numbers;
+  if (indices_or_sections.is_count) {
+    const std::int64_t sections = numbers[0];
     if (sections < 1) fail<ValueError>("[tensor_split] needs at least 1 part, got ", sections);
     std::int64_t start = 0;
     for (std::int64_t i = 0; i < sections; ++i) {
@@ -177,8 +177,8 @@ std::vector<Tensor> TensorSplit::call(const Tensor& x, const Dims& indices_or_se
   }
   const auto bounded = [&](std::int64_t cut) { return std::clamp(cut < 0 ? cut + size : cut, std::int64_t{0}, size); };
   std::int64_t start = 0;
-  for (std::size_t i = 0; i <= indices_or_sections.size(); ++i) {
-    const std::int64_t end = i < indices_or_sections.size() ? bounded(indices_or_sections[i]) : size;
+  for (std::size_t i = 0; i <= numbers.size(); ++i) {
+    const std::int64_t end = i < numbers.size() ? bounded(numbers[i]) : size;
     parts.push_back(narrow(x, at, std::min(start, size), std::max<std::int64_t>(0, end - start)));
     start = end;
   }

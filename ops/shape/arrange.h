@@ -7,6 +7,7 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 #include "ops/operand.h"
+#include "ops/shape/cuts.h"
 #include "ops/shape/join.h"
 
 // Operators that move whole parts of tensors about; all are made of those in ops/shape and ops/index.
@@ -69,12 +70,12 @@ struct Chunk {
 struct TensorSplit {
   static constexpr OpInfo info{.name = "tensor_split",
                                .doc =
-                                   "Views of consecutive parts of x along an axis: one number gives how many parts, "
-                                   "the first ones larger by one "
-                                   "where it does not divide the size; several give where to cut.",
+                                   "Views of consecutive parts of x along an axis: a number gives how many parts, "
+                                   "the first ones larger by one where it does not divide the size; a list gives "
+                                   "where to cut.",
                                .parameters = "x, indices_or_sections, axis=0",
                                .example = "tensor_split(arange(5), 2)"};
-  static std::vector<Tensor> call(const Tensor& x, const Dims& indices_or_sections, std::int64_t axis);
+  static std::vector<Tensor> call(const Tensor& x, const Cuts& indices_or_sections, std::int64_t axis);
 };
 
 struct Narrow {
@@ -178,7 +179,7 @@ inline std::vector<Tensor> unstack(const Tensor& x, std::int64_t axis = 0) { ret
 inline std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t axis = 0) {
   return Chunk::call(x, chunks, axis);
 }
-inline std::vector<Tensor> tensor_split(const Tensor& x, const Dims& indices_or_sections, std::int64_t axis = 0) {
+inline std::vector<Tensor> tensor_split(const Tensor& x, const Cuts& indices_or_sections, std::int64_t axis = 0) {
   return TensorSplit::call(x, indices_or_sections, axis);
 }
 inline Tensor select(const Tensor& x, std::int64_t axis, std::int64_t index) { return Select::call(x, axis, index); }

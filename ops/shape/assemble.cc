@@ -29,9 +29,9 @@ void check_some(const std::vector<Tensor>& arrays, const char* op) {
 }
 
 /// tensor_split(), where a number of parts must divide the size.
-std::vector<Tensor> equal_parts(const Tensor& x, const Dims& indices_or_sections, std::size_t axis, const char* op) {
-  if (indices_or_sections.size() == 1) {
-    const std::int64_t parts = indices_or_sections[0];
+std::vector<Tensor> equal_parts(const Tensor& x, const Cuts& indices_or_sections, std::size_t axis, const char* op) {
+  if (indices_or_sections.is_count) {
+    const std::int64_t parts = indices_or_sections.numbers[0];
     if (parts < 1 || x.shape()[axis] % parts != 0) {
       fail<ValueError>("[", op, "] ", parts, " parts of the same size cannot be made of axis ", axis, " of size ",
                        x.shape()[axis]);
@@ -63,17 +63,17 @@ Tensor ColumnStack::call(const std::vector<Tensor>& arrays) {
   return concat(parts, 1);
 }
 
-std::vector<Tensor> HSplit::call(const Tensor& x, const Dims& indices_or_sections) {
+std::vector<Tensor> HSplit::call(const Tensor& x, const Cuts& indices_or_sections) {
   check_axes(x, 1, info.name);
   return equal_parts(x, indices_or_sections, x.ndim() == 1 ? 0 : 1, info.name);
 }
 
-std::vector<Tensor> VSplit::call(const Tensor& x, const Dims& indices_or_sections) {
+std::vector<Tensor> VSplit::call(const Tensor& x, const Cuts& indices_or_sections) {
   check_axes(x, 2, info.name);
   return equal_parts(x, indices_or_sections, 0, info.name);
 }
 
-std::vector<Tensor> DSplit::call(const Tensor& x, const Dims& indices_or_sections) {
+std::vector<Tensor> DSplit::call(const Tensor& x, const Cuts& indices_or_sections) {
   check_axes(x, 3, info.name);
   return equal_parts(x, indices_or_sections, 2, info.name);
 }

@@ -5,6 +5,7 @@
 
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
+#include "ops/shape/cuts.h"
 
 // Tensors put together along given axes, cut along them, and turned: numpy's short names for what concat(),
 // tensor_split() and flip() do. Whatever can be is a view.
@@ -40,7 +41,7 @@ struct HSplit {
                                    "the given places. ValueError where a number of parts does not divide the size.",
                                .parameters = "x, indices_or_sections",
                                .example = "hsplit(arange(6), 2)"};
-  static std::vector<Tensor> call(const Tensor& x, const Dims& indices_or_sections);
+  static std::vector<Tensor> call(const Tensor& x, const Cuts& indices_or_sections);
 };
 
 struct VSplit {
@@ -51,7 +52,7 @@ struct VSplit {
           "does not divide the size.",
       .parameters = "x, indices_or_sections",
       .example = "vsplit(ones([4, 2]), 2)"};
-  static std::vector<Tensor> call(const Tensor& x, const Dims& indices_or_sections);
+  static std::vector<Tensor> call(const Tensor& x, const Cuts& indices_or_sections);
 };
 
 struct DSplit {
@@ -62,7 +63,7 @@ struct DSplit {
           "does not divide the size.",
       .parameters = "x, indices_or_sections",
       .example = "dsplit(ones([1, 2, 4]), 2)"};
-  static std::vector<Tensor> call(const Tensor& x, const Dims& indices_or_sections);
+  static std::vector<Tensor> call(const Tensor& x, const Cuts& indices_or_sections);
 };
 
 struct FlipLr {

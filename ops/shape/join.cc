@@ -157,23 +157,23 @@ std::vector<Tensor> promoted(const std::vector<Tensor>& arrays, const char* op) 
 }
 
 /// The sizes of the parts that split() makes.
-Dims part_sizes(const Tensor& x, const Dims& sections_or_sizes, std::size_t axis) {
+Dims part_sizes(const Tensor& x, const Cuts& cuts, std::size_t axis) {
   const std::int64_t size = x.shape()[axis];
-  if (sections_or_sizes.size() == 1) {
-    const std::int64_t sections = sections_or_sizes[0];
+  if (cuts.is_count) {
+    const std::int64_t sections = cuts.numbers[0];
     if (sections < 1 || size % sections != 0) {
       fail<ValueError>("[split] axis ", axis, " of size ", size, " cannot be split into ", sections, " equal parts");
     }
     return Dims(static_cast<std::size_t>(sections), size / sections);
   }
-  Dims sizes = sections_or_sizes;
+  Dims sizes = cuts.numbers;
   std::int64_t* unknown = nullptr;
   std::int64_t sum = 0;
   for (std::int64_t& part : sizes) {
     if (part == -1 && !unknown) {
       unknown = &part;
     } else if (part < 0 || __builtin_add_overflow(sum, part, &sum)) {
-      fail<ValueError>("[split] sizes ", sections_or_sizes, " are not those of parts");
+      fail<ValueError>("[split] sizes ", cuts.numbers, " are not those of parts");
     }
   }
   if (unknown && sum <= size) {
@@ -181,7 +181,7 @@ Dims part_sizes(const Tensor& x, const Dims& sections_or_sizes, std::size_t axis
     sum = size;
   }
   if (sum != size)
-    fail<ValueError>("[split] sizes ", sections_or_sizes, " do not add up to ", size, ", the size of axis ", axis);
+    fail<ValueError>("[split] sizes ", cuts.numbers, " do not add up to ", size, ", the size of axis ", axis);
   return sizes;
 }
 
@@ -221,10 +221,10 @@ Tensor Stack::call(const std::vector<Tensor>& arrays, std::int64_t axis) {
   return ConcatLayer::apply(parts, static_cast<std::size_t>(at));
 }
 
-std::vector<Tensor> Split::call(const Tensor& x, const Dims& sections_or_sizes, std::int64_t axis) {
+std::vector<Tensor> Split::call(const Tensor& x, const Cuts& sections_or_sizes, std::int64_t axis) {
   check_defined(x, info.name);
   const auto at = static_cast<std::size_t>(normalize_axis(axis, x.ndim(), info.name));
-  if (sections_or_sizes.empty()) fail<ValueError>("[split] needs at least one size");
+  if (sections_or_sizes.numbers.empty()) fail<ValueError>("[split] needs at least one size");
   return SplitLayer::apply(x, part_sizes(x, sections_or_sizes, at), at);
 }
 

@@ -5,6 +5,7 @@
 
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
+#include "ops/shape/cuts.h"
 
 namespace lamella {
 
@@ -35,11 +36,11 @@ struct Split {
   static constexpr OpInfo info{
       .name = "split",
       .doc =
-          "Views of consecutive parts of x along an axis: one number gives how many equal parts, several give "
-          "their sizes, of which one may be -1 and is then worked out.",
+          "Views of consecutive parts of x along an axis: a number gives how many equal parts, a list their "
+          "sizes, of which one may be -1 and is then worked out.",
       .parameters = "x, sections_or_sizes, axis=0",
       .example = "split(arange(6), [1, 2, 3])"};
-  static std::vector<Tensor> call(const Tensor& x, const Dims& sections_or_sizes, std::int64_t axis);
+  static std::vector<Tensor> call(const Tensor& x, const Cuts& sections_or_sizes, std::int64_t axis);
 };
 
 struct Flip {
@@ -68,11 +69,8 @@ inline Tensor concat(const std::vector<Tensor>& arrays, std::optional<std::int64
   return Concat::call(arrays, axis);
 }
 inline Tensor stack(const std::vector<Tensor>& arrays, std::int64_t axis = 0) { return Stack::call(arrays, axis); }
-inline std::vector<Tensor> split(const Tensor& x, const Dims& sections_or_sizes, std::int64_t axis = 0) {
+inline std::vector<Tensor> split(const Tensor& x, const Cuts& sections_or_sizes, std::int64_t axis = 0) {
   return Split::call(x, sections_or_sizes, axis);
-}
-inline std::vector<Tensor> split(const Tensor& x, std::int64_t sections, std::int64_t axis = 0) {
-  return Split::call(x, Dims{sections}, axis);
 }
 inline Tensor flip(const Tensor& x, const std::optional<Dims>& axis = std::nullopt) { return Flip::call(x, axis); }
 inline Tensor roll(const Tensor& x, std::int64_t shift, std::optional<std::int64_t> axis = std::nullopt) {

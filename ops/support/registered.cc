@@ -59,6 +59,16 @@ struct Converter<OutputSize> {
   static OutputSize from_arg(const Arg& arg) { return Converter<Dims>::from_arg(arg); }
 };
 
+/// Numbers, where one is a number of parts: a schema knows no lists that differ from their one element.
+template <>
+struct Converter<Cuts> {
+  static constexpr Type type = list_of(Type::Base::Int);
+  static Cuts from_arg(const Arg& arg) {
+    const Dims numbers = Converter<Dims>::from_arg(arg);
+    return numbers.size() == 1 ? Cuts(numbers[0]) : Cuts(numbers);
+  }
+};
+
 /// Tensors, where numbers are 0-d ones.
 template <>
 struct Converter<std::vector<HeldOperand>> {

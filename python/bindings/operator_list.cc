@@ -71,7 +71,7 @@ constexpr const char* annotation() {
     return "Tensor | _complex | None";
   } else if constexpr (std::is_same_v<D, std::optional<Tensor>>) {
     return "Tensor | None";
-  } else if constexpr (std::is_same_v<D, Dims>) {
+  } else if constexpr (std::is_same_v<D, Dims> || std::is_same_v<D, Cuts>) {
     return "SupportsIndex | Sequence[SupportsIndex]";
   } else if constexpr (std::is_same_v<D, Padding>) {
     return "str | SupportsIndex | Sequence[SupportsIndex]";

@@ -7,6 +7,7 @@
 #include "ops/all_ops.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/convert_doubles.h"
+#include "python/bindings/cuts.h"
 #include "python/bindings/diagonal.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/interval.h"

@@ -56,6 +56,7 @@ CASES: list[tuple[str, Callable[..., Any], list[np.ndarray], Any]] = [
     ("column_stack", lambda a, b: lm.column_stack([a, b]), [V3, A], np.column_stack([V3, A])),
     ("hsplit", lambda a: lm.hsplit(a, 3), [CUBE.reshape(4, 12)], np.hsplit(CUBE.reshape(4, 12), 3)),
     ("hsplit", lambda a: lm.hsplit(a, [1, 2]), [V4], np.hsplit(V4, [1, 2])),
+    ("hsplit", lambda a: lm.hsplit(a, [3]), [V4], np.hsplit(V4, [3])),
     ("vsplit", lambda a: lm.vsplit(a, 2), [B], np.vsplit(B, 2)),
     ("dsplit", lambda a: lm.dsplit(a, [2, 3]), [CUBE], np.dsplit(CUBE, [2, 3])),
     ("fliplr", lm.fliplr, [CUBE], np.fliplr(CUBE)),
