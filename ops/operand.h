@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "engine/core/tensor.h"
 
 namespace lamella {
@@ -22,6 +24,20 @@ class Operand {
 
  private:
   const Tensor* tensor_ = nullptr;
+  Scalar number_ = 0;
+};
+
+/// One of a list of tensors and numbers; unlike an Operand it holds its tensor.
+class HeldOperand {
+ public:
+  HeldOperand(Tensor x) noexcept : tensor_(std::move(x)) {}
+  HeldOperand(Scalar value) noexcept : number_(value) {}
+
+  /// Valid as long as this is.
+  Operand operand() const noexcept { return tensor_.defined() ? Operand(tensor_) : Operand(number_); }
+
+ private:
+  Tensor tensor_;
   Scalar number_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/composed.h"
 #include "ops/elementwise/composed_special.h"
+#include "ops/elementwise/frexp.h"
 #include "ops/elementwise/gelu.h"
 #include "ops/fft/fft.h"
 #include "ops/fft/stft.h"
@@ -13,6 +14,7 @@
 #include "ops/index/index.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/place.h"
+#include "ops/index/ravel.h"
 #include "ops/index/select.h"
 #include "ops/index/take.h"
 #include "ops/linalg/added_products.h"
@@ -65,17 +67,23 @@
 #include "ops/reduce/summary.h"
 #include "ops/reduce/variance.h"
 #include "ops/scan/cumulative.h"
+#include "ops/scan/gradient.h"
 #include "ops/shape/arrange.h"
 #include "ops/shape/assemble.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/sort/consecutive.h"
 #include "ops/sort/histogram.h"
+#include "ops/sort/histograms.h"
 #include "ops/sort/quantiles.h"
 #include "ops/sort/search.h"
 #include "ops/sort/sort.h"
 #include "ops/sort/unique.h"
+#include "ops/special/functions.h"
+#include "ops/special/incomplete_gamma.h"
+#include "ops/special/polynomials.h"
 
 namespace lamella {
 
@@ -131,11 +139,17 @@ using OtherOps = OpList<  //
     BlockDiag, CartesianProd, Combinations,                                                               //
     Mm, Mv, Bmm, Inner, Addmm, Addmv, Addr, Baddbmm, Addbmm,                                              // products
     Diag, DiagEmbed, DiagFlat, DiagonalScatter, TrilIndices, TriuIndices,                                 // diagonals
-    SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere,                                              // indexing
-    VarMean, StdMean, AMinMax, Trapezoid, CumulativeTrapezoid, Cov, CorrCoef, Bucketize,                  // statistics
-    IsPosInf, IsNegInf, IsReal, Xlog1py, Entr, Ndtr, MvLgamma, Ldexp, FloatPower, Gcd, Lcm,               // composed
-    RealPart, ImaginaryPart, MakeComplex, Polar, ViewAsReal, ViewAsComplex,                               // complex
-    Cdist, Pdist, Dist, Normalize, Renorm,                                                                // distances
+    NumericalGradient, Frexp, UnravelIndex, RavelMultiIndex, UniqueConsecutive, Histc, HistogramDd, NanQuantile,
+    Percentile, NanPercentile,                                                                             // numpy's
+    SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere,                                               // indexing
+    VarMean, StdMean, AMinMax, Trapezoid, CumulativeTrapezoid, Cov, CorrCoef, Bucketize,                   // statistics
+    IsPosInf, IsNegInf, IsReal, Xlog1py, Entr, Ndtr, MvLgamma, Ldexp, FloatPower, Gcd, Lcm,                // composed
+    I0, I0e, I1, I1e, ModifiedBesselK0, ModifiedBesselK1, ScaledModifiedBesselK0, ScaledModifiedBesselK1,  // special
+    BesselJ0, BesselJ1, BesselY0, BesselY1, SphericalBesselJ0, AiryAi, Erfcx, Ndtri, LogNdtr, GammaInc, GammaIncC,
+    ChebyshevT, ChebyshevU, ChebyshevV, ChebyshevW, ShiftedChebyshevT, ShiftedChebyshevU, ShiftedChebyshevV,
+    ShiftedChebyshevW, HermiteH, HermiteHe, LaguerreL, LegendreP,            //
+    RealPart, ImaginaryPart, MakeComplex, Polar, ViewAsReal, ViewAsComplex,  // complex
+    Cdist, Pdist, Dist, Normalize, Renorm,                                   // distances
     MultiLabelMarginLoss, MultiLabelSoftMarginLoss, Bilinear, ChannelShuffle, MaxUnpool<1>, MaxUnpool<2>,
     MaxUnpool<3>,                                                //
     Softmax, LogSoftmax, CrossEntropy, MseLoss, OneHot, Dropout  // networks

@@ -7,29 +7,26 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import lamella as lm
 import torch
 
+import lamella as lm
 from benchmarks.opdb.linalg import LINALG
 from benchmarks.opdb.names import KEYWORDS, ORDER, RENAMED
 
 #: Keyword arguments without a meaning here.
-IGNORED = {"device", "layout", "memory_format", "requires_grad", "pin_memory", "out", "copy", "foreach", "non_blocking"}
+IGNORED = {"device", "layout", "memory_format", "requires_grad", "pin_memory", "copy", "foreach", "non_blocking"}
 
 Call = Callable[..., Any]
 
 
-class Untranslated(Exception):
+class UntranslatedError(Exception):
     """A call that there is no way to make."""
 
 
 def tensor_of(value: torch.Tensor) -> lm.Tensor:
     """A copy, of the same strides; it is differentiated if `value` is."""
     plain = value.detach().resolve_conj().resolve_neg()
-    if plain.dim() == 0 or plain.numel() == 0:
-        result = lm.from_dlpack(plain.clone())
-    else:
-        result = lm.from_dlpack(plain)  # of samples, which nobody writes to
+    result = lm.from_dlpack(plain if plain.dim() and plain.numel() else plain.clone())
     result.stop_gradient = not value.requires_grad
     return result
 
@@ -68,8 +65,8 @@ def function_of(name: str, variant: str = "") -> Call | None:
     if last.startswith("__") and last.endswith("__"):
         return getattr(lm.Tensor, last, None)
     ours = RENAMED.get(last, last)
-    if last in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble"):
-        return _cast(last)
+    if name in _CASTS:
+        return _cast(name)
     if modules[:1] == ["linalg"]:
         return getattr(lm.linalg, ours, None)
     places: list[Any] = [lm]
@@ -90,7 +87,7 @@ def call(name: str, function: Call, given: Any, args: Sequence[Any], kwargs: Map
     if name in ORDER:
         order = ORDER[name]
         if len(args) > len(order):
-            raise Untranslated("arguments by position")
+            raise UntranslatedError("arguments by position")
         named = {**dict(zip(order, args, strict=False)), **named}
         args = ()
     renamed = {}
@@ -104,6 +101,9 @@ def call(name: str, function: Call, given: Any, args: Sequence[Any], kwargs: Map
 _CASTS = {"double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "int": "int32",
           "long": "int64", "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64",
           "cdouble": "complex128"}  # fmt: skip
+
+DTYPE_NAMES = {"bool", "int8", "int16", "int32", "int64", "uint8", "float16", "bfloat16", "float32", "float64",
+               "complex64", "complex128"}  # fmt: skip
 
 
 def _cast(name: str) -> Call:
@@ -120,7 +120,10 @@ def _flagged(extreme: str) -> Call:
         keep = args[1] if len(args) > 1 else keepdim
         if axis is None:
             return getattr(lm, extreme)(x)
-        return (getattr(lm, extreme)(x, axis=axis, keepdims=keep), getattr(lm, "arg" + extreme)(x, axis=axis, keepdims=keep))
+        return (
+            getattr(lm, extreme)(x, axis=axis, keepdims=keep),
+            getattr(lm, "arg" + extreme)(x, axis=axis, keepdims=keep),
+        )
 
     return run
 
@@ -153,10 +156,19 @@ def _variance(name: str) -> Call:
             unbiased = rest.pop(0)
         keep = rest.pop(0) if rest else keepdim
         amount = correction if correction is not None else int(unbiased)
-        axis = None if axis is None or axis == [] or axis == () else axis
+        axis = None if axis is None or axis in ([], ()) else axis
         return getattr(lm, name)(x, axis=axis, keepdims=keep, correction=amount)
 
     return run
+
+
+def _mean(x: Any, *args: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None, unbiased: Any = None) -> Any:
+    rest = [value for value in args if not isinstance(value, bool)]
+    flags = [value for value in args if isinstance(value, bool)]
+    axis = rest[0] if rest else dim
+    axis = None if axis is None or axis in ([], ()) else axis
+    more = {} if dtype is None else {"dtype": dtype}
+    return lm.mean(x, axis=axis, keepdims=flags[-1] if flags and rest else keepdim, **more)
 
 
 def _quantile(name: str) -> Call:
@@ -169,6 +181,13 @@ def _quantile(name: str) -> Call:
 def _pooled(name: str) -> Call:
     def run(x: Any, *args: Any, return_indices: bool = False, **kwargs: Any) -> Any:
         return getattr(lm, name + "_with_indices" if return_indices else name)(x, *args, **kwargs)
+
+    return run
+
+
+def _adaptive(name: str) -> Call:
+    def run(x: Any, size: Any, return_indices: bool = False) -> Any:
+        return getattr(lm, name + "_with_indices" if return_indices else name)(x, size)
 
     return run
 
@@ -227,6 +246,17 @@ def _varied(name: str) -> Call:
     return run
 
 
+def _each(name: str) -> Call:
+    """The function of each of several tensors."""
+
+    def run(given: Any, *rest: Any) -> Any:
+        if isinstance(given, list | tuple) or rest:
+            return [getattr(lm, name)(x) for x in ([*given] if isinstance(given, list | tuple) else [given, *rest])]
+        return getattr(lm, name)(given)
+
+    return run
+
+
 def _sort(x: Any, *args: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
     rest = list(args)
     dim = rest.pop(0) if rest else dim
@@ -253,18 +283,117 @@ def _pair(first: str, second: str) -> Call:
     return run
 
 
+def _transposed(name: str) -> Call:
+    return lambda x: getattr(x, name)
+
+
+def _fft(name: str) -> Call:
+    def run(x: Any, s: Any = None, dim: Any = None, norm: Any = None, **_: Any) -> Any:
+        axes = [dim] if isinstance(dim, int) else dim
+        sizes = [s] if isinstance(s, int) else s
+        given = {"s": sizes, "axes": axes, "norm": norm}
+        return getattr(lm.fft, name)(x, **{key: value for key, value in given.items() if value is not None})
+
+    return run
+
+
+def _softmax(name: str) -> Call:
+    def run(x: Any, dim: Any = None, dtype: Any = None, **kwargs: Any) -> Any:
+        return getattr(lm, name)(x, axis=kwargs.get("axis", dim), dtype=dtype)
+
+    return run
+
+
+def _grid_sampled(x: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+    names = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+    return lm.grid_sample(x, grid, mode=names[0][mode], padding_mode=names[1][padding], align_corners=align_corners)
+
+
+def _interpolate(x: Any, size: Any = None, scale_factor: Any = None, **kwargs: Any) -> Any:
+    return lm.interpolate(x, size, scale_factor, **kwargs)
+
+
+def _embedding_bag(weight: Any, x: Any, **kwargs: Any) -> Any:
+    known = {
+        key: value
+        for key, value in kwargs.items()
+        if key not in ("max_norm", "norm_type", "scale_grad_by_freq", "sparse")
+    }
+    if kwargs.get("max_norm") is not None or kwargs.get("scale_grad_by_freq"):
+        raise UntranslatedError("changes the weight, or its gradient")
+    return lm.embedding_bag(x, weight, **known)
+
+
+def _histogram(x: Any, bins: Any, *, weight: Any = None, range: Any = None, density: bool = False) -> Any:
+    return lm.histogram(x, bins, range=range, weights=weight, density=density)
+
+
+def _histogramdd(x: Any, bins: Any, *, weight: Any = None, range: Any = None, density: bool = False) -> Any:
+    return lm.histogramdd(x, bins, range=range, weights=weight, density=density)
+
+
+def _int32(out_int32: bool, places: Any) -> Any:
+    return lm.astype(places, "int32") if out_int32 else places
+
+
+def _searchsorted(rows: Any, x: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+                  sorter: Any = None) -> Any:  # fmt: skip
+    return _int32(out_int32, lm.searchsorted(rows, x, side=side or ("right" if right else "left"), sorter=sorter))
+
+
+def _triangle(name: str) -> Call:
+    def run(rows: int, columns: int, offset: int = 0, *, dtype: str = "int64", **_: Any) -> Any:
+        return lm.astype(getattr(lm, name)(rows, columns, k=offset), dtype)
+
+    return run
+
+
+def _fractional(name: str) -> Call:
+    def run(x: Any, size: Any, *, return_indices: bool = False, _random_samples: Any = None, **kwargs: Any) -> Any:
+        ours = getattr(lm, name + "_with_indices" if return_indices else name)
+        return ours(x, size, random_samples=_random_samples, **kwargs)
+
+    return run
+
+
+def _triplets(anchor: Any, positive: Any, negative: Any, *, distance_function: Any = None, **kwargs: Any) -> Any:
+    distance = distance_function
+    if isinstance(distance, torch.nn.PairwiseDistance):
+        distance = functools.partial(lm.pairwise_distance, p=distance.norm, eps=distance.eps)
+    return lm.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=distance, **kwargs)
+
+
+def _window(name: str) -> Call:
+    def run(length: int, *, dtype: Any = None, **kwargs: Any) -> Any:
+        known = {key: value for key, value in kwargs.items() if key not in IGNORED}
+        return getattr(lm.signal.windows, name)(length, dtype=dtype, **known)
+
+    return run
+
+
 SPECIAL: dict[str, Call] = {
     **LINALG,
+    **{name: _transposed(name) for name in ("mT", "mH")}, "H": _transposed("mH"), "T": _transposed("T"),
+    **{f"fft.{kind}": _fft(kind) for kind in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")},
+    "softmax": _softmax("softmax"), "log_softmax": _softmax("log_softmax"),
+    "nn.functional.softmin": _softmax("softmin"), "nn.functional.upsample_nearest": _interpolate,
+    "grid_sampler_2d": _grid_sampled, "grid_sampler_3d": _grid_sampled,
+    "equal": lambda x, y: x.shape == y.shape and bool(lm.all(lm.equal(x, y))),
+    "polygamma": lambda x, n: lm.polygamma(n, x), "special.polygamma": lambda x, n: lm.polygamma(n, x),
+    "nn.functional.embedding": lambda weight, indices, **kwargs: lm.embedding(indices, weight, **kwargs),
+    "to": lambda x, *args, **kwargs: lm.astype(
+        x, next((a for a in args if a in DTYPE_NAMES), kwargs.get("dtype", x.dtype))),
+    "cdist": lambda x, y, p=2.0, *_, **__: lm.cdist(x, y, p),
+    "nn.functional.logsigmoid": lm.log_sigmoid,
     "max": _flagged("max"), "min": _flagged("min"),
     "aminmax": lambda x, dim=None, keepdim=False: (
         lm.min(x, axis=dim, keepdims=keepdim), lm.max(x, axis=dim, keepdims=keepdim)),
     "median": _median("median"), "nanmedian": _median("nanmedian"),
     "split": _split, "split_with_sizes": _split, "split_with_sizes_copy": _split,
-    "var": _variance("var"), "std": _variance("std"), "mean": lambda x, *a, dim=None, keepdim=False, dtype=None: lm.mean(
-        x, axis=(a[0] if a else dim) or None, keepdims=a[1] if len(a) > 1 else keepdim,
-        **({} if dtype is None else {"dtype": dtype})),
+    "var": _variance("var"), "std": _variance("std"), "mean": _mean,
     "quantile": _quantile("quantile"), "nanquantile": _quantile("nanquantile"),
-    **{f"nn.functional.{kind}max_pool{n}d": _pooled(f"{kind}max_pool{n}d") for n in (1, 2, 3) for kind in ("", "adaptive_")},
+    **{f"nn.functional.max_pool{n}d": _pooled(f"max_pool{n}d") for n in (1, 2, 3)},
+    **{f"nn.functional.adaptive_max_pool{n}d": _adaptive(f"adaptive_max_pool{n}d") for n in (1, 2, 3)},
     "div": _div, "add": _alpha("add"), "sub": _alpha("subtract"), "rsub": _alpha("subtract", True),
     "nonzero": _nonzero, "expand": _flexible_shape("broadcast_to"), "expand_copy": _flexible_shape("broadcast_to"),
     "repeat": _flexible_shape("tile"), "tile": _flexible_shape("tile"),
@@ -272,16 +401,16 @@ SPECIAL: dict[str, Call] = {
     "expand_as": lambda x, y: lm.broadcast_to(x, y.shape), "view_as": _sized_like, "reshape_as": _sized_like,
     "permute": lambda x, *axes, dims=None: lm.permute_dims(
         x, dims if dims is not None else axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes),
-    "meshgrid": _meshgrid, "broadcast_tensors": _varied("broadcast_tensors"), "block_diag": _varied("block_diag"),
+    "meshgrid": _meshgrid, "broadcast_tensors": _varied("broadcast_arrays"), "block_diag": _varied("block_diag"),
     "cartesian_prod": _varied("cartesian_prod"), "sort": _sort,
-    "atleast_1d": _varied("atleast_1d"), "atleast_2d": _varied("atleast_2d"), "atleast_3d": _varied("atleast_3d"),
+    "atleast_1d": _each("atleast_1d"), "atleast_2d": _each("atleast_2d"), "atleast_3d": _each("atleast_3d"),
     "msort": lambda x: lm.sort(x, axis=0), "clamp_min": _clamped(True), "clamp_max": _clamped(False),
     "new_ones": _new("ones"), "new_zeros": _new("zeros"), "new_full": _new("full"),
     "var_mean": _pair("var", "mean_of"), "std_mean": _pair("std", "mean_of"),
-    "mean_of": lambda x, *a, dim=None, keepdim=False, correction=None, unbiased=None: lm.mean(
-        x, axis=(a[0] if a and not isinstance(a[0], bool) else dim) or None, keepdims=keepdim),
+    "mean_of": lambda *args, correction=None, **kwargs: _mean(*args, **kwargs),
     "__getitem__": lambda x, key: x[tuple(key) if isinstance(key, list) else key],
-    "flip": lambda x, *axes, dims=None: lm.flip(x, axis=tuple(dims if dims is not None else axes[0] if not isinstance(axes[0], int) else axes)),
+    "flip": lambda x, *axes, dims=None: lm.flip(
+        x, axis=tuple(dims if dims is not None else axes[0] if not isinstance(axes[0], int) else axes)),
     "t": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
     "t_copy": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
     "unfold": lm.sliding_window, "unfold_copy": lm.sliding_window, "nn.functional.unfold": lm.unfold,
@@ -289,9 +418,18 @@ SPECIAL: dict[str, Call] = {
     "where": lambda x, condition, other: lm.where(condition, x, other),
     "sum_to_size": lambda x, *shape: lm.sum_to(x, shape[0] if isinstance(shape[0], list | tuple) else shape),
     "index_put": lambda x, places, values, accumulate=False: lm.index_put(x, places, values, accumulate=accumulate),
-    "nn.functional.interpolate": lm.interpolate,
+    "nn.functional.interpolate": _interpolate, "nn.functional.embedding_bag": _embedding_bag,
+    "nn.functional.upsample_bilinear": lambda x, size=None, scale_factor=None: lm.interpolate(
+        x, size, scale_factor, mode="bilinear", align_corners=True),
+    "histogram": _histogram, "histogramdd": _histogramdd, "searchsorted": _searchsorted,
+    "bucketize": lambda x, edges, *, out_int32=False, right=False: _int32(
+        out_int32, lm.bucketize(x, edges, right=right)),
+    "tril_indices": _triangle("tril_indices"), "triu_indices": _triangle("triu_indices"),
+    "constant_pad_nd": lambda x, pad, value=0: lm.pad(x, pad, value=value),
+    **{f"nn.functional.fractional_max_pool{n}d": _fractional(f"fractional_max_pool{n}d") for n in (2, 3)},
+    "nn.functional.triplet_margin_with_distance_loss": _triplets,
+    **{f"signal.windows.{name}": _window(name) for name in lm.signal.windows.__all__},
     "float_power": lambda x, y: lm.pow(lm.astype(x, "complex128" if "complex" in x.dtype.name else "float64"), y),
-    "nn.functional.softmin": lambda x, dim=None, dtype=None: lm.softmin(x, axis=dim),
     "frac": lambda x: lm.subtract(x, lm.trunc(x)),
     "nn.functional.hardshrink": lambda x, lambd=0.5: lm.hardshrink(x, lambd),
     "item": lambda x: x.item(),

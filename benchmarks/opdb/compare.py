@@ -12,11 +12,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import lamella as lm
 import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
+import lamella as lm
 from benchmarks.opdb import calls
 from benchmarks.opdb.linalg import PROJECTIONS
 from benchmarks.opdb.names import GAUGE, OTHERS, RANDOM
@@ -96,7 +96,9 @@ def check_sample(op: Any, function: Any, dtype: str, sample: Any, tally: Tally, 
         args = calls.translated((sample.input, list(sample.args), dict(sample.kwargs)), known)
         ours = calls.call(op.name, function, *args)
     except Exception as error:
-        tally.note(f"raises {type(error).__name__}", dtype, f"{text}: {str(error).splitlines()[0] if str(error) else ''}")
+        tally.note(
+            f"raises {type(error).__name__}", dtype, f"{text}: {str(error).splitlines()[0] if str(error) else ''}"
+        )
         return
     our_parts, their_parts = list(flat(ours)), list(flat(theirs))
     a, b = [our_result(part) for part in our_parts], [torch_result(part) for part in their_parts]
@@ -152,7 +154,7 @@ def check_gradients(
         mine = Result(name, zero) if a is None else our_result(a)
         other = Result(name, zero) if b is None else torch_result(b)
         mine, other = (Result(part.dtype, project(x, part.values)) for part in (mine, other))
-        if (what := difference([mine], [other], 10)) is not None:
+        if (what := difference([mine], [other], 10, 1e-6)) is not None:
             tally.note("gradient " + what.split(":")[0].split(" ")[0], dtype, f"{text}: {what}")
             return
 
@@ -176,7 +178,7 @@ def check_bad_inputs(op: Any, function: Any, tally: Tally) -> None:
         try:
             args = calls.translated((sample.input, list(sample.args), dict(sample.kwargs)), {})
             calls.call(op.name, function, *args)
-        except (ValueError, TypeError, IndexError, RuntimeError, NotImplementedError, calls.Untranslated):
+        except (ValueError, TypeError, IndexError, RuntimeError, NotImplementedError, calls.UntranslatedError):
             continue
         except Exception as error:
             tally.note(f"bad input raises {type(error).__name__}", "", described(sample))
@@ -213,10 +215,12 @@ def report(tallies: dict[str, Tally], missing: list[str], shown: int) -> None:
             for text in texts[:shown]:
                 print(f"    {text}")
     print(f"\nnot compared: {' '.join(missing)}")
-    total = {field: sum(getattr(tally, field) for tally in tallies.values()) for field in ("samples", "gradients", "bad")}
+    total = {
+        field: sum(getattr(tally, field) for tally in tallies.values()) for field in ("samples", "gradients", "bad")
+    }
     different = sum(len(texts) for tally in tallies.values() for texts in tally.findings.values())
-    print(f"{len(tallies)} operators, {total['samples']} samples, {total['gradients']} gradients, {total['bad']} bad inputs;"
-          f" {different} findings, {len(missing)} operators not compared")  # fmt: skip
+    counts = f"{total['samples']} samples, {total['gradients']} gradients, {total['bad']} bad inputs"
+    print(f"{len(tallies)} operators, {counts}; {different} findings, {len(missing)} operators not compared")
 
 
 def main() -> int:

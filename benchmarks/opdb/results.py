@@ -29,8 +29,8 @@ def flat(value: Any) -> Iterator[Any]:
         yield value
 
 
-def difference(ours: list[Result], theirs: list[Result], tolerance_scale: float = 1.0) -> str | None:
-    """The kind of the first difference, in words; None where they agree."""
+def difference(ours: list[Result], theirs: list[Result], times: float = 1.0, absolute: float = 0.0) -> str | None:
+    """The kind of the first difference, in words; None where they agree to so many times the tolerance."""
     if len(ours) != len(theirs):
         return f"{len(ours)} results for {len(theirs)}"
     for a, b in zip(ours, theirs, strict=True):
@@ -38,12 +38,12 @@ def difference(ours: list[Result], theirs: list[Result], tolerance_scale: float 
             return f"shape {a.values.shape} for {b.values.shape}"
         if a.dtype != b.dtype:
             return f"dtype {a.dtype} for {b.dtype}"
-        if (found := _values(a, b, tolerance_scale)) is not None:
+        if (found := _values(a, b, times, absolute)) is not None:
             return found
     return None
 
 
-def _values(a: Result, b: Result, scale: float) -> str | None:
+def _values(a: Result, b: Result, times: float, absolute: float) -> str | None:
     """The largest difference of two tensors of one shape and dtype, if it is more than rounding."""
     x, y = a.values, b.values
     if x.size == 0:
@@ -58,7 +58,7 @@ def _values(a: Result, b: Result, scale: float) -> str | None:
             largest = finite.max() if finite.size else 0.0
             error = np.abs(np.where(same, 0, x - y))
             error = np.where(np.isnan(error), np.inf, error)
-            wrong = error > scale * TOLERANCE[a.dtype] * (np.abs(y) + largest)
+            wrong = error > times * TOLERANCE[a.dtype] * (np.abs(y) + largest) + absolute
             wrong |= np.isinf(error)
         worst = int(np.argmax(error))
     if not wrong.any():

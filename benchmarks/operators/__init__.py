@@ -6,5 +6,6 @@ from benchmarks.operators.movement import ROWS as MOVEMENT
 from benchmarks.operators.networks import ROWS as NETWORKS
 from benchmarks.operators.reductions import ROWS as REDUCTIONS
 from benchmarks.operators.rows import Row
+from benchmarks.operators.special import ROWS as SPECIAL
 
-ROWS: tuple[Row, ...] = (*ELEMENTWISE, *REDUCTIONS, *MOVEMENT, *LINEAR_ALGEBRA, *NETWORKS)
+ROWS: tuple[Row, ...] = (*ELEMENTWISE, *SPECIAL, *REDUCTIONS, *MOVEMENT, *LINEAR_ALGEBRA, *NETWORKS)

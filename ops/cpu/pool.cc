@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -391,6 +392,19 @@ A sum_of(const A* x, std::int64_t begin, std::int64_t end) {
   return sum;
 }
 
+/// A window's sum times its scale, the reciprocal of a whole number; of integers the quotient, without its fraction.
+template <class A>
+A scaled_sum(A sum, double scale) {
+  if constexpr (std::is_integral_v<A>) {
+    constexpr double kLargest = 0x1p62;
+    if (scale == 0) return 0;
+    const auto divisor = static_cast<A>(std::llround(std::clamp(1 / scale, -kLargest, kLargest)));
+    return divisor == -1 ? 0 - sum : sum / divisor;  // the lowest integer has no quotient by -1
+  } else {
+    return sum * static_cast<A>(scale);
+  }
+}
+
 template <class T>
 void sum_kernel(const PoolArgs& args) {
   using A = typename Wide<T>::type;
@@ -405,7 +419,7 @@ void sum_kernel(const PoolArgs& args) {
       const double scale = args.axes[0].scale[d] * args.axes[1].scale[h];
       for (std::int64_t o = 0; o < width.out; ++o) {
         const A sum = sum_of(seen, width.begin[o], width.end[o]);
-        y[at + o] = static_cast<T>(sum * static_cast<A>(scale * width.scale[o]));
+        y[at + o] = static_cast<T>(scaled_sum(sum, scale * width.scale[o]));
       }
     });
   }
@@ -519,6 +533,7 @@ void fill_pool(PoolKernels& kernels) {
   fill_max<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t,
            std::uint64_t, Half, BFloat16, float, double>(kernels);
   fill_linear<Half, BFloat16, float, double>(kernels);
+  kernels.sum[static_cast<std::size_t>(DType::Int64)] = sum_kernel<std::int64_t>;
 }
 
 }  // namespace lamella::cpu

@@ -34,7 +34,7 @@ struct PoolKernels {
   /// The largest element of each window (NaN where there is one) and, unless `places` is null, where the first of them
   /// is. An empty window gives the lowest value, and the place -1.
   PoolKernel max[kDTypeCount] = {};
-  /// The sum of each window, times the axes' scales.
+  /// The sum of each window, times the axes' scales; of int64 divided by the number whose reciprocal that is.
   PoolKernel sum[kDTypeCount] = {};
   /// Its transpose, from a result's gradient to the input's.
   PoolKernel spread[kDTypeCount] = {};

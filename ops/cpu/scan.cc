@@ -71,10 +71,31 @@ struct ProdScan {
 struct LogSumExpScan {
   template <class C>
   static C first() {
-    return -std::numeric_limits<C>::infinity();
+    return C{-std::numeric_limits<double>::infinity()};
   }
   template <class C>
   static C next(C carry, C x) {
+    if constexpr (kIsComplex<C>) {
+      const bool ahead = carry.real() >= x.real();
+      const C high = ahead ? carry : x;
+      if (std::isinf(high.real()) && !std::isnan(carry.real()) && !std::isnan(x.real())) return high;
+      return high + log_of_next(std::exp((ahead ? x : carry) - high));
+    } else {
+      return next_real(carry, x);
+    }
+  }
+
+ private:
+  /// log(1 + z) for |z| up to 1.
+  static std::complex<double> log_of_next(std::complex<double> z) {
+    const double re = z.real();
+    const double im = z.imag();
+    // |1 + z|^2 - 1, or the square itself where that would cancel.
+    const double magnitude = re < -0.5 ? std::log((1 + re) * (1 + re) + im * im) : std::log1p(re * (2 + re) + im * im);
+    return {0.5 * magnitude, std::atan2(im, 1 + re)};
+  }
+  template <class C>
+  static C next_real(C carry, C x) {
     if (std::isnan(carry) || std::isnan(x)) return carry + x;
     const C high = std::max(carry, x);
     return std::isinf(high) ? high : high + std::log1p(std::exp(std::min(carry, x) - high));
@@ -233,7 +254,8 @@ void fill_scan(ScanKernels& kernels) {
   fill_sums.operator()<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t>();
   fill_sums.operator()<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>();
   fill_sums.operator()<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>();
-  fill<LogSumExpScan, Half, BFloat16, float, double>(kernels, Scan::LogSumExp);
+  fill<LogSumExpScan, Half, BFloat16, float, double, std::complex<float>, std::complex<double>>(kernels,
+                                                                                                Scan::LogSumExp);
   fill_recurrence<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>(kernels);
   fill_scan_positions(kernels);
 }

@@ -21,6 +21,7 @@
 #include "ops/cpu/scan_table.h"
 #include "ops/cpu/select_table.h"
 #include "ops/cpu/softmax_table.h"
+#include "ops/cpu/special_table.h"
 
 namespace lamella::cpu {
 
@@ -47,6 +48,7 @@ struct KernelTable {
   GridTable grid;
   CtcTable ctc;
   LuKernels lu;
+  SpecialTable special;
 };
 
 }  // namespace lamella::cpu

@@ -40,7 +40,11 @@ Tensor Rad2Deg::call(const Tensor& x) { return as_floating(x, info.name) * kRadi
 
 Tensor Logit::call(const Tensor& x, const std::optional<double>& eps) {
   Tensor p = as_floating(x, info.name);
-  if (eps) p = clip(p, Scalar(*eps), Scalar(1 - *eps));
+  if (eps && *eps > 0.5) {  // the limits are the other way around: the lower one goes first
+    p = where(less(p, *eps), *eps, clip(p, std::nullopt, Scalar(1 - *eps)));
+  } else if (eps) {
+    p = clip(p, Scalar(*eps), Scalar(1 - *eps));
+  }
   return log(p / (1 - p));
 }
 

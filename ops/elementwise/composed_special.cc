@@ -37,10 +37,7 @@ std::array<Tensor, 2> in_one_float(const Operand& a, const Operand& b, const cha
   const DType promoted = promoted_dtype(operands);
   if (is_complex(promoted)) fail<TypeError>("[", op, "] does not take dtype ", promoted);
   const DType dtype = is_floating(promoted) ? promoted : kDefaultFloat;
-  const auto tensor = [&](const Operand& x) {
-    return x.is_number() ? number_tensor(x.number(), dtype) : cast(x.tensor(), dtype);
-  };
-  return {tensor(a), tensor(b)};
+  return {in_dtype(a, dtype), in_dtype(b, dtype)};
 }
 
 /// Euclid's. In unsigned numbers, of which the smallest signed one has a magnitude.
@@ -137,8 +134,10 @@ Tensor MvLgamma::call(const Tensor& given, std::int64_t p) {
 
 Tensor Ldexp::call(const Tensor& given, const Tensor& exponent) {
   check_defined(given, info.name);
-  const Tensor x = is_complex(given.dtype()) ? given : as_floating(given, info.name);
-  return multiply(x, exp2(as_floating(exponent, info.name)));
+  check_defined(exponent, info.name);
+  const Tensor y = multiply(as_inexact(given), exp2(as_inexact(exponent)));
+  // Whole exponents are powers in float32, and leave x its dtype.
+  return is_differentiable(given.dtype()) && !is_differentiable(exponent.dtype()) ? cast(y, given.dtype()) : y;
 }
 
 Tensor FloatPower::call(const Operand& a, const Operand& b) {
@@ -152,10 +151,7 @@ Tensor FloatPower::call(const Operand& a, const Operand& b) {
     }
   }
   const DType dtype = complex ? DType::Complex128 : DType::Float64;
-  const auto tensor = [&](const Operand& x) {
-    return x.is_number() ? number_tensor(x.number(), dtype) : cast(x.tensor(), dtype);
-  };
-  return pow(tensor(a), tensor(b));
+  return pow(in_dtype(a, dtype), in_dtype(b, dtype));
 }
 
 Tensor Gcd::call(const Tensor& a, const Tensor& b) { return divisor_or_multiple(info, a, b, false); }

@@ -42,6 +42,8 @@ struct LogAddExp : Binary<LogAddExp> {
   LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
     return dy * sigmoid(b - a);
   }
+  /// Of complex numbers it is composed.
+  static Tensor call(const Operand& a, const Operand& b);
 };
 
 struct LogAddExp2 : Binary<LogAddExp2> {

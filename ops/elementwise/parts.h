@@ -138,7 +138,7 @@ struct Heaviside : Binary<Heaviside> {
                                .doc = "0 where a < 0, 1 where a > 0, b where a is 0; NaN for NaN.",
                                .example = "heaviside(full([2], 0.5), full([2], 0.25))",
                                .reference = "np.heaviside(a, b)",
-                               .dtypes = Real};
+                               .dtypes = Real | Boolean};
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return where(a > 0, 1, where(a < 0, 0, where(a == 0, b, a)));

@@ -55,10 +55,17 @@ struct Trunc : Unary<Trunc> {
 struct Round : Unary<Round> {
   static constexpr OpInfo info{
       .name = "round",
-      .doc = "The nearest integer, halves to the even one; of both parts of a complex number. Its gradient is 0.",
+      .doc =
+          "The nearest integer, halves to the even one; of both parts of a complex number. With `decimals`, the "
+          "nearest "
+          "multiple of 10 ** -decimals, found by rounding x * 10 ** decimals. Its gradient is 0.",
+      .parameters = "x, /, decimals=0",
       .example = "round(full([2], 1.5))",
       .reference = "np.round(x)",
       .dtypes = Numeric};
+  static Tensor call(const Tensor& x, std::int64_t decimals);
+  /// Whether the kernel does it, which rounds to integers only.
+  static bool in_kernel(const Tensor&, std::int64_t decimals) { return decimals == 0; }
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return round(x);
@@ -72,6 +79,6 @@ struct Round : Unary<Round> {
 inline Tensor floor(const Tensor& x) { return Floor::call(x); }
 inline Tensor ceil(const Tensor& x) { return Ceil::call(x); }
 inline Tensor trunc(const Tensor& x) { return Trunc::call(x); }
-inline Tensor round(const Tensor& x) { return Round::call(x); }
+inline Tensor round(const Tensor& x, std::int64_t decimals = 0) { return Round::call(x, decimals); }
 
 }  // namespace lamella

@@ -65,6 +65,8 @@ struct Softsign : Unary<Softsign> {
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
     return dy / square(1 + abs(x));
   }
+  /// Of complex numbers it is composed.
+  static Tensor call(const Tensor& x);
 };
 
 inline Tensor softplus(const Tensor& x, const Operand& beta = 1.0, const Operand& threshold = 20.0) {

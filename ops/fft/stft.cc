@@ -18,6 +18,7 @@
 #include "ops/shape/overlap.h"
 #include "ops/shape/permute.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -44,19 +45,18 @@ struct Frames {
     if (given) {
       check_defined(*given, op);
       check_same_device(x, *given, op);
-      if (is_complex(given->dtype()))
-        fail<TypeError>("[", op, "] window holds real numbers, got dtype ", given->dtype());
       if (given->ndim() != 1 || given->size(0) != width) {
         fail<ValueError>("[", op, "] window: expected win_length = ", width, " elements in one axis, got shape ",
                          given->shape());
       }
-      window = cast(*given, real);
+      window = cast(*given, is_complex(given->dtype()) ? complex_dtype(real) : real);
     } else if (width < n_fft) {
       window = ones({width}, real, x.device());
     }
     const std::int64_t left = (n_fft - width) / 2;
     if (width < n_fft) window = pad(window, {left, n_fft - width - left});
   }
+  bool is_complex_window() const { return window.defined() && is_complex(window.dtype()); }
 };
 
 /// Whether an element is 0, or as good as that; on meta none is.
@@ -80,11 +80,13 @@ Tensor Stft::call(const Tensor& given, std::int64_t n_fft, std::optional<std::in
     fail<ValueError>("[stft] return_complex=False is not supported: take view_as_real() of the complex result");
   }
   if (x.ndim() == 0) fail<ValueError>("[stft] x needs an axis of time, got shape []");
-  const bool halved = onesided.value_or(!is_complex(x.dtype()));
-  if (halved && is_complex(x.dtype())) {
-    fail<ValueError>("[stft] onesided=True is for real signals: complex ones have no conjugate frequencies");
-  }
   const Frames frames(x, n_fft, hop_length, win_length, window, info.name);
+  const bool real_parts = !is_complex(x.dtype()) && !frames.is_complex_window();
+  const bool halved = onesided.value_or(real_parts);
+  if (halved && !real_parts) {
+    fail<ValueError>(
+        "[stft] onesided=True is for real signals and windows: complex ones have no conjugate frequencies");
+  }
   if (center) x = pad(x, {n_fft / 2, n_fft / 2}, pad_mode);
   if (x.size(-1) < n_fft) {
     fail<ValueError>("[stft] windows of n_fft = ", n_fft, " elements do not fit into signals of ", x.size(-1),
@@ -119,6 +121,8 @@ Tensor Istft::call(const Tensor& x, std::int64_t n_fft, std::optional<std::int64
   if (halved && return_complex) {
     fail<ValueError>("[istft] return_complex=True wants all n_fft frequencies: the half of them are of real signals");
   }
+  if (!return_complex && frames.is_complex_window())
+    fail<ValueError>("[istft] a complex window gives complex signals, for which return_complex=True asks");
   if (length && *length < 0) fail<ValueError>("[istft] length must not be negative, got ", *length);
   const double scale = normalized ? 1 / frames.root : 1 / static_cast<double>(n_fft);
   Tensor spectra = swapaxes(x, -1, -2);

@@ -3,6 +3,7 @@
 #include "ops/index/along.h"
 #include "ops/index/plan.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -11,7 +12,7 @@ Tensor Take::call(const Tensor& x, const Tensor& indices, std::optional<std::int
   check_defined(x, info.name);
   check_defined(indices, info.name);
   check_same_device(x, indices, info.name);
-  if (!axis && x.ndim() != 1) fail<ValueError>("[take] axis must be given for a tensor with ", x.ndim(), " axes");
+  if (!axis && x.ndim() != 1) return call(reshape(x, Dims{-1}), indices, 0);
   const std::int64_t at = normalize_axis(axis.value_or(0), x.ndim(), info.name);
   const auto along = static_cast<std::size_t>(at);
   return pick(x, plan_along(along, checked_numbers(indices, x.shape()[along], at, info.name)));

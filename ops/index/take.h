@@ -8,14 +8,14 @@
 namespace lamella {
 
 struct Take {
-  static constexpr OpInfo info{
-      .name = "take",
-      .doc =
-          "The elements of x at `indices` along an axis, which only a tensor with one axis may leave out. The indices' "
-          "shape takes the place of the axis. Gradients of elements taken several times are summed.",
-      .parameters = "x, indices, /, *, axis=None",
-      .example = "take(arange(5), asarray([0, -1]))",
-      .reference = "np.take(x, indices, axis=axis)"};
+  static constexpr OpInfo info{.name = "take",
+                               .doc =
+                                   "The elements of x at `indices` along an axis, or of x flattened for None. The "
+                                   "indices' shape takes the place of "
+                                   "the axis. Gradients of elements taken several times are summed.",
+                               .parameters = "x, indices, /, *, axis=None",
+                               .example = "take(arange(5), asarray([0, -1]))",
+                               .reference = "np.take(x, indices, axis=axis)"};
   static Tensor call(const Tensor& x, const Tensor& indices, std::optional<std::int64_t> axis);
 };
 

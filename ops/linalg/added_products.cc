@@ -11,6 +11,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/logical.h"
 #include "ops/elementwise/scaled_sums.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/products.h"
@@ -137,6 +138,11 @@ Tensor Addr::call(const Tensor& input, const Tensor& vec1, const Tensor& vec2, S
   check_defined(vec1, info.name);
   check_defined(vec2, info.name);
   const DType dtype = promote_types(input.dtype(), promote_types(vec1.dtype(), vec2.dtype()));
+  if (dtype == DType::Bool) {
+    const Tensor products = Outer::call(vec1, vec2);
+    check_spreads(input, products.shape(), info.name);
+    return logical_or(logical_and(input, !is_zero(beta)), logical_and(products, !is_zero(alpha)));
+  }
   check_factor(alpha, dtype, "alpha", info.name);
   const bool in_one_pass = !is_zero(beta) && AddCMul::info.dtypes.contains(dtype) && vec1.ndim() == 1 &&
                            vec2.ndim() == 1 && input.device() == vec1.device() && input.device() == vec2.device();

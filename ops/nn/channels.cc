@@ -23,8 +23,7 @@ Tensor Bilinear::call(const Tensor& x1, const Tensor& x2, const Tensor& weight, 
   }
   if (bias && (bias->ndim() != 1 || bias->size(0) != weight.size(0)))
     fail<ValueError>("[bilinear] bias must have the shape [", weight.size(0), "], got ", bias->shape());
-  const Tensor y = Einsum::call(
-      "...i,oij,...j->...o", {as_floating(x1, info.name), as_floating(weight, info.name), as_floating(x2, info.name)});
+  const Tensor y = Einsum::call("...i,oij,...j->...o", {x1, weight, x2});
   return bias ? add(y, *bias) : y;
 }
 

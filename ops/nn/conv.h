@@ -26,10 +26,10 @@ struct Conv {
           "The gradients are convolutions themselves.",
       .parameters = "x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1",
       .example = kExamples[N - 1],
-      .dtypes = Floating | Complex,
+      .dtypes = Numeric,
       .method = false,
       .autocast = Autocast::Lower};
-  /// ValueError for shapes and numbers that do not fit, TypeError for dtypes that are not floating, RuntimeError for
+  /// ValueError for shapes and numbers that do not fit, TypeError for bool, RuntimeError for
   /// several devices.
   static Tensor call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, const Dims& stride,
                      const Padding& padding, const Dims& dilation, std::int64_t groups);
@@ -53,7 +53,7 @@ struct ConvTranspose {
           "gradients are convolutions.",
       .parameters = "x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1",
       .example = kExamples[N - 1],
-      .dtypes = Floating | Complex,
+      .dtypes = Numeric,
       .method = false,
       .autocast = Autocast::Lower};
   /// Errors as for Conv.

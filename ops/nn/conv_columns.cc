@@ -113,7 +113,8 @@ class Columns {
         channels_(problem.c / problem.groups),
         outputs_(problem.o / problem.groups),
         rows_(channels_ * window_.taps),
-        multiply_(cpu_kernels().matmul.large[static_cast<std::size_t>(dtype_of<T>)]) {}
+        multiply_((std::is_integral_v<T> ? cpu_kernels().matmul.small
+                                         : cpu_kernels().matmul.large)[static_cast<std::size_t>(dtype_of<T>)]) {}
 
   void output() const {
     const std::int64_t width = tile_width(rows_);
@@ -240,7 +241,7 @@ class Columns {
 }  // namespace
 
 void columns_conv(const ConvProblem& problem) {
-  visit<DTypeSet{DType::Float32, DType::Float64}>(problem.dtype, "conv", [&]<class T> {
+  visit<kColumnsDTypes>(problem.dtype, "conv", [&]<class T> {
     const Columns<T> columns(problem);
     switch (problem.result) {
       case ConvResult::Output:

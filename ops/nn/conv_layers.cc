@@ -39,15 +39,15 @@ Tensor along_channels(const Tensor& bias, std::size_t axes) {
 void run(const ConvProblem& problem, const char* op, const Tensor& result, Tensor a, Tensor b,
          const std::optional<Tensor>& bias);
 
-/// By way of float32: for dtypes that nothing here multiplies.
-void run_in_float(const ConvProblem& problem, const char* op, const Tensor& result, const Tensor& a, const Tensor& b,
-                  const std::optional<Tensor>& bias) {
+/// By way of a wider dtype: for those that nothing here multiplies. Integers wrap around as they would in their own.
+void run_in(DType dtype, const ConvProblem& problem, const char* op, const Tensor& result, const Tensor& a,
+            const Tensor& b, const std::optional<Tensor>& bias) {
   ConvProblem wide = problem;
-  wide.dtype = DType::Float32;
-  const Tensor target = empty(result.shape(), DType::Float32);
+  wide.dtype = dtype;
+  const Tensor target = empty(result.shape(), dtype);
   std::optional<Tensor> wide_bias;
-  if (bias) wide_bias = cast(*bias, DType::Float32);
-  run(wide, op, target, cast(a, DType::Float32), cast(b, DType::Float32), wide_bias);
+  if (bias) wide_bias = cast(*bias, dtype);
+  run(wide, op, target, cast(a, dtype), cast(b, dtype), wide_bias);
   write_values(result, target, op);
 }
 
@@ -81,8 +81,8 @@ void run(const ConvProblem& given, const char* op, const Tensor& result, Tensor 
 #ifdef LAMELLA_WITH_ONEDNN
   if ((problem.dtype == DType::Float32 || problem.dtype == DType::BFloat16) && detail::onednn_conv(problem)) return;
 #endif
-  if (problem.dtype == DType::Float32 || problem.dtype == DType::Float64) return detail::columns_conv(problem);
-  run_in_float(given, op, result, a, b, bias);
+  if (detail::kColumnsDTypes.contains(problem.dtype)) return detail::columns_conv(problem);
+  run_in(Integral.contains(problem.dtype) ? DType::UInt64 : DType::Float32, given, op, result, a, b, bias);
 }
 
 ConvProblem describe(ConvResult result, const ConvSetting& setting, DType dtype, DimsView x, DimsView w, DimsView y) {

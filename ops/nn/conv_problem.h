@@ -33,7 +33,9 @@ struct ConvProblem {
   const void* bias = nullptr;
 };
 
-/// By unfolding x into columns and multiplying matrices: float32 and float64. The same bits for any number of threads.
+/// What columns_conv() takes: integers of both kinds as unsigned ones, whose overflow is defined.
+inline constexpr DTypeSet kColumnsDTypes{DType::UInt64, DType::Float32, DType::Float64};
+/// By unfolding x into columns and multiplying matrices. The same bits for any number of threads.
 void columns_conv(const ConvProblem& problem);
 
 #ifdef LAMELLA_WITH_ONEDNN

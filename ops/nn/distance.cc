@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/elementwise/list.h"
+#include "ops/linalg/norms.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
@@ -36,9 +37,13 @@ Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t a
 Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<PairwiseDistance>(x1, x2, p, eps, keepdims);
-  if (!(p > 0)) fail<ValueError>("[pairwise_distance] p must be above 0, got ", p);
-  const Tensor d = as_floating(x1, info.name) - as_floating(x2, info.name) + eps;
-  if (d.ndim() == 0) fail<ValueError>("[pairwise_distance] x1 and x2 need an axis, got 0-d tensors");
+  if (std::isnan(p)) fail<ValueError>("[pairwise_distance] p is NaN");
+  check_defined(x1, info.name);
+  check_defined(x2, info.name);
+  const Tensor difference = as_inexact(x1) - as_inexact(x2) + eps;
+  if (difference.ndim() == 0) fail<ValueError>("[pairwise_distance] x1 and x2 need an axis, got 0-d tensors");
+  if (p <= 0) return linalg::vector_norm(difference, Dims{-1}, keepdims, p);
+  const Tensor d = is_complex(difference.dtype()) ? abs(difference) : difference;
   if (p == 1) return sum(abs(d), -1, keepdims);
   if (std::isinf(p)) return max(abs(d), -1, keepdims);
   const Tensor total = p == 2 ? square_sum(d, Dims{-1}, keepdims) : sum(pow(abs(d), p), -1, keepdims);

@@ -22,13 +22,15 @@ struct CosineSimilarity {
 struct PairwiseDistance {
   static constexpr OpInfo info{
       .name = "pairwise_distance",
-      .doc = "The p-norm of x1 - x2 + eps along the last axis. Where it is 0 its derivative is 0.",
+      .doc =
+          "The p-norm of x1 - x2 + eps along the last axis, as vector_norm has it for any p. Where it is 0 and p above "
+          "0 its derivative is 0.",
       .parameters = "x1, x2, /, p=2.0, eps=1e-6, keepdims=False",
       .example = "pairwise_distance(ones([2, 3]), zeros([2, 3]))",
-      .dtypes = Floating,
+      .dtypes = Floating | Complex,
       .method = false,
       .autocast = Autocast::Float32};
-  /// ValueError for a p that is not above 0.
+  /// ValueError for a p that is not a number, and for 0-d tensors.
   static Tensor call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims);
 };
 

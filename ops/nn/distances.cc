@@ -341,7 +341,7 @@ Tensor Dist::call(const Tensor& x1, const Tensor& x2, double p) {
     return call_in_autocast<Dist>(x1, x2, p);
   const Tensor difference = subtract(as_numbers(x1, info.name), as_numbers(x2, info.name));
   const Tensor flat = reshape(is_complex(difference.dtype()) ? abs(difference) : difference, {-1});
-  if (p >= 0) return norm_of(flat, p);
+  if (p >= 0) return cast(norm_of(cast(flat, promote_types(flat.dtype(), DType::Float32)), p), flat.dtype());
   return LinalgVectorNorm::call(flat, Dims{0}, false, p);
 }
 

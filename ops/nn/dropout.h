@@ -14,7 +14,7 @@ struct Dropout {
           "et al., 2014, in its inverted form); otherwise x itself.",
       .parameters = "x, /, p=0.5, training=True, *, generator=None",
       .example = "dropout(ones([4]), 0.25)",
-      .dtypes = Floating,
+      .dtypes = Floating | Complex,
       .method = false};
   /// ValueError for a p outside [0, 1], or a generator of another device than x's.
   static Tensor call(const Tensor& x, double p, bool training, Generator* generator = nullptr);
@@ -28,7 +28,7 @@ struct Dropout1d {
           "localization using convolutional networks\", 2015).",
       .parameters = "x, /, p=0.5, training=True, *, generator=None",
       .example = "dropout1d(ones([2, 3, 4]), 0.25)",
-      .dtypes = Floating,
+      .dtypes = Floating | Complex,
       .method = false};
   static Tensor call(const Tensor& x, double p, bool training, Generator* generator = nullptr);
 };
@@ -38,7 +38,7 @@ struct Dropout2d {
                                .doc = "dropout of whole channels, for x of the shape [N, C, H, W] or [N, C, L].",
                                .parameters = "x, /, p=0.5, training=True, *, generator=None",
                                .example = "dropout2d(ones([2, 3, 2, 2]), 0.25)",
-                               .dtypes = Floating,
+                               .dtypes = Floating | Complex,
                                .method = false};
   static Tensor call(const Tensor& x, double p, bool training, Generator* generator = nullptr);
 };
@@ -48,7 +48,7 @@ struct Dropout3d {
                                .doc = "dropout of whole channels, for x of the shape [N, C, D, H, W] or [C, D, H, W].",
                                .parameters = "x, /, p=0.5, training=True, *, generator=None",
                                .example = "dropout3d(ones([2, 3, 2, 2, 2]), 0.25)",
-                               .dtypes = Floating,
+                               .dtypes = Floating | Complex,
                                .method = false};
   static Tensor call(const Tensor& x, double p, bool training, Generator* generator = nullptr);
 };

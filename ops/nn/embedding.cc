@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/index/picks.h"
 #include "ops/index/rows.h"
+#include "ops/index/take.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
+#include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 
@@ -39,24 +42,81 @@ void check_weight(const Tensor& x, const Tensor& weight, const char* op) {
   if (weight.ndim() != 2) fail<ValueError>("[", op, "] weight must have the shape [rows, size], got ", weight.shape());
 }
 
-/// For each place of x, flat, the number of its bag; ValueError for offsets that do not begin at 0 or decrease.
-Tensor bag_numbers(const Tensor& offsets, std::int64_t count) {
-  if (offsets.device().is_meta()) return empty({count}, DType::Int64, offsets.device());
-  const Tensor begins = contiguous(to_device(as_index(offsets, "embedding_bag"), kCPU));
-  const Tensor numbers = empty({count}, DType::Int64);
-  const auto* begin = begins.data<std::int64_t>();
-  auto* to = numbers.data<std::int64_t>();
-  const std::int64_t bags = begins.numel();
-  if (bags == 0 ? count > 0 : begin[0] != 0) fail<ValueError>("[embedding_bag] the first of the offsets must be 0");
-  for (std::int64_t bag = 0; bag < bags; ++bag) {
-    const std::int64_t end = bag + 1 < bags ? begin[bag + 1] : count;
-    if (begin[bag] > end || end > count) {
-      fail<ValueError>("[embedding_bag] offsets must not decrease, nor exceed the ", count, " elements of x; got ",
-                       begin[bag], " before ", end);
-    }
-    for (std::int64_t i = begin[bag]; i < end; ++i) to[i] = bag;
+/// Where each bag begins, and where the last one ends. ValueError for offsets that do not begin at 0 or decrease.
+std::vector<std::int64_t> bag_limits(const Tensor& offsets, std::int64_t count, bool include_last) {
+  const Tensor numbers = as_index(offsets, "embedding_bag");
+  if (numbers.device().is_meta()) {  // one bag holds everything: the shapes are the same
+    std::vector<std::int64_t> limits(static_cast<std::size_t>(numbers.numel() + (include_last ? 0 : 1)), count);
+    limits.front() = 0;
+    return limits;
   }
+  const Tensor given = contiguous(to_device(numbers, kCPU));
+  std::vector<std::int64_t> limits(given.data<std::int64_t>(), given.data<std::int64_t>() + given.numel());
+  if (!include_last) limits.push_back(count);
+  if (limits[0] != 0) fail<ValueError>("[embedding_bag] the first of the offsets must be 0");
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const std::int64_t next = i + 1 < limits.size() ? limits[i + 1] : count;
+    if (limits[i] > next || next > count) {
+      fail<ValueError>("[embedding_bag] offsets must not decrease, nor exceed the ", count, " elements of x; got ",
+                       limits[i], " before ", next);
+    }
+  }
+  return limits;
+}
+
+/// For each place of x up to the last limit the number of its bag.
+Tensor bag_numbers(const std::vector<std::int64_t>& limits) {
+  Tensor numbers = empty({limits.back()}, DType::Int64);
+  for (std::size_t bag = 0; bag + 1 < limits.size(); ++bag)
+    std::fill(numbers.data<std::int64_t>() + limits[bag], numbers.data<std::int64_t>() + limits[bag + 1],
+              static_cast<std::int64_t>(bag));
   return numbers;
+}
+
+/// The places of x in each bag, in rows that are filled up with `count`.
+Tensor bag_places(const std::vector<std::int64_t>& limits, std::int64_t count) {
+  std::int64_t longest = 0;
+  for (std::size_t bag = 0; bag + 1 < limits.size(); ++bag) longest = std::max(longest, limits[bag + 1] - limits[bag]);
+  Tensor places = full({static_cast<std::int64_t>(limits.size()) - 1, longest}, Scalar(count), DType::Int64);
+  for (std::size_t bag = 0; bag + 1 < limits.size(); ++bag) {
+    std::int64_t* const row = places.data<std::int64_t>() + static_cast<std::int64_t>(bag) * longest;
+    for (std::int64_t i = limits[bag]; i < limits[bag + 1]; ++i) row[i - limits[bag]] = i;
+  }
+  return places;
+}
+
+/// The maximum of the rows [bags, size of a bag, size] that count, and 0 for a bag of none.
+Tensor largest_in_bags(const Tensor& rows, const Tensor& counted) {
+  if (rows.size(1) == 0) return sum(rows, 1);
+  const Tensor filled = where(counted, rows, -std::numeric_limits<double>::infinity());
+  return where(any(counted, Dims{1}), max(filled, 1), 0);
+}
+
+/// Which of the places of x count.
+Tensor counted_places(const Tensor& x, std::int64_t padding) { return padding < 0 ? x == x : x != padding; }
+
+/// The bags of an x with one axis, between limits.
+Tensor in_bags(const Tensor& given, const Tensor& weight, const std::vector<std::int64_t>& limits,
+               std::string_view mode, const std::optional<Tensor>& per_sample_weights, std::int64_t padding) {
+  const auto bags = static_cast<std::int64_t>(limits.size()) - 1;
+  const Tensor x = narrow(given, 0, 0, limits.back());
+  Tensor rows = look_up(x, weight, "embedding_bag");
+  if (mode == "max") {
+    const Tensor places = to_device(bag_places(limits, x.numel()), x.device());
+    // A last row, and a last place that does not count, stand for what fills up short bags.
+    const Tensor none = zeros({1}, DType::Bool, x.device());
+    const Tensor counted = take(concat({counted_places(x, padding), none}, 0), places, 0);
+    const Tensor filled = concat({rows, zeros({1, rows.size(1)}, rows.dtype(), rows.device())}, 0);
+    return largest_in_bags(take(filled, places, 0), expand_dims(counted, -1));
+  }
+  const Tensor numbers = to_device(bag_numbers(limits), x.device());
+  const Tensor counted = expand_dims(counted_places(x, padding), -1);
+  if (per_sample_weights) rows = rows * expand_dims(narrow(*per_sample_weights, 0, 0, limits.back()), -1);
+  if (padding >= 0) rows = where(counted, rows, 0);
+  Tensor total = scatter_rows(rows, numbers, bags);
+  if (mode == "sum") return total;
+  const Tensor count = scatter_rows(cast(counted, total.dtype()), numbers, bags);
+  return total / where(count == 0, 1, count);
 }
 
 }  // namespace
@@ -71,7 +131,7 @@ Tensor Embedding::call(const Tensor& x, const Tensor& weight, std::optional<std:
 
 Tensor EmbeddingBag::call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& offsets,
                           std::string_view mode, const std::optional<Tensor>& per_sample_weights,
-                          std::optional<std::int64_t> padding_idx) {
+                          std::optional<std::int64_t> padding_idx, bool include_last_offset) {
   check_weight(x, weight, info.name);
   if (mode != "sum" && mode != "mean" && mode != "max")
     fail<ValueError>("[embedding_bag] mode must be \"sum\", \"mean\" or \"max\", got \"", mode, "\"");
@@ -79,29 +139,23 @@ Tensor EmbeddingBag::call(const Tensor& x, const Tensor& weight, const std::opti
     fail<ValueError>("[embedding_bag] per_sample_weights must have x's shape, and goes with mode \"sum\" only");
   if (x.ndim() != (offsets ? 1u : 2u))
     fail<ValueError>("[embedding_bag] x must have one axis with offsets, two without, got the shape ", x.shape());
-  if (offsets && mode == "max") fail<NotImplementedError>("[embedding_bag] mode \"max\" takes no offsets");
+  if (include_last_offset && (!offsets || offsets->numel() == 0))
+    fail<ValueError>("[embedding_bag] include_last_offset needs offsets, of which the last is the end");
   const std::int64_t padding = padding_row(padding_idx, weight.size(0), info.name);
+  if (offsets) {
+    return in_bags(x, weight, bag_limits(*offsets, x.numel(), include_last_offset), mode, per_sample_weights, padding);
+  }
   Tensor rows = look_up(x, weight, info.name);
   if (mode == "max" && padding < 0 && x.size(1) > 0) return max(rows, 1);
   // What counts is looked at only where something may not.
-  const Tensor counted = padding < 0 && !offsets ? Tensor() : expand_dims(padding < 0 ? x == x : x != padding, -1);
-  if (mode == "max") {
-    if (x.size(1) == 0) return sum(rows, 1);
-    const Tensor filled = where(counted, rows, -std::numeric_limits<double>::infinity());
-    const Tensor some = any(counted, Dims{1});
-    return where(some, max(filled, 1), 0);
-  }
+  const Tensor counted = padding < 0 && mode != "max" ? Tensor() : expand_dims(counted_places(x, padding), -1);
+  if (mode == "max") return largest_in_bags(rows, counted);
   if (per_sample_weights) rows = rows * expand_dims(*per_sample_weights, -1);
   if (padding >= 0) rows = where(counted, rows, 0);
-  const auto in_bags = [&](const Tensor& values) {
-    if (!offsets) return sum(values, 1);
-    const Tensor numbers = to_device(bag_numbers(*offsets, x.numel()), x.device());
-    return scatter_rows(values, numbers, offsets->numel());
-  };
-  Tensor total = in_bags(rows);
+  Tensor total = sum(rows, 1);
   if (mode == "sum") return total;
-  if (padding < 0 && !offsets) return total / static_cast<double>(std::max<std::int64_t>(1, x.size(1)));
-  const Tensor count = in_bags(cast(counted, total.dtype()));
+  if (padding < 0) return total / static_cast<double>(std::max<std::int64_t>(1, x.size(1)));
+  const Tensor count = sum(cast(counted, total.dtype()), 1);
   return total / where(count == 0, 1, count);
 }
 

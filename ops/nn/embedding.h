@@ -31,13 +31,18 @@ struct EmbeddingBag {
           "The sum, mean or maximum (`mode`) of the rows of `weight` in each bag. x is [bags, size of a bag], or has "
           "one "
           "axis and `offsets`, the place where each bag begins. per_sample_weights, in x's shape and for sums only, "
-          "multiplies the rows. Uses of row padding_idx do not count. A bag of none gives 0. 'max' takes no offsets.",
-      .parameters = "x, weight, offsets=None, mode='mean', per_sample_weights=None, padding_idx=None",
+          "multiplies the rows. Uses of row padding_idx do not count. A bag of none gives 0. With include_last_offset "
+          "the last of the "
+          "offsets is where the last bag ends.",
+      .parameters =
+          "x, weight, offsets=None, mode='mean', per_sample_weights=None, padding_idx=None, *, "
+          "include_last_offset=False",
       .example = "embedding_bag(asarray([[0, 2]]), ones([3, 4]))",
       .dtypes = Floating,
       .method = false};
   static Tensor call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& offsets, std::string_view mode,
-                     const std::optional<Tensor>& per_sample_weights, std::optional<std::int64_t> padding_idx);
+                     const std::optional<Tensor>& per_sample_weights, std::optional<std::int64_t> padding_idx,
+                     bool include_last_offset);
 };
 
 inline Tensor embedding(const Tensor& x, const Tensor& weight, std::optional<std::int64_t> padding_idx = std::nullopt) {
@@ -46,8 +51,8 @@ inline Tensor embedding(const Tensor& x, const Tensor& weight, std::optional<std
 inline Tensor embedding_bag(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& offsets = std::nullopt,
                             std::string_view mode = "mean",
                             const std::optional<Tensor>& per_sample_weights = std::nullopt,
-                            std::optional<std::int64_t> padding_idx = std::nullopt) {
-  return EmbeddingBag::call(x, weight, offsets, mode, per_sample_weights, padding_idx);
+                            std::optional<std::int64_t> padding_idx = std::nullopt, bool include_last_offset = false) {
+  return EmbeddingBag::call(x, weight, offsets, mode, per_sample_weights, padding_idx, include_last_offset);
 }
 
 }  // namespace lamella

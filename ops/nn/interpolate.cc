@@ -101,6 +101,44 @@ Plan plan_cubic(std::int64_t in, std::int64_t out, const Scale& scale) {
   return plan;
 }
 
+/// Weights of what a filter of half-width `reach` covers, centered at an element of the result and widened where the
+/// result is smaller; they add up to 1.
+template <class Filter>
+Plan plan_filtered(std::int64_t in, std::int64_t out, const Scale& scale, double reach, Filter&& filter) {
+  const double widening = std::max(1.0, scale.ratio);
+  const double support = reach * widening;
+  const auto center = [&](std::int64_t o) { return scale.ratio * (static_cast<double>(o) + 0.5); };
+  const auto first = [&](std::int64_t o) {
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(center(o) - support + 0.5)), 0, in - 1);
+  };
+  const auto last = [&](std::int64_t o) {
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(center(o) + support + 0.5)), first(o) + 1, in);
+  };
+  std::int64_t taps = 1;
+  for (std::int64_t o = 0; o < out; ++o) taps = std::max(taps, last(o) - first(o));
+  Plan plan(in, out, taps);
+  for (std::int64_t o = 0; o < out; ++o) {
+    const auto weight = [&](std::int64_t i) { return filter((static_cast<double>(i) - center(o) + 0.5) / widening); };
+    double total = 0;
+    for (std::int64_t i = first(o); i < last(o); ++i) total += weight(i);
+    for (std::int64_t k = 0; k < taps; ++k) {
+      const std::int64_t i = first(o) + k;
+      plan.set(o, k, i, i < last(o) && total != 0 ? weight(i) / total : 0);
+    }
+  }
+  return plan;
+}
+
+Plan plan_antialiased(bool cubic, std::int64_t in, std::int64_t out, const Scale& scale) {
+  if (!cubic) return plan_filtered(in, out, scale, 1, [](double t) { return std::max(0.0, 1 - std::abs(t)); });
+  return plan_filtered(in, out, scale, 2, [](double signed_t) {
+    constexpr double kA = -0.5;
+    const double t = std::abs(signed_t);
+    if (t < 1) return ((kA + 2) * t - (kA + 3)) * t * t + 1;
+    return t < 2 ? ((kA * t - 5 * kA) * t + 8 * kA) * t - 4 * kA : 0;
+  });
+}
+
 Plan plan_area(std::int64_t in, std::int64_t out) {
   const auto first = [&](std::int64_t o) { return o * in / out; };
   const auto last = [&](std::int64_t o) { return ((o + 1) * in + out - 1) / out; };
@@ -234,7 +272,8 @@ auto for_axis(const List& given, std::size_t axis, std::size_t axes, const char*
 
 Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
                          const std::optional<std::vector<double>>& scale_factor, std::string_view mode,
-                         bool align_corners) {
+                         std::optional<bool> align, std::optional<bool> recompute_scale_factor, bool antialias) {
+  const bool align_corners = align.value_or(false);
   check_defined(x, info.name);
   if (x.ndim() < 3 || x.ndim() > 5)
     fail<ValueError>("[interpolate] x must be [images, channels, ...] with 3 to 5 axes, got ", x.shape());
@@ -244,6 +283,10 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
   const Mode how = read_mode(mode, axes);
   if (align_corners && how != Mode::Linear && how != Mode::Cubic)
     fail<ValueError>("[interpolate] align_corners goes with the linear and cubic modes, not with \"", mode, "\"");
+  if (antialias && mode != "bilinear" && mode != "bicubic")
+    fail<ValueError>("[interpolate] antialias goes with \"bilinear\" and \"bicubic\", not with \"", mode, "\"");
+  if (recompute_scale_factor.value_or(false) && !scale_factor)
+    fail<ValueError>("[interpolate] recompute_scale_factor goes with scale_factor, not with size");
   std::vector<PlanPtr> plans;
   for (std::size_t i = 0; i < axes; ++i) {
     const std::int64_t in = x.shape()[i + 2];
@@ -256,7 +299,10 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
     if (in < 1 || out < 1 || out > kMostElements)
       fail<ValueError>("[interpolate] sizes must be above 0 and at most ", kMostElements, ", got ", in, " to ", out,
                        " along axis ", i + 2);
-    plans.push_back(std::make_shared<const Plan>(make_plan(how, in, out, Scale(in, out, factor, align_corners))));
+    if (recompute_scale_factor.value_or(false)) factor.reset();
+    const Scale scale(in, out, factor, align_corners);
+    plans.push_back(std::make_shared<const Plan>(antialias ? plan_antialiased(how == Mode::Cubic, in, out, scale)
+                                                           : make_plan(how, in, out, scale)));
   }
   if (how <= Mode::NearestExact && !is_floating(x.dtype())) {
     Tensor y = x;

@@ -20,19 +20,25 @@ struct Interpolate {
           "'area' (the mean of what an element covers). align_corners, for the linear and cubic modes, puts the "
           "centers "
           "of the first and last elements at the same place, rather than the elements' outer edges. The cubic is that "
-          "of Keys (1981) with a = -0.75.",
-      .parameters = "x, /, size=None, scale_factor=None, mode='nearest', align_corners=False",
+          "of Keys (1981) with a = -0.75. With `antialias`, which goes with 'bilinear' and 'bicubic', an element of a "
+          "smaller image is a mean of all that it covers, weighed by the triangle, or the cubic with a = -0.5, widened "
+          "by the scale. Places come from scale_factor where it is given, or with recompute_scale_factor from the "
+          "sizes.",
+      .parameters =
+          "x, /, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, "
+          "antialias=False",
       .example = "interpolate(ones([1, 1, 2, 2]), size=(4, 4), mode='bilinear')",
       .method = false};
   /// ValueError for a mode that does not go with x's axes, and where not exactly one of size and scale_factor is given.
   static Tensor call(const Tensor& x, const std::optional<Dims>& size,
-                     const std::optional<std::vector<double>>& scale_factor, std::string_view mode, bool align_corners);
+                     const std::optional<std::vector<double>>& scale_factor, std::string_view mode,
+                     std::optional<bool> align_corners, std::optional<bool> recompute_scale_factor, bool antialias);
 };
 
 inline Tensor interpolate(const Tensor& x, const std::optional<Dims>& size,
                           const std::optional<std::vector<double>>& scale_factor = std::nullopt,
-                          std::string_view mode = "nearest", bool align_corners = false) {
-  return Interpolate::call(x, size, scale_factor, mode, align_corners);
+                          std::string_view mode = "nearest", bool align_corners = false, bool antialias = false) {
+  return Interpolate::call(x, size, scale_factor, mode, align_corners, std::nullopt, antialias);
 }
 
 }  // namespace lamella

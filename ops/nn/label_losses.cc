@@ -23,6 +23,7 @@ Tensor MultiLabelMarginLoss::call(const Tensor& input, const Tensor& target, std
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<MultiLabelMarginLoss>(input, target, reduction);
   check_reduction(reduction, info.name);
+  if (input.ndim() == 0 && target.numel() == 1) return call(reshape(input, {1}), reshape(target, {1}), reduction);
   check_same_shape(input, target, info.name);
   if (input.ndim() == 0 || input.ndim() > 2 || input.size(-1) == 0) {
     fail<ValueError>(

@@ -77,7 +77,11 @@ Tensor MultiMarginLoss::call(const Tensor& input, const Tensor& target, std::int
     return call_in_autocast<MultiMarginLoss>(input, target, p, margin, weight, reduction);
   if (p != 1 && p != 2) fail<ValueError>("[multi_margin_loss] p must be 1 or 2, got ", p);
   check_defined(input, info.name);
-  if (input.ndim() == 0 || input.ndim() > 2 || target.shape() != Dims(input.shape().begin(), input.shape().end() - 1)) {
+  check_defined(target, info.name);
+  if (input.ndim() == 0) return call(reshape(input, {1}), target, p, margin, weight, reduction);
+  if (input.ndim() == 1 && target.shape() == Dims{1})
+    return call(reshape(input, {1, input.numel()}), target, p, margin, weight, reduction);
+  if (input.ndim() > 2 || target.shape() != Dims(input.shape().begin(), input.shape().end() - 1)) {
     fail<ValueError>(
         "[multi_margin_loss] input must be [samples, classes] or [classes], and target its shape without the last "
         "axis; got ",

@@ -12,6 +12,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 
 namespace lamella {
 namespace {
@@ -31,7 +32,7 @@ void check_other(const Tensor& x, const std::optional<Tensor>& other, const Dims
   check_defined(*other, op);
   if (other->shape() != shape)
     fail<ValueError>("[", op, "] ", what, " must have the shape ", shape, ", got ", other->shape());
-  check_dtype(*other, Floating, op);
+  check_dtype(*other, is_complex(x.dtype()) ? Differentiable : Floating, op);
   check_same_device(x, *other, op);
 }
 
@@ -54,9 +55,8 @@ std::int64_t size_behind_channels(const Tensor& x, const char* op) {
   return product(DimsView(x.shape()).subspan(2));
 }
 
-/// The number of trailing axes that `normalized_shape` names.
+/// How many elements the trailing axes that `normalized_shape` names have.
 std::int64_t check_normalized_shape(const Tensor& x, const Dims& normalized_shape, const char* op) {
-  check_input(x, op);
   const std::size_t count = normalized_shape.size();
   if (count == 0 || count > x.ndim() || Dims(x.shape().end() - count, x.shape().end()) != normalized_shape) {
     fail<ValueError>("[", op, "] normalized_shape must be the last sizes of x, got ", normalized_shape,
@@ -130,7 +130,7 @@ Tensor normalize_instances(const Tensor& x, const std::optional<Tensor>& weight,
 }
 
 double spacing_of(DType dtype) {
-  switch (dtype) {
+  switch (real_dtype(dtype)) {
     case DType::Float16:
       return 0x1p-10;
     case DType::BFloat16:
@@ -142,12 +142,22 @@ double spacing_of(DType dtype) {
   }
 }
 
+/// With the mean of x * x, not of |x|^2, as in PyTorch.
+Tensor complex_rms_norm(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
+                        const NormSetting& setting) {
+  Dims axes;
+  for (std::size_t i = 0; i < normalized_shape.size(); ++i) axes.push_back(-1 - static_cast<std::int64_t>(i));
+  const Tensor y = divide(x, sqrt(add(mean(square(x), axes, true), setting.eps)));
+  return weight ? cast(multiply(y, *weight), x.dtype()) : y;
+}
+
 }  // namespace
 
 Tensor LayerNorm::call(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
                        const std::optional<Tensor>& bias, double eps) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<LayerNorm>(x, normalized_shape, weight, bias, eps);
+  check_input(x, info.name);
   const std::int64_t width = check_normalized_shape(x, normalized_shape, info.name);
   check_other(x, weight, normalized_shape, "weight", info.name);
   check_other(x, bias, normalized_shape, "bias", info.name);
@@ -158,9 +168,12 @@ Tensor RmsNorm::call(const Tensor& x, const Dims& normalized_shape, const std::o
                      std::optional<double> eps) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<RmsNorm>(x, normalized_shape, weight, eps);
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
   const std::int64_t width = check_normalized_shape(x, normalized_shape, info.name);
   check_other(x, weight, normalized_shape, "weight", info.name);
   const NormSetting setting(info.name, NormOver::Rows, eps.value_or(spacing_of(x.dtype())), false);
+  if (is_complex(x.dtype())) return complex_rms_norm(x, normalized_shape, weight, setting);
   return normalize_rows(x, width, weight, std::nullopt, setting);
 }
 

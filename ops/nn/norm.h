@@ -30,12 +30,12 @@ struct RmsNorm {
       .name = "rms_norm",
       .doc =
           "x / sqrt(mean(x ** 2) + eps) * weight, with the mean over the last axes, whose sizes normalized_shape "
-          "gives; "
-          "weight has that shape (Zhang and Sennrich, 2019). eps is the distance of 1 to the next number of x's dtype "
+          "gives; weight has that shape (Zhang and Sennrich, 2019). eps is the distance of 1 to the next number of x's "
+          "dtype "
           "unless given.",
       .parameters = "x, normalized_shape, weight=None, eps=None",
       .example = "rms_norm(ones([2, 3]), 3)",
-      .dtypes = Floating,
+      .dtypes = Floating | Complex,
       .method = false,
       .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,

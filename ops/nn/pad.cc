@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "ops/creation/creation.h"
+#include "ops/elementwise/clip.h"
+#include "ops/index/take.h"
 #include "ops/nn/pad_rows.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
@@ -83,6 +85,25 @@ Tensor pad_axis(const Tensor& x, std::int64_t axis, std::int64_t before, std::in
   return parts.size() == 1 ? kept : concat(parts, axis);
 }
 
+/// x repeated along an axis that the sizes leave nothing of: an element stands at each place that is the nearest to it.
+Tensor nearest_along(const Tensor& x, std::int64_t axis, std::int64_t before, std::int64_t after) {
+  const std::int64_t size = x.size(axis);
+  std::int64_t total = size;
+  if (__builtin_add_overflow(total, before, &total) || __builtin_add_overflow(total, after, &total) || total <= 0) {
+    fail<ValueError>("[pad] cuts all that axis ", axis, " has: its size is ", size, ", pad is (", before, ", ", after,
+                     ")");
+  }
+  const Tensor places =
+      clip(arange(-before, Scalar(total - before), 1, DType::Int64, x.device()), Scalar(0), Scalar(size - 1));
+  return take(x, places, axis);
+}
+
+/// Whether replicating starts from elements that the sizes cut.
+bool starts_from_cut(std::int64_t size, std::int64_t before, std::int64_t after) {
+  if (size <= 0 || std::max(before, after) <= 0 || std::min(before, after) >= 0) return false;
+  return std::min(before, after) <= -size;
+}
+
 }  // namespace
 
 Tensor Pad::call(const Tensor& x, const Dims& pad, std::string_view mode, Scalar value) {
@@ -91,6 +112,15 @@ Tensor Pad::call(const Tensor& x, const Dims& pad, std::string_view mode, Scalar
   if (pad.size() % 2 != 0) fail<ValueError>("[pad] pad must hold two sizes for each axis, got ", pad.size(), " sizes");
   if (pad.size() / 2 > x.ndim())
     fail<ValueError>("[pad] pad holds sizes for ", pad.size() / 2, " axes, x has ", x.ndim());
+  if (how == Mode::Replicate) {
+    for (std::size_t k = 0; k < pad.size() / 2; ++k) {
+      const auto axis = static_cast<std::int64_t>(x.ndim() - 1 - k);
+      if (!starts_from_cut(x.size(axis), pad[2 * k], pad[2 * k + 1])) continue;
+      Dims rest = pad;
+      rest[2 * k] = rest[2 * k + 1] = 0;
+      return call(nearest_along(x, axis, pad[2 * k], pad[2 * k + 1]), rest, mode, value);
+    }
+  }
   if (x.ndim() > 0 && (x.device().is_cpu() || x.device().is_meta())) {
     for (std::size_t k = 0; k < pad.size() / 2; ++k) {
       const auto axis = static_cast<std::int64_t>(x.ndim() - 1 - k);

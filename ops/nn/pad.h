@@ -13,7 +13,8 @@ struct Pad {
       .doc =
           "x with more elements around it. `pad` holds (before, after) for the last axis, then for the one in front of "
           "it, and so on; negative numbers cut. mode 'constant' adds `value`, 'reflect' mirrors x about its first and "
-          "last element (at most its size less one), 'replicate' repeats these, 'circular' goes on at the other end "
+          "last element (at most its size less one), 'replicate' repeats these (x's own, also where they are cut), "
+          "'circular' goes on at the other end "
           "(at "
           "most its size).",
       .parameters = "x, /, pad, mode='constant', value=0.0",

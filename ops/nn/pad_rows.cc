@@ -12,6 +12,7 @@
 #include "ops/operand.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/item_type.h"
 
 namespace lamella {
 namespace {
@@ -126,11 +127,6 @@ class PaddedRows {
   std::int64_t last_ = 0;
 };
 
-/// 16 bytes that are moved as one.
-struct Wide {
-  std::uint64_t words[2];
-};
-
 template <class T>
 void write_padded(const T* x, const PaddedRows& rows, const T& value, T* y) {
   const std::int64_t width = rows.width();
@@ -189,26 +185,10 @@ Tensor padded(const Tensor& x, const Padding& padding) {
   const Tensor from = contiguous(x);
   const Tensor value = number_tensor(padding.value, x.dtype());
   const HostRelease release(y.numel());
-  const auto run = [&]<class T>() {
+  visit_item(x.dtype(), [&]<class T>() {
     write_padded(static_cast<const T*>(from.raw_data()), rows, *static_cast<const T*>(value.raw_data()),
                  static_cast<T*>(y.raw_data()));
-  };
-  switch (item_size(x.dtype())) {
-    case 1:
-      run.template operator()<std::uint8_t>();
-      break;
-    case 2:
-      run.template operator()<std::uint16_t>();
-      break;
-    case 4:
-      run.template operator()<std::uint32_t>();
-      break;
-    case 8:
-      run.template operator()<std::uint64_t>();
-      break;
-    default:
-      run.template operator()<Wide>();
-  }
+  });
   return y;
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/elementwise/list.h"
+#include "ops/movement/cast.h"
 #include "ops/nn/pool_layers.h"
 #include "ops/nn/spatial.h"
 #include "ops/reduce/sum.h"
@@ -70,7 +71,8 @@ std::int64_t window_count(std::int64_t in, const Setting& setting, std::size_t i
 /// Whether a call on x makes no result that has data and elements, so that windows need no tables.
 bool computes_nothing(const Tensor& x) { return x.device().is_meta() || x.shape()[0] == 0 || x.shape()[1] == 0; }
 
-SharedPlan plan_windows(const Tensor& x, const Setting& setting, Divisor divisor, const char* op) {
+/// `factor` times each window's sum, besides what `divisor` says.
+SharedPlan plan_windows(const Tensor& x, const Setting& setting, Divisor divisor, const char* op, double factor = 1) {
   std::vector<PoolWindows> axes;
   for (std::size_t i = 0; i < setting.kernel.size(); ++i) {
     PoolWindows& axis = axes.emplace_back();
@@ -91,7 +93,7 @@ SharedPlan plan_windows(const Tensor& x, const Setting& setting, Divisor divisor
                                                               : inside_end - inside_begin;
       axis.begin.push_back(inside_begin);
       axis.end.push_back(inside_end);
-      axis.scale.push_back(count > 0 ? 1.0 / static_cast<double>(count) : 0.0);
+      axis.scale.push_back(count > 0 ? (i == 0 ? factor : 1.0) / static_cast<double>(count) : 0.0);
     }
   }
   return std::make_shared<const PoolPlan>(std::move(axes));
@@ -116,6 +118,9 @@ SharedPlan plan_adaptive(const Tensor& x, const OutputSize& output_size, std::si
   }
   return std::make_shared<const PoolPlan>(std::move(windows));
 }
+
+/// x in a dtype that pool_sum() takes.
+Tensor summed(const Tensor& x) { return is_floating(x.dtype()) ? x : cast(x, DType::Int64); }
 
 std::array<Tensor, 2> max_windows(const OpInfo& info, std::size_t axes, const Tensor& x, const Dims& kernel_size,
                                   const std::optional<Dims>& stride, const Dims& padding, const Dims& dilation,
@@ -157,8 +162,9 @@ Tensor AvgPool<N>::call(const Tensor& x, const Dims& kernel_size, const std::opt
   if (divisor_override && *divisor_override == 0) fail<ValueError>("[", info.name, "] divisor_override is 0");
   const Setting setting = read_setting(N, kernel_size, stride, padding, {1}, ceil_mode, info.name);
   const Divisor divisor = divisor_override ? Divisor::None : count_include_pad ? Divisor::Padded : Divisor::Inside;
-  const Tensor y = pool_sum(batched, plan_windows(batched, setting, divisor, info.name), info.name);
-  return without_batch_axis(divisor_override ? divide(y, *divisor_override) : y, x);
+  const double factor = divisor_override ? 1.0 / static_cast<double>(*divisor_override) : 1.0;
+  const Tensor y = pool_sum(summed(batched), plan_windows(batched, setting, divisor, info.name, factor), info.name);
+  return without_batch_axis(cast(y, x.dtype()), x);
 }
 
 template <int N>
@@ -200,10 +206,10 @@ Tensor LocalResponseNorm::call(const Tensor& x, std::int64_t size, double alpha,
   check_dtype(x, info.dtypes, info.name);
   if (x.ndim() < 2) fail<ValueError>("[local_response_norm] x must be [n, channels, ..], got the shape ", x.shape());
   const Dims sizes = spatial_numbers({size}, 1, 1, info.name, "size");
-  if (x.numel() == 0) return x * 1;
+  if (x.numel() == 0) return divide(x, 1);
   // The channels become an axis of windows, all behind them one of planes.
   const std::int64_t channels = x.shape()[1];
-  const Tensor squares = reshape(square(x), {x.shape()[0], 1, channels, x.numel() / x.shape()[0] / channels});
+  const Tensor squares = reshape(square(summed(x)), {x.shape()[0], 1, channels, x.numel() / x.shape()[0] / channels});
   const Setting setting{.kernel = {sizes[0], 1},
                         .stride = {1, 1},
                         .pad_low = {sizes[0] / 2, 0},

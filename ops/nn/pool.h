@@ -64,14 +64,13 @@ struct AvgPool {
       .name = kNames[N - 1],
       .doc =
           "The mean of each window; windows as for max_pool, without dilation. The padding counts as zeros, or, "
-          "without "
-          "count_include_pad, not at all; what ceil_mode adds behind it never counts. divisor_override is what the "
-          "sums "
-          "are divided by instead.",
+          "without count_include_pad, not at all; what ceil_mode adds behind it never counts. divisor_override is what "
+          "the "
+          "sums are divided by instead. Means of integers lose their fractions.",
       .parameters =
           "x, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None",
       .example = kExamples[N - 1],
-      .dtypes = Floating,
+      .dtypes = Real - DType::UInt64,
       .method = false};
   static Tensor call(const Tensor& x, const Dims& kernel_size, const std::optional<Dims>& stride, const Dims& padding,
                      bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor_override);
@@ -158,7 +157,7 @@ struct LocalResponseNorm {
           "beyond the first and the last as zeros (Krizhevsky et al., 2012). x is [n, channels, ..].",
       .parameters = "x, size, alpha=0.0001, beta=0.75, k=1.0",
       .example = "local_response_norm(ones([1, 4, 2, 2]), 3)",
-      .dtypes = Floating,
+      .dtypes = Real - DType::UInt64,
       .method = false};
   static Tensor call(const Tensor& x, std::int64_t size, double alpha, double beta, double k);
 };

@@ -206,6 +206,13 @@ Tensor along_axis(const Tensor& given, std::int64_t axis, const OpInfo& info) {
   return swapaxes(SoftmaxFn<kLog>::apply(swapaxes(x, from_end, -1), -1), from_end, -1);
 }
 
+/// x in the dtype that the caller asks for.
+Tensor cast_first(const Tensor& x, DType dtype, const OpInfo& info) {
+  check_defined(x, info.name);
+  if (!is_floating(dtype)) fail<TypeError>("[", info.name, "] dtype must be floating, got ", dtype);
+  return cast(x, dtype);
+}
+
 /// -log(e) for exponential numbers e.
 Tensor gumbel_noise(const Tensor& x, Generator* generator) {
   const Tensor u = rand(x.shape(), x.dtype(), x.device(), generator);
@@ -218,17 +225,20 @@ void register_softmax_launcher(DeviceType type, SoftmaxLauncher launcher) {
   launchers[static_cast<std::size_t>(type)] = launcher;
 }
 
-Tensor Softmax::call(const Tensor& x, std::int64_t axis) {
+Tensor Softmax::call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
+  if (dtype) return call(cast_first(x, *dtype, info), axis, std::nullopt);
   if (autograd::autocast_active()) [[unlikely]]
-    return call_in_autocast<Softmax>(x, axis);
+    return call_in_autocast<Softmax>(x, axis, dtype);
   return along_axis<false>(x, axis, info);
 }
-Tensor LogSoftmax::call(const Tensor& x, std::int64_t axis) {
+Tensor LogSoftmax::call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
+  if (dtype) return call(cast_first(x, *dtype, info), axis, std::nullopt);
   if (autograd::autocast_active()) [[unlikely]]
-    return call_in_autocast<LogSoftmax>(x, axis);
+    return call_in_autocast<LogSoftmax>(x, axis, dtype);
   return along_axis<true>(x, axis, info);
 }
-Tensor Softmin::call(const Tensor& x, std::int64_t axis) {
+Tensor Softmin::call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
+  if (dtype) return call(cast_first(x, *dtype, info), axis, std::nullopt);
   return along_axis<false>(-as_floating(x, info.name), axis, info);
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "engine/core/tensor.h"
 #include "engine/runtime/generator.h"
 #include "ops/op_info.h"
@@ -8,35 +10,38 @@ namespace lamella {
 
 struct Softmax {
   static constexpr OpInfo info{.name = "softmax",
-                               .doc = "exp(x) divided by its sum along an axis. A row of minus infinities gives NaN.",
-                               .parameters = "x, /, axis=-1",
+                               .doc =
+                                   "exp(x) divided by its sum along an axis. A row of minus infinities gives NaN. x is "
+                                   "cast to `dtype` first, where one is given.",
+                               .parameters = "x, /, axis=-1, *, dtype=None",
                                .example = "softmax(ones([2, 3]))",
                                .reference = "sp.softmax(x, axis)",
                                .dtypes = Floating,
                                .autocast = Autocast::Float32};
-  static Tensor call(const Tensor& x, std::int64_t axis);
+  static Tensor call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype);
 };
 
 struct LogSoftmax {
-  static constexpr OpInfo info{.name = "log_softmax",
-                               .doc = "The logarithm of softmax, without its rounding to 0.",
-                               .parameters = "x, /, axis=-1",
-                               .example = "log_softmax(ones([2, 3]))",
-                               .reference = "sp.log_softmax(x, axis)",
-                               .dtypes = Floating,
-                               .autocast = Autocast::Float32};
-  static Tensor call(const Tensor& x, std::int64_t axis);
+  static constexpr OpInfo info{
+      .name = "log_softmax",
+      .doc = "The logarithm of softmax, without its rounding to 0. x is cast to `dtype` first, where one is given.",
+      .parameters = "x, /, axis=-1, *, dtype=None",
+      .example = "log_softmax(ones([2, 3]))",
+      .reference = "sp.log_softmax(x, axis)",
+      .dtypes = Floating,
+      .autocast = Autocast::Float32};
+  static Tensor call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype);
 };
 
 struct Softmin {
   static constexpr OpInfo info{.name = "softmin",
-                               .doc = "softmax of -x.",
-                               .parameters = "x, /, axis=-1",
+                               .doc = "softmax of -x. x is cast to `dtype` first, where one is given.",
+                               .parameters = "x, /, axis=-1, *, dtype=None",
                                .example = "softmin(ones([2, 3]))",
                                .reference = "sp.softmax(-x, axis)",
                                .dtypes = Floating,
                                .method = false};
-  static Tensor call(const Tensor& x, std::int64_t axis);
+  static Tensor call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype);
 };
 
 struct GumbelSoftmax {
@@ -54,10 +59,16 @@ struct GumbelSoftmax {
   static Tensor call(const Tensor& x, double tau, bool hard, std::int64_t axis, Generator* generator);
 };
 
-inline Tensor softmax(const Tensor& x, std::int64_t axis = -1) { return Softmax::call(x, axis); }
-inline Tensor log_softmax(const Tensor& x, std::int64_t axis = -1) { return LogSoftmax::call(x, axis); }
+inline Tensor softmax(const Tensor& x, std::int64_t axis = -1, std::optional<DType> dtype = std::nullopt) {
+  return Softmax::call(x, axis, dtype);
+}
+inline Tensor log_softmax(const Tensor& x, std::int64_t axis = -1, std::optional<DType> dtype = std::nullopt) {
+  return LogSoftmax::call(x, axis, dtype);
+}
 
-inline Tensor softmin(const Tensor& x, std::int64_t axis = -1) { return Softmin::call(x, axis); }
+inline Tensor softmin(const Tensor& x, std::int64_t axis = -1, std::optional<DType> dtype = std::nullopt) {
+  return Softmin::call(x, axis, dtype);
+}
 inline Tensor gumbel_softmax(const Tensor& x, double tau = 1, bool hard = false, std::int64_t axis = -1,
                              Generator* generator = nullptr) {
   return GumbelSoftmax::call(x, tau, hard, axis, generator);

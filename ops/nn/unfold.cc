@@ -8,11 +8,11 @@
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
-#include "ops/nn/precision.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/item_type.h"
 
 namespace lamella {
 namespace {
@@ -97,7 +97,7 @@ void for_each_run(const Windows& w, F&& f) {
 
 template <class T>
 void unfold_channel(const T* image, T* columns, const Windows& w) {
-  std::fill_n(columns, w.window() * w.places(), T(0));
+  std::fill_n(columns, w.window() * w.places(), T());
   for_each_run(w, [&](std::int64_t column, std::int64_t pixel, std::int64_t count) {
     if (w.x.stride == 1) {
       std::copy_n(image + pixel, count, columns + column);
@@ -115,11 +115,27 @@ void fold_channel(const T* columns, T* image, const Windows& w) {
   });
 }
 
+/// What columns are added up in.
+constexpr DTypeSet kSums = DTypeSet{DType::UInt64, DType::Float32, DType::Float64} | Complex;
+
+/// Calls convert(i) for each of `count` planes.
+template <class F>
+void for_each_plane(std::int64_t count, std::int64_t elements, const F& convert) {
+  const HostRelease release(count * elements);
+  parallel_for(0, count, std::max<std::int64_t>(1, kGrain / elements), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) convert(i);
+  });
+}
+
 /// x is [.., channels, height, width] to unfold, [.., channels * window, places] to fold; the leading axes stay.
 Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op) {
   if (is_batched(given)) [[unlikely]] {
     const HiddenAxes axes = *given->hidden;
     return hide_in_place(run(physical(given, axes), w, unfolding, op), axes);
+  }
+  if (!unfolding && !kSums.contains(given.dtype())) {
+    const DType wide = is_integral(given.dtype()) ? DType::UInt64 : DType::Float32;
+    return cast(run(cast(given, wide), w, unfolding, op), given.dtype());
   }
   const Tensor x = contiguous(given);
   Dims shape = x.shape();
@@ -134,23 +150,23 @@ Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op
   if (!x.device().is_cpu()) {
     return on_host(op, x.device(), [&](const Tensor& host) { return run(host, w, unfolding, op); }, x);
   }
-  const std::int64_t column_elements = std::max<std::int64_t>(1, w.window() * w.places());
-  const std::int64_t planes = out.numel() / (unfolding ? column_elements : w.pixels());
-  const HostRelease release(planes * column_elements);
-  visit<DTypeSet{DType::Float32, DType::Float64}>(x.dtype(), op, [&]<class T> {
-    const T* from = x.data<T>();
-    T* to = out.data<T>();
-    parallel_for(0, planes, std::max<std::int64_t>(1, kGrain / column_elements),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t i = begin; i < end; ++i) {
-                     if (unfolding) {
-                       unfold_channel(from + i * w.pixels(), to + i * column_elements, w);
-                     } else {
-                       fold_channel(from + i * column_elements, to + i * w.pixels(), w);
-                     }
-                   }
-                 });
-  });
+  const std::int64_t elements = std::max<std::int64_t>(1, w.window() * w.places());
+  const std::int64_t planes = out.numel() / (unfolding ? elements : w.pixels());
+  const void* const from = x.raw_data();
+  void* const to = out.raw_data();
+  if (unfolding) {
+    visit_item(x.dtype(), [&]<class T> {
+      for_each_plane(planes, elements, [&](std::int64_t i) {
+        unfold_channel(static_cast<const T*>(from) + i * w.pixels(), static_cast<T*>(to) + i * elements, w);
+      });
+    });
+  } else {
+    visit<kSums>(x.dtype(), op, [&]<class T> {
+      for_each_plane(planes, elements, [&](std::int64_t i) {
+        fold_channel(static_cast<const T*>(from) + i * elements, static_cast<T*>(to) + i * w.pixels(), w);
+      });
+    });
+  }
   return out;
 }
 
@@ -180,12 +196,13 @@ Tensor Unfold::call(const Tensor& x, const Dims& kernel_size, const Dims& dilati
                      x.shape());
   }
   const Windows windows = make_windows(x.size(-2), x.size(-1), kernel_size, dilation, padding, stride, info.name);
-  return in_single_or_double(x, info.name, [&](const Tensor& v) { return WindowsFn<true>::apply(v, windows); });
+  return WindowsFn<true>::apply(x, windows);
 }
 
 Tensor Fold::call(const Tensor& x, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
                   const Dims& padding, const Dims& stride) {
   check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
   if (x.ndim() != 2 && x.ndim() != 3)
     fail<ValueError>("[fold] x must be [.., channels * window, places] with 2 or 3 axes, got ", x.shape());
   const Windows windows = make_windows(size_for(output_size, 0, info.name, "output_size"),
@@ -195,7 +212,7 @@ Tensor Fold::call(const Tensor& x, const Dims& output_size, const Dims& kernel_s
     fail<ValueError>("[fold] x must have a multiple of ", windows.window(), " rows and ", windows.places(),
                      " columns for these settings, got the shape ", x.shape());
   }
-  return in_single_or_double(x, info.name, [&](const Tensor& v) { return WindowsFn<false>::apply(v, windows); });
+  return WindowsFn<false>::apply(x, windows);
 }
 
 Tensor PixelShuffle::call(const Tensor& x, std::int64_t upscale_factor) {

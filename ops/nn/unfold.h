@@ -16,7 +16,6 @@ struct Unfold {
                                    "with these settings. fold is its transpose, and its gradient.",
                                .parameters = "x, /, kernel_size, dilation=1, padding=0, stride=1",
                                .example = "unfold(ones([1, 2, 4, 4]), 3).shape",
-                               .dtypes = Floating,
                                .method = false};
   /// ValueError for an x of another number of axes, sizes out of range, or an image smaller than the window.
   static Tensor call(const Tensor& x, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
@@ -31,7 +30,7 @@ struct Fold {
           "unfold gives, [.., channels * window, places].",
       .parameters = "x, /, output_size, kernel_size, dilation=1, padding=0, stride=1",
       .example = "fold(ones([1, 18, 4]), (4, 4), 3).shape",
-      .dtypes = Floating,
+      .dtypes = Numeric,
       .method = false};
   static Tensor call(const Tensor& x, const Dims& output_size, const Dims& kernel_size, const Dims& dilation,
                      const Dims& padding, const Dims& stride);

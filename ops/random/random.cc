@@ -1,6 +1,7 @@
 #include "ops/random/random.h"
 
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -8,10 +9,12 @@
 #include "engine/autograd/modes.h"
 #include "engine/core/host.h"
 #include "ops/cpu/loader.h"
+#include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
 #include "ops/random/draw.h"
 #include "ops/random/examples.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -62,15 +65,27 @@ void shuffle(std::int64_t* data, std::int64_t n, Generator& generator) {
   std::ranges::copy(numbers, data);
 }
 
+/// The shape of the parts of complex numbers.
+Dims with_pairs(Dims shape) {
+  shape.push_back(2);
+  return shape;
+}
+
 }  // namespace
 
 Tensor Rand::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
+  if (dtype && is_complex(*dtype))
+    return ViewAsComplex::call(call(with_pairs(shape), real_dtype(*dtype), device, generator));
   const DType wanted = floating_or_default(dtype, "rand");
   return random::draw("rand", random::uniform_fill("rand", 0, 1, wanted), shape, wanted, device.value_or(kCPU),
                       generator);
 }
 
 Tensor Randn::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
+  if (dtype && is_complex(*dtype)) {
+    const Tensor parts = call(with_pairs(shape), real_dtype(*dtype), device, generator);
+    return ViewAsComplex::call(multiply(parts, std::numbers::sqrt2 / 2));
+  }
   return random::draw("randn", {.kind = Fill::Kind::Normal}, shape, floating_or_default(dtype, "randn"),
                       device.value_or(kCPU), generator);
 }

@@ -23,10 +23,10 @@ namespace lamella {
 
 struct Rand {
   static constexpr OpInfo info{.name = "rand",
-                               .doc = "Uniform numbers in [0, 1).",
+                               .doc = "Uniform numbers in [0, 1); of complex ones both parts.",
                                .parameters = "shape, *, dtype=None, device=None, generator=None",
                                .example = "rand([2, 3])",
-                               .dtypes = Floating,
+                               .dtypes = Floating | Complex,
                                .method = false};
   static Tensor call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device,
                      Generator* generator = nullptr);
@@ -35,10 +35,12 @@ struct Rand {
 struct Randn {
   static constexpr OpInfo info{
       .name = "randn",
-      .doc = "Numbers of the standard normal distribution, by the method of Box and Muller (1958).",
+      .doc =
+          "Numbers of the standard normal distribution, by the method of Box and Muller (1958); of complex ones each "
+          "part has the variance 1/2.",
       .parameters = "shape, *, dtype=None, device=None, generator=None",
       .example = "randn([2, 3])",
-      .dtypes = Floating,
+      .dtypes = Floating | Complex,
       .method = false};
   static Tensor call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device,
                      Generator* generator = nullptr);

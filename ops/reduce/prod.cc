@@ -144,13 +144,15 @@ Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
   const Tensor values = in_accumulation_dtype(x, dtype);
   const Tensor* const inputs[] = {&values};
   const bool has_tangent = autograd::any_dual(std::span(&values, 1));
-  const bool recorded = (autograd::should_record(inputs) || has_tangent) && values.numel() > 0;
+  const bool recorded = autograd::should_record(inputs) || has_tangent;
   Tensor y;
   if (!recorded) {
     y = reduce(cpu::Reduction::Prod, values, axes, keepdims, "prod");
     autograd::note_derived(inputs, y);
     if (autograd::is_tracing()) [[unlikely]]
       autograd::note_departure("prod", inputs, y);
+  } else if (values.numel() == 0) {
+    y = add(sum(values, axes, keepdims), 1);  // no elements multiply to 1, and get gradients all the same
   } else if (has_tangent || is_batched(values) || !values.device().is_cpu()) {
     y = recorded_product(values, axes, keepdims);
   } else {

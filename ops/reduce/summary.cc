@@ -122,7 +122,8 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
                  const std::optional<Tensor>& aweights) {
   check_defined(given, info.name);
   if (given.ndim() > 2) fail<ValueError>("[cov] takes a matrix of variables, got shape ", given.shape());
-  const Tensor x = reshape(as_numbers(given, info.name), given.ndim() == 2 ? given.shape() : Dims{1, given.numel()});
+  Tensor x = reshape(as_numbers(given, info.name), given.ndim() == 2 ? given.shape() : Dims{1, given.numel()});
+  if (aweights && is_floating(aweights->dtype())) x = cast(x, promote_types(x.dtype(), aweights->dtype()));
   const std::int64_t observations = x.size(1);
   if (observations == 0) fail<ValueError>("[cov] there are no observations; the shape is ", given.shape());
   const DType real_numbers = real_dtype(x.dtype());

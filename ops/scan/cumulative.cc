@@ -73,12 +73,14 @@ struct LogCumSumExpFn : Function<LogCumSumExpFn> {
     }
     return y;
   }
-  /// dx_i = sum over j >= i of dy_j exp(x_i - y_j). The sum is a recurrence with the factors exp(y_i - y_(i+1)), none
-  /// of them beyond 1.
+  /// dx_i = sum over j >= i of dy_j exp(x_i - y_j), of complex numbers conjugated. The sum is a recurrence with the
+  /// factors exp(y_i - y_(i+1)), none of real ones beyond 1.
   static Tensor backward(Context& ctx, const Tensor& dy) {
-    const auto [x, y] = ctx.saved_tensors<2>();
+    const auto [given, result] = ctx.saved_tensors<2>();
     const std::int64_t axis = ctx.state<std::int64_t>();
-    const Tensor above = where(equal(y, -std::numeric_limits<double>::infinity()), 0.0, y);
+    const Tensor x = conj(given);
+    const Tensor y = conj(result);
+    const Tensor above = where(equal(real(y), -std::numeric_limits<double>::infinity()), 0.0, y);
     const Tensor factors = exp(subtract(y, shifted(above, axis, std::numeric_limits<double>::infinity(), true)));
     const Tensor sums = linear_recurrence(factors, dy, axis, true, "logcumsumexp");
     return multiply(sums, exp(subtract(x, above)));
@@ -154,7 +156,8 @@ Tensor CumProd::call(const Tensor& x, std::int64_t axis, std::optional<DType> dt
 }
 
 Tensor LogCumSumExp::call(const Tensor& given, std::int64_t axis) {
-  const Tensor x = as_floating(given, info.name);
+  check_defined(given, info.name);
+  const Tensor x = as_inexact(given);
   return LogCumSumExpFn::apply(x, normalize_axis_or_scalar(x, axis, info.name));
 }
 

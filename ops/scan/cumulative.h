@@ -61,7 +61,7 @@ struct LogCumSumExp {
                                .parameters = "x, /, axis",
                                .example = "logcumsumexp(zeros([3]), 0)",
                                .reference = "np.logaddexp.accumulate(x, axis)",
-                               .dtypes = Floating};
+                               .dtypes = Floating | Complex};
   static Tensor call(const Tensor& x, std::int64_t axis);
 };
 

@@ -12,27 +12,14 @@
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/reshape.h"
+#include "ops/sort/bins.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
-#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kMostCounts = std::int64_t{1} << 48;
 constexpr std::int64_t kPart = std::int64_t{1} << 16;  // elements that are counted for themselves
-
-void check_cpu(const Tensor& x, const char* op) {
-  if (is_batched(x)) {
-    fail<RuntimeError>("[", op,
-                       "] counts what a whole tensor holds and cannot be mapped over by vmap; call it outside");
-  }
-  if (x.device().is_meta()) fail<RuntimeError>("[", op, "] needs values, which a meta tensor does not have");
-  if (!x.device().is_cpu()) require_fallback(op, x.device());
-}
-
-/// x as contiguous doubles in one axis.
-Tensor doubles(const Tensor& x) { return contiguous(reshape(cast(x, DType::Float64), Dims{-1})); }
 
 void check_weights(const Tensor& x, const Tensor& weights, const char* op) {
   check_defined(weights, op);
@@ -40,14 +27,14 @@ void check_weights(const Tensor& x, const Tensor& weights, const char* op) {
     fail<ValueError>("[", op, "] weights have x's shape, ", x.shape(), ", got ", weights.shape());
   }
   check_dtype(weights, Real | Boolean, op);
-  check_cpu(weights, op);
+  check_values_known(weights, op);
 }
 
 /// The weights of x's elements; undefined where there are none.
 Tensor checked_weights(const Tensor& x, const std::optional<Tensor>& weights, const char* op) {
   if (!weights) return {};
   check_weights(x, *weights, op);
-  return doubles(*weights);
+  return flat_doubles(*weights);
 }
 
 /// The largest of n numbers, of which a negative one is beyond all others.
@@ -103,62 +90,12 @@ void add_up(const std::int64_t* x, std::int64_t n, std::int64_t count, Sum* sums
   }
 }
 
-/// The ends of what equal bins divide.
-std::pair<double, double> ends_of(const Tensor& values, const std::optional<std::pair<double, double>>& range) {
-  double low = range ? range->first : 0;
-  double high = range ? range->second : 0;
-  if (low > high) fail<ValueError>("[histogram] range goes from low to high, got (", low, ", ", high, ")");
-  const auto n = values.numel();
-  if (low == high && n == 0 && !range) return {0, 1};
-  const auto* const x = values.data<double>();
-  if (low == high && n > 0) {
-    const auto [least, most] = std::minmax_element(x, x + n);
-    low = *least;
-    high = *most;
-    // NaN compares with nothing, so it is looked for by itself.
-    if (std::any_of(x, x + n, [](double v) { return std::isnan(v); })) low = high = std::nan("");
-  }
-  if (!std::isfinite(low) || !std::isfinite(high)) {
-    fail<ValueError>("[histogram] the ends of the bins are finite numbers, got (", low, ", ", high,
-                     "); give a range where x holds infinities or NaN");
-  }
-  return low == high ? std::pair(low - 0.5, high + 0.5) : std::pair(low, high);
-}
-
-/// The edges as doubles.
-Tensor edges_of(const Operand& bins, const Tensor& values, const std::optional<std::pair<double, double>>& range) {
-  if (bins.is_number()) {
-    if (bins.number().kind() != Scalar::Kind::Int) fail<TypeError>("[histogram] bins is an int or a tensor of edges");
-    const auto count = bins.number().to<std::int64_t>();
-    if (count < 1 || count >= kMostCounts)
-      fail<ValueError>("[histogram] the number of bins is at least 1, and such that memory holds them, got ", count);
-    const auto [low, high] = ends_of(values, range);
-    Tensor edges = empty({count + 1}, DType::Float64);
-    const double width = (high - low) / static_cast<double>(count);
-    for (std::int64_t i = 0; i < count; ++i) edges.data<double>()[i] = low + static_cast<double>(i) * width;
-    edges.data<double>()[count] = high;
-    return edges;
-  }
-  const Tensor& given = bins.tensor();
-  check_cpu(given, "histogram");
-  if (range) fail<ValueError>("[histogram] range is for a number of bins; here their edges are given");
-  if (given.ndim() != 1 || given.numel() < 2) {
-    fail<ValueError>("[histogram] the edges of the bins have one axis of at least 2 elements, got shape ",
-                     given.shape());
-  }
-  Tensor edges = doubles(given);
-  const double* const at = edges.data<double>();
-  if (!std::is_sorted(at, at + edges.numel()))
-    fail<ValueError>("[histogram] the edges of the bins are not in ascending order");
-  return edges;
-}
-
 }  // namespace
 
 Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std::int64_t minlength) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
-  check_cpu(x, info.name);
+  check_values_known(x, info.name);
   if (!x.device().is_cpu()) {
     const auto host_weights = weights ? std::optional(moved(*weights, kCPU)) : std::nullopt;
     return on_host(info.name, x.device(), [&](const Tensor& host) { return call(host, host_weights, minlength); }, x);
@@ -184,7 +121,7 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
     add_up(at, n, count, result.data<double>(),
            [weight_of](std::int64_t i) { return static_cast<double>(weight_of[i]); });
   } else if (weights) {
-    const Tensor weight = doubles(*weights);
+    const Tensor weight = flat_doubles(*weights);
     const auto* const weight_of = weight.data<double>();
     add_up(at, n, count, result.data<double>(), [weight_of](std::int64_t i) { return weight_of[i]; });
   } else {
@@ -201,7 +138,7 @@ std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
                                     const std::optional<Tensor>& weights, bool density) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
-  check_cpu(x, info.name);
+  check_values_known(x, info.name);
   if (!x.device().is_cpu()) {
     const auto host_weights = weights ? std::optional(moved(*weights, kCPU)) : std::nullopt;
     const Operand host_bins = bins.is_number() ? bins : Operand(moved(bins.tensor(), kCPU));
@@ -210,8 +147,8 @@ std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
   }
   const autograd::NoGrad no_grad;
   const Tensor weight = checked_weights(x, weights, info.name);
-  const Tensor values = doubles(x);
-  const Tensor edges = edges_of(bins, values, range);
+  const Tensor values = flat_doubles(x);
+  const Tensor edges = bin_edges(bins, values, range, info.name);
   const std::int64_t count = edges.numel() - 1;
   const double* const edge = edges.data<double>();
   const bool equal_bins = bins.is_number();

@@ -11,32 +11,12 @@
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/item_type.h"
 
 namespace lamella {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-
-template <std::size_t kBytes>
-struct Bytes {
-  char bytes[kBytes];
-};
-
-template <class F>
-void with_item_type(DType dtype, F&& f) {
-  switch (item_size(dtype)) {
-    case 1:
-      return f(Bytes<1>());
-    case 2:
-      return f(Bytes<2>());
-    case 4:
-      return f(Bytes<4>());
-    case 8:
-      return f(Bytes<8>());
-    default:
-      return f(Bytes<16>());
-  }
-}
 
 /// Calls f(x offset, position offset) for each run of `inner` neighbors at a time: the parts of one `outer`.
 template <class F>
@@ -71,7 +51,7 @@ Tensor pick(const Tensor& x, const Tensor& positions, std::int64_t axis, const c
   const Tensor index = contiguous(positions);
   const Along from(x.shape(), axis);
   const Along to(positions.shape(), axis);
-  with_item_type(x.dtype(), [&]<class Item>(Item) {
+  visit_item(x.dtype(), [&]<class Item>() {
     for_each_outer(from, to, [&](std::int64_t x_offset, std::int64_t offset) {
       const Item* in = static_cast<const Item*>(source.raw_data()) + x_offset;
       Item* out = static_cast<Item*>(y.raw_data()) + offset;

@@ -1,7 +1,6 @@
 #include "ops/sort/quantiles.h"
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "engine/autograd/modes.h"
@@ -9,6 +8,7 @@
 #include "ops/elementwise/list.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/sum.h"
 #include "ops/shape/arrange.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
@@ -62,27 +62,135 @@ Tensor middle(const OpInfo& info, cpu::Rank rank, const Tensor& x, std::optional
   return reshape(pick_along(sample.rows, positions, last, info.name), sample.shape);
 }
 
-/// The shares of q, checked, as doubles.
-std::vector<double> shares_of(const Operand& q) {
-  if (q.is_number()) return {q.number().to<double>()};
-  const Tensor& given = q.tensor();
-  if (given.ndim() > 1) fail<ValueError>("[quantile] q has at most one axis, got shape ", given.shape());
-  if (is_batched(given)) given.refuse_batched("quantile");
-  const autograd::NoGrad no_grad;
-  const Tensor values = contiguous(to_device(cast(given, DType::Float64), kCPU));
-  return {values.data<double>(), values.data<double>() + values.numel()};
-}
+/// What a quantile is asked for: shares q of a whole, which is 1 or, in percent, 100.
+struct Asked {
+  const OpInfo& info;
+  const Operand& q;
+  std::string_view interpolation;
+  double whole = 1;
+
+  /// q, checked, as doubles.
+  std::vector<double> shares() const {
+    std::vector<double> values = given();
+    for (double& share : values) {
+      if (!(share >= 0 && share <= whole))
+        fail<ValueError>("[", info.name, "] q is between 0 and ", whole, ", got ", share);
+      share /= whole;
+    }
+    return values;
+  }
+  /// Whether a share wants a gradient, and counts as a tensor as it weighs the neighbors; elsewhere the result does not
+  /// move with it.
+  bool weighed() const { return !q.is_number() && interpolation == "linear" && is_followed(q.tensor()); }
+  /// A share, as a tensor.
+  Tensor share(std::size_t i, DType dtype) const {
+    const Tensor one = select(reshape(cast(q.tensor(), dtype), {-1}), 0, static_cast<std::int64_t>(i));
+    return whole == 1 ? one : divide(one, whole);
+  }
+  /// One result, or those of all shares along a new axis.
+  Tensor joined(const std::vector<Tensor>& results, const Sample& sample) const {
+    if (q.is_number() || q.tensor().ndim() == 0) return results[0];
+    if (!results.empty()) return stack(results, 0);
+    Dims shape{0};
+    for (const std::int64_t size : sample.shape) shape.push_back(size);
+    return empty(shape, sample.rows.dtype(), sample.rows.device());
+  }
+  void check_interpolation() const {
+    for (const std::string_view known : {"linear", "lower", "higher", "midpoint", "nearest"}) {
+      if (interpolation == known) return;
+    }
+    fail<ValueError>("[", info.name, "] interpolation is 'linear', 'lower', 'higher', 'nearest' or 'midpoint', got '",
+                     interpolation, "'");
+  }
+
+ private:
+  std::vector<double> given() const {
+    if (q.is_number()) return {q.number().to<double>()};
+    const Tensor& tensor = q.tensor();
+    check_defined(tensor, info.name);
+    if (tensor.ndim() > 1) fail<ValueError>("[", info.name, "] q has at most one axis, got shape ", tensor.shape());
+    if (is_batched(tensor)) tensor.refuse_batched(info.name);
+    const autograd::NoGrad no_grad;
+    const Tensor values = contiguous(to_device(cast(tensor, DType::Float64), kCPU));
+    return {values.data<double>(), values.data<double>() + values.numel()};
+  }
+};
 
 /// How much of the higher neighbor there is at `place`.
 double weight_of(double place, std::string_view interpolation) {
   const double part = place - std::floor(place);
   if (interpolation == "linear") return part;
-  if (interpolation == "lower") return 0;
   if (interpolation == "higher") return part > 0 ? 1 : 0;
   if (interpolation == "midpoint") return part > 0 ? 0.5 : 0;
   if (interpolation == "nearest") return std::nearbyint(place) - std::floor(place);
-  fail<ValueError>("[quantile] interpolation is 'linear', 'lower', 'higher', 'nearest' or 'midpoint', got '",
-                   interpolation, "'");
+  return 0;
+}
+
+/// The same of many places.
+Tensor weights_of(const Tensor& place, const Tensor& lower, std::string_view interpolation) {
+  Tensor part = subtract(place, lower);
+  if (interpolation == "linear") return part;
+  if (interpolation == "higher") return cast(greater(part, 0), DType::Float64);
+  if (interpolation == "midpoint") return multiply(cast(greater(part, 0), DType::Float64), 0.5);
+  if (interpolation == "nearest") return subtract(round(place), lower);
+  return multiply(part, 0);
+}
+
+Tensor quantile_of(const Asked& asked, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  const Sample sample(x, axis, keepdims, asked.info);
+  asked.check_interpolation();
+  const std::int64_t n = sample.rows.shape().back();
+  const std::vector<double> shares = asked.shares();
+  const bool weighed = asked.weighed();
+  const Tensor ordered = sort(sample.rows);
+  const auto last = static_cast<std::int64_t>(ordered.ndim()) - 1;
+  const Tensor largest = narrow(ordered, last, n - 1, 1);
+  std::vector<Tensor> results;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const double place = shares[i] * static_cast<double>(n - 1);
+    const auto lower = static_cast<std::int64_t>(place);
+    const double weight = weight_of(place, asked.interpolation);
+    Tensor value = narrow(ordered, last, lower, 1);
+    if (weight > 0) {
+      const Tensor higher = narrow(ordered, last, lower + 1, 1);
+      // A whole neighbor as it is: infinite elements have no difference.
+      const Tensor step = subtract(higher, value);
+      const auto weight_tensor = [&] { return subtract(multiply(asked.share(i, x.dtype()), n - 1), lower); };
+      value = weight == 1 ? higher : add(value, weighed ? multiply(step, weight_tensor()) : multiply(step, weight));
+    }
+    // NaN stands last.
+    results.push_back(reshape(where(isnan(largest), largest, value), sample.shape));
+  }
+  return asked.joined(results, sample);
+}
+
+Tensor nan_quantile_of(const Asked& asked, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  const Sample sample(x, axis, keepdims, asked.info);
+  asked.check_interpolation();
+  const Tensor ordered = sort(sample.rows);  // NaN stands last
+  // Of each row, the place of its last number; -1 where it has none.
+  const Tensor last = [&] {
+    const autograd::NoGrad no_grad;
+    return subtract(sum(cast(logical_not(isnan(sample.rows)), DType::Int64), -1, true), 1);
+  }();
+  const std::vector<double> shares = asked.shares();
+  const bool weighed = asked.weighed();
+  std::vector<Tensor> results;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const Tensor place = multiply(maximum(cast(last, DType::Float64), 0), shares[i]);
+    const Tensor lower = floor(place);
+    const Tensor at = cast(lower, DType::Int64);
+    const Tensor weight = cast(weights_of(place, lower, asked.interpolation), x.dtype());
+    const Tensor share_of_next =
+        weighed ? subtract(multiply(asked.share(i, x.dtype()), cast(last, x.dtype())), cast(lower, x.dtype())) : weight;
+    const Tensor value = take_along_axis(ordered, at, -1);
+    const Tensor higher = take_along_axis(ordered, maximum(minimum(add(at, 1), last), 0), -1);
+    const Tensor between = add(value, multiply(subtract(higher, value), share_of_next));
+    // Whole neighbors as they are: infinite elements have no difference.
+    const Tensor picked = where(equal(weight, 1), higher, between);
+    results.push_back(reshape(weighed ? picked : where(equal(weight, 0), value, picked), sample.shape));
+  }
+  return asked.joined(results, sample);
 }
 
 }  // namespace
@@ -97,46 +205,22 @@ Tensor NanMedian::call(const Tensor& x, std::optional<std::int64_t> axis, bool k
 
 Tensor Quantile::call(const Tensor& x, const Operand& q, std::optional<std::int64_t> axis, bool keepdims,
                       std::string_view interpolation) {
-  const Sample sample(x, axis, keepdims, info);
-  const std::int64_t n = sample.rows.shape().back();
-  std::vector<std::int64_t> lower;
-  std::vector<double> weights;
-  for (const double share : shares_of(q)) {
-    if (!(share >= 0 && share <= 1)) fail<ValueError>("[quantile] q is between 0 and 1, got ", share);
-    const double place = share * static_cast<double>(n - 1);
-    lower.push_back(static_cast<std::int64_t>(place));
-    weights.push_back(weight_of(place, interpolation));
-  }
-  // A share that wants a gradient counts as a tensor where it weighs the neighbors; elsewhere the result does not move
-  // with it.
-  const bool weighed = !q.is_number() && interpolation == "linear" && is_followed(q.tensor());
-  const auto weight_tensor = [&](std::size_t i) {
-    const Tensor share = select(reshape(cast(q.tensor(), x.dtype()), {-1}), 0, static_cast<std::int64_t>(i));
-    return subtract(multiply(share, n - 1), lower[i]);
-  };
-  const Tensor ordered = sort(sample.rows);
-  const auto last = static_cast<std::int64_t>(ordered.ndim()) - 1;
-  const Tensor largest = narrow(ordered, last, n - 1, 1);
-  std::vector<Tensor> results;
-  for (std::size_t i = 0; i < lower.size(); ++i) {
-    Tensor value = narrow(ordered, last, lower[i], 1);
-    if (weights[i] > 0) {
-      const Tensor higher = narrow(ordered, last, lower[i] + 1, 1);
-      // A whole neighbor as it is: infinite elements have no difference.
-      const Tensor step = subtract(higher, value);
-      value = weights[i] == 1 ? higher
-                              : add(value, weighed ? multiply(step, weight_tensor(i)) : multiply(step, weights[i]));
-    }
-    // NaN stands last.
-    results.push_back(reshape(where(isnan(largest), largest, value), sample.shape));
-  }
-  if (q.is_number() || q.tensor().ndim() == 0) return results[0];
-  if (results.empty()) {
-    Dims shape{0};
-    for (const std::int64_t size : sample.shape) shape.push_back(size);
-    return empty(shape, x.dtype(), x.device());
-  }
-  return stack(results, 0);
+  return quantile_of({info, q, interpolation}, x, axis, keepdims);
+}
+
+Tensor NanQuantile::call(const Tensor& x, const Operand& q, std::optional<std::int64_t> axis, bool keepdims,
+                         std::string_view interpolation) {
+  return nan_quantile_of({info, q, interpolation}, x, axis, keepdims);
+}
+
+Tensor Percentile::call(const Tensor& x, const Operand& q, std::optional<std::int64_t> axis, bool keepdims,
+                        std::string_view interpolation) {
+  return quantile_of({info, q, interpolation, 100}, x, axis, keepdims);
+}
+
+Tensor NanPercentile::call(const Tensor& x, const Operand& q, std::optional<std::int64_t> axis, bool keepdims,
+                           std::string_view interpolation) {
+  return nan_quantile_of({info, q, interpolation, 100}, x, axis, keepdims);
 }
 
 }  // namespace lamella

@@ -48,6 +48,40 @@ struct Quantile {
                      std::string_view interpolation);
 };
 
+struct NanQuantile {
+  static constexpr OpInfo info{.name = "nanquantile",
+                               .doc = "The quantile of the elements that are not NaN; NaN where there are none.",
+                               .parameters = "x, q, /, axis=None, keepdims=False, *, interpolation='linear'",
+                               .example = "nanquantile(asarray([1.0, float('nan'), 3.0, 4.0]), 0.5)",
+                               .reference = "np.nanquantile(x, q, axis=axis, keepdims=keepdims, method=interpolation)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x, const Operand& q, std::optional<std::int64_t> axis, bool keepdims,
+                     std::string_view interpolation);
+};
+
+struct Percentile {
+  static constexpr OpInfo info{.name = "percentile",
+                               .doc = "The quantile of q in percent, between 0 and 100.",
+                               .parameters = "x, q, /, axis=None, keepdims=False, *, interpolation='linear'",
+                               .example = "percentile(asarray([1.0, 2.0, 3.0, 4.0]), 50)",
+                               .reference = "np.percentile(x, q, axis=axis, keepdims=keepdims, method=interpolation)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x, const Operand& q, std::optional<std::int64_t> axis, bool keepdims,
+                     std::string_view interpolation);
+};
+
+struct NanPercentile {
+  static constexpr OpInfo info{
+      .name = "nanpercentile",
+      .doc = "The percentile of the elements that are not NaN; NaN where there are none.",
+      .parameters = "x, q, /, axis=None, keepdims=False, *, interpolation='linear'",
+      .example = "nanpercentile(asarray([1.0, float('nan'), 3.0, 4.0]), 50)",
+      .reference = "np.nanpercentile(x, q, axis=axis, keepdims=keepdims, method=interpolation)",
+      .dtypes = Floating};
+  static Tensor call(const Tensor& x, const Operand& q, std::optional<std::int64_t> axis, bool keepdims,
+                     std::string_view interpolation);
+};
+
 inline Tensor median(const Tensor& x, std::optional<std::int64_t> axis = std::nullopt, bool keepdims = false) {
   return Median::call(x, axis, keepdims);
 }

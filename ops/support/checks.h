@@ -35,5 +35,8 @@ Kernel require_kernel(Kernel kernel, std::string_view op, DType dtype, Device de
 /// x itself where it is floating, x as the default floating dtype where it is an integer or bool; TypeError for
 /// complex.
 Tensor as_floating(const Tensor& x, std::string_view op);
+/// x itself where it is floating or complex, x as the default floating dtype where it is an integer or bool. x is
+/// defined.
+Tensor as_inexact(const Tensor& x);
 
 }  // namespace lamella

@@ -19,6 +19,9 @@ DType default_dtype(Scalar::Kind kind);
 /// The operands are defined.
 DType promoted_dtype(std::span<const Operand* const> operands);
 
+/// An operand as a tensor of `dtype`; of a number a 0-d one on the CPU.
+Tensor in_dtype(const Operand& operand, DType dtype);
+
 /// Whether every value of `from` is one of `to`, by the promotion rules: promote_types(from, to) is `to`.
 bool can_cast(DType from, DType to);
 

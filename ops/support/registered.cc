@@ -59,6 +59,16 @@ struct Converter<OutputSize> {
   static OutputSize from_arg(const Arg& arg) { return Converter<Dims>::from_arg(arg); }
 };
 
+/// Tensors, where numbers are 0-d ones.
+template <>
+struct Converter<std::vector<HeldOperand>> {
+  static constexpr Type type = list_of(Type::Base::Tensor);
+  static std::vector<HeldOperand> from_arg(const Arg& arg) {
+    const std::vector<Tensor> tensors = Converter<std::vector<Tensor>>::from_arg(arg);
+    return {tensors.begin(), tensors.end()};
+  }
+};
+
 /// An interval.
 template <>
 struct Converter<std::pair<double, double>> {

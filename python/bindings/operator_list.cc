@@ -105,6 +105,10 @@ constexpr const char* annotation() {
     return "float";
   } else if constexpr (std::is_same_v<D, std::optional<std::vector<double>>>) {
     return "float | Sequence[float] | None";
+  } else if constexpr (std::is_same_v<D, std::vector<HeldOperand>>) {
+    return "Tensor | _complex | Sequence[Tensor | _complex]";
+  } else if constexpr (std::is_same_v<D, std::optional<std::vector<HeldOperand>>>) {
+    return "Tensor | _complex | Sequence[Tensor | _complex] | None";
   } else if constexpr (std::is_same_v<D, std::string_view>) {
     return "str";
   } else if constexpr (std::is_same_v<D, std::optional<std::pair<double, double>>>) {

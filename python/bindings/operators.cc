@@ -12,6 +12,7 @@
 #include "python/bindings/interval.h"
 #include "python/bindings/method.h"
 #include "python/bindings/named_result.h"
+#include "python/bindings/operand_list.h"
 #include "python/bindings/output_size.h"
 #include "python/bindings/padding.h"
 #include "python/bindings/result_forms.h"

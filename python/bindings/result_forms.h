@@ -81,6 +81,7 @@ constexpr bool gives_a_tensor(R (*)(A...)) {
 
 template <class Op>
 constexpr bool takes_out() {
+  if constexpr (requires { Op::kNumberByNumber; }) return true;
   return IsElementwise<Op> || (contains(kWithOut, Op::info.name) && gives_a_tensor(&Op::call));
 }
 /// Whether the operator may have an in-place form: its first parameter is a tensor.
@@ -197,9 +198,12 @@ class TensorsOf {
 template <class Op, class... T>
 bool launch_operands(const Tensor& to, const T&... operands) {
   if constexpr (requires { &Op::check_settings; }) Op::check_settings(operands...);
+  if constexpr (requires { &Op::in_kernel; }) {
+    if (!Op::in_kernel(operands...)) return false;
+  }
   const std::array<Operand, sizeof...(T)> list{Operand(operands)...};
-  std::array<const Operand*, sizeof...(T)> pointers;
-  for (std::size_t i = 0; i < list.size(); ++i) pointers[i] = &list[i];
+  std::array<const Operand*, Op::kInputs> pointers;  // settings that are no operands stand behind them
+  for (std::size_t i = 0; i < pointers.size(); ++i) pointers[i] = &list[i];
   return launch_into(elementwise_op<Op>(), pointers, to);
 }
 

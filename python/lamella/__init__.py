@@ -23,12 +23,20 @@ from ._array_api import __array_api_version__, __array_namespace_info__, e, inf,
 from ._autocast import autocast, is_autocast_enabled
 from ._C import *  # noqa: F403 (the types, dtypes and operators of the compiled part)
 from ._dtypes import finfo, iinfo
+from ._forms import ctc_loss, rrelu, triplet_margin_with_distance_loss  # type: ignore[assignment]
+from ._fractional import (
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
+)
 from ._products import einsum, tensordot  # type: ignore[assignment]
-from ._sets import unique  # type: ignore[assignment]
+from ._sets import histogramdd, unique, unique_consecutive  # type: ignore[assignment]
+from ._windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from .config import show_config
 
 if TYPE_CHECKING:
-    from . import amp, compat, fft, io, library, linalg, nn, ops, optim, progress, user_op, utils
+    from . import amp, compat, fft, io, library, linalg, nn, ops, optim, progress, signal, user_op, utils
 
 __version__: str = _C.__version__
 
@@ -36,21 +44,32 @@ _tensor.install()
 
 # Imported when they are first asked for: `import lamella` stays quick.
 _LAZY = frozenset(
-    ["amp", "compat", "fft", "io", "library", "linalg", "nn", "ops", "optim", "progress", "user_op", "utils"]
+    ["amp", "compat", "fft", "io", "library", "linalg", "nn", "ops", "optim", "progress", "signal", "user_op", "utils"]
 )
 
 _OWN = frozenset(
     [
         "autocast",
         "autograd",
+        "bartlett_window",
+        "blackman_window",
         "config",
         "cuda",
         "finfo",
+        "fractional_max_pool2d",
+        "fractional_max_pool2d_with_indices",
+        "fractional_max_pool3d",
+        "fractional_max_pool3d_with_indices",
+        "hamming_window",
+        "hann_window",
         "iinfo",
         "is_autocast_enabled",
+        "kaiser_window",
         "memory",
         "random",
+        "rrelu",
         "show_config",
+        "triplet_margin_with_distance_loss",
     ]
 )
 _CONSTANTS = frozenset(["e", "inf", "nan", "newaxis", "pi"])

@@ -67,6 +67,21 @@ class PReLU(_Activation):
         return lm.prelu(x, self.weight)
 
 
+class RReLU(_Activation):
+    """:func:`lamella.rrelu`: slopes below 0 are drawn from [lower, upper) in training, and their mean otherwise."""
+
+    _settings = ("lower", "upper")
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3) -> None:
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Applies the function to each element of ``x``."""
+        return lm.rrelu(x, self.lower, self.upper, self.training)
+
+
 class ELU(_Activation):
     """:func:`lamella.elu`: ``x`` above 0, ``alpha * (exp(x) - 1)`` elsewhere."""
 

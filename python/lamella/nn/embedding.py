@@ -71,6 +71,7 @@ class EmbeddingBag(_Table):
         mode: "sum", "mean" or "max".
         padding_idx: a row that starts as 0, gets no gradient and does not count.
         dtype: of the table.
+        include_last_offset: whether the last of the offsets is where the last bag ends.
     """
 
     def __init__(
@@ -80,17 +81,27 @@ class EmbeddingBag(_Table):
         mode: str = "mean",
         padding_idx: int | None = None,
         dtype: Any = None,
+        include_last_offset: bool = False,
     ) -> None:
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"[EmbeddingBag] mode is 'sum', 'mean' or 'max', not {mode!r}")
         super().__init__(num_embeddings, embedding_dim, padding_idx, dtype)
         self.mode = mode
+        self.include_last_offset = include_last_offset
 
     def forward(
         self, x: lm.Tensor, offsets: lm.Tensor | None = None, per_sample_weights: lm.Tensor | None = None
     ) -> lm.Tensor:
         """Maps ``(bags, size)``, or one axis with ``offsets``, to ``(bags, embedding_dim)``."""
-        return lm.embedding_bag(x, self.weight, offsets, self.mode, per_sample_weights, self.padding_idx)
+        return lm.embedding_bag(
+            x,
+            self.weight,
+            offsets,
+            self.mode,
+            per_sample_weights,
+            self.padding_idx,
+            include_last_offset=self.include_last_offset,
+        )
 
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import lamella as lm
 
 from .module import Module
@@ -278,6 +280,37 @@ class TripletMarginLoss(_Loss):
         """Returns the loss: 0-d, or one for each row where the reduction is "none"."""
         return lm.triplet_margin_loss(
             anchor, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction
+        )
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """:func:`lamella.triplet_margin_with_distance_loss`."""
+
+    _settings = ("margin", "swap")
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[lm.Tensor, lm.Tensor], lm.Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(reduction)
+        self.distance_function = distance_function
+        self.margin = margin
+        self.swap = swap
+
+    def forward(self, anchor: lm.Tensor, positive: lm.Tensor, negative: lm.Tensor) -> lm.Tensor:
+        """Returns the loss: 0-d, or one for each distance where the reduction is "none"."""
+        return lm.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
         )
 
 

@@ -250,3 +250,54 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
 
     _function = staticmethod(lm.adaptive_max_pool3d)
     _with_indices = staticmethod(lm.adaptive_max_pool3d_with_indices)
+
+
+class _FractionalMaxPool(Module):
+    _axes: ClassVar[int]
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        output_size: Size | None = None,
+        output_ratio: float | Sequence[float] | None = None,
+        return_indices: bool = False,
+    ) -> None:
+        super().__init__()
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(f"[{type(self).__name__}] give one of output_size and output_ratio")
+        self.kernel_size = kernel_size
+        self.output_size = output_size
+        self.output_ratio = output_ratio
+        self.return_indices = return_indices
+
+    def forward(self, x: lm.Tensor, random_samples: lm.Tensor | None = None) -> lm.Tensor | tuple[lm.Tensor, lm.Tensor]:
+        """Returns the largest elements and, with ``return_indices``, where they were found."""
+        name = f"fractional_max_pool{self._axes}d"
+        function = getattr(lm, name + "_with_indices" if self.return_indices else name)
+        pooled: lm.Tensor | tuple[lm.Tensor, lm.Tensor] = function(
+            x, self.kernel_size, self.output_size, self.output_ratio, random_samples=random_samples
+        )
+        return pooled
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"kernel_size={self.kernel_size}, output_size={self.output_size}, output_ratio={self.output_ratio}"
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest elements of windows that stand at random, see :func:`lamella.fractional_max_pool2d`.
+
+    Args:
+        kernel_size: height and width of a window.
+        output_size: height and width of the result.
+        output_ratio: the same as shares of the image's, where output_size is not given.
+        return_indices: also return where the elements were found.
+    """
+
+    _axes = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """As :class:`FractionalMaxPool2d`, with depth, height and width. See :func:`lamella.fractional_max_pool3d`."""
+
+    _axes = 3

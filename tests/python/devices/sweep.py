@@ -4,10 +4,10 @@ import numpy as np
 import sim_npu  # noqa: F401
 
 import lamella as lm
-from ops import assembly_calls, calls, linalg_calls, moving, nn_calls, random_calls, samples
+from ops import assembly_calls, calls, linalg_calls, moving, nn_calls, random_calls, samples, special_calls
 
 DEVICE = "npu:0"
-MODULES = (calls, moving, linalg_calls, nn_calls, random_calls, assembly_calls)
+MODULES = (calls, moving, linalg_calls, nn_calls, random_calls, assembly_calls, special_calls)
 # Calls that bring a tensor of the CPU themselves are refused for that; these are all of them.
 MIXED = {
     *("conv1d", "instance_norm", "linear", "linalg_eigh", "linalg_svd"),

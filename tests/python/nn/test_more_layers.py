@@ -29,6 +29,7 @@ ACTIVATIONS = [
     (nn.Softshrink(0.6), lambda x: lm.softshrink(x, 0.6)),
     (nn.Threshold(0.6, 9.0), lambda x: lm.threshold(x, 0.6, 9.0)),
     (nn.GLU(0), lambda x: lm.glu(x, 0)),
+    (nn.RReLU(0.1, 0.3).eval(), lambda x: lm.rrelu(x, 0.1, 0.3)),
     (nn.Softmin(0), lambda x: lm.softmin(x, 0)),
 ]
 
@@ -53,6 +54,9 @@ LOSSES = [
     (nn.CosineEmbeddingLoss(0.5), (X, Y, SIGNS[:, 0]), lambda x, y, t: lm.cosine_embedding_loss(x, y, t, 0.5)),
     (nn.TripletMarginLoss(2.0, 1.0, swap=True), (X, Y, SIGNS),
      lambda x, y, z: lm.triplet_margin_loss(x, y, z, 2.0, 1.0, swap=True)),
+    (nn.TripletMarginWithDistanceLoss(distance_function=lm.cosine_similarity, margin=0.5, swap=True), (X, Y, SIGNS),
+     lambda x, y, z: lm.triplet_margin_with_distance_loss(
+         x, y, z, distance_function=lm.cosine_similarity, margin=0.5, swap=True)),
     (nn.MultiMarginLoss(2, 0.5, WEIGHT), (X, np.array([1, 3])),
      lambda x, t: lm.multi_margin_loss(x, t, 2, 0.5, WEIGHT)),
     (nn.CTCLoss(blank=1), (np.zeros((4, 1, 3)), np.array([[2, 0]]), np.array([4]), np.array([2])),
@@ -192,3 +196,24 @@ def test_multihead_attention_layouts():
     ):
         with pytest.raises(ValueError, match="MultiheadAttention"):
             call()
+
+
+def test_layers_that_draw():
+    x = lm.asarray(np.linspace(-1, 1, 96).reshape(1, 2, 6, 8))
+    layer = nn.RReLU(0.2, 0.4)
+    slopes = (layer(x) / x).numpy()[x.numpy() < 0]
+    assert 0.2 <= slopes.min() < slopes.max() <= 0.4
+    samples = lm.asarray([[[0.25, 0.75], [0.5, 0.1]]])
+    pool = nn.FractionalMaxPool2d(2, output_ratio=0.5, return_indices=True)
+    for got, expected in zip(
+        pool(x, samples),
+        lm.fractional_max_pool2d_with_indices(x, 2, output_ratio=0.5, random_samples=samples),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(got.numpy(), expected.numpy())
+    assert nn.FractionalMaxPool3d(2, 3)(lm.ones([2, 5, 5, 5])).shape == (2, 3, 3, 3)
+    assert "output_ratio=0.5" in repr(pool)
+    with pytest.raises(ValueError, match=r"\[FractionalMaxPool3d\] give one"):
+        nn.FractionalMaxPool3d(2)
+    bags = nn.EmbeddingBag(4, 3, include_last_offset=True)
+    assert bags(lm.asarray([0, 1, 3]), lm.asarray([0, 1, 3])).shape == (2, 3)

@@ -117,10 +117,17 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     "bilinear": [(lm.bilinear, [x(2, 3), x(2, 2), x(2, 3, 2), x(2)])],
     "channel_shuffle": [(lambda a: lm.channel_shuffle(a * a, 2), [x(1, 4, 2)])],
     **{f"max_unpool{axes}d": [(unpooled(axes), [x(*pooled(axes))])] for axes in (1, 2, 3)},
+    "gradient": [(lambda a: lm.gradient(a * a, spacing=0.5, edge_order=2), [x(3, 4)])],
+    "frexp": [(lambda a: lm.frexp(a * a + 0.3)[0] * a, [x(2, 3)])],
+    "unique_consecutive": [(lambda a: lm.unique_consecutive(a * a, axis=0), [x(3, 2)])],
+    "nanquantile": [(lambda a: lm.nanquantile(a * a * a, 0.3, 1), [x(2, 4)])],
+    "percentile": [(lambda a: lm.percentile(a * a * a, 30.0, 1), [x(2, 4)])],
+    "nanpercentile": [(lambda a: lm.nanpercentile(a * a * a, index(10.0, 60.0), 0), [x(3, 2)])],
 }
 
 WITHOUT_GRADIENT = {
     *("tril_indices", "triu_indices", "argwhere", "isposinf", "isneginf", "isreal", "gcd", "lcm", "bucketize"),
+    *("unravel_index", "ravel_multi_index", "histc", "histogramdd"),
 }
 
 #: A function and the shapes of its arguments for one example, as test_vmap has them.
@@ -191,4 +198,11 @@ CASES: dict[str, list[tuple[Callable[..., Any], tuple[Any, ...]]]] = {
     "bilinear": [(lm.bilinear, ((2, 3), (2, 2), (2, 3, 2)))],
     "channel_shuffle": [(lambda a: lm.channel_shuffle(a, 2), ((1, 4, 2),))],
     **{f"max_unpool{axes}d": [(unpooled(axes), (pooled(axes),))] for axes in (1, 2, 3)},
+    "gradient": [(lambda a, p: lm.gradient(a, spacing=[2.0, lm.cumsum(p * p + 1, 0)]), ((2, 3), (3,)))],
+    "frexp": [(lm.frexp, ((2, 3),))],
+    "unravel_index": [(lambda i: lm.unravel_index(i, (2, 3)), (((4,), 0, 6),))],
+    "ravel_multi_index": [(lambda i, j: lm.ravel_multi_index([i, j], (2, 3)), (((4,), 0, 2), ((2, 1), 0, 3)))],
+    "nanquantile": [(lambda a: lm.nanquantile(a, 0.3, 1), ((2, 4),))],
+    "percentile": [(lambda a: lm.percentile(a, 30.0, 1), ((2, 4),))],
+    "nanpercentile": [(lambda a: lm.nanpercentile(a, 60.0, 0), ((3, 2),))],
 }

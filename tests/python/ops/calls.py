@@ -9,7 +9,7 @@ import numpy as np
 
 import lamella as lm
 
-from . import assembly_calls, moving
+from . import assembly_calls, moving, special_calls
 from .linalg_calls import LINALG_CALLS, LINALG_WITHOUT_GRADIENT
 from .nn_calls import NN_CALLS
 from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
@@ -132,6 +132,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     "dropout": [(seeded_dropout, [leaf(3, 4)])],
     **moving.CALLS,
     **assembly_calls.CALLS,
+    **special_calls.CALLS,
     "conv1d": [
         (lm.conv1d, [leaf(2, 2, 5), leaf(3, 2, 2), leaf(3)]),
         (lambda a: lm.conv1d(a, a, stride=2, padding=2), [leaf(2, 2, 3)]),

@@ -305,8 +305,8 @@ def test_bad_transposed_arguments(setting: dict[str, Any], message: str) -> None
 
 def test_wrong_types() -> None:
     x, w = lm.ones([1, 1, 3]), lm.ones([1, 1, 2])
-    with pytest.raises(TypeError, match=r"\[conv1d\] does not take dtype int64"):
-        lm.conv1d(x.astype("int64"), w.astype("int64"))
+    with pytest.raises(TypeError, match=r"\[conv1d\] does not take dtype bool"):
+        lm.conv1d(x.astype("bool"), w.astype("bool"))
     with pytest.raises(TypeError, match=r"\[conv1d\] padding"):
         lm.conv1d(x, w, padding=1.5)
     with pytest.raises(TypeError, match=r"\[conv1d\] weight"):

@@ -312,9 +312,8 @@ def test_bad_arguments(call: Callable[[lm.Tensor], Any], message: str) -> None:
 
 def test_wrong_dtypes() -> None:
     x = lm.ones([1, 1, 4])
-    for call in (lm.avg_pool1d, lm.adaptive_avg_pool1d):
-        with pytest.raises(TypeError, match=r"_pool1d\] does not take dtype int64"):
-            call(x.astype("int64"), 2)
+    with pytest.raises(TypeError, match=r"_pool1d\] does not take dtype int64"):
+        lm.adaptive_avg_pool1d(x.astype("int64"), 2)
     with pytest.raises(TypeError, match=r"\[max_pool1d\] does not take dtype bool"):
         lm.max_pool1d(x.astype("bool"), 2)
 

@@ -12,7 +12,7 @@ import pytest
 
 import lamella as lm
 
-from . import assembly_calls, moving
+from . import assembly_calls, moving, special_calls
 from .linalg_calls import LINALG_EXAMPLES
 from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
 from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id
@@ -236,7 +236,10 @@ CASES: dict[str, list[Case]] = {
     "mse_loss": [Case(lm.mse_loss, ((2, 3), (2, 3)))],
     "one_hot": [Case(lambda x: lm.one_hot(x, 3), (INTEGERS,))],
     "dropout": [Case(lambda x: lm.dropout(x, 0.5, training=False), ((2,),)), Case(lambda x: lm.dropout(x, 1), ((2,),))],
-    **{name: [Case(f, shapes) for f, shapes in calls] for name, calls in (moving.CASES | assembly_calls.CASES).items()},
+    **{
+        name: [Case(f, shapes) for f, shapes in calls]
+        for name, calls in (moving.CASES | assembly_calls.CASES | special_calls.CASES).items()
+    },
     "conv1d": [
         Case(lm.conv1d, ((2, 2, 4), (3, 2, 2), (3,))),
         Case(lambda x, w: lm.conv1d(x, w, groups=2, padding=1, stride=2), ((4, 5), (2, 2, 2))),
@@ -424,8 +427,8 @@ WITHOUT_TENSORS = {
 RANDOM = (set(RANDOM_CALLS) | RANDOM_WITHOUT_GRADIENT | {"gumbel_softmax"}) - {"dropout"}
 #: The shapes of their results depend on the values.
 REFUSED = {
-    *("nonzero", "argwhere", "bincount", "histogram"),
-    *("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
+    *("nonzero", "argwhere", "bincount", "histogram", "histc", "histogramdd"),
+    *("unique", "unique_consecutive", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
 }
 
 

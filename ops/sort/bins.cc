@@ -1,0 +1,80 @@
+#include "ops/sort/bins.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/creation/creation.h"
+#include "ops/extension/extension.h"
+#include "ops/movement/cast.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
+#include "ops/support/hidden.h"
+
+namespace lamella {
+namespace {
+
+/// The ends of what equal bins divide.
+std::pair<double, double> ends_of(const Tensor& values, const std::optional<std::pair<double, double>>& range,
+                                  const char* op) {
+  double low = range ? range->first : 0;
+  double high = range ? range->second : 0;
+  if (low > high) fail<ValueError>("[", op, "] range goes from low to high, got (", low, ", ", high, ")");
+  const auto n = values.numel();
+  if (low == high && n == 0 && !range) return {0, 1};
+  const auto* const x = values.data<double>();
+  if (low == high && n > 0) {
+    const auto [least, most] = std::minmax_element(x, x + n);
+    low = *least;
+    high = *most;
+    // NaN compares with nothing, so it is looked for by itself.
+    if (std::any_of(x, x + n, [](double v) { return std::isnan(v); })) low = high = std::nan("");
+  }
+  if (!std::isfinite(low) || !std::isfinite(high)) {
+    fail<ValueError>("[", op, "] the ends of the bins are finite numbers, got (", low, ", ", high,
+                     "); give a range where x holds infinities or NaN");
+  }
+  return low == high ? std::pair(low - 0.5, high + 0.5) : std::pair(low, high);
+}
+
+}  // namespace
+
+void check_values_known(const Tensor& x, const char* op) {
+  if (is_batched(x)) {
+    fail<RuntimeError>("[", op,
+                       "] counts what a whole tensor holds and cannot be mapped over by vmap; call it outside");
+  }
+  if (x.device().is_meta()) fail<RuntimeError>("[", op, "] needs values, which a meta tensor does not have");
+  if (!x.device().is_cpu()) require_fallback(op, x.device());
+}
+
+Tensor flat_doubles(const Tensor& x) { return contiguous(reshape(cast(x, DType::Float64), Dims{-1})); }
+
+Tensor bin_edges(const Operand& bins, const Tensor& values, const std::optional<std::pair<double, double>>& range,
+                 const char* op) {
+  if (bins.is_number()) {
+    if (bins.number().kind() != Scalar::Kind::Int) fail<TypeError>("[", op, "] bins is an int or a tensor of edges");
+    const auto count = bins.number().to<std::int64_t>();
+    if (count < 1 || count >= kMostCounts)
+      fail<ValueError>("[", op, "] the number of bins is at least 1, and such that memory holds them, got ", count);
+    const auto [low, high] = ends_of(values, range, op);
+    Tensor edges = empty({count + 1}, DType::Float64);
+    const double width = (high - low) / static_cast<double>(count);
+    for (std::int64_t i = 0; i < count; ++i) edges.data<double>()[i] = low + static_cast<double>(i) * width;
+    edges.data<double>()[count] = high;
+    return edges;
+  }
+  const Tensor& given = bins.tensor();
+  check_values_known(given, op);
+  if (range) fail<ValueError>("[", op, "] range is for a number of bins; here their edges are given");
+  if (given.ndim() != 1 || given.numel() < 2) {
+    fail<ValueError>("[", op, "] the edges of the bins have one axis of at least 2 elements, got shape ",
+                     given.shape());
+  }
+  Tensor edges = flat_doubles(given);
+  const double* const at = edges.data<double>();
+  if (!std::is_sorted(at, at + edges.numel()))
+    fail<ValueError>("[", op, "] the edges of the bins are not in ascending order");
+  return edges;
+}
+
+}  // namespace lamella

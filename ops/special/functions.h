@@ -1,0 +1,192 @@
+#pragma once
+
+#include "engine/core/tensor.h"
+#include "ops/op_info.h"
+#include "ops/special/number_by_number.h"
+
+// Special functions of one number that are computed one by one, as few programs call them: in double, by the formulas
+// in the files beside this one. Half types are computed in float32.
+
+namespace lamella {
+
+struct I0 : NumberByNumber {
+  static constexpr OpInfo info{.name = "i0",
+                               .doc = "The modified Bessel function of the first kind, of order 0.",
+                               .parameters = "x, /",
+                               .example = "i0(full([2], 0.5))",
+                               .reference = "sp.i0(x)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+struct I0e : NumberByNumber {
+  static constexpr OpInfo info{.name = "i0e",
+                               .doc = "exp(-abs(x)) * i0(x), which does not overflow.",
+                               .parameters = "x, /",
+                               .example = "i0e(full([2], 0.5))",
+                               .reference = "sp.i0e(x)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+struct I1 : NumberByNumber {
+  static constexpr OpInfo info{.name = "i1",
+                               .doc = "The modified Bessel function of the first kind, of order 1.",
+                               .parameters = "x, /",
+                               .example = "i1(full([2], 0.5))",
+                               .reference = "sp.i1(x)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+struct I1e : NumberByNumber {
+  static constexpr OpInfo info{.name = "i1e",
+                               .doc = "exp(-abs(x)) * i1(x), which does not overflow.",
+                               .parameters = "x, /",
+                               .example = "i1e(full([2], 0.5))",
+                               .reference = "sp.i1e(x)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+struct ModifiedBesselK0 : NumberByNumber {
+  static constexpr OpInfo info{.name = "modified_bessel_k0",
+                               .doc = "The modified Bessel function of the second kind, of order 0; NaN below 0.",
+                               .parameters = "x, /",
+                               .example = "modified_bessel_k0(full([2], 0.5))",
+                               .reference = "sp.k0(x)",
+                               .dtypes = Floating,
+                               .sample_low = 0.1};
+  static Tensor call(const Tensor& x);
+};
+
+struct ModifiedBesselK1 : NumberByNumber {
+  static constexpr OpInfo info{.name = "modified_bessel_k1",
+                               .doc = "The modified Bessel function of the second kind, of order 1; NaN below 0.",
+                               .parameters = "x, /",
+                               .example = "modified_bessel_k1(full([2], 0.5))",
+                               .reference = "sp.k1(x)",
+                               .dtypes = Floating,
+                               .sample_low = 0.1};
+  static Tensor call(const Tensor& x);
+};
+
+struct ScaledModifiedBesselK0 : NumberByNumber {
+  static constexpr OpInfo info{.name = "scaled_modified_bessel_k0",
+                               .doc = "exp(x) * modified_bessel_k0(x), which does not underflow.",
+                               .parameters = "x, /",
+                               .example = "scaled_modified_bessel_k0(full([2], 0.5))",
+                               .reference = "sp.k0e(x)",
+                               .dtypes = Floating,
+                               .sample_low = 0.1};
+  static Tensor call(const Tensor& x);
+};
+
+struct ScaledModifiedBesselK1 : NumberByNumber {
+  static constexpr OpInfo info{.name = "scaled_modified_bessel_k1",
+                               .doc = "exp(x) * modified_bessel_k1(x), which does not underflow.",
+                               .parameters = "x, /",
+                               .example = "scaled_modified_bessel_k1(full([2], 0.5))",
+                               .reference = "sp.k1e(x)",
+                               .dtypes = Floating,
+                               .sample_low = 0.1};
+  static Tensor call(const Tensor& x);
+};
+
+struct BesselJ0 : NumberByNumber {
+  static constexpr OpInfo info{.name = "bessel_j0",
+                               .doc = "The Bessel function of the first kind, of order 0.",
+                               .parameters = "x, /",
+                               .example = "bessel_j0(full([2], 0.5))",
+                               .reference = "sp.j0(x)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+struct BesselJ1 : NumberByNumber {
+  static constexpr OpInfo info{.name = "bessel_j1",
+                               .doc = "The Bessel function of the first kind, of order 1.",
+                               .parameters = "x, /",
+                               .example = "bessel_j1(full([2], 0.5))",
+                               .reference = "sp.j1(x)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+struct BesselY0 : NumberByNumber {
+  static constexpr OpInfo info{.name = "bessel_y0",
+                               .doc = "The Bessel function of the second kind, of order 0; NaN below 0.",
+                               .parameters = "x, /",
+                               .example = "bessel_y0(full([2], 0.5))",
+                               .reference = "sp.y0(x)",
+                               .dtypes = Floating,
+                               .sample_low = 0.1};
+  static Tensor call(const Tensor& x);
+};
+
+struct BesselY1 : NumberByNumber {
+  static constexpr OpInfo info{.name = "bessel_y1",
+                               .doc = "The Bessel function of the second kind, of order 1; NaN below 0.",
+                               .parameters = "x, /",
+                               .example = "bessel_y1(full([2], 0.5))",
+                               .reference = "sp.y1(x)",
+                               .dtypes = Floating,
+                               .sample_low = 0.1};
+  static Tensor call(const Tensor& x);
+};
+
+struct SphericalBesselJ0 : NumberByNumber {
+  static constexpr OpInfo info{.name = "spherical_bessel_j0",
+                               .doc = "sin(x) / x, and 1 at 0: the spherical Bessel function of the first kind.",
+                               .parameters = "x, /",
+                               .example = "spherical_bessel_j0(full([2], 0.5))",
+                               .reference = "sp.spherical_jn(0, x)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+struct AiryAi : NumberByNumber {
+  static constexpr OpInfo info{.name = "airy_ai",
+                               .doc = "Airy's function Ai.",
+                               .parameters = "x, /",
+                               .example = "airy_ai(full([2], 0.5))",
+                               .reference = "sp.airy(x)[0]",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+struct Erfcx : NumberByNumber {
+  static constexpr OpInfo info{.name = "erfcx",
+                               .doc = "exp(x * x) * erfc(x), accurate where that product overflows or is 0.",
+                               .parameters = "x, /",
+                               .example = "erfcx(full([2], 0.5))",
+                               .reference = "sp.erfcx(x)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+struct Ndtri : NumberByNumber {
+  static constexpr OpInfo info{.name = "ndtri",
+                               .doc =
+                                   "The number below which the share p of the standard normal distribution lies: the "
+                                   "inverse of ndtr. NaN beyond [0, 1].",
+                               .parameters = "p, /",
+                               .example = "ndtri(full([2], 0.25))",
+                               .reference = "sp.ndtri(p)",
+                               .dtypes = Floating,
+                               .sample_low = 0.01,
+                               .sample_high = 0.99};
+  static Tensor call(const Tensor& p);
+};
+
+struct LogNdtr : NumberByNumber {
+  static constexpr OpInfo info{.name = "log_ndtr",
+                               .doc = "log(ndtr(x)), accurate where ndtr(x) is near 0 or 1.",
+                               .parameters = "x, /",
+                               .example = "log_ndtr(zeros([2]))",
+                               .reference = "sp.log_ndtr(x)",
+                               .dtypes = Floating};
+  static Tensor call(const Tensor& x);
+};
+
+}  // namespace lamella

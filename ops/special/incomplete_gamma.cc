@@ -1,0 +1,74 @@
+#include "ops/special/incomplete_gamma.h"
+
+#include <string>
+#include <type_traits>
+
+#include "engine/autograd/function.h"
+#include "ops/elementwise/list.h"
+#include "ops/movement/cast.h"
+#include "ops/special/operands.h"
+#include "ops/special/pairs.h"
+
+namespace lamella {
+namespace {
+
+constexpr std::int64_t kWork = 64;  // an element's, where that of an addition is 1
+
+/// A function and its derivative by x, as a formula of the arguments and of its value y.
+struct Rule {
+  const char* name;
+  const special::PairLoops* loops;
+  Tensor (*slope)(const Tensor& a, const Tensor& x, const Tensor& y);
+  bool reads_y = false;
+};
+
+struct IncompleteGammaLayer : Function<IncompleteGammaLayer> {
+  static constexpr bool kChecksGradients = false;
+  static std::string name_of(const Context& ctx) { return static_cast<const Rule*>(ctx.tag)->name; }
+
+  static Tensor forward(Context& ctx, const Tensor& a, const Tensor& x, const Rule* rule) {
+    ctx.tag = rule;
+    const auto run = [&]<class T>(const T* at, std::int64_t step, const T* to, T* y, std::int64_t n) {
+      if constexpr (std::is_same_v<T, float>) {
+        rule->loops->float32(at, step, to, y, n);
+      } else {
+        rule->loops->float64(at, step, to, y, n);
+      }
+    };
+    Tensor y = special::evaluated(rule->name, a, x, kWork, run);
+    if (ctx.recording()) ctx.save_for_backward(a, x, rule->reads_y ? y : Tensor());
+    return y;
+  }
+  static TensorList backward(Context& ctx, const Tensor& dy) { return {Tensor(), dy * slope(ctx)}; }
+  static Tensor jvp(Context& ctx, const Tensor&, const Tensor& dx) { return dx * slope(ctx); }
+
+ private:
+  static Tensor slope(Context& ctx) {
+    const auto [a, x, y] = ctx.saved_tensors<3>();
+    return static_cast<const Rule*>(ctx.tag)->slope(a, x, y);
+  }
+};
+
+/// `a` is a constant.
+Tensor apply(const Rule& rule, const Tensor& a, const Tensor& x) { return IncompleteGammaLayer::apply(a, x, &rule); }
+
+constexpr Rule kDensity{
+    "gamma_density", &special::kGammaDensity,
+    [](const Tensor& a, const Tensor& x, const Tensor& y) { return y * (where(equal(a, 1), 0, (a - 1) / x) - 1); },
+    true};
+constexpr Rule kLower{GammaInc::info.name, &special::kGammaInc,
+                      [](const Tensor& a, const Tensor& x, const Tensor&) { return apply(kDensity, a, x); }};
+constexpr Rule kUpper{GammaIncC::info.name, &special::kGammaIncC,
+                      [](const Tensor& a, const Tensor& x, const Tensor&) { return -apply(kDensity, a, x); }};
+
+Tensor call(const Rule& rule, const Operand& a, const Operand& x) {
+  const FloatPair pair(a, x, rule.name);
+  return cast(apply(rule, pair.first.detach(), pair.second), pair.dtype);
+}
+
+}  // namespace
+
+Tensor GammaInc::call(const Operand& a, const Operand& x) { return lamella::call(kLower, a, x); }
+Tensor GammaIncC::call(const Operand& a, const Operand& x) { return lamella::call(kUpper, a, x); }
+
+}  // namespace lamella

@@ -1,0 +1,32 @@
+#include "ops/special/operands.h"
+
+#include "ops/creation/creation.h"
+#include "ops/movement/cast.h"
+#include "ops/shape/broadcast.h"
+#include "ops/support/checks.h"
+#include "ops/support/promotion.h"
+
+namespace lamella {
+
+FloatPair::FloatPair(const Operand& a, const Operand& b, const char* op) {
+  for (const Operand* x : {&a, &b}) {
+    if (!x->is_number()) check_defined(x->tensor(), op);
+  }
+  const Operand* const operands[] = {&a, &b};
+  const DType promoted = promoted_dtype(operands);
+  if (is_complex(promoted)) fail<TypeError>("[", op, "] does not take dtype ", promoted);
+  dtype = is_floating(promoted) ? promoted : kDefaultFloat;
+  const DType wide = dtype == DType::Float64 ? dtype : DType::Float32;
+  const Device device = !a.is_number() ? a.tensor().device() : !b.is_number() ? b.tensor().device() : kCPU;
+  const auto tensor = [&](const Operand& x) {
+    return x.is_number() ? full({}, x.number(), wide, device) : cast(x.tensor(), wide);
+  };
+  first = tensor(a);
+  second = tensor(b);
+  check_same_device(first, second, op);
+  const Dims shape = broadcast_shapes(first.shape(), second.shape(), op);
+  first = broadcast_to(first, shape);
+  second = broadcast_to(second, shape);
+}
+
+}  // namespace lamella

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <array>
+
+#include "ops/operand.h"
+
+namespace lamella {
+
+/// Two operands as float32 or float64, broadcast against each other, and the dtype of the result: what they are
+/// promoted to, of which half types are computed in float32. TypeError where that is complex.
+struct FloatPair {
+  Tensor first;
+  Tensor second;
+  DType dtype;
+
+  FloatPair(const Operand& a, const Operand& b, const char* op);
+};
+
+}  // namespace lamella

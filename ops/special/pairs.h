@@ -1,0 +1,61 @@
+#pragma once
+
+#include <algorithm>
+
+#include "engine/core/host.h"
+#include "engine/core/tensor.h"
+#include "engine/runtime/parallel.h"
+#include "ops/extension/extension.h"
+#include "ops/movement/cast.h"
+#include "ops/support/hidden.h"
+
+namespace lamella::special {
+
+/// A function of two numbers: of n contiguous x, and as many a that lie `step` apart.
+struct PairLoops {
+  void (*float32)(const float* a, std::int64_t step, const float* x, float* y, std::int64_t n);
+  void (*float64)(const double* a, std::int64_t step, const double* x, double* y, std::int64_t n);
+};
+// gamma.cc
+extern const PairLoops kGammaInc, kGammaIncC, kGammaDensity;
+
+/// Whether one number was broadcast to all of x.
+inline bool is_repeated(const Tensor& x) {
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    if (x.strides()[i] != 0 && x.shape()[i] > 1) return false;
+  }
+  return true;
+}
+
+/// A function of two tensors of one shape, both float32 or both float64, element by element: run(a, step, x, y, n) is
+/// called as PairLoops are, `work` times as costly as an addition for each. Not recorded.
+template <class F>
+Tensor evaluated(const char* op, const Tensor& a, const Tensor& x, std::int64_t work, F&& run) {
+  if (is_batched(a) || is_batched(x)) [[unlikely]] {
+    const HiddenAxes axes = hidden_axes(pointers(a, x));
+    const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
+    return hide_in_place(evaluated(op, whole(a), whole(x), work, run), axes);
+  }
+  Tensor y = empty(x.shape(), x.dtype(), x.device());
+  const std::int64_t n = y.numel();
+  if (y.device().is_meta() || n == 0) return y;
+  if (!y.device().is_cpu()) {
+    const auto there = [&](const Tensor& host_a, const Tensor& host_x) {
+      return evaluated(op, host_a, host_x, work, run);
+    };
+    return on_host(op, y.device(), there, a, x);
+  }
+  const std::int64_t step = is_repeated(a) ? 0 : 1;
+  const Tensor from_a = step == 0 ? a : contiguous(a);
+  const Tensor from_x = contiguous(x);
+  const HostRelease release(n * work);
+  parallel_for(0, n, even_grain(n, work), [&](std::int64_t begin, std::int64_t end) {
+    const auto part = [&]<class T>(T) {
+      run(from_a.data<T>() + begin * step, step, from_x.data<T>() + begin, y.data<T>() + begin, end - begin);
+    };
+    x.dtype() == DType::Float32 ? part(float()) : part(double());
+  });
+  return y;
+}
+
+}  // namespace lamella::special
