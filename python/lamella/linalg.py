@@ -2,8 +2,9 @@
 
 Matrices are the last two axes, all others are a batch. Decompositions are LAPACK's, on the CPU, in float32, float64,
 complex64 and complex128; a build without OpenBLAS raises NotImplementedError for them. A matrix that is singular, not
-positive definite or not finite where it may not be is a ValueError that says which one of the batch it is. Everything
-but :func:`matrix_rank` has derivatives of every order, in both modes, and takes part in ``vmap``.
+positive definite or not finite where it may not be is a ValueError that says which one of the batch it is; functions
+whose names end in ``_ex`` tell of it by a tensor instead. Everything but :func:`matrix_rank` and :func:`ldl_factor` has
+derivatives of every order, in both modes, and takes part in ``vmap``.
 """
 
 from __future__ import annotations
