@@ -9,6 +9,8 @@
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/rounding.h"
 #include "ops/extension/extension.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
@@ -313,7 +315,7 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
     }
     return y;
   }
-  return in_single_or_double(x, info.name, [&](const Tensor& values) {
+  const Tensor result = in_single_or_double(x, info.name, [&](const Tensor& values) {
     // First the axes that shrink; those that grow from the last one on, as along it each element is picked by itself.
     Tensor y = values;
     for (std::size_t i = 0; i < axes; ++i) {
@@ -324,6 +326,8 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
     }
     return y;
   });
+  // Images of bytes stay such, halves being rounded up; the cast limits cubics, which go beyond what they are made of.
+  return x.dtype() == DType::UInt8 ? cast(floor(result + 0.5), DType::UInt8) : result;
 }
 
 }  // namespace lamella

@@ -20,7 +20,8 @@ struct Interpolate {
           "'area' (the mean of what an element covers). align_corners, for the linear and cubic modes, puts the "
           "centers "
           "of the first and last elements at the same place, rather than the elements' outer edges. The cubic is that "
-          "of Keys (1981) with a = -0.75. With `antialias`, which goes with 'bilinear' and 'bicubic', an element of a "
+          "of Keys (1981) with a = -0.75. Of uint8 the result is rounded to uint8, of other integers it is float32. "
+          "With `antialias`, which goes with 'bilinear' and 'bicubic', an element of a "
           "smaller image is a mean of all that it covers, weighed by the triangle, or the cubic with a = -0.5, widened "
           "by the scale. Places come from scale_factor where it is given, or with recompute_scale_factor from the "
           "sizes.",

@@ -199,3 +199,50 @@ def test_limits_of_logit_the_other_way_around() -> None:
     np.testing.assert_allclose(y.detach().numpy(), [np.log(1.5), -np.log(1.5), -np.log(1.5), np.nan], rtol=1e-6)
     y[:3].sum().backward()
     assert x.grad.tolist()[:3] == [0, 0, 0]
+
+
+def test_complex_windows() -> None:
+    x, w = RNG.normal(size=40), complex_numbers(8)
+    spectra = lm.stft(lm.asarray(x), 8, window=lm.asarray(w), center=False)
+    parts = np.lib.stride_tricks.sliding_window_view(x, 8)[::2] * w
+    assert spectra.shape == (8, 17)  # all frequencies
+    np.testing.assert_allclose(spectra.numpy(), np.fft.fft(parts).T, rtol=1e-10, atol=1e-12)
+    back = lm.istft(spectra, 8, window=lm.asarray(w), center=False, return_complex=True)
+    np.testing.assert_allclose(back.numpy(), x, rtol=1e-9, atol=1e-9)
+    leaf = lm.tensor(w, stop_gradient=False)
+    assert lm.autograd.gradcheck(lambda w: lm.stft(lm.asarray(x[:12]), 8, window=w, center=False), [leaf])
+
+
+def test_random_complex_numbers() -> None:
+    lm.seed(3)
+    z = lm.randn([20000], dtype="complex128").numpy()
+    np.testing.assert_allclose([z.real.var(), z.imag.var()], 0.5, rtol=0.05)
+    assert abs(np.corrcoef(z.real, z.imag)[0, 1]) < 0.05
+    z = lm.rand([2, 5000], dtype="complex64").numpy()
+    assert z.dtype == np.complex64 and z.shape == (2, 5000)
+    for part in (z.real, z.imag):
+        assert part.min() >= 0 and part.max() < 1
+        np.testing.assert_allclose(part.mean(), 0.5, rtol=0.05)
+    assert lm.rand([0], dtype="complex64").shape == (0,)
+    kept = lm.dropout(lm.full([1000], 1 + 2j, dtype="complex64"), 0.5).numpy()
+    assert set(kept.tolist()) == {0, 2 + 4j}
+    assert lm.dropout2d(lm.ones([2, 3, 4, 4], dtype="complex128"), 0.0).dtype.name == "complex128"
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((0,), None), ((3, 0), 1), ((0, 3), 0), ((3, 0), 0)])
+def test_products_of_nothing_are_followed(shape: tuple[int, ...], axis: int | None) -> None:
+    x = lm.tensor(np.zeros(shape), stop_gradient=False)
+    y = lm.prod(x, axis=axis)
+    np.testing.assert_array_equal(y.detach().numpy(), np.prod(np.zeros(shape), axis=axis))
+    y.sum().backward()
+    assert x.grad.shape == shape
+
+
+def test_low_precision_by_way_of_float32() -> None:
+    x = lm.full([64], 300.0, dtype="float16")
+    np.testing.assert_allclose(lm.dist(x, lm.zeros_like(x), 4).item(), 300 * 64**0.25, rtol=1e-3)
+    y = lm.ldexp(lm.asarray([1e-4], dtype="float16"), lm.asarray([20]))
+    assert y.dtype.name == "float16"
+    np.testing.assert_allclose(y.item(), np.float32(np.float16(1e-4)) * 2**20, rtol=1e-3)
+    w = lm.asarray([1.0, 2.0, 3.0])
+    assert lm.cov(lm.ones([2, 3], dtype="float16"), aweights=w).dtype.name == "float32"

@@ -168,7 +168,16 @@ X = np.zeros(16)
         (lambda: lm.stft(lm.asarray(X), 4, 0), ValueError, r"\[stft\] hop_length"),
         (lambda: lm.stft(lm.asarray(X), 4, 1, 5), ValueError, r"\[stft\] win_length"),
         (lambda: lm.stft(lm.asarray(X), 4, window=lm.ones([3])), ValueError, r"\[stft\] window: expected"),
-        (lambda: lm.stft(lm.asarray(X), 4, window=lm.ones([4], dtype="complex64")), TypeError, "window holds real"),
+        (
+            lambda: lm.stft(lm.asarray(X), 4, window=lm.ones([4], dtype="complex64"), onesided=True),
+            ValueError,
+            "onesided",
+        ),
+        (
+            lambda: lm.istft(lm.ones([4, 3], dtype="complex64"), 4, window=lm.ones([4], dtype="complex64")),
+            ValueError,
+            "complex window",
+        ),
         (lambda: lm.stft(lm.asarray(X), 40, 4, center=False), ValueError, "do not fit"),
         (lambda: lm.stft(lm.asarray(X), 40, 4), ValueError, r"\[pad\] reflect"),
         (lambda: lm.stft(lm.asarray(X), 4, pad_mode="mirror"), ValueError, "mode"),
