@@ -12,14 +12,15 @@ class Elementwise : public Cuda {};
 
 template <class Op>
 Tensor call(const std::vector<Tensor>& x) {
+  const ElementwiseOp& op = elementwise_op<Op>();
   if constexpr (Op::kInputs == 1) {
-    return Op::call(x[0]);
+    return call_elementwise(op, x[0]);
   } else if constexpr (Op::kInputs == 2) {
-    return Op::call(x[0], x[1]);
+    return call_elementwise(op, x[0], x[1]);
   } else if constexpr (Op::kInputs == 3) {
-    return Op::call(x[0], x[1], x[2]);
+    return call_elementwise(op, x[0], x[1], x[2]);
   } else {
-    return Op::call(x[0], x[1], x[2], x[3]);
+    return call_elementwise(op, x[0], x[1], x[2], x[3]);
   }
 }
 
