@@ -32,6 +32,7 @@
 #include "ops/linalg/norms.h"
 #include "ops/linalg/products.h"
 #include "ops/linalg/pseudoinverse.h"
+#include "ops/linalg/reflections.h"
 #include "ops/linalg/solve.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
@@ -119,7 +120,8 @@ using OtherOps = OpList<  //
     LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                       //
     LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                                   //
     LinalgCholeskyEx, LinalgCholeskySolve, LinalgCholeskyInverse, LinalgSolveEx, LinalgInvEx, LinalgLdlFactorEx,
-    LinalgLdlSolve, LinalgMatrixSqrth, LinalgPolar,                                   //
+    LinalgLdlSolve, LinalgMatrixSqrth, LinalgPolar, LinalgGeqrf,                      //
+    LinalgHouseholderProduct,                                                         //
     LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,            //
     Stft, Istft, ModeValue, Unique,                                                   //
     FftComplexToComplex, FftRealToComplex, FftComplexToReal,                          // fft

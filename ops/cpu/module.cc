@@ -44,6 +44,7 @@ KernelTable make_table() {
   fill_special_bessel(table.special);
   fill_special_airy(table.special);
   fill_special_normal(table.special);
+  fill_special_recurrence(table.special);
   return table;
 }
 

@@ -10,6 +10,20 @@ struct SpecialFunction {
   void (*float64)(const double* x, double* y, std::int64_t n) = nullptr;
 };
 
+/// p_(k + 1)(x) = (a x + b) p_k(x) - c p_(k - 1)(x)
+struct RecurrenceStep {
+  double a = 0;
+  double b = 0;
+  double c = 0;
+};
+
+/// p_n(x) of contiguous numbers, where p_0 is 1 and p_(-1) is 0; computed in double.
+struct Recurrence {
+  void (*float32)(const RecurrenceStep* steps, std::int64_t n, const float* x, float* y, std::int64_t count) = nullptr;
+  void (*float64)(const RecurrenceStep* steps, std::int64_t n, const double* x, double* y,
+                  std::int64_t count) = nullptr;
+};
+
 struct SpecialTable {
   SpecialFunction i0, i0e, i1, i1e;
   SpecialFunction k0, k0e, k1, k1e;
@@ -17,11 +31,13 @@ struct SpecialTable {
   SpecialFunction spherical_j0, spherical_j1;
   SpecialFunction airy_ai, airy_ai_slope;
   SpecialFunction erfcx, ndtri, log_ndtr, log_ndtr_slope;
+  Recurrence recurrence;
 };
 
 void fill_special_modified_bessel(SpecialTable& table);
 void fill_special_bessel(SpecialTable& table);
 void fill_special_airy(SpecialTable& table);
 void fill_special_normal(SpecialTable& table);
+void fill_special_recurrence(SpecialTable& table);
 
 }  // namespace lamella::cpu

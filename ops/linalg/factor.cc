@@ -45,7 +45,8 @@ void run_small_lu(const Tensor& rows, const Tensor& pivots) {
                });
 }
 
-/// The factorization of an empty matrix has unit matrices for what its sizes leave over.
+}  // namespace
+
 void write_unit(const Tensor& x) {
   write_value(x, 0, "eye");
   Dims shape(x.shape().begin(), x.shape().end() - 1);
@@ -53,8 +54,6 @@ void write_unit(const Tensor& x) {
   strides.back() += 1;
   write_value(make_view(x, shape, strides), 1, "eye");
 }
-
-}  // namespace
 
 DType real_dtype(DType dtype) {
   if (dtype == DType::Complex64) return DType::Float32;

@@ -26,6 +26,9 @@ inline Tensor columns_of(const Tensor& x) { return clone(matrix_transpose(x)); }
 /// The matrices whose columns lie in `columns`, row-major.
 inline Tensor from_columns(const Tensor& columns) { return contiguous(matrix_transpose(columns)); }
 
+/// Makes x unit matrices, with no more rows than columns: what factorizations have where nothing is to be factored.
+void write_unit(const Tensor& x);
+
 /// x's shape with other last axes.
 inline Tensor beside(const Tensor& x, std::initializer_list<std::int64_t> last, DType dtype) {
   Dims shape(x.shape().begin(), x.shape().end() - 2);

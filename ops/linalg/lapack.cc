@@ -3,6 +3,7 @@
 #ifdef LAMELLA_WITH_LAPACK
 #include "ops/linalg/lapack_batches.h"
 #include "ops/linalg/lapack_reflections.h"
+#include "ops/linalg/lapack_triangles.h"
 #else
 #include "engine/core/error.h"
 #endif
@@ -97,10 +98,11 @@ void cholesky_inverse(const Tensor& a, bool upper, const char* op) {
   visit<Decomposable>(a.dtype(), op, [&]<class T> {
     for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
       T* const matrix = a.data<T>() + i * all.size();
-      int info = 0;
       // Of the transposed factor of a Hermitian matrix comes the transposed inverse.
-      Routines<T>::potri(upper ? "L" : "U", &n, matrix, &n, &info, 1);
+      const char* const part = upper ? "L" : "U";
+      int info = invert_triangle(part, n, matrix, n);
       if (info > 0) fail<ValueError>("[", op, "] ", which(i, all.count), " is singular");
+      TriangleRoutines<T>::lauum(part, &n, matrix, &n, &info, 1);
       for (std::int64_t row = 0; row < n; ++row) {
         for (std::int64_t column = 0; column < row; ++column) {
           T& below = matrix[row * n + column];
@@ -270,6 +272,8 @@ void cholesky_inverse(const Tensor&, bool, const char* op) { refuse(op); }
 void inverse(const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void triangular(const Tensor&, const Tensor&, Triangle, const char* op) { refuse(op); }
 void qr(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
+void geqrf(const Tensor&, const Tensor&, const char* op) { refuse(op); }
+void householder(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void eigh(const Tensor&, const Tensor&, bool, const char* op) { refuse(op); }
 void eig(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void svd(const Tensor&, const Singulars&, SingularVectors, const char* op) { refuse(op); }

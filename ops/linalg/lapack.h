@@ -24,6 +24,8 @@ void inverse(const Tensor& a, const Tensor& info, const char* op);
 void triangular(const Tensor& a, const Tensor& b, Triangle triangle, const char* op);
 /// Destroys `columns`; r is row-major. Both have min(m, n) columns and rows, or m.
 void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const char* op);
+void geqrf(const Tensor& columns, const Tensor& tau, const char* op);
+void householder(const Tensor& columns, const Tensor& tau, const Tensor& q_columns, const char* op);
 /// `columns` becomes the eigenvectors, or is destroyed.
 void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char* op);
 /// The lower triangles of `columns` become the factors, and the others 0; pivots (int32) are LAPACK's, as is `info`,

@@ -14,11 +14,6 @@ void dpotrf_(const char*, const int*, double*, const int*, int*, std::size_t);
 void cpotrf_(const char*, const int*, lapack_c*, const int*, int*, std::size_t);
 void zpotrf_(const char*, const int*, lapack_z*, const int*, int*, std::size_t);
 
-void spotri_(const char*, const int*, float*, const int*, int*, std::size_t);
-void dpotri_(const char*, const int*, double*, const int*, int*, std::size_t);
-void cpotri_(const char*, const int*, lapack_c*, const int*, int*, std::size_t);
-void zpotri_(const char*, const int*, lapack_z*, const int*, int*, std::size_t);
-
 void sgetrf_(const int*, const int*, float*, const int*, int*, int*);
 void dgetrf_(const int*, const int*, double*, const int*, int*, int*);
 void cgetrf_(const int*, const int*, lapack_c*, const int*, int*, int*);
@@ -106,7 +101,6 @@ template <>
 struct Routines<float> {
   using Real = float;
   static constexpr auto potrf = spotrf_;
-  static constexpr auto potri = spotri_;
   static constexpr auto getrf = sgetrf_;
   static constexpr auto getrs = sgetrs_;
   static constexpr auto getri = sgetri_;
@@ -121,7 +115,6 @@ template <>
 struct Routines<double> {
   using Real = double;
   static constexpr auto potrf = dpotrf_;
-  static constexpr auto potri = dpotri_;
   static constexpr auto getrf = dgetrf_;
   static constexpr auto getrs = dgetrs_;
   static constexpr auto getri = dgetri_;
@@ -136,7 +129,6 @@ template <>
 struct Routines<std::complex<float>> {
   using Real = float;
   static constexpr auto potrf = cpotrf_;
-  static constexpr auto potri = cpotri_;
   static constexpr auto getrf = cgetrf_;
   static constexpr auto getrs = cgetrs_;
   static constexpr auto getri = cgetri_;
@@ -151,7 +143,6 @@ template <>
 struct Routines<std::complex<double>> {
   using Real = double;
   static constexpr auto potrf = zpotrf_;
-  static constexpr auto potri = zpotri_;
   static constexpr auto getrf = zgetrf_;
   static constexpr auto getrs = zgetrs_;
   static constexpr auto getri = zgetri_;

@@ -6,6 +6,7 @@
 #include "engine/autograd/function.h"
 #include "ops/extension/extension.h"
 #include "ops/linalg/adjoint.h"
+#include "ops/linalg/batches.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
 #include "ops/movement/strided.h"
@@ -93,33 +94,17 @@ std::vector<Tensor> LinalgLdlFactorEx::call(const Tensor& x, bool hermitian, boo
 }
 
 Tensor LinalgLdlSolve::call(const Tensor& given_ld, const Tensor& pivots, const Tensor& given_b, bool hermitian) {
-  check_square(given_ld, info.name);
-  check_matrices(given_b, info.name);
-  check_defined(pivots, info.name);
-  check_dtype(pivots, {DType::Int32}, info.name);
-  check_same_device(given_ld, given_b, info.name);
-  check_same_device(given_ld, pivots, info.name);
-  const DType dtype = promote_types(given_ld.dtype(), given_b.dtype());
-  const Tensor ld = cast(given_ld, dtype);
-  const Tensor b = cast(given_b, dtype);
+  const auto [ld, b] = checked_equation(given_ld, pivots, given_b, "ld", info.name);
   const std::int64_t n = ld.size(-1);
-  const auto leading = [](const Tensor& x) { return DimsView(x.shape()).first(x.ndim() - 2); };
-  if (pivots.ndim() + 1 != ld.ndim() ||
-      !std::ranges::equal(pivots.shape(), DimsView(ld.shape()).first(ld.ndim() - 1))) {
-    fail<ValueError>("[linalg_ldl_solve] pivots: expected the exchanges that belong to ld (", ld.shape(),
-                     "), got shape ", pivots.shape());
-  }
   if (b.size(-2) != n) {
     fail<ValueError>("[linalg_ldl_solve] ld has ", n, " rows and does not fit b (ld: ", ld.shape(), ", b: ", b.shape(),
                      ")");
   }
-  const Dims shape = broadcast_shapes(leading(ld), leading(b), info.name);
-  const auto whole = [&](const Tensor& x, std::initializer_list<std::int64_t> last) {
-    Dims to = shape;
-    for (const std::int64_t size : last) to.push_back(size);
-    return x.shape() == to ? x : broadcast_to(x, to);
-  };
-  return LdlSolveLayer::apply(whole(ld, {n, n}), whole(pivots, {n}), whole(b, {n, b.size(-1)}), hermitian);
+  const Dims batch = broadcast_shapes(batch_of(ld), batch_of(b), info.name);
+  Dims rows = batch;
+  rows.push_back(n);
+  return LdlSolveLayer::apply(to_batch(ld, batch), pivots.shape() == rows ? pivots : broadcast_to(pivots, rows),
+                              to_batch(b, batch), hermitian);
 }
 
 }  // namespace lamella

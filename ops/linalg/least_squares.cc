@@ -8,6 +8,7 @@
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/linalg/adjoint.h"
+#include "ops/linalg/batches.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/pseudoinverse.h"
 #include "ops/movement/cast.h"
@@ -95,16 +96,7 @@ std::vector<Tensor> LinalgLstsq::call(const Tensor& x1, const Tensor& x2, const 
     fail<ValueError>("[linalg_lstsq] the rows of x1 and x2 differ in number (x1: ", x1.shape(), ", x2: ", x2.shape(),
                      ")");
   }
-  const auto leading = [](const Tensor& t) { return DimsView(t.shape()).first(t.ndim() - 2); };
-  const Dims shape = broadcast_shapes(leading(x1), leading(right), info.name);
-  const auto whole = [&](const Tensor& t) {
-    Dims full_shape = shape;
-    full_shape.push_back(t.size(-2));
-    full_shape.push_back(t.size(-1));
-    return t.shape() == full_shape ? t : broadcast_to(t, full_shape);
-  };
-  const Tensor x = whole(x1);
-  const Tensor b = whole(right);
+  const auto [x, b] = with_equal_batches(x1, right, info.name);
   std::vector<Tensor> parts = LstsqLayer::apply(x, b, rtol, chosen);
   const Tensor left_over = subtract(matmul(x, parts[0]), b);
   Tensor residuals = square_sum(is_complex(dtype) ? abs(left_over) : left_over, Dims{-2});

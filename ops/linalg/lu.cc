@@ -7,6 +7,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/linalg/adjoint.h"
+#include "ops/linalg/batches.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
 #include "ops/movement/cast.h"
@@ -107,32 +108,15 @@ std::vector<Tensor> LinalgLu::call(const Tensor& x, bool pivot) {
 
 Tensor LinalgLuSolve::call(const Tensor& given_lu, const Tensor& pivots, const Tensor& given_b, bool left,
                            bool adjoint_of_x) {
-  check_square(given_lu, info.name);
-  check_matrices(given_b, info.name);
-  check_defined(pivots, info.name);
-  check_dtype(pivots, {DType::Int32}, info.name);
-  check_same_device(given_lu, given_b, info.name);
-  check_same_device(given_lu, pivots, info.name);
-  const DType dtype = promote_types(given_lu.dtype(), given_b.dtype());
-  const Tensor lu = cast(given_lu, dtype);
-  const Tensor b = cast(given_b, dtype);
+  const auto [lu, b] = checked_equation(given_lu, pivots, given_b, "lu", info.name);
   const std::int64_t n = lu.size(-1);
-  if (pivots.ndim() + 1 != lu.ndim() ||
-      !std::ranges::equal(pivots.shape(), DimsView(lu.shape()).first(lu.ndim() - 1))) {
-    fail<ValueError>("[linalg_lu_solve] pivots: expected the exchanges that belong to lu (", lu.shape(),
-                     "), got shape ", pivots.shape());
-  }
   if (b.size(left ? -2 : -1) != n) {
     fail<ValueError>("[linalg_lu_solve] lu has ", n, " rows and does not fit b (lu: ", lu.shape(), ", b: ", b.shape(),
                      ", left=", left ? "True" : "False", ")");
   }
   // y x == b is x^H y^H == b^H.
   if (!left) return adjoint(call(lu, pivots, adjoint(b), true, !adjoint_of_x));
-  const auto leading = [](const Tensor& x) { return DimsView(x.shape()).first(x.ndim() - 2); };
-  Dims shape = broadcast_shapes(leading(lu), leading(b), info.name);
-  shape.push_back(n);
-  shape.push_back(b.size(-1));
-  const Tensor whole = broadcast_to(b, shape);
+  const Tensor whole = to_batch(b, broadcast_shapes(batch_of(lu), batch_of(b), info.name));
   const Tensor permutation = run_permutation(pivots, n, info.name);
   if (adjoint_of_x) {
     return put_back(solve_triangle(lu, solve_triangle(lu, whole, kUpperAdjoint), kLowerAdjoint), permutation);

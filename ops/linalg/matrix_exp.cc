@@ -14,6 +14,7 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -81,6 +82,11 @@ Halving halving_of(const Tensor& x) {
 }  // namespace
 
 Tensor LinalgMatrixExp::call(const Tensor& x) {
+  check_defined(x, info.name);
+  check_dtype(x, info.dtypes, info.name);
+  if (x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16) {
+    return cast(call(cast(x, DType::Float32)), x.dtype());
+  }
   linalg::check_square(x, info.name);
   if (x.numel() == 0) return clone(x);
   const Halving halving = x.device().is_meta() ? Halving() : halving_of(x);

@@ -9,6 +9,7 @@
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/where.h"
 #include "ops/linalg/adjoint.h"
+#include "ops/linalg/batches.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"
@@ -29,19 +30,6 @@ using namespace linalg;
 
 /// Numbers as 1 x 1 matrices.
 Tensor as_matrices(const Tensor& x) { return expand_dims(expand_dims(x, -1), -1); }
-
-/// x and b with broadcast leading axes.
-std::pair<Tensor, Tensor> with_equal_leading_axes(const Tensor& x, const Tensor& b, const char* op) {
-  const auto leading = [](const Tensor& t) { return DimsView(t.shape()).first(t.ndim() - 2); };
-  const Dims shape = broadcast_shapes(leading(x), leading(b), op);
-  const auto broadcast = [&](const Tensor& t) {
-    Dims whole = shape;
-    whole.push_back(t.size(-2));
-    whole.push_back(t.size(-1));
-    return t.shape() == whole ? t : broadcast_to(t, whole);
-  };
-  return {broadcast(x), broadcast(b)};
-}
 
 /// y = x^-1 b or x^-H b. db is the solution of the other equation for dy, dx = -db y^H or -y db^H.
 struct SolveLayer : Function<SolveLayer> {
@@ -286,7 +274,7 @@ Solution solve_system(const Tensor& x1, const Tensor& x2, bool left, Singular si
     const Solution found = solve_system(x1, reshape(first, {first.shape()[0], -1}), true, singular, op);
     return {swapaxes(reshape(found.y, first.shape()), 0, -2), found.info};
   }
-  const auto [x, b] = with_equal_leading_axes(x1, x2, op);
+  const auto [x, b] = with_equal_batches(x1, x2, op);
   if (singular == Singular::Refused) {
     return {SolveLayer::apply(x, b, false, static_cast<const Factors*>(nullptr)), Tensor()};
   }
@@ -297,7 +285,7 @@ Solution solve_system(const Tensor& x1, const Tensor& x2, bool left, Singular si
 }  // namespace
 
 Tensor linalg::solve_triangle(const Tensor& x, const Tensor& b, Triangle triangle) {
-  const auto [matrices, right] = with_equal_leading_axes(x, b, "linalg_solve_triangular");
+  const auto [matrices, right] = with_equal_batches(x, b, "linalg_solve_triangular");
   return TriangularLayer::apply(matrices, right, triangle);
 }
 

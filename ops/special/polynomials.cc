@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "engine/autograd/function.h"
+#include "ops/cpu/loader.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
 #include "ops/special/operands.h"
@@ -27,12 +29,8 @@ enum class Family : std::uint8_t {
 
 constexpr bool is_chebyshev(Family family) { return family <= Family::ChebyshevW; }
 
-/// p_(k + 1)(x) = (a x + b) p_k(x) - c p_(k - 1)(x): Abramowitz and Stegun, 22.7, and, for p_1, with p_(-1) = 0, 22.4.
-struct Step {
-  double a = 2;
-  double b = 0;
-  double c = 1;
-};
+/// Abramowitz and Stegun, 22.7, and, for p_1, with p_(-1) = 0, 22.4.
+using Step = cpu::RecurrenceStep;
 
 template <Family F>
 Step step_from(double k) {
@@ -46,40 +44,30 @@ Step step_from(double k) {
     case Family::LegendreP:
       return {(2 * k + 1) / (k + 1), 0, k / (k + 1)};
     case Family::ChebyshevT:
-      return {k == 0 ? 1.0 : 2.0};
+      return {k == 0 ? 1.0 : 2.0, 0, 1};
     case Family::ChebyshevV:
-      return {2, k == 0 ? -1.0 : 0.0};
+      return {2, k == 0 ? -1.0 : 0.0, 1};
     case Family::ChebyshevW:
-      return {2, k == 0 ? 1.0 : 0.0};
+      return {2, k == 0 ? 1.0 : 0.0, 1};
     case Family::ChebyshevU:
-      return {};
+      return {2, 0, 1};
   }
   return {};
 }
 
-constexpr int kLanes = 16;
-
-/// For several x at once, which hides the time that each step waits for the one before.
+/// The same of polynomials on [0, 1] in place of [-1, 1], those of 2 x - 1, where they are shifted.
 template <Family F>
-void values(const double* x, double* p, std::int64_t n) {
-  double last[kLanes] = {};
-  std::fill_n(p, kLanes, 1.0);
-  for (std::int64_t k = 0; k < n; ++k) {
-    const Step step = step_from<F>(static_cast<double>(k));
-    for (int i = 0; i < kLanes; ++i) {
-      const double next = (step.a * x[i] + step.b) * p[i] - step.c * last[i];
-      last[i] = p[i];
-      p[i] = next;
-    }
-  }
+Step step_from(double k, bool shifted) {
+  const Step step = step_from<F>(k);
+  return shifted ? Step{2 * step.a, step.b - step.a, step.c} : step;
 }
 
 template <Family F>
-double value(double x, std::int64_t n) {
+double value(double x, std::int64_t n, bool shifted) {
   double last = 0;
   double p = 1;
   for (std::int64_t k = 0; k < n && p == p; ++k) {
-    const Step step = step_from<F>(static_cast<double>(k));
+    const Step step = step_from<F>(static_cast<double>(k), shifted);
     const double next = (step.a * x + step.b) * p - step.c * last;
     last = p;
     p = next;
@@ -90,14 +78,14 @@ double value(double x, std::int64_t n) {
 /// The derivative of some order, from the recurrences of those up to it: each is that of the polynomials,
 /// differentiated.
 template <Family F>
-double derivative(double x, std::int64_t n, int order, std::vector<double>& scratch) {
+double derivative(double x, std::int64_t n, bool shifted, int order, std::vector<double>& scratch) {
   const auto width = static_cast<std::size_t>(order) + 1;
   scratch.assign(2 * width, 0.0);
   double* last = scratch.data();
   double* p = last + width;
   p[0] = 1;
   for (std::int64_t k = 0; k < n && p[order] == p[order]; ++k) {
-    const Step step = step_from<F>(static_cast<double>(k));
+    const Step step = step_from<F>(static_cast<double>(k), shifted);
     for (int i = order; i >= 0; --i) {
       last[i] = (step.a * x + step.b) * p[i] - step.c * last[i];
       if (i > 0) last[i] += i * step.a * p[i - 1];
@@ -108,7 +96,7 @@ double derivative(double x, std::int64_t n, int order, std::vector<double>& scra
 }
 
 /// Above that degree Chebyshev's polynomials are computed by the formula that defines them.
-constexpr double kHigh = 64;
+constexpr int kHigh = 64;
 
 /// Chebyshev's polynomials of a degree so high that the formula that defines them costs less; |x| < 1.
 template <Family F>
@@ -134,37 +122,48 @@ struct Kind {
 };
 
 template <Family F>
-double value_or_derivative(double x, double n, int order, std::vector<double>& scratch) {
+double value_or_derivative(double x, double n, bool shifted, int order, std::vector<double>& scratch) {
   constexpr double kHighest = 9e18;
   const double degree = std::trunc(std::min(n, kHighest));
   if (!(degree >= 0)) return 0;
-  if (order > 0) return derivative<F>(x, static_cast<std::int64_t>(degree), order, scratch);
-  if (is_chebyshev(F) && degree > kHigh && std::abs(x) < 1) return waves<F>(x, degree);
-  return value<F>(x, static_cast<std::int64_t>(degree));
+  if (order > 0) return derivative<F>(x, static_cast<std::int64_t>(degree), shifted, order, scratch);
+  if (is_chebyshev(F) && degree > kHigh) {
+    const double at = shifted ? 2 * x - 1 : x;
+    if (std::abs(at) < 1) return waves<F>(at, degree);
+  }
+  return value<F>(x, static_cast<std::int64_t>(degree), shifted);
+}
+
+/// Numbers of one degree, which is not above kHigh.
+template <Family F, class T>
+void values(int n, const T* x, T* y, std::int64_t count, bool shifted) {
+  Step steps[kHigh];
+  for (int k = 0; k < n; ++k) steps[k] = step_from<F>(k, shifted);
+  const cpu::Recurrence& run = cpu_kernels().special.recurrence;
+  if constexpr (std::is_same_v<T, float>) {
+    run.float32(steps, n, x, y, count);
+  } else {
+    run.float64(steps, n, x, y, count);
+  }
 }
 
 template <Family F, class T>
 void loop(const T* degree, std::int64_t step, const T* given, T* y, std::int64_t count, bool shifted, int order) {
-  const double factor = shifted ? std::ldexp(1.0, order) : 1.0;  // of the derivative: the chain rule's
+  constexpr std::int64_t kFew = 8;  // numbers of one degree that do not pay for a table of its steps
   std::vector<double> scratch;
-  double x[kLanes];
-  double p[kLanes];
-  for (std::int64_t begin = 0; begin < count; begin += kLanes) {
-    const int lanes = static_cast<int>(std::min<std::int64_t>(kLanes, count - begin));
-    for (int i = 0; i < lanes; ++i) {
-      const auto at = static_cast<double>(given[begin + i]);
-      x[i] = shifted ? 2 * at - 1 : at;
-    }
-    const T* const n_at = degree + begin * step;
-    const auto n = static_cast<double>(*n_at);
-    const bool same = step == 0 || std::all_of(n_at, n_at + lanes, [n](T other) { return other == n; });
-    if (same && lanes == kLanes && order == 0 && n >= 0 && n <= kHigh) {
-      values<F>(x, p, static_cast<std::int64_t>(n));
+  for (std::int64_t begin = 0; begin < count;) {
+    const T n = degree[begin * step];
+    std::int64_t end = step == 0 ? count : begin + 1;
+    while (end < count && degree[end] == n) ++end;
+    if (end - begin > kFew && order == 0 && n >= 0 && n <= kHigh) {
+      values<F>(static_cast<int>(n), given + begin, y + begin, end - begin, shifted);
     } else {
-      for (int i = 0; i < lanes; ++i)
-        p[i] = value_or_derivative<F>(x[i], static_cast<double>(n_at[i * step]), order, scratch);
+      for (std::int64_t i = begin; i < end; ++i) {
+        const auto x = static_cast<double>(given[i]);
+        y[i] = static_cast<T>(value_or_derivative<F>(x, static_cast<double>(n), shifted, order, scratch));
+      }
     }
-    for (int i = 0; i < lanes; ++i) y[begin + i] = static_cast<T>(factor * p[i]);
+    begin = end;
   }
 }
 

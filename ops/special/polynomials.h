@@ -38,7 +38,6 @@ struct ChebyshevV : NumberByNumber {
       .doc = "Chebyshev's polynomial of the third kind, of degree n: cos((n + 1/2) t) / cos(t / 2) where x is cos(t).",
       .parameters = "x, n, /",
       .example = "chebyshev_polynomial_v(full([2], 0.5), 3)",
-
       .dtypes = Floating};
   static Tensor call(const Operand& x, const Operand& n);
 };
@@ -49,7 +48,6 @@ struct ChebyshevW : NumberByNumber {
       .doc = "Chebyshev's polynomial of the fourth kind, of degree n: sin((n + 1/2) t) / sin(t / 2) where x is cos(t).",
       .parameters = "x, n, /",
       .example = "chebyshev_polynomial_w(full([2], 0.5), 3)",
-
       .dtypes = Floating};
   static Tensor call(const Operand& x, const Operand& n);
 };
@@ -79,7 +77,6 @@ struct ShiftedChebyshevV : NumberByNumber {
                                .doc = "chebyshev_polynomial_v(2 * x - 1, n).",
                                .parameters = "x, n, /",
                                .example = "shifted_chebyshev_polynomial_v(full([2], 0.5), 3)",
-
                                .dtypes = Floating};
   static Tensor call(const Operand& x, const Operand& n);
 };
@@ -89,7 +86,6 @@ struct ShiftedChebyshevW : NumberByNumber {
                                .doc = "chebyshev_polynomial_w(2 * x - 1, n).",
                                .parameters = "x, n, /",
                                .example = "shifted_chebyshev_polynomial_w(full([2], 0.5), 3)",
-
                                .dtypes = Floating};
   static Tensor call(const Operand& x, const Operand& n);
 };

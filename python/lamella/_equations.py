@@ -40,30 +40,43 @@ def vander(x: Tensor, /, *, N: int | None = None) -> Tensor:  # noqa: N803
     return _C.concat([first, powers], axis=-1)
 
 
-def householder_product(x: Tensor, tau: Tensor, /) -> Tensor:
-    """The first n columns of products of reflections ``1 - tau[i] v v.mH``, for x of shape [m, n] with n <= m.
+def ormqr(x: Tensor, tau: Tensor, other: Tensor, /, *, left: bool = True, transpose: bool = False) -> Tensor:
+    """``q @ other``, or ``other @ q`` with ``left=False``, for the square product q of the reflections in x and tau.
 
-    Their vectors v are 0 in the first i rows, 1 in row i, and x[:, i] below. That is how LAPACK keeps the Q of a QR
-    factorization. There may be fewer reflections than columns.
+    They are kept as :func:`geqrf` and :func:`householder_product` have them, and may be fewer than rows and columns of
+    x. With ``transpose=True`` q is its adjoint, which is its inverse where the factors are geqrf's.
     """
-    # With v in columns, their product is 1 - v t v^H where t^-1 = diag(1 / tau) + triu(v^H v, 1): Joffrain et al.,
-    # Accumulating Householder transformations, revisited (2006). Multiplied by diag(tau), no tau divides.
-    if x.ndim < 2 or x.shape[-2] < x.shape[-1]:
-        raise ValueError(f"[householder_product] x holds matrices with as many rows as columns or more, not {x.shape}")
-    if tau.ndim != x.ndim - 1 or tau.shape[:-1] != x.shape[:-2] or tau.shape[-1] > x.shape[-1]:
+    if x.ndim < 2:
+        raise ValueError(f"[ormqr] x holds matrices, and has two axes or more, not shape {x.shape}")
+    if tau.ndim != x.ndim - 1 or tau.shape[:-1] != x.shape[:-2] or tau.shape[-1] > min(x.shape[-2:]):
         raise ValueError(
-            f"[householder_product] tau has a number for each column of x, or the first ones: shapes {x.shape} and "
-            f"{tau.shape}"
+            f"[ormqr] tau has a number for each column of x, or the first ones, and no more than rows: shapes "
+            f"{x.shape} and {tau.shape}"
         )
-    if x.dtype != tau.dtype:
-        raise TypeError(f"[householder_product] x and tau have one dtype, not {x.dtype.name} and {tau.dtype.name}")
+    size = other.shape[-2 if left else -1] if other.ndim >= 2 else None
+    if size != x.shape[-2]:
+        raise ValueError(
+            f"[ormqr] q is square with the rows of x and does not fit other: shapes {x.shape} and {other.shape}, "
+            f"left={left}"
+        )
+    if not x.dtype == tau.dtype == other.dtype:
+        names = f"{x.dtype.name}, {tau.dtype.name} and {other.dtype.name}"
+        raise TypeError(f"[ormqr] x, tau and other have one dtype, not {names}")
+    # With the vectors v in columns, q is 1 - v s^-1 t v.mH, where s is 1 + t triu(v.mH v, 1) and t is the diagonal of
+    # tau: Joffrain et al., Accumulating Householder transformations, revisited (2006).
     steps = tau.shape[-1]
     vectors = _C.tril(x[..., :steps], k=-1) + _unit(x, x.shape[-2], steps)
     factors = tau[..., None]
     system = _C.triu(matmul(vectors.mH, vectors), k=1) * factors
-    top = vectors[..., : x.shape[-1], :].mH * factors
-    weights = solve_triangular(system, top, upper=True, unitriangular=True)
-    return _unit(x, *x.shape[-2:]) - matmul(vectors, weights)
+    # What stands on the right is the adjoint of what the adjoint of q gives for its adjoint.
+    operand, adjoint = (other, transpose) if left else (other.mH, not transpose)
+    parts = matmul(vectors.mH, operand)
+    if adjoint:
+        weights = _C.conj(factors) * solve_triangular(system.mH, parts, upper=False, unitriangular=True)
+    else:
+        weights = solve_triangular(system, parts * factors, upper=True, unitriangular=True)
+    result = operand - matmul(vectors, weights)
+    return result if left else result.mH
 
 
 def tensorsolve(x1: Tensor, x2: Tensor, /, *, axes: Sequence[int] | None = None) -> Tensor:

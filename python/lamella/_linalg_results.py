@@ -35,6 +35,13 @@ class QRResult(NamedTuple):
     R: Tensor
 
 
+class GeqrfResult(NamedTuple):
+    """What :func:`lamella.linalg.geqrf` returns."""
+
+    a: Tensor
+    tau: Tensor
+
+
 class SlogdetResult(NamedTuple):
     """What :func:`lamella.linalg.slogdet` returns."""
 

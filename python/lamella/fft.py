@@ -25,11 +25,15 @@ __all__ = [
     "fftn",
     "fftshift",
     "hfft",
+    "hfft2",
+    "hfftn",
     "ifft",
     "ifft2",
     "ifftn",
     "ifftshift",
     "ihfft",
+    "ihfft2",
+    "ihfftn",
     "irfft",
     "irfft2",
     "irfftn",
@@ -187,38 +191,54 @@ def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "b
     return _from_real(x, n, axis, norm, False, "ihfft")
 
 
-def _real_over_axes(x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, function: str) -> Tensor:
+def _real_over_axes(
+    x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, forward: bool, function: str
+) -> Tensor:
     """The transforms of real numbers."""
     found, sizes = _axes(x, s, axes, function)
     if not found:
         raise ValueError(f"[{function}] needs at least one axis")
-    y = _from_real(x, None if sizes is None else sizes[-1], found[-1], norm, True, function)
-    return _over_axes(y, None if sizes is None else sizes[:-1], found[:-1], norm, True, function)
+    y = _from_real(x, None if sizes is None else sizes[-1], found[-1], norm, forward, function)
+    return _over_axes(y, None if sizes is None else sizes[:-1], found[:-1], norm, forward, function)
 
 
 def _to_real_over_axes(
-    x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, function: str
+    x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, forward: bool, function: str
 ) -> Tensor:
     """The real numbers with these transforms."""
     found, sizes = _axes(x, s, axes, function)
     if not found:
         raise ValueError(f"[{function}] needs at least one axis")
-    y = _over_axes(x, None if sizes is None else sizes[:-1], found[:-1], norm, False, function)
-    return _to_real(y, None if sizes is None else sizes[-1], found[-1], norm, False, function)
+    y = _over_axes(x, None if sizes is None else sizes[:-1], found[:-1], norm, forward, function)
+    return _to_real(y, None if sizes is None else sizes[-1], found[-1], norm, forward, function)
 
 
 def rfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """:func:`rfft` along the last of the axes, then :func:`fft` along the others."""
-    return _real_over_axes(x, s, axes, norm, "rfftn")
+    return _real_over_axes(x, s, axes, norm, True, "rfftn")
 
 
 def irfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
     """The inverse of :func:`rfftn`; the last length is 2 (m - 1) for m coefficients unless it is given."""
-    return _to_real_over_axes(x, s, axes, norm, "irfftn")
+    return _to_real_over_axes(x, s, axes, norm, False, "irfftn")
+
+
+def hfftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """:func:`fft` along the axes but the last, then :func:`hfft`, of length 2 (m - 1) unless it is given, along it."""
+    return _to_real_over_axes(x, s, axes, norm, True, "hfftn")
+
+
+def ihfftn(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Tensor:
+    """The inverse of :func:`hfftn`."""
+    return _real_over_axes(x, s, axes, norm, False, "ihfftn")
 
 
 def fft2(
@@ -239,14 +259,28 @@ def rfft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
     """:func:`rfftn` along the last two axes."""
-    return _real_over_axes(x, s, axes, norm, "rfft2")
+    return _real_over_axes(x, s, axes, norm, True, "rfft2")
 
 
 def irfft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
     """The inverse of :func:`rfft2`."""
-    return _to_real_over_axes(x, s, axes, norm, "irfft2")
+    return _to_real_over_axes(x, s, axes, norm, False, "irfft2")
+
+
+def hfft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """:func:`hfftn` along the last two axes."""
+    return _to_real_over_axes(x, s, axes, norm, True, "hfft2")
+
+
+def ihfft2(
+    x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
+) -> Tensor:
+    """The inverse of :func:`hfft2`."""
+    return _real_over_axes(x, s, axes, norm, False, "ihfft2")
 
 
 def _frequencies(

@@ -3,8 +3,8 @@
 Matrices are the last two axes, all others are a batch. Decompositions are LAPACK's, on the CPU, in float32, float64,
 complex64 and complex128; a build without OpenBLAS raises NotImplementedError for them. A matrix that is singular, not
 positive definite or not finite where it may not be is a ValueError that says which one of the batch it is; functions
-whose names end in ``_ex`` tell of it by a tensor instead. Everything but :func:`matrix_rank` and :func:`ldl_factor` has
-derivatives of every order, in both modes, and takes part in ``vmap``.
+whose names end in ``_ex`` tell of it by a tensor instead. Everything but :func:`matrix_rank`,
+:func:`ldl_factor` and :func:`geqrf` has derivatives of every order, in both modes, and takes part in ``vmap``.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ._C import linalg_cholesky_solve as cholesky_solve
 from ._C import linalg_det as det
 from ._C import linalg_eigvals as eigvals
 from ._C import linalg_eigvalsh as eigvalsh
+from ._C import linalg_householder_product as householder_product
 from ._C import linalg_inv as inv
 from ._C import linalg_ldl_solve as ldl_solve
 from ._C import linalg_lu_solve as lu_solve
@@ -40,8 +41,8 @@ from ._C import linalg_solve_triangular as solve_triangular
 from ._C import linalg_svdvals as svdvals
 from ._C import linalg_vector_norm as vector_norm
 from ._equations import (
-    householder_product,
     logdet,
+    ormqr,
     tensorinv,
     tensorsolve,
     vander,
@@ -50,6 +51,7 @@ from ._linalg_results import (
     CholeskyExResult,
     EighResult,
     EigResult,
+    GeqrfResult,
     InvExResult,
     LDLFactorExResult,
     LDLFactorResult,
@@ -70,6 +72,7 @@ __all__ = [
     "CholeskyExResult",
     "EigResult",
     "EighResult",
+    "GeqrfResult",
     "InvExResult",
     "LDLFactorExResult",
     "LDLFactorResult",
@@ -94,6 +97,7 @@ __all__ = [
     "eigh",
     "eigvals",
     "eigvalsh",
+    "geqrf",
     "householder_product",
     "inv",
     "inv_ex",
@@ -115,6 +119,7 @@ __all__ = [
     "matrix_transpose",
     "multi_dot",
     "norm",
+    "ormqr",
     "outer",
     "pinv",
     "polar",
@@ -161,6 +166,15 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     gradient where m > n.
     """
     return QRResult(*_C.linalg_qr(x, mode=mode))
+
+
+def geqrf(x: Tensor, /) -> GeqrfResult:
+    """QR factorizations as LAPACK keeps them: what :func:`householder_product` and :func:`ormqr` take.
+
+    The upper triangles of a are r; below are the vectors of the reflections of which q is the product, and tau has
+    their factors. They have no gradient: :func:`qr` has one.
+    """
+    return GeqrfResult(*_C.linalg_geqrf(x))
 
 
 def lu_factor(x: Tensor, /, *, pivot: bool = True) -> LUFactorResult:

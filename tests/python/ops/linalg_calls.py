@@ -136,6 +136,10 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a, b: la.lu_solve(*la.lu_factor(a), b, adjoint=True), [matrix(2, 2, 2), matrix(2, 2, seed=5)]),
         (lambda a, b: la.lu_solve(*la.lu_factor(a), b, left=False), [matrix(2, 2), matrix(3, 2, seed=5)]),
     ],
+    "linalg_householder_product": [
+        (lambda a, t: la.householder_product(a, t[0]), [matrix(4, 3), matrix(1, 2, seed=5)]),
+        (la.householder_product, [matrix(2, 3, 3), matrix(2, 3, seed=5)]),
+    ],
     "linalg_ldl_solve": [
         (
             lambda b: la.ldl_solve(*la.ldl_factor(1 - 2 * lm.eye(3, dtype=b.dtype, device=b.device)), b),
@@ -189,7 +193,7 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     ],
 }
 
-LINALG_WITHOUT_GRADIENT = {"linalg_matrix_rank", "linalg_ldl_factor_ex"}
+LINALG_WITHOUT_GRADIENT = {"linalg_matrix_rank", "linalg_ldl_factor_ex", "linalg_geqrf"}
 
 
 def well(a: lm.Tensor) -> lm.Tensor:
@@ -251,6 +255,8 @@ LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...],
     "linalg_lu_factor": [(lambda a: la.lu_factor(well(a)), ((3, 2),)), (lambda a: la.lu_factor(well(a)), ((2, 3),))],
     "linalg_lu": [(lambda a: la.lu(a), ((3, 2),))],
     "linalg_lu_solve": [(lambda a, b: la.lu_solve(*la.lu_factor(well(a)), b), (SQUARE, (2, 3, 2)))],
+    "linalg_householder_product": [(la.householder_product, ((2, 4, 3), (2, 2)))],
+    "linalg_geqrf": [(la.geqrf, (SQUARE,)), (la.geqrf, ((2, 3, 2),))],
     "linalg_ldl_factor_ex": [
         (lambda a: la.ldl_factor_ex(symmetric(well(a)))[:2], (SQUARE,)),
         (lambda a: la.ldl_factor_ex(a - a).info, (SQUARE,)),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import lamella as lm
 
@@ -167,13 +168,29 @@ def test_matrices_without_a_result(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_solutions_by_cholesky_factors(dtype: str, rng: np.random.Generator) -> None:
-    for shape, right in (((3, 3), (3, 2)), ((2, 1, 3, 3), (4, 3, 1)), ((0, 0), (0, 2)), ((0, 2, 2), (2, 1))):
+    shapes = (
+        ((3, 3), (3, 2)),
+        ((2, 1, 3, 3), (4, 3, 1)),
+        ((0, 0), (0, 2)),
+        ((0, 2, 2), (2, 1)),
+        ((135, 135), (135, 1)),
+    )
+    for shape, right in shapes:
         a, b = definite(shape, dtype, rng), draw(right, dtype, rng)
         for upper in (False, True):
             factor = la.cholesky(lm.asarray(a), upper=upper)
             damaged = lm.asarray(with_triangle(factor.numpy(), upper))
             close(la.cholesky_solve(lm.asarray(b), damaged, upper=upper), np.linalg.solve(a, b), dtype)
             close(la.cholesky_inverse(damaged, upper=upper), np.linalg.inv(a), dtype)
+
+
+@pytest.mark.parametrize("place", [0, 70, 129])
+def test_inverses_of_singular_factors(place: int) -> None:
+    factor = lm.eye(130)
+    factor[place, place] = 0.0
+    for upper in (False, True):
+        with pytest.raises(ValueError, match=r"\[linalg_cholesky_inverse\] .*singular"):
+            la.cholesky_inverse(factor, upper=upper)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -216,6 +233,31 @@ def test_products_of_reflections(shape: tuple[int, ...], dtype: str, rng: np.ran
             turn = tau[..., i, None, None] * v[..., :, None] * np.conj(v)[..., None, :]
             expected = expected @ (np.eye(m) - turn)
         close(la.householder_product(lm.asarray(a), lm.asarray(tau)), expected[..., :n], dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (4, 3), (3, 4), (2, 5, 5), (0, 3, 2), (70, 40), (3, 0), (0, 3)], ids=str)
+def test_reflections(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
+    x = draw(shape, dtype, rng)
+    a, tau = la.geqrf(lm.asarray(x))
+    m, n = shape[-2:]
+    assert a.shape == shape and tau.shape == (*shape[:-2], min(m, n)) and a.dtype == tau.dtype == lm.asarray(x).dtype
+    if x.size and x.ndim == 2:
+        (expected, factors), _ = scipy.linalg.qr(x, mode="raw")
+        close(a, np.asarray(expected), dtype)
+        close(tau, factors, dtype)
+    unit = lm.broadcast_to(lm.eye(m, dtype=a.dtype), [*shape[:-2], m, m])
+    q = la.ormqr(a, tau, unit)
+    close(q @ lm.triu(a), x, dtype)
+    if m >= n:
+        close(la.householder_product(a, tau), q.numpy()[..., :n], dtype)
+    wanted = {False: q.numpy(), True: mh(q.numpy())}
+    for transpose, factor in wanted.items():
+        b = draw((*shape[:-2], m, 3), dtype, rng)
+        close(la.ormqr(a, tau, lm.asarray(b), transpose=transpose), factor @ b, dtype)
+        got = la.ormqr(a, tau, lm.asarray(mh(b)), left=False, transpose=transpose)
+        close(got, mh(b) @ factor, dtype)
+    assert la.geqrf(lm.tensor(x, stop_gradient=False)).a.stop_gradient
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -264,6 +306,9 @@ def test_derivatives(dtype: str, rng: np.random.Generator) -> None:
         (lambda a: la.vander(a * lm.asarray([1.0, 0.0, 1.0], dtype="float64"), N=4), [leaf(2, 3)]),
         (la.householder_product, [leaf(4, 3), leaf(2)]),
         (la.householder_product, [leaf(2, 3, 3), leaf(2, 3)]),
+        (la.ormqr, [leaf(3, 2), leaf(2), leaf(3, 2)]),
+        (lambda *t: la.ormqr(*t, left=False), [leaf(3, 2), leaf(1), leaf(2, 3)]),
+        (lambda *t: la.ormqr(*t, transpose=True), [leaf(2, 3, 3), leaf(2, 2), leaf(2, 3, 1)]),
         (lambda a, b: la.tensorsolve(a, b, axes=(0,)), [leaf(6, 2, 3, plus=0), leaf(2, 3)]),
         (la.tensorinv, [leaf(2, 2, 4)]),
         (lambda a: la.cond(a, p="fro"), [leaf(2, 2, plus=3)]),
@@ -344,6 +389,14 @@ def test_gradients_of_norms_at_zeros(order: float, dtype: str) -> None:
             TypeError,
             "int64",
         ),
+        (lambda: la.geqrf(lm.ones([3])), ValueError, r"\[linalg_geqrf\]"),
+        (lambda: la.geqrf(lm.ones([3, 3], dtype="int64")), TypeError, r"\[linalg_geqrf\].*int64"),
+        (lambda: la.ormqr(lm.ones([3]), lm.ones([2]), lm.ones([3, 1])), ValueError, r"\[ormqr\] x holds matrices"),
+        (lambda: la.ormqr(lm.ones([2, 3]), lm.ones([3]), lm.ones([2, 1])), ValueError, "no more than rows"),
+        (lambda: la.ormqr(lm.ones([3, 2]), lm.ones([2]), lm.ones([2, 1])), ValueError, "does not fit other"),
+        (lambda: la.ormqr(lm.ones([3, 2]), lm.ones([2]), lm.ones([3])), ValueError, "does not fit other"),
+        (lambda: la.ormqr(lm.ones([3, 2]), lm.ones([2]), lm.ones([3, 1]), left=False), ValueError, "left=False"),
+        (lambda: la.ormqr(lm.ones([3, 2]), lm.ones([2]), lm.ones([3, 1], dtype="float64")), TypeError, "one dtype"),
         (lambda: la.tensorsolve(lm.ones([2, 3, 5]), lm.ones([2, 3])), ValueError, r"\[tensorsolve\]"),
         (lambda: la.tensorsolve(lm.ones([2]), lm.ones([2, 3])), ValueError, r"\[tensorsolve\]"),
         (lambda: la.tensorsolve(lm.ones([2, 2]), lm.ones([2]), axes=(4,)), IndexError, "moveaxis"),

@@ -184,6 +184,17 @@ def test_matrix_exp(shape: tuple[int, ...], scale: float, dtype: str, rng: np.ra
     assert got.dtype.name == dtype
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_matrix_exp_of_16_bits(dtype: str, rng: np.random.Generator) -> None:
+    x = lm.asarray(draw((2, 3, 3), "float32", rng)).astype(dtype)
+    wide = la.matrix_exp(x.astype("float32"))
+    assert la.matrix_exp(x).dtype.name == dtype
+    assert la.matrix_exp(x).tolist() == wide.astype(dtype).tolist()
+    x.stop_gradient = False
+    la.matrix_exp(x).sum().backward()
+    assert x.grad is not None and x.grad.dtype.name == dtype
+
+
 def test_matrix_exp_of_special_matrices() -> None:
     assert la.matrix_exp(lm.zeros([3, 3])).tolist() == np.eye(3).tolist()
     assert la.matrix_exp(lm.zeros([2, 0, 0])).shape == (2, 0, 0)

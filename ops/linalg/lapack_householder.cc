@@ -1,0 +1,63 @@
+#ifdef LAMELLA_WITH_LAPACK
+
+#include <algorithm>
+#include <vector>
+
+#include "ops/linalg/lapack.h"
+#include "ops/linalg/lapack_batches.h"
+#include "ops/linalg/lapack_reflections.h"
+
+namespace lamella::linalg::lapack {
+
+void geqrf(const Tensor& columns, const Tensor& tau, const char* op) {
+  const Matrices all(columns);
+  const int m = to_int(all.columns, op);
+  const int n = to_int(all.rows, op);
+  const int lda = leading(m);
+  visit<Decomposable>(columns.dtype(), op, [&]<class T> {
+    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+      const auto call = [&](T* work, int size) {
+        int info = 0;
+        Routines<T>::geqrf(&m, &n, columns.data<T>() + i * all.size(), &lda, tau.data<T>() + i * std::min(m, n), work,
+                           &size, &info);
+      };
+      T answer(0);
+      call(&answer, -1);
+      std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
+      call(work.data(), static_cast<int>(work.size()));
+    });
+  });
+}
+
+void householder(const Tensor& columns, const Tensor& tau, const Tensor& q_columns, const char* op) {
+  const Matrices all(columns);
+  const int m = to_int(all.columns, op);
+  const int n = to_int(all.rows, op);
+  const int steps = to_int(tau.size(-1), op);
+  const int lda = leading(m);
+  visit<Decomposable>(columns.dtype(), op, [&]<class T> {
+    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+      const T* const a = columns.data<T>() + i * all.size();
+      const T* const factors = tau.data<T>() + i * steps;
+      T* const q = q_columns.data<T>() + i * all.size();
+      if (Reflections<T>::takes(m, steps)) {
+        Reflections<T> reflections(m, steps, n);
+        reflections.take(a, m, factors);
+        reflections.form(q, n);
+        return;
+      }
+      std::copy_n(a, all.size(), q);
+      int info = 0;
+      int size = -1;
+      T answer(0);
+      Routines<T>::ungqr(&m, &n, &steps, q, &lda, factors, &answer, &size, &info);
+      size = workspace(answer, op);
+      std::vector<T> work(static_cast<std::size_t>(size));
+      Routines<T>::ungqr(&m, &n, &steps, q, &lda, factors, work.data(), &size, &info);
+    });
+  });
+}
+
+}  // namespace lamella::linalg::lapack
+
+#endif
