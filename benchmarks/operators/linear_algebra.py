@@ -191,6 +191,35 @@ def _decompositions() -> list[Row]:
         case("128, gradient", wants="x b", x=_matrix("invertible", 128, 128), b=normal(128, 8)),
     )
     spd = "positive definite"
+
+    def factored(op: str, call: str, cases: tuple[Case, ...]) -> tuple[Row, Row]:
+        # PyTorch has gradients in the triangle that is not read; those of tril() are the same.
+        ours, theirs = f"lm.linalg.{op}{call}", f"torch.{op}{call}"
+        values = tuple(one for one in cases if not one.wants)
+        gradients = tuple(one for one in cases if one.wants)
+        return (
+            Row(f"linalg.{op}", ours.format(x="x"), theirs.format(x="x"), values, tolerance=1e-2),
+            Row(
+                f"linalg.{op}",
+                ours.format(x="lm.tril(x)"),
+                theirs.format(x="torch.tril(x)"),
+                gradients,
+                tolerance=1e-2,
+            ),
+        )
+
+    def reflected(label: str, *shape: int, wants: str = "") -> Case:
+        # Far from orthogonal vectors, or many of them, would make numbers that no float holds.
+        x = uniform(-0.05, 0.05, *shape)
+        return case(label, wants=wants, x=x, t=uniform(0, 1, *shape[:-1]), b=normal(*shape))
+
+    reflections = (
+        reflected("8", 8, 8),
+        reflected("64", 64, 64),
+        reflected("512", 512, 512),
+        reflected("100 of 16x16", 100, 16, 16),
+        reflected("128, gradient", 128, 128, wants="x t"),
+    )
     triangular = "lm.linalg.solve_triangular(x, b, upper=True)", "torch.linalg.solve_triangular(x, b, upper=True)"
     tall = (
         case("500x50", x=normal(500, 50), b=normal(500, 3)),
@@ -200,20 +229,8 @@ def _decompositions() -> list[Row]:
     return [
         row("cholesky", spd),
         row("cholesky_ex", spd, "[0]"),
-        Row(
-            "linalg.cholesky_inverse",
-            "lm.linalg.cholesky_inverse(x)",
-            "torch.cholesky_inverse(x)",
-            _sizes("invertible"),
-            tolerance=1e-2,
-        ),
-        Row(
-            "linalg.cholesky_solve",
-            "lm.linalg.cholesky_solve(b, x)",
-            "torch.cholesky_solve(b, x)",
-            systems,
-            tolerance=1e-2,
-        ),
+        *factored("cholesky_inverse", "({x})", _sizes("invertible")),
+        *factored("cholesky_solve", "(b, {x})", systems),
         row("qr", "invertible", "[1]", agrees=False),
         row("eigh", spd, "[0]"),
         row("eigvalsh", spd),
@@ -258,6 +275,32 @@ def _decompositions() -> list[Row]:
         row("matrix_sqrth", spd),
         row("polar", "invertible", "[1]"),
         row("ldl_factor_ex", spd, "[0]", gradient=False),
+        Row(
+            "linalg.geqrf",
+            "lm.linalg.geqrf(x)[0]",
+            "torch.geqrf(x)[0]",
+            _sizes("normal", gradient=False),
+            tolerance=1e-2,
+        ),
+        Row(
+            "linalg.householder_product",
+            "lm.linalg.householder_product(x, t)",
+            "torch.linalg.householder_product(x, t)",
+            reflections,
+            tolerance=1e-2,
+        ),
+        Row("linalg.ormqr", "lm.linalg.ormqr(x, t, b)", "torch.ormqr(x, t, b)", reflections, tolerance=1e-2),
+        Row(
+            "linalg.vander",
+            "lm.linalg.vander(x)",
+            "torch.linalg.vander(x)",
+            (
+                case("64", x=uniform(-1, 1, 64)),
+                case("1000", x=uniform(-1, 1, 1000)),
+                case("128, gradient", wants="x", x=uniform(-1, 1, 128)),
+            ),
+        ),
+        Row("linalg.logdet", "lm.linalg.logdet(x)", "torch.logdet(x)", _sizes(spd), tolerance=1e-2),
         Row(
             "linalg.ldl_solve",
             "lm.linalg.ldl_solve(*lm.linalg.ldl_factor(x), b)",
@@ -324,10 +367,14 @@ def _fourier() -> list[Row]:
         row("ifft2", planes),
         row("rfft2", real_planes),
         row("irfft2", planes),
+        row("hfft2", planes),
+        row("ihfft2", real_planes),
         row("fftn", planes),
         row("ifftn", planes),
         row("rfftn", real_planes),
         row("irfftn", planes),
+        row("hfftn", planes),
+        row("ihfftn", real_planes),
         row("fftshift", shifted),
         row("ifftshift", shifted),
         row("fftfreq", counted, "(10000)"),
