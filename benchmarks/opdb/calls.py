@@ -374,7 +374,8 @@ def _window(name: str) -> Call:
 SPECIAL: dict[str, Call] = {
     **LINALG,
     **{name: _transposed(name) for name in ("mT", "mH")}, "H": _transposed("mH"), "T": _transposed("T"),
-    **{f"fft.{kind}": _fft(kind) for kind in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")},
+    **{f"fft.{kind}": _fft(kind) for kind in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn",
+                                            "hfft2", "ihfft2", "hfftn", "ihfftn")},
     "softmax": _softmax("softmax"), "log_softmax": _softmax("log_softmax"),
     "nn.functional.softmin": _softmax("softmin"), "nn.functional.upsample_nearest": _interpolate,
     "grid_sampler_2d": _grid_sampled, "grid_sampler_3d": _grid_sampled,
