@@ -36,12 +36,11 @@ struct Setting {
   bool align_corners = false;
 };
 
-Mode read_mode(std::string_view mode, std::size_t axes) {
+Mode read_mode(std::string_view mode) {
   if (mode == "bilinear") return Mode::Linear;
   if (mode == "nearest") return Mode::Nearest;
-  if (mode == "bicubic" && axes == 2) return Mode::Cubic;
-  fail<ValueError>("[grid_sample] mode must be \"bilinear\", \"nearest\" or, for images, \"bicubic\", got \"", mode,
-                   "\"");
+  if (mode == "bicubic") return Mode::Cubic;
+  fail<ValueError>("[grid_sample] mode must be \"bilinear\", \"nearest\" or \"bicubic\", got \"", mode, "\"");
 }
 
 Outside read_outside(std::string_view mode) {
@@ -338,7 +337,7 @@ Tensor GridSample::call(const Tensor& x, const Tensor& grid, std::string_view mo
   }
   if (x.dtype() != grid.dtype() || !is_floating(x.dtype()))
     fail<TypeError>("[grid_sample] x and grid must have one floating dtype, got ", x.dtype(), " and ", grid.dtype());
-  const Mode how = read_mode(mode, axes);
+  const Mode how = read_mode(mode);
   const Outside outside = read_outside(padding_mode);
   for (std::size_t i = 2; i < x.ndim(); ++i) {
     if (x.shape()[i] < 1) fail<ValueError>("[grid_sample] the images are empty: x has the shape ", x.shape());

@@ -12,14 +12,11 @@ struct GridSample {
       .name = "grid_sample",
       .doc =
           "The values of images x, [images, channels, height, width], at the places that grid, [images, out height, "
-          "out "
-          "width, 2], names by (x, y) from -1, the left or upper edge, to 1 (Jaderberg et al., 2015). For volumes, "
-          "with "
-          "five axes, (x, y, z). mode is 'bilinear' (of eight neighbors in a volume), 'nearest' or, for images, "
-          "'bicubic'. padding_mode says what lies outside: 'zeros', 'border' (the nearest element) or 'reflection'. "
-          "With "
-          "align_corners the edges are the centers of the outer elements. At an element's center the derivative by the "
-          "place is that on its right.",
+          "out width, 2], names by (x, y) from -1, the left or upper edge, to 1 (Jaderberg et al., 2015). For volumes, "
+          "with five axes, (x, y, z). mode is 'bilinear' (of eight neighbors in a volume), 'nearest' or 'bicubic' (of "
+          "four along each axis). padding_mode says what lies outside: 'zeros', 'border' (the nearest element) or "
+          "'reflection'. With align_corners the edges are the centers of the outer elements. At an element's center "
+          "the derivative by the place is that on its right.",
       .parameters = "x, grid, /, mode='bilinear', padding_mode='zeros', align_corners=False",
       .example = "grid_sample(ones([1, 1, 2, 2]), zeros([1, 3, 3, 2]))",
       .dtypes = Floating,
