@@ -140,8 +140,62 @@ void store_row(T* y, std::int64_t width, bool streams, const T* from, auto&& f) 
   }
 }
 
+/// Rows no longer than a vector, as many at once as it has lanes: an element of each stands in one vector.
+template <class T>
+class ShortRows {
+ public:
+  static constexpr int kLanes = Vec<T>::size;
+
+  ShortRows(const T* x, std::int64_t rows, std::int64_t width)
+      : lanes_(static_cast<int>(std::min<std::int64_t>(kLanes, rows))), width_(static_cast<int>(width)) {
+    for (int w = 0; w < width_; ++w) {
+      elements_[w] = lanes_ == kLanes ? Vec<T>::load_strided(x + w, width)
+                                      : Vec<T>::load_strided_partial(x + w, width, lanes_, T(0));
+    }
+    top_ = elements_[0];
+    for (int w = 1; w < width_; ++w) top_ = larger(elements_[w], top_);
+  }
+
+  void softmax(T* y, bool log_of) const {
+    Vec<T> powers[kLanes];
+    const Vec<T> sum = sum_of_powers(top_, powers);
+    const Vec<T> shift = log_of ? log(sum) : 1 / sum;
+    for (int w = 0; w < width_; ++w) {
+      const Vec<T> value = log_of ? (elements_[w] - top_) - shift : powers[w] * shift;
+      value.store_strided_partial(y + w, width_, lanes_);
+    }
+  }
+  void log_sum_exp(T* y) const {
+    // Infinities are left to the exponential: their difference is no number.
+    const Vec<T> shift = where(isfinite(top_), top_, 0);
+    Vec<T> powers[kLanes];
+    store(y, lanes_, log(sum_of_powers(shift, powers)) + shift);
+  }
+
+ private:
+  Vec<T> sum_of_powers(Vec<T> shift, Vec<T>* powers) const {
+    Vec<T> sum(0);
+    for (int w = 0; w < width_; ++w) {
+      powers[w] = exp(elements_[w] - shift);
+      sum += powers[w];
+    }
+    return sum;
+  }
+
+  Vec<T> elements_[kLanes];
+  Vec<T> top_;
+  int lanes_;
+  int width_;
+};
+
 template <class T>
 void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log, bool past_caches) {
+  if (width < ShortRows<T>::kLanes) {
+    for (std::int64_t row = 0; row < rows; row += ShortRows<T>::kLanes) {
+      ShortRows<T>(x + row * width, rows - row, width).softmax(y + row * width, log);
+    }
+    return;
+  }
   constexpr std::int64_t kBlock = 16384 / sizeof(T);  // half of a first cache
   alignas(64) T block[kBlock];
   const bool streams =
@@ -165,6 +219,12 @@ void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t width, bool 
 
 template <class T>
 void log_sum_exp_rows(const T* x, T* y, std::int64_t rows, std::int64_t width) {
+  if (width <= ShortRows<T>::kLanes) {
+    for (std::int64_t row = 0; row < rows; row += ShortRows<T>::kLanes) {
+      ShortRows<T>(x + row * width, rows - row, width).log_sum_exp(y + row);
+    }
+    return;
+  }
   for (std::int64_t row = 0; row < rows; ++row, x += width) {
     const T top = max_of_row(x, width);
     if (std::isfinite(top)) {

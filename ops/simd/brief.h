@@ -119,7 +119,7 @@ inline constexpr float kPowerOfTwo[] = {0.999999261f, 0.693121815f, 0.240247448f
 [[gnu::always_inline]] inline F32 power_of_two(F32 y) {
 #ifdef LM_SIMD_FUSED
   const F32 n = native_math::round(y);
-  return native_math::scaled(polynomial(kPowerOfTwo, y - n), n);
+  return native_math::scaled_above(-150, y, polynomial(kPowerOfTwo, y - n), n);
 #else
   return native_math::exp2(y);
 #endif

@@ -11,6 +11,7 @@
 #include "ops/simd/mask.h"
 #include "ops/simd/native.h"
 #include "ops/simd/native_divide.h"
+#include "ops/simd/partial.h"
 #include "ops/simd/special.h"
 #include "ops/simd/vec_functions.h"
 
@@ -63,7 +64,13 @@ class Vec : public FunctionsOf<T> {
     }
   }
   /// Reads `n` values, at most `size`; the other lanes are `pad`.
-  static Vec load_partial(const T* from, int n, T pad) { return load_strided_partial(from, 1, n, pad); }
+  static Vec load_partial(const T* from, int n, T pad) {
+    if constexpr (kHasPartial<T>) {
+      return Vec(load_first<T>(from, n, Vec(pad).native_));
+    } else {
+      return load_strided_partial(from, 1, n, pad);
+    }
+  }
   [[gnu::noinline]] static Vec load_strided_partial(const T* from, std::int64_t stride, int n, T pad) {
     T lanes[size];
     for (int i = 0; i < size; ++i) lanes[i] = i < n ? from[i * stride] : pad;
@@ -74,7 +81,13 @@ class Vec : public FunctionsOf<T> {
   void store(T* to) const { std::memcpy(to, &native_, sizeof(native_type)); }
   void store_strided(T* to, std::int64_t stride) const { store_strided_partial(to, stride, size); }
   /// Writes the first `n` lanes.
-  void store_partial(T* to, int n) const { store_strided_partial(to, 1, n); }
+  void store_partial(T* to, int n) const {
+    if constexpr (kHasPartial<T>) {
+      store_first<T>(to, n, native_);
+    } else {
+      store_strided_partial(to, 1, n);
+    }
+  }
   [[gnu::noinline]] void store_strided_partial(T* to, std::int64_t stride, int n) const {
     T lanes[size];
     store(lanes);
