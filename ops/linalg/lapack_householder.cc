@@ -13,13 +13,21 @@ void geqrf(const Tensor& columns, const Tensor& tau, const char* op) {
   const Matrices all(columns);
   const int m = to_int(all.columns, op);
   const int n = to_int(all.rows, op);
+  const int steps = std::min(m, n);
   const int lda = leading(m);
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
     for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+      T* const a = columns.data<T>() + i * all.size();
+      T* const factors = tau.data<T>() + i * steps;
+      if (Reflections<T>::takes(m, n)) {
+        Reflections<T> reflections(m, steps, n);
+        reflections.factor(a, n);
+        reflections.write_factors(factors);
+        return;
+      }
       const auto call = [&](T* work, int size) {
         int info = 0;
-        Routines<T>::geqrf(&m, &n, columns.data<T>() + i * all.size(), &lda, tau.data<T>() + i * std::min(m, n), work,
-                           &size, &info);
+        Routines<T>::geqrf(&m, &n, a, &lda, factors, work, &size, &info);
       };
       T answer(0);
       call(&answer, -1);

@@ -81,7 +81,8 @@ class Reflections {
         products_(new T[2 * size_of(block_, columns)]),
         other_products_(products_.get() + size_of(block_, columns)) {}
 
-  /// Those that make a, of n columns of m numbers, upper triangular; it becomes r, and what is below is destroyed.
+  /// Those that make a, of n columns of m numbers, upper triangular; it becomes r, with their vectors below, as LAPACK
+  /// keeps them.
   void factor(T* a, int n) {
     for_each_block([&](int start, int size) {
       const int rows = m_ - start;
@@ -99,6 +100,12 @@ class Reflections {
       copy_vectors(start, size, a + static_cast<std::ptrdiff_t>(start) * step + start, step);
       QrRoutines<T>::larft("F", "C", &rows, &size, v_.get() + at(start, start), &m_, factors + start,
                            cleared(start, size), &block_, 1, 1);
+    });
+  }
+  /// The factors of the single reflections.
+  void write_factors(T* to) const {
+    for_each_block([&](int start, int size) {
+      for (int j = 0; j < size; ++j) to[start + j] = t_.get()[static_cast<std::ptrdiff_t>(start + j) * block_ + j];
     });
   }
   /// c = q^H c

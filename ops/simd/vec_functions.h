@@ -5,6 +5,7 @@
 #include "ops/simd/integer.h"
 #include "ops/simd/mask.h"
 #include "ops/simd/native.h"
+#include "ops/simd/native_erf.h"
 #include "ops/simd/native_exp.h"
 #include "ops/simd/native_lgamma.h"
 #include "ops/simd/native_math.h"
@@ -50,7 +51,7 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
   friend V asinh(V a) { return V(native_math::asinh(a.native())); }
   friend V acosh(V a) { return V(native_math::acosh(a.native())); }
   friend V atanh(V a) { return V(native_math::atanh(a.native())); }
-  friend V erf(V a) { return V(native_math::erf(a.native())); }
+  friend V erf(V a) { return V(native_math::error_function(a.native())); }
   friend V erfc(V a) { return V(native_math::erfc(a.native())); }
   friend V lgamma(V a) { return V(native_math::lgamma(a.native())); }
   friend V nextafter(V a, V b) { return V(native_math::nextafter(a.native(), b.native())); }
