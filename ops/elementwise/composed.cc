@@ -38,16 +38,6 @@ Tensor Positive::call(const Tensor& x) {
 Tensor Deg2Rad::call(const Tensor& x) { return as_floating(x, info.name) * (1 / kRadian); }
 Tensor Rad2Deg::call(const Tensor& x) { return as_floating(x, info.name) * kRadian; }
 
-Tensor Logit::call(const Tensor& x, const std::optional<double>& eps) {
-  Tensor p = as_floating(x, info.name);
-  if (eps && *eps > 0.5) {  // the limits are the other way around: the lower one goes first
-    p = where(less(p, *eps), *eps, clip(p, std::nullopt, Scalar(1 - *eps)));
-  } else if (eps) {
-    p = clip(p, Scalar(*eps), Scalar(1 - *eps));
-  }
-  return log(p / (1 - p));
-}
-
 Tensor Polygamma::call(std::int64_t n, const Tensor& x) {
   if (n < 0) fail<ValueError>("[polygamma] n must not be negative, got ", n);
   const Tensor at = as_floating(x, info.name);

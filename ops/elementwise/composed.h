@@ -39,17 +39,6 @@ struct Rad2Deg {
   static Tensor call(const Tensor& x);
 };
 
-struct Logit {
-  static constexpr OpInfo info{
-      .name = "logit",
-      .doc = "log(x / (1 - x)), the inverse of sigmoid; NaN outside [0, 1]. With eps, x is limited to [eps, 1 - eps].",
-      .parameters = "x, /, eps=None",
-      .example = "logit(full([2], 0.25))",
-      .reference = "sp.logit(x)",
-      .dtypes = Floating};
-  static Tensor call(const Tensor& x, const std::optional<double>& eps);
-};
-
 struct Polygamma {
   static constexpr OpInfo info{.name = "polygamma",
                                .doc = "The n-th derivative of digamma. ValueError for a negative n.",
@@ -97,7 +86,6 @@ struct NanToNum {
 inline Tensor positive(const Tensor& x) { return Positive::call(x); }
 inline Tensor deg2rad(const Tensor& x) { return Deg2Rad::call(x); }
 inline Tensor rad2deg(const Tensor& x) { return Rad2Deg::call(x); }
-inline Tensor logit(const Tensor& x, const std::optional<double>& eps = std::nullopt) { return Logit::call(x, eps); }
 inline Tensor polygamma(std::int64_t n, const Tensor& x) { return Polygamma::call(n, x); }
 inline Tensor isclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
                       bool equal_nan = false) {

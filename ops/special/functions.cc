@@ -139,6 +139,9 @@ constexpr Rule kLogNdtrSlope{"log_ndtr_slope", &cpu::SpecialTable::log_ndtr_slop
 constexpr Rule kLogNdtr{LogNdtr::info.name, &cpu::SpecialTable::log_ndtr,
                         [](const Tensor& x, const Tensor&) { return apply(kLogNdtrSlope, x); }, true, false};
 
+constexpr Rule kLogit{Logit::info.name, &cpu::SpecialTable::logit,
+                      [](const Tensor& x, const Tensor&) { return reciprocal(x * (1 - x)); }, true, false};
+
 }  // namespace
 
 Tensor I0::call(const Tensor& x) { return lamella::call(kI0, x); }
@@ -158,5 +161,16 @@ Tensor AiryAi::call(const Tensor& x) { return lamella::call(kAiryAi, x); }
 Tensor Erfcx::call(const Tensor& x) { return lamella::call(kErfcx, x); }
 Tensor Ndtri::call(const Tensor& p) { return lamella::call(kNdtri, p); }
 Tensor LogNdtr::call(const Tensor& x) { return lamella::call(kLogNdtr, x); }
+
+Tensor Logit::call(const Tensor& x, const std::optional<double>& eps) {
+  Tensor p = as_floating(x, info.name);
+  if (eps && *eps > 0.5) {  // the limits are the other way around: the lower one goes first
+    p = where(less(p, *eps), *eps, clip(p, std::nullopt, Scalar(1 - *eps)));
+  } else if (eps) {
+    p = clip(p, Scalar(*eps), Scalar(1 - *eps));
+  }
+  // Other devices than the CPU have no such kernels, but those of the parts.
+  return p.device().is_cpu() ? lamella::call(kLogit, p) : log(p / (1 - p));
+}
 
 }  // namespace lamella

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <optional>
+
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 #include "ops/special/number_by_number.h"
 
-// Special functions of one number that are computed one by one, as few programs call them: in double, by the formulas
-// in the files beside this one. Half types are computed in float32.
+// Special functions of one number with kernels of their own, most of which compute in double. Half types are computed
+// in float32.
 
 namespace lamella {
 
@@ -187,6 +189,17 @@ struct LogNdtr : NumberByNumber {
                                .reference = "sp.log_ndtr(x)",
                                .dtypes = Floating};
   static Tensor call(const Tensor& x);
+};
+
+struct Logit {
+  static constexpr OpInfo info{
+      .name = "logit",
+      .doc = "log(x / (1 - x)), the inverse of sigmoid; NaN outside [0, 1]. With eps, x is limited to [eps, 1 - eps].",
+      .parameters = "x, /, eps=None",
+      .example = "logit(full([2], 0.25))",
+      .reference = "sp.logit(x)",
+      .dtypes = Floating};
+  static Tensor call(const Tensor& x, const std::optional<double>& eps);
 };
 
 }  // namespace lamella
