@@ -152,8 +152,7 @@ class ShortRows {
       elements_[w] = lanes_ == kLanes ? Vec<T>::load_strided(x + w, width)
                                       : Vec<T>::load_strided_partial(x + w, width, lanes_, T(0));
     }
-    top_ = elements_[0];
-    for (int w = 1; w < width_; ++w) top_ = larger(elements_[w], top_);
+    for (int w = 0; w < width_; ++w) top_ = larger(elements_[w], top_);
   }
 
   void softmax(T* y, bool log_of) const {
@@ -183,7 +182,7 @@ class ShortRows {
   }
 
   Vec<T> elements_[kLanes];
-  Vec<T> top_;
+  Vec<T> top_ = -std::numeric_limits<T>::infinity();
   int lanes_;
   int width_;
 };
