@@ -111,6 +111,37 @@ def test_softmax_along_every_axis_of_wide_tensors(name: str, dtype: str, rng: np
             np.testing.assert_allclose(grad.numpy(), slope, rtol=1e-4 if dtype == "float32" else 1e-10, atol=2e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_softmax_of_short_rows(name: str, dtype: str, rng: np.random.Generator) -> None:
+    """Rows stand in the lanes of vectors, or leave a part of one: each comes out as it does alone."""
+    tolerance = {"rtol": 2e-5, "atol": 2e-6} if dtype == "float32" else {"rtol": 1e-11, "atol": 1e-13}
+    function = getattr(lm, name)
+    for width in range(1, 35):
+        for rows in (1, 7, 16, 37):
+            x = (rng.normal(size=(rows, width)) * 30).astype(dtype)
+            x[rng.random((rows, width)) < 0.1] = -np.inf
+            x[0] = {1: 3.0, 7: -np.inf, 16: np.inf, 37: np.nan}[rows]
+            with np.errstate(all="ignore"):
+                expected = getattr(sp, name)(x.astype("float64"), axis=1)
+            got = function(lm.asarray(x), axis=1).numpy()
+            finite = np.isfinite(x).any(1)
+            np.testing.assert_allclose(got[finite], expected[finite], **tolerance)
+            if name == "logsumexp":
+                np.testing.assert_allclose(got[0], expected[0], rtol=2e-6)
+            for i in range(rows):
+                np.testing.assert_array_equal(function(lm.asarray(x[i : i + 1]), axis=1).numpy()[0], got[i])
+
+
+def test_exponentials_up_to_where_they_are_0() -> None:
+    x = np.concatenate([np.linspace(-110, -80, 3001), [-np.inf, -1e30, -104.0, np.nan, 88.5, 89.0, np.inf]])
+    x = x.astype("float32")
+    with np.errstate(over="ignore", under="ignore"):
+        expected = np.exp(x.astype("float64")).astype("float32")
+    np.testing.assert_allclose(lm.exp(lm.asarray(x)).numpy(), expected, rtol=3e-7, atol=1.5e-45)
+    np.testing.assert_array_equal(lm.exp(lm.asarray(x)).numpy() == 0, expected == 0)
+
+
 def test_softmax_in_low_precision() -> None:
     y = lm.softmax(lm.asarray([1.0, 2.0]).astype("bfloat16"))
     assert y.dtype == lm.bfloat16
