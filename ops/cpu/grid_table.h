@@ -7,8 +7,13 @@ namespace lamella::cpu {
 enum class GridMode : std::uint8_t { Linear, Nearest, Cubic };
 enum class GridOutside : std::uint8_t { Zeros, Border, Reflection };
 
+/// How many elements of each axis a sample is made of.
+constexpr std::int64_t grid_neighbors(GridMode mode) {
+  return mode == GridMode::Linear ? 2 : mode == GridMode::Nearest ? 1 : 4;
+}
+
 /// Samples of one image at places that a grid names: x [channels, height, width], grid [places, 2], y and dy
-/// [channels, places], all contiguous.
+/// [channels, places], all contiguous. The width is that of a sample's neighbors at least.
 template <class T>
 struct GridArgs {
   const T* x = nullptr;

@@ -118,9 +118,16 @@ void run_rows(const PickedRows& part) {
       return copy_rows(part, bytes);
   }
   if (part.inner.size == 1) {
-    for (std::int64_t p = part.first; p < part.last; ++p) {
+    constexpr std::int64_t kAhead = 32;
+    std::int64_t p = part.first;
+    const auto run = [&] {
       Action::run(at<T>(part.data + part.numbers[p] * part.step), at<T>(part.values + p * part.value_step));
+    };
+    for (; part.far && p + kAhead < part.last; ++p) {
+      __builtin_prefetch(part.data + part.numbers[p + kAhead] * part.step);
+      run();
     }
+    for (; p < part.last; ++p) run();
     return;
   }
   for (std::int64_t p = part.first; p < part.last; ++p) {

@@ -39,6 +39,7 @@ struct PickedRows {
   std::int64_t step;
   std::int64_t value_step;
   PickAxis inner;
+  bool far;  ///< whether the elements are to be asked for before they are needed
 };
 
 /// A line of numbers: element k lies at data + numbers[k] * step + k * inner.data.

@@ -1,8 +1,7 @@
 #include "ops/cpu/special_loops.h"
 
 // The scaled complementary error function, what the normal distribution makes of it, and the quantile of the logistic
-// one. The rational functions are
-// interpolated at Chebyshev's points, in 60 digits, to a relative error below 4e-17.
+// one. The rational functions are interpolated at Chebyshev's points, in 60 digits, to a relative error below 4e-17.
 
 namespace lamella::cpu {
 namespace {
@@ -131,6 +130,12 @@ struct Logit {
     return log(p / (1 - p));
   }
 };
+struct LogitSlope {
+  template <class X>
+  static X at(X p) {
+    return 1 / (p * (1 - p));
+  }
+};
 
 }  // namespace
 
@@ -140,6 +145,7 @@ void fill_special_normal(SpecialTable& table) {
   table.log_ndtr = kInDouble<LogNdtr>;
   table.log_ndtr_slope = kInDouble<LogNdtrSlope>;
   table.logit = kInBoth<Logit>;
+  table.logit_slope = kInBoth<LogitSlope>;
 }
 
 }  // namespace lamella::cpu

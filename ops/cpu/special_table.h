@@ -30,7 +30,7 @@ struct SpecialTable {
   SpecialFunction j0, j1, y0, y1;
   SpecialFunction spherical_j0, spherical_j1;
   SpecialFunction airy_ai, airy_ai_slope;
-  SpecialFunction erfcx, ndtri, log_ndtr, log_ndtr_slope, logit;
+  SpecialFunction erfcx, ndtri, log_ndtr, log_ndtr_slope, logit, logit_slope;
   Recurrence recurrence;
 };
 

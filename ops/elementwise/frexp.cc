@@ -1,6 +1,9 @@
 #include "ops/elementwise/frexp.h"
 
+#include <bit>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "engine/autograd/modes.h"
 #include "engine/core/host.h"
@@ -17,34 +20,71 @@
 namespace lamella {
 namespace {
 
-std::vector<Tensor> parts_of(const Tensor& given) {
+/// Mantissa and exponent of a number, by its bits where it is a normal one.
+template <class T>
+T split(T value, int& exponent) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr int kDigits = std::numeric_limits<T>::digits - 1;
+  constexpr int kBias = std::numeric_limits<T>::max_exponent - 1;
+  constexpr Bits kPowers = (Bits{2} * kBias + 1) << kDigits;
+  const auto bits = std::bit_cast<Bits>(value);
+  const int power = static_cast<int>((bits & kPowers) >> kDigits);
+  if (power != 0 && power <= 2 * kBias) [[likely]] {
+    exponent = power - kBias + 1;
+    return std::bit_cast<T>((bits & ~kPowers) | (Bits{kBias - 1} << kDigits));
+  }
+  const T mantissa = std::frexp(value, &exponent);
+  if (!std::isfinite(value)) exponent = 0;
+  return mantissa;
+}
+
+/// 2^n, which is a normal number.
+template <class T>
+T power_of_two(int n) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  return std::bit_cast<T>(static_cast<Bits>(n + std::numeric_limits<T>::max_exponent - 1)
+                          << (std::numeric_limits<T>::digits - 1));
+}
+
+/// Mantissas and exponents; where `scales` is set, also two factors that make the mantissas of the numbers: one could
+/// be none of the dtype's numbers.
+std::vector<Tensor> parts_of(const Tensor& given, bool scales) {
   if (is_batched(given)) [[unlikely]] {
     const HiddenAxes axes = *given->hidden;
-    std::vector<Tensor> parts = parts_of(physical(given, axes));
+    std::vector<Tensor> parts = parts_of(physical(given, axes), scales);
     for (Tensor& part : parts) part = hide_in_place(std::move(part), axes);
     return parts;
   }
-  if (!given.device().is_cpu() && !given.device().is_meta()) return on_host("frexp", given.device(), parts_of, given);
-  const Tensor mantissa = empty(given.shape(), given.dtype(), given.device());
-  const Tensor exponent = empty(given.shape(), DType::Int32, given.device());
-  if (given.device().is_meta() || given.numel() == 0) return {mantissa, exponent};
+  if (!given.device().is_cpu() && !given.device().is_meta()) {
+    return on_host("frexp", given.device(), [scales](const Tensor& x) { return parts_of(x, scales); }, given);
+  }
+  std::vector<Tensor> parts{empty(given.shape(), given.dtype(), given.device()),
+                            empty(given.shape(), DType::Int32, given.device())};
+  for (int i = 0; scales && i < 2; ++i) parts.push_back(empty(given.shape(), given.dtype(), given.device()));
+  if (given.device().is_meta() || given.numel() == 0) return parts;
   const Tensor x = contiguous(given);
   const HostRelease release(x.numel());
   visit<Floating>(x.dtype(), "frexp", [&]<class T> {
     using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const T* const from = x.data<T>();
-    T* const to = mantissa.data<T>();
-    auto* const power = exponent.data<std::int32_t>();
+    T* const to = parts[0].data<T>();
+    auto* const power = parts[1].data<std::int32_t>();
+    T* const first = scales ? parts[2].data<T>() : nullptr;
+    T* const second = scales ? parts[3].data<T>() : nullptr;
     parallel_for(0, x.numel(), 8192, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const auto value = static_cast<Wide>(from[i]);
         int found = 0;
-        to[i] = static_cast<T>(std::frexp(value, &found));
-        power[i] = std::isfinite(value) ? found : 0;
+        to[i] = static_cast<T>(split(static_cast<Wide>(from[i]), found));
+        power[i] = found;
+      }
+      for (std::int64_t i = begin; scales && i < end; ++i) {
+        const int half = power[i] / 2;
+        first[i] = static_cast<T>(power_of_two<Wide>(-half));
+        second[i] = static_cast<T>(power_of_two<Wide>(half - power[i]));
       }
     });
   });
-  return {mantissa, exponent};
+  return parts;
 }
 
 }  // namespace
@@ -52,15 +92,12 @@ std::vector<Tensor> parts_of(const Tensor& given) {
 std::vector<Tensor> Frexp::call(const Tensor& x) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
+  const bool scales = is_followed(x);
   std::vector<Tensor> parts = [&] {
     const autograd::NoGrad no_grad;
-    return parts_of(x);
+    return parts_of(x, scales);
   }();
-  if (!is_followed(x)) return parts;
-  // In two factors, each of which is a number of the dtype.
-  const Tensor half = floor_divide(parts[1], 2);
-  const auto scale = [&](const Tensor& power) { return exp2(cast(negative(power), x.dtype())); };
-  parts[0] = multiply(multiply(x, scale(half)), scale(subtract(parts[1], half)));
+  if (scales) parts = {multiply(multiply(x, parts[2]), parts[3]), parts[1]};
   return parts;
 }
 

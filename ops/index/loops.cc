@@ -95,7 +95,8 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
             last,
             picks.step,
             picks.value_step,
-            {to - from, inner.data, inner.values, 0}});
+            {to - from, inner.data, inner.values, 0},
+            picks.far});
   };
   if (action == PickAction::Read || picks.distinct) {
     parallel_for(0, places * picks.count, grain_for(inner.size), [&](std::int64_t begin, std::int64_t end) {

@@ -25,6 +25,8 @@ struct RowPicks {
   std::int64_t step = 0;
   std::int64_t value_step = 0;
   bool distinct = false;
+  /// That the elements lie in more memory than the caches and the translation of addresses hold.
+  bool far = false;
   PickAxes axes;
 };
 

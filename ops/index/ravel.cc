@@ -2,8 +2,8 @@
 
 #include "engine/autograd/modes.h"
 #include "ops/elementwise/list.h"
+#include "ops/index/loops.h"
 #include "ops/movement/cast.h"
-#include "ops/reduce/extremum.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -28,8 +28,8 @@ Tensor checked_positions(const Tensor& given, std::int64_t size, const OpInfo& i
   Tensor x = cast(given, DType::Int64);
   if (x.device().is_meta()) return x;
   const autograd::NoGrad no_grad;
-  const Tensor whole = is_batched(x) ? physical(x, *x->hidden) : x;
-  if (*to_device(any(logical_or(less(whole, 0), greater_equal(whole, size))), kCPU).data<bool>())
+  const Tensor whole = to_device(contiguous(is_batched(x) ? physical(x, *x->hidden) : x), kCPU);
+  if (!all_in_range(whole.data<std::int64_t>(), whole.numel(), size))
     fail<IndexError>("[", info.name, "] ", argument, " must lie in [0, ", size, ")");
   return x;
 }
@@ -56,7 +56,7 @@ Tensor RavelMultiIndex::call(const std::vector<Tensor>& multi_index, const Dims&
   Tensor flat;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const Tensor at = checked_positions(multi_index[i], shape[i], info, "positions along an axis");
-    flat = i == 0 ? at : add(multiply(flat, shape[i]), at);
+    flat = i == 0 ? at : addcmul(at, flat, shape[i]);
   }
   return flat;
 }

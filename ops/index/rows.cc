@@ -22,6 +22,8 @@ const RowKernels& kernels_of(Device device, const char* op) {
   return kernels;
 }
 
+constexpr std::int64_t kNear = std::int64_t{4} << 20;  // bytes that the second level cache may hold
+
 /// One of the loops of ops/index/loops.h between a matrix and picked rows of it, both contiguous.
 void run_rows(PickAction action, const Tensor& matrix, const Tensor& rows, const Tensor& picked) {
   const auto item = static_cast<std::int64_t>(item_size(matrix.dtype()));
@@ -33,6 +35,7 @@ void run_rows(PickAction action, const Tensor& matrix, const Tensor& rows, const
              .count = rows.numel(),
              .step = width * item,
              .value_step = width * item,
+             .far = matrix.numel() * item > kNear,
              .axes = {{width, item, item, 0}}});
 }
 

@@ -200,10 +200,10 @@ struct GridSampleFn : Function<GridSampleFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "grid_sample";
 
-  static bool applies(const Tensor& x, const Tensor& grid) {
+  static bool applies(const Tensor& x, const Tensor& grid, const Setting& setting) {
     const Tensor operands[] = {x, grid};
-    return x.ndim() == 4 && x.device().is_cpu() && x.numel() > 0 && grid.numel() > 0 && !is_batched(x) &&
-           !is_batched(grid) && !autograd::any_dual(operands) &&
+    return x.ndim() == 4 && x.size(3) >= cpu::grid_neighbors(setting.mode) && x.device().is_cpu() && x.numel() > 0 &&
+           grid.numel() > 0 && !is_batched(x) && !is_batched(grid) && !autograd::any_dual(operands) &&
            (x.dtype() == DType::Float32 || x.dtype() == DType::Float64);
   }
 
@@ -343,7 +343,7 @@ Tensor GridSample::call(const Tensor& x, const Tensor& grid, std::string_view mo
     if (x.shape()[i] < 1) fail<ValueError>("[grid_sample] the images are empty: x has the shape ", x.shape());
   }
   const Setting setting{how, outside, align_corners};
-  return GridSampleFn::applies(x, grid) ? GridSampleFn::apply(x, grid, setting) : composed(x, grid, setting);
+  return GridSampleFn::applies(x, grid, setting) ? GridSampleFn::apply(x, grid, setting) : composed(x, grid, setting);
 }
 
 Tensor AffineGrid::call(const Tensor& theta, const Dims& size, bool align_corners) {

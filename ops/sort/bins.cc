@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/reshape.h"
+#include "ops/sort/search.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -75,6 +78,40 @@ Tensor bin_edges(const Operand& bins, const Tensor& values, const std::optional<
   if (!std::is_sorted(at, at + edges.numel()))
     fail<ValueError>("[", op, "] the edges of the bins are not in ascending order");
   return edges;
+}
+
+Tensor bin_numbers(const Tensor& values, const Tensor& edges, bool equal, std::int64_t none) {
+  constexpr std::int64_t kGrain = 16384;
+  const std::int64_t last = edges.numel() - 2;
+  const auto* const edge = edges.data<double>();
+  const auto* const value = values.data<double>();
+  // Of unequal bins the edge behind each value, of equal ones nothing yet.
+  const Tensor numbers = equal ? empty(values.shape(), DType::Int64) : searchsorted(edges, values, "right");
+  auto* const number = numbers.data<std::int64_t>();
+  const double low = edge[0];
+  const double high = edge[last + 1];
+  const double per_width = static_cast<double>(last + 1) / (high - low);
+  const HostRelease release(values.numel());
+  parallel_for(0, values.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double x = value[i];
+      std::int64_t bin = 0;
+      if (!(x >= low && x <= high)) {
+        bin = none;
+      } else if (equal) {
+        // No number where the ends are next to each other.
+        const double quotient = (x - low) * per_width;
+        bin = quotient > 0 ? static_cast<std::int64_t>(std::min(quotient, static_cast<double>(last))) : 0;
+        // The quotient may be rounded across an edge.
+        while (bin > 0 && x < edge[bin]) --bin;
+        while (bin < last && x >= edge[bin + 1]) ++bin;
+      } else {
+        bin = std::min(number[i] - 1, last);
+      }
+      number[i] = bin;
+    }
+  });
+  return numbers;
 }
 
 }  // namespace lamella

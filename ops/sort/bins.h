@@ -20,5 +20,8 @@ Tensor flat_doubles(const Tensor& x);
 /// The edges of bins, as doubles: `bins` is their number, between the ends of `range` or of `values`, or the edges.
 Tensor bin_edges(const Operand& bins, const Tensor& values, const std::optional<std::pair<double, double>>& range,
                  const char* op);
+/// The number, an int64, of the bin that each of some doubles lies in, `none` for those outside: the last bin has its
+/// upper edge. `equal`: whether the bins are of equal widths, and so found by a division.
+Tensor bin_numbers(const Tensor& values, const Tensor& edges, bool equal, std::int64_t none);
 
 }  // namespace lamella

@@ -1,7 +1,7 @@
 #include "ops/sort/histogram.h"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "engine/autograd/modes.h"
@@ -11,6 +11,7 @@
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/shape/arrange.h"
 #include "ops/shape/reshape.h"
 #include "ops/sort/bins.h"
 #include "ops/support/along.h"
@@ -151,35 +152,25 @@ std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
   const Tensor edges = bin_edges(bins, values, range, info.name);
   const std::int64_t count = edges.numel() - 1;
   const double* const edge = edges.data<double>();
-  const bool equal_bins = bins.is_number();
-  const double per_width = static_cast<double>(count) / (edge[count] - edge[0]);
-  const Tensor sums = zeros({count}, DType::Float64);
-  double total = 0;
-  const HostRelease release(values.numel());
-  const auto* const at = values.data<double>();
+  // What lies in no bin is counted behind the last one.
+  const Tensor numbers = bin_numbers(values, edges, bins.is_number(), count);
+  const Tensor all = zeros({count + 1}, DType::Float64);
+  const auto* const number = numbers.data<std::int64_t>();
   const auto* const weight_of = weight.defined() ? weight.data<double>() : nullptr;
-  auto* const sum_of = sums.data<double>();
-  for (std::int64_t i = 0; i < values.numel(); ++i) {
-    const double value = at[i];
-    if (!(value >= edge[0] && value <= edge[count])) continue;
-    std::int64_t bin = 0;
-    if (equal_bins) {
-      bin = std::min(count - 1, static_cast<std::int64_t>((value - edge[0]) * per_width));
-      // The quotient may be rounded across an edge.
-      while (bin > 0 && value < edge[bin]) --bin;
-      while (bin < count - 1 && value >= edge[bin + 1]) ++bin;
-    } else {
-      bin = std::min<std::int64_t>(count - 1, std::upper_bound(edge, edge + count + 1, value) - edge - 1);
-    }
-    const double share = weight_of ? weight_of[i] : 1;
-    sum_of[bin] += share;
-    total += share;
+  const HostRelease release(values.numel());
+  if (weight_of) {
+    add_up(number, values.numel(), count + 1, all.data<double>(), [=](std::int64_t i) { return weight_of[i]; });
+  } else {
+    add_up(number, values.numel(), count + 1, all.data<double>(), [](std::int64_t) { return 1.0; });
   }
+  Tensor sums = narrow(all, 0, 0, count);
   if (density) {
-    for (std::int64_t bin = 0; bin < count; ++bin) sums.data<double>()[bin] /= total * (edge[bin + 1] - edge[bin]);
+    auto* const sum_of = sums.data<double>();
+    const double total = std::accumulate(sum_of, sum_of + count, 0.0);
+    for (std::int64_t bin = 0; bin < count; ++bin) sum_of[bin] /= total * (edge[bin + 1] - edge[bin]);
   }
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : kDefaultFloat;
-  std::vector<Tensor> result{cast(sums, dtype), bins.is_number() ? cast(edges, dtype) : bins.tensor()};
+  std::vector<Tensor> result{cast(contiguous(sums), dtype), bins.is_number() ? cast(edges, dtype) : bins.tensor()};
   note_constant(info.name, {&x}, result[0]);
   return result;
 }

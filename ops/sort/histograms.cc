@@ -13,7 +13,6 @@
 #include "ops/shape/reshape.h"
 #include "ops/sort/bins.h"
 #include "ops/sort/histogram.h"
-#include "ops/sort/search.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 
@@ -26,15 +25,6 @@ using Range = std::optional<std::vector<double>>;
 std::optional<std::pair<double, double>> ends_of(const Range& range, std::size_t dimension) {
   if (!range) return std::nullopt;
   return std::pair((*range)[2 * dimension], (*range)[2 * dimension + 1]);
-}
-
-/// The number of the bin that each value lies in; `none` for those outside.
-Tensor bin_numbers(const Tensor& values, const Tensor& edges, std::int64_t none) {
-  const std::int64_t bins = edges.numel() - 1;
-  const Tensor last = select(edges, 0, bins);
-  const Tensor inside = logical_and(greater_equal(values, select(edges, 0, 0)), less_equal(values, last));
-  const Tensor found = minimum(subtract(searchsorted(edges, values, "right"), 1), bins - 1);
-  return where(inside, found, none);
 }
 
 }  // namespace
@@ -100,22 +90,22 @@ std::vector<Tensor> HistogramDd::call(const Tensor& x, const std::vector<HeldOpe
   }
   const Tensor points = cast(reshape(x, {n, dimensions}), DType::Float64);
   std::vector<Tensor> edges;
+  std::vector<Tensor> numbers;
   Dims shape;
   std::int64_t cells = 1;
   for (std::size_t d = 0; d < count; ++d) {
     const Tensor values = contiguous(select(points, 1, static_cast<std::int64_t>(d)));
-    edges.push_back(bin_edges(bins.empty() ? Operand(10) : bins[bins.size() == 1 ? 0 : d].operand(), values,
-                              ends_of(range, d), info.name));
+    const Operand given = bins.empty() ? Operand(10) : bins[bins.size() == 1 ? 0 : d].operand();
+    edges.push_back(bin_edges(given, values, ends_of(range, d), info.name));
     shape.push_back(edges.back().numel() - 1);
     if (__builtin_mul_overflow(cells, shape.back(), &cells) || cells >= kMostCounts)
       fail<ValueError>("[histogramdd] the bins make more cells than memory holds");
+    numbers.push_back(bin_numbers(values, edges.back(), given.is_number(), -1));
   }
   // Points outside are counted behind the last cell.
-  Tensor cell = zeros({n}, DType::Int64);
-  for (std::size_t d = 0; d < count; ++d) {
-    const Tensor bin = bin_numbers(contiguous(select(points, 1, static_cast<std::int64_t>(d))), edges[d], -1);
-    cell = where(logical_or(less(cell, 0), less(bin, 0)), -1, add(multiply(cell, shape[d]), bin));
-  }
+  Tensor cell = numbers[0];
+  for (std::size_t d = 1; d < count; ++d)
+    cell = where(less(minimum(cell, numbers[d]), 0), -1, add(multiply(cell, shape[d]), numbers[d]));
   cell = where(less(cell, 0), cells, cell);
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : kDefaultFloat;
   Tensor counts = cast(reshape(narrow(bincount(cell, weight, cells + 1), 0, 0, cells), shape), DType::Float64);

@@ -9,6 +9,7 @@
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
 #include "ops/elementwise/list.h"
+#include "ops/elementwise/order.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"
@@ -33,12 +34,16 @@ Tensor evaluated(const Rule& rule, const Tensor& given) {
     const HiddenAxes axes = *given->hidden;
     return hide_in_place(evaluated(rule, physical(given, axes)), axes);
   }
-  const Tensor x = contiguous(given);
-  Tensor y = empty(x.shape(), x.dtype(), x.device());
+  const Tensor* const operands[] = {&given};
+  Tensor y = empty_in_order(operands, given.shape(), given.dtype(), given.device());
   const std::int64_t n = y.numel();
   if (y.device().is_meta() || n == 0) return y;
   if (!y.device().is_cpu())
-    return on_host(rule.name, y.device(), [&](const Tensor& host) { return evaluated(rule, host); }, x);
+    return on_host(rule.name, y.device(), [&](const Tensor& host) { return evaluated(rule, host); }, given);
+  // One run over both, or over a copy.
+  const bool alike = given.strides() == y.strides();
+  const Tensor x = alike ? given : contiguous(given);
+  if (!alike) y = empty(x.shape(), x.dtype(), x.device());
   const cpu::SpecialFunction& function = cpu_kernels().special.*rule.function;
   const HostRelease release(n * kWork);
   parallel_for(0, n, even_grain(n, kWork), [&](std::int64_t begin, std::int64_t end) {
@@ -139,8 +144,10 @@ constexpr Rule kLogNdtrSlope{"log_ndtr_slope", &cpu::SpecialTable::log_ndtr_slop
 constexpr Rule kLogNdtr{LogNdtr::info.name, &cpu::SpecialTable::log_ndtr,
                         [](const Tensor& x, const Tensor&) { return apply(kLogNdtrSlope, x); }, true, false};
 
+constexpr Rule kLogitSlope{"logit_slope", &cpu::SpecialTable::logit_slope,
+                           [](const Tensor& x, const Tensor& y) { return (2 * x - 1) * square(y); }};
 constexpr Rule kLogit{Logit::info.name, &cpu::SpecialTable::logit,
-                      [](const Tensor& x, const Tensor&) { return reciprocal(x * (1 - x)); }, true, false};
+                      [](const Tensor& x, const Tensor&) { return apply(kLogitSlope, x); }, true, false};
 
 }  // namespace
 
