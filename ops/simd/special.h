@@ -25,11 +25,21 @@ inline constexpr typename X::value_type kNanOf = std::numeric_limits<typename X:
 
 namespace special {
 
+/// sum x + c, rounded once where the operand has that.
+template <class X>
+LM_HD X polynomial_step(X sum, X x, double c) {
+  if constexpr (requires { multiply_add(sum, x, X(c)); }) {
+    return multiply_add(sum, x, X(c));
+  } else {
+    return sum * x + c;
+  }
+}
+
 /// c0 x^n + c1 x^(n-1) + ... + cn.
 template <class X, class... C>
 LM_HD X polynomial(X x, double first, double second, C... rest) {
-  X sum = X(first) * x + second;
-  ((sum = sum * x + rest), ...);
+  X sum = polynomial_step(X(first), x, second);
+  ((sum = polynomial_step(sum, x, rest)), ...);
   return sum;
 }
 
@@ -148,10 +158,11 @@ template <FloatOperand X>
 LM_HD X erfinv(X a) {
   const X target = abs(a);
   const X w = -log((1 - target) * (1 + target));
+  const auto of_far = [&](X y) { return where(target < 1, y, where(target == 1, kInfinityOf<X>, kNanOf<X>)); };
   X y;
   if constexpr (sizeof(typename X::value_type) == 8) {
     y = special::erfinv_near(target, w);
-    const auto far = w >= 5;
+    const auto far = !(w < 5);
     if (any(far)) {
       X stepped = special::erfinv_step(target, special::erfinv_estimate(target, w));
       const auto deep = w >= 16;
@@ -160,13 +171,12 @@ LM_HD X erfinv(X a) {
         for (int i = 0; i < 2; ++i) tail = special::erfinv_step(target, tail);
         stepped = where(deep, tail, stepped);
       }
-      y = where(far, stepped, y);
+      y = where(far, of_far(stepped), y);
     }
   } else {
-    y = special::erfinv_estimate(target, w);
+    y = of_far(special::erfinv_estimate(target, w));
   }
-  y = where(target == 1, kInfinityOf<X>, where(target < 1, copysign(y, a), kNanOf<X>));
-  return where(target == 0, a, copysign(y, a));
+  return copysign(y, a);
 }
 
 /// The logarithmic derivative of gamma: reflected below 1/2, raised above 10 by psi(x) = psi(x + 1) - 1/x, and there

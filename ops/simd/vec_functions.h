@@ -24,6 +24,10 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
   friend V smaller(V a, V b) { return V(native_math::extreme<false>(a.native(), b.native())); }
   friend V copysign(V a, V sign) { return V(native_math::copysign(a.native(), sign.native())); }
   friend V sqrt(V a) { return V(native_math::sqrt(a.native())); }
+#ifdef LM_SIMD_FUSED
+  /// a b + c, rounded once.
+  friend V multiply_add(V a, V b, V c) { return V(native_math::fused(a.native(), b.native(), c.native())); }
+#endif
   friend V floor(V a) { return V(native_math::floor(a.native())); }
   friend V ceil(V a) { return V(native_math::ceil(a.native())); }
   friend V trunc(V a) { return V(native_math::trunc(a.native())); }
