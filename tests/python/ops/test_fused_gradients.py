@@ -160,6 +160,26 @@ def test_grid_sample_of_views_and_numbers_that_are_none(rng: np.random.Generator
     assert lm.grid_sample(whole, infinite, "nearest", "zeros").tolist() == np.zeros((1, 2, 1, 3)).tolist()
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("size", [(1, 1), (2, 1), (1, 2), (3, 3), (4, 5), (40, 4)])
+def test_grid_sample_of_few_and_many_columns(mode: str, size: tuple[int, int], rng: np.random.Generator) -> None:
+    x = rng.normal(size=(1, 2, *size))
+    # More places than go at once, and not whole vectors of them.
+    grid = rng.uniform(-1.5, 1.5, size=(1, 7, 43, 2))
+    for padding in ("zeros", "border", "reflection"):
+        check_both(lambda x, grid: lm.grid_sample(x, grid, mode, padding), [x, grid], "float64")  # noqa: B023
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_grid_sample_beside_infinite_elements(mode: str) -> None:
+    x = lm.zeros([1, 1, 6, 6])
+    x[0, 0, :, 0] = float("inf")
+    x[0, 0, :, 5] = float("nan")
+    # What is not read counts nothing: left and right of the image, and between finite elements.
+    grid = lm.asarray([[[[-3.0, 0.0], [0.0, 0.0], [3.0, 0.0], [0.0, 5.0]]]])
+    assert lm.grid_sample(x, grid, mode).tolist() == [[[[0.0] * 4]]]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("shape", [(4, 6), (2, 3, 40)])
 def test_scatter_of_numbers_that_repeat(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:

@@ -223,6 +223,10 @@ def test_histogram_of_special_input() -> None:
     assert lm.histogram(lm.asarray(tenths), 10, range=(0.0, 1.0)).hist.tolist() == list(
         np.histogram(tenths, 10, (0.0, 1.0))[0]
     )
+    # Bins narrower than any number: all edges but the last are the first one.
+    least = float(np.nextafter(0.0, 1.0))
+    few = lm.asarray([0.0, least, -1.0, 1.0], dtype="float64")
+    assert lm.histogram(few, 10, range=(0.0, least)).hist.tolist() == [0.0] * 9 + [2.0]
     for call in [
         lambda: lm.histogram(lm.asarray([nan])),
         lambda: lm.histogram(lm.ones([2]), 0),

@@ -55,6 +55,17 @@ def assert_near(name: str, got: np.ndarray, expected: np.ndarray, rtol: float) -
     np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol / 2 if name in WAVES else 1e-300)
 
 
+@pytest.mark.parametrize("name", ["i0", "logit"])
+def test_order_of_axes(name: str) -> None:
+    function = getattr(lm, name)
+    x = lm.asarray(RNG.uniform(0.1, 0.9, (3, 4, 5)))
+    for turned in (x.mT, lm.permute_dims(x, (2, 0, 1)), x[:, ::2], x[::-1], lm.broadcast_to(x[:, :1], (3, 4, 5))):
+        y = function(turned)
+        assert y.tolist() == function(lm.contiguous(turned)).tolist()
+    # In memory as in the argument, as for elementwise operators.
+    assert function(x.mT).mT.is_contiguous()
+
+
 @pytest.mark.parametrize("name", REFERENCES)
 def test_of_float64(name: str) -> None:
     x = arguments(name)
