@@ -145,7 +145,7 @@ class Group {
     if (count == lanes_ && lanes_ % simd::Vec<T>::size == 0) {
       if (inner == 1) {
         done = move_tiles<kRead>(data, begins, lanes_, size, x, scale);
-      } else if (starts.at[count - 1] == starts.at[0] + count - 1) {
+      } else if (in_columns(starts, count)) {
         move_columns<kRead>(data + begins[0], 2 * inner, lanes_, size, x, scale);
         done = size;
       }
@@ -172,6 +172,10 @@ class Group {
     }
   }
 
+  /// Whether there is a line in each lane, and these lie beside one another.
+  bool in_columns(const Starts& starts, std::int64_t count) const {
+    return args_.inner > 1 && lanes_ > 1 && count == lanes_ && starts.at[count - 1] == starts.at[0] + count - 1;
+  }
   bool halved() const { return plan_.length != args_.length; }
   /// Whether coefficient k stands for its conjugate as well.
   bool is_middle(std::int64_t k) const { return k > 0 && 2 * k < args_.length; }
@@ -179,6 +183,13 @@ class Group {
 
   void complex_to_complex(std::int64_t first, std::int64_t count) {
     const Starts starts(first, count, args_.length, args_.inner);
+    if (in_columns(starts, count) && !args_.turns && args_.to_inner == 0 && !plan_.inner && plan_.pass_count > 0) {
+      const std::int64_t step = 2 * args_.inner;
+      const ToColumns<T> to{args_.to + 2 * starts.at[0], step, args_.scale, args_.forward ? 0 : args_.length};
+      const Split<T> y{work_, work_ + plan_.length * lanes_};
+      run_passes(plan_, FromColumns<T>{args_.from + 2 * starts.at[0], step}, to, x_, y, lanes_);
+      return;
+    }
     // The other sign: real and imaginary parts change places on both sides.
     const int re = args_.forward ? 0 : 1;
     read(starts, count, args_.length, 2, re == 0 ? x_ : swapped(x_));

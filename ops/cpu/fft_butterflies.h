@@ -86,6 +86,37 @@ template <class T, class F>
   for (; i < end; ++i) f.template operator()<T>(i);
 }
 
+template <int kRadix, class X>
+void butterfly(Number<X>* x);
+
+/// The transform of kFirst * kSecond numbers, in place, from cos and sin of -2 pi k over their number.
+template <int kFirst, int kSecond, class X, std::size_t kRoots>
+[[gnu::always_inline]] inline void composite_butterfly(Number<X>* x, const long double (&cosines)[kRoots],
+                                                       const long double (&sines)[kRoots]) {
+  Number<X> parts[kSecond][kFirst];
+#pragma GCC unroll 4
+  for (int l = 0; l < kSecond; ++l) {
+#pragma GCC unroll 4
+    for (int k = 0; k < kFirst; ++k) parts[l][k] = x[l + kSecond * k];
+    butterfly<kFirst>(parts[l]);
+#pragma GCC unroll 4
+    for (int k = 1; k < kFirst; ++k) {
+      if (l == 0) continue;
+      parts[l][k] = 4 * l * k == kFirst * kSecond ? turn(parts[l][k])
+                                                  : Number<X>{X(cosines[l * k]), X(sines[l * k])} * parts[l][k];
+    }
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < kFirst; ++k) {
+    Number<X> line[kSecond];
+#pragma GCC unroll 4
+    for (int l = 0; l < kSecond; ++l) line[l] = parts[l][k];
+    butterfly<kSecond>(line);
+#pragma GCC unroll 4
+    for (int j = 0; j < kSecond; ++j) x[k + kFirst * j] = line[j];
+  }
+}
+
 /// The transform of kRadix numbers, in place.
 template <int kRadix, class X>
 [[gnu::always_inline]] inline void butterfly(Number<X>* x) {
@@ -146,6 +177,42 @@ template <int kRadix, class X>
     x[5] = add_product(even[1], -half, odd[1]);
     x[6] = even[2] - odd[2];
     x[7] = add_product(even[3], -half, odd[3]);
+  } else if constexpr (kRadix == 7) {
+    // cos and sin of 2 pi k / 7.
+    constexpr long double kCosines[] = {1, 0.623489801858733530525004884004239811L, -0.222520933956314404288902564496794760L,
+                                        -0.900968867902419126236102319507445051L};
+    constexpr long double kSines[] = {0, 0.781831482468029808708444526674057751L, 0.974927912181823607018131682993931217L,
+                                      0.433883739117558120475768332848358754L};
+    const Number<X> first = x[0];
+    Number<X> sums[3];
+    Number<X> differences[3];
+#pragma GCC unroll 3
+    for (int k = 0; k < 3; ++k) {
+      sums[k] = x[k + 1] + x[6 - k];
+      differences[k] = x[k + 1] - x[6 - k];
+    }
+    x[0] = first + (sums[0] + (sums[1] + sums[2]));
+#pragma GCC unroll 3
+    for (int j = 1; j < 4; ++j) {
+      Number<X> a = first;
+      Number<X> b = X(kSines[j]) * differences[0];
+#pragma GCC unroll 3
+      for (int k = 1; k < 4; ++k) {
+        const int turns = j * k % 7;
+        const int near = turns < 4 ? turns : 7 - turns;
+        a = add_product(a, X(kCosines[near]), sums[k - 1]);
+        if (k > 1) b = add_product(b, X(turns < 4 ? kSines[near] : -kSines[near]), differences[k - 1]);
+      }
+      x[j] = a + turn(b);
+      x[7 - j] = a - turn(b);
+    }
+  } else if constexpr (kRadix == 9) {
+    // cos and sin of -2 pi k / 9.
+    constexpr long double kCosines[] = {1, 0.766044443118978035202392650555416674L, 0.173648177666930348851716626769314796L, 0,
+                                        -0.939692620785908384054109277324731470L};
+    constexpr long double kSines[] = {0, -0.642787609686539326322643409907263433L, -0.984807753012208059366743024589523014L, 0,
+                                      -0.342020143325668733044099614682259580L};
+    composite_butterfly<3, 3>(x, kCosines, kSines);
   } else {
     static_assert(kRadix == 16);
     constexpr long double kCos = 0.923879532511286756128183189396788287L;
@@ -154,25 +221,7 @@ template <int kRadix, class X>
     // cos and sin of -2 pi k / 16.
     constexpr long double kCosines[] = {1, kCos, kHalf, kSin, 0, -kSin, -kHalf, -kCos, -1, -kCos};
     constexpr long double kSines[] = {0, -kSin, -kHalf, -kCos, -1, -kCos, -kHalf, -kSin, 0, kSin};
-    Number<X> parts[4][4];
-#pragma GCC unroll 4
-    for (int l = 0; l < 4; ++l) {
-#pragma GCC unroll 4
-      for (int k = 0; k < 4; ++k) parts[l][k] = x[l + 4 * k];
-      butterfly<4>(parts[l]);
-#pragma GCC unroll 4
-      for (int k = 1; k < 4; ++k) {
-        if (l == 0) continue;
-        parts[l][k] = l * k == 4 ? turn(parts[l][k]) : Number<X>{X(kCosines[l * k]), X(kSines[l * k])} * parts[l][k];
-      }
-    }
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) {
-      Number<X> line[4] = {parts[0][k], parts[1][k], parts[2][k], parts[3][k]};
-      butterfly<4>(line);
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) x[k + 4 * j] = line[j];
-    }
+    composite_butterfly<4, 4>(x, kCosines, kSines);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ops/cpu/fft_passes.h"
+#include "ops/cpu/fft_places.h"
 #include "ops/cpu/tile.h"
 
 // One line whose numbers lie beside one another, its vectors along the line: a line stays in the first level cache
@@ -11,36 +12,6 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// Vec<T>::size pairs of numbers, their parts apart.
-template <class T>
-Number<simd::Vec<T>> load_pairs(const T* from) {
-  using V = simd::Vec<T>;
-  using Lanes = std::make_index_sequence<V::size>;
-  const auto low = V::load(from).native();
-  const auto high = V::load(from + V::size).native();
-  return {V(every_second<0>(low, high, Lanes())), V(every_second<1>(low, high, Lanes()))};
-}
-template <class T>
-void store_pairs(Number<simd::Vec<T>> x, T* to) {
-  using V = simd::Vec<T>;
-  using Lanes = std::make_index_sequence<V::size>;
-  V(interleaved<0>(x.re.native(), x.im.native(), Lanes())).store(to);
-  V(interleaved<V::size / 2>(x.re.native(), x.im.native(), Lanes())).store(to + V::size);
-}
-/// One pair.
-template <class T>
-void store_pairs(Number<T> x, T* to) {
-  to[0] = x.re;
-  to[1] = x.im;
-}
-template <class X, class T>
-Number<X> load_pairs_as(const T* from) {
-  if constexpr (std::is_same_v<X, T>) {
-    return {from[0], from[1]};
-  } else {
-    return load_pairs(from);
-  }
-}
 template <class V, std::size_t... I>
 V reversed(V a, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, a, (static_cast<int>(sizeof...(I)) - 1 - static_cast<int>(I))...);

@@ -12,15 +12,16 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// One pass over `from`; kRadix is 0 for an odd one without a butterfly of its own.
-template <int kRadix, class T>
+/// One pass over `from`; kRadix is 0 for an odd one without a butterfly of its own. From and To are Split<T> or other
+/// places (fft_places.h), these only where there are at least as many lanes as a vector has.
+template <int kRadix, class T, class From = Split<T>, class To = Split<T>>
 class Pass {
  public:
-  Pass(const FftPass<T>& pass, Split<T> from, Split<T> to, std::int64_t s)
+  Pass(const FftPass<T>& pass, From from, To to, std::int64_t s)
       : pass_(pass), from_(from), to_(to), s_(s), columns_(s * pass.rest) {}
 
   void run() const {
-    if (s_ >= V::size) {
+    if (!kInBuffers || s_ >= V::size) {
       for (std::int64_t q = 0; q < s_; q += V::size) {
         q = std::min(q, s_ - V::size);  // the last ones overlap
         step<V, false>(0, q);
@@ -31,6 +32,8 @@ class Pass {
           step<V, true>(p, q);
         }
       }
+    } else if constexpr (!kInBuffers) {
+      return;
     } else if (columns_ >= V::size) {
       for (std::int64_t column = 0; column < columns_; column += V::size) {
         column = std::min(column, columns_ - V::size);
@@ -45,6 +48,7 @@ class Pass {
 
  private:
   using V = simd::Vec<T>;
+  static constexpr bool kInBuffers = std::is_same_v<From, Split<T>> && std::is_same_v<To, Split<T>>;
   static constexpr std::int64_t kMost = kRadix > 0 ? kRadix : kLargestRadix;
 
   std::int64_t radix() const { return kRadix > 0 ? kRadix : pass_.radix; }
@@ -117,15 +121,55 @@ class Pass {
   }
 
   const FftPass<T>& pass_;
-  const Split<T> from_;
-  const Split<T> to_;
+  const From from_;
+  const To to_;
   const std::int64_t s_;
   const std::int64_t columns_;
 };
 
-template <int kRadix, class T>
-void run_pass(const FftPass<T>& pass, Split<T> from, Split<T> to, std::int64_t s) {
-  Pass<kRadix, T>(pass, from, to, s).run();
+/// `s` is the product of the radices before, times the lanes.
+template <class T, class From, class To>
+void run_pass(const FftPass<T>& pass, From from, To to, std::int64_t s) {
+  const auto run = [&]<int kRadix>() { Pass<kRadix, T, From, To>(pass, from, to, s).run(); };
+  switch (pass.radix) {
+    case 2:
+      return run.template operator()<2>();
+    case 3:
+      return run.template operator()<3>();
+    case 4:
+      return run.template operator()<4>();
+    case 5:
+      return run.template operator()<5>();
+    case 7:
+      return run.template operator()<7>();
+    case 8:
+      return run.template operator()<8>();
+    case 9:
+      return run.template operator()<9>();
+    case 16:
+      return run.template operator()<16>();
+    default:
+      return run.template operator()<0>();
+  }
+}
+
+/// All passes of a plan that has any and is no convolution, the first one out of `from`, the last one into `to`, with x
+/// and y in between. What is read and written may be the same.
+template <class T, class From, class To>
+void run_passes(const FftPlan<T>& plan, From from, To to, Split<T> x, Split<T> y, std::int64_t lanes) {
+  const std::int64_t last = plan.pass_count - 1;
+  if (last == 0) {
+    run_pass(plan.passes[0], from, to, lanes);
+    return;
+  }
+  run_pass(plan.passes[0], from, x, lanes);
+  std::int64_t s = lanes * plan.passes[0].radix;
+  for (std::int64_t i = 1; i < last; ++i) {
+    run_pass(plan.passes[i], x, y, s);
+    std::swap(x, y);
+    s *= plan.passes[i].radix;
+  }
+  run_pass(plan.passes[last], x, to, s);
 }
 
 /// How many numbers of workspace transform() wants for each lane.
@@ -158,25 +202,7 @@ Split<T> transform(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lan
     std::int64_t s = lanes;
     for (std::int64_t i = 0; i < plan.pass_count; ++i) {
       const FftPass<T>& pass = plan.passes[i];
-      switch (pass.radix) {
-        case 2:
-          run_pass<2>(pass, x, y, s);
-          break;
-        case 3:
-          run_pass<3>(pass, x, y, s);
-          break;
-        case 4:
-          run_pass<4>(pass, x, y, s);
-          break;
-        case 5:
-          run_pass<5>(pass, x, y, s);
-          break;
-        case 8:
-          run_pass<8>(pass, x, y, s);
-          break;
-        default:
-          run_pass<0>(pass, x, y, s);
-      }
+      run_pass(pass, x, y, s);
       std::swap(x, y);
       s *= pass.radix;
     }

@@ -38,18 +38,28 @@ std::pair<double, double> turn(std::int64_t k, std::int64_t n) {
   return {cosine, -sine};
 }
 
-/// The radices of the passes: 8 for powers of two, and what is left of them as 4, as two of them, or as 2.
+/// The radices of the passes: 8 for powers of two, and what is left of them as 16, 4 or 2; 9, 3, and other primes.
 std::vector<std::int64_t> factors(std::int64_t n) {
   std::vector<std::int64_t> result;
   const auto divide = [&](std::int64_t factor) {
     for (; n % factor == 0; n /= factor) result.push_back(factor);
   };
   for (; n % 8 == 0 && (n % 16 != 0 || n % 32 == 0); n /= 8) result.push_back(8);
+  divide(16);
   divide(4);
   divide(2);
+  divide(9);
   for (std::int64_t factor = 3; factor * factor <= n; factor += 2) divide(factor);
   if (n > 1) result.push_back(n);
   return result;
+}
+
+std::int64_t largest_prime(std::int64_t n) {
+  std::int64_t largest = 1;
+  for (std::int64_t factor = 2; factor * factor <= n; ++factor) {
+    for (; n % factor == 0; n /= factor) largest = factor;
+  }
+  return std::max(n, largest);
 }
 
 /// The smallest product of 2, 3 and 5 that is at least n.
@@ -102,20 +112,19 @@ struct Owner {
 
   explicit Owner(std::int64_t length) {
     plan.length = length;
-    const std::vector<std::int64_t> radices = factors(length);
     std::tie(plan.half_re, plan.half_im) = roots(length + 1, 2 * length, [](std::int64_t k) { return k; });
-    if (!radices.empty() && radices.back() > kLargestRadix) {
+    if (largest_prime(length) > kLargestRadix) {
       make_convolution();
       return;
     }
     std::int64_t rest = length;
-    for (const std::int64_t radix : radices) {
+    for (const std::int64_t radix : factors(length)) {
       const std::int64_t whole = rest;
       rest /= radix;
       cpu::FftPass<T> pass{.radix = radix, .rest = rest};
       std::tie(pass.twiddle_re, pass.twiddle_im) =
           roots((radix - 1) * rest, whole, [rest](std::int64_t i) { return (i / rest + 1) * (i % rest); });
-      if (radix % 2 != 0 && radix > 5) {
+      if (radix % 2 != 0 && radix > 9) {
         const std::int64_t half = radix / 2;
         // Backwards, for the sines to be positive.
         std::tie(pass.root_re, pass.root_im) =
@@ -255,7 +264,7 @@ std::int64_t first_part(std::int64_t length, std::int64_t lanes) {
     const std::int64_t other = length / part;
     if (other > kLongestPart) return 0;
     if (length % part == 0 && other % lanes == 0) {
-      return std::max(factors(part).back(), factors(other).back()) <= 5 ? part : 0;
+      return largest_prime(length) <= 5 ? part : 0;
     }
   }
   return 0;

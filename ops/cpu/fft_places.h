@@ -1,0 +1,77 @@
+#pragma once
+
+#include <utility>
+
+#include "ops/cpu/fft_butterflies.h"
+#include "ops/cpu/tile.h"
+
+// Where the first pass of a transform reads and the last one writes: number i of it is that of row i / lanes and lane
+// i % lanes. With the moves between memory and the buffers within these passes, a short transform goes over its numbers
+// as many times as it has passes.
+
+namespace lamella::cpu {
+inline namespace LM_SIMD_ISA {
+
+/// The parts of pairs of numbers: Vec<T>::size of them, the first half at `low`.
+template <class T>
+Number<simd::Vec<T>> parts_of(simd::Native<T> low, simd::Native<T> high) {
+  using V = simd::Vec<T>;
+  using Lanes = std::make_index_sequence<V::size>;
+  return {V(every_second<0>(low, high, Lanes())), V(every_second<1>(low, high, Lanes()))};
+}
+/// Vec<T>::size pairs of numbers, their parts apart.
+template <class T>
+Number<simd::Vec<T>> load_pairs(const T* from) {
+  using V = simd::Vec<T>;
+  return parts_of<T>(V::load(from).native(), V::load(from + V::size).native());
+}
+template <class T>
+void store_pairs(Number<simd::Vec<T>> x, T* to) {
+  using V = simd::Vec<T>;
+  using Lanes = std::make_index_sequence<V::size>;
+  V(interleaved<0>(x.re.native(), x.im.native(), Lanes())).store(to);
+  V(interleaved<V::size / 2>(x.re.native(), x.im.native(), Lanes())).store(to + V::size);
+}
+/// One pair.
+template <class T>
+void store_pairs(Number<T> x, T* to) {
+  to[0] = x.re;
+  to[1] = x.im;
+}
+template <class X, class T>
+Number<X> load_pairs_as(const T* from) {
+  if constexpr (std::is_same_v<X, T>) {
+    return {from[0], from[1]};
+  } else {
+    return load_pairs(from);
+  }
+}
+
+/// Pairs in memory, those of a row kFftLanes<T> beside one another.
+template <class T>
+struct FromColumns {
+  const T* data = nullptr;
+  std::int64_t step = 0;  ///< from row to row
+};
+template <class X, class T>
+Number<X> load_number(FromColumns<T> from, std::int64_t at) {
+  return load_pairs_as<X>(from.data + at / kFftLanes<T> * from.step + 2 * (at % kFftLanes<T>));
+}
+/// The same, written with a factor. With a `length` backwards, from row 0 to the last one and on to row 1: so written, a
+/// transform is that with the other sign.
+template <class T>
+struct ToColumns {
+  T* data = nullptr;
+  std::int64_t step = 0;
+  T scale = 1;
+  std::int64_t length = 0;
+};
+template <class X, class T>
+void store_parts(Number<X> x, ToColumns<T> to, std::int64_t at) {
+  const std::int64_t row = at / kFftLanes<T>;
+  const std::int64_t place = to.length == 0 || row == 0 ? row : to.length - row;
+  store_pairs(X(to.scale) * x, to.data + place * to.step + 2 * (at % kFftLanes<T>));
+}
+
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::cpu
