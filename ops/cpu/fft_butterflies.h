@@ -179,10 +179,11 @@ template <int kRadix, class X>
     x[7] = add_product(even[3], -half, odd[3]);
   } else if constexpr (kRadix == 7) {
     // cos and sin of 2 pi k / 7.
-    constexpr long double kCosines[] = {1, 0.623489801858733530525004884004239811L, -0.222520933956314404288902564496794760L,
+    constexpr long double kCosines[] = {1, 0.623489801858733530525004884004239811L,
+                                        -0.222520933956314404288902564496794760L,
                                         -0.900968867902419126236102319507445051L};
-    constexpr long double kSines[] = {0, 0.781831482468029808708444526674057751L, 0.974927912181823607018131682993931217L,
-                                      0.433883739117558120475768332848358754L};
+    constexpr long double kSines[] = {0, 0.781831482468029808708444526674057751L,
+                                      0.974927912181823607018131682993931217L, 0.433883739117558120475768332848358754L};
     const Number<X> first = x[0];
     Number<X> sums[3];
     Number<X> differences[3];
@@ -208,9 +209,11 @@ template <int kRadix, class X>
     }
   } else if constexpr (kRadix == 9) {
     // cos and sin of -2 pi k / 9.
-    constexpr long double kCosines[] = {1, 0.766044443118978035202392650555416674L, 0.173648177666930348851716626769314796L, 0,
+    constexpr long double kCosines[] = {1, 0.766044443118978035202392650555416674L,
+                                        0.173648177666930348851716626769314796L, 0,
                                         -0.939692620785908384054109277324731470L};
-    constexpr long double kSines[] = {0, -0.642787609686539326322643409907263433L, -0.984807753012208059366743024589523014L, 0,
+    constexpr long double kSines[] = {0, -0.642787609686539326322643409907263433L,
+                                      -0.984807753012208059366743024589523014L, 0,
                                       -0.342020143325668733044099614682259580L};
     composite_butterfly<3, 3>(x, kCosines, kSines);
   } else {

@@ -57,8 +57,8 @@ template <class X, class T>
 Number<X> load_number(FromColumns<T> from, std::int64_t at) {
   return load_pairs_as<X>(from.data + at / kFftLanes<T> * from.step + 2 * (at % kFftLanes<T>));
 }
-/// The same, written with a factor. With a `length` backwards, from row 0 to the last one and on to row 1: so written, a
-/// transform is that with the other sign.
+/// The same, written with a factor. With a `length` backwards, from row 0 to the last one and on to row 1: so written,
+/// a transform is that with the other sign.
 template <class T>
 struct ToColumns {
   T* data = nullptr;

@@ -1,9 +1,12 @@
 #include "ops/fft/fft.h"
 
+#include <algorithm>
+#include <functional>
+#include <vector>
+
 #include "engine/autograd/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/extension/extension.h"
 #include "ops/fft/plan.h"
 #include "ops/movement/cast.h"
@@ -17,12 +20,15 @@ using cpu::FftKind;
 
 constexpr std::int64_t kGrain = 16384;      // numbers that one thread takes at a time
 constexpr std::int64_t kGroup = 16;         // lines that a kernel may take together
+constexpr std::int64_t kImage = 1 << 16;    // numbers that the cache of one processor holds
+constexpr std::int64_t kImages = 8;         // as many are shared by threads one by one
 constexpr std::int64_t kLongest = 1 << 30;  // tables take a few times as much
 
-/// One transform along one axis.
+/// A transform along one axis, and complex ones along others: after it, or before it where it makes real numbers.
 struct Form {
   FftKind kind = FftKind::ComplexToComplex;
   std::int64_t axis = 0;    ///< counted from the end, which hidden axes do not change
+  Dims others = {};         ///< the same of the others
   std::int64_t length = 0;  ///< of the real side where there is one
   double scale = 1;
   bool forward = true;
@@ -37,13 +43,7 @@ DType other_side(DType dtype, FftKind kind) {
 
 template <class T>
 void run_lines(const cpu::FftLines<T>& all, std::int64_t count) {
-  const auto kernel = [] {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return cpu_kernels().fft.float32.lines;
-    } else {
-      return cpu_kernels().fft.float64.lines;
-    }
-  }();
+  const auto kernel = fft::kernels<T>().lines;
   const std::int64_t lines = (kGrain + all.length - 1) / all.length;
   parallel_for(0, count, (lines + kGroup - 1) / kGroup * kGroup, [&](std::int64_t begin, std::int64_t end) {
     cpu::FftLines<T> part = all;
@@ -78,53 +78,141 @@ void transform_long_lines(const Form& form, const fft::LongPlan<T>& plan, const 
   }
 }
 
-/// x is contiguous and so is y; they may be the same for a complex transform.
+/// Of the lines along an axis, counted from the front.
 template <class T>
-void transform_lines(const Form& form, const Tensor& x, const Tensor& y) {
-  const auto axis = static_cast<std::size_t>(static_cast<std::int64_t>(x.ndim()) + form.axis);
+cpu::FftLines<T> lines_of(const Form& form, const fft::PlanOf<T>& plan, std::size_t axis, const Dims& shape,
+                          const T* from, T* to) {
   std::int64_t inner = 1;
-  for (std::size_t i = axis + 1; i < x.ndim(); ++i) inner *= x.shape()[i];
-  std::int64_t outer = 1;
-  for (std::size_t i = 0; i < axis; ++i) outer *= x.shape()[i];
-  const HostRelease release(outer * inner * form.length);
-  const auto* const from = static_cast<const T*>(x.raw_data());
-  auto* const to = static_cast<T*>(y.raw_data());
-  if (form.kind == FftKind::ComplexToComplex && inner == 1) {
+  for (std::size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
+  return {.plan = plan.get(),
+          .kind = form.kind,
+          .forward = form.forward,
+          .doubled = form.doubled,
+          .length = form.length,
+          .inner = inner,
+          .from = from,
+          .to = to,
+          .scale = static_cast<T>(form.scale)};
+}
+template <class T>
+fft::PlanOf<T> plan_of(const Form& form) {
+  const bool halved = form.kind != FftKind::ComplexToComplex && form.length % 2 == 0;
+  return fft::plan_of<T>(halved ? form.length / 2 : form.length);
+}
+
+std::int64_t product(const Dims& shape, std::size_t begin, std::size_t end) {
+  std::int64_t result = 1;
+  for (std::size_t i = begin; i < end; ++i) result *= shape[i];
+  return result;
+}
+std::size_t from_front(const Dims& shape, std::int64_t axis) {
+  return static_cast<std::size_t>(static_cast<std::int64_t>(shape.size()) + axis);
+}
+
+/// Both shapes are the same but for the axis; from and to may be, too, for a complex transform.
+template <class T>
+void transform_lines(const Form& form, const Dims& shape, const T* from, T* to) {
+  const std::size_t axis = from_front(shape, form.axis);
+  if (form.kind == FftKind::ComplexToComplex && axis + 1 == shape.size() && from != to) {
     if (const auto plan = fft::long_plan_of<T>(form.length)) {
-      transform_long_lines(form, *plan, from, to, outer);
+      transform_long_lines(form, *plan, from, to, product(shape, 0, axis));
       return;
     }
   }
-  const bool halved = form.kind != FftKind::ComplexToComplex && form.length % 2 == 0;
-  const auto plan = fft::plan_of<T>(halved ? form.length / 2 : form.length);
-  const cpu::FftLines<T> all{.plan = plan.get(),
-                             .kind = form.kind,
-                             .forward = form.forward,
-                             .doubled = form.doubled,
-                             .length = form.length,
-                             .inner = inner,
-                             .from = from,
-                             .to = to,
-                             .scale = static_cast<T>(form.scale)};
-  run_lines(all, outer * inner);
+  const fft::PlanOf<T> plan = plan_of<T>(form);
+  const cpu::FftLines<T> all = lines_of(form, plan, axis, shape, from, to);
+  run_lines(all, product(shape, 0, axis) * all.inner);
+}
+
+/// The complex transform along another axis of what the first one has written.
+Form along(const Form& form, const Dims& shape, std::int64_t axis) {
+  return {.axis = axis, .length = shape[from_front(shape, axis)], .forward = form.forward};
+}
+
+/// The first transform and those along the axes behind `front`, image by image, each of which stays in the cache.
+template <class T>
+void transform_images(const Form& form, std::size_t count, std::size_t front, const Dims& from_shape, const T* from,
+                      const Dims& to_shape, T* to) {
+  using Kernel = void (*)(const cpu::FftLines<T>&);
+  const Kernel kernel = fft::kernels<T>().lines;
+  struct Step {
+    fft::PlanOf<T> plan;
+    cpu::FftLines<T> lines;
+  };
+  std::vector<Step> steps;
+  const auto add = [&](const Form& step, const T* source) {
+    const fft::PlanOf<T> plan = plan_of<T>(step);
+    const std::size_t axis = from_front(to_shape, step.axis);
+    cpu::FftLines<T> lines = lines_of(step, plan, axis, to_shape, source, to);
+    lines.count = lines.end = product(to_shape, front, axis) * lines.inner;
+    steps.push_back({plan, lines});
+  };
+  add(form, from);
+  for (std::size_t i = 0; i < count; ++i) add(along(form, to_shape, form.others[i]), to);
+  const std::int64_t numbers = product(to_shape, front, to_shape.size());
+  const std::int64_t to_step = 2 * numbers;
+  const std::int64_t from_step =
+      product(from_shape, front, from_shape.size()) * (form.kind == FftKind::RealToComplex ? 1 : 2);
+  parallel_for(0, product(to_shape, 0, front), (kGrain + numbers - 1) / numbers,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   for (const Step& step : steps) {
+                     cpu::FftLines<T> lines = step.lines;
+                     lines.from += i * (&step == steps.data() ? from_step : to_step);
+                     lines.to += i * to_step;
+                     kernel(lines);
+                   }
+                 }
+               });
+}
+
+/// What is written is complex where there are other axes, and these come in descending order.
+template <class T>
+void transform(const Form& form, const Tensor& x, const Tensor& y) {
+  const HostRelease release(std::max(x.numel(), y.numel()));
+  const Dims& shape = y.shape();
+  const auto* const from = static_cast<const T*>(x.raw_data());
+  auto* const to = static_cast<T*>(y.raw_data());
+  std::size_t done = 0;
+  std::size_t front = from_front(shape, form.axis);
+  for (; done < form.others.size(); ++done) {
+    const std::size_t next = std::min(front, from_front(shape, form.others[done]));
+    const std::int64_t numbers = product(shape, next, shape.size());
+    if (numbers > kImage || y.numel() < kImages * numbers) break;
+    front = next;
+  }
+  if (done > 0) {
+    transform_images(form, done, front, x.shape(), from, shape, to);
+  } else {
+    transform_lines(form, form.kind == FftKind::ComplexToReal ? shape : x.shape(), from, to);
+  }
+  for (; done < form.others.size(); ++done) {
+    transform_lines<T>(along(form, shape, form.others[done]), shape, to, to);
+  }
 }
 
 Tensor run(const Tensor& given, const Form& form, const char* op) {
   if (is_batched(given)) [[unlikely]]
     return hide_in_place(run(physical(given, *given->hidden), form, op), *given->hidden);
+  if (form.kind == FftKind::ComplexToReal && !form.others.empty()) {
+    Form before{.axis = form.others[0], .length = given.size(form.others[0]), .forward = form.forward};
+    before.others.assign(form.others.begin() + 1, form.others.end());
+    Form last = form;
+    last.others.clear();
+    return run(run(given, before, op), last, op);
+  }
   const Tensor x = contiguous(given);
   Dims shape = x.shape();
-  shape[static_cast<std::size_t>(static_cast<std::int64_t>(x.ndim()) + form.axis)] =
-      form.kind == FftKind::RealToComplex ? form.length / 2 + 1 : form.length;
+  shape[from_front(shape, form.axis)] = form.kind == FftKind::RealToComplex ? form.length / 2 + 1 : form.length;
   Tensor y = empty(shape, other_side(x.dtype(), form.kind), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!y.device().is_cpu()) {
     return on_host(op, y.device(), [&](const Tensor& host) { return run(host, form, op); }, x);
   }
   if (x.dtype() == DType::Float32 || x.dtype() == DType::Complex64) {
-    transform_lines<float>(form, x, y);
+    transform<float>(form, x, y);
   } else {
-    transform_lines<double>(form, x, y);
+    transform<double>(form, x, y);
   }
   return y;
 }
@@ -177,34 +265,45 @@ void check_length(const Tensor& x, std::int64_t length, std::int64_t axis, const
                    "): expected from 1 to ", kLongest);
 }
 
+/// The axes, from the end, the last ones first.
+Dims read_axes(const Tensor& x, const Dims& axes, const char* op) {
+  Dims result = normalize_axes(axes, x.ndim(), op);
+  for (const std::int64_t axis : result) check_length(x, x.size(axis), axis, op);
+  for (std::int64_t& axis : result) axis -= static_cast<std::int64_t>(x.ndim());
+  std::sort(result.begin(), result.end(), std::greater<>());
+  return result;
+}
+
 }  // namespace
 
 Tensor FftComplexToComplex::call(const Tensor& x, const Dims& axes, double scale, bool forward) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
-  normalize_axes(axes, x.ndim(), info.name);
-  for (const std::int64_t axis : axes) check_length(x, x.size(axis), axis, info.name);
-  Tensor y = x;
-  for (std::size_t i = axes.size(); i-- > 0;) {
-    const Form form{.axis = read_axis(x, axes[i], info.name),
-                    .length = x.size(axes[i]),
-                    .scale = i == 0 ? scale : 1.0,
-                    .forward = forward};
-    y = ComplexLayer::apply(y, form);
-  }
-  return y;
+  Dims sorted = read_axes(x, axes, info.name);
+  if (sorted.empty()) return x;
+  const Form form{.axis = sorted[0],
+                  .others = {sorted.begin() + 1, sorted.end()},
+                  .length = x.size(sorted[0]),
+                  .scale = scale,
+                  .forward = forward};
+  return ComplexLayer::apply(x, form);
 }
 
-Tensor FftRealToComplex::call(const Tensor& x, std::int64_t axis, double scale, bool forward, bool doubled) {
+Tensor FftRealToComplex::call(const Tensor& x, std::int64_t axis, double scale, bool forward, bool doubled,
+                              const std::optional<Dims>& others) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   const Form form{.kind = FftKind::RealToComplex,
                   .axis = read_axis(x, axis, info.name),
+                  .others = others ? read_axes(x, *others, info.name) : Dims(),
                   .length = x.size(axis),
                   .scale = scale,
                   .forward = forward,
                   .doubled = doubled};
   check_length(x, form.length, axis, info.name);
+  for (const std::int64_t other : form.others) {
+    if (other == form.axis) fail<ValueError>("[", info.name, "] others: axis ", axis, " is that of the real numbers");
+  }
   return RealLayer::apply(x, form);
 }
 

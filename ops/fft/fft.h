@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
@@ -28,13 +30,15 @@ struct FftRealToComplex {
       .name = "fft_r2c",
       .doc =
           "scale times the first n // 2 + 1 coefficients of the transform of n real numbers along an axis; the others "
-          "are their conjugates. With doubled=True those that stand for another one are multiplied by 2.",
-      .parameters = "x, /, axis, *, scale=1.0, forward=True, doubled=False",
+          "are their conjugates. With doubled=True those that stand for another one are multiplied by 2. Complex "
+          "transforms along the axes in `others` follow.",
+      .parameters = "x, /, axis, *, scale=1.0, forward=True, doubled=False, others=None",
       .example = "fft.rfft(ones([4]))",
       .reference = "scale * np.fft.rfft(x, axis=axis)",
       .dtypes = {DType::Float32, DType::Float64},
       .method = false};
-  static Tensor call(const Tensor& x, std::int64_t axis, double scale, bool forward, bool doubled);
+  static Tensor call(const Tensor& x, std::int64_t axis, double scale, bool forward, bool doubled,
+                     const std::optional<Dims>& others);
 };
 
 struct FftComplexToReal {
@@ -58,7 +62,7 @@ inline Tensor fft_c2c(const Tensor& x, const Dims& axes, double scale = 1.0, boo
 }
 inline Tensor fft_r2c(const Tensor& x, std::int64_t axis, double scale = 1.0, bool forward = true,
                       bool doubled = false) {
-  return FftRealToComplex::call(x, axis, scale, forward, doubled);
+  return FftRealToComplex::call(x, axis, scale, forward, doubled, std::nullopt);
 }
 inline Tensor fft_c2r(const Tensor& x, std::int64_t n, std::int64_t axis, double scale = 1.0, bool forward = false,
                       bool doubled = true) {

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "ops/cpu/loader.h"
-
 namespace lamella::fft {
 namespace {
 
@@ -134,7 +132,7 @@ struct Owner {
     }
     plan.passes = passes.data();
     plan.pass_count = static_cast<std::int64_t>(passes.size());
-    const std::int64_t width = kernels().width;
+    const std::int64_t width = kernels<T>().width;
     const std::int64_t size = length / width;
     // The second part takes `width` results of the first one at a time; what is too much of the last time is repeated.
     if (length % width != 0) return;
@@ -151,14 +149,6 @@ struct Owner {
   }
 
  private:
-  static const cpu::FftKernels<T>& kernels() {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return cpu_kernels().fft.float32;
-    } else {
-      return cpu_kernels().fft.float64;
-    }
-  }
-
   void make_convolution() {
     const std::int64_t n = plan.length;
     inner = plan_of<T>(smooth_length(2 * n - 1));
@@ -186,7 +176,7 @@ struct Owner {
                                  .end = 1,
                                  .count = 1,
                                  .scale = static_cast<T>(1.0 / static_cast<double>(size))};
-    kernels().lines(lines);
+    kernels<T>().lines(lines);
     Table<T> re(static_cast<std::size_t>(size));
     Table<T> im(static_cast<std::size_t>(size));
     for (std::size_t i = 0; i < re.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "ops/cpu/fft_table.h"
+#include "ops/cpu/loader.h"
 
 namespace lamella::fft {
 
@@ -11,7 +12,19 @@ namespace lamella::fft {
 /// length. Any length of at least 1; its largest prime factors decide how it is done (ops/cpu/fft_table.h).
 /// T is float or double.
 template <class T>
-std::shared_ptr<const cpu::FftPlan<T>> plan_of(std::int64_t length);
+using PlanOf = std::shared_ptr<const cpu::FftPlan<T>>;
+template <class T>
+PlanOf<T> plan_of(std::int64_t length);
+
+/// Those that this processor runs.
+template <class T>
+const cpu::FftKernels<T>& kernels() {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return cpu_kernels().fft.float32;
+  } else {
+    return cpu_kernels().fft.float64;
+  }
+}
 
 /// A long complex transform as `columns` transforms of length `rows`, of numbers that lie `columns` apart, and `rows`
 /// transforms of length `columns` of what comes of them: each fits into the cache, and both kinds are shared by threads

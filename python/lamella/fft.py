@@ -198,8 +198,11 @@ def _real_over_axes(
     found, sizes = _axes(x, s, axes, function)
     if not found:
         raise ValueError(f"[{function}] needs at least one axis")
-    y = _from_real(x, None if sizes is None else sizes[-1], found[-1], norm, forward, function)
-    return _over_axes(y, None if sizes is None else sizes[:-1], found[:-1], norm, forward, function)
+    x = _real(x, function)
+    for i, axis in enumerate(found):
+        x = _resized(x, axis, x.shape[axis] if sizes is None else sizes[i], function)
+    scale = _scale(norm, [x.shape[axis] for axis in found], forward, function)
+    return _C.fft_r2c(x, found[-1], scale=scale, forward=forward, others=found[:-1])
 
 
 def _to_real_over_axes(

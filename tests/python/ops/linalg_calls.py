@@ -171,6 +171,7 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     "fft_r2c": [
         (lambda a: lm.fft.irfft(lm.fft.rfft(a * a, n=5, norm="ortho"), n=5, norm="forward"), [matrix(2, 4)]),
         (lambda a: lm.fft.hfft(lm.fft.ihfft(a * a), n=3), [matrix(2, 3)]),
+        (lambda a: lm.fft.irfftn(lm.fft.rfftn(a * a), s=(2, 3)), [matrix(2, 4)]),
     ],
     "fft_c2r": [
         (lambda a: spectrum(a, 4), [matrix(4, 3)]),

@@ -95,6 +95,20 @@ def test_two_axes(name: str, norm: Any, rng: np.random.Generator) -> None:
         ours(lm.asarray(x), s=(3,))
 
 
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("name", SEVERAL_AXES)
+def test_images(name: str, precision: str, rng: np.random.Generator) -> None:
+    """Many images, which are done one by one, of sizes that fill vectors and that do not."""
+    tolerance = 3e-6 if precision == "float32" else 5e-15
+    for shape in ((20, 16, 18), (9, 2, 33, 20), (12, 64, 64), (3, 11, 5, 1), (40, 1, 1)):
+        x = draw(shape, takes(name, precision), rng)
+        for axes in ((-2, -1), (-1, -2), (-2,), (-3, -1), (-1, -3, -2), (0, -1)):
+            if name.startswith(("irfft", "hfft")) and shape[axes[-1]] == 1:
+                continue
+            got = getattr(lm.fft, name)(lm.asarray(x), axes=axes)
+            close(got, getattr(scipy.fft, name)(wide(x), axes=axes), tolerance)
+
+
 def test_views_and_real_numbers(rng: np.random.Generator) -> None:
     z = draw((6, 8), "complex128", rng)
     close(lm.fft.fft(lm.asarray(z).mT[::-1], axis=0), np.fft.fft(z.T[::-1], axis=0), 5e-15)
@@ -169,6 +183,9 @@ def test_same_bits_for_any_number_of_threads(shape: tuple[int, int], dtype: str,
         (lambda: lm.fft.fftfreq(0), ValueError, "at least 1"),
         (lambda: lm.fft.fftfreq(3, dtype="complex64"), TypeError, "real floating dtype"),
         (lambda: lm.fft_c2r(lm.ones([3], dtype="complex64"), 9, 0), ValueError, "9 numbers have 5 coefficients"),
+        (lambda: lm.fft_r2c(lm.ones([3, 3]), 1, others=[0, -1]), ValueError, "axis 1 is that of the real numbers"),
+        (lambda: lm.fft_r2c(lm.ones([3, 3]), 1, others=[0, 0]), ValueError, "fft_r2c"),
+        (lambda: lm.fft_r2c(lm.ones([0, 3]), 1, others=[0]), ValueError, "length 0"),
     ],
 )
 def test_errors(call: Callable[[], Any], error: type[Exception], message: str) -> None:
