@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "ops/cpu/fft_passes.h"
-#include "ops/cpu/fft_places.h"
 #include "ops/cpu/tile.h"
 
 // One line whose numbers lie beside one another, its vectors along the line: a line stays in the first level cache

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ops/cpu/fft_butterflies.h"
+#include "ops/cpu/fft_places.h"
 
 // Stockham's self-sorting form: a pass reads x[q + s (p + rest k)] and writes y[q + s (radix p + j)], in which s, the
 // product of the radices so far times the lanes, is the length of the innermost loop. See C. Van Loan, Computational
@@ -194,6 +195,42 @@ void multiply_lanes(Split<const T> factors, Split<T> from, Split<T> to, std::int
   }
 }
 
+template <class T>
+Split<T> transform(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lanes);
+
+/// Rader's convolution (see FftPlan), in place.
+template <class T>
+void convolve_by_powers(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lanes) {
+  const FftPlan<T>& inner = *plan.inner;
+  const std::int64_t size = inner.length * lanes;
+  const Split<const T> factors{plan.spectrum_re, plan.spectrum_im};
+  const Split<T> y{work, work + size};
+  const Split<T> z{work + 2 * size, work + 3 * size};
+  // The second transform has the sign of the first one, and what it gives is in the order of g^-q backwards: of g^q.
+  if (lanes == kFftLanes<T> && lanes >= simd::Vec<T>::size) {
+    run_passes(inner, Ordered<T>{x, plan.order}, ToProducts<T>{factors, x}, y, z, lanes);
+    run_passes(inner, x + lanes, Ordered<T>{x, plan.order}, y, z, lanes);
+    return;
+  }
+  const auto each = [&](auto&& f) {
+    for (std::int64_t q = 0; q < inner.length; ++q) {
+      for (std::int64_t l = 0; l < lanes; ++l) f(q * lanes + l, plan.order[q] * lanes + l);
+    }
+  };
+  each([&](std::int64_t i, std::int64_t at) { store_parts(load_number<T>(x, at), y, i); });
+  const Split<T> spectrum = transform(inner, y, z.re, lanes);
+  const Split<T> other = spectrum.re == y.re ? z : y;
+  Number<T> first[kFftLanes<T>];
+  for (std::int64_t l = 0; l < lanes; ++l) {
+    first[l] = load_number<T>(x, l);
+    store_parts(first[l] + load_number<T>(spectrum, l), x, l);
+  }
+  multiply_lanes(factors, spectrum, spectrum, inner.length, lanes);
+  for (std::int64_t l = 0; l < lanes; ++l) store_parts(first[l] + load_number<T>(spectrum, l), spectrum, l);
+  const Split<T> convolved = transform(inner, spectrum, other.re, lanes);
+  each([&](std::int64_t i, std::int64_t at) { store_parts(load_number<T>(convolved, i), x, at); });
+}
+
 /// The transforms of `lanes` lines in `x`, in place or moved to `work`: where they are is returned.
 template <class T>
 Split<T> transform(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lanes) {
@@ -206,6 +243,10 @@ Split<T> transform(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lan
       std::swap(x, y);
       s *= pass.radix;
     }
+    return x;
+  }
+  if (plan.order) {
+    convolve_by_powers(plan, x, work, lanes);
     return x;
   }
   const std::int64_t size = plan.inner->length * lanes;

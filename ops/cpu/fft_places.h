@@ -73,5 +73,41 @@ void store_parts(Number<X> x, ToColumns<T> to, std::int64_t at) {
   store_pairs(X(to.scale) * x, to.data + place * to.step + 2 * (at % kFftLanes<T>));
 }
 
+/// Rows of a buffer in another order: row i is row order[i] of it.
+template <class T>
+struct Ordered {
+  Split<T> rows;
+  const std::int32_t* order = nullptr;
+  std::int64_t place(std::int64_t at) const { return order[at / kFftLanes<T>] * kFftLanes<T> + at % kFftLanes<T>; }
+};
+template <class X, class T>
+Number<X> load_number(Ordered<T> from, std::int64_t at) {
+  return load_number<X>(from.rows, from.place(at));
+}
+template <class X, class T>
+void store_parts(Number<X> x, Ordered<T> to, std::int64_t at) {
+  store_parts(x, to.rows, to.place(at));
+}
+
+/// Row i times factor i, into row i + 1 of a buffer. Row 0 of it, which holds the numbers that Rader's convolution
+/// leaves out, is added to the first of these and gets the sum of all.
+template <class T>
+struct ToProducts {
+  Split<const T> factors;
+  Split<T> rows;
+};
+template <class X, class T>
+void store_parts(Number<X> x, ToProducts<T> to, std::int64_t at) {
+  const std::int64_t row = at / kFftLanes<T>;
+  const Number<X> product = Number<X>{X(to.factors.re[row]), X(to.factors.im[row])} * x;
+  if (row > 0) {
+    store_parts(product, to.rows, at + kFftLanes<T>);
+  } else {
+    const Number<X> first = load_number<X>(to.rows, at);
+    store_parts(first + product, to.rows, at + kFftLanes<T>);
+    store_parts(first + x, to.rows, at);
+  }
+}
+
 }  // namespace LM_SIMD_ISA
 }  // namespace lamella::cpu

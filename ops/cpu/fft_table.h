@@ -25,7 +25,10 @@ struct FftPass {
 };
 
 /// How a transform of `length` complex numbers is done: pass after pass, or, where `inner` is set, as a convolution
-/// with exp(pi i j^2 / length) (Bluestein 1970), which inner->length numbers hold.
+/// with exp(pi i j^2 / length) (Bluestein 1970), which inner->length numbers hold. Where `order` is set, the length is
+/// a prime p, and number 0 apart the transform is a convolution of p - 1 = inner->length numbers: with a generator g of
+/// the numbers modulo p, of x[g^q] with exp(-2 pi i g^-q / p) (Rader, Discrete Fourier transforms when the number of
+/// data samples is prime, 1968).
 /// One line by itself may be done in two parts where `columns` is set (Bailey, FFTs in external or hierarchical memory,
 /// 1990): with `width` the lanes of a vector, `width` transforms of columns->length numbers that lie `width` apart, a
 /// multiplication by `turn`, and transforms of `width` numbers.
@@ -35,7 +38,9 @@ struct FftPlan {
   std::int64_t pass_count = 0;
   const FftPass<T>* passes = nullptr;
   const FftPlan* inner = nullptr;
-  /// exp(-pi i j^2 / length), and the transform of its conjugate, divided by inner->length.
+  /// g^q modulo p for q in [0, p - 1).
+  const std::int32_t* order = nullptr;
+  /// exp(-pi i j^2 / length), and the transform of what numbers are convolved with, divided by inner->length.
   const T* chirp_re = nullptr;
   const T* chirp_im = nullptr;
   const T* spectrum_re = nullptr;

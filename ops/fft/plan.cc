@@ -11,6 +11,8 @@ namespace lamella::fft {
 namespace {
 
 using cpu::kLargestRadix;
+/// Rader's convolution wants its length's primes to be so small at least; Bluestein's twice as many numbers have none.
+constexpr std::int64_t kLargestOfPowers = 17;
 
 /// cos and sin of 2 pi k / n, from an angle within an eighth of a turn, where the rounding of pi does not show.
 std::pair<double, double> turn(std::int64_t k, std::int64_t n) {
@@ -96,6 +98,7 @@ struct Owner {
   cpu::FftPlan<T> plan;
   std::vector<cpu::FftPass<T>> passes;
   std::vector<Table<T>> tables;
+  std::vector<std::int32_t> powers;
   std::shared_ptr<const cpu::FftPlan<T>> inner;
   std::shared_ptr<const cpu::FftPlan<T>> columns;
 
@@ -112,7 +115,7 @@ struct Owner {
     plan.length = length;
     std::tie(plan.half_re, plan.half_im) = roots(length + 1, 2 * length, [](std::int64_t k) { return k; });
     if (largest_prime(length) > kLargestRadix) {
-      make_convolution();
+      if (!make_convolution_by_powers()) make_convolution();
       return;
     }
     std::int64_t rest = length;
@@ -168,6 +171,41 @@ struct Owner {
         values[static_cast<std::size_t>(2 * at + 1)] = -plan.chirp_im[j];
       }
     }
+    make_spectrum(values);
+  }
+
+  /// That of Rader, where what is convolved has small factors; false where it has not.
+  bool make_convolution_by_powers() {
+    const std::int64_t p = plan.length;
+    if (largest_prime(p) < p || largest_prime(p - 1) > kLargestOfPowers) return false;
+    inner = plan_of<T>(p - 1);
+    plan.inner = inner.get();
+    powers.resize(static_cast<std::size_t>(p - 1));
+    for (std::int64_t g = 2; !make_powers(g); ++g) continue;
+    plan.order = powers.data();
+    std::vector<T> values;
+    for (std::int64_t q = 0; q < p - 1; ++q) {
+      const auto [cosine, sine] = turn(powers[static_cast<std::size_t>((p - 1 - q) % (p - 1))], p);
+      values.push_back(static_cast<T>(cosine));
+      values.push_back(static_cast<T>(-sine));
+    }
+    make_spectrum(values);
+    return true;
+  }
+  /// Whether the powers of g are all numbers in [1, p).
+  bool make_powers(std::int64_t g) {
+    std::int64_t power = 1;
+    for (std::size_t q = 0; q < powers.size(); ++q) {
+      if (q > 0 && power == 1) return false;
+      powers[q] = static_cast<std::int32_t>(power);
+      power = power * g % plan.length;
+    }
+    return true;
+  }
+
+  /// The transform of `values`, divided by their number.
+  void make_spectrum(const std::vector<T>& values) {
+    const std::int64_t size = inner->length;
     std::vector<T> spectrum(values.size());
     const cpu::FftLines<T> lines{.plan = inner.get(),
                                  .length = size,
