@@ -370,17 +370,28 @@ class Buffer {
   std::unique_ptr<T, Delete> data_;
 };
 
+template <int kWidth, class T>
+void run_by_lines(const FftLines<T>& args) {
+  const Buffer<T> buffer(Line<T, kWidth>::buffer_size(*args.plan));
+  const Line<T, kWidth> line(args, buffer.data());
+  for (std::int64_t i = args.begin; i < args.end; i += Line<T, kWidth>::kLines) line.run(i);
+}
+
 template <class T>
 void run_lines(const FftLines<T>& args) {
   const std::int64_t each = Group<T>::buffer_size(*args.plan);
   constexpr std::int64_t kWide = kFftLanes<T>;
   const bool wide = args.count > 1 && each * kWide * static_cast<std::int64_t>(sizeof(T)) <= kLaneBytes;
-  if (Line<T>::takes(args) && run_if_short(args)) return;
-  if (Line<T>::takes(args) && (!wide || args.plan->columns)) {
-    const Buffer<T> buffer(Line<T>::buffer_size(*args.plan));
-    const Line<T> line(args, buffer.data());
-    for (std::int64_t i = args.begin; i < args.end; ++i) line.run(i);
-    return;
+  if (by_lines(args)) {
+    if (run_if_short(args)) return;
+    constexpr int kWidth = simd::Vec<T>::size;
+    if constexpr (kWidth >= 16) {
+      if (args.plan->width == kWidth / 4) return run_by_lines<kWidth / 4>(args);
+    }
+    if constexpr (kWidth >= 8) {
+      if (args.plan->width == kWidth / 2) return run_by_lines<kWidth / 2>(args);
+    }
+    if (!wide || args.plan->columns) return run_by_lines<kWidth>(args);
   }
   const std::int64_t lanes = wide ? kWide : 1;
   const LineSizes sizes = line_sizes(args);

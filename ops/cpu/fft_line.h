@@ -5,8 +5,8 @@
 #include "ops/cpu/fft_passes.h"
 #include "ops/cpu/tile.h"
 
-// One line whose numbers lie beside one another, its vectors along the line: a line stays in the first level cache
-// where as many lines as a vector has lanes do not.
+// Lines whose numbers lie beside one another, the vectors along the line, or along a few of them: these stay in the
+// first level cache where as many lines as a vector has lanes do not.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
@@ -27,37 +27,48 @@ Number<X> load_back(Split<T> from, std::int64_t at) {
   }
 }
 
-/// A complex line, or a real one of an even length, which counts as one of half as many complex numbers.
+/// Whether lines can be done one by one: complex ones, or real ones of an even length, which count as those of half as
+/// many complex numbers.
 template <class T>
+bool by_lines(const FftLines<T>& args) {
+  const bool is_complex = args.kind == FftKind::ComplexToComplex;
+  return args.inner == 1 && args.to_inner <= 1 && args.turns == nullptr &&
+         (is_complex || args.plan->length != args.length);
+}
+
+/// As many of them as have their columns in a vector, kWidth each.
+template <class T, int kWidth>
 class Line {
  public:
+  static constexpr int kLines = simd::Vec<T>::size / kWidth;
+
   Line(const FftLines<T>& args, T* buffer) : args_(args), plan_(*args.plan) {
     const std::int64_t part = part_size(plan_);
     x_ = {buffer, buffer + part};
     z_ = {buffer + 2 * part, buffer + 3 * part};
-    work_ = buffer + 4 * part;
+    work_ = {buffer + 4 * part, buffer + 5 * part};
   }
-  static std::int64_t buffer_size(const FftPlan<T>& plan) { return 4 * part_size(plan) + work_size(plan); }
-  static bool takes(const FftLines<T>& args) {
-    const bool is_complex = args.kind == FftKind::ComplexToComplex;
-    return args.inner == 1 && args.to_inner <= 1 && args.turns == nullptr &&
-           (is_complex || args.plan->length != args.length);
+  static std::int64_t buffer_size(const FftPlan<T>& plan) {
+    return 4 * part_size(plan) + std::max(2 * part_size(plan), work_size(plan));
   }
 
+  /// Those from the given one on; in place of lines behind `end` the last one again.
   void run(std::int64_t line) const {
     const std::int64_t n = plan_.length;
     if (n < 1) return;  // no line is empty, and so what is transformed below has been written
-    switch (args_.kind) {
-      case FftKind::ComplexToComplex:
-        complex_to_complex(args_.from + 2 * n * line, args_.to + 2 * n * line);
-        break;
-      case FftKind::RealToComplex:
-        real_to_complex(args_.from + 2 * n * line, args_.to + 2 * (n + 1) * line);
-        break;
-      case FftKind::ComplexToReal:
-        complex_to_real(args_.from + 2 * (n + 1) * line, args_.to + 2 * n * line);
-        break;
+    const bool from_real = args_.kind == FftKind::RealToComplex;
+    const bool to_real = args_.kind == FftKind::ComplexToReal;
+    const T* from[kLines];
+    T* to[kLines];
+    for (int l = 0; l < kLines; ++l) {
+      const std::int64_t at = std::min(line + l, args_.end - 1);
+      from[l] = args_.from + 2 * (to_real ? n + 1 : n) * at;
+      to[l] = args_.to + 2 * (from_real ? n + 1 : n) * at;
     }
+    if (from_real) return real_to_complex(from, to);
+    if (to_real) return complex_to_real(from, to);
+    if (args_.forward) return complex_to_complex<false>(from, to);
+    complex_to_complex<true>(from, to);
   }
 
  private:
@@ -66,59 +77,69 @@ class Line {
   /// Whole cache lines, and one more: the parts are not to be a power of two apart.
   static std::int64_t part_size(const FftPlan<T>& plan) {
     constexpr std::int64_t kNumbers = 64 / sizeof(T);
-    return (plan.length + 1 + kNumbers - 1) / kNumbers * kNumbers + kNumbers;
+    return (kLines * (plan.length + 1) + kNumbers - 1) / kNumbers * kNumbers + kNumbers;
+  }
+  Split<T> line_of(Split<T> x, int l) const { return x + l * (plan_.length + 1); }
+
+  template <bool kSwapped>
+  FromPairs<T, kWidth, kSwapped> pairs(const T* const* from) const {
+    FromPairs<T, kWidth, kSwapped> result;
+    std::copy_n(from, kLines, result.starts);
+    return result;
   }
 
-  void read(const T* from, std::int64_t count, Split<T> to) const {
-    for_each_vector<T>(0, count, [&]<class X>(std::int64_t i) { store_parts(load_pairs_as<X>(from + 2 * i), to, i); });
-  }
-
-  /// Of what is in `x`. Calls f(k, numbers k, k + 1, ..); some twice.
-  template <class F>
-  [[gnu::always_inline]] void transform_line(Split<T> x, F&& f) const {
-    if (!plan_.columns) {
-      const Split<T> y = transform(plan_, x, work_, 1);
-      for_each_vector<T>(0, plan_.length, [&]<class X>(std::int64_t k) { f(k, load_number<X>(y, k)); });
-      return;
+  /// Calls f(l, k, numbers k, k + 1, .. of line l); some twice.
+  template <class From, class F>
+  [[gnu::always_inline]] void transform_lines(const From& from, F&& f) const {
+    if constexpr (kLines == 1) {
+      if (!plan_.columns) {
+        for_each_vector<T>(0, plan_.length,
+                           [&]<class X>(std::int64_t i) { store_parts(load_number<X>(from, i), x_, i); });
+        const Split<T> y = transform(plan_, x_, work_.re, 1);
+        for_each_vector<T>(0, plan_.length, [&]<class X>(std::int64_t k) { f(0, k, load_number<X>(y, k)); });
+        return;
+      }
     }
     const std::int64_t size = plan_.columns->length;
-    const Split<T> y = transform(*plan_.columns, x, work_, V::size);
+    const Split<T> y = run_passes(*plan_.columns, plan_.columns->pass_count, from, x_, work_, V::size);
+    const Split<const T> turns{plan_.turn_re, plan_.turn_im};
     for (std::int64_t first = 0; first < size; first += V::size) {
       first = std::min(first, size - V::size);
       simd::Native<T> re[V::size];
       simd::Native<T> im[V::size];
       for (int i = 0; i < V::size; ++i) {
         const std::int64_t at = (first + i) * V::size;
-        const Number<V> turned =
-            load_number<V>(Split<const T>{plan_.turn_re, plan_.turn_im}, at) * load_number<V>(y, at);
+        const Number<V> turned = load_number<V>(turns, at) * load_number<V>(y, at);
         re[i] = turned.re.native();
         im[i] = turned.im.native();
       }
       transpose(re);
       transpose(im);
-      Number<V> numbers[V::size];
-      for (int l = 0; l < V::size; ++l) numbers[l] = {V(re[l]), V(im[l])};
-      butterfly<V::size>(numbers);
-      for (int l = 0; l < V::size; ++l) f(l * size + first, numbers[l]);
+      for (int l = 0; l < kLines; ++l) {
+        Number<V> numbers[kWidth];
+        for (int k = 0; k < kWidth; ++k) numbers[k] = {V(re[l * kWidth + k]), V(im[l * kWidth + k])};
+        butterfly<kWidth>(numbers);
+        for (int k = 0; k < kWidth; ++k) f(l, k * size + first, numbers[k]);
+      }
     }
   }
 
-  void complex_to_complex(const T* from, T* to) const {
+  template <bool kBackward>
+  void complex_to_complex(const T* const* from, T* const* to) const {
     const T scale = args_.scale;
-    if (args_.forward) {
-      read(from, plan_.length, x_);
-      transform_line(x_, [&]<class X>(std::int64_t k, Number<X> y) { store_pairs(X(scale) * y, to + 2 * k); });
-    } else {
-      read(from, plan_.length, swapped(x_));
-      transform_line(
-          x_, [&]<class X>(std::int64_t k, Number<X> y) { store_pairs(X(scale) * Number<X>{y.im, y.re}, to + 2 * k); });
-    }
+    transform_lines(pairs<kBackward>(from), [&]<class X>(int l, std::int64_t k, Number<X> y) {
+      store_pairs(X(scale) * (kBackward ? Number<X>{y.im, y.re} : y), to[l] + 2 * k);
+    });
   }
 
-  void real_to_complex(const T* from, T* to) const {
+  void real_to_complex(const T* const* from, T* const* to) const {
+    transform_lines(pairs<false>(from),
+                    [&]<class X>(int l, std::int64_t k, Number<X> y) { store_parts(y, line_of(z_, l), k); });
+    for (int l = 0; l < kLines; ++l) separate(line_of(z_, l), to[l]);
+  }
+  /// The coefficients of a real line, of those of its pairs taken for complex numbers.
+  void separate(Split<T> z, T* to) const {
     const std::int64_t n = plan_.length;
-    read(from, n, x_);
-    transform_line(x_, [&]<class X>(std::int64_t k, Number<X> y) { store_parts(y, z_, k); });
     const Split<const T> roots{plan_.half_re, plan_.half_im};
     const T sign = args_.forward ? T(1) : T(-1);
     // Half of the sum of a, which is number k, and b, the conjugate of number n - k, and of their difference, turned.
@@ -126,24 +147,38 @@ class Line {
       const Number<X> sum = X(T(0.5) * scale) * (a + b + load_number<X>(roots, k) * turn(a - b));
       store_pairs(Number<X>{sum.re, X(sign) * sum.im}, to + 2 * k);
     };
-    const Number<T> first{z_.re[0], z_.im[0]};
+    const Number<T> first{z.re[0], z.im[0]};
     put(0, first, conjugate(first), args_.scale);
     const T middle = args_.doubled ? 2 * args_.scale : args_.scale;
     for_each_vector<T>(1, n, [&]<class X>(std::int64_t k) {
-      put(k, load_number<X>(z_, k), conjugate(load_back<X>(z_, n - k)), middle);
+      put(k, load_number<X>(z, k), conjugate(load_back<X>(z, n - k)), middle);
     });
     put(n, first, conjugate(first), args_.scale);
   }
 
-  void complex_to_real(const T* from, T* to) const {
+  void complex_to_real(const T* const* from, T* const* to) const {
+    FromParts<T, kWidth> parts;
+    for (int l = 0; l < kLines; ++l) {
+      const Split<T> z = line_of(z_, l);
+      join(from[l], z);
+      parts.re[l] = z.re;
+      parts.im[l] = z.im;
+    }
+    const T scale = args_.scale;
+    transform_lines(parts, [&]<class X>(int l, std::int64_t k, Number<X> y) {
+      store_pairs(X(scale) * Number<X>{y.im, y.re}, to[l] + 2 * k);
+    });
+  }
+  /// The other way, with the parts exchanged for the other sign.
+  void join(const T* from, Split<T> z) const {
     const std::int64_t n = plan_.length;
-    read(from, n + 1, x_);
+    for_each_vector<T>(0, n + 1, [&]<class X>(std::int64_t i) { store_parts(load_pairs_as<X>(from + 2 * i), x_, i); });
     const Split<const T> roots{plan_.half_re, plan_.half_im};
-    // z[k] = sum + i odd, with the parts exchanged for the other sign.
+    // z[k] = sum + i odd
     const auto put = [&]<class X>(std::int64_t k, Number<X> a, Number<X> b) {
       const Number<X> sum = a + b;
       const Number<X> odd = conjugate(load_number<X>(roots, k)) * (a - b);
-      store_parts(Number<X>{sum.im + odd.re, sum.re - odd.im}, z_, k);
+      store_parts(Number<X>{sum.im + odd.re, sum.re - odd.im}, z, k);
     };
     put(0, Number<T>{from[0], T(0)}, Number<T>{from[2 * n], T(0)});
     const T middle = args_.doubled ? T(1) : T(0.5);
@@ -153,16 +188,13 @@ class Line {
       const Number<X> b = load_back<X>(x_, n - k);
       put(k, Number<X>{X(middle) * a.re, X(sign) * a.im}, Number<X>{X(middle) * b.re, X(-sign) * b.im});
     });
-    const T scale = args_.scale;
-    transform_line(
-        z_, [&]<class X>(std::int64_t k, Number<X> y) { store_pairs(X(scale) * Number<X>{y.im, y.re}, to + 2 * k); });
   }
 
   const FftLines<T>& args_;
   const FftPlan<T>& plan_;
   Split<T> x_;
   Split<T> z_;
-  T* work_;
+  Split<T> work_;
 };
 
 /// Short complex lines of kParts times a vector's numbers, in the same two parts: as many lines at once as fill a tile,

@@ -18,7 +18,7 @@ inline namespace LM_SIMD_ISA {
 template <int kRadix, class T, class From = Split<T>, class To = Split<T>>
 class Pass {
  public:
-  Pass(const FftPass<T>& pass, From from, To to, std::int64_t s)
+  Pass(const FftPass<T>& pass, const From& from, const To& to, std::int64_t s)
       : pass_(pass), from_(from), to_(to), s_(s), columns_(s * pass.rest) {}
 
   void run() const {
@@ -130,7 +130,7 @@ class Pass {
 
 /// `s` is the product of the radices before, times the lanes.
 template <class T, class From, class To>
-void run_pass(const FftPass<T>& pass, From from, To to, std::int64_t s) {
+void run_pass(const FftPass<T>& pass, const From& from, const To& to, std::int64_t s) {
   const auto run = [&]<int kRadix>() { Pass<kRadix, T, From, To>(pass, from, to, s).run(); };
   switch (pass.radix) {
     case 2:
@@ -154,23 +154,30 @@ void run_pass(const FftPass<T>& pass, From from, To to, std::int64_t s) {
   }
 }
 
-/// All passes of a plan that has any and is no convolution, the first one out of `from`, the last one into `to`, with x
-/// and y in between. What is read and written may be the same.
+/// The first `count` passes of a plan that has any and is no convolution, the first one out of `from`; x and y hold
+/// what is in between, and one of them, which is returned, the result.
+template <class T, class From>
+Split<T> run_passes(const FftPlan<T>& plan, std::int64_t count, const From& from, Split<T> x, Split<T> y,
+                    std::int64_t lanes) {
+  run_pass(plan.passes[0], from, x, lanes);
+  std::int64_t s = lanes * plan.passes[0].radix;
+  for (std::int64_t i = 1; i < count; ++i) {
+    run_pass(plan.passes[i], x, y, s);
+    std::swap(x, y);
+    s *= plan.passes[i].radix;
+  }
+  return x;
+}
+/// All of them, the last one into `to`, which may be what is read.
 template <class T, class From, class To>
-void run_passes(const FftPlan<T>& plan, From from, To to, Split<T> x, Split<T> y, std::int64_t lanes) {
+void run_passes(const FftPlan<T>& plan, const From& from, const To& to, Split<T> x, Split<T> y, std::int64_t lanes) {
   const std::int64_t last = plan.pass_count - 1;
   if (last == 0) {
     run_pass(plan.passes[0], from, to, lanes);
     return;
   }
-  run_pass(plan.passes[0], from, x, lanes);
-  std::int64_t s = lanes * plan.passes[0].radix;
-  for (std::int64_t i = 1; i < last; ++i) {
-    run_pass(plan.passes[i], x, y, s);
-    std::swap(x, y);
-    s *= plan.passes[i].radix;
-  }
-  run_pass(plan.passes[last], x, to, s);
+  const Split<T> before = run_passes(plan, last, from, x, y, lanes);
+  run_pass(plan.passes[last], before, to, lanes * plan.length / plan.passes[last].radix);
 }
 
 /// How many numbers of workspace transform() wants for each lane.

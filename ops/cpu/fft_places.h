@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstring>
 #include <utility>
 
 #include "ops/cpu/fft_butterflies.h"
@@ -71,6 +72,63 @@ void store_parts(Number<X> x, ToColumns<T> to, std::int64_t at) {
   const std::int64_t row = at / kFftLanes<T>;
   const std::int64_t place = to.length == 0 || row == 0 ? row : to.length - row;
   store_pairs(X(to.scale) * x, to.data + place * to.step + 2 * (at % kFftLanes<T>));
+}
+
+/// Two vectors behind one another, in one of twice the size.
+template <class T, int kBytes>
+simd::Native<T, 2 * kBytes> joined(simd::Native<T, kBytes> a, simd::Native<T, kBytes> b) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return static_cast<simd::Native<T, 2 * kBytes>>(__builtin_shufflevector(a, b, static_cast<int>(I)...));
+  }(std::make_index_sequence<2 * kBytes / sizeof(T)>());
+}
+/// kBytes in all, of kCount places.
+template <int kBytes, int kCount, class T>
+simd::Native<T, kBytes> load_joined(const T* const* from, std::int64_t offset) {
+  if constexpr (kCount == 1) {
+    simd::Native<T, kBytes> result;
+    std::memcpy(&result, *from + offset, kBytes);
+    return result;
+  } else {
+    return joined<T, kBytes / 2>(load_joined<kBytes / 2, kCount / 2>(from, offset),
+                                 load_joined<kBytes / 2, kCount / 2>(from + kCount / 2, offset));
+  }
+}
+
+/// Lines of pairs in memory, each as rows of kWidth, as many lines as fill a vector; with the parts exchanged.
+template <class T, int kWidth, bool kSwapped>
+struct FromPairs {
+  static constexpr int kLines = simd::Vec<T>::size / kWidth;
+  const T* starts[kLines];
+};
+template <class X, class T, int kWidth, bool kSwapped>
+Number<X> load_number(const FromPairs<T, kWidth, kSwapped>& from, std::int64_t at) {
+  constexpr int kLines = FromPairs<T, kWidth, kSwapped>::kLines;
+  Number<X> x;
+  if constexpr (kLines == 1) {
+    x = load_pairs_as<X>(from.starts[0] + 2 * at);
+  } else {
+    const std::int64_t offset = 2 * (at / kLines);
+    x = parts_of<T>(load_joined<simd::kVectorBytes, kLines / 2>(from.starts, offset),
+                    load_joined<simd::kVectorBytes, kLines / 2>(from.starts + kLines / 2, offset));
+  }
+  return kSwapped ? Number<X>{x.im, x.re} : x;
+}
+/// The same of lines in buffers.
+template <class T, int kWidth>
+struct FromParts {
+  static constexpr int kLines = simd::Vec<T>::size / kWidth;
+  const T* re[kLines];
+  const T* im[kLines];
+};
+template <class X, class T, int kWidth>
+Number<X> load_number(const FromParts<T, kWidth>& from, std::int64_t at) {
+  constexpr int kLines = FromParts<T, kWidth>::kLines;
+  if constexpr (kLines == 1) {
+    return {load_as<X>(from.re[0] + at), load_as<X>(from.im[0] + at)};
+  } else {
+    return {X(load_joined<simd::kVectorBytes, kLines>(from.re, at / kLines)),
+            X(load_joined<simd::kVectorBytes, kLines>(from.im, at / kLines))};
+  }
 }
 
 /// Rows of a buffer in another order: row i is row order[i] of it.

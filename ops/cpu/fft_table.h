@@ -29,9 +29,9 @@ struct FftPass {
 /// a prime p, and number 0 apart the transform is a convolution of p - 1 = inner->length numbers: with a generator g of
 /// the numbers modulo p, of x[g^q] with exp(-2 pi i g^-q / p) (Rader, Discrete Fourier transforms when the number of
 /// data samples is prime, 1968).
-/// One line by itself may be done in two parts where `columns` is set (Bailey, FFTs in external or hierarchical memory,
-/// 1990): with `width` the lanes of a vector, `width` transforms of columns->length numbers that lie `width` apart, a
-/// multiplication by `turn`, and transforms of `width` numbers.
+/// Lines may be done one by one, in two parts each, where `columns` is set (Bailey, FFTs in external or hierarchical
+/// memory, 1990): `width` transforms of columns->length numbers that lie `width` apart, a multiplication by `turn`, and
+/// transforms of `width` numbers. A vector holds the columns of one line, or of two or four.
 template <class T>
 struct FftPlan {
   std::int64_t length = 0;
@@ -46,8 +46,9 @@ struct FftPlan {
   const T* spectrum_re = nullptr;
   const T* spectrum_im = nullptr;
   const FftPlan* columns = nullptr;
-  /// exp(-2 pi i k l / length) for k in [0, length / width) and l in [0, width), at k * width + l. Without `columns`
-  /// for lines so short that they are done several at once.
+  std::int64_t width = 0;
+  /// exp(-2 pi i k l / length) for k in [0, length / width) and l in [0, width), one k after the other, each as often
+  /// as fills a vector. Without `columns` for lines so short that they are done several at once.
   const T* turn_re = nullptr;
   const T* turn_im = nullptr;
   /// exp(-pi i k / length) for k in [0, length]: what turns this transform into that of twice as many real numbers.

@@ -135,23 +135,33 @@ struct Owner {
     }
     plan.passes = passes.data();
     plan.pass_count = static_cast<std::int64_t>(passes.size());
-    const std::int64_t width = kernels<T>().width;
-    const std::int64_t size = length / width;
-    // The second part takes `width` results of the first one at a time; what is too much of the last time is repeated.
-    if (length % width != 0) return;
-    const bool is_short = size < width && (size == 2 || size == 4 || size == 8);
-    const bool is_long = size >= width && (size % width == 0 || size >= 4 * width);
-    if (is_long) {
-      columns = plan_of<T>(size);
-      plan.columns = columns.get();
-    }
-    if (is_short || is_long) {
-      std::tie(plan.turn_re, plan.turn_im) =
-          roots(length, length, [width](std::int64_t i) { return i / width * (i % width); });
-    }
+    make_columns();
   }
 
  private:
+  /// Two parts, for lines one by one.
+  void make_columns() {
+    constexpr std::int64_t kNarrowest = 4;  // columns of a line beside one another in memory
+    const std::int64_t lanes = kernels<T>().width;
+    for (std::int64_t width = lanes; width == lanes || (4 * width >= lanes && width >= kNarrowest); width /= 2) {
+      if (plan.length % width != 0) continue;
+      const std::int64_t size = plan.length / width;
+      const bool is_short = width == lanes && size < lanes && (size == 2 || size == 4 || size == 8);
+      // The second part takes as many results of the first one at a time as a vector has lanes; what is too much of the
+      // last time is repeated, an eighth at most.
+      const bool is_long = size >= lanes && 8 * ((size + lanes - 1) / lanes * lanes) <= 9 * size;
+      if (!is_short && !is_long) continue;
+      if (is_long) {
+        columns = plan_of<T>(size);
+        plan.columns = columns.get();
+        plan.width = width;
+      }
+      std::tie(plan.turn_re, plan.turn_im) =
+          roots(size * lanes, plan.length, [=](std::int64_t i) { return i / lanes * (i % width); });
+      return;
+    }
+  }
+
   void make_convolution() {
     const std::int64_t n = plan.length;
     inner = plan_of<T>(smooth_length(2 * n - 1));
