@@ -197,6 +197,25 @@ class Line {
   Split<T> work_;
 };
 
+/// Pairs, as many behind one another as kCount places share evenly, to each its own.
+template <int kCount, class T>
+void store_slices(Number<simd::Vec<T>> x, T* to, const std::int64_t* starts) {
+  using V = simd::Vec<T>;
+  constexpr int kSize = 2 * V::size / kCount;
+  using Lanes = std::make_index_sequence<V::size>;
+  const simd::Native<T> halves[2] = {interleaved<0>(x.re.native(), x.im.native(), Lanes()),
+                                     interleaved<V::size / 2>(x.re.native(), x.im.native(), Lanes())};
+  const auto store = [&]<int kLine, int... I>(std::integer_sequence<int, I...>) {
+    constexpr int kFirst = kLine * kSize % V::size;
+    const auto slice =
+        __builtin_shufflevector(halves[kLine * kSize / V::size], halves[kLine * kSize / V::size], (kFirst + I)...);
+    std::memcpy(to + starts[kLine], &slice, sizeof slice);
+  };
+  [&]<int... kLine>(std::integer_sequence<int, kLine...>) {
+    (store.template operator()<kLine>(std::make_integer_sequence<int, kSize>()), ...);
+  }(std::make_integer_sequence<int, kCount>());
+}
+
 /// Short complex lines of kParts times a vector's numbers, in the same two parts: as many lines at once as fill a tile,
 /// all of it in registers.
 template <int kParts, class T>
@@ -231,12 +250,8 @@ void run_short_lines(const FftLines<T>& args) {
     for (int k = 0; k < V::size; ++k) numbers[k] = {V(re[k]), V(im[k])};
     butterfly<V::size>(numbers);
     for (int k = 0; k < V::size; ++k) {
-      T pairs[2 * V::size];
       if (!args.forward) std::swap(numbers[k].re, numbers[k].im);
-      store_pairs(scale * numbers[k], pairs);
-      for (int l = 0; l < kLines; ++l) {
-        std::copy_n(pairs + 2 * kParts * l, 2 * kParts, args.to + starts[l] + 2 * kParts * k);
-      }
+      store_slices<kLines>(scale * numbers[k], args.to + 2 * kParts * k, starts);
     }
   }
 }
