@@ -385,11 +385,12 @@ void run_lines(const FftLines<T>& args) {
   if (by_lines(args)) {
     if (run_if_short(args)) return;
     constexpr int kWidth = simd::Vec<T>::size;
+    const std::int64_t width = args.plan->columns ? args.plan->width : kWidth;
     if constexpr (kWidth >= 16) {
-      if (args.plan->width == kWidth / 4) return run_by_lines<kWidth / 4>(args);
+      if (width == kWidth / 4) return run_by_lines<kWidth / 4>(args);
     }
     if constexpr (kWidth >= 8) {
-      if (args.plan->width == kWidth / 2) return run_by_lines<kWidth / 2>(args);
+      if (width == kWidth / 2) return run_by_lines<kWidth / 2>(args);
     }
     if (!wide || args.plan->columns) return run_by_lines<kWidth>(args);
   }

@@ -256,11 +256,52 @@ void run_short_lines(const FftLines<T>& args) {
   }
 }
 
+/// Lines of as many rows as columns, where two of them have their columns in a vector: half as many registers.
+template <class T>
+void run_square_lines(const FftLines<T>& args) {
+  using V = simd::Vec<T>;
+  constexpr int kRows = V::size / 2;
+  constexpr std::int64_t kLength = kRows * kRows;
+  const Split<const T> turns{args.plan->turn_re, args.plan->turn_im};
+  const V scale(args.scale);
+  for (std::int64_t first = args.begin; first < args.end; first += 2) {
+    const std::int64_t starts[2] = {2 * kLength * first, 2 * kLength * std::min(first + 1, args.end - 1)};
+    Number<V> x[kRows];
+    for (int r = 0; r < kRows; ++r) {
+      x[r] = parts_of<T>(V::load(args.from + starts[0] + 2 * kRows * r).native(),
+                         V::load(args.from + starts[1] + 2 * kRows * r).native());
+      if (!args.forward) std::swap(x[r].re, x[r].im);
+    }
+    butterfly<kRows>(x);
+    simd::Native<T> re[kRows];
+    simd::Native<T> im[kRows];
+    for (int r = 0; r < kRows; ++r) {
+      if (r > 0) x[r] = load_number<V>(turns, r * V::size) * x[r];
+      re[r] = x[r].re.native();
+      im[r] = x[r].im.native();
+    }
+    transpose_beside(re);
+    transpose_beside(im);
+    for (int c = 0; c < kRows; ++c) x[c] = {V(re[c]), V(im[c])};
+    butterfly<kRows>(x);
+    for (int r = 0; r < kRows; ++r) {
+      if (!args.forward) std::swap(x[r].re, x[r].im);
+      store_slices<2>(scale * x[r], args.to + 2 * kRows * r, starts);
+    }
+  }
+}
+
 /// Whether the lines were short ones.
 template <class T>
 bool run_if_short(const FftLines<T>& args) {
   constexpr int kWidth = simd::Vec<T>::size;
   if (args.kind != FftKind::ComplexToComplex || args.plan->columns || !args.plan->turn_re) return false;
+  if constexpr (kWidth >= 8) {
+    if (args.plan->width == kWidth / 2) {
+      run_square_lines(args);
+      return true;
+    }
+  }
   const auto run = [&]<int kParts>() {
     if constexpr (kParts < kWidth) {
       if (args.plan->length == kParts * kWidth) {

@@ -38,5 +38,23 @@ void transpose(V (&rows)[kLanes]) {
   }
 }
 
+/// Transposes the tiles of kRows rows and columns that lie side by side in kRows vectors, bit by bit of row and column.
+template <int kBit = 1, int kRows, class V>
+void transpose_beside(V (&rows)[kRows]) {
+  if constexpr (kBit < kRows) {
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      constexpr int kLanes = sizeof...(I);
+      for (int i = 0; i < kRows; ++i) {
+        if (i & kBit) continue;
+        const V a = rows[i];
+        const V b = rows[i + kBit];
+        rows[i] = __builtin_shufflevector(a, b, (I & kBit ? kLanes + I - kBit : I)...);
+        rows[i + kBit] = __builtin_shufflevector(a, b, (I & kBit ? kLanes + I : I + kBit)...);
+      }
+    }(std::make_integer_sequence<int, sizeof(V) / sizeof(rows[0][0])>());
+    transpose_beside<2 * kBit>(rows);
+  }
+}
+
 }  // namespace LM_SIMD_ISA
 }  // namespace lamella::cpu

@@ -146,7 +146,10 @@ struct Owner {
     for (std::int64_t width = lanes; width == lanes || (4 * width >= lanes && width >= kNarrowest); width /= 2) {
       if (plan.length % width != 0) continue;
       const std::int64_t size = plan.length / width;
-      const bool is_short = width == lanes && size < lanes && (size == 2 || size == 4 || size == 8);
+      // Of two lines in a vector only squares are short ones: as many lines at once as fill a tile are others.
+      const bool is_square = 4 * plan.length == lanes * lanes && lanes >= 8;
+      const bool is_short =
+          is_square ? 2 * width == lanes : width == lanes && size < lanes && (size == 2 || size == 4 || size == 8);
       // The second part takes as many results of the first one at a time as a vector has lanes; what is too much of the
       // last time is repeated, an eighth at most.
       const bool is_long = size >= lanes && 8 * ((size + lanes - 1) / lanes * lanes) <= 9 * size;
@@ -154,8 +157,8 @@ struct Owner {
       if (is_long) {
         columns = plan_of<T>(size);
         plan.columns = columns.get();
-        plan.width = width;
       }
+      plan.width = width;
       std::tie(plan.turn_re, plan.turn_im) =
           roots(size * lanes, plan.length, [=](std::int64_t i) { return i / lanes * (i % width); });
       return;
