@@ -17,7 +17,14 @@ constexpr std::int64_t kLaneBytes = std::int64_t{1} << 20;  // what the buffers 
 struct Starts {
   std::int64_t at[kLanes] = {};
   Starts(std::int64_t first, std::int64_t count, std::int64_t size, std::int64_t inner) {
-    for (std::int64_t l = 0; l < count; ++l) at[l] = (first + l) / inner * size * inner + (first + l) % inner;
+    std::int64_t column = first % inner;
+    std::int64_t start = first / inner * size * inner;
+    for (std::int64_t l = 0; l < count; ++l) {
+      at[l] = start + column;
+      if (++column < inner) continue;
+      column = 0;
+      start += size * inner;
+    }
   }
 };
 
@@ -186,8 +193,11 @@ class Group {
     if (in_columns(starts, count) && !args_.turns && args_.to_inner == 0 && !plan_.inner && plan_.pass_count > 0) {
       const std::int64_t step = 2 * args_.inner;
       const ToColumns<T> to{args_.to + 2 * starts.at[0], step, args_.scale, args_.forward ? 0 : args_.length};
+      const FromColumns<T> from{args_.from + 2 * starts.at[0], step};
+      const std::int64_t passes = plan_.pass_count - 1;
+      if (passes == 0) return run_last_pass(plan_, from, to, lanes_);
       const Split<T> y{work_, work_ + plan_.length * lanes_};
-      run_passes(plan_, FromColumns<T>{args_.from + 2 * starts.at[0], step}, to, x_, y, lanes_);
+      run_last_pass(plan_, run_passes(plan_, passes, from, x_, y, lanes_), to, lanes_);
       return;
     }
     // The other sign: real and imaginary parts change places on both sides.

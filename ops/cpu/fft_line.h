@@ -26,6 +26,50 @@ Number<X> load_back(Split<T> from, std::int64_t at) {
     return {X(reversed(x.re.native(), Lanes())), X(reversed(x.im.native(), Lanes()))};
   }
 }
+/// The same of pairs.
+template <class X, class T>
+Number<X> load_pairs_back(const T* from, std::int64_t at) {
+  if constexpr (std::is_same_v<X, T>) {
+    return {from[2 * at], from[2 * at + 1]};
+  } else {
+    using Lanes = std::make_index_sequence<X::size>;
+    const Number<X> x = load_pairs(from + 2 * (at - X::size + 1));
+    return {X(reversed(x.re.native(), Lanes())), X(reversed(x.im.native(), Lanes()))};
+  }
+}
+
+/// Calls f.operator()<X>(i) as for_each_vector does, but where there are enough numbers for a vector the last vector
+/// covers some twice.
+template <class T, class F>
+[[gnu::always_inline]] inline void for_each_overlapping(std::int64_t begin, std::int64_t end, F&& f) {
+  using V = simd::Vec<T>;
+  if (end - begin < V::size) {
+    for_each_vector<T>(begin, end, f);
+    return;
+  }
+  for (std::int64_t i = begin; i < end; i += V::size) f.template operator()<V>(std::min(i, end - V::size));
+}
+
+/// The coefficients of a real line, of those of its pairs taken for complex numbers: load.operator()<X>(k) are numbers
+/// k, k + 1, .. of these, back.operator()<X>(k) numbers k, k - 1, ...
+template <class T, class Load, class Back>
+[[gnu::always_inline]] inline void separate(const FftLines<T>& args, Load&& load, Back&& back, T* to) {
+  const std::int64_t n = args.plan->length;
+  const Split<const T> roots{args.plan->half_re, args.plan->half_im};
+  const T sign = args.forward ? T(1) : T(-1);
+  // Half of the sum of a, which is number k, and b, the conjugate of number n - k, and of their difference, turned.
+  const auto put = [&]<class X>(std::int64_t k, Number<X> a, Number<X> b, T scale) {
+    const Number<X> sum = X(T(0.5) * scale) * (a + b + load_number<X>(roots, k) * turn(a - b));
+    store_pairs(Number<X>{sum.re, X(sign) * sum.im}, to + 2 * k);
+  };
+  const Number<T> first = load.template operator()<T>(0);
+  put(0, first, conjugate(first), args.scale);
+  const T middle = args.doubled ? 2 * args.scale : args.scale;
+  for_each_overlapping<T>(1, n, [&]<class X>(std::int64_t k) {
+    put(k, load.template operator()<X>(k), conjugate(back.template operator()<X>(n - k)), middle);
+  });
+  put(n, first, conjugate(first), args.scale);
+}
 
 /// Whether lines can be done one by one: complex ones, or real ones of an even length, which count as those of half as
 /// many complex numbers.
@@ -135,25 +179,12 @@ class Line {
   void real_to_complex(const T* const* from, T* const* to) const {
     transform_lines(pairs<false>(from),
                     [&]<class X>(int l, std::int64_t k, Number<X> y) { store_parts(y, line_of(z_, l), k); });
-    for (int l = 0; l < kLines; ++l) separate(line_of(z_, l), to[l]);
-  }
-  /// The coefficients of a real line, of those of its pairs taken for complex numbers.
-  void separate(Split<T> z, T* to) const {
-    const std::int64_t n = plan_.length;
-    const Split<const T> roots{plan_.half_re, plan_.half_im};
-    const T sign = args_.forward ? T(1) : T(-1);
-    // Half of the sum of a, which is number k, and b, the conjugate of number n - k, and of their difference, turned.
-    const auto put = [&]<class X>(std::int64_t k, Number<X> a, Number<X> b, T scale) {
-      const Number<X> sum = X(T(0.5) * scale) * (a + b + load_number<X>(roots, k) * turn(a - b));
-      store_pairs(Number<X>{sum.re, X(sign) * sum.im}, to + 2 * k);
-    };
-    const Number<T> first{z.re[0], z.im[0]};
-    put(0, first, conjugate(first), args_.scale);
-    const T middle = args_.doubled ? 2 * args_.scale : args_.scale;
-    for_each_vector<T>(1, n, [&]<class X>(std::int64_t k) {
-      put(k, load_number<X>(z, k), conjugate(load_back<X>(z, n - k)), middle);
-    });
-    put(n, first, conjugate(first), args_.scale);
+    for (int l = 0; l < kLines; ++l) {
+      const Split<T> z = line_of(z_, l);
+      separate(
+          args_, [z]<class X>(std::int64_t k) { return load_number<X>(z, k); },
+          [z]<class X>(std::int64_t k) { return load_back<X>(z, k); }, to[l]);
+    }
   }
 
   void complex_to_real(const T* const* from, T* const* to) const {
@@ -183,7 +214,7 @@ class Line {
     put(0, Number<T>{from[0], T(0)}, Number<T>{from[2 * n], T(0)});
     const T middle = args_.doubled ? T(1) : T(0.5);
     const T sign = args_.forward ? -middle : middle;
-    for_each_vector<T>(1, n, [&]<class X>(std::int64_t k) {
+    for_each_overlapping<T>(1, n, [&]<class X>(std::int64_t k) {
       const Number<X> a = load_number<X>(x_, k);
       const Number<X> b = load_back<X>(x_, n - k);
       put(k, Number<X>{X(middle) * a.re, X(sign) * a.im}, Number<X>{X(middle) * b.re, X(-sign) * b.im});
@@ -291,11 +322,10 @@ void run_square_lines(const FftLines<T>& args) {
   }
 }
 
-/// Whether the lines were short ones.
+/// Whether the lines were short complex ones.
 template <class T>
-bool run_if_short(const FftLines<T>& args) {
+bool run_if_short_complex(const FftLines<T>& args) {
   constexpr int kWidth = simd::Vec<T>::size;
-  if (args.kind != FftKind::ComplexToComplex || args.plan->columns || !args.plan->turn_re) return false;
   if constexpr (kWidth >= 8) {
     if (args.plan->width == kWidth / 2) {
       run_square_lines(args);
@@ -312,6 +342,31 @@ bool run_if_short(const FftLines<T>& args) {
     return false;
   };
   return run.template operator()<2>() || run.template operator()<4>() || run.template operator()<8>();
+}
+
+/// Whether the lines were short ones: complex ones, or real ones that become complex.
+template <class T>
+bool run_if_short(const FftLines<T>& args) {
+  if (args.kind == FftKind::ComplexToReal || args.plan->columns || !args.plan->turn_re) return false;
+  if (args.kind == FftKind::ComplexToComplex) return run_if_short_complex(args);
+  // Some lines at once, by way of a buffer that stays in the cache.
+  constexpr std::int64_t kLines = 8;
+  constexpr std::int64_t kLongest = 8 * simd::Vec<T>::size;
+  const std::int64_t n = args.plan->length;
+  T pairs[2 * kLines * kLongest];
+  for (std::int64_t first = args.begin; first < args.end; first += kLines) {
+    const std::int64_t count = std::min(kLines, args.end - first);
+    const FftLines<T> lines{
+        .plan = args.plan, .length = n, .from = args.from + 2 * n * first, .to = pairs, .end = count};
+    run_if_short_complex(lines);
+    for (std::int64_t l = 0; l < count; ++l) {
+      const T* const z = pairs + 2 * n * l;
+      separate(
+          args, [z]<class X>(std::int64_t k) { return load_pairs_as<X>(z + 2 * k); },
+          [z]<class X>(std::int64_t k) { return load_pairs_back<X>(z, k); }, args.to + 2 * (n + 1) * (first + l));
+    }
+  }
+  return true;
 }
 
 }  // namespace LM_SIMD_ISA

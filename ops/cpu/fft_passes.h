@@ -168,16 +168,11 @@ Split<T> run_passes(const FftPlan<T>& plan, std::int64_t count, const From& from
   }
   return x;
 }
-/// All of them, the last one into `to`, which may be what is read.
+/// The last pass.
 template <class T, class From, class To>
-void run_passes(const FftPlan<T>& plan, const From& from, const To& to, Split<T> x, Split<T> y, std::int64_t lanes) {
-  const std::int64_t last = plan.pass_count - 1;
-  if (last == 0) {
-    run_pass(plan.passes[0], from, to, lanes);
-    return;
-  }
-  const Split<T> before = run_passes(plan, last, from, x, y, lanes);
-  run_pass(plan.passes[last], before, to, lanes * plan.length / plan.passes[last].radix);
+void run_last_pass(const FftPlan<T>& plan, const From& from, const To& to, std::int64_t lanes) {
+  const FftPass<T>& pass = plan.passes[plan.pass_count - 1];
+  run_pass(pass, from, to, lanes * plan.length / pass.radix);
 }
 
 /// How many numbers of workspace transform() wants for each lane.
@@ -215,8 +210,10 @@ void convolve_by_powers(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_
   const Split<T> z{work + 2 * size, work + 3 * size};
   // The second transform has the sign of the first one, and what it gives is in the order of g^-q backwards: of g^q.
   if (lanes == kFftLanes<T> && lanes >= simd::Vec<T>::size) {
-    run_passes(inner, Ordered<T>{x, plan.order}, ToProducts<T>{factors, x}, y, z, lanes);
-    run_passes(inner, x + lanes, Ordered<T>{x, plan.order}, y, z, lanes);
+    const Ordered<T> powers{x, plan.order};
+    const std::int64_t passes = inner.pass_count - 1;  // but the last one; p - 1 is more than any radix
+    run_last_pass(inner, run_passes(inner, passes, powers, y, z, lanes), ToProducts<T>{factors, x}, lanes);
+    run_last_pass(inner, run_passes(inner, passes, x + lanes, y, z, lanes), powers, lanes);
     return;
   }
   const auto each = [&](auto&& f) {
