@@ -358,7 +358,7 @@ bool run_if_short(const FftLines<T>& args) {
     const std::int64_t count = std::min(kLines, args.end - first);
     const FftLines<T> lines{
         .plan = args.plan, .length = n, .from = args.from + 2 * n * first, .to = pairs, .end = count};
-    run_if_short_complex(lines);
+    if (!run_if_short_complex(lines)) return false;
     for (std::int64_t l = 0; l < count; ++l) {
       const T* const z = pairs + 2 * n * l;
       separate(
