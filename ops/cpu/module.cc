@@ -40,6 +40,8 @@ KernelTable make_table() {
   fill_grid(table.grid);
   fill_ctc(table.ctc);
   fill_lu(table.lu);
+  fill_lu_steps(table.lu);
+  fill_triangle(table.triangle);
   fill_special_modified_bessel(table.special);
   fill_special_bessel(table.special);
   fill_special_airy(table.special);

@@ -22,6 +22,7 @@
 #include "ops/cpu/select_table.h"
 #include "ops/cpu/softmax_table.h"
 #include "ops/cpu/special_table.h"
+#include "ops/cpu/triangle_table.h"
 
 namespace lamella::cpu {
 
@@ -48,6 +49,7 @@ struct KernelTable {
   GridTable grid;
   CtcTable ctc;
   LuKernels lu;
+  TriangleKernels triangle;
   SpecialTable special;
 };
 

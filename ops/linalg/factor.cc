@@ -3,13 +3,12 @@
 #include <numeric>
 
 #include "engine/core/error.h"
-#include "engine/core/host.h"
-#include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
+#include "ops/linalg/elimination.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
+#include "ops/linalg/triangles.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/shape/permute.h"
@@ -17,36 +16,6 @@
 #include "ops/support/hidden.h"
 
 namespace lamella::linalg {
-namespace {
-
-/// Whether the matrices are small enough for the kernel, which is faster than LAPACK there.
-bool is_small_lu(const Tensor& x) {
-  return x.device().is_cpu() && x.numel() > 0 && x.size(-2) <= cpu::kMostLuRows && x.size(-1) <= cpu::kMostLuRows &&
-         cpu_kernels().lu.small[static_cast<std::size_t>(x.dtype())] != nullptr;
-}
-
-/// In place.
-void run_small_lu(const Tensor& rows, const Tensor& pivots) {
-  constexpr std::int64_t kGrain = 32768;  // multiplications that one thread takes at a time
-  const std::int64_t m = rows.size(-2);
-  const std::int64_t n = rows.size(-1);
-  const std::int64_t steps = std::min(m, n);
-  const std::int64_t count = rows.numel() / (m * n);
-  const std::int64_t size = m * n * static_cast<std::int64_t>(item_size(rows.dtype()));
-  const auto kernel = cpu_kernels().lu.small[static_cast<std::size_t>(rows.dtype())];
-  const HostRelease release(count * m * n * steps);
-  parallel_for(0, count, std::max<std::int64_t>(1, kGrain / (m * n * steps)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 kernel({.matrices = rows->data + begin * size,
-                         .pivots = pivots.data<std::int32_t>() + begin * steps,
-                         .count = end - begin,
-                         .rows = m,
-                         .columns = n});
-               });
-}
-
-}  // namespace
-
 void write_unit(const Tensor& x) {
   write_value(x, 0, "eye");
   Dims shape(x.shape().begin(), x.shape().end() - 1);
@@ -102,7 +71,13 @@ Factors run_factor(const Tensor& x, Singular singular, const char* op) {
     return on_host(op, x.device(), [&](const Tensor& host) { return run_factor(host, singular, op); }, x);
   }
   Factors factors{rows_of(x), beside(x, {x.size(-1)}, DType::Int32)};
-  if (is_computed(x, op) && x.numel() > 0) lapack::factor(factors.lu, factors.pivots, singular, op);
+  if (!is_computed(x, op) || x.numel() == 0) return factors;
+  if (has_elimination(x)) {
+    eliminate(factors.lu, factors.pivots);
+    if (singular == Singular::Refused) check_pivots(factors.lu, op);
+  } else {
+    lapack::factor(factors.lu, factors.pivots, singular, op);
+  }
   return factors;
 }
 
@@ -118,6 +93,7 @@ Tensor run_solve(const Factors& factors, const Tensor& b, bool adjoint, const ch
     };
     return on_host(op, b.device(), run_there, factors.lu, factors.pivots, b);
   }
+  if (is_computed(b, op) && b.numel() > 0 && has_elimination(b)) return solve_eliminated(factors, b, adjoint);
   const Tensor columns = columns_of(b);
   if (is_computed(b, op) && b.numel() > 0) lapack::solve(factors, columns, adjoint, op);
   return from_columns(columns);
@@ -132,9 +108,9 @@ std::pair<Tensor, Tensor> run_lu(const Tensor& x, const char* op) {
     return on_host(op, x.device(), [&](const Tensor& host) { return run_lu(host, op); }, x);
   }
   const Tensor pivots = beside(x, {std::min(x.size(-2), x.size(-1))}, DType::Int32);
-  if (is_small_lu(x)) {
+  if (x.numel() > 0 && has_elimination(x)) {
     const Tensor rows = rows_of(x);
-    run_small_lu(rows, pivots);
+    eliminate(rows, pivots);
     return {rows, pivots};
   }
   const Tensor columns = columns_of(x);
@@ -177,13 +153,14 @@ std::pair<Tensor, Tensor> run_inverse(const Tensor& x, Singular singular, const 
   if (is_extension(x.device())) {
     return on_host(op, x.device(), [&](const Tensor& host) { return run_inverse(host, singular, op); }, x);
   }
-  const Tensor y = rows_of(x);
+  const Tensor rows = rows_of(x);
   const Tensor info = allowed ? beside(x, {}, DType::Int32) : Tensor();
-  if (is_computed(y, op)) {
+  if (is_computed(x, op)) {
     if (allowed) write_value(info, 0, op);
-    if (y.numel() > 0) lapack::inverse(y, info, op);
+    if (x.numel() > 0 && has_elimination(x)) return {invert_rows(rows, info, op), info};
+    if (x.numel() > 0) lapack::inverse(rows, info, op);
   }
-  return {y, info};
+  return {rows, info};
 }
 
 Tensor run_triangular(const Tensor& x, const Tensor& b, Triangle triangle, const char* op) {
@@ -199,7 +176,8 @@ Tensor run_triangular(const Tensor& x, const Tensor& b, Triangle triangle, const
     return on_host(op, x.device(), run_there, x, b);
   }
   Tensor y = rows_of(b);
-  if (is_computed(y, op) && y.numel() > 0) lapack::triangular(contiguous(x), y, triangle, op);
+  if (!is_computed(y, op) || y.numel() == 0) return y;
+  has_triangle_kernel(y) ? solve_triangles(x, y, triangle) : lapack::triangular(contiguous(x), y, triangle, op);
   return y;
 }
 

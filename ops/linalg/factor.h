@@ -7,7 +7,7 @@
 // LAPACK on tensors: batches of matrices in the last two axes, float32, float64, complex64 and complex128, on the CPU,
 // shapes alone on meta. Nothing is recorded. Batched tensors (Note [Batched tensors]) are seen to. `op` is the operator
 // that errors name: ValueError where a matrix is singular, not positive definite or not finite, NotImplementedError on
-// other devices and in a library built without LAPACK.
+// other devices and, but for real systems and their inverses, in a library built without LAPACK.
 
 namespace lamella::linalg {
 
@@ -26,7 +26,8 @@ void check_square(const Tensor& x, const char* op);
 /// not, or 0.
 std::pair<Tensor, Tensor> run_cholesky(const Tensor& x, bool allowed, const char* op);
 
-/// Triangular factors and exchanged rows, for run_solve() alone: what getrf makes of the transposed matrices.
+/// Triangular factors and exchanged rows, for run_solve() and determinants alone: what getrf makes of the matrices, or,
+/// of complex ones, of their transposes.
 struct Factors {
   Tensor lu;
   Tensor pivots;
