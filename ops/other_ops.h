@@ -121,7 +121,7 @@ using OtherOps = OpList<  //
     LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                                   //
     LinalgCholeskyEx, LinalgCholeskySolve, LinalgCholeskyInverse, LinalgSolveEx, LinalgInvEx, LinalgLdlFactorEx,
     LinalgLdlSolve, LinalgMatrixSqrth, LinalgPolar, LinalgGeqrf,                      //
-    LinalgHouseholderProduct,                                                         //
+    LinalgHouseholderProduct, LinalgOrmqr,                                            //
     LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,            //
     Stft, Istft, ModeValue, Unique,                                                   //
     FftComplexToComplex, FftRealToComplex, FftComplexToReal,                          // fft

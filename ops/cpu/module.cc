@@ -42,6 +42,7 @@ KernelTable make_table() {
   fill_lu(table.lu);
   fill_lu_steps(table.lu);
   fill_triangle(table.triangle);
+  fill_reflections(table.reflections);
   fill_special_modified_bessel(table.special);
   fill_special_bessel(table.special);
   fill_special_airy(table.special);

@@ -17,6 +17,7 @@
 #include "ops/cpu/pool_table.h"
 #include "ops/cpu/random_table.h"
 #include "ops/cpu/reduce_table.h"
+#include "ops/cpu/reflections_table.h"
 #include "ops/cpu/resample_table.h"
 #include "ops/cpu/scan_table.h"
 #include "ops/cpu/select_table.h"
@@ -50,6 +51,7 @@ struct KernelTable {
   CtcTable ctc;
   LuKernels lu;
   TriangleKernels triangle;
+  ReflectionKernels reflections;
   SpecialTable special;
 };
 

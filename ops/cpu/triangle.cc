@@ -2,6 +2,7 @@
 
 #include "ops/cpu/aligned.h"
 #include "ops/cpu/triangle_panel.h"
+#include "ops/cpu/triangle_vector.h"
 
 namespace lamella::cpu {
 namespace {
@@ -59,9 +60,18 @@ class Solver {
 };
 
 template <class T>
+void solve_one(const TriangleArgs& args) {
+  const Steps<T> a{static_cast<const T*>(args.a), args.a_row, args.a_column};
+  // A column of b whose numbers are apart is none that vectors go along.
+  if (args.b_row != 1 || !VectorSolver<T>::takes(a)) return Solver<T>(args).run();
+  VectorSolver<T>(a, args.upper, args.unit_diagonal, args.n, static_cast<T*>(args.b)).run();
+}
+
+template <class T>
 void fill(TriangleKernels& kernels, DType dtype) {
   const auto column = static_cast<std::size_t>(dtype);
   kernels.solve[column] = [](const TriangleArgs& args) { Solver<T>(args).run(); };
+  kernels.solve_one[column] = solve_one<T>;
   kernels.columns[column] = simd::Vec<T>::size;
 }
 

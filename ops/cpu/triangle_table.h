@@ -23,6 +23,8 @@ struct TriangleArgs {
 struct TriangleKernels {
   /// float32 and float64.
   void (*solve[kDTypeCount])(const TriangleArgs&) = {};
+  /// The same for one column, in another order.
+  void (*solve_one[kDTypeCount])(const TriangleArgs&) = {};
   /// Columns that go through the kernel together: what threads share should be multiples of it.
   int columns[kDTypeCount] = {};
 };

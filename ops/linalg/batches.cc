@@ -9,6 +9,15 @@
 
 namespace lamella::linalg {
 
+std::int64_t matrix_offset(const Tensor& x, std::int64_t i) {
+  std::int64_t offset = 0;
+  for (std::size_t axis = x.ndim() - 2; axis-- > 0;) {
+    offset += i % x.shape()[axis] * x.strides()[axis];
+    i /= x.shape()[axis];
+  }
+  return offset;
+}
+
 Tensor to_batch(const Tensor& x, const Dims& batch) {
   Dims shape = batch;
   shape.push_back(x.size(-2));

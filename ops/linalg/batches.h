@@ -11,6 +11,9 @@ namespace lamella::linalg {
 /// The axes of x before the last two.
 inline DimsView batch_of(const Tensor& x) { return DimsView(x.shape()).first(x.ndim() - 2); }
 
+/// Elements from the first matrix of x to matrix i, whatever the strides.
+std::int64_t matrix_offset(const Tensor& x, std::int64_t i);
+
 /// The matrices of x repeated along the axes of a batch.
 Tensor to_batch(const Tensor& x, const Dims& batch);
 

@@ -274,6 +274,7 @@ void triangular(const Tensor&, const Tensor&, Triangle, const char* op) { refuse
 void qr(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void geqrf(const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void householder(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
+void reflect(const Tensor&, const Tensor&, const Tensor&, bool, const char* op) { refuse(op); }
 void eigh(const Tensor&, const Tensor&, bool, const char* op) { refuse(op); }
 void eig(const Tensor&, const Tensor&, const Tensor&, const char* op) { refuse(op); }
 void svd(const Tensor&, const Singulars&, SingularVectors, const char* op) { refuse(op); }

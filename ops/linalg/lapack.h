@@ -26,6 +26,8 @@ void triangular(const Tensor& a, const Tensor& b, Triangle triangle, const char*
 void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const char* op);
 void geqrf(const Tensor& columns, const Tensor& tau, const char* op);
 void householder(const Tensor& columns, const Tensor& tau, const Tensor& q_columns, const char* op);
+/// c_columns become q c, or q^H c, with q the square product of the reflections.
+void reflect(const Tensor& columns, const Tensor& tau, const Tensor& c_columns, bool adjoint, const char* op);
 /// `columns` becomes the eigenvectors, or is destroyed.
 void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char* op);
 /// The lower triangles of `columns` become the factors, and the others 0; pivots (int32) are LAPACK's, as is `info`,

@@ -66,6 +66,22 @@ void householder(const Tensor& columns, const Tensor& tau, const Tensor& q_colum
   });
 }
 
+void reflect(const Tensor& columns, const Tensor& tau, const Tensor& c_columns, bool adjoint, const char* op) {
+  const Matrices all(columns);
+  const Matrices operands(c_columns);
+  const int m = to_int(all.columns, op);
+  const int count = to_int(operands.rows, op);
+  const int steps = to_int(tau.size(-1), op);
+  visit<Decomposable>(columns.dtype(), op, [&]<class T> {
+    for_each_matrix(all.count, operands.size() * steps, [&](std::int64_t i) {
+      Reflections<T> reflections(m, steps, count);
+      reflections.take(columns.data<T>() + i * all.size(), m, tau.data<T>() + i * steps);
+      T* const c = c_columns.data<T>() + i * operands.size();
+      adjoint ? reflections.apply_adjoint(c, m, count) : reflections.apply(c, m, count);
+    });
+  });
+}
+
 }  // namespace lamella::linalg::lapack
 
 #endif

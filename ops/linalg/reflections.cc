@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/autograd/backward.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/modes.h"
 #include "ops/creation/creation.h"
@@ -13,8 +14,10 @@
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/matmul.h"
+#include "ops/linalg/reflection_blocks.h"
 #include "ops/linalg/solve.h"
 #include "ops/reduce/sum.h"
+#include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
@@ -46,11 +49,62 @@ Tensor run_householder(const Tensor& x, const Tensor& tau) {
     return hide_in_place(run_householder(whole(x), whole(tau)), axes);
   }
   if (is_extension(x.device())) return on_host(op, x.device(), run_householder, x, tau);
+  if (has_reflections(x)) {
+    const Tensor q = beside(x, {x.size(-2), x.size(-1)}, x.dtype());
+    if (x.numel() > 0) form_columns(x, tau, q);
+    return q;
+  }
   const Tensor q_columns = beside(x, {x.size(-1), x.size(-2)}, x.dtype());
   if (is_computed(x, op) && x.numel() > 0) {
     tau.numel() > 0 ? lapack::householder(columns_of(x), contiguous(tau), q_columns, op) : write_unit(q_columns);
   }
   return from_columns(q_columns);
+}
+
+Tensor run_ormqr(const Tensor& x, const Tensor& tau, const Tensor& c, bool adjoint) {
+  const char* const op = LinalgOrmqr::info.name;
+  if (is_batched(x) || is_batched(tau) || is_batched(c)) [[unlikely]] {
+    const HiddenAxes axes = hidden_axes(pointers(x, tau, c));
+    const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
+    return hide_in_place(run_ormqr(whole(x), whole(tau), whole(c), adjoint), axes);
+  }
+  if (is_extension(c.device())) {
+    const auto run_there = [&](const Tensor& vectors, const Tensor& factors, const Tensor& operand) {
+      return run_ormqr(vectors, factors, operand, adjoint);
+    };
+    return on_host(op, c.device(), run_there, x, tau, c);
+  }
+  const bool reflects = tau.numel() > 0 && c.numel() > 0;
+  if (has_reflections(c) || !reflects) {
+    const Tensor y = rows_of(c);
+    if (is_computed(y, op) && reflects) reflect_columns(x, tau, y, adjoint);
+    return y;
+  }
+  const Tensor columns = columns_of(c);
+  if (is_computed(c, op)) lapack::reflect(columns_of(x), contiguous(tau), columns, adjoint, op);
+  return from_columns(columns);
+}
+
+/// The vectors of reflections, with their ones and zeros, and the products of each with those behind it.
+struct Vectors {
+  Tensor v;
+  Tensor products;
+};
+Vectors vectors_of(const Tensor& x, std::int64_t steps) {
+  const Tensor v = add(tril(narrow(x, -1, 0, steps), -1), eye(x.size(-2), steps, 0, x.dtype(), x.device()));
+  return {v, triu(matmul(adjoint(v), v), 1)};
+}
+
+constexpr Triangle kSystem{.upper = true, .unit_diagonal = true};
+constexpr Triangle kAdjointSystem{.upper = true, .unit_diagonal = true, .adjoint = true};
+
+/// x with zeros behind it, so that the axis has so many elements.
+Tensor with_zeros(const Tensor& x, std::int64_t axis, std::int64_t size) {
+  const std::int64_t more = size - x.size(axis);
+  if (more == 0) return x;
+  Dims shape = x.shape();
+  shape[x.ndim() + static_cast<std::size_t>(axis)] = more;
+  return concat({x, zeros(shape, x.dtype(), x.device())}, axis);
 }
 
 /// q is 1 - v w, where (1 + s) w = t v^H, s = t triu(v^H v, 1) and t is the diagonal of tau (Joffrain et al.,
@@ -68,14 +122,12 @@ struct HouseholderLayer : Function<HouseholderLayer> {
     const std::int64_t m = x.size(-2);
     const std::int64_t n = x.size(-1);
     const std::int64_t steps = tau.size(-1);
-    const Tensor v = add(tril(narrow(x, -1, 0, steps), -1), eye(m, steps, 0, x.dtype(), x.device()));
+    const auto [v, products] = vectors_of(x, steps);
     const Tensor top = narrow(v, -2, 0, n);
     const Tensor t = expand_dims(tau, -1);
-    const Tensor products = triu(matmul(adjoint(v), v), 1);
     const Tensor s = multiply(products, t);
-    const Tensor w = solve_triangle(s, multiply(adjoint(top), t), {.upper = true, .unit_diagonal = true});
-    const Tensor dright =
-        solve_triangle(s, negative(matmul(adjoint(v), dq)), {.upper = true, .unit_diagonal = true, .adjoint = true});
+    const Tensor w = solve_triangle(s, multiply(adjoint(top), t), kSystem);
+    const Tensor dright = solve_triangle(s, negative(matmul(adjoint(v), dq)), kAdjointSystem);
     const Tensor ds = triu(negative(matmul(dright, adjoint(w))), 1);
     const Tensor dproducts = multiply(ds, conjugate(t));
     const Tensor dtau =
@@ -85,15 +137,56 @@ struct HouseholderLayer : Function<HouseholderLayer> {
     dv = tril(add(dv, with_zeros(dtop, -2, m)), -1);
     return {with_zeros(dv, -1, n), dtau};
   }
+};
 
- private:
-  /// x with zeros behind it, so that the axis has so many elements.
-  static Tensor with_zeros(const Tensor& x, std::int64_t axis, std::int64_t size) {
-    const std::int64_t more = size - x.size(axis);
-    if (more == 0) return x;
-    Dims shape = x.shape();
-    shape[x.ndim() + static_cast<std::size_t>(axis)] = more;
-    return concat({x, zeros(shape, x.dtype(), x.device())}, axis);
+/// y = c - v w, where s w = t v^H c for q, and w = t^H s^-H v^H c for q^H, with s and t as above.
+struct OrmqrLayer : Function<OrmqrLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "linalg_ormqr";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& tau, const Tensor& c, bool of_adjoint) {
+    if (ctx.recording()) {
+      ctx.save_for_backward(x, tau, c);
+      ctx.state<bool>() = of_adjoint;
+    }
+    return run_ormqr(x, tau, c, of_adjoint);
+  }
+  static std::array<Tensor, 3> backward(Context& ctx, const Tensor& dy) {
+    const auto [x, tau, c] = ctx.saved_tensors<3>();
+    const bool of_adjoint = ctx.state<bool>();
+    const auto& edges = ctx.node()->edges();
+    std::array<Tensor, 3> grads;
+    if (autograd::is_needed(edges[2])) grads[2] = apply(x, tau, dy, !of_adjoint);
+    if (!autograd::is_needed(edges[0]) && !autograd::is_needed(edges[1])) return grads;
+    const auto [v, products] = vectors_of(x, tau.size(-1));
+    const Tensor t = expand_dims(tau, -1);
+    const Tensor s = multiply(products, t);
+    const Tensor parts = matmul(adjoint(v), c);
+    const Tensor dw = negative(matmul(adjoint(v), dy));
+    Tensor w;
+    Tensor ds;
+    Tensor dparts;
+    Tensor dt;
+    if (of_adjoint) {
+      const Tensor u = solve_triangle(s, parts, kAdjointSystem);
+      w = multiply(conjugate(t), u);
+      dparts = solve_triangle(s, multiply(t, dw), kSystem);
+      ds = matmul(u, adjoint(dparts));
+      dt = multiply(conjugate(dw), u);
+    } else {
+      w = solve_triangle(s, multiply(parts, t), kSystem);
+      const Tensor dright = solve_triangle(s, dw, kAdjointSystem);
+      dparts = multiply(conjugate(t), dright);
+      ds = matmul(dright, adjoint(w));
+      dt = multiply(conjugate(parts), dright);
+    }
+    ds = negative(triu(ds, 1));
+    grads[1] = add(sum(dt, Dims{-1}), sum(multiply(ds, conjugate(products)), Dims{-1}));
+    const Tensor dproducts = multiply(ds, conjugate(t));
+    const Tensor dv = add(matmul(v, add(dproducts, adjoint(dproducts))),
+                          subtract(matmul(c, adjoint(dparts)), matmul(dy, adjoint(w))));
+    grads[0] = with_zeros(tril(dv, -1), -1, x.size(-1));
+    return grads;
   }
 };
 
@@ -116,6 +209,36 @@ Tensor LinalgHouseholderProduct::call(const Tensor& x, const Tensor& tau) {
                      ", tau: ", tau.shape(), ")");
   }
   return HouseholderLayer::apply(x, tau);
+}
+
+Tensor LinalgOrmqr::call(const Tensor& x, const Tensor& tau, const Tensor& other, bool left, bool transpose) {
+  check_matrices(x, info.name);
+  check_defined(tau, info.name);
+  check_defined(other, info.name);
+  check_same_device(x, tau, info.name);
+  check_same_device(x, other, info.name);
+  const DimsView batch = batch_of(x);
+  if (tau.ndim() + 1 != x.ndim() || !std::ranges::equal(DimsView(tau.shape()).first(tau.ndim() - 1), batch) ||
+      tau.size(-1) > std::min(x.size(-2), x.size(-1))) {
+    fail<ValueError>("[", info.name,
+                     "] tau has a number for each column of x, or the first ones, and no more than rows (",
+                     "x: ", x.shape(), ", tau: ", tau.shape(), ")");
+  }
+  if (other.ndim() < 2 || other.size(left ? -2 : -1) != x.size(-2)) {
+    fail<ValueError>("[", info.name, "] q is square with the rows of x and does not fit other (x: ", x.shape(),
+                     ", other: ", other.shape(), ", left=", left ? "True" : "False", ")");
+  }
+  if (tau.dtype() != x.dtype() || other.dtype() != x.dtype()) {
+    fail<TypeError>("[", info.name, "] x, tau and other have one dtype, not ", x.dtype(), ", ", tau.dtype(), " and ",
+                    other.dtype());
+  }
+  // other q is the adjoint of q^H other^H.
+  if (!left) return adjoint(call(x, tau, adjoint(other), true, !transpose));
+  const auto [vectors, c] = with_equal_batches(x, other, info.name);
+  Dims shape(vectors.shape().begin(), vectors.shape().end() - 2);
+  shape.push_back(tau.size(-1));
+  const Tensor factors = tau.shape() == shape ? tau : broadcast_to(tau, shape);
+  return OrmqrLayer::apply(vectors, factors, c, transpose);
 }
 
 std::vector<Tensor> LinalgGeqrf::call(const Tensor& x) {

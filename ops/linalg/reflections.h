@@ -35,4 +35,18 @@ struct LinalgHouseholderProduct {
   static Tensor call(const Tensor& x, const Tensor& tau);
 };
 
+struct LinalgOrmqr {
+  static constexpr OpInfo info{
+      .name = "linalg_ormqr",
+      .doc =
+          "q @ other, or other @ q with left=False, for the square product q of the reflections in x and tau. They are "
+          "kept as geqrf and householder_product have them, and may be fewer than rows and columns of x. With "
+          "transpose=True q is its adjoint, which is its inverse where the factors are geqrf's.",
+      .parameters = "x, tau, other, /, *, left=True, transpose=False",
+      .example = "linalg.ormqr(ones([3, 2]), ones([2]), ones([3, 1]))",
+      .dtypes = linalg::Decomposable,
+      .method = false};
+  static Tensor call(const Tensor& x, const Tensor& tau, const Tensor& other, bool left, bool transpose);
+};
+
 }  // namespace lamella

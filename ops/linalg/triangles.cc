@@ -5,19 +5,6 @@
 #include "ops/linalg/column_groups.h"
 
 namespace lamella::linalg {
-namespace {
-
-/// Elements from the first matrix of x to matrix i.
-std::int64_t matrix_offset(const Tensor& x, std::int64_t i) {
-  std::int64_t offset = 0;
-  for (std::size_t axis = x.ndim() - 2; axis-- > 0;) {
-    offset += i % x.shape()[axis] * x.strides()[axis];
-    i /= x.shape()[axis];
-  }
-  return offset;
-}
-
-}  // namespace
 
 bool has_triangle_kernel(const Tensor& x) {
   return x.device().is_cpu() && cpu_kernels().triangle.solve[static_cast<std::size_t>(x.dtype())] != nullptr;
@@ -39,13 +26,14 @@ void solve_triangles(const Tensor& x, const Tensor& y, Triangle triangle) {
     std::swap(all.a_row, all.a_column);
     all.upper = !all.upper;
   }
+  const auto kernel = columns == 1 ? kernels.solve_one[dtype] : kernels.solve[dtype];
   for_each_columns(count_elements(batch_of(y)), columns, kernels.columns[dtype], n * n / 2,
                    [&](std::int64_t i, std::int64_t begin, std::int64_t end) {
                      cpu::TriangleArgs part = all;
                      part.a = static_cast<const char*>(x.raw_data()) + matrix_offset(x, i) * item;
                      part.b = y->data + (i * n * columns + begin) * item;
                      part.columns = end - begin;
-                     kernels.solve[dtype](part);
+                     kernel(part);
                    });
 }
 

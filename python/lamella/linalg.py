@@ -36,13 +36,13 @@ from ._C import linalg_lu_solve as lu_solve
 from ._C import linalg_matrix_exp as matrix_exp
 from ._C import linalg_matrix_power as matrix_power
 from ._C import linalg_matrix_sqrth as matrix_sqrth
+from ._C import linalg_ormqr as ormqr
 from ._C import linalg_solve as solve
 from ._C import linalg_solve_triangular as solve_triangular
 from ._C import linalg_svdvals as svdvals
 from ._C import linalg_vector_norm as vector_norm
 from ._equations import (
     logdet,
-    ormqr,
     tensorinv,
     tensorsolve,
     vander,

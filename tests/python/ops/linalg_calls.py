@@ -140,6 +140,17 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
         (lambda a, t: la.householder_product(a, t[0]), [matrix(4, 3), matrix(1, 2, seed=5)]),
         (la.householder_product, [matrix(2, 3, 3), matrix(2, 3, seed=5)]),
     ],
+    "linalg_ormqr": [
+        (lambda a, t, b: la.ormqr(a, t[0], b), [matrix(4, 3), matrix(1, 2, seed=5), matrix(4, 2, seed=6)]),
+        (
+            lambda a, t, b: la.ormqr(a, t[0], b, left=False),
+            [matrix(3, 2), matrix(1, 2, seed=5), matrix(2, 1, 3, seed=6)],
+        ),
+        (
+            lambda a, t, b: la.ormqr(a, t, b, transpose=True),
+            [matrix(2, 3, 3), matrix(2, 2, seed=5), matrix(3, 2, seed=6)],
+        ),
+    ],
     "linalg_ldl_solve": [
         (
             lambda b: la.ldl_solve(*la.ldl_factor(1 - 2 * lm.eye(3, dtype=b.dtype, device=b.device)), b),
@@ -257,6 +268,7 @@ LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...],
     "linalg_lu": [(lambda a: la.lu(a), ((3, 2),))],
     "linalg_lu_solve": [(lambda a, b: la.lu_solve(*la.lu_factor(well(a)), b), (SQUARE, (2, 3, 2)))],
     "linalg_householder_product": [(la.householder_product, ((2, 4, 3), (2, 2)))],
+    "linalg_ormqr": [(la.ormqr, ((2, 4, 3), (2, 2), (4, 1)))],
     "linalg_geqrf": [(la.geqrf, (SQUARE,)), (la.geqrf, ((2, 3, 2),))],
     "linalg_ldl_factor_ex": [
         (lambda a: la.ldl_factor_ex(symmetric(well(a)))[:2], (SQUARE,)),

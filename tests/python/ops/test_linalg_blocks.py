@@ -1,4 +1,4 @@
-"""Large real systems, which kernels solve by blocks: every size of a block and of what is left of it."""
+"""Large real systems and reflections, which kernels do by blocks: every size of a block and of what is left of it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_triangles(n: int, dtype: str, rng: np.random.Generator) -> None:
             assert small(triangle @ y - b, b)
             # Transposed matrices are read where they lie.
             turned = lm.asarray(np.ascontiguousarray((triangle + unread).T)).mT
-            np.testing.assert_array_equal(la.solve_triangular(turned, lm.asarray(b), upper=upper).numpy(), y)
+            again = la.solve_triangular(turned, lm.asarray(b), upper=upper).numpy()
+            # One column is subtracted from along whichever are in one piece.
+            assert small(again - y, b) if columns == 1 else np.array_equal(again, y)
             right = la.solve_triangular(given, lm.asarray(b.T), upper=upper, left=False).numpy()
             assert small(right @ triangle - b.T, b)
             unit = la.solve_triangular(given, lm.asarray(b), upper=upper, unitriangular=True).numpy()
@@ -127,6 +129,31 @@ def test_singular_matrices(n: int, dtype: str, rng: np.random.Generator) -> None
 
 
 @pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (5, 3), (49, 47), (48, 48), (97, 96), (130, 100), (50, 120)])
+def test_reflections(m: int, n: int, dtype: str, rng: np.random.Generator) -> None:
+    x = rng.uniform(-0.05, 0.05, (m, n)).astype(dtype)
+    for steps in sorted({0, 1, min(m, n) // 2, min(m, n)}):
+        tau = rng.uniform(0, 1, steps).astype(dtype)
+        q = np.eye(m)
+        for i in range(steps):
+            v = np.concatenate([np.zeros(i), [1.0], x[i + 1 :, i]])
+            q = q - tau[i] * np.outer(q @ v, v)
+        given = lm.asarray(x), lm.asarray(tau)
+        for columns in (1, 16, 33):
+            b = rng.standard_normal((m, columns)).astype(dtype)
+            assert small(la.ormqr(*given, lm.asarray(b)).numpy() - q @ b, b)
+            assert small(la.ormqr(*given, lm.asarray(b), transpose=True).numpy() - q.T @ b, b)
+            right = la.ormqr(*given, lm.asarray(b.T), left=False)
+            assert small(right.numpy() - b.T @ q, b)
+        if m >= n:
+            assert small(la.householder_product(*given).numpy() - q[:, :n], x)
+        # The same matrix across.
+        turned = lm.asarray(np.ascontiguousarray(x.T)).mT
+        unit = lm.eye(m, dtype=dtype)
+        np.testing.assert_array_equal(la.ormqr(turned, given[1], unit), la.ormqr(*given, unit))
+
+
+@pytest.mark.parametrize("dtype", REAL)
 def test_the_same_bits_for_any_number_of_threads(dtype: str, rng: np.random.Generator, threads: None) -> None:
     x = lm.asarray((rng.standard_normal((310, 310)) + 20 * np.eye(310)).astype(dtype))
     b = lm.asarray(rng.standard_normal((310, 75)).astype(dtype))
@@ -142,6 +169,8 @@ def test_the_same_bits_for_any_number_of_threads(dtype: str, rng: np.random.Gene
                     la.lu_factor(x)[0],
                     la.solve(x, b),
                     la.inv(x),
+                    la.ormqr(x * 0.001, b[:, 0] * 0.1, b),
+                    la.householder_product(x * 0.001, b[:, 0] * 0.1),
                 )
             ]
         )

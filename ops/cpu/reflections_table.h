@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/dtype.h"
+
+namespace lamella::cpu {
+
+/// Reflections that are applied at once.
+inline constexpr std::int64_t kReflections = 48;
+
+/// `count` reflections of m numbers, as geqrf leaves them in the columns of x, whose elements are x_row and x_column
+/// apart, and what is made of each block of them: its vectors, with their ones and zeros, to m x kReflections numbers
+/// of `vectors`, and its system to kReflections^2 numbers of `systems`.
+struct ReflectionBlocksArgs {
+  const void* x = nullptr;
+  std::int64_t x_row = 0;
+  std::int64_t x_column = 0;
+  const void* factors = nullptr;
+  std::int64_t m = 0;
+  std::int64_t count = 0;
+  void* vectors = nullptr;
+  void* systems = nullptr;
+};
+
+/// Columns of c, whose m rows are dense and c_row apart, times q, the product of such reflections, or its transpose.
+struct ReflectArgs {
+  const void* vectors = nullptr;
+  const void* systems = nullptr;
+  const void* factors = nullptr;
+  std::int64_t m = 0;
+  std::int64_t count = 0;
+  void* c = nullptr;
+  std::int64_t c_row = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  bool transposed = false;
+  bool unit = false;  ///< c becomes columns of q: it is the unit matrix, which is not read
+};
+
+struct ReflectionKernels {
+  /// float32 and float64; so is the other.
+  void (*blocks[kDTypeCount])(const ReflectionBlocksArgs&) = {};
+  void (*reflect[kDTypeCount])(const ReflectArgs&) = {};
+};
+
+void fill_reflections(ReflectionKernels& kernels);
+
+}  // namespace lamella::cpu
