@@ -2,6 +2,7 @@
 
 #include "ops/cpu/aligned.h"
 #include "ops/cpu/reflections_table.h"
+#include "ops/cpu/transpose_into.h"
 #include "ops/cpu/triangle_panel.h"
 
 // Blocks of reflections are 1 - v s^-1 t v^T, where s is 1 + t triu(v^T v, 1) and t is the diagonal of their factors
@@ -52,7 +53,7 @@ class Columns {
   Columns(const ReflectArgs& args, T* panel, T* products) : args_(args), panel_(panel), products_(products) {}
 
   void run(std::int64_t first, int count) const {
-    T* const c = static_cast<T*>(args_.c) + first;
+    T* const c = static_cast<T*>(args_.c) + first * args_.c_column;
     const std::int64_t blocks = (args_.count + kReflections - 1) / kReflections;
     if (args_.unit) {
       std::fill_n(panel_, args_.m * kRow, T(0));
@@ -60,22 +61,35 @@ class Columns {
       // What begins below a column's one does not change it.
       for (std::int64_t block = std::min(blocks, (first + count - 1) / kReflections + 1); block-- > 0;) reflect(block);
     } else {
-      for (std::int64_t i = 0; i < args_.m; ++i) {
-        if constexpr (kVectors > 1) V::load(c + i * args_.c_row).store(panel_ + i * kRow);
-        V::load_partial(c + i * args_.c_row + kFull, count - kFull, T(0)).store(panel_ + i * kRow + kFull);
-      }
+      read(c, count);
       for (std::int64_t i = 0; i < blocks; ++i) reflect(args_.transposed ? i : blocks - 1 - i);
     }
-    for (std::int64_t i = 0; i < args_.m; ++i) {
-      if constexpr (kVectors > 1) V::load(panel_ + i * kRow).store(c + i * args_.c_row);
-      V::load(panel_ + i * kRow + kFull).store_partial(c + i * args_.c_row + kFull, count - kFull);
-    }
+    write(c, count);
   }
 
  private:
   using V = simd::Vec<T>;
   static constexpr int kRow = kVectors * V::size;
   static constexpr int kFull = kRow - V::size;  ///< columns in front of the last vector
+
+  void read(const T* c, int count) const {
+    if (args_.c_column != 1) {
+      std::fill_n(panel_, args_.m * kRow, T(0));
+      transpose_into(c, args_.c_column, count, args_.m, panel_, kRow);
+      return;
+    }
+    for (std::int64_t i = 0; i < args_.m; ++i) {
+      if constexpr (kVectors > 1) V::load(c + i * args_.c_row).store(panel_ + i * kRow);
+      V::load_partial(c + i * args_.c_row + kFull, count - kFull, T(0)).store(panel_ + i * kRow + kFull);
+    }
+  }
+  void write(T* c, int count) const {
+    if (args_.c_column != 1) return transpose_into(panel_, kRow, args_.m, count, c, args_.c_column);
+    for (std::int64_t i = 0; i < args_.m; ++i) {
+      if constexpr (kVectors > 1) V::load(panel_ + i * kRow).store(c + i * args_.c_row);
+      V::load(panel_ + i * kRow + kFull).store_partial(c + i * args_.c_row + kFull, count - kFull);
+    }
+  }
 
   void reflect(std::int64_t block) const {
     const std::int64_t first = block * kReflections;

@@ -23,7 +23,8 @@ struct ReflectionBlocksArgs {
   void* systems = nullptr;
 };
 
-/// Columns of c, whose m rows are dense and c_row apart, times q, the product of such reflections, or its transpose.
+/// Columns of c times q, the product of such reflections, or its transpose. The elements of c, of m rows, are c_row and
+/// c_column apart; one of them is 1.
 struct ReflectArgs {
   const void* vectors = nullptr;
   const void* systems = nullptr;
@@ -32,6 +33,7 @@ struct ReflectArgs {
   std::int64_t count = 0;
   void* c = nullptr;
   std::int64_t c_row = 0;
+  std::int64_t c_column = 1;
   std::int64_t begin = 0;
   std::int64_t end = 0;
   bool transposed = false;

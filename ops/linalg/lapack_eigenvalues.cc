@@ -2,7 +2,7 @@
 
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/lapack_batches.h"
-#include "ops/linalg/lapack_reflections.h"
+#include "ops/linalg/reflection_blocks.h"
 
 namespace lamella::linalg::lapack {
 namespace {
@@ -36,9 +36,7 @@ int eigh_by_parts(int n, T* a, T* w, const char* op) {
                &info, 1);
   if (info > 0) return info;
   // The first number of each vector stays as it is.
-  Reflections<T> reflections(n - 1, n - 1, n);
-  reflections.take(a + 1, n, factors.data());
-  reflections.apply(vectors.get() + 1, n, n);
+  reflect_in_memory(dtype_of<T>, n - 1, n - 1, a + 1, n, factors.data(), vectors.get() + 1, n, n);
   std::copy_n(vectors.get(), size * size, a);
   return 0;
 }

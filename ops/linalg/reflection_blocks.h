@@ -17,4 +17,9 @@ void reflect_columns(const Tensor& x, const Tensor& tau, const Tensor& c, bool t
 /// q, which is contiguous, becomes the first columns of that product.
 void form_columns(const Tensor& x, const Tensor& tau, const Tensor& q);
 
+/// c becomes q c, where the columns of x and of c, of m numbers, are in one piece and so many elements apart: as LAPACK
+/// has them.
+void reflect_in_memory(DType dtype, std::int64_t m, std::int64_t steps, const void* x, std::int64_t x_step,
+                       const void* factors, void* c, std::int64_t c_step, std::int64_t columns);
+
 }  // namespace lamella::linalg
