@@ -20,7 +20,7 @@ struct LuArgs {
 inline constexpr std::int64_t kMostLuRows = 64;
 
 /// A step in the factorization of one large matrix, whose rows are dense and `row` elements apart: that of the columns
-/// from `first` on, `count` of them, in the rows from `first` on.
+/// from `first` on, `count` of them, at most kMostLuRows, in the rows from `first` on.
 struct LuStepArgs {
   void* matrix = nullptr;
   std::int64_t row = 0;
