@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <vector>
 
 #include "ops/cpu/select_table.h"
-#include "ops/simd/isa.h"
+#include "ops/simd/vec.h"
 #include "ops/sort/keys.h"
 
 namespace lamella::cpu {
@@ -22,6 +23,37 @@ constexpr std::int64_t kGroupSize = 8;
 template <bool kLargest, class T>
 Key<T> rank_key(T value) {
   return kLargest ? static_cast<Key<T>>(~key_of(value)) : key_of(value);
+}
+
+/// The same of n values, n a multiple of what a register has.
+template <bool kLargest, class T>
+void rank_keys(const T* x, std::int64_t n, Key<T>* keys) {
+  using K = Key<T>;
+  if constexpr (std::is_floating_point_v<T>) {
+    // As in key_of(), of whole registers.
+    using V = simd::Vec<K>;
+    constexpr K kSign = K{1} << (8 * sizeof(K) - 1);
+    constexpr K kAll = std::numeric_limits<K>::max();
+    constexpr K kInfinity = std::bit_cast<K>(std::numeric_limits<T>::infinity());
+    for (std::int64_t i = 0; i < n; i += V::size) {
+      const V bits(reinterpret_cast<typename V::native_type>(simd::Vec<T>::load(x + i).native()));
+      const V magnitude = bits & V(kAll ^ kSign);
+      const V ordered = where(magnitude == 0, V(kSign), bits ^ where(bits >= kSign, V(kAll), V(kSign)));
+      const V key = where(magnitude > kInfinity, V(kAll), ordered);
+      (kLargest ? ~key : key).store(keys + i);
+    }
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) keys[i] = rank_key<kLargest>(x[i]);
+  }
+}
+
+/// Whether one of n keys, as above, is below the limit.
+template <class K>
+bool any_below(const K* keys, std::int64_t n, K limit) {
+  using V = simd::Vec<K>;
+  auto below = V::load(keys) < V(limit);
+  for (std::int64_t i = V::size; i < n; i += V::size) below = below | (V::load(keys + i) < V(limit));
+  return any(below);
 }
 
 /// The k best seen so far, and some more, of which those that are not among them are dropped now and then.
@@ -76,9 +108,9 @@ Key<T> first_limit(const T* x, std::int64_t k) {
   K least[kGroups];
   std::fill_n(least, kGroups, std::numeric_limits<K>::max());
   for (std::int64_t row = 0; row < kGroupSize; ++row) {
-    for (std::int64_t j = 0; j < kGroups; ++j) {
-      least[j] = std::min(least[j], rank_key<kLargest>(x[row * kGroups + j]));
-    }
+    K keys[kGroups];
+    rank_keys<kLargest>(x + row * kGroups, kGroups, keys);
+    for (std::int64_t j = 0; j < kGroups; ++j) least[j] = std::min(least[j], keys[j]);
   }
   std::nth_element(least, least + k - 1, least + kGroups);
   return least[k - 1];
@@ -94,16 +126,11 @@ template <class T, bool kLargest>
   std::int64_t i = 0;
   for (; i < n && !best.full(); ++i) best.add(key(x[i]), i);
   // Of the rest few elements are among the best: a block without any is passed over in registers.
-  constexpr std::int64_t kBlock = 64;
+  constexpr std::int64_t kBlock = 32;
   for (; i + kBlock <= n; i += kBlock) {
     K keys[kBlock];
-    const K limit = best.limit();
-    bool any = false;
-    for (std::int64_t j = 0; j < kBlock; ++j) {
-      keys[j] = key(x[i + j]);
-      any |= keys[j] < limit;
-    }
-    if (!any) continue;
+    rank_keys<kLargest>(x + i, kBlock, keys);
+    if (!any_below(keys, kBlock, best.limit())) continue;
     for (std::int64_t j = 0; j < kBlock; ++j) {
       if (best.beats(keys[j])) best.add(keys[j], i + j);
     }

@@ -49,8 +49,15 @@ constexpr Key<T> key_of(T x) {
     if (value != value) return 0xffffu;
     return flip_float_bits(!kZeros && value == 0 ? std::uint16_t{0} : x.bits);
   } else if constexpr (std::is_floating_point_v<T>) {
-    if (x != x) return std::numeric_limits<Key<T>>::max();
-    return flip_float_bits(std::bit_cast<Key<T>>(kZeros ? x : x + T{0}));
+    // By masks: loops over vectors can be made of it, which a branch has none of.
+    using K = Key<T>;
+    constexpr K kSign = K{1} << (8 * sizeof(K) - 1);
+    constexpr K kInfinity = std::bit_cast<K>(std::numeric_limits<T>::infinity());
+    K bits = std::bit_cast<K>(x);
+    const K magnitude = bits & ~kSign;
+    if constexpr (!kZeros) bits &= K{0} - static_cast<K>(magnitude != 0);
+    const K ordered = bits ^ ((K{0} - (bits >> (8 * sizeof(K) - 1))) | kSign);
+    return ordered | (K{0} - static_cast<K>(magnitude > kInfinity));
   } else if constexpr (std::is_signed_v<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<U>(static_cast<U>(x) ^ (U{1} << (8 * sizeof(T) - 1)));

@@ -211,7 +211,9 @@ Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted,
   const std::int64_t n = row_length(x);
   check_length(n, op);
   return for_rows(x, k, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
-    if (k > n / 8 && n > 1024) {
+    // Sorting goes over the keys as often as they have bytes.
+    const std::int64_t few = item_size(x.dtype()) > 4 ? n / 4 : n / 8;
+    if (k > few && n > 128) {
       // So many that sorting all of them is faster.
       const Tensor all = sorted_positions(from, largest, op);
       for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
