@@ -292,7 +292,8 @@ def _frequencies(
     """The whole numbers in [first, last) over n d."""
     if n < 1:
         raise ValueError(f"[{function}] n: expected at least 1, got {n}")
-    values = _C.arange(first, last, dtype="float64", device=device) / (n * d)
+    # By the inverse, as numpy does: the same bits, and no division of each number.
+    values = _C.arange(first, last, dtype="float64", device=device) * (1 / (n * d) if d else math.inf)
     result = _C.cast(values, "float32" if dtype is None else dtype)
     if result.dtype.name not in ("float32", "float64", "float16", "bfloat16"):
         raise TypeError(f"[{function}] dtype: expected a real floating dtype, got {result.dtype.name}")
