@@ -318,6 +318,16 @@ def test_affine_grid(rng: np.random.Generator) -> None:
             lm.affine_grid(lm.asarray(theta), size)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 2e-3), ("bfloat16", 2e-2)])
+def test_bicubic_samples_of_volumes_in_16_bits(dtype: str, tolerance: float, rng: np.random.Generator) -> None:
+    x = lm.asarray(rng.normal(size=(2, 3, 5, 5, 5))).astype(dtype)
+    grid = lm.asarray(rng.uniform(-1, 1, size=(2, 4, 4, 4, 3))).astype(dtype)
+    got = lm.grid_sample(x, grid, "bicubic")
+    assert got.dtype.name == dtype
+    expected = lm.grid_sample(x.astype("float64"), grid.astype("float64"), "bicubic").numpy()
+    np.testing.assert_allclose(got.astype("float64").numpy(), expected, rtol=tolerance, atol=tolerance)
+
+
 def test_grid_sample_errors() -> None:
     x, grid = lm.ones([1, 1, 2, 2]), lm.zeros([1, 3, 3, 2])
     for call, error in [
