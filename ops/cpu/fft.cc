@@ -1,7 +1,6 @@
 #include <algorithm>
-#include <memory>
-#include <new>
 
+#include "ops/cpu/aligned.h"
 #include "ops/cpu/fft_line.h"
 #include "ops/cpu/fft_table.h"
 #include "ops/cpu/tile.h"
@@ -364,26 +363,10 @@ void prefetch(const T* numbers, std::int64_t count) {
   for (std::int64_t i = 0; i < std::min(count, kMost); i += kStep) __builtin_prefetch(numbers + i, kWrite ? 1 : 0);
 }
 
-/// Numbers from a cache line's beginning on.
-template <class T>
-class Buffer {
- public:
-  explicit Buffer(std::int64_t size)
-      : data_(static_cast<T*>(::operator new[](static_cast<std::size_t>(size) * sizeof(T), kAlignment))) {}
-  T* data() const { return data_.get(); }
-
- private:
-  static constexpr std::align_val_t kAlignment{64};
-  struct Delete {
-    void operator()(T* data) const { ::operator delete[](data, kAlignment); }
-  };
-  std::unique_ptr<T, Delete> data_;
-};
-
 template <int kWidth, class T>
 void run_by_lines(const FftLines<T>& args) {
-  const Buffer<T> buffer(Line<T, kWidth>::buffer_size(*args.plan));
-  const Line<T, kWidth> line(args, buffer.data());
+  const Lines<T> buffer = make_lines<T>(static_cast<std::size_t>(Line<T, kWidth>::buffer_size(*args.plan)));
+  const Line<T, kWidth> line(args, buffer.get());
   for (std::int64_t i = args.begin; i < args.end; i += Line<T, kWidth>::kLines) line.run(i);
 }
 
@@ -406,8 +389,8 @@ void run_lines(const FftLines<T>& args) {
   }
   const std::int64_t lanes = wide ? kWide : 1;
   const LineSizes sizes = line_sizes(args);
-  const Buffer<T> buffer(each * lanes);
-  Group<T> group(args, lanes, buffer.data());
+  const Lines<T> buffer = make_lines<T>(static_cast<std::size_t>(each * lanes));
+  Group<T> group(args, lanes, buffer.get());
   for (std::int64_t first = args.begin; first < args.end; first += lanes) {
     // The last group is a whole one, too, where some lines may be done twice.
     if (!args.turns && args.from != args.to && args.end - args.begin >= lanes)

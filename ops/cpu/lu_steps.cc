@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -20,7 +19,7 @@ namespace {
 template <class T>
 class Largest {
  public:
-  explicit Largest(T first) : values_(std::abs(first)), vectors_(0) {}
+  Largest() : values_(0), vectors_(0) {}
   /// The rows of vector `index`.
   void see(simd::Vec<T> x, T index) {
     const simd::Vec<T> size = abs(x);
@@ -38,7 +37,7 @@ class Largest {
     T most = values[0];
     for (int lane = 1; lane < kLanes; ++lane) {
       const std::int64_t row = static_cast<std::int64_t>(vectors[lane]) * kLanes + lane;
-      // A lane that no row was larger in has the first row's magnitude.
+      // A lane without a number above 0 names its first row.
       if (values[lane] > most || (values[lane] == most && row < found)) {
         found = row;
         most = values[lane];
@@ -97,7 +96,7 @@ class Panel {
       upper[i] = sum;
     }
     const T* const left = column(begin);
-    Largest<T> largest(0);
+    Largest<T> largest;
     constexpr int kAtOnce = 4;
     std::int64_t i = k;
     for (; i + kAtOnce * V::size <= rows_; i += kAtOnce * V::size)
