@@ -94,8 +94,8 @@ using OtherOps = OpList<  //
     Triu,                                                        // creation
     Rand, Randn, Uniform, Normal, RandInt, RandPerm, Bernoulli,  // random
     Exponential, Laplace, Cauchy, LogNormal, Geometric, TruncatedNormal, Gamma, Poisson, Multinomial, Permutation,
-    RandLike, RandnLike, UniformInPlace, NormalInPlace, ExponentialInPlace, BernoulliInPlace, RandomInPlace,
-    CauchyInPlace, LogNormalInPlace, GeometricInPlace, Dropout1d, Dropout2d, Dropout3d, AlphaDropout,
+    RandLike, RandnLike, RandIntLike, UniformInPlace, NormalInPlace, ExponentialInPlace, BernoulliInPlace,
+    RandomInPlace, CauchyInPlace, LogNormalInPlace, GeometricInPlace, Dropout1d, Dropout2d, Dropout3d, AlphaDropout,
     FeatureAlphaDropout, Cast, AsType, Clone, Contiguous, ToDevice,  // movement
     AddInPlace, SubtractInPlace, MultiplyInPlace, DivideInPlace, CopyInPlace, FillInPlace, ZeroInPlace,
     MaskedFillInPlace,                                                                                  //
@@ -120,14 +120,14 @@ using OtherOps = OpList<  //
     LinalgSolve, LinalgSolveTriangular, LinalgInv, LinalgDet, LinalgSlogdet, LinalgPinv,                       //
     LinalgMatrixRank, LinalgMatrixPower, LinalgVectorNorm, LinalgMatrixNorm,                                   //
     LinalgCholeskyEx, LinalgCholeskySolve, LinalgCholeskyInverse, LinalgSolveEx, LinalgInvEx, LinalgLdlFactorEx,
-    LinalgLdlSolve, LinalgMatrixSqrth, LinalgPolar, LinalgGeqrf,                      //
-    LinalgHouseholderProduct, LinalgOrmqr,                                            //
-    LinalgLuFactor, LinalgLu, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,            //
-    Stft, Istft, ModeValue, Unique,                                                   //
-    FftComplexToComplex, FftRealToComplex, FftComplexToReal,                          // fft
-    Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, IsClose, AllClose, NanToNum,        // composed
-    Clip, Gelu,                                                                       // of several formulas
-    Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,  // convolution
+    LinalgLdlSolve, LinalgMatrixSqrth, LinalgPolar, LinalgGeqrf,                            //
+    LinalgHouseholderProduct, LinalgOrmqr,                                                  //
+    LinalgLuFactor, LinalgLu, LinalgLuUnpack, LinalgLuSolve, LinalgLstsq, LinalgMatrixExp,  //
+    Stft, Istft, ModeValue, Unique,                                                         //
+    FftComplexToComplex, FftRealToComplex, FftComplexToReal,                                // fft
+    Positive, Deg2Rad, Rad2Deg, Logit, Polygamma, IsClose, AllClose, NanToNum,              // composed
+    Clip, Gelu,                                                                             // of several formulas
+    Conv<1>, Conv<2>, Conv<3>, ConvTranspose<1>, ConvTranspose<2>, ConvTranspose<3>,        // convolution
     MaxPool<1>, MaxPool<2>, MaxPool<3>, AvgPool<1>, AvgPool<2>, AvgPool<3>, LpPool<1>, LpPool<2>, LpPool<3>,
     MaxPoolWithIndices<1>, MaxPoolWithIndices<2>, MaxPoolWithIndices<3>, AdaptiveAvgPool<1>, AdaptiveAvgPool<2>,
     AdaptiveAvgPool<3>, AdaptiveMaxPool<1>, AdaptiveMaxPool<2>, AdaptiveMaxPool<3>, AdaptiveMaxPoolWithIndices<1>,
@@ -143,7 +143,7 @@ using OtherOps = OpList<  //
     Diag, DiagEmbed, DiagFlat, DiagonalScatter, TrilIndices, TriuIndices,                                 // diagonals
     NumericalGradient, Frexp, UnravelIndex, RavelMultiIndex, UniqueConsecutive, Histc, HistogramDd, NanQuantile,
     Percentile, NanPercentile,                                                                             // numpy's
-    SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere,                                               // indexing
+    SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere, NonzeroStatic,                                // indexing
     VarMean, StdMean, AMinMax, Trapezoid, CumulativeTrapezoid, Cov, CorrCoef, Bucketize,                   // statistics
     IsPosInf, IsNegInf, IsReal, Xlog1py, Entr, Ndtr, MvLgamma, Ldexp, FloatPower, Gcd, Lcm,                // composed
     I0, I0e, I1, I1e, ModifiedBesselK0, ModifiedBesselK1, ScaledModifiedBesselK0, ScaledModifiedBesselK1,  // special

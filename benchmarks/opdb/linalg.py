@@ -123,6 +123,7 @@ LINALG: dict[str, Call] = {
     "linalg.multi_dot": la.multi_dot,
     "svd": _svd,
     "lu": _lu,
+    "lu_unpack": lambda lu, pivots, **parts: tuple(la.lu_unpack(lu, pivots, **parts)),
     "lu_solve": lambda b, lu, pivots: la.lu_solve(lu, pivots, b),
     "cholesky": lambda x, upper=False: la.cholesky(x, upper=upper),
     "cholesky_inverse": lambda x, upper=False: la.cholesky_inverse(x, upper=upper),

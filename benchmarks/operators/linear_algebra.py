@@ -266,6 +266,13 @@ def _decompositions() -> list[Row]:
         row("lu_factor", "invertible", "[0]"),
         row("lu", "invertible", "[2]"),
         Row(
+            "linalg.lu_unpack",
+            "lm.linalg.lu_unpack(*lm.linalg.lu_factor(x))[2]",
+            "torch.lu_unpack(*torch.linalg.lu_factor(x))[2]",
+            tuple(one for one in systems if one.label != "100 of 16x16"),
+            tolerance=1e-2,
+        ),
+        Row(
             "linalg.lu_solve",
             "lm.linalg.lu_solve(*lm.linalg.lu_factor(x), b)",
             "torch.linalg.lu_solve(*torch.linalg.lu_factor(x), b)",

@@ -56,6 +56,7 @@ def _random() -> list[Row]:
     vector = (case("1 million", x=normal(1000000)), case("1000x1000", x=normal(1000, 1000)))
     images = (case("32x64x28x28", x=normal(32, 64, 28, 28)),)
     volumes = (case("8x32x16x16x16", x=normal(8, 32, 16, 16, 16)),)
+    counts = (case("2000x2000", x=integers(9, 2000, 2000)), case("1 thousand", x=integers(9, 1000)))
     large = (case("2000x2000", x=normal(2000, 2000)), case("1 thousand", x=normal(1000)))
     trained = (*large, case("1000x1000, gradient", wants="x", x=normal(1000, 1000)))
     in_place = {
@@ -103,6 +104,7 @@ def _random() -> list[Row]:
         *(Row(op, ours, theirs, cases, agrees=False) for op, (ours, theirs, cases) in dropouts.items()),
         Row("rand_like", "lm.rand_like(x)", "torch.rand_like(x)", large, agrees=False),
         Row("randn_like", "lm.randn_like(x)", "torch.randn_like(x)", large, agrees=False),
+        Row("randint_like", "lm.randint_like(x, 0, 9)", "torch.randint_like(x, 0, 9)", counts, agrees=False),
         Row("randperm", "lm.randperm(1000000)", "torch.randperm(1000000)", (case("1 million"),), agrees=False),
         Row("permutation", "lm.permutation(x)", "x[torch.randperm(len(x))]", vector, agrees=False),
         Row("bernoulli", "lm.bernoulli(x)", "torch.bernoulli(x)", rate, agrees=False),

@@ -225,6 +225,12 @@ def _sort_rows() -> list[Row]:
         Row("bucketize", "lm.bucketize(x, s)", "torch.bucketize(x, s)", found[:2]),
         Row("isin", "lm.isin(x, s)", "torch.isin(x, s)", members),
         Row("nonzero", "lm.nonzero(x)[0]", "torch.nonzero(x, as_tuple=True)[0]", (*_nonzero(),)),
+        Row(
+            "nonzero_static",
+            "lm.nonzero_static(x, size=1000)",
+            "torch.nonzero_static(x, size=1000)",
+            (*_nonzero(),),
+        ),
         Row("argwhere", "lm.argwhere(x)", "torch.argwhere(x)", (*_nonzero(),)),
     ]
 

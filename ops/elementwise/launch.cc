@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 
 #include "engine/core/error.h"
 #include "engine/core/host.h"
@@ -18,8 +19,12 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kFew = 32768;   // elements that are not worth a second thread
-constexpr std::int64_t kPiece = 1024;  // elements in whose multiples a row is cut
+constexpr std::int64_t kFew = 32768;          // elements that are not worth a second thread
+constexpr std::int64_t kPiece = 1024;         // elements in whose multiples a row is cut
+constexpr std::int64_t kShortRow = 256;       // elements of a row that is worth joining to others
+constexpr std::int64_t kWorthJoining = 1024;  // elements of all rows
+constexpr std::int64_t kLineBytes = 4096;     // of a line of joined rows
+constexpr std::int64_t kSpread = 32;          // bytes that are written at once
 
 std::array<ElementwiseLauncher, kDeviceTypeCount> launchers{};
 
@@ -89,6 +94,133 @@ void run_rows(LoopKernel kernel, const Loop& whole, const StridedLoop& all, cons
     }
   });
 }
+
+/// Each of `rows` elements, `step` bytes apart, `times` times. Writes up to kSpread bytes more.
+template <class Word>
+void spread_as(const char* from, std::int64_t step, std::int64_t rows, std::int64_t times, char* to) {
+  using Words [[gnu::vector_size(kSpread)]] = Word;
+  const std::int64_t width = times * static_cast<std::int64_t>(sizeof(Word));
+  for (std::int64_t r = 0; r < rows; ++r, from += step, to += width) {
+    Word word;
+    std::memcpy(&word, from, sizeof(Word));
+    const Words words = Words{} + word;
+    for (std::int64_t i = 0; i < width; i += kSpread) std::memcpy(to + i, &words, kSpread);
+  }
+}
+
+void spread(const char* from, std::int64_t step, std::int64_t rows, std::int64_t times, std::int64_t size, char* to) {
+  switch (size) {
+    case 1:
+      return spread_as<std::uint8_t>(from, step, rows, times, to);
+    case 2:
+      return spread_as<std::uint16_t>(from, step, rows, times, to);
+    case 4:
+      return spread_as<std::uint32_t>(from, step, rows, times, to);
+    case 8:
+      return spread_as<std::uint64_t>(from, step, rows, times, to);
+    default:
+      for (std::int64_t i = 0; i < rows * times; ++i)
+        std::memcpy(to + i * size, from + i / times * step, static_cast<std::size_t>(size));
+  }
+}
+
+/// Short rows, joined to lines: what starts a row takes as long as computing a few vectors. An operand lies as the
+/// result does, row after row, or it is one row that is repeated, or has one element for each row; lines are made of
+/// the latter two.
+class JoinedRows {
+ public:
+  JoinedRows(const Loop& rows, const StridedLoop& all, const ElementSizes& sizes, bool floating)
+      : loop_(rows), operands_(all.operands), sizes_(sizes) {
+    if (all.axes != 2 || rows.inner >= kShortRow || all.elements < kWorthJoining) return;
+    if (rows.out_inner != 1 || rows.out_outer != rows.inner) return;
+    std::int64_t widest = sizes.out;
+    for (int k = 0; k < operands_; ++k) {
+      const std::int64_t inner = rows.in_inner[k];
+      const std::int64_t outer = rows.in_outer[k];
+      const bool fits = outer == 0 || inner == 0 || (inner == 1 && outer == rows.inner);
+      if (!fits) return;
+      way_[k] = outer == 0 ? (inner == 0 ? Way::One : Way::Row) : inner == 0 ? Way::Column : Way::Dense;
+      has_columns_ |= way_[k] == Way::Column;
+      widest = std::max(widest, sizes.in[k]);
+    }
+    if (has_columns_ && !pays_for_columns(rows.inner, sizes.out, floating)) return;
+    rows_ = std::min(rows.outer, kLineBytes / (rows.inner * widest));
+    for (int k = 0; k < operands_; ++k) {
+      if (way_[k] == Way::Row) repeat(k);
+    }
+  }
+
+  /// How many rows are a line; 0 where they cannot be joined.
+  std::int64_t rows() const { return rows_; }
+
+  /// Computes the rows [begin, end).
+  void run(LoopKernel kernel, std::int64_t begin, std::int64_t end) const {
+    alignas(64) char lines[StridedLoop::kMaxOperands][kLineBytes + kSpread];
+    while (begin < end) {
+      const std::int64_t left = end - begin;
+      const std::int64_t rows = std::min(left, rows_);
+      const std::int64_t count = has_columns_ ? 1 : left / rows;
+      kernel(part(begin, count, rows, lines));
+      begin += count * rows;
+    }
+  }
+
+ private:
+  enum class Way : std::uint8_t { One, Row, Column, Dense };
+
+  /// Rows of whole vectors keep their column in a register; see Note [Short formulas] for those of floats.
+  static bool pays_for_columns(std::int64_t width, std::int64_t size, bool floating) {
+    constexpr std::int64_t kVector = 64;  // bytes of the longest ones
+    if (width * size % kVector != 0) return width < 64;
+    return !floating && width * size == kVector;
+  }
+  using Lines = char (&)[StridedLoop::kMaxOperands][kLineBytes + kSpread];
+
+  /// `count` lines of so many rows, the first one from row `begin` on.
+  Loop part(std::int64_t begin, std::int64_t count, std::int64_t rows, Lines lines) const {
+    Loop loop = loop_;
+    loop.inner = loop_.inner * rows;
+    loop.outer = count;
+    loop.out += begin * loop_.inner * sizes_.out;
+    loop.out_outer = loop.inner;
+    for (int k = 0; k < operands_; ++k) {
+      const std::int64_t size = sizes_.in[k];
+      const std::int64_t step = loop_.in_outer[k] * size;
+      if (way_[k] == Way::Dense) {
+        loop.in[k] += begin * step;
+        loop.in_outer[k] = loop.inner;
+      } else if (way_[k] == Way::Column) {
+        spread(loop_.in[k] + begin * step, step, rows, loop_.inner, size, lines[k]);
+        loop.in[k] = lines[k];
+        loop.in_inner[k] = 1;
+      }
+    }
+    return loop;
+  }
+
+  void repeat(int k) {
+    const auto size = static_cast<std::size_t>(sizes_.in[k]);
+    const auto width = static_cast<std::size_t>(loop_.inner) * size;
+    char* const line = repeated_[k];
+    for (std::int64_t i = 0; i < loop_.inner; ++i) {
+      std::memcpy(line + static_cast<std::size_t>(i) * size,
+                  loop_.in[k] + i * loop_.in_inner[k] * static_cast<std::int64_t>(size), size);
+    }
+    const std::size_t whole = width * static_cast<std::size_t>(rows_);
+    for (std::size_t done = width; done < whole; done *= 2)
+      std::memcpy(line + done, line, std::min(done, whole - done));
+    loop_.in[k] = line;
+    loop_.in_inner[k] = 1;
+  }
+
+  Loop loop_;
+  int operands_;
+  const ElementSizes& sizes_;
+  std::int64_t rows_ = 0;
+  Way way_[StridedLoop::kMaxOperands] = {};
+  bool has_columns_ = false;
+  alignas(64) char repeated_[StridedLoop::kMaxOperands][kLineBytes];
+};
 
 /// Operands and result of the same size, contiguous all.
 Loop flat_loop(std::span<const Tensor* const> operands, const Tensor& out) {
@@ -239,14 +371,19 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   inner.streams = outgrow_caches(static_cast<std::size_t>(loop.elements) * item_size(out.dtype())) &&
                   std::ranges::none_of(operands, [&](const Tensor* x) { return (*x)->storage == out->storage; });
   const HostRelease release(loop.elements);
-  if (loop.axes <= 2 && loop.elements <= kFew) {
-    kernel(inner);
-    return;
-  }
   ElementSizes sizes{};
   sizes.out = static_cast<std::int64_t>(item_size(out.dtype()));
   for (std::size_t k = 0; k < operands.size(); ++k)
     sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));
+  if (const JoinedRows joined(inner, loop, sizes, is_floating(dtype)); joined.rows() > 0) {
+    parallel_for(0, inner.outer, loop.elements <= kFew ? inner.outer : even_grain(inner.outer, inner.inner),
+                 [&](std::int64_t begin, std::int64_t end) { joined.run(kernel, begin, end); });
+    return;
+  }
+  if (loop.axes <= 2 && loop.elements <= kFew) {
+    kernel(inner);
+    return;
+  }
   if (loop.axes == 1) {
     run_flat(kernel, inner, loop, sizes);
   } else {

@@ -66,4 +66,16 @@ struct ArgWhere {
   static Tensor call(const Tensor& x);
 };
 
+struct NonzeroStatic {
+  static constexpr OpInfo info{
+      .name = "nonzero_static",
+      .doc =
+          "The first `size` rows of argwhere(x), and rows of fill_value where there are fewer: a result whose shape "
+          "does not depend on values, and that meta has, too.",
+      .parameters = "x, /, *, size, fill_value=-1",
+      .example = "nonzero_static(eye(2), size=3)"};
+  /// ValueError for a negative size.
+  static Tensor call(const Tensor& x, std::int64_t size, std::int64_t fill_value);
+};
+
 }  // namespace lamella

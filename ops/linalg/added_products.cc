@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/recorder.h"
 #include "engine/core/host.h"
@@ -11,6 +13,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/launch.h"
 #include "ops/elementwise/logical.h"
 #include "ops/elementwise/scaled_sums.h"
 #include "ops/linalg/matmul.h"
@@ -23,6 +26,7 @@
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/promotion.h"
+#include "ops/support/unfollowed.h"
 
 namespace lamella {
 namespace {
@@ -58,11 +62,11 @@ void check_spreads(const Tensor& input, const Dims& shape, const char* op) {
     fail<ValueError>("[", op, "] input, of shape ", input.shape(), ", does not broadcast to ", shape);
 }
 
-/// Whether added_outer() computes Addr: for operands that are not broadcast, and a result that nobody follows.
+/// Whether added_outer() computes Addr: for operands that are not broadcast, and a result that only the tape follows.
 bool takes_kernel(const Tensor& input, const Tensor& vec1, const Tensor& vec2, DType dtype) {
   const std::array<const Tensor*, 3> operands{&input, &vec1, &vec2};
   if (!cpu_kernels().matmul.added_outer[static_cast<std::size_t>(dtype)]) return false;
-  if (autograd::modes().interceptors || autograd::should_record(operands)) return false;
+  if (autograd::modes().interceptors) return false;
   return std::ranges::all_of(
              operands,
              [&](const Tensor* x) { return x->dtype() == dtype && x->device().is_cpu() && !is_batched(*x); }) &&
@@ -89,11 +93,59 @@ Tensor added_outer(const Tensor& input, const Tensor& vec1, const Tensor& vec2, 
     args.alpha = alpha.to<double>();
     cpu_kernels().matmul.added_outer[static_cast<std::size_t>(input.dtype())](args);
   });
-  const std::array<const Tensor*, 3> operands{&input, &vec1, &vec2};
-  autograd::note_derived(operands, out);
   return out;
 }
 
+Tensor scaled(const Tensor& x, Scalar factor) { return is_one(factor) ? x : multiply(x, factor); }
+
+/// Real numbers; the gradients of the vectors are products with a matrix, which read it once.
+struct AddrLayer : Function<AddrLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "addr";
+
+  static Tensor forward(Context& ctx, const Tensor& input, const Tensor& vec1, const Tensor& vec2, Scalar beta,
+                        Scalar alpha) {
+    if (ctx.recording()) {
+      ctx.save_for_backward(vec1, vec2);
+      ctx.state<Factors>() = {beta, alpha};
+    }
+    return added_outer(input, vec1, vec2, beta, alpha);
+  }
+  static std::array<Tensor, 3> backward(Context& ctx, const Tensor& dy) {
+    const auto [vec1, vec2] = ctx.saved_tensors<2>();
+    const Factors& factors = ctx.state<Factors>();
+    const auto& edges = ctx.node()->edges();
+    std::array<Tensor, 3> grads;
+    if (autograd::is_needed(edges[0])) grads[0] = scaled(dy, factors.beta);
+    if (autograd::is_needed(edges[1])) grads[1] = scaled(matmul(dy, vec2), factors.alpha);
+    if (autograd::is_needed(edges[2])) grads[2] = scaled(matmul(vec1, dy), factors.alpha);
+    return grads;
+  }
+
+ private:
+  struct Factors {
+    Scalar beta = 1;
+    Scalar alpha = 1;
+  };
+};
+
+/// input + alpha * y in y's memory, which is nobody else's yet; undefined where somebody follows the result.
+Tensor added_in_place(const Tensor& input, const Tensor& y, Scalar alpha) {
+  const std::array<const Tensor*, 2> followed{&input, &y};
+  if (input.dtype() != y.dtype() || !is_unfollowed(followed)) return {};
+  if (is_one(alpha)) {
+    launch_elementwise(elementwise_op<Add>(), -1, followed, y, y.dtype());
+  } else {
+    const Tensor factor = full({}, alpha, y.dtype());
+    const Tensor one = full({}, 1, y.dtype());
+    const std::array<const Tensor*, 4> operands{&input, &y, &factor, &one};
+    launch_elementwise(elementwise_op<AddCMul>(), -1, operands, y, y.dtype());
+  }
+  autograd::note_derived(followed, y);
+  return y;
+}
+
+/// beta * input + alpha * y, where y is a new tensor.
 Tensor added(const Tensor& input, const Tensor& y, Scalar beta, Scalar alpha, const char* op) {
   check_defined(input, op);
   check_same_device(input, y, op);
@@ -101,9 +153,11 @@ Tensor added(const Tensor& input, const Tensor& y, Scalar beta, Scalar alpha, co
   check_factor(beta, dtype, "beta", op);
   check_factor(alpha, dtype, "alpha", op);
   check_spreads(input, y.shape(), op);
-  Tensor scaled = cast(is_one(alpha) ? y : multiply(y, alpha), dtype);
-  if (is_zero(beta)) return scaled;
-  return add(is_one(beta) ? input : multiply(input, beta), scaled);
+  if (is_zero(beta)) return cast(scaled(y, alpha), dtype);
+  const Tensor added_to = scaled(input, beta);
+  if (const Tensor sum = added_in_place(added_to, y, alpha); sum.defined()) return sum;
+  if (is_one(alpha)) return add(added_to, cast(y, dtype));
+  return addcmul(cast(added_to, dtype), cast(y, dtype), alpha);  // one pass for both
 }
 
 }  // namespace
@@ -150,11 +204,11 @@ Tensor Addr::call(const Tensor& input, const Tensor& vec1, const Tensor& vec2, S
     check_factor(beta, dtype, "beta", info.name);
     const Dims shape{vec1.numel(), vec2.numel()};
     check_spreads(input, shape, info.name);
-    if (takes_kernel(input, vec1, vec2, dtype)) return added_outer(input, vec1, vec2, beta, alpha);
-    return addcmul(cast(is_one(beta) ? input : multiply(input, beta), dtype), expand_dims(vec1, 1), vec2, alpha);
+    if (takes_kernel(input, vec1, vec2, dtype)) return AddrLayer::apply(input, vec1, vec2, beta, alpha);
+    return addcmul(cast(scaled(input, beta), dtype), expand_dims(vec1, 1), vec2, alpha);
   }
   // The vector is scaled, which is less than the matrix.
-  return added(input, Outer::call(vec1, is_one(alpha) ? vec2 : multiply(vec2, alpha)), beta, Scalar(1), info.name);
+  return added(input, Outer::call(vec1, scaled(vec2, alpha)), beta, Scalar(1), info.name);
 }
 
 Tensor Baddbmm::call(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {

@@ -80,6 +80,25 @@ struct LuLayer : Function<LuLayer> {
   }
 };
 
+/// p, l and u of such factors of matrices with m rows; empty tensors for those that are not asked for.
+std::vector<Tensor> unpacked(const Tensor& lu, const Tensor& pivots, bool with_data, bool with_pivots, const char* op) {
+  const std::int64_t m = lu.size(-2);
+  const std::int64_t n = lu.size(-1);
+  const std::int64_t k = std::min(m, n);
+  const Tensor none = empty({0}, lu.dtype(), lu.device());
+  std::vector<Tensor> parts{none, none, none};
+  if (with_pivots) {
+    const Tensor rows = expand_dims(arange(0, m, 1, DType::Int64, lu.device()), -1);
+    parts[0] = cast(equal(expand_dims(run_permutation(pivots, m, op), -2), rows), lu.dtype());
+  }
+  if (with_data) {
+    const Tensor unit = eye(m, k, 0, real_dtype(lu.dtype()), lu.device());
+    parts[1] = add(tril(n > k ? narrow(lu, -1, 0, k) : lu, -1), unit);
+    parts[2] = triu(m > k ? narrow(lu, -2, 0, k) : lu);
+  }
+  return parts;
+}
+
 void check_pivot(bool pivot, const char* op) {
   if (!pivot) fail<NotImplementedError>("[", op, "] pivot=False: there are no factors without exchanges of rows");
 }
@@ -97,13 +116,22 @@ std::vector<Tensor> LinalgLu::call(const Tensor& x, bool pivot) {
   check_matrices(x, info.name);
   check_pivot(pivot, info.name);
   const auto [lu, pivots] = LuLayer::apply(x);
-  const std::int64_t m = x.size(-2);
-  const std::int64_t n = x.size(-1);
-  const std::int64_t k = std::min(m, n);
-  const Tensor rows = expand_dims(arange(0, m, 1, DType::Int64, x.device()), -1);
-  const Tensor p = cast(equal(expand_dims(run_permutation(pivots, m, info.name), -2), rows), x.dtype());
-  const Tensor unit = eye(m, k, 0, real_dtype(x.dtype()), x.device());
-  return {p, add(tril(n > k ? narrow(lu, -1, 0, k) : lu, -1), unit), triu(m > k ? narrow(lu, -2, 0, k) : lu)};
+  return unpacked(lu, pivots, true, true, info.name);
+}
+
+std::vector<Tensor> LinalgLuUnpack::call(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
+  check_matrices(lu, info.name);
+  check_defined(pivots, info.name);
+  check_dtype(pivots, {DType::Int32}, info.name);
+  check_same_device(lu, pivots, info.name);
+  Dims expected = lu.shape();
+  expected.pop_back();
+  expected.back() = std::min(lu.size(-2), lu.size(-1));
+  if (pivots.shape() != expected) {
+    fail<ValueError>("[linalg_lu_unpack] pivots: expected the exchanges that belong to lu (", lu.shape(), "), ",
+                     expected, ", got shape ", pivots.shape());
+  }
+  return unpacked(lu, pivots, unpack_data, unpack_pivots, info.name);
 }
 
 Tensor LinalgLuSolve::call(const Tensor& given_lu, const Tensor& pivots, const Tensor& given_b, bool left,

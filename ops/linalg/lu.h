@@ -44,6 +44,20 @@ struct LinalgLu {
   static std::vector<Tensor> call(const Tensor& x, bool pivot);
 };
 
+struct LinalgLuUnpack {
+  static constexpr OpInfo info{
+      .name = "linalg_lu_unpack",
+      .doc =
+          "p, l and u, as lu gives them, of what lu_factor gave for matrices [m, n]. Without unpack_data l and u are "
+          "empty, without unpack_pivots p is, of shape [0].",
+      .parameters = "lu, pivots, /, *, unpack_data=True, unpack_pivots=True",
+      .example = "linalg.lu_unpack(*linalg.lu_factor(eye(2)))",
+      .dtypes = linalg::Decomposable,
+      .method = false};
+  /// ValueError for exchanges of another shape, or with a row that is not there.
+  static std::vector<Tensor> call(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool unpack_pivots);
+};
+
 struct LinalgLuSolve {
   static constexpr OpInfo info{
       .name = "linalg_lu_solve",
@@ -63,6 +77,10 @@ struct LinalgLuSolve {
 namespace linalg {
 
 inline std::vector<Tensor> lu_factor(const Tensor& x) { return LinalgLuFactor::call(x, true); }
+inline std::vector<Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data = true,
+                                     bool unpack_pivots = true) {
+  return LinalgLuUnpack::call(lu, pivots, unpack_data, unpack_pivots);
+}
 inline std::vector<Tensor> lu(const Tensor& x) { return LinalgLu::call(x, true); }
 inline Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left = true,
                        bool adjoint = false) {

@@ -1,9 +1,13 @@
 #include "ops/nn/activation.h"
 
+#include <array>
+
+#include "ops/elementwise/launch.h"
 #include "ops/elementwise/list.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/unfollowed.h"
 
 namespace lamella {
 
@@ -34,7 +38,12 @@ Tensor Glu::call(const Tensor& x, std::int64_t axis) {
   if (size % 2 != 0) fail<ValueError>("[glu] the size of axis ", at, " must be even, got ", size);
   // One layer makes both halves, so that their gradients are joined once.
   const std::vector<Tensor> halves = split(x, 2, at);
-  return halves[0] * sigmoid(halves[1]);
+  const Tensor gates = sigmoid(halves[1]);
+  const std::array<const Tensor*, 2> factors{&halves[0], &gates};
+  if (halves[0].dtype() != gates.dtype() || !is_unfollowed(factors)) return halves[0] * gates;
+  launch_elementwise(elementwise_op<Multiply>(), -1, factors, gates, gates.dtype());
+  autograd::note_derived(factors, gates);
+  return gates;
 }
 
 }  // namespace lamella

@@ -1,5 +1,11 @@
 #include "ops/nn/cross_entropy.h"
 
+#include <array>
+#include <atomic>
+
+#include "engine/autograd/recorder.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/index/picks.h"
@@ -12,6 +18,7 @@
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/unfollowed.h"
 
 namespace lamella {
 namespace {
@@ -113,6 +120,41 @@ Tensor pick_classes(const Tensor& input, const Tensor& numbers, const Classes& c
   return reshape(gather_rows(elements, places_of(numbers, classes, op)), classes.samples);
 }
 
+/// -input[..., target, ...] in one pass, where nobody follows the result and every number is that of a class that
+/// counts; undefined elsewhere.
+Tensor plain_terms(const Tensor& input, const Tensor& target, const Classes& classes, std::int64_t ignore_index) {
+  const std::array<const Tensor*, 2> operands{&input, &target};
+  constexpr DTypeSet kTaken{DType::Float32, DType::Float64};
+  const bool takes_loop = is_unfollowed(operands) && kTaken.contains(input.dtype()) && target.dtype() == DType::Int64 &&
+                          input.is_contiguous() && target.is_contiguous() && target.shape() == classes.samples;
+  if (!takes_loop) return {};
+  constexpr std::int64_t kGrain = 8192;  // samples that are worth a thread
+  const Tensor out = empty(classes.samples, input.dtype());
+  std::atomic<bool> others = false;
+  const HostRelease release(out.numel());
+  visit<kTaken>(input.dtype(), "nll_loss", [&]<class T> {
+    const T* const from = input.data<T>();
+    const auto* const number = target.data<std::int64_t>();
+    T* const to = out.data<T>();
+    const auto count = static_cast<std::uint64_t>(classes.count);
+    parallel_for(0, out.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t chosen = number[i];
+        if (static_cast<std::uint64_t>(chosen) >= count || chosen == ignore_index) {
+          others = true;
+          return;
+        }
+        const std::int64_t sample = classes.inner == 1 ? i : i / classes.inner;
+        const std::int64_t place = classes.inner == 1 ? 0 : i % classes.inner;
+        to[i] = -from[(sample * classes.count + chosen) * classes.inner + place];
+      }
+    });
+  });
+  if (others) return {};
+  autograd::note_derived(operands, out);
+  return out;
+}
+
 /// The weight of each sample's class, undefined where all are 1.
 Tensor weights_of(const std::optional<Tensor>& weight, const Tensor& numbers) {
   if (!weight) return {};
@@ -163,6 +205,11 @@ Tensor NllLoss::call(const Tensor& input, const Tensor& target, const std::optio
   check_reduction(reduction, info.name);
   const Classes classes(input, axis, info.name);
   check_weight(weight, classes, info.name);
+  check_defined(target, info.name);
+  if (!weight) {
+    const Tensor terms = plain_terms(input, target, classes, ignore_index);
+    if (terms.defined()) return reduce_loss(terms, reduction, info.name);
+  }
   const Targets targets(target, classes, ignore_index, info.name);
   Tensor terms = -pick_classes(input, targets.numbers, classes, info.name);
   const Tensor weights = weights_of(weight, targets.numbers);

@@ -14,6 +14,7 @@
 #include "ops/movement/cast.h"
 #include "ops/random/draw.h"
 #include "ops/random/examples.h"
+#include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 
@@ -69,6 +70,22 @@ void shuffle(std::int64_t* data, std::int64_t n, Generator& generator) {
 Dims with_pairs(Dims shape) {
   shape.push_back(2);
   return shape;
+}
+
+/// Integers in [low, high), for `op`.
+Tensor draw_integers(const char* op, std::int64_t low, std::int64_t high, const Dims& shape, DType dtype, Device device,
+                     Generator* generator) {
+  if (low >= high) fail<ValueError>("[", op, "] low must be below high, got ", low, " and ", high);
+  if (!is_integral(dtype)) fail<TypeError>("[", op, "] dtype must be an integer dtype, got ", dtype);
+  visit<Integral>(dtype, op, [&]<class T> {
+    if (!std::in_range<T>(low) || !std::in_range<T>(high - 1)) {
+      fail<ValueError>("[", op, "] ", dtype, " does not hold all of [", low, ", ", high, ")");
+    }
+  });
+  const Fill fill{.kind = Fill::Kind::Integer,
+                  .first = low,
+                  .range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)};
+  return random::draw(op, fill, shape, dtype, device, generator);
 }
 
 }  // namespace
@@ -129,18 +146,14 @@ Tensor Normal::call(const std::optional<Dims>& shape, const Operand& mean, const
 
 Tensor RandInt::call(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype,
                      std::optional<Device> device, Generator* generator) {
-  if (low >= high) fail<ValueError>("[randint] low must be below high, got ", low, " and ", high);
-  const DType wanted = dtype.value_or(DType::Int64);
-  if (!is_integral(wanted)) fail<TypeError>("[randint] dtype must be an integer dtype, got ", wanted);
-  visit<Integral>(wanted, "randint", [&]<class T> {
-    if (!std::in_range<T>(low) || !std::in_range<T>(high - 1)) {
-      fail<ValueError>("[randint] ", wanted, " does not hold all of [", low, ", ", high, ")");
-    }
-  });
-  const Fill fill{.kind = Fill::Kind::Integer,
-                  .first = low,
-                  .range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)};
-  return random::draw("randint", fill, shape, wanted, device.value_or(kCPU), generator);
+  return draw_integers(info.name, low, high, shape, dtype.value_or(DType::Int64), device.value_or(kCPU), generator);
+}
+
+Tensor RandIntLike::call(const Tensor& x, std::int64_t low, std::int64_t high, std::optional<DType> dtype,
+                         std::optional<Device> device, Generator* generator) {
+  check_defined(x, info.name);
+  return draw_integers(info.name, low, high, x.shape(), dtype.value_or(x.dtype()), device.value_or(x.device()),
+                       generator);
 }
 
 Tensor RandPerm::call(std::int64_t n, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {

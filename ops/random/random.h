@@ -85,6 +85,18 @@ struct RandInt {
                      std::optional<Device> device, Generator* generator = nullptr);
 };
 
+struct RandIntLike {
+  static constexpr OpInfo info{.name = "randint_like",
+                               .doc =
+                                   "Integers in [low, high), as randint gives, in x's shape, and its dtype and device "
+                                   "by default; x holds integers then.",
+                               .parameters = "x, low, high, /, *, dtype=None, device=None, generator=None",
+                               .example = "randint_like(zeros([2, 3], dtype='int64'), 0, 10)",
+                               .method = false};
+  static Tensor call(const Tensor& x, std::int64_t low, std::int64_t high, std::optional<DType> dtype,
+                     std::optional<Device> device, Generator* generator = nullptr);
+};
+
 struct RandPerm {
   static constexpr OpInfo info{.name = "randperm",
                                .doc = "The integers from 0 to n - 1 in random order (Fisher and Yates).",
@@ -138,6 +150,11 @@ inline Tensor normal(const Dims& shape, const Operand& mean = 0.0, const Operand
 inline Tensor randint(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype = std::nullopt,
                       std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
   return RandInt::call(low, high, shape, dtype, device, generator);
+}
+inline Tensor randint_like(const Tensor& x, std::int64_t low, std::int64_t high,
+                           std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+                           Generator* generator = nullptr) {
+  return RandIntLike::call(x, low, high, dtype, device, generator);
 }
 inline Tensor randperm(std::int64_t n, std::optional<DType> dtype = std::nullopt,
                        std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {

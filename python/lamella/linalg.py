@@ -65,6 +65,7 @@ from ._linalg_results import (
     SolveExResult,
     SVDResult,
 )
+from ._low_rank import pca_lowrank, svd_lowrank
 from ._norms import cond, matrix_norm, norm
 from ._products import tensordot
 
@@ -110,6 +111,7 @@ __all__ = [
     "lu_factor",
     "lu_factor_ex",
     "lu_solve",
+    "lu_unpack",
     "matmul",
     "matrix_exp",
     "matrix_norm",
@@ -121,6 +123,7 @@ __all__ = [
     "norm",
     "ormqr",
     "outer",
+    "pca_lowrank",
     "pinv",
     "polar",
     "qr",
@@ -129,6 +132,7 @@ __all__ = [
     "solve_ex",
     "solve_triangular",
     "svd",
+    "svd_lowrank",
     "svdvals",
     "tensordot",
     "tensorinv",
@@ -210,6 +214,15 @@ def lu(x: Tensor, /, *, pivot: bool = True) -> LUResult:
     ``pivot=False``.
     """
     return LUResult(*_C.linalg_lu(x, pivot=pivot))
+
+
+def lu_unpack(lu: Tensor, pivots: Tensor, /, *, unpack_data: bool = True, unpack_pivots: bool = True) -> LUResult:
+    """P, L and U, as :func:`lu` gives them, of what :func:`lu_factor` gave for matrices.
+
+    Without `unpack_data` L and U are empty, without `unpack_pivots` P is, of shape [0]. ValueError for exchanges that
+    do not belong to the matrices.
+    """
+    return LUResult(*_C.linalg_lu_unpack(lu, pivots, unpack_data=unpack_data, unpack_pivots=unpack_pivots))
 
 
 def cholesky_ex(x: Tensor, /, *, upper: bool = False, check_errors: bool = False) -> CholeskyExResult:

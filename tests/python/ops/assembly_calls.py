@@ -127,7 +127,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
 
 WITHOUT_GRADIENT = {
     *("tril_indices", "triu_indices", "argwhere", "isposinf", "isneginf", "isreal", "gcd", "lcm", "bucketize"),
-    *("unravel_index", "ravel_multi_index", "histc", "histogramdd"),
+    *("unravel_index", "ravel_multi_index", "histc", "histogramdd", "nonzero_static"),
 }
 
 #: A function and the shapes of its arguments for one example, as test_vmap has them.
@@ -200,6 +200,11 @@ CASES: dict[str, list[tuple[Callable[..., Any], tuple[Any, ...]]]] = {
     **{f"max_unpool{axes}d": [(unpooled(axes), (pooled(axes),))] for axes in (1, 2, 3)},
     "gradient": [(lambda a, p: lm.gradient(a, spacing=[2.0, lm.cumsum(p * p + 1, 0)]), ((2, 3), (3,)))],
     "frexp": [(lm.frexp, ((2, 3),))],
+    "nonzero_static": [
+        (lambda a: lm.nonzero_static(a > 0, size=4), ((2, 3),)),
+        (lambda a: lm.nonzero_static(a, size=9, fill_value=5), ((2, 3),)),
+        (lambda a: lm.nonzero_static(a, size=1), ((0, 3),)),
+    ],
     "unravel_index": [(lambda i: lm.unravel_index(i, (2, 3)), (((4,), 0, 6),))],
     "ravel_multi_index": [(lambda i, j: lm.ravel_multi_index([i, j], (2, 3)), (((4,), 0, 2), ((2, 1), 0, 3)))],
     "nanquantile": [(lambda a: lm.nanquantile(a, 0.3, 1), ((2, 4),))],

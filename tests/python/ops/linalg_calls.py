@@ -131,6 +131,9 @@ LINALG_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     ],
     "linalg_lu_factor": [(lambda a: la.lu_factor(a).LU, [matrix(*s)]) for s in ((3, 3), (4, 2), (2, 2, 3))],
     "linalg_lu": [(lambda a: la.lu(a)[1:], [matrix(*s)]) for s in ((3, 3), (3, 2), (2, 2, 4))],
+    "linalg_lu_unpack": [
+        (lambda a: la.lu_unpack(*la.lu_factor(a), unpack_pivots=False)[1:], [matrix(*s)]) for s in ((3, 2), (2, 2, 4))
+    ],
     "linalg_lu_solve": [
         (lambda a, b: la.lu_solve(*la.lu_factor(a), b), [matrix(3, 3), matrix(2, 3, 1, seed=5)]),
         (lambda a, b: la.lu_solve(*la.lu_factor(a), b, adjoint=True), [matrix(2, 2, 2), matrix(2, 2, seed=5)]),
@@ -266,6 +269,7 @@ LINALG_EXAMPLES: dict[str, list[tuple[Callable[..., Any], tuple[tuple[int, ...],
     ],
     "linalg_lu_factor": [(lambda a: la.lu_factor(well(a)), ((3, 2),)), (lambda a: la.lu_factor(well(a)), ((2, 3),))],
     "linalg_lu": [(lambda a: la.lu(a), ((3, 2),))],
+    "linalg_lu_unpack": [(lambda a: la.lu_unpack(*la.lu_factor(well(a))), ((3, 2),))],
     "linalg_lu_solve": [(lambda a, b: la.lu_solve(*la.lu_factor(well(a)), b), (SQUARE, (2, 3, 2)))],
     "linalg_householder_product": [(la.householder_product, ((2, 4, 3), (2, 2)))],
     "linalg_ormqr": [(la.ormqr, ((2, 4, 3), (2, 2), (4, 1)))],

@@ -63,5 +63,5 @@ RANDOM_CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
 
 RANDOM_WITHOUT_GRADIENT = {
     *("rand", "randn", "rand_like", "randn_like", "randint", "randperm", "bernoulli", "geometric", "truncated_normal"),
-    *("gamma", "poisson", "multinomial"),
+    *("gamma", "poisson", "multinomial", "randint_like"),
 }

@@ -130,6 +130,11 @@ def test_dtypes_and_shapes() -> None:
     assert lm.rand_like(lm.zeros([2, 2], dtype="float64")).dtype == lm.float64
     assert lm.randn_like(lm.zeros([2, 2], dtype="int32"), dtype="float32").dtype == lm.float32
     assert lm.poisson(lm.full([4, 3], 3.0).T).shape == (3, 4)
+    assert lm.randint_like(lm.zeros([2, 2], dtype="int16"), -3, 4).dtype == lm.int16
+    lm.seed(5)
+    alike = lm.randint_like(lm.zeros([4, 3]), -3, 4, dtype="int64")
+    lm.seed(5)
+    assert lm.all(alike == lm.randint(-3, 4, [4, 3]))
 
 
 def test_the_number_of_threads_changes_nothing() -> None:
@@ -215,6 +220,7 @@ EXAMPLES: dict[str, Callable[[lm.Tensor], lm.Tensor]] = {
     "randn": lambda a: lm.randn([2]) * a,
     "randint": lambda a: lm.randint(0, 1000, [8]) * a,
     "randperm": lambda a: lm.randperm(50) * a,
+    "randint_like": lambda a: lm.randint_like(lm.stack([a] * 8), 0, 1000, dtype="int64") * a,
     "rand_like": lm.rand_like,
     "randn_like": lm.randn_like,
     "bernoulli": lambda a: lm.bernoulli(lm.stack([a] * 30) * 0.5),

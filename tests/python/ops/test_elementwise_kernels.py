@@ -275,6 +275,30 @@ def test_repeated_and_strided_operands(dtype: str, n: int, rng: np.random.Genera
     assert not wide[:, 1::2].numpy().any()
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 8, 10, 16, 17, 31, 32, 63, 100, 255, 256])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16", "uint64", "bool", "complex128", "float16"])
+def test_short_rows(dtype: str, width: int, rng: np.random.Generator) -> None:
+    for elements in (900, 4000, 70_000):  # rows by themselves, lines of them, lines that threads share
+        matrix = rng.integers(0, 2 if dtype == "bool" else 9, (-(-elements // width), width)).astype(dtype)
+        apart = np.repeat(matrix, 2, axis=0)
+        row, column = matrix[1].copy(), matrix[:, 1:2].copy() if width > 1 else matrix.copy()
+        x, r, c = lm.asarray(matrix), lm.asarray(row), lm.asarray(column)
+        np.testing.assert_array_equal((x + r).numpy(), matrix + row)
+        np.testing.assert_array_equal((c * x).numpy(), column * matrix)
+        np.testing.assert_array_equal((c + r).numpy(), column + row)
+        np.testing.assert_array_equal((x == c).numpy(), matrix == column)
+        np.testing.assert_array_equal(lm.where(c == 1, x, r).numpy(), np.where(column == 1, matrix, row))
+        # A row and a column that do not lie side by side, rows apart from each other, a row of what is written.
+        np.testing.assert_array_equal((lm.asarray(apart)[::2, :] + r[::-1]).numpy(), matrix + row[::-1])
+        np.testing.assert_array_equal((x * lm.asarray(apart)[::2, :1]).numpy(), matrix * matrix[:, :1])
+        out = lm.zeros([matrix.shape[0], width + 1], dtype=x.dtype)
+        lm.add(x, c, out=out[:, :width])
+        np.testing.assert_array_equal(out.numpy(), np.pad(matrix + column, ((0, 0), (0, 1))))
+        x = lm.tensor(matrix)
+        x += x[1]
+        np.testing.assert_array_equal(x.numpy(), matrix + row)
+
+
 @pytest.mark.parametrize("exponent", [2, 3, 1, 0, -1, 0.5, 2.5, -2])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_a_power_does_not_depend_on_its_neighbors(dtype: str, exponent: float, rng: np.random.Generator) -> None:

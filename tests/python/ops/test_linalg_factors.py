@@ -29,6 +29,10 @@ def test_lu(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> Non
     k = min(m, n)
     factors, pivots = la.lu_factor(lm.asarray(a))
     p, lower, upper = la.lu(lm.asarray(a))
+    for got, part in zip(la.lu_unpack(factors, pivots), (p, lower, upper), strict=True):
+        np.testing.assert_array_equal(got.numpy(), part.numpy())
+    assert [part.shape for part in la.lu_unpack(factors, pivots, unpack_data=False)] == [p.shape, (0,), (0,)]
+    assert la.lu_unpack(factors, pivots, unpack_pivots=False).P.shape == (0,)
     assert (factors.shape, pivots.shape, pivots.dtype.name) == (shape, (*shape[:-2], k), "int32")
     assert (p.shape, lower.shape, upper.shape) == ((*shape[:-2], m, m), (*shape[:-2], m, k), (*shape[:-2], k, n))
     close(p.numpy() @ lower.numpy() @ upper.numpy(), a, dtype)
@@ -238,6 +242,14 @@ def test_complex_gradients(dtype: str, rng: np.random.Generator) -> None:
         (lambda: la.lu_solve(lm.eye(2), lm.full([2], 3, dtype="int32"), lm.ones([2, 1])), ValueError, "exchanged with"),
         (lambda: la.lu_solve(lm.eye(2), lm.zeros([2], dtype="int32"), lm.ones([2, 1])), ValueError, "exchanged with"),
         (lambda: la.lu_solve(lm.eye(2), lm.ones([2], dtype="int32"), lm.ones([3, 1])), ValueError, "does not fit b"),
+        (
+            lambda: la.lu_unpack(lm.ones([2, 3]), lm.ones([3], dtype="int32")),
+            ValueError,
+            r"\[linalg_lu_unpack\] pivots",
+        ),
+        (lambda: la.lu_unpack(lm.ones([2, 3]), lm.ones([2])), TypeError, "linalg_lu_unpack"),
+        (lambda: la.lu_unpack(lm.ones([2, 3]), lm.full([2], 9, dtype="int32")), ValueError, "exchanged with"),
+        (lambda: la.lu_unpack(lm.ones([2]), lm.ones([1], dtype="int32")), ValueError, "two axes"),
         (lambda: la.lstsq(lm.ones([3, 2]), lm.ones([2])), ValueError, r"\[linalg_lstsq\] the rows"),
         (lambda: la.lstsq(lm.ones([3, 2]), lm.ones([])), ValueError, "at least one axis"),
         (lambda: la.lstsq(lm.ones([3, 2]), lm.ones([3]), driver="qr"), ValueError, "driver: expected"),  # type: ignore[arg-type]

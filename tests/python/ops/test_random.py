@@ -88,6 +88,8 @@ def test_bad_arguments() -> None:
         (lambda: lm.randint(3, 3, [2]), ValueError),
         (lambda: lm.randint(0, 300, [2], dtype="int8"), ValueError),
         (lambda: lm.randint(0, 3, [2], dtype="float32"), TypeError),
+        (lambda: lm.randint_like(lm.zeros([2]), 0, 3), TypeError),
+        (lambda: lm.randint_like(lm.zeros([2], dtype="uint8"), -1, 3), ValueError),
         (lambda: lm.rand([2], dtype="int32"), TypeError),
         (lambda: lm.rand([-1]), ValueError),
         (lambda: lm.normal([2], 0.0, -1.0), ValueError),
