@@ -140,7 +140,7 @@ template <class Action, class T>
 void run_line(const PickedLine& part) {
   const PickAxis& inner = part.inner;
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
-  if (part.step == kSize && inner.data == 0 && inner.values == kSize) {
+  if (part.step == kSize && inner.data == 0 && inner.values == kSize && inner.numbers == 1) {
     T* const x = &at<T>(part.data);
     T* const v = &at<T>(part.values);
     const std::int64_t* const numbers = part.numbers;
@@ -156,8 +156,14 @@ void run_line(const PickedLine& part) {
     for (; k < n; ++k) Action::run(x[numbers[k]], v[k]);
     return;
   }
+  char* data = part.data;
+  char* value = part.values;
+  const std::int64_t* number = part.numbers;
   for (std::int64_t k = 0; k < inner.size; ++k) {
-    Action::run(at<T>(part.data + part.numbers[k] * part.step + k * inner.data), at<T>(part.values + k * inner.values));
+    Action::run(at<T>(data + *number * part.step), at<T>(value));
+    data += inner.data;
+    value += inner.values;
+    number += inner.numbers;
   }
 }
 

@@ -42,7 +42,7 @@ struct PickedRows {
   bool far;  ///< whether the elements are to be asked for before they are needed
 };
 
-/// A line of numbers: element k lies at data + numbers[k] * step + k * inner.data.
+/// A line of numbers: element k lies at data + numbers[k * inner.numbers] * step + k * inner.data.
 struct PickedLine {
   char* data;
   char* values;

@@ -16,6 +16,7 @@ constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a t
 /// Threads share a row only where each has a good part of it: a line of the cache is the least.
 constexpr std::int64_t kSharedRowBytes = 128;
 constexpr std::int64_t kCheckedAtOnce = 2048;  // numbers
+constexpr std::int64_t kShortLine = 16;        // numbers
 
 /// 16 bytes that are moved as one.
 struct Wide {
@@ -118,6 +119,39 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
   }
 }
 
+namespace {
+
+/// Short lines of the last axis, one behind the other: the loop runs over the lines, for one number of each at a time.
+bool run_short_lines(void (*kernel)(const cpu::PickedLine&), const AlongPicks& picks, PickAxes outer) {
+  const PickAxis along = picks.axes[picks.along];
+  const PickAxis lines = outer.back();
+  outer.pop_back();
+  std::atomic<bool> good{true};
+  parallel_for(0, product(outer) * lines.size, grain_for(along.size), [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      const std::int64_t first = begin % lines.size;
+      const std::int64_t count = std::min({kCheckedAtOnce / along.size, lines.size - first, end - begin});
+      const PickAxis at = offsets_at(outer, begin / lines.size);
+      const std::int64_t* const numbers = picks.numbers + at.numbers + first * lines.numbers;
+      begin += count;
+      if (picks.size >= 0 && !kernels().in_range(numbers, count * along.size, picks.size)) {
+        good.store(false, std::memory_order_relaxed);
+        continue;
+      }
+      for (std::int64_t k = 0; k < along.size; ++k) {
+        kernel({picks.data + at.data + first * lines.data,
+                picks.values + at.values + first * lines.values + k * along.values,
+                numbers + k,
+                picks.step,
+                {count, lines.data, lines.values, along.size}});
+      }
+    }
+  });
+  return good.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
 bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
   const auto kernel = loop_of(kernels().line[static_cast<std::size_t>(action)][static_cast<std::size_t>(dtype)], dtype);
   const auto in_range = kernels().in_range;
@@ -127,6 +161,10 @@ bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
   const std::int64_t total = product(before) * along.size * product(after);
   if (total == 0) return true;
   const HostRelease release(total);
+  const bool row_after_row = after.empty() && !before.empty() && before.back().size > along.size &&
+                             before.back().numbers == along.size && (along.size == 1 || along.numbers == 1);
+  if (row_after_row && along.size <= kShortLine && (action == PickAction::Read || before.back().data != 0))
+    return run_short_lines(kernel, picks, before);
   std::atomic<bool> good{true};
   // A line runs over the last axis: the one that is picked along, or one that the sides share.
   const bool shared = !after.empty();
@@ -153,7 +191,7 @@ bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
                 picks.values + at.values + line * along.values + begin * inner.values,
                 numbers,
                 picks.step,
-                {count, inner.data, inner.values, 0}});
+                {count, inner.data, inner.values, 1}});
       }
     }
   };
