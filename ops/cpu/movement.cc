@@ -42,6 +42,27 @@ void transpose_tile(char* to, std::int64_t to_row, const char* from, std::int64_
   for (int i = 0; i < kLanes; ++i) write(to + i * to_row, rows[i]);
 }
 
+/// The elements [i0, i1) by [j0, j1) of a copy whose sides are both dense, by the largest tiles that fit; the last ones
+/// overlap those before them. False where none fits.
+template <class T, int kLanes = kTileLanes<T>>
+bool transpose_tiles(const Copy2d& c, std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  if constexpr (kLanes * kSize < 16 || kLanes < 2) {
+    return false;
+  } else {
+    if (i1 - i0 < kLanes || j1 - j0 < kLanes) return transpose_tiles<T, kLanes / 2>(c, i0, i1, j0, j1);
+    for (std::int64_t i = i0; i < i1; i += kLanes) {
+      const std::int64_t row = std::min(i, i1 - kLanes);
+      for (std::int64_t j = j0; j < j1; j += kLanes) {
+        const std::int64_t column = std::min(j, j1 - kLanes);
+        transpose_tile<T, kLanes>(c.to + row * c.to_outer + column * kSize, c.to_outer,
+                                  c.from + row * kSize + column * c.from_inner, c.from_inner);
+      }
+    }
+    return true;
+  }
+}
+
 /// A copy in which either side is dense along the other's rows.
 template <class T>
 void copy_transposed(const Copy2d& c) {
@@ -52,19 +73,10 @@ void copy_transposed(const Copy2d& c) {
     const std::int64_t j1 = std::min(j0 + kTile, c.inner);
     for (std::int64_t i0 = 0; i0 < c.outer; i0 += kTile) {
       const std::int64_t i1 = std::min(i0 + kTile, c.outer);
-      std::int64_t i = i0;
       if constexpr (!std::is_same_v<T, Wide>) {
-        constexpr int kLanes = kTileLanes<T>;
-        if (dense && j1 - j0 == kTile) {
-          for (; i + kLanes <= i1; i += kLanes) {
-            for (std::int64_t j = j0; j < j1; j += kLanes) {
-              transpose_tile<T, kLanes>(c.to + i * c.to_outer + j * kSize, c.to_outer,
-                                        c.from + i * kSize + j * c.from_inner, c.from_inner);
-            }
-          }
-        }
+        if (dense && transpose_tiles<T>(c, i0, i1, j0, j1)) continue;
       }
-      for (; i < i1; ++i) {
+      for (std::int64_t i = i0; i < i1; ++i) {
         for (std::int64_t j = j0; j < j1; ++j) {
           write(c.to + i * c.to_outer + j * c.to_inner, read<T>(c.from + i * c.from_outer + j * c.from_inner));
         }
@@ -103,7 +115,7 @@ void copy(const Copy2d& c) {
       for (std::int64_t i = 0; i < c.outer; ++i)
         copy_every_second<T>(c.to + i * c.to_outer, c.from + i * c.from_outer, c.inner);
     }
-  } else if (c.outer >= 8 && c.inner >= 8 && (c.from_outer == kSize || c.to_outer == kSize)) {
+  } else if (c.outer >= 4 && c.inner >= 4 && (c.from_outer == kSize || c.to_outer == kSize)) {
     copy_transposed<T>(c);
   } else {
     for (std::int64_t i = 0; i < c.outer; ++i) {

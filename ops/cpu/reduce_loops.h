@@ -368,13 +368,36 @@ void reduce_narrow_rows(const T* x, std::int64_t n, typename Op<T>::Acc* out) {
   }
 }
 
-/// Whether several rows of so many columns fit into a vector of results T.
-template <class T>
-constexpr bool is_narrow(std::int64_t columns) {
-  return columns < Vec<T>::size && (columns == 2 || columns == 4 || columns == 8);
+/// The same of any number of columns, fewer than a vector has lanes: as many rows as it has are whole vectors again.
+template <template <class> class Op, class T>
+void reduce_rows_of_part(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
+  using Acc = typename Op<T>::Acc;
+  using V = Vec<Acc>;
+  V sums[V::size];
+  for (std::int64_t v = 0; v < columns; ++v) sums[v] = load_lifted<Op>(x + v * V::size);
+  std::int64_t r = V::size;
+  for (; r + V::size <= n; r += V::size) {
+    const T* const rows = x + r * columns;
+    for (std::int64_t v = 0; v < columns; ++v) sums[v] = Op<T>::combine(sums[v], load_lifted<Op>(rows + v * V::size));
+  }
+  Acc lanes[V::size * V::size];
+  for (std::int64_t v = 0; v < columns; ++v) sums[v].store(lanes + v * V::size);
+  for (std::int64_t half = V::size / 2 * columns; half >= columns; half /= 2) {
+    for (std::int64_t i = 0; i < half; ++i) lanes[i] = Op<T>::combine(lanes[i], lanes[i + half]);
+  }
+  for (; r < n; ++r) {
+    for (std::int64_t k = 0; k < columns; ++k) lanes[k] = Op<T>::combine(lanes[k], Op<T>::lift(x[r * columns + k]));
+  }
+  std::copy_n(lanes, columns, out);
 }
 
-/// The same for any number of columns that is_narrow(); false for others.
+/// Whether several rows of so many columns are vectors of results T.
+template <class T>
+constexpr bool is_narrow(std::int64_t columns) {
+  return columns > 1 && columns < Vec<T>::size;
+}
+
+/// The same for any number of columns that is_narrow(); false for others, and for too few rows.
 template <template <class> class Op, class T>
 bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
   const auto try_width = [&]<int kColumns>(std::integral_constant<int, kColumns>) {
@@ -384,8 +407,12 @@ bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, typen
     }
     return false;
   };
-  return try_width(std::integral_constant<int, 2>()) || try_width(std::integral_constant<int, 4>()) ||
-         try_width(std::integral_constant<int, 8>());
+  if (try_width(std::integral_constant<int, 2>()) || try_width(std::integral_constant<int, 4>()) ||
+      try_width(std::integral_constant<int, 8>()))
+    return true;
+  if (!is_narrow<typename Op<T>::Acc>(columns) || n < Vec<typename Op<T>::Acc>::size) return false;
+  reduce_rows_of_part<Op>(x, n, columns, out);
+  return true;
 }
 
 template <template <class> class Op, class T>

@@ -102,6 +102,28 @@ void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, D
   for (const Axis& axis : axes) blocks *= axis.size;
   // Rows are the combinations of all axes but the innermost; a part is a run of them.
   const std::int64_t rows = blocks * second.size;
+  if (transposed && rows <= kTile) {
+    // Few rows, which threads share the columns of.
+    const std::int64_t grain = even_grain(all.inner, rows, kTile);
+    all.outer = second.size;
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      cpu::Copy2d columns = all;
+      std::int64_t rest = block;
+      for (std::size_t i = axes.size(); i-- > 0;) {
+        columns.to += rest % axes[i].size * axes[i].to;
+        columns.from += rest % axes[i].size * axes[i].from;
+        rest /= axes[i].size;
+      }
+      parallel_for(0, all.inner, grain, [&](std::int64_t begin, std::int64_t end) {
+        cpu::Copy2d part = columns;
+        part.to += begin * all.to_inner;
+        part.from += begin * all.from_inner;
+        part.inner = end - begin;
+        kernel(part);
+      });
+    }
+    return;
+  }
   std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, all.inner));
   // Whole tiles of a transposition, up to a cache line of bytes.
   if (transposed) grain = (grain + kTile - 1) / kTile * kTile;

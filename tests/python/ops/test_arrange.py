@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -170,3 +171,18 @@ BAD: list[tuple[Callable[..., Any], type[Exception], str]] = [
 def test_errors(call: Callable[..., Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call(lm.ones([2, 3]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64", "complex128"])
+def test_transposed_copies_of_all_widths(dtype: str, rng: np.random.Generator) -> None:
+    for m, n in itertools.product((1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 66, 130), repeat=2):
+        whole = rng.integers(0, 100, (m + 1, n + 2)).astype(dtype)
+        for part in (whole, whole[1:, 1:-1]):
+            np.testing.assert_array_equal(lm.asarray(part).mT.contiguous().numpy(), part.T)
+        out = lm.zeros([n + 1, m], dtype=dtype)
+        out[:n] = lm.asarray(whole[1:, 2:]).mT
+        np.testing.assert_array_equal(out.numpy(), np.pad(whole[1:, 2:].T, ((0, 1), (0, 0))))
+    for shape in ((3, 70_000), (70_000, 5), (4, 3, 40_000), (2, 40_000, 9)):  # threads share the long axis
+        x = rng.integers(0, 100, shape).astype(dtype)
+        np.testing.assert_array_equal(lm.asarray(x).mT.contiguous().numpy(), np.swapaxes(x, -1, -2))
+        np.testing.assert_array_equal(lm.asarray(x).mT.astype("float32").numpy(), np.swapaxes(x, -1, -2).real)

@@ -307,3 +307,24 @@ def test_products_with_an_inner_size_of_one(dtype: str, rng: np.random.Generator
     got = lm.matmul(lm.tensor(a).astype(dtype), lm.tensor(b).astype(dtype))
     assert str(got.dtype).endswith(dtype)
     np.testing.assert_array_equal(got.astype("complex64").numpy(), a @ b)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8", "int64", "bool"])
+def test_few_columns(dtype: str, rng: np.random.Generator) -> None:
+    for columns in range(2, 18):
+        for rows in (1, 7, 8, 15, 16, 17, 33, 511, 513, 1030, 9001):
+            values = rng.integers(0, 2 if dtype == "bool" else 6, (rows, columns)).astype(float)
+            x = lm.asarray(values).astype(dtype)
+            np.testing.assert_array_equal(lm.sum(x, axis=0, dtype="float64").numpy(), values.sum(0))
+            wide = lm.float64 if "float" in dtype else lm.int64
+            np.testing.assert_array_equal(
+                lm.sum(x, axis=0).astype(wide).numpy(),
+                lm.asarray(values.sum(0)).astype(dtype if "float" in dtype else "int64").astype(wide).numpy(),
+            )
+            for name in ("max", "min"):
+                got = (
+                    getattr(lm, name)(x, axis=0)
+                    if dtype != "bool"
+                    else getattr(lm, {"max": "any", "min": "all"}[name])(x, axis=0)
+                )
+                np.testing.assert_array_equal(got.astype("float64").numpy(), getattr(values, name)(0))
