@@ -60,41 +60,6 @@ void run_flat(LoopKernel kernel, const Loop& whole, const StridedLoop& all, cons
   });
 }
 
-/// Rows are the combinations of all axes but the last. A part covers whole runs of rows along the second last axis
-/// where it can.
-void run_rows(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes) {
-  const int outer_axes = all.axes - 2;
-  std::int64_t blocks = 1;
-  for (int axis = 0; axis < outer_axes; ++axis) blocks *= all.sizes[axis];
-  const std::int64_t rows = blocks * whole.outer;
-  parallel_for(0, rows, even_grain(rows, whole.inner), [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t index[StridedLoop::kMaxAxes];
-    std::int64_t block = begin / whole.outer;
-    for (int axis = outer_axes - 1; axis >= 0; --axis) {
-      index[axis] = block % all.sizes[axis];
-      block /= all.sizes[axis];
-    }
-    std::int64_t first = begin % whole.outer;
-    while (begin < end) {
-      Loop part = whole;
-      part.outer = std::min(whole.outer - first, end - begin);
-      std::int64_t out_offset = first * whole.out_outer;
-      std::int64_t in_offset[StridedLoop::kMaxOperands];
-      for (int k = 0; k < all.operands; ++k) in_offset[k] = first * whole.in_outer[k];
-      for (int axis = 0; axis < outer_axes; ++axis) {
-        out_offset += index[axis] * all.out_strides[axis];
-        for (int k = 0; k < all.operands; ++k) in_offset[k] += index[axis] * all.in_strides[k][axis];
-      }
-      part.out += out_offset * sizes.out;
-      for (int k = 0; k < all.operands; ++k) part.in[k] += in_offset[k] * sizes.in[k];
-      kernel(part);
-      begin += part.outer;
-      first = 0;
-      for (int axis = outer_axes - 1; axis >= 0 && ++index[axis] == all.sizes[axis]; --axis) index[axis] = 0;
-    }
-  });
-}
-
 /// Each of `rows` elements, `step` bytes apart, `times` times. Writes up to kSpread bytes more.
 template <class Word>
 void spread_as(const char* from, std::int64_t step, std::int64_t rows, std::int64_t times, char* to) {
@@ -131,7 +96,7 @@ class JoinedRows {
  public:
   JoinedRows(const Loop& rows, const StridedLoop& all, const ElementSizes& sizes, bool floating)
       : loop_(rows), operands_(all.operands), sizes_(sizes) {
-    if (all.axes != 2 || rows.inner >= kShortRow || all.elements < kWorthJoining) return;
+    if (all.axes < 2 || rows.inner >= kShortRow || all.elements < kWorthJoining) return;
     if (rows.out_inner != 1 || rows.out_outer != rows.inner) return;
     std::int64_t widest = sizes.out;
     for (int k = 0; k < operands_; ++k) {
@@ -145,23 +110,21 @@ class JoinedRows {
     }
     if (has_columns_ && !pays_for_columns(rows.inner, sizes.out, floating)) return;
     rows_ = std::min(rows.outer, kLineBytes / (rows.inner * widest));
-    for (int k = 0; k < operands_; ++k) {
-      if (way_[k] == Way::Row) repeat(k);
-    }
   }
 
-  /// How many rows are a line; 0 where they cannot be joined.
-  std::int64_t rows() const { return rows_; }
-
-  /// Computes the rows [begin, end).
-  void run(LoopKernel kernel, std::int64_t begin, std::int64_t end) const {
+  /// Computes some of the rows.
+  void run(LoopKernel kernel, const Loop& rows) const {
+    if (rows_ < 2) return kernel(rows);
     alignas(64) char lines[StridedLoop::kMaxOperands][kLineBytes + kSpread];
-    while (begin < end) {
-      const std::int64_t left = end - begin;
-      const std::int64_t rows = std::min(left, rows_);
-      const std::int64_t count = has_columns_ ? 1 : left / rows;
-      kernel(part(begin, count, rows, lines));
-      begin += count * rows;
+    for (int k = 0; k < operands_; ++k) {
+      if (way_[k] == Way::Row) repeat(k, rows.in[k], std::min(rows_, rows.outer), lines[k]);
+    }
+    for (std::int64_t done = 0; done < rows.outer;) {
+      const std::int64_t left = rows.outer - done;
+      const std::int64_t joined = std::min(left, rows_);
+      const std::int64_t count = has_columns_ ? 1 : left / joined;
+      kernel(part(rows, done, count, joined, lines));
+      done += count * joined;
     }
   }
 
@@ -177,8 +140,7 @@ class JoinedRows {
   using Lines = char (&)[StridedLoop::kMaxOperands][kLineBytes + kSpread];
 
   /// `count` lines of so many rows, the first one from row `begin` on.
-  Loop part(std::int64_t begin, std::int64_t count, std::int64_t rows, Lines lines) const {
-    Loop loop = loop_;
+  Loop part(Loop loop, std::int64_t begin, std::int64_t count, std::int64_t rows, Lines lines) const {
     loop.inner = loop_.inner * rows;
     loop.outer = count;
     loop.out += begin * loop_.inner * sizes_.out;
@@ -190,7 +152,10 @@ class JoinedRows {
         loop.in[k] += begin * step;
         loop.in_outer[k] = loop.inner;
       } else if (way_[k] == Way::Column) {
-        spread(loop_.in[k] + begin * step, step, rows, loop_.inner, size, lines[k]);
+        spread(loop.in[k] + begin * step, step, rows, loop_.inner, size, lines[k]);
+        loop.in[k] = lines[k];
+        loop.in_inner[k] = 1;
+      } else if (way_[k] == Way::Row) {
         loop.in[k] = lines[k];
         loop.in_inner[k] = 1;
       }
@@ -198,29 +163,63 @@ class JoinedRows {
     return loop;
   }
 
-  void repeat(int k) {
+  /// `count` rows that are all the row at `from`.
+  void repeat(int k, const char* from, std::int64_t count, char* line) const {
     const auto size = static_cast<std::size_t>(sizes_.in[k]);
     const auto width = static_cast<std::size_t>(loop_.inner) * size;
-    char* const line = repeated_[k];
     for (std::int64_t i = 0; i < loop_.inner; ++i) {
       std::memcpy(line + static_cast<std::size_t>(i) * size,
-                  loop_.in[k] + i * loop_.in_inner[k] * static_cast<std::int64_t>(size), size);
+                  from + i * loop_.in_inner[k] * static_cast<std::int64_t>(size), size);
     }
-    const std::size_t whole = width * static_cast<std::size_t>(rows_);
-    for (std::size_t done = width; done < whole; done *= 2)
+    const std::size_t whole = width * static_cast<std::size_t>(count);
+    for (std::size_t done = width; done < whole; done *= 2) {
       std::memcpy(line + done, line, std::min(done, whole - done));
-    loop_.in[k] = line;
-    loop_.in_inner[k] = 1;
+    }
   }
 
-  Loop loop_;
+  const Loop& loop_;
   int operands_;
   const ElementSizes& sizes_;
   std::int64_t rows_ = 0;
   Way way_[StridedLoop::kMaxOperands] = {};
   bool has_columns_ = false;
-  alignas(64) char repeated_[StridedLoop::kMaxOperands][kLineBytes];
 };
+
+/// Rows are the combinations of all axes but the last. A part covers whole runs of rows along the second last axis
+/// where it can.
+void run_rows(LoopKernel kernel, const Loop& whole, const JoinedRows& joined, const StridedLoop& all,
+              const ElementSizes& sizes) {
+  const int outer_axes = all.axes - 2;
+  std::int64_t blocks = 1;
+  for (int axis = 0; axis < outer_axes; ++axis) blocks *= all.sizes[axis];
+  const std::int64_t rows = blocks * whole.outer;
+  parallel_for(0, rows, even_grain(rows, whole.inner), [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t index[StridedLoop::kMaxAxes];
+    std::int64_t block = begin / whole.outer;
+    for (int axis = outer_axes - 1; axis >= 0; --axis) {
+      index[axis] = block % all.sizes[axis];
+      block /= all.sizes[axis];
+    }
+    std::int64_t first = begin % whole.outer;
+    while (begin < end) {
+      Loop part = whole;
+      part.outer = std::min(whole.outer - first, end - begin);
+      std::int64_t out_offset = first * whole.out_outer;
+      std::int64_t in_offset[StridedLoop::kMaxOperands];
+      for (int k = 0; k < all.operands; ++k) in_offset[k] = first * whole.in_outer[k];
+      for (int axis = 0; axis < outer_axes; ++axis) {
+        out_offset += index[axis] * all.out_strides[axis];
+        for (int k = 0; k < all.operands; ++k) in_offset[k] += index[axis] * all.in_strides[k][axis];
+      }
+      part.out += out_offset * sizes.out;
+      for (int k = 0; k < all.operands; ++k) part.in[k] += in_offset[k] * sizes.in[k];
+      joined.run(kernel, part);
+      begin += part.outer;
+      first = 0;
+      for (int axis = outer_axes - 1; axis >= 0 && ++index[axis] == all.sizes[axis]; --axis) index[axis] = 0;
+    }
+  });
+}
 
 /// Operands and result of the same size, contiguous all.
 Loop flat_loop(std::span<const Tensor* const> operands, const Tensor& out) {
@@ -375,19 +374,13 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   sizes.out = static_cast<std::int64_t>(item_size(out.dtype()));
   for (std::size_t k = 0; k < operands.size(); ++k)
     sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));
-  if (const JoinedRows joined(inner, loop, sizes, is_floating(dtype)); joined.rows() > 0) {
-    parallel_for(0, inner.outer, loop.elements <= kFew ? inner.outer : even_grain(inner.outer, inner.inner),
-                 [&](std::int64_t begin, std::int64_t end) { joined.run(kernel, begin, end); });
-    return;
-  }
+  const JoinedRows joined(inner, loop, sizes, is_floating(dtype));
   if (loop.axes <= 2 && loop.elements <= kFew) {
-    kernel(inner);
-    return;
-  }
-  if (loop.axes == 1) {
+    joined.run(kernel, inner);
+  } else if (loop.axes == 1) {
     run_flat(kernel, inner, loop, sizes);
   } else {
-    run_rows(kernel, inner, loop, sizes);
+    run_rows(kernel, inner, joined, loop, sizes);
   }
 }
 

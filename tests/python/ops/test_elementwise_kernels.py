@@ -294,6 +294,13 @@ def test_short_rows(dtype: str, width: int, rng: np.random.Generator) -> None:
         out = lm.zeros([matrix.shape[0], width + 1], dtype=x.dtype)
         lm.add(x, c, out=out[:, :width])
         np.testing.assert_array_equal(out.numpy(), np.pad(matrix + column, ((0, 0), (0, 1))))
+        # Rows and columns that other axes have, too.
+        stack = np.stack([matrix, matrix + 1 if dtype != "bool" else ~matrix])
+        many, rows, columns = lm.asarray(stack), stack[:, 1:2], stack[:, :, :1].copy()
+        np.testing.assert_array_equal((many + r).numpy(), stack + row)
+        np.testing.assert_array_equal((many * lm.asarray(rows)).numpy(), stack * rows)
+        np.testing.assert_array_equal((many * lm.asarray(columns)).numpy(), stack * columns)
+        np.testing.assert_array_equal((c + many).numpy(), column + stack)
         x = lm.tensor(matrix)
         x += x[1]
         np.testing.assert_array_equal(x.numpy(), matrix + row)
