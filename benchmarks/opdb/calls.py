@@ -210,6 +210,12 @@ def _alpha(name: str, swapped: bool = False) -> Call:
     return run
 
 
+def _take_along(x: Any, indices: Any, dim: int | None = None) -> Any:
+    if dim is None:
+        return lm.take_along_axis(lm.reshape(x, (-1,)), lm.reshape(indices, (-1,)), axis=0)
+    return lm.take_along_axis(x, indices, axis=dim)
+
+
 def _nonzero(x: Any, as_tuple: bool = False) -> Any:
     return lm.nonzero(x) if as_tuple else lm.argwhere(x)
 
@@ -396,7 +402,8 @@ SPECIAL: dict[str, Call] = {
     **{f"nn.functional.max_pool{n}d": _pooled(f"max_pool{n}d") for n in (1, 2, 3)},
     **{f"nn.functional.adaptive_max_pool{n}d": _adaptive(f"adaptive_max_pool{n}d") for n in (1, 2, 3)},
     "div": _div, "add": _alpha("add"), "sub": _alpha("subtract"), "rsub": _alpha("subtract", True),
-    "nonzero": _nonzero, "expand": _flexible_shape("broadcast_to"), "expand_copy": _flexible_shape("broadcast_to"),
+    "nonzero": _nonzero, "take_along_dim": _take_along,
+    "expand": _flexible_shape("broadcast_to"), "expand_copy": _flexible_shape("broadcast_to"),
     "repeat": _flexible_shape("tile"), "tile": _flexible_shape("tile"),
     "view": lambda x, *s: lm.reshape(x, s[0] if isinstance(s[0], list | tuple) else s),
     "expand_as": lambda x, y: lm.broadcast_to(x, y.shape), "view_as": _sized_like, "reshape_as": _sized_like,
