@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
 #include "ops/cpu/every_second.h"
 #include "ops/cpu/movement_table.h"
+#include "ops/cpu/short_rows.h"
 #include "ops/cpu/tile.h"
 #include "ops/simd/native.h"
 
@@ -85,6 +87,36 @@ void copy_transposed(const Copy2d& c) {
   }
 }
 
+/// Rows of side by side elements, on both sides.
+void copy_rows(const Copy2d& c, std::int64_t bytes) {
+  const auto each = [&](auto&& copy_row) {
+    for (std::int64_t i = 0; i < c.outer; ++i) copy_row(c.to + i * c.to_outer, c.from + i * c.from_outer);
+  };
+  if (c.outer > 1 && bytes <= kShortRowBytes) return with_row_copy(bytes, each);
+  each([&](char* to, const char* from) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
+}
+
+constexpr std::int64_t kRowsAtOnce = 128;
+
+/// Whether a copy has few columns, and rows of which so many stay in the first level cache.
+bool has_columns(const Copy2d& c, std::int64_t few) {
+  constexpr std::int64_t kNear = 256;  // bytes
+  return c.inner < few && c.outer >= 8 && std::abs(c.to_outer) <= kNear && std::abs(c.from_outer) <= kNear;
+}
+
+/// A loop along each column: one along a short row ends before it has begun.
+template <class T>
+void copy_columns(const Copy2d& c) {
+  for (std::int64_t first = 0; first < c.outer; first += kRowsAtOnce) {
+    const std::int64_t rows = std::min(kRowsAtOnce, c.outer - first);
+    for (std::int64_t j = 0; j < c.inner; ++j) {
+      char* to = c.to + first * c.to_outer + j * c.to_inner;
+      const char* from = c.from + first * c.from_outer + j * c.from_inner;
+      for (std::int64_t i = 0; i < rows; ++i, to += c.to_outer, from += c.from_outer) write(to, read<T>(from));
+    }
+  }
+}
+
 template <class T>
 void fill_row(char* to, std::int64_t step, std::int64_t n, T value) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
@@ -103,9 +135,9 @@ template <class T>
 void copy(const Copy2d& c) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
   if (c.to_inner == kSize && c.from_inner == kSize) {
-    for (std::int64_t i = 0; i < c.outer; ++i) {
-      std::memcpy(c.to + i * c.to_outer, c.from + i * c.from_outer, static_cast<std::size_t>(c.inner * kSize));
-    }
+    copy_rows(c, c.inner * kSize);
+  } else if (has_columns(c, 8)) {
+    copy_columns<T>(c);
   } else if (c.from_inner == 0) {
     for (std::int64_t i = 0; i < c.outer; ++i) {
       fill_row(c.to + i * c.to_outer, c.to_inner, c.inner, read<T>(c.from + i * c.from_outer));
@@ -117,6 +149,8 @@ void copy(const Copy2d& c) {
     }
   } else if (c.outer >= 4 && c.inner >= 4 && (c.from_outer == kSize || c.to_outer == kSize)) {
     copy_transposed<T>(c);
+  } else if (has_columns(c, 32)) {
+    copy_columns<T>(c);
   } else {
     for (std::int64_t i = 0; i < c.outer; ++i) {
       char* to = c.to + i * c.to_outer;
@@ -149,6 +183,13 @@ void interleave(const char* first, const char* second, char* to, std::int64_t n)
 template <class T>
 void fill(const Copy2d& c) {
   const T value = read<T>(c.from);
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t bytes = c.inner * kSize;
+  if (c.outer > 1 && c.to_inner == kSize && bytes <= kShortRowBytes) {
+    char row[kShortRowBytes];
+    fill_row(row, kSize, c.inner, value);
+    return copy_rows({.to = c.to, .from = row, .outer = c.outer, .to_outer = c.to_outer}, bytes);
+  }
   for (std::int64_t i = 0; i < c.outer; ++i) fill_row(c.to + i * c.to_outer, c.to_inner, c.inner, value);
 }
 

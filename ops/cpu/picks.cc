@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "ops/cpu/picks_table.h"
+#include "ops/cpu/short_rows.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {
@@ -116,13 +117,34 @@ void copy_rows(const PickedRows& part, std::int64_t bytes) {
   }
 }
 
+/// Shorter rows, copied to where they are picked from or the other way.
+template <class Action>
+void copy_short_rows(const PickedRows& part, std::int64_t bytes) {
+  constexpr std::int64_t kAhead = 16;
+  with_row_copy(bytes, [&](auto&& copy_row) {
+    for (std::int64_t p = part.first; p < part.last; ++p) {
+      if (part.far && p + kAhead < part.last) __builtin_prefetch(part.data + part.numbers[p + kAhead] * part.step);
+      char* const data = part.data + part.numbers[p] * part.step;
+      char* const values = part.values + p * part.value_step;
+      if constexpr (std::is_same_v<Action, Read>) {
+        copy_row(values, data);
+      } else {
+        copy_row(data, values);
+      }
+    }
+  });
+}
+
 template <class Action, class T>
 void run_rows(const PickedRows& part) {
-  if constexpr (std::is_same_v<Action, Read>) {
+  constexpr bool kReads = std::is_same_v<Action, Read>;
+  if constexpr (kReads || std::is_same_v<Action, Write>) {
     constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
     const std::int64_t bytes = part.inner.size * kSize;
-    if (part.inner.data == kSize && part.inner.values == kSize && bytes >= kPiece && bytes < kLongRow)
-      return copy_rows(part, bytes);
+    if (part.inner.size > 1 && part.inner.data == kSize && part.inner.values == kSize) {
+      if (bytes < kPiece) return copy_short_rows<Action>(part, bytes);
+      if (kReads && bytes < kLongRow) return copy_rows(part, bytes);
+    }
   }
   if (part.inner.size == 1) {
     constexpr std::int64_t kAhead = 32;

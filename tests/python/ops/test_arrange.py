@@ -186,3 +186,53 @@ def test_transposed_copies_of_all_widths(dtype: str, rng: np.random.Generator) -
         x = rng.integers(0, 100, shape).astype(dtype)
         np.testing.assert_array_equal(lm.asarray(x).mT.contiguous().numpy(), np.swapaxes(x, -1, -2))
         np.testing.assert_array_equal(lm.asarray(x).mT.astype("float32").numpy(), np.swapaxes(x, -1, -2).real)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+def test_narrow_rows(dtype: str, width: int, rng: np.random.Generator) -> None:
+    for rows in (1, 5, 300):
+        a = rng.integers(0, 100, (rows, width)).astype(dtype)
+        b = rng.integers(0, 100, (rows, 3)).astype(dtype)
+        x, y = lm.asarray(a), lm.asarray(b)
+        agree(lm.concat([x, y, x], axis=1), np.concatenate([a, b, a], axis=1))
+        agree(lm.stack([x, x], axis=1), np.stack([a, a], axis=1))
+        agree(lm.stack([x, x, x], axis=2), np.stack([a, a, a], axis=2))
+        agree(lm.repeat(x, 3, axis=1), np.repeat(a, 3, axis=1))
+        agree(lm.tile(x, (1, 2)), np.tile(a, (1, 2)))
+        agree(lm.roll(x, 2, axis=1), np.roll(a, 2, axis=1))
+        for k in (-2, 0, 3):
+            agree(lm.tril(x, k=k), np.tril(a, k))
+            agree(lm.triu(x, k=k), np.triu(a, k))
+        for part in (slice(1, None), slice(None, None, 2), slice(None, None, -1), slice(None, None, 3)):
+            agree(lm.clone(x[:, part]), np.array(a[:, part]))
+            target, expected = lm.tensor(a), a.copy()
+            target[:, part] = 7
+            expected[:, part] = 7
+            agree(target, expected)
+            target[:, part] = x[:, part]
+            expected[:, part] = a[:, part]
+            agree(target, expected)
+        agree(lm.clone(lm.asarray(np.ascontiguousarray(a.T)).T), a)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 8, 10, 17, 64, 100])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+def test_padded_narrow_rows(mode: str, dtype: str, width: int, rng: np.random.Generator) -> None:
+    names = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+    for shape in ((width,), (1, width), (900, width), (2, 70, width), (3, 4, 5, width)):
+        a = rng.integers(0, 100, shape).astype(dtype)
+        for sizes in ((1, 1), (0, 1), (2, 0), (-1, 1), (1, 0, 2, 1), (0, 0, 1, 2), (1, 2, -1, 1, 1, 0)):
+            pads = np.zeros((max(a.ndim, len(sizes) // 2), 2), int)
+            for k in range(len(sizes) // 2):
+                pads[-1 - k] = sizes[2 * k : 2 * k + 2]
+            if len(pads) > a.ndim:
+                continue
+            cut = a[tuple(slice(max(0, -p), n - max(0, -q)) for n, (p, q) in zip(a.shape, pads, strict=True))]
+            added = np.maximum(pads, 0)
+            if (added.max(axis=1) > np.array(cut.shape) - (mode == "reflect")).any():
+                continue
+            extra = {"constant_values": 3} if mode == "constant" else {}
+            value = {"value": 3} if mode == "constant" else {}
+            agree(lm.pad(lm.asarray(a), sizes, mode=mode, **value), np.pad(cut, added, names[mode], **extra))

@@ -466,3 +466,21 @@ def test_index_reduce_does_not_depend_on_the_number_of_threads(how: str, dtype: 
     finally:
         lm.set_num_threads(before)
     assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+def test_picked_rows(dtype: str, width: int, rng: np.random.Generator) -> None:
+    for rows in (1, 20, 700):
+        a = rng.integers(0, 100, (rows, width)).astype(dtype)
+        numbers = rng.integers(0, rows, 300)
+        order = rng.permutation(rows)
+        x = lm.asarray(a)
+        np.testing.assert_array_equal(lm.take(x, lm.asarray(numbers), axis=0).numpy(), a[numbers])
+        np.testing.assert_array_equal(x[lm.asarray(order)].numpy(), a[order])
+        np.testing.assert_array_equal(x[:, : width // 2][lm.asarray(order)].numpy(), a[order, : width // 2])
+        np.testing.assert_array_equal(x[:, ::2][lm.asarray(order)].numpy(), a[order, ::2])
+        written, expected = lm.zeros([rows, width], dtype=x.dtype), np.zeros_like(a)
+        written[lm.asarray(order)] = x
+        expected[order] = a
+        np.testing.assert_array_equal(written.numpy(), expected)
