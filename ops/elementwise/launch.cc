@@ -24,6 +24,8 @@ constexpr std::int64_t kPiece = 1024;         // elements in whose multiples a r
 constexpr std::int64_t kShortRow = 256;       // elements of a row that is worth joining to others
 constexpr std::int64_t kWorthJoining = 1024;  // elements of all rows
 constexpr std::int64_t kLineBytes = 4096;     // of a line of joined rows
+constexpr std::int64_t kWorthMoving = 128;    // bytes of a row that is moved to a line
+constexpr std::int64_t kVector = 64;          // bytes of the longest vectors
 constexpr std::int64_t kSpread = 32;          // bytes that are written at once
 
 std::array<ElementwiseLauncher, kDeviceTypeCount> launchers{};
@@ -51,13 +53,17 @@ Loop inner_loop(const StridedLoop& all) {
 }
 
 void run_flat(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes) {
-  parallel_for(0, whole.inner, even_grain(whole.inner, 1, kPiece), [&](std::int64_t begin, std::int64_t end) {
-    Loop part = whole;
-    part.inner = end - begin;
-    part.out += begin * whole.out_inner * sizes.out;
-    for (int k = 0; k < all.operands; ++k) part.in[k] += begin * whole.in_inner[k] * sizes.in[k];
-    kernel(part);
-  });
+  constexpr std::int64_t kApart = 4;  // what moves elements that lie apart takes longer than computing
+  bool apart = whole.out_inner != 1;
+  for (int k = 0; k < all.operands; ++k) apart |= std::abs(whole.in_inner[k]) > 1;
+  parallel_for(0, whole.inner, even_grain(whole.inner, apart ? kApart : 1, kPiece),
+               [&](std::int64_t begin, std::int64_t end) {
+                 Loop part = whole;
+                 part.inner = end - begin;
+                 part.out += begin * whole.out_inner * sizes.out;
+                 for (int k = 0; k < all.operands; ++k) part.in[k] += begin * whole.in_inner[k] * sizes.in[k];
+                 kernel(part);
+               });
 }
 
 /// Each of `rows` elements, `step` bytes apart, `times` times. Writes up to kSpread bytes more.
@@ -89,61 +95,102 @@ void spread(const char* from, std::int64_t step, std::int64_t rows, std::int64_t
   }
 }
 
-/// Short rows, joined to lines: what starts a row takes as long as computing a few vectors. An operand lies as the
-/// result does, row after row, or it is one row that is repeated, or has one element for each row; lines are made of
-/// the latter two.
+/// Short rows, joined to lines: what starts a row takes as long as computing a few vectors. An operand lies row after
+/// row, or it is one row that is repeated, or has one element for each row, or lies in any other way; lines are made of
+/// the latter three. A result that does not lie row after row is a line first.
 class JoinedRows {
  public:
   JoinedRows(const Loop& rows, const StridedLoop& all, const ElementSizes& sizes, bool floating)
       : loop_(rows), operands_(all.operands), sizes_(sizes) {
     if (all.axes < 2 || rows.inner >= kShortRow || all.elements < kWorthJoining) return;
-    if (rows.out_inner != 1 || rows.out_outer != rows.inner) return;
+    out_apart_ = rows.out_inner != 1 || rows.out_outer != rows.inner;
+    bool apart = out_apart_;
+    bool side_by_side = rows.out_inner == 1;
+    bool has_columns = false;
     std::int64_t widest = sizes.out;
     for (int k = 0; k < operands_; ++k) {
-      const std::int64_t inner = rows.in_inner[k];
-      const std::int64_t outer = rows.in_outer[k];
-      const bool fits = outer == 0 || inner == 0 || (inner == 1 && outer == rows.inner);
-      if (!fits) return;
-      way_[k] = outer == 0 ? (inner == 0 ? Way::One : Way::Row) : inner == 0 ? Way::Column : Way::Dense;
-      has_columns_ |= way_[k] == Way::Column;
+      way_[k] = way(rows.in_inner[k], rows.in_outer[k], rows.inner);
+      has_columns |= way_[k] == Way::Column;
+      if (way_[k] == Way::Apart) {
+        apart = true;
+        side_by_side &= rows.in_inner[k] == 1;
+      }
       widest = std::max(widest, sizes.in[k]);
     }
-    if (has_columns_ && !pays_for_columns(rows.inner, sizes.out, floating)) return;
+    if (apart && !pays_to_move(rows.inner, widest, side_by_side)) return;
+    if (has_columns && !pays_for_columns(rows.inner, sizes.out, floating)) return;
+    one_by_one_ = has_columns || apart;
     rows_ = std::min(rows.outer, kLineBytes / (rows.inner * widest));
   }
 
   /// Computes some of the rows.
   void run(LoopKernel kernel, const Loop& rows) const {
     if (rows_ < 2) return kernel(rows);
-    alignas(64) char lines[StridedLoop::kMaxOperands][kLineBytes + kSpread];
+    alignas(64) char lines[StridedLoop::kMaxOperands + 1][kLineBytes + kSpread];
     for (int k = 0; k < operands_; ++k) {
       if (way_[k] == Way::Row) repeat(k, rows.in[k], std::min(rows_, rows.outer), lines[k]);
     }
     for (std::int64_t done = 0; done < rows.outer;) {
       const std::int64_t left = rows.outer - done;
       const std::int64_t joined = std::min(left, rows_);
-      const std::int64_t count = has_columns_ ? 1 : left / joined;
-      kernel(part(rows, done, count, joined, lines));
+      const std::int64_t count = one_by_one_ ? 1 : left / joined;
+      Loop line = part(rows, done, count, joined, lines);
+      if (out_apart_) {
+        char* const to = line.out;
+        line.out = lines[operands_];
+        line.out_inner = 1;
+        line.streams = false;
+        kernel(line);
+        move_rows({.to = to,
+                   .from = line.out,
+                   .outer = joined,
+                   .to_outer = loop_.out_outer,
+                   .to_inner = loop_.out_inner,
+                   .from_outer = loop_.inner,
+                   .from_inner = 1},
+                  sizes_.out);
+      } else {
+        kernel(line);
+      }
       done += count * joined;
     }
   }
 
  private:
-  enum class Way : std::uint8_t { One, Row, Column, Dense };
+  enum class Way : std::uint8_t { One, Row, Column, Dense, Apart };
+  using Lines = char (&)[StridedLoop::kMaxOperands + 1][kLineBytes + kSpread];
+
+  static Way way(std::int64_t inner, std::int64_t outer, std::int64_t width) {
+    if (outer == 0) return inner == 0 ? Way::One : Way::Row;
+    if (inner == 0) return Way::Column;
+    return inner == 1 && outer == width ? Way::Dense : Way::Apart;
+  }
+
+  /// Copies rows of the loop's width; strides in elements of so many bytes.
+  void move_rows(cpu::Copy2d rows, std::int64_t size) const {
+    rows.inner = loop_.inner;
+    for (std::int64_t* stride : {&rows.to_outer, &rows.to_inner, &rows.from_outer, &rows.from_inner}) *stride *= size;
+    cpu_kernels().movement.copy[std::countr_zero(static_cast<std::size_t>(size))](rows);
+  }
 
   /// Rows of whole vectors keep their column in a register; see Note [Short formulas] for those of floats.
   static bool pays_for_columns(std::int64_t width, std::int64_t size, bool floating) {
-    constexpr std::int64_t kVector = 64;  // bytes of the longest ones
     if (width * size % kVector != 0) return width < 64;
     return !floating && width * size == kVector;
   }
-  using Lines = char (&)[StridedLoop::kMaxOperands][kLineBytes + kSpread];
+
+  /// Rows of whole vectors are computed where they lie, and so are longer ones. The last elements of a row are masked
+  /// lanes of a vector, but small ones are gathered one by one, which takes longer than to move all of the row.
+  static bool pays_to_move(std::int64_t width, std::int64_t size, bool side_by_side) {
+    if (side_by_side && width * size % kVector == 0) return false;
+    return size < 4 || width * size <= kWorthMoving;
+  }
 
   /// `count` lines of so many rows, the first one from row `begin` on.
   Loop part(Loop loop, std::int64_t begin, std::int64_t count, std::int64_t rows, Lines lines) const {
     loop.inner = loop_.inner * rows;
     loop.outer = count;
-    loop.out += begin * loop_.inner * sizes_.out;
+    loop.out += begin * loop_.out_outer * sizes_.out;
     loop.out_outer = loop.inner;
     for (int k = 0; k < operands_; ++k) {
       const std::int64_t size = sizes_.in[k];
@@ -153,6 +200,17 @@ class JoinedRows {
         loop.in_outer[k] = loop.inner;
       } else if (way_[k] == Way::Column) {
         spread(loop.in[k] + begin * step, step, rows, loop_.inner, size, lines[k]);
+        loop.in[k] = lines[k];
+        loop.in_inner[k] = 1;
+      } else if (way_[k] == Way::Apart) {
+        move_rows({.to = lines[k],
+                   .from = loop.in[k] + begin * step,
+                   .outer = rows,
+                   .to_outer = loop_.inner,
+                   .to_inner = 1,
+                   .from_outer = loop_.in_outer[k],
+                   .from_inner = loop_.in_inner[k]},
+                  size);
         loop.in[k] = lines[k];
         loop.in_inner[k] = 1;
       } else if (way_[k] == Way::Row) {
@@ -182,7 +240,8 @@ class JoinedRows {
   const ElementSizes& sizes_;
   std::int64_t rows_ = 0;
   Way way_[StridedLoop::kMaxOperands] = {};
-  bool has_columns_ = false;
+  bool one_by_one_ = false;  ///< lines are made one at a time
+  bool out_apart_ = false;
 };
 
 /// Rows are the combinations of all axes but the last. A part covers whole runs of rows along the second last axis

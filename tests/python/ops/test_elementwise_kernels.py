@@ -306,6 +306,32 @@ def test_short_rows(dtype: str, width: int, rng: np.random.Generator) -> None:
         np.testing.assert_array_equal(x.numpy(), matrix + row)
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 129, 255])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16", "uint64", "bool", "complex128", "float16"])
+def test_short_rows_that_lie_apart(dtype: str, width: int, rng: np.random.Generator) -> None:
+    for rows in (3, 70, -(-40_000 // width)):
+        whole = rng.integers(0, 2 if dtype == "bool" else 9, (rows, 2 * width + 1)).astype(dtype)
+        x = lm.asarray(whole)
+        for part in (slice(1, width + 1), slice(0, 2 * width, 2), slice(None, width, -1)):
+            a, b = whole[:, part], np.ascontiguousarray(whole[:, :width])
+            np.testing.assert_array_equal((x[:, part] + lm.asarray(b)).numpy(), a + b)
+            np.testing.assert_array_equal((x[:, part] == x[:, -1:]).numpy(), a == whole[:, -1:])
+            np.testing.assert_array_equal((x[:, part] * x[1, part]).numpy(), a * a[1])
+            # A result that lies apart, and nothing between its elements is written.
+            out, expected = lm.tensor(whole), whole.copy()
+            lm.multiply(x[:, part], lm.asarray(b), out=out[:, part])
+            expected[:, part] = a * b
+            np.testing.assert_array_equal(out.numpy(), expected)
+            out, expected = lm.tensor(whole), whole.copy()
+            out[:, part] += out[:, part]
+            expected[:, part] += a
+            np.testing.assert_array_equal(out.numpy(), expected)
+        tall = lm.asarray(np.ascontiguousarray(whole.T))
+        np.testing.assert_array_equal((tall.T[:, :width] + x[:, :width]).numpy(), (whole + whole)[:, :width])
+        deep = lm.asarray(np.stack([whole, whole[::-1]]))[:, :, ::2]
+        np.testing.assert_array_equal((deep * deep).numpy(), deep.numpy() * deep.numpy())
+
+
 @pytest.mark.parametrize("exponent", [2, 3, 1, 0, -1, 0.5, 2.5, -2])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_a_power_does_not_depend_on_its_neighbors(dtype: str, exponent: float, rng: np.random.Generator) -> None:
