@@ -1,11 +1,13 @@
 // Matrices described by their diagonals.
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "engine/autograd/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/triangle.h"
 #include "ops/elementwise/arithmetic.h"
@@ -29,8 +31,8 @@ Tensor diagonals(std::int64_t rows, std::int64_t columns, Device device) {
   return subtract(column, expand_dims(row, 1));
 }
 
-/// Calls f(where it begins in x, in bytes; its number; the columns that it keeps) for each row of the matrices in the
-/// last two axes of x.
+/// Calls f(where it begins in x, in bytes; its number; the columns that it keeps; how many) for each row of the
+/// matrices in the last two axes of x, and once for those before the first and behind the last that the diagonal meets.
 template <class F>
 void for_each_row(const Tensor& x, Side side, std::int64_t k, F&& f) {
   if (x.device().is_meta() || x.numel() == 0) return;
@@ -46,19 +48,25 @@ void for_each_row(const Tensor& x, Side side, std::int64_t k, F&& f) {
     return offset;
   };
   const std::int64_t step = x.strides()[x.ndim() - 2];
+  const std::int64_t diagonal = std::clamp(k, -rows, columns);
+  const std::int64_t first_met = (side == Side::Lower ? 0 : 1) - diagonal;
+  const std::int64_t last_met = first_met + columns - 1;
   const HostRelease release(x.numel());
-  parallel_for(0, x.numel() / columns, std::max<std::int64_t>(1, kGrain / columns),
-               [&](std::int64_t begin, std::int64_t end) {
-                 while (begin < end) {
-                   const std::int64_t first = begin % rows;
-                   const std::int64_t here = std::min(rows - first, end - begin);
-                   const std::int64_t offset = matrix_begin(begin / rows);
-                   for (std::int64_t i = 0; i < here; ++i) {
-                     f((offset + (first + i) * step) * item, begin + i, kept_columns(side, first + i, columns, k));
-                   }
-                   begin += here;
-                 }
-               });
+  parallel_for(
+      0, x.numel() / columns, std::max<std::int64_t>(1, kGrain / columns), [&](std::int64_t begin, std::int64_t end) {
+        while (begin < end) {
+          const std::int64_t first = begin % rows;
+          const std::int64_t here = std::min(rows - first, end - begin);
+          const std::int64_t offset = matrix_begin(begin / rows);
+          for (std::int64_t row = first; row < first + here;) {
+            const std::int64_t left = first + here - row;
+            const std::int64_t alike = row < first_met ? std::min(first_met - row, left) : row >= last_met ? left : 1;
+            f((offset + row * step) * item, begin + row - first, kept_columns(side, row, columns, k), alike);
+            row += alike;
+          }
+          begin += here;
+        }
+      });
 }
 
 /// `count` elements of `size` bytes, `step` apart, are set to 0.
@@ -82,12 +90,16 @@ void clear_rest(const Tensor& x, Side side, std::int64_t k) {
   const std::size_t size = item_size(x.dtype());
   const std::int64_t step = x.strides().back() * static_cast<std::int64_t>(size);
   const std::int64_t columns = x.size(-1);
-  for_each_row(x, side, k, [&](std::int64_t offset, std::int64_t, Kept kept) {
-    char* const row = x->data + offset;
-    if (side == Side::Upper) {
-      clear(row, step, kept.first, size);
-    } else {
-      clear(row + kept.last * step, step, columns - kept.last, size);
+  const std::int64_t row_step = x.strides()[x.ndim() - 2] * static_cast<std::int64_t>(size);
+  for_each_row(x, side, k, [&](std::int64_t offset, std::int64_t, Kept kept, std::int64_t alike) {
+    if (kept.last - kept.first == columns) return;
+    for (std::int64_t i = 0; i < alike; ++i) {
+      char* const row = x->data + offset + i * row_step;
+      if (side == Side::Upper) {
+        clear(row, step, kept.first, size);
+      } else {
+        clear(row + kept.last * step, step, columns - kept.last, size);
+      }
     }
   });
 }
@@ -106,8 +118,26 @@ Tensor triangle(const Tensor& x, Side side, std::int64_t k) {
   }
   const auto bytes = [&](std::int64_t count) { return static_cast<std::size_t>(count) * item_size(x.dtype()); };
   const std::int64_t columns = x.size(-1);
-  for_each_row(x, side, k, [&](std::int64_t offset, std::int64_t r, Kept kept) {
+  const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
+  const auto copy = cpu_kernels().movement.copy[std::countr_zero(item_size(x.dtype()))];
+  for_each_row(x, side, k, [&](std::int64_t offset, std::int64_t r, Kept kept, std::int64_t alike) {
     char* const to = out->data + bytes(r * columns);
+    if (alike > 1) {
+      // All of them or nothing.
+      if (kept.first == kept.last) {
+        std::memset(to, 0, bytes(alike * columns));
+      } else {
+        copy({.to = to,
+              .from = x->data + offset,
+              .outer = alike,
+              .inner = columns,
+              .to_outer = columns * item,
+              .to_inner = item,
+              .from_outer = x.strides()[x.ndim() - 2] * item,
+              .from_inner = item});
+      }
+      return;
+    }
     std::memset(to, 0, bytes(kept.first));
     std::memcpy(to + bytes(kept.first), x->data + offset + bytes(kept.first), bytes(kept.last - kept.first));
     std::memset(to + bytes(kept.last), 0, bytes(columns - kept.last));

@@ -1,5 +1,9 @@
 #include "ops/nn/one_hot.h"
 
+#include <algorithm>
+
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/index/picks.h"
@@ -20,10 +24,19 @@ Tensor marked(const Tensor& x, std::int64_t num_classes, const char* op) {
   if (x.device().is_cpu() && !is_batched(x)) {
     Dims shape = x.shape();
     shape.push_back(num_classes);
-    const Tensor result = zeros(shape, dtype_of<T>);
+    const Tensor result = empty(shape, dtype_of<T>);
     const auto* const ones = numbers.data<std::int64_t>();
     T* const to = result.data<T>();
-    for (std::int64_t i = 0; i < numbers.numel(); ++i) to[i * num_classes + ones[i]] = T(1);
+    const HostRelease release(result.numel());
+    // A 1 is written where the zeros around it are still in the first level cache.
+    const std::int64_t at_once = std::max<std::int64_t>(1, 1024 / std::max<std::int64_t>(1, num_classes));
+    parallel_for(0, numbers.numel(), 16 * at_once, [&](std::int64_t begin, std::int64_t end) {
+      for (; begin < end; begin += at_once) {
+        const std::int64_t last = std::min(begin + at_once, end);
+        std::fill(to + begin * num_classes, to + last * num_classes, T(0));
+        for (std::int64_t i = begin; i < last; ++i) to[i * num_classes + ones[i]] = T(1);
+      }
+    });
     return result;
   }
   return cast(expand_dims(classes, -1) == arange(0, Scalar(num_classes), 1, DType::Int64, x.device()), dtype_of<T>);

@@ -1,12 +1,14 @@
 #include "ops/nn/pad_rows.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <vector>
 
 #include "engine/autograd/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
+#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/cast.h"
 #include "ops/operand.h"
@@ -19,22 +21,36 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
 
-/// For one axis, the number of the element that each element of the result is a copy of, -1 for none.
-struct AxisMap {
-  std::vector<std::int64_t> source;
-  bool whole = true;  ///< nothing is added or cut
-
-  AxisMap(std::int64_t size, std::int64_t before, std::int64_t after, PadMode mode) : whole(before == 0 && after == 0) {
+/// For one axis, which element each element of the result is a copy of.
+class AxisMap {
+ public:
+  /// An axis that stays as it is.
+  explicit AxisMap(std::int64_t size) : size_(size), last_(size) {}
+  AxisMap(std::int64_t size, std::int64_t before, std::int64_t after, PadMode mode) : AxisMap(size) {
+    if (before == 0 && after == 0) return;
     const std::int64_t cut = std::max<std::int64_t>(0, -before);
     const std::int64_t left = size - cut - std::max<std::int64_t>(0, -after);
-    const std::int64_t added = std::max<std::int64_t>(0, before);
-    const std::int64_t total = added + left + std::max<std::int64_t>(0, after);
-    source.reserve(static_cast<std::size_t>(total));
-    for (std::int64_t i = -added; i < total - added; ++i) {
+    first_ = std::max<std::int64_t>(0, before);
+    last_ = first_ + left;
+    size_ = last_ + std::max<std::int64_t>(0, after);
+    source_.reserve(static_cast<std::size_t>(size_));
+    for (std::int64_t i = -first_; i < size_ - first_; ++i) {
       const std::int64_t k = inside(i, left, mode);
-      source.push_back(k < 0 ? -1 : cut + k);
+      source_.push_back(k < 0 ? -1 : cut + k);
     }
+    whole_ = false;
   }
+
+  std::int64_t size() const { return size_; }
+  /// Whether nothing is added or cut.
+  bool whole() const { return whole_; }
+  /// The elements of the result between what is added.
+  std::int64_t first() const { return first_; }
+  std::int64_t last() const { return last_; }
+  /// The number of the element that element i of the result is a copy of, -1 for none.
+  std::int64_t source(std::int64_t i) const { return whole_ ? i : source_[static_cast<std::size_t>(i)]; }
+  /// How many elements from i on are copies of neighbors.
+  std::int64_t run(std::int64_t i) const { return i >= first_ && i < last_ ? last_ - i : 1; }
 
  private:
   static std::int64_t inside(std::int64_t i, std::int64_t size, PadMode mode) {
@@ -50,6 +66,12 @@ struct AxisMap {
         return -1;
     }
   }
+
+  std::int64_t size_;
+  std::int64_t first_ = 0;
+  std::int64_t last_;
+  bool whole_ = true;
+  std::vector<std::int64_t> source_;  // empty where the axis is whole
 };
 
 /// The shape of a result; ValueError where it is too large.
@@ -67,36 +89,36 @@ Dims padded_shape(DimsView shape, const Padding& padding) {
 /// The rows of a result, each with the one of the source that it is made of.
 class PaddedRows {
  public:
-  PaddedRows(DimsView from, const Padding& padding) : from_(from.begin(), from.end()) {
+  PaddedRows(DimsView from, const Padding& padding) {
     for (std::size_t i = 0; i < from.size(); ++i) {
       const std::size_t k = 2 * (from.size() - 1 - i);
       const bool given = k < padding.sizes.size();
-      maps_.emplace_back(from[i], given ? padding.sizes[k] : 0, given ? padding.sizes[k + 1] : 0, padding.mode);
-      shape_.push_back(static_cast<std::int64_t>(maps_.back().source.size()));
+      const AxisMap map(from[i], given ? padding.sizes[k] : 0, given ? padding.sizes[k + 1] : 0, padding.mode);
+      // Whole axes of rows are one.
+      if (i > 0 && i + 1 < from.size() && map.whole() && maps_.back().whole()) {
+        from_.back() *= from[i];
+        shape_.back() *= from[i];
+        maps_.back() = AxisMap(shape_.back());
+      } else {
+        from_.push_back(from[i]);
+        shape_.push_back(map.size());
+        maps_.push_back(map);
+      }
     }
-    // The part of the last axis that is copied as it stands.
-    const std::vector<std::int64_t>& last = maps_.back().source;
-    const std::int64_t before = padding.sizes.empty() ? 0 : std::max<std::int64_t>(0, padding.sizes[0]);
-    const std::int64_t after = padding.sizes.empty() ? 0 : std::max<std::int64_t>(0, padding.sizes[1]);
-    first_ = before;
-    last_ = static_cast<std::int64_t>(last.size()) - after;
   }
   const Dims& shape() const { return shape_; }
   std::int64_t width() const { return shape_.back(); }
   std::int64_t source_width() const { return from_.back(); }
-  /// The columns of the result between what is added, and the numbers of the elements that all columns come from.
-  std::int64_t first() const { return first_; }
-  std::int64_t last() const { return last_; }
-  const std::int64_t* columns() const { return maps_.back().source.data(); }
+  const AxisMap& columns() const { return maps_.back(); }
 
   /// The rows that make up one of the parts that share no element of the source.
   std::int64_t part() const {
     std::size_t axis = 0;
-    while (axis + 1 < maps_.size() && maps_[axis].whole) ++axis;
+    while (axis + 1 < maps_.size() && maps_[axis].whole()) ++axis;
     return count_elements(DimsView(shape_).subspan(axis, maps_.size() - 1 - axis));
   }
 
-  /// Calls f(row, the row of the source or -1) for the rows [begin, end).
+  /// Calls f(row, the row of the source or -1, how many) for runs of the rows [begin, end).
   template <class F>
   void for_each(std::int64_t begin, std::int64_t end, F&& f) const {
     const std::size_t axes = maps_.size() - 1;
@@ -105,13 +127,16 @@ class PaddedRows {
       place[i] = static_cast<std::int64_t>(rest) % shape_[i];
       rest /= static_cast<std::size_t>(shape_[i]);
     }
-    for (std::int64_t row = begin; row < end; ++row) {
+    while (begin < end) {
       std::int64_t source = 0;
       for (std::size_t i = 0; i < axes && source >= 0; ++i) {
-        const std::int64_t number = maps_[i].source[static_cast<std::size_t>(place[i])];
+        const std::int64_t number = maps_[i].source(place[i]);
         source = number < 0 ? -1 : source * from_[i] + number;
       }
-      f(row, source);
+      const std::int64_t rows = axes == 0 ? 1 : std::min(maps_.end()[-2].run(place.back()), end - begin);
+      f(begin, source, rows);
+      begin += rows;
+      if (axes > 0) place.back() += rows - 1;
       for (std::size_t i = axes; i-- > 0;) {
         if (++place[i] < shape_[i]) break;
         place[i] = 0;
@@ -123,53 +148,97 @@ class PaddedRows {
   Dims from_;
   Dims shape_;
   std::vector<AxisMap> maps_;
-  std::int64_t first_ = 0;
-  std::int64_t last_ = 0;
 };
 
+/// Narrow rows: what is copied as it stands, and each of the columns beside it.
 template <class T>
-void write_padded(const T* x, const PaddedRows& rows, const T& value, T* y) {
-  const std::int64_t width = rows.width();
-  const std::int64_t* const columns = rows.columns();
-  parallel_for(0, count_elements(rows.shape()) / width, std::max<std::int64_t>(1, kGrain / width),
+void write_narrow(const T* from, const PaddedRows& all, const T& value, T* to, std::int64_t rows) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  constexpr std::int64_t kBytesAtOnce = 8192;  // what is written stays in the first level cache
+  const auto copy = cpu_kernels().movement.copy[std::countr_zero(sizeof(T))];
+  const AxisMap& columns = all.columns();
+  const std::int64_t step = all.width() * kSize;
+  const std::int64_t from_step = all.source_width() * kSize;
+  const std::int64_t at_once = std::max<std::int64_t>(16, kBytesAtOnce / step);
+  for (; rows > 0; rows -= at_once, to += at_once * all.width(), from += at_once * all.source_width()) {
+    const std::int64_t here = std::min(at_once, rows);
+    const auto write_column = [&](std::int64_t i) {
+      const std::int64_t k = columns.source(i);
+      copy({.to = reinterpret_cast<char*>(to + i),
+            .from = reinterpret_cast<const char*>(k < 0 ? &value : from + k),
+            .inner = here,
+            .to_inner = step,
+            .from_inner = k < 0 ? 0 : from_step});
+    };
+    for (std::int64_t i = 0; i < columns.first(); ++i) write_column(i);
+    if (columns.last() > columns.first()) {
+      copy({.to = reinterpret_cast<char*>(to + columns.first()),
+            .from = reinterpret_cast<const char*>(from + columns.source(columns.first())),
+            .outer = here,
+            .inner = columns.last() - columns.first(),
+            .to_outer = step,
+            .to_inner = kSize,
+            .from_outer = from_step,
+            .from_inner = kSize});
+    }
+    for (std::int64_t i = columns.last(); i < all.width(); ++i) write_column(i);
+  }
+}
+
+template <class T>
+void write_row(const T* from, const AxisMap& columns, const T& value, T* to) {
+  const auto write = [&](std::int64_t i) { to[i] = columns.source(i) < 0 ? value : from[columns.source(i)]; };
+  for (std::int64_t i = 0; i < columns.first(); ++i) write(i);
+  if (columns.last() > columns.first()) {
+    std::memcpy(to + columns.first(), from + columns.source(columns.first()),
+                static_cast<std::size_t>(columns.last() - columns.first()) * sizeof(T));
+  }
+  for (std::int64_t i = columns.last(); i < columns.size(); ++i) write(i);
+}
+
+template <class T>
+void write_padded(const T* x, const PaddedRows& all, const T& value, T* y) {
+  constexpr std::int64_t kNarrow = 256;  // bytes
+  const std::int64_t width = all.width();
+  parallel_for(0, count_elements(all.shape()) / width, std::max<std::int64_t>(1, kGrain / width),
                [&](std::int64_t begin, std::int64_t end) {
-                 rows.for_each(begin, end, [&](std::int64_t row, std::int64_t source) {
+                 all.for_each(begin, end, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
                    T* const to = y + row * width;
+                   const T* const from = x + source * all.source_width();
                    if (source < 0) {
-                     std::fill_n(to, width, value);
-                     return;
+                     std::fill_n(to, rows * width, value);
+                   } else if (rows > 4 && width * static_cast<std::int64_t>(sizeof(T)) <= kNarrow) {
+                     write_narrow(from, all, value, to, rows);
+                   } else {
+                     for (std::int64_t i = 0; i < rows; ++i)
+                       write_row(from + i * all.source_width(), all.columns(), value, to + i * width);
                    }
-                   const T* const from = x + source * rows.source_width();
-                   const auto write = [&](std::int64_t i) { to[i] = columns[i] < 0 ? value : from[columns[i]]; };
-                   for (std::int64_t i = 0; i < rows.first(); ++i) write(i);
-                   if (rows.last() > rows.first()) {
-                     std::memcpy(to + rows.first(), from + columns[rows.first()],
-                                 static_cast<std::size_t>(rows.last() - rows.first()) * sizeof(T));
-                   }
-                   for (std::int64_t i = rows.last(); i < width; ++i) write(i);
                  });
                });
 }
 
 template <class T>
-void add_padded(const T* dy, const PaddedRows& rows, T* dx) {
-  const std::int64_t width = rows.width();
-  const std::int64_t* const columns = rows.columns();
+void add_row(const T* from, const AxisMap& columns, T* to) {
+  const auto add = [&](std::int64_t i) {
+    if (columns.source(i) >= 0) to[columns.source(i)] += from[i];
+  };
+  for (std::int64_t i = 0; i < columns.first(); ++i) add(i);
+  T* const middle = columns.last() > columns.first() ? to + columns.source(columns.first()) : to;
+  for (std::int64_t i = columns.first(); i < columns.last(); ++i) middle[i - columns.first()] += from[i];
+  for (std::int64_t i = columns.last(); i < columns.size(); ++i) add(i);
+}
+
+template <class T>
+void add_padded(const T* dy, const PaddedRows& all, T* dx) {
+  const std::int64_t width = all.width();
   // Parts, not rows: what several rows are added to has one order for any number of threads.
-  const std::int64_t part = rows.part();
-  parallel_for(0, count_elements(rows.shape()) / width / part, std::max<std::int64_t>(1, kGrain / (part * width)),
+  const std::int64_t part = all.part();
+  parallel_for(0, count_elements(all.shape()) / width / part, std::max<std::int64_t>(1, kGrain / (part * width)),
                [&](std::int64_t begin, std::int64_t end) {
-                 rows.for_each(begin * part, end * part, [&](std::int64_t row, std::int64_t source) {
+                 all.for_each(begin * part, end * part, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
                    if (source < 0) return;
-                   const T* const from = dy + row * width;
-                   T* const to = dx + source * rows.source_width();
-                   const auto add = [&](std::int64_t i) {
-                     if (columns[i] >= 0) to[columns[i]] += from[i];
-                   };
-                   for (std::int64_t i = 0; i < rows.first(); ++i) add(i);
-                   T* const middle = rows.last() > rows.first() ? to + columns[rows.first()] : to;
-                   for (std::int64_t i = rows.first(); i < rows.last(); ++i) middle[i - rows.first()] += from[i];
-                   for (std::int64_t i = rows.last(); i < width; ++i) add(i);
+                   for (std::int64_t i = 0; i < rows; ++i)
+                     add_row(dy + (row + i) * width, all.columns(), dx + (source + i) * all.source_width());
                  });
                });
 }
