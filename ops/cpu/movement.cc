@@ -89,8 +89,10 @@ void copy_transposed(const Copy2d& c) {
 
 /// Rows of side by side elements, on both sides.
 void copy_rows(const Copy2d& c, std::int64_t bytes) {
-  const auto each = [&](auto&& copy_row) {
-    for (std::int64_t i = 0; i < c.outer; ++i) copy_row(c.to + i * c.to_outer, c.from + i * c.from_outer);
+  const auto each = [c](auto copy_row) {
+    char* to = c.to;
+    const char* from = c.from;
+    for (std::int64_t i = 0; i < c.outer; ++i, to += c.to_outer, from += c.from_outer) copy_row(to, from);
   };
   if (c.outer > 1 && bytes <= kShortRowBytes) return with_row_copy(bytes, each);
   each([&](char* to, const char* from) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
@@ -104,16 +106,20 @@ bool has_columns(const Copy2d& c, std::int64_t few) {
   return c.inner < few && c.outer >= 8 && std::abs(c.to_outer) <= kNear && std::abs(c.from_outer) <= kNear;
 }
 
+template <class T>
+void copy_apart(char* to, std::int64_t to_step, const char* from, std::int64_t from_step, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i, to += to_step, from += from_step) write(to, read<T>(from));
+}
+
 /// A loop along each column: one along a short row ends before it has begun.
 template <class T>
 void copy_columns(const Copy2d& c) {
   for (std::int64_t first = 0; first < c.outer; first += kRowsAtOnce) {
+    char* const to = c.to + first * c.to_outer;
+    const char* const from = c.from + first * c.from_outer;
     const std::int64_t rows = std::min(kRowsAtOnce, c.outer - first);
-    for (std::int64_t j = 0; j < c.inner; ++j) {
-      char* to = c.to + first * c.to_outer + j * c.to_inner;
-      const char* from = c.from + first * c.from_outer + j * c.from_inner;
-      for (std::int64_t i = 0; i < rows; ++i, to += c.to_outer, from += c.from_outer) write(to, read<T>(from));
-    }
+    for (std::int64_t j = 0; j < c.inner; ++j)
+      copy_apart<T>(to + j * c.to_inner, c.to_outer, from + j * c.from_inner, c.from_outer, rows);
   }
 }
 
@@ -152,11 +158,8 @@ void copy(const Copy2d& c) {
   } else if (has_columns(c, 32)) {
     copy_columns<T>(c);
   } else {
-    for (std::int64_t i = 0; i < c.outer; ++i) {
-      char* to = c.to + i * c.to_outer;
-      const char* from = c.from + i * c.from_outer;
-      for (std::int64_t j = 0; j < c.inner; ++j) write(to + j * c.to_inner, read<T>(from + j * c.from_inner));
-    }
+    for (std::int64_t i = 0; i < c.outer; ++i)
+      copy_apart<T>(c.to + i * c.to_outer, c.to_inner, c.from + i * c.from_outer, c.from_inner, c.inner);
   }
 }
 

@@ -119,9 +119,9 @@ void copy_rows(const PickedRows& part, std::int64_t bytes) {
 
 /// Shorter rows, copied to where they are picked from or the other way.
 template <class Action>
-void copy_short_rows(const PickedRows& part, std::int64_t bytes) {
+void copy_short_rows(const PickedRows& rows, std::int64_t bytes) {
   constexpr std::int64_t kAhead = 16;
-  with_row_copy(bytes, [&](auto&& copy_row) {
+  with_row_copy(bytes, [part = rows](auto copy_row) {
     for (std::int64_t p = part.first; p < part.last; ++p) {
       if (part.far && p + kAhead < part.last) __builtin_prefetch(part.data + part.numbers[p + kAhead] * part.step);
       char* const data = part.data + part.numbers[p] * part.step;
