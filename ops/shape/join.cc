@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "engine/autograd/backward.h"
 #include "engine/autograd/function.h"
@@ -19,6 +20,8 @@
 namespace lamella {
 namespace {
 
+constexpr std::int64_t kAtOnce = 16384;  // elements that one thread writes at a time
+
 /// The part of x from `start` along an axis, off the tape.
 Tensor part_of(const Tensor& x, std::size_t axis, std::int64_t start, std::int64_t length) {
   Dims shape = x.shape();
@@ -26,40 +29,89 @@ Tensor part_of(const Tensor& x, std::size_t axis, std::int64_t start, std::int64
   return make_view(x, shape, x.strides(), x.numel() > 0 && length > 0 ? start * x.strides()[axis] : 0);
 }
 
-/// Whether the elements of the inputs stand in turn in what they are joined to, as stack() along a last axis has them.
-bool alternate(const std::vector<Tensor>& arrays, std::size_t axis) {
-  return axis + 1 == arrays[0].ndim() && arrays.size() > 1 && std::ranges::all_of(arrays, [&](const Tensor& x) {
-           return x.shape()[axis] == 1 && x.is_contiguous() && x.device().is_cpu() && !is_batched(x);
-         });
+/// Writes the elements of two tensors in turn, as stack() along a last axis has them.
+bool write_alternating(const Tensor& out, const std::vector<Tensor>& arrays, std::size_t axis) {
+  const std::size_t item = item_size(out.dtype());
+  if (arrays.size() != 2 || (item != 4 && item != 8) || axis + 1 != out.ndim()) return false;
+  for (const Tensor& x : arrays) {
+    if (x.shape()[axis] != 1 || !x.is_contiguous()) return false;
+  }
+  const auto step = static_cast<std::int64_t>(item);
+  const auto interleave = cpu_kernels().movement.interleave[item == 4 ? 0 : 1];
+  const HostRelease release(out.numel());
+  parallel_for(0, arrays[0].numel(), kAtOnce / 2, [&](std::int64_t begin, std::int64_t end) {
+    interleave(arrays[0]->data + begin * step, arrays[1]->data + begin * step, out->data + begin * 2 * step,
+               end - begin);
+  });
+  return true;
 }
 
-/// Writes them: a part of each in turn, so that every line of the cache is written to while it is there.
-void write_alternating(const Tensor& out, const std::vector<Tensor>& arrays) {
+/// How far apart the rows of x are, which is all from `axis` on, where the elements of a row lie side by side and its
+/// rows are one axis.
+std::optional<std::int64_t> row_step(const Tensor& x, std::size_t axis) {
+  std::int64_t width = 1;
+  for (std::size_t i = x.ndim(); i-- > axis; width *= x.shape()[i]) {
+    if (x.shape()[i] != 1 && x.strides()[i] != width) return std::nullopt;
+  }
+  std::optional<std::int64_t> step;
+  std::int64_t next = 0;
+  for (std::size_t i = axis; i-- > 0;) {
+    if (x.shape()[i] == 1) continue;
+    if (!step) {
+      step = x.strides()[i];
+    } else if (x.strides()[i] != next) {
+      return std::nullopt;
+    }
+    next = x.strides()[i] * x.shape()[i];
+  }
+  return step.value_or(0);
+}
+
+/// Writes narrow rows: a few of each tensor in turn, so that every line of the cache is written to while it is there.
+bool write_rows(const Tensor& out, const std::vector<Tensor>& arrays, std::size_t axis) {
+  constexpr std::int64_t kNarrow = 256;  // bytes of a row of one tensor
   constexpr std::int64_t kBytesAtOnce = 8192;
   const auto item = static_cast<std::int64_t>(item_size(out.dtype()));
+  const std::int64_t width = count_elements(DimsView(out.shape()).subspan(axis));
   const auto count = static_cast<std::int64_t>(arrays.size());
+  if (count == 1 || width == 0 || width * item > kNarrow * count || out.numel() / width < 16) return false;
   const auto copy = cpu_kernels().movement.copy[std::countr_zero(static_cast<std::size_t>(item))];
-  const std::int64_t at_once = std::max<std::int64_t>(16, kBytesAtOnce / (count * item));
-  const HostRelease release(out.numel());
-  if (count == 2 && (item == 4 || item == 8)) {
-    const auto interleave = cpu_kernels().movement.interleave[item == 4 ? 0 : 1];
-    parallel_for(0, arrays[0].numel(), 4 * at_once, [&](std::int64_t begin, std::int64_t end) {
-      interleave(arrays[0]->data + begin * item, arrays[1]->data + begin * item, out->data + begin * 2 * item,
-                 end - begin);
-    });
-    return;
+  SmallVector<cpu::Copy2d, 4> parts;
+  char* to = out->data;
+  for (const Tensor& x : arrays) {
+    const std::optional<std::int64_t> step = row_step(x, axis);
+    if (!step) return false;
+    const std::int64_t own = count_elements(DimsView(x.shape()).subspan(axis));
+    parts.push_back({.to = to,
+                     .from = x->data,
+                     .inner = own,
+                     .to_outer = width * item,
+                     .to_inner = item,
+                     .from_outer = *step * item,
+                     .from_inner = item});
+    to += own * item;
   }
-  parallel_for(0, arrays[0].numel(), 4 * at_once, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t first = begin; first < end; first += at_once) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        copy({.to = out->data + (first * count + i) * item,
-              .from = arrays[static_cast<std::size_t>(i)]->data + first * item,
-              .inner = std::min(at_once, end - first),
-              .to_inner = count * item,
-              .from_inner = item});
+  const std::int64_t at_once = std::max<std::int64_t>(16, kBytesAtOnce / (width * item));
+  const std::int64_t grain = (std::max<std::int64_t>(1, kAtOnce / width) + at_once - 1) / at_once * at_once;
+  const HostRelease release(out.numel());
+  parallel_for(0, out.numel() / width, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (; begin < end; begin += at_once) {
+      for (cpu::Copy2d part : parts) {
+        if (part.inner == 0) continue;
+        part.to += begin * part.to_outer;
+        part.from += begin * part.from_outer;
+        part.outer = std::min(at_once, end - begin);
+        copy(part);
       }
     }
   });
+  return true;
+}
+
+/// Writes tensors of host memory as one pass through the result; false where they do not lie so.
+bool write_joined(const Tensor& out, const std::vector<Tensor>& arrays, std::size_t axis) {
+  if (!out.device().is_cpu() || !out.is_contiguous() || is_batched(out)) return false;
+  return write_alternating(out, arrays, axis) || write_rows(out, arrays, axis);
 }
 
 /// What each input is along the joined axis, kept for backward.
@@ -84,9 +136,8 @@ struct ConcatLayer : Function<ConcatLayer> {
     for (const Tensor& x : arrays) inputs.push_back(&x);
     Tensor out = empty_beside(inputs, shape, arrays[0].dtype(), arrays[0].device());
     std::int64_t start = 0;
-    const bool alternating = alternate(arrays, axis);
-    if (alternating) write_alternating(out, arrays);
-    for (std::size_t i = 0; i < arrays.size() && !alternating; ++i) {
+    const bool joined = write_joined(out, arrays, axis);
+    for (std::size_t i = 0; i < arrays.size() && !joined; ++i) {
       write_values(part_of(out, axis, start, sizes[i]), arrays[i], "concat");
       start += sizes[i];
     }

@@ -216,6 +216,29 @@ def test_narrow_rows(dtype: str, width: int, rng: np.random.Generator) -> None:
         agree(lm.clone(lm.asarray(np.ascontiguousarray(a.T)).T), a)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+def test_joined_narrow_rows(dtype: str, rng: np.random.Generator) -> None:
+    for rows, widths in ((20_000, (1, 2)), (9_000, (1, 0, 7)), (1_000, (3, 40, 1)), (50, (100, 3)), (3_000, (1,) * 9)):
+        parts = [rng.integers(0, 100, (rows, 2 * width)).astype(dtype) for width in widths]
+        whole = [lm.asarray(a) for a in parts]
+        agree(lm.concat(whole, axis=1), np.concatenate(parts, axis=1))
+        # Rows that lie apart, elements that do, rows along two axes, and one row that is repeated.
+        for part in (slice(1, None), slice(None, None, 2)):
+            agree(lm.concat([x[:, part] for x in whole], axis=1), np.concatenate([a[:, part] for a in parts], axis=1))
+        deep = [a.reshape(10, rows // 10, -1, 2) for a in parts]
+        for kept in (slice(None), slice(1, None)):
+            cut = [a[:, kept] for a in deep]
+            tensors = [lm.asarray(a)[:, kept] for a in deep]
+            agree(lm.concat(tensors, axis=2), np.concatenate(cut, axis=2))
+        one = lm.broadcast_to(whole[0][:1], [rows, 2 * widths[0]])
+        agree(lm.concat([one, *whole], axis=1), np.concatenate([parts[0][:1].repeat(rows, 0), *parts], axis=1))
+    a = rng.integers(0, 100, (60_000, 3)).astype(dtype)
+    x = lm.asarray(a)
+    agree(lm.clone(x[:, 1]), a[:, 1].copy())
+    agree(lm.stack([x[:, 0], x[:, 2], x[:, 1]], axis=1), a[:, [0, 2, 1]])
+    agree(lm.stack([x[:, 0], x[:, 2]], axis=1), a[:, ::2].copy())
+
+
 @pytest.mark.parametrize("width", [1, 2, 3, 5, 8, 10, 17, 64, 100])
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
 @pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
