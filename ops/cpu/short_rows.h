@@ -9,7 +9,7 @@ namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
 /// The bytes of the longest row that is copied as two pieces.
-inline constexpr std::int64_t kShortRowBytes = 64;
+inline constexpr std::int64_t kShortRowBytes = 128;
 
 template <std::int64_t kBytes>
 struct RowPiece {
@@ -56,13 +56,16 @@ void with_row_copy(std::int64_t bytes, F&& f) {
       return f(CopyPiece<16>{});
     case 32:
       return f(CopyPiece<32>{});
+    case 64:
+      return f(CopyPiece<64>{});
     default:
       break;
   }
   if (bytes < 8) return f(CopyPieces<4>{bytes - 4});
   if (bytes < 16) return f(CopyPieces<8>{bytes - 8});
   if (bytes < 32) return f(CopyPieces<16>{bytes - 16});
-  f(CopyPieces<32>{bytes - 32});
+  if (bytes < 64) return f(CopyPieces<32>{bytes - 32});
+  f(CopyPieces<64>{bytes - 64});
 }
 
 }  // namespace LM_SIMD_ISA
