@@ -29,6 +29,8 @@ struct MatrixVectorArgs {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t row = 0;
+  /// Of matrix @ vector: elements from the vector of one row to that of the next, where each has its own.
+  std::int64_t vector_row = 0;
   /// Of vector @ matrix: rows whose sum is made before it goes into the total.
   std::int64_t run = 0;
 };

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "ops/cpu/matmul_table.h"
+#include "ops/cpu/tile.h"
 #include "ops/simd/vec.h"
 
 // Products of a matrix and a vector read each element of the matrix once: they are as fast as memory, or should be.
@@ -49,13 +52,130 @@ void dot(const T* rows, std::int64_t step, const T* vector, std::int64_t n, T* o
   }
 }
 
+// Rows of a few elements would leave most lanes empty, and adding up the lanes of each would cost more than its
+// products. So as many rows as a vector has lanes are taken together, and their sums are made in one vector.
+
+/// The sums of neighbors, kCount at a time, in vectors that lie behind one another.
+template <int kCount, class T>
+Vec<T> sums_of_neighbors(Vec<T> (&parts)[kCount]) {
+  using V = Vec<T>;
+  using Lanes = std::make_index_sequence<V::size>;
+  for (int n = kCount / 2; n > 0; n /= 2) {
+    for (int i = 0; i < n; ++i) {
+      const auto a = parts[2 * i].native();
+      const auto b = parts[2 * i + 1].native();
+      parts[i] = V(every_second<0>(a, b, Lanes())) + V(every_second<1>(a, b, Lanes()));
+    }
+  }
+  return parts[0];
+}
+
+/// Moves rows of kWidth lanes apart, to where zeros fill them up to kPadded.
+template <int kWidth, int kPadded, class V, std::size_t... I>
+V moved_apart(V v, std::index_sequence<I...>) {
+  constexpr int kLanes = sizeof...(I);
+  constexpr auto source = [](int lane) {
+    return lane % kPadded < kWidth ? lane / kPadded * kWidth + lane % kPadded : kLanes + lane;
+  };
+  return __builtin_shufflevector(v, V{}, source(static_cast<int>(I))...);
+}
+
+/// The products of rows of kWidth elements, several of which fit into a vector.
+template <int kWidth, class T>
+void few_columns(const MatrixVectorArgs& args) {
+  using V = Vec<T>;
+  constexpr int kPadded = std::bit_ceil(static_cast<unsigned>(kWidth));
+  constexpr std::int64_t kBeside = V::size / kPadded * kWidth;  // elements of rows that one vector takes
+  constexpr std::int64_t kBlock = V::size * kWidth;
+  constexpr std::int64_t kRead = kBlock - kBeside + V::size;  // elements that are read for a block
+  const T* vector = static_cast<const T*>(args.vector);
+  T* out = static_cast<T*>(args.out);
+  T repeated[V::size];
+  for (int i = 0; i < V::size; ++i) repeated[i] = vector[i % kWidth];
+  const V factor = V::load(repeated);
+  const bool single = args.vector_row == 0;
+  const auto block_sums = [&](const T* rows, const T* factors) {
+    V parts[kPadded];
+    for (int i = 0; i < kPadded; ++i) {
+      const V product = V::load(rows + i * kBeside) * (single ? factor : V::load(factors + i * kBeside));
+      parts[i] = V(moved_apart<kWidth, kPadded>(product.native(), std::make_index_sequence<V::size>()));
+    }
+    return sums_of_neighbors(parts);
+  };
+  const bool dense = args.row == kWidth && (single || args.vector_row == kWidth);
+  for (std::int64_t r = 0; r < args.rows; r += V::size) {
+    const T* rows = static_cast<const T*>(args.matrix) + r * args.row;
+    const T* factors = vector + r * args.vector_row;
+    if (dense && (args.rows - r) * kWidth >= kRead) {
+      block_sums(rows, factors).store(out + r);
+      continue;
+    }
+    const auto n = static_cast<int>(std::min<std::int64_t>(V::size, args.rows - r));
+    T block[2][kRead] = {};
+    for (int i = 0; i < n; ++i) {
+      std::copy_n(rows + i * args.row, kWidth, block[0] + i * kWidth);
+      if (!single) std::copy_n(factors + i * args.vector_row, kWidth, block[1] + i * kWidth);
+    }
+    block_sums(block[0], block[1]).store_partial(out + r, n);
+  }
+}
+
+/// The same of rows that a few vectors take.
+template <class T>
+void some_columns(const MatrixVectorArgs& args) {
+  using V = Vec<T>;
+  const std::int64_t whole = args.columns / V::size * V::size;
+  const auto rest = static_cast<int>(args.columns - whole);
+  T* out = static_cast<T*>(args.out);
+  for (std::int64_t r = 0; r < args.rows; r += V::size) {
+    const auto n = static_cast<int>(std::min<std::int64_t>(V::size, args.rows - r));
+    V parts[V::size];
+    [[maybe_unused]] T rests[V::size] = {};
+    for (int i = 0; i < V::size; ++i) {
+      // Those behind the last row are like it, and not written.
+      const std::int64_t at = r + std::min(i, n - 1);
+      const T* row = static_cast<const T*>(args.matrix) + at * args.row;
+      const T* factors = static_cast<const T*>(args.vector) + at * args.vector_row;
+      V sum(0);
+      for (std::int64_t j = 0; j < whole; j += V::size) sum += V::load(row + j) * V::load(factors + j);
+      if constexpr (simd::kHasPartial<T>) {
+        sum += V::load_partial(row + whole, rest, T(0)) * V::load_partial(factors + whole, rest, T(0));
+      } else {
+        for (std::int64_t j = whole; j < args.columns; ++j) rests[i] += row[j] * factors[j];
+      }
+      parts[i] = sum;
+    }
+    V sums = sums_of_neighbors(parts);
+    if constexpr (!simd::kHasPartial<T>) sums += V::load(rests);
+    sums.store_partial(out + r, n);
+  }
+}
+
+template <class T>
+constexpr std::int64_t kFewColumns = Vec<T>::size / 2;
+template <class T>
+constexpr std::int64_t kSomeColumns = 256 / sizeof(T);
+
 template <class T>
 void rows_times_vector(const MatrixVectorArgs& args) {
+  if (args.columns <= kFewColumns<T>) {
+    return [&]<int... I>(std::integer_sequence<int, I...>) {
+      constexpr void (*kKernels[])(const MatrixVectorArgs&) = {few_columns<I + 1, T>...};
+      kKernels[args.columns - 1](args);
+    }(std::make_integer_sequence<int, kFewColumns<T>>());
+  }
+  if (args.columns <= kSomeColumns<T>) return some_columns<T>(args);
   constexpr int kTogether = sizeof(Vec<T>) == 64 ? 4 : 2;  // as many sums as there are registers for
   const T* matrix = static_cast<const T*>(args.matrix);
   const T* vector = static_cast<const T*>(args.vector);
   T* out = static_cast<T*>(args.out);
   std::int64_t r = 0;
+  if (args.vector_row != 0) {
+    for (; r < args.rows; ++r) {
+      dot<1>(matrix + r * args.row, args.row, vector + r * args.vector_row, args.columns, out + r);
+    }
+    return;
+  }
   for (; r + kTogether <= args.rows; r += kTogether) {
     dot<kTogether>(matrix + r * args.row, args.row, vector, args.columns, out + r);
   }

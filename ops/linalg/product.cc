@@ -22,7 +22,8 @@ constexpr std::int64_t kSmallProduct = 16 * 16 * 16;
 constexpr std::int64_t kGrain = 32768;         // multiplications that one thread takes at a time, in our own loop
 constexpr std::int64_t kComplexGrain = 65536;  // the same of complex numbers
 constexpr std::int64_t kComplexRows = 32;
-constexpr std::int64_t kRowBlock = 128;  // rows that one thread takes at a time, in Eigen
+constexpr std::int64_t kRowBlock = 128;   // rows that one thread takes at a time, in Eigen
+constexpr std::int64_t kLongRow = 65536;  // terms of a product of two vectors that threads share
 
 /// A matrix whose rows or whose columns lie one after the other without overlap.
 bool is_readable(const Tensor& x) {
@@ -65,7 +66,7 @@ std::int64_t batch_offset(const Tensor& x, DimsView batch, std::int64_t i) {
 }
 
 /// The step from one matrix of x to the next where it is always the same: one batch axis, or several that lie like one.
-[[maybe_unused]] std::optional<std::int64_t> batch_step(const Tensor& x, DimsView batch) {
+std::optional<std::int64_t> batch_step(const Tensor& x, DimsView batch) {
   std::optional<std::int64_t> step;
   std::int64_t run = 1;
   const std::size_t missing = batch.size() - (x.ndim() - 2);
@@ -111,6 +112,44 @@ bool is_vector_product(const Tensor& a, const Tensor& b, DType dtype) {
   return (a.size(-2) == 1 || b.size(-1) == 1) && (dtype == DType::Float32 || dtype == DType::Float64);
 }
 
+/// Batches of a row times a column, of float32 or float64: the rows of one product with a vector each.
+void row_products(Tensor a, Tensor b, DimsView batch, const Tensor& out) {
+  const std::int64_t length = a.size(-1);
+  a = detail::dense_vector(a, a.ndim() - 1);
+  b = detail::dense_vector(b, b.ndim() - 2);
+  std::int64_t line = count_elements(batch);  // products whose operands lie at equal steps
+  auto a_step = batch_step(a, batch);
+  auto b_step = batch_step(b, batch);
+  if (!a_step || !b_step) {
+    const auto last_step = [](const Tensor& x) {
+      return x.ndim() > 2 && x.size(-3) != 1 ? x.strides()[x.ndim() - 3] : 0;
+    };
+    line = batch.back();
+    a_step = last_step(a);
+    b_step = last_step(b);
+  }
+  // What is the same in all of a line is their one vector.
+  if (a_step == 0) {
+    std::swap(a, b);
+    std::swap(a_step, b_step);
+  }
+  const auto item = static_cast<std::int64_t>(item_size(out.dtype()));
+  const auto kernel = cpu_kernels().matmul.rows_times_vector[static_cast<std::size_t>(out.dtype())];
+  const std::int64_t batches = count_elements(batch);
+  parallel_for(0, batches, even_grain(batches, length), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin, n = 0; i < end; i += n) {
+      n = std::min(end - i, line - i % line);
+      kernel({.matrix = a->data + batch_offset(a, batch, i),
+              .vector = b->data + batch_offset(b, batch, i),
+              .out = out->data + i * item,
+              .rows = n,
+              .columns = length,
+              .row = *a_step,
+              .vector_row = *b_step});
+    }
+  });
+}
+
 void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, const Tensor& out, const char* op) {
   const auto column = static_cast<std::size_t>(out.dtype());
   const cpu::MatmulKernels& kernels = cpu_kernels().matmul;
@@ -133,6 +172,8 @@ void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, con
   };
 
   if (is_vector_product(a, b, out.dtype())) {
+    if (a.size(-2) == 1 && b.size(-1) == 1 && batches > 1 && a.size(-1) <= kLongRow)
+      return row_products(a, b, batch, out);
     if (b.size(-1) == 1) {
       b = detail::dense_vector(b, b.ndim() - 2);
       if (!is_readable(a)) a = contiguous(a);

@@ -153,3 +153,71 @@ def test_errors_name_both_shapes() -> None:
 def test_meta() -> None:
     y = lm.matmul(lm.ones([5, 2, 3], device="meta"), lm.ones([3, 4], device="meta"))
     assert (y.shape, str(y.device)) == ((5, 2, 4), "meta")
+
+
+def apart(x: np.ndarray) -> lm.Tensor:
+    """The values of x, whose rows and columns lie apart in memory."""
+    wide = np.full((*x.shape[:-2], 2 * x.shape[-2], 3 * x.shape[-1]), np.nan, x.dtype)
+    wide[..., ::2, ::3] = x
+    return lm.tensor(wide)[..., ::2, ::3]
+
+
+def padded(x: np.ndarray) -> lm.Tensor:
+    """The same with dense rows."""
+    wide = np.full((*x.shape[:-1], x.shape[-1] + 3), np.nan, x.dtype)
+    wide[..., : x.shape[-1]] = x
+    return lm.tensor(wide)[..., : x.shape[-1]]
+
+
+ROW_LAYOUTS = {
+    "dense": lm.tensor,
+    "padded": padded,
+    "apart": apart,
+    "transposed": lambda x: lm.swapaxes(lm.tensor(np.swapaxes(x, -1, -2).copy()), -1, -2),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [*range(1, 19), 31, 32, 33, 64, 65, 130])
+@pytest.mark.parametrize("layout", ROW_LAYOUTS)
+def test_products_of_short_rows(layout: str, width: int, dtype: str, rng: np.random.Generator) -> None:
+    place = ROW_LAYOUTS[layout]
+    for rows in (1, 2, 7, 15, 16, 17, 50, 100):
+        x = rng.integers(-4, 5, (2, rows, width)).astype(dtype)
+        y = rng.integers(-4, 5, (2, rows, width)).astype(dtype)
+        # It stays in its own product, whatever is computed together.
+        x[0, rows // 2] = np.nan
+        a, b = place(x), place(y)
+        table = [
+            ("two of each", lm.vecdot(a, b), (x * y).sum(-1)),
+            ("einsum", lm.einsum("bij,bij->bi", a, b), (x * y).sum(-1)),
+            ("one for all of a batch", lm.vecdot(a, b[1, :1]), (x * y[1, :1]).sum(-1)),
+            ("one of a batch", lm.vecdot(a[1, :1], b), (x[1, :1] * y).sum(-1)),
+            ("a batch for all", lm.vecdot(a[1], b), (x[1] * y).sum(-1)),
+            ("all pairs", lm.vecdot(a[1][:, None], b[1]), (x[1][:, None] * y[1]).sum(-1)),
+            ("matrix and vector", a[1] @ b[1, 0], x[1] @ y[1, 0]),
+            ("matrices and vectors", a @ b[:, :1].mT, x @ np.swapaxes(y[:, :1], 1, 2)),
+            ("vectors and matrices", b[:, :1] @ a.mT, y[:, :1] @ np.swapaxes(x, 1, 2)),
+        ]
+        for name, got, want in table:
+            np.testing.assert_array_equal(got.numpy(), want, err_msg=f"{name}, {rows} rows")
+
+
+@pytest.mark.parametrize("width", [3, 8, 10, 40, 100])
+def test_products_of_rows_on_any_number_of_threads(width: int, rng: np.random.Generator) -> None:
+    x, y = (lm.tensor(rng.normal(size=(20011, width)).astype("float32")) for _ in range(2))
+    small = lm.reshape(x[:20007], (-1, 3, width))
+    few = lm.reshape(y[:6669], (-1, width, 1))
+    before = lm.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            lm.set_num_threads(threads)
+            results.append([v.numpy() for v in (lm.vecdot(x, y), x @ y[0], small @ few)])
+    finally:
+        lm.set_num_threads(before)
+    for other in results[1:]:
+        for got, want in zip(other, results[0], strict=True):
+            np.testing.assert_array_equal(got, want)
+    exact = (x.numpy().astype("float64") * y.numpy()).sum(-1)
+    np.testing.assert_allclose(results[0][0], exact, rtol=1e-5, atol=1e-5)
