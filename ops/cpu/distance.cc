@@ -5,6 +5,7 @@
 #include <concepts>
 #include <type_traits>
 
+#include "ops/cpu/fused.h"
 #include "ops/cpu/reduce_loops.h"
 #include "ops/simd/vec_functions.h"
 
@@ -128,8 +129,14 @@ void distances_across(const T* row, const T* columns, std::int64_t stride, T* ou
   V total[kVectors];
   in_blocks<Op>(width, 16, total, [&](std::int64_t k, V(&part)[kVectors]) {
     const V element(row[k]);
-    for (int v = 0; v < kVectors; ++v)
-      part[v] = Op::combine(part[v], lift(element - V::load(columns + k * stride + v * V::size)));
+    for (int v = 0; v < kVectors; ++v) {
+      const V d = element - V::load(columns + k * stride + v * V::size);
+      if constexpr (std::is_same_v<Lift, Squared>) {
+        part[v] = multiply_add(d, d, part[v]);
+      } else {
+        part[v] = Op::combine(part[v], lift(d));
+      }
+    }
   });
   for (int v = 0; v < kVectors; ++v) finish(total[v]).store(out + v * V::size);
 }

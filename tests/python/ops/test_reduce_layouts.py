@@ -160,7 +160,7 @@ def test_distances_of_many_rows(width: int, dtype: str, rng: np.random.Generator
     a = rng.normal(size=(3, 40, width)).astype(dtype)
     b = rng.normal(size=(3, 150, width)).astype(dtype)
     b[1, 70, width - 1] = np.nan
-    for p in (1.0, 3.0, float("inf")):
+    for p in (1.0, 3.0, float("inf"), *([2.0] if width <= 64 else [])):
         want = np.linalg.norm(a[:, :, None].astype(np.float64) - b[:, None], ord=p, axis=-1)
         got = lm.cdist(lm.tensor(a), lm.tensor(b), p).numpy()
         np.testing.assert_allclose(got, want, rtol=1e-5 if dtype == "float32" else 1e-12)
@@ -168,6 +168,16 @@ def test_distances_of_many_rows(width: int, dtype: str, rng: np.random.Generator
         for n in (1, 3, 8, 16, 23, 70):
             part = lm.cdist(lm.tensor(a[2, 7:9]), lm.tensor(b[2, 65 : 65 + n]), p).numpy()
             np.testing.assert_array_equal(part, got[2, 7:9, 65 : 65 + n])
+
+
+@pytest.mark.parametrize("width", [1, 3, 8, 64])
+def test_distances_of_near_rows_are_exact(width: int) -> None:
+    # The squares of lengths would lose the difference.
+    x = np.full((40, width), 4096, np.float32)
+    y = x + np.float32(1 / 2048)
+    want = np.sqrt(np.float32(width)) / 2048
+    np.testing.assert_allclose(lm.cdist(lm.tensor(x), lm.tensor(y)).numpy(), want, rtol=1e-6)
+    assert (lm.cdist(lm.tensor(x), lm.tensor(x)).numpy() == 0).all()
 
 
 @pytest.mark.parametrize("width", [0, 1, 7, 16, 17, 64, 100])
