@@ -29,8 +29,10 @@ struct MatrixVectorArgs {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t row = 0;
-  /// Of matrix @ vector: elements from the vector of one row to that of the next, where each has its own.
+  /// Of matrix @ vector: where each `group` rows have a vector of their own, the elements from one of these to the
+  /// next.
   std::int64_t vector_row = 0;
+  std::int64_t group = 1;
   /// Of vector @ matrix: rows whose sum is made before it goes into the total.
   std::int64_t run = 0;
 };
@@ -43,6 +45,19 @@ struct OuterArgs {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t step = 0;
+};
+
+/// Many such products, of dense columns that are `column` elements apart and dense rows that are `row` apart; all
+/// results are behind one another.
+struct SmallOuterArgs {
+  const void* columns = nullptr;
+  const void* rows = nullptr;
+  void* out = nullptr;
+  std::int64_t count = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t column = 0;
+  std::int64_t row = 0;
 };
 
 /// beta times a matrix plus alpha times such a product, all rows being dense and behind one another.
@@ -64,6 +79,7 @@ struct MatmulKernels {
   void (*vector_times_rows[kDTypeCount])(const MatrixVectorArgs&) = {};
   /// For float32 and float64.
   void (*outer[kDTypeCount])(const OuterArgs&) = {};
+  void (*small_outer[kDTypeCount])(const SmallOuterArgs&) = {};
   void (*added_outer[kDTypeCount])(const AddedOuterArgs&) = {};
 };
 

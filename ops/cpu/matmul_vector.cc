@@ -102,21 +102,32 @@ void few_columns(const MatrixVectorArgs& args) {
     }
     return sums_of_neighbors(parts);
   };
-  const bool dense = args.row == kWidth && (single || args.vector_row == kWidth);
+  const bool dense_factors = single || (args.group == 1 && args.vector_row == kWidth);
   for (std::int64_t r = 0; r < args.rows; r += V::size) {
     const T* rows = static_cast<const T*>(args.matrix) + r * args.row;
     const T* factors = vector + r * args.vector_row;
-    if (dense && (args.rows - r) * kWidth >= kRead) {
-      block_sums(rows, factors).store(out + r);
-      continue;
-    }
     const auto n = static_cast<int>(std::min<std::int64_t>(V::size, args.rows - r));
-    T block[2][kRead] = {};
-    for (int i = 0; i < n; ++i) {
-      std::copy_n(rows + i * args.row, kWidth, block[0] + i * kWidth);
-      if (!single) std::copy_n(factors + i * args.vector_row, kWidth, block[1] + i * kWidth);
+    const bool has_room = (args.rows - r) * kWidth >= kRead;
+    T copies[2][kRead];
+    if (!has_room || args.row != kWidth) {
+      for (int i = 0; i < n; ++i) std::copy_n(rows + i * args.row, kWidth, copies[0] + i * kWidth);
+      std::fill(copies[0] + n * kWidth, copies[0] + kRead, T(0));
+      rows = copies[0];
     }
-    block_sums(block[0], block[1]).store_partial(out + r, n);
+    if (!single && (!has_room || !dense_factors)) {
+      factors = vector + r / args.group * args.vector_row;
+      std::int64_t left = args.group - r % args.group;
+      for (int i = 0; i < n; ++i) {
+        std::copy_n(factors, kWidth, copies[1] + i * kWidth);
+        if (--left > 0) continue;
+        factors += args.vector_row;
+        left = args.group;
+      }
+      std::fill(copies[1] + n * kWidth, copies[1] + kRead, T(0));
+      factors = copies[1];
+    }
+    const V sums = block_sums(rows, factors);
+    n == V::size ? sums.store(out + r) : sums.store_partial(out + r, n);
   }
 }
 
@@ -135,7 +146,7 @@ void some_columns(const MatrixVectorArgs& args) {
       // Those behind the last row are like it, and not written.
       const std::int64_t at = r + std::min(i, n - 1);
       const T* row = static_cast<const T*>(args.matrix) + at * args.row;
-      const T* factors = static_cast<const T*>(args.vector) + at * args.vector_row;
+      const T* factors = static_cast<const T*>(args.vector) + at / args.group * args.vector_row;
       V sum(0);
       for (std::int64_t j = 0; j < whole; j += V::size) sum += V::load(row + j) * V::load(factors + j);
       if constexpr (simd::kHasPartial<T>) {
@@ -172,7 +183,7 @@ void rows_times_vector(const MatrixVectorArgs& args) {
   std::int64_t r = 0;
   if (args.vector_row != 0) {
     for (; r < args.rows; ++r) {
-      dot<1>(matrix + r * args.row, args.row, vector + r * args.vector_row, args.columns, out + r);
+      dot<1>(matrix + r * args.row, args.row, vector + r / args.group * args.vector_row, args.columns, out + r);
     }
     return;
   }
@@ -234,6 +245,68 @@ void outer(const OuterArgs& args) {
   }
 }
 
+/// The lanes that v has at `source` of each lane.
+template <class V, class Source, std::size_t... I>
+V lanes_from(V v, const Source&, std::index_sequence<I...>) {
+  return __builtin_shufflevector(v, v, Source()(static_cast<int>(I))...);
+}
+template <class T, class Source>
+Vec<T> few_lanes(const T* from, int n, const Source& source) {
+  using V = Vec<T>;
+  if constexpr (simd::kHasPartial<T>) {
+    const V first = V::load_partial(from, n, T(0));
+    return V(lanes_from(first.native(), source, std::make_index_sequence<V::size>()));
+  } else {
+    T lanes[V::size];
+    for (int i = 0; i < V::size; ++i) lanes[i] = from[std::min(source(i), n - 1)];
+    return V::load(lanes);
+  }
+}
+
+/// Rows of a result of kWidth elements: as many as fit into a vector are written at once. Lanes behind them go where
+/// the next ones are written, but for the last ones.
+template <int kWidth, class T>
+void small_outer_of(const SmallOuterArgs& args) {
+  using V = Vec<T>;
+  constexpr int kBeside = V::size / kWidth;
+  T* out = static_cast<T*>(args.out);
+  const T* const end = out + args.count * args.height * kWidth;
+  for (std::int64_t k = 0; k < args.count; ++k) {
+    const T* column = static_cast<const T*>(args.columns) + k * args.column;
+    const T* row = static_cast<const T*>(args.rows) + k * args.row;
+    const V factors = few_lanes(row, kWidth, [](int lane) { return lane % kWidth; });
+    for (std::int64_t i = 0; i < args.height; i += kBeside) {
+      const auto n = static_cast<int>(std::min<std::int64_t>(kBeside, args.height - i));
+      const V single = kBeside == 1 ? V(column[i]) : few_lanes(column + i, n, [](int lane) { return lane / kWidth; });
+      const V product = single * factors;
+      if (end - out >= V::size) {
+        product.store(out);
+      } else {
+        product.store_partial(out, n * kWidth);
+      }
+      out += n * kWidth;
+    }
+  }
+}
+
+template <class T>
+void small_outer(const SmallOuterArgs& args) {
+  if (args.width <= Vec<T>::size) {
+    return [&]<int... I>(std::integer_sequence<int, I...>) {
+      constexpr void (*kKernels[])(const SmallOuterArgs&) = {small_outer_of<I + 1, T>...};
+      kKernels[args.width - 1](args);
+    }(std::make_integer_sequence<int, Vec<T>::size>());
+  }
+  for (std::int64_t k = 0; k < args.count; ++k) {
+    outer<T>({.column = static_cast<const T*>(args.columns) + k * args.column,
+              .row = static_cast<const T*>(args.rows) + k * args.row,
+              .out = static_cast<T*>(args.out) + k * args.height * args.width,
+              .rows = args.height,
+              .columns = args.width,
+              .step = 1});
+  }
+}
+
 template <class T>
 void added_outer(const AddedOuterArgs& args) {
   using V = Vec<T>;
@@ -258,6 +331,7 @@ void fill(MatmulKernels& kernels) {
   kernels.rows_times_vector[static_cast<std::size_t>(dtype_of<T>)] = rows_times_vector<T>;
   kernels.vector_times_rows[static_cast<std::size_t>(dtype_of<T>)] = vector_times_rows<T>;
   kernels.outer[static_cast<std::size_t>(dtype_of<T>)] = outer<T>;
+  kernels.small_outer[static_cast<std::size_t>(dtype_of<T>)] = small_outer<T>;
   kernels.added_outer[static_cast<std::size_t>(dtype_of<T>)] = added_outer<T>;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <bitset>
 
+#include "engine/autograd/autocast.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"
@@ -34,6 +35,12 @@ int letter_label(char c) {
 std::string label_name(int label) {
   if (label >= kLetters) return str("axis ", kLetters - label - 1, " of '...'");
   return str("'", static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26), "'");
+}
+
+/// Whether products of columns and rows are faster as those of matrices, and rounded no other way.
+bool has_outer_products(const Tensor& x) {
+  return x.device().is_cpu() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) &&
+         !autograd::autocast_active();
 }
 
 /// What stands for one tensor, or for the result.
@@ -302,7 +309,8 @@ class Contraction {
       return all;
     };
     const Labels labels = joined({&batch, &of_a, &of_b});
-    if (summed.empty()) return {multiply(a.arranged(labels), b.arranged(labels)), labels};
+    const bool is_outer = !batch.empty() && !of_a.empty() && !of_b.empty() && has_outer_products(a.x);
+    if (summed.empty() && !is_outer) return {multiply(a.arranged(labels), b.arranged(labels)), labels};
     const Tensor left =
         reshape(a.arranged(joined({&batch, &of_a, &summed})), {size_of(batch), size_of(of_a), size_of(summed)});
     const Tensor right =

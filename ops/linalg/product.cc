@@ -112,42 +112,86 @@ bool is_vector_product(const Tensor& a, const Tensor& b, DType dtype) {
   return (a.size(-2) == 1 || b.size(-1) == 1) && (dtype == DType::Float32 || dtype == DType::Float64);
 }
 
-/// Batches of a row times a column, of float32 or float64: the rows of one product with a vector each.
-void row_products(Tensor a, Tensor b, DimsView batch, const Tensor& out) {
+/// Batches of a few rows times a column, or of a row times a few columns, of float32 or float64: the rows of one
+/// product, of which each `group` have a vector of their own. Whether it took them: longer ones are products by
+/// themselves.
+bool row_products(const Tensor& a, const Tensor& b, DimsView batch, const Tensor& out) {
+  constexpr std::int64_t kFewRows = 16;
+  constexpr std::int64_t kShortRow = 64;
+  const bool by_column = b.size(-1) == 1;
   const std::int64_t length = a.size(-1);
-  a = detail::dense_vector(a, a.ndim() - 1);
-  b = detail::dense_vector(b, b.ndim() - 2);
-  std::int64_t line = count_elements(batch);  // products whose operands lie at equal steps
-  auto a_step = batch_step(a, batch);
-  auto b_step = batch_step(b, batch);
-  if (!a_step || !b_step) {
-    const auto last_step = [](const Tensor& x) {
-      return x.ndim() > 2 && x.size(-3) != 1 ? x.strides()[x.ndim() - 3] : 0;
-    };
-    line = batch.back();
-    a_step = last_step(a);
-    b_step = last_step(b);
+  const std::int64_t group = by_column ? a.size(-2) : b.size(-1);
+  if (group == 1 ? length > kLongRow : group > kFewRows || length > kShortRow) return false;
+  const std::size_t along_a = a.ndim() - 1;
+  const std::size_t along_b = b.ndim() - 2;
+  Tensor matrix = by_column ? a : b;
+  Tensor vector = by_column ? detail::dense_vector(b, along_b) : detail::dense_vector(a, along_a);
+  if (group == 1) {
+    matrix = by_column ? detail::dense_vector(a, along_a) : detail::dense_vector(b, along_b);
+  } else if (matrix.strides()[by_column ? along_a : along_b] != 1) {
+    return false;
   }
+  const auto matrix_steps = batch_step(matrix, batch);
+  const auto vector_steps = batch_step(vector, batch);
+  const auto last_step = [](const Tensor& x) {
+    return x.ndim() > 2 && x.size(-3) != 1 ? x.strides()[x.ndim() - 3] : 0;
+  };
+  const bool is_line = matrix_steps && vector_steps;
+  const std::int64_t batches = count_elements(batch);
+  const std::int64_t line = is_line ? batches : batch.back();  // products whose operands lie at equal steps
+  std::int64_t matrix_step = is_line ? *matrix_steps : last_step(matrix);
+  std::int64_t vector_step = is_line ? *vector_steps : last_step(vector);
   // What is the same in all of a line is their one vector.
-  if (a_step == 0) {
-    std::swap(a, b);
-    std::swap(a_step, b_step);
+  if (group == 1 && matrix_step == 0) {
+    std::swap(matrix, vector);
+    std::swap(matrix_step, vector_step);
   }
+  const std::int64_t row = group == 1 ? matrix_step : matrix.strides()[matrix.ndim() - (by_column ? 2 : 1)];
+  if (matrix_step != group * row) return false;
   const auto item = static_cast<std::int64_t>(item_size(out.dtype()));
   const auto kernel = cpu_kernels().matmul.rows_times_vector[static_cast<std::size_t>(out.dtype())];
-  const std::int64_t batches = count_elements(batch);
-  parallel_for(0, batches, even_grain(batches, length), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, batches, even_grain(batches, group * length), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin, n = 0; i < end; i += n) {
       n = std::min(end - i, line - i % line);
-      kernel({.matrix = a->data + batch_offset(a, batch, i),
-              .vector = b->data + batch_offset(b, batch, i),
-              .out = out->data + i * item,
-              .rows = n,
+      kernel({.matrix = matrix->data + batch_offset(matrix, batch, i),
+              .vector = vector->data + batch_offset(vector, batch, i),
+              .out = out->data + i * group * item,
+              .rows = n * group,
               .columns = length,
-              .row = *a_step,
-              .vector_row = *b_step});
+              .row = row,
+              .vector_row = vector_step,
+              .group = group});
     }
   });
+  return true;
+}
+
+/// Batches of a column times a row that are small; whether it took them.
+bool small_outer_products(const Tensor& a, const Tensor& b, const Tensor& out) {
+  const auto kernel = cpu_kernels().matmul.small_outer[static_cast<std::size_t>(out.dtype())];
+  const std::int64_t height = out.size(-2);
+  const std::int64_t width = out.size(-1);
+  if (!kernel || out.ndim() < 3 || height * width > kSmallProduct) return false;
+  const DimsView batch(out.shape().data(), out.ndim() - 2);
+  const Tensor columns = detail::dense_vector(a, a.ndim() - 2);
+  const Tensor rows = detail::dense_vector(b, b.ndim() - 1);
+  const auto column = batch_step(columns, batch);
+  const auto row = batch_step(rows, batch);
+  if (!column || !row) return false;
+  const auto item = static_cast<std::int64_t>(item_size(out.dtype()));
+  const std::int64_t count = count_elements(batch);
+  const HostRelease release(out.numel());
+  parallel_for(0, count, even_grain(count, height * width), [&](std::int64_t begin, std::int64_t end) {
+    kernel({.columns = columns->data + begin * *column * item,
+            .rows = rows->data + begin * *row * item,
+            .out = out->data + begin * height * width * item,
+            .count = end - begin,
+            .height = height,
+            .width = width,
+            .column = *column,
+            .row = *row});
+  });
+  return true;
 }
 
 void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, const Tensor& out, const char* op) {
@@ -172,8 +216,7 @@ void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, con
   };
 
   if (is_vector_product(a, b, out.dtype())) {
-    if (a.size(-2) == 1 && b.size(-1) == 1 && batches > 1 && a.size(-1) <= kLongRow)
-      return row_products(a, b, batch, out);
+    if (batches > 1 && row_products(a, b, batch, out)) return;
     if (b.size(-1) == 1) {
       b = detail::dense_vector(b, b.ndim() - 2);
       if (!is_readable(a)) a = contiguous(a);
@@ -274,7 +317,7 @@ void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const T
   if (a.size(-1) == 0) {
     write_value(out, 0, op);
   } else if (a.size(-1) == 1 && out.device().is_cpu()) {
-    detail::outer_product(a, b, out);
+    if (!small_outer_products(a, b, out)) detail::outer_product(a, b, out);
   } else if (out.device().is_cpu()) {
     product_on_cpu(a, b, bias, out, op);
     bias_added = is_for_onednn(a, b, out);

@@ -97,3 +97,26 @@ def test_other_errors() -> None:
         lm.einsum("i", lm.ones([2], dtype="bool"))
     with pytest.raises(TypeError, match="einsum"):
         lm.einsum("i", 3.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+@pytest.mark.parametrize(
+    "widths", [(1, 2), (3, 3), (2, 5), (7, 8), (9, 4), (16, 15), (5, 16), (4, 17), (70, 3), (65, 70)], ids=str
+)
+def test_batches_of_outer_products(widths: tuple[int, int], dtype: str, rng: np.random.Generator) -> None:
+    for count in (1, 2, 17, 40):
+        x, y = (rng.integers(-4, 5, (2, count, n)).astype(dtype) for n in widths)
+        a, b = lm.tensor(x), lm.tensor(y)
+        want = np.einsum("bij,bik->bijk", x, y)
+        wide = lm.tensor(np.repeat(x, 3, axis=-1))
+        across = lm.swapaxes(lm.tensor(np.swapaxes(y, 1, 2).copy()), 1, 2)
+        table = [
+            ("dense", lm.einsum("bij,bik->bijk", a, b), want),
+            ("strided", lm.einsum("bij,bik->bijk", wide[..., ::3], across), want),
+            ("other order", lm.einsum("bij,bik->kbji", a, b), want.transpose(3, 0, 2, 1)),
+            ("one for all", lm.einsum("bij,bik->bijk", a, b[:1, :1]), x[..., None] * y[:1, :1, None]),
+            ("one of a batch", lm.einsum("bij,ik->bijk", a, b[1]), x[..., None] * y[1][:, None]),
+            ("product of matrices", a[..., None] @ b[:, :, None], want),
+        ]
+        for name, got, expected in table:
+            np.testing.assert_array_equal(got.numpy(), expected, err_msg=f"{name}, {count} products")
