@@ -77,6 +77,9 @@ struct MatmulKernels {
   /// float64.
   void (*rows_times_vector[kDTypeCount])(const MatrixVectorArgs&) = {};
   void (*vector_times_rows[kDTypeCount])(const MatrixVectorArgs&) = {};
+  /// out[j] = the product of column j of the matrix, of `rows` terms, with column j of another, whose rows are
+  /// `vector_row` apart; for float32 and float64.
+  void (*columns_by_columns[kDTypeCount])(const MatrixVectorArgs&) = {};
   /// For float32 and float64.
   void (*outer[kDTypeCount])(const OuterArgs&) = {};
   void (*small_outer[kDTypeCount])(const SmallOuterArgs&) = {};

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 #include <utility>
 
 #include "ops/cpu/matmul_table.h"
@@ -165,7 +166,7 @@ void some_columns(const MatrixVectorArgs& args) {
 template <class T>
 constexpr std::int64_t kFewColumns = Vec<T>::size / 2;
 template <class T>
-constexpr std::int64_t kSomeColumns = 256 / sizeof(T);
+constexpr std::int64_t kSomeColumns = 1024 / sizeof(T);
 
 template <class T>
 void rows_times_vector(const MatrixVectorArgs& args) {
@@ -228,6 +229,47 @@ void vector_times_rows(const MatrixVectorArgs& args) {
       for (std::int64_t j = 0; j < width; ++j) out[j] += sums[j];
     }
   }
+}
+
+/// Columns [0, kVectors vectors) of what columns_by_columns() gives. Sums of some rows go into the total: that keeps
+/// the error small.
+template <int kVectors, class T, class Load>
+void add_products(const MatrixVectorArgs& args, const T* a, const T* b, const Load& load, Vec<T> (&total)[kVectors]) {
+  constexpr std::int64_t kRun = 128;
+  using V = Vec<T>;
+  for (V& sum : total) sum = V(0);
+  for (std::int64_t first = 0; first < args.rows; first += kRun) {
+    V part[kVectors];
+    for (V& sum : part) sum = V(0);
+    for (std::int64_t i = first; i < std::min(args.rows, first + kRun); ++i) {
+      for (int v = 0; v < kVectors; ++v)
+        part[v] += load(a + i * args.row + v * V::size) * load(b + i * args.vector_row + v * V::size);
+    }
+    for (int v = 0; v < kVectors; ++v) total[v] += part[v];
+  }
+}
+
+template <class T>
+void columns_by_columns(const MatrixVectorArgs& args) {
+  using V = Vec<T>;
+  const T* a = static_cast<const T*>(args.matrix);
+  const T* b = static_cast<const T*>(args.vector);
+  T* out = static_cast<T*>(args.out);
+  std::int64_t j = 0;
+  const auto whole = [&]<int kVectors>(std::integral_constant<int, kVectors>) {
+    for (; j + kVectors * V::size <= args.columns; j += kVectors * V::size) {
+      V total[kVectors];
+      add_products<kVectors>(args, a + j, b + j, [](const T* from) { return V::load(from); }, total);
+      for (int v = 0; v < kVectors; ++v) total[v].store(out + j + v * V::size);
+    }
+  };
+  whole(std::integral_constant<int, 4>());
+  whole(std::integral_constant<int, 1>());
+  if (j == args.columns) return;
+  const auto rest = static_cast<int>(args.columns - j);
+  V total[1];
+  add_products<1>(args, a + j, b + j, [&](const T* from) { return V::load_partial(from, rest, T(0)); }, total);
+  total[0].store_partial(out + j, rest);
 }
 
 template <class T>
@@ -330,6 +372,7 @@ template <class T>
 void fill(MatmulKernels& kernels) {
   kernels.rows_times_vector[static_cast<std::size_t>(dtype_of<T>)] = rows_times_vector<T>;
   kernels.vector_times_rows[static_cast<std::size_t>(dtype_of<T>)] = vector_times_rows<T>;
+  kernels.columns_by_columns[static_cast<std::size_t>(dtype_of<T>)] = columns_by_columns<T>;
   kernels.outer[static_cast<std::size_t>(dtype_of<T>)] = outer<T>;
   kernels.small_outer[static_cast<std::size_t>(dtype_of<T>)] = small_outer<T>;
   kernels.added_outer[static_cast<std::size_t>(dtype_of<T>)] = added_outer<T>;

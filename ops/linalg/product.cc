@@ -112,6 +112,29 @@ bool is_vector_product(const Tensor& a, const Tensor& b, DType dtype) {
   return (a.size(-2) == 1 || b.size(-1) == 1) && (dtype == DType::Float32 || dtype == DType::Float64);
 }
 
+/// Batches of a row times a column whose terms lie as those of the columns of two matrices; whether it took them.
+bool column_products(const Tensor& a, const Tensor& b, DimsView batch, const Tensor& out) {
+  constexpr std::int64_t kWide = 64;  // columns that fill vectors, and that threads do not share
+  const std::int64_t batches = count_elements(batch);
+  if (a.size(-2) != 1 || b.size(-1) != 1 || batches < kWide) return false;
+  const std::int64_t a_row = a.strides()[a.ndim() - 1];
+  const std::int64_t b_row = b.strides()[b.ndim() - 2];
+  if (a_row == 1 || b_row == 1 || batch_step(a, batch) != 1 || batch_step(b, batch) != 1) return false;
+  const auto item = static_cast<std::int64_t>(item_size(out.dtype()));
+  const auto kernel = cpu_kernels().matmul.columns_by_columns[static_cast<std::size_t>(out.dtype())];
+  const std::int64_t length = a.size(-1);
+  parallel_for(0, batches, even_grain(batches, length, kWide), [&](std::int64_t begin, std::int64_t end) {
+    kernel({.matrix = a->data + begin * item,
+            .vector = b->data + begin * item,
+            .out = out->data + begin * item,
+            .rows = length,
+            .columns = end - begin,
+            .row = a_row,
+            .vector_row = b_row});
+  });
+  return true;
+}
+
 /// Batches of a few rows times a column, or of a row times a few columns, of float32 or float64: the rows of one
 /// product, of which each `group` have a vector of their own. Whether it took them: longer ones are products by
 /// themselves.
@@ -216,7 +239,7 @@ void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, con
   };
 
   if (is_vector_product(a, b, out.dtype())) {
-    if (batches > 1 && row_products(a, b, batch, out)) return;
+    if (batches > 1 && (column_products(a, b, batch, out) || row_products(a, b, batch, out))) return;
     if (b.size(-1) == 1) {
       b = detail::dense_vector(b, b.ndim() - 2);
       if (!is_readable(a)) a = contiguous(a);

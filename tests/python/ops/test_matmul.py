@@ -178,7 +178,7 @@ ROW_LAYOUTS = {
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("width", [*range(1, 19), 31, 32, 33, 64, 65, 130])
+@pytest.mark.parametrize("width", [*range(1, 19), 31, 32, 33, 64, 65, 130, 257])
 @pytest.mark.parametrize("layout", ROW_LAYOUTS)
 def test_products_of_short_rows(layout: str, width: int, dtype: str, rng: np.random.Generator) -> None:
     place = ROW_LAYOUTS[layout]
@@ -194,6 +194,8 @@ def test_products_of_short_rows(layout: str, width: int, dtype: str, rng: np.ran
             ("one for all of a batch", lm.vecdot(a, b[1, :1]), (x * y[1, :1]).sum(-1)),
             ("one of a batch", lm.vecdot(a[1, :1], b), (x[1, :1] * y).sum(-1)),
             ("a batch for all", lm.vecdot(a[1], b), (x[1] * y).sum(-1)),
+            ("columns", lm.vecdot(a, b, axis=1), (x * y).sum(1)),
+            ("columns of one", lm.vecdot(a[1], b[1], axis=0), (x[1] * y[1]).sum(0)),
             ("all pairs", lm.vecdot(a[1][:, None], b[1]), (x[1][:, None] * y[1]).sum(-1)),
             ("matrix and vector", a[1] @ b[1, 0], x[1] @ y[1, 0]),
             ("matrices and vectors", a @ b[:, :1].mT, x @ np.swapaxes(y[:, :1], 1, 2)),
