@@ -147,7 +147,8 @@ void some_columns(const MatrixVectorArgs& args) {
       // Those behind the last row are like it, and not written.
       const std::int64_t at = r + std::min(i, n - 1);
       const T* row = static_cast<const T*>(args.matrix) + at * args.row;
-      const T* factors = static_cast<const T*>(args.vector) + at / args.group * args.vector_row;
+      const T* factors =
+          static_cast<const T*>(args.vector) + (args.group == 1 ? at : at / args.group) * args.vector_row;
       V sum(0);
       for (std::int64_t j = 0; j < whole; j += V::size) sum += V::load(row + j) * V::load(factors + j);
       if constexpr (simd::kHasPartial<T>) {
