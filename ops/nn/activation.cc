@@ -38,7 +38,7 @@ Tensor Glu::call(const Tensor& x, std::int64_t axis) {
   if (size % 2 != 0) fail<ValueError>("[glu] the size of axis ", at, " must be even, got ", size);
   // One layer makes both halves, so that their gradients are joined once.
   const std::vector<Tensor> halves = split(x, 2, at);
-  const Tensor gates = sigmoid(halves[1]);
+  Tensor gates = sigmoid(halves[1]);
   const std::array<const Tensor*, 2> factors{&halves[0], &gates};
   if (halves[0].dtype() != gates.dtype() || !is_unfollowed(factors)) return halves[0] * gates;
   launch_elementwise(elementwise_op<Multiply>(), -1, factors, gates, gates.dtype());

@@ -129,7 +129,7 @@ Tensor plain_terms(const Tensor& input, const Tensor& target, const Classes& cla
                           input.is_contiguous() && target.is_contiguous() && target.shape() == classes.samples;
   if (!takes_loop) return {};
   constexpr std::int64_t kGrain = 8192;  // samples that are worth a thread
-  const Tensor out = empty(classes.samples, input.dtype());
+  Tensor out = empty(classes.samples, input.dtype());
   std::atomic<bool> others = false;
   const HostRelease release(out.numel());
   visit<kTaken>(input.dtype(), "nll_loss", [&]<class T> {
