@@ -429,15 +429,18 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   inner.streams = outgrow_caches(static_cast<std::size_t>(loop.elements) * item_size(out.dtype())) &&
                   std::ranges::none_of(operands, [&](const Tensor* x) { return (*x)->storage == out->storage; });
   const HostRelease release(loop.elements);
+  if (loop.axes == 1 ? loop.elements <= kFew : loop.axes == 2 && loop.elements < kWorthJoining) {
+    kernel(inner);
+    return;
+  }
   ElementSizes sizes{};
   sizes.out = static_cast<std::int64_t>(item_size(out.dtype()));
   for (std::size_t k = 0; k < operands.size(); ++k)
     sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));
+  if (loop.axes == 1) return run_flat(kernel, inner, loop, sizes);
   const JoinedRows joined(inner, loop, sizes, is_floating(dtype));
-  if (loop.axes <= 2 && loop.elements <= kFew) {
+  if (loop.axes == 2 && loop.elements <= kFew) {
     joined.run(kernel, inner);
-  } else if (loop.axes == 1) {
-    run_flat(kernel, inner, loop, sizes);
   } else {
     run_rows(kernel, inner, joined, loop, sizes);
   }
