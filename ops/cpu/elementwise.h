@@ -70,7 +70,7 @@ template <class T>
 
 /// See Note [Short formulas].
 using ShortFormulas =
-    OpList<Add, Subtract, Multiply, Divide, Maximum, Minimum, SquaredDifference, Lerp, AddCMul, AddCDiv>;
+    OpList<Add, Subtract, Multiply, Divide, Maximum, Minimum, ClipBetween, SquaredDifference, Lerp, AddCMul, AddCDiv>;
 
 /// A vector of every second element from `from` on, and nothing behind the last of them.
 template <class T>
@@ -133,7 +133,7 @@ struct ElementwiseKernel {
 
   /// See Note [Short formulas].
   static constexpr bool kIsShort =
-      W < 0 && std::is_floating_point_v<T> && ShortFormulas::index_of<Op>() >= 0 && std::is_same_v<X, simd::Vec<T>>;
+      W < 0 && has_short_formulas(dtype_of<T>) && ShortFormulas::index_of<Op>() >= 0 && std::is_same_v<X, simd::Vec<T>>;
 
   /// The same where an operand may be every second element, or one that is repeated.
   struct SteppedSource {

@@ -40,6 +40,11 @@ constexpr DType computing_dtype(DType dtype) {
   }
 }
 
+/// Whether kernels of a dtype go from short row to short row; see Note [Short formulas].
+constexpr bool has_short_formulas(DType dtype) {
+  return dtype == DType::Float32 || dtype == DType::Float64 || dtype == DType::Int32 || dtype == DType::Int64;
+}
+
 /// Each fills its dtypes' columns.
 void fill_elementwise_float32(ElementwiseTable& table);
 void fill_elementwise_float64(ElementwiseTable& table);

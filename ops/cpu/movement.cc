@@ -123,18 +123,27 @@ void copy_columns(const Copy2d& c) {
   }
 }
 
+/// n elements side by side, at least one: whole vectors, of which the last one may overlap the one before it.
+template <class T, int kBytes = simd::kVectorBytes>
+void fill_line(char* to, std::int64_t n, T value) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  if constexpr (kBytes < 2 * kSize || kBytes < 16) {
+    for (std::int64_t j = 0; j < n; ++j) write(to + j * kSize, value);
+  } else {
+    constexpr std::int64_t kLanes = kBytes / kSize;
+    if (n < kLanes) return fill_line<T, kBytes / 2>(to, n, value);
+    const auto values = simd::splat<simd::Native<T, kBytes>>(value);
+    for (std::int64_t j = 0; j < n - kLanes; j += kLanes) write(to + j * kSize, values);
+    write(to + (n - kLanes) * kSize, values);
+  }
+}
+
 template <class T>
 void fill_row(char* to, std::int64_t step, std::int64_t n, T value) {
-  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
-  std::int64_t j = 0;
   if constexpr (!std::is_same_v<T, Wide>) {
-    constexpr std::int64_t kLanes = simd::kVectorBytes / kSize;
-    const auto values = simd::splat<simd::Native<T>>(value);
-    if (step == kSize) {
-      for (; j + kLanes <= n; j += kLanes) write(to + j * kSize, values);
-    }
+    if (step == static_cast<std::int64_t>(sizeof(T)) && n > 0) return fill_line(to, n, value);
   }
-  for (; j < n; ++j) write(to + j * step, value);
+  for (std::int64_t j = 0; j < n; ++j) write(to + j * step, value);
 }
 
 template <class T>

@@ -274,20 +274,43 @@ V folded_together(const V* v) {
   }
 }
 
-/// As many contiguous rows as a vector has lanes, of at least one vector each: what reduce_block() gives for each.
+/// How many rows are reduced together: a vector has the results of so many.
+template <template <class> class Op, class T>
+constexpr std::int64_t rows_together() {
+  if constexpr (requires { typename Op<T>::Parts; }) {
+    return Vec<typename T::value_type>::size / 2;
+  } else {
+    return Vec<typename Op<T>::Acc>::size;
+  }
+}
+
+/// As many contiguous rows, of at least one vector each: what reduce_block() gives for each.
 template <template <class> class Op, class T>
 void reduce_block_rows(const T* x, std::int64_t n, std::int64_t row_step, typename Op<T>::Acc* out) {
-  using Acc = typename Op<T>::Acc;
-  using V = Vec<Acc>;
-  V totals[V::size];
+  constexpr auto kRows = static_cast<int>(rows_together<Op, T>());
   std::int64_t taken = 0;
-  for (int r = 0; r < V::size; ++r) {
-    const T* const row = x + r * row_step;
-    totals[r] = combined_vectors<Op<T>, Acc>(n, taken, [row](std::int64_t at) { return load_lifted<Op>(row + at); });
+  if constexpr (requires { typename Op<T>::Parts; }) {
+    using Parts = typename Op<T>::Parts;
+    using Part = typename T::value_type;
+    Vec<Part> totals[kRows];
+    for (int r = 0; r < kRows; ++r) {
+      const auto* const row = reinterpret_cast<const Part*>(x + r * row_step);
+      const auto load = [row](std::int64_t at) { return Vec<Part>::load(row + at); };
+      totals[r] = combined_vectors<Parts, Part>(2 * n, taken, load);
+    }
+    folded_together<Parts, Vec<Part>, kRows>(totals).store(reinterpret_cast<Part*>(out));
+    taken /= 2;
+  } else {
+    using Acc = typename Op<T>::Acc;
+    Vec<Acc> totals[kRows];
+    for (int r = 0; r < kRows; ++r) {
+      const T* const row = x + r * row_step;
+      totals[r] = combined_vectors<Op<T>, Acc>(n, taken, [row](std::int64_t at) { return load_lifted<Op>(row + at); });
+    }
+    folded_together<Op<T>>(totals).store(out);
   }
-  folded_together<Op<T>>(totals).store(out);
   for (std::int64_t i = taken; i < n; ++i) {
-    for (int r = 0; r < V::size; ++r) out[r] = Op<T>::combine(out[r], Op<T>::lift(x[r * row_step + i]));
+    for (int r = 0; r < kRows; ++r) out[r] = Op<T>::combine(out[r], Op<T>::lift(x[r * row_step + i]));
   }
 }
 
@@ -311,9 +334,11 @@ void reduce_contiguous_rows(const T* x, std::int64_t n, std::int64_t rows, std::
   std::int64_t r = 0;
   if constexpr (kVectors && sizeof(Acc) >= 4) {
     if (row_step == n && reduced_short_rows<Op>(x, n, rows, out)) return;
-    constexpr std::int64_t kSize = Vec<Acc>::size;
-    if (n >= kSize && n <= kReduceBlock) {
-      for (; r + kSize <= rows; r += kSize) reduce_block_rows<Op>(x + r * row_step, n, row_step, out + r);
+  }
+  if constexpr ((kVectors && sizeof(Acc) >= 4) || requires { typename Op<T>::Parts; }) {
+    constexpr std::int64_t kRows = rows_together<Op, T>();
+    if (n >= kRows && n <= kReduceBlock) {
+      for (; r + kRows <= rows; r += kRows) reduce_block_rows<Op>(x + r * row_step, n, row_step, out + r);
     }
   }
   if constexpr (kVectors || std::is_arithmetic_v<T>) {

@@ -52,11 +52,11 @@ std::int64_t position_in_row(const T* x, std::int64_t step, std::int64_t n) {
     }
   } else {
     T best = x[0];
+    // Without a branch, which is taken as good as at random in short rows.
     for (std::int64_t i = 1; i < n; ++i) {
-      if (is_better<kMax>(x[i * step], best)) {
-        best = x[i * step];
-        at = i;
-      }
+      const bool better = is_better<kMax>(x[i * step], best);
+      best = better ? x[i * step] : best;
+      at = better ? i : at;
     }
   }
   return at;

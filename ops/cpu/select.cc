@@ -141,34 +141,72 @@ template <class T, bool kLargest>
   best.finish(sorted, out);
 }
 
-template <class T>
-void top_of_row(const void* x, std::int64_t n, std::int64_t k, bool largest, bool sorted, std::int64_t* out) {
-  const T* row = static_cast<const T*>(x);
-  return largest ? top<T, true>(row, n, k, sorted, out) : top<T, false>(row, n, k, sorted, out);
+// Of short rows the best so far are a list in order, through which each element passes: without a branch, as nobody
+// knows where it stays.
+constexpr std::int64_t kShortList = 4;
+constexpr std::int64_t kShortRow = 64;
+
+template <bool kLargest, int kCount, class T>
+void top_of_short_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t* out) {
+  using R = Ranked<Key<T>>;
+  for (std::int64_t r = 0; r < rows; ++r, x += n, out += kCount) {
+    R best[kCount];
+    for (int j = 0; j < kCount; ++j) best[j] = R::make(std::numeric_limits<Key<T>>::max(), n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      R item = R::make(rank_key<kLargest>(x[i]), i);
+      for (R& each : best) {
+        const bool better = item < each;
+        const R worse = better ? each : item;
+        each = better ? item : each;
+        item = worse;
+      }
+    }
+    for (int j = 0; j < kCount; ++j) out[j] = best[j].index();
+  }
+}
+
+template <bool kLargest, class T, int kCount = 1>
+void top_of_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
+  if constexpr (kCount <= kShortList) {
+    if (n > kShortRow || k > kShortList) return top_of_rows<kLargest, T, kShortList + 1>(x, rows, n, k, sorted, out);
+    if (k > kCount) return top_of_rows<kLargest, T, kCount + 1>(x, rows, n, k, sorted, out);
+    return top_of_short_rows<kLargest, kCount>(x, rows, n, out);
+  } else {
+    for (std::int64_t r = 0; r < rows; ++r) top<T, kLargest>(x + r * n, n, k, sorted, out + r * k);
+  }
 }
 
 template <class T>
-void nth_of_row(const void* data, std::int64_t n, Rank rank, std::int64_t k, std::int64_t* out) {
-  const T* x = static_cast<const T*>(data);
+void top_of_all_rows(const Rows& x, std::int64_t k, bool largest, bool sorted, std::int64_t* out) {
+  const T* const data = static_cast<const T*>(x.data);
+  return largest ? top_of_rows<true>(data, x.count, x.n, k, sorted, out)
+                 : top_of_rows<false>(data, x.count, x.n, k, sorted, out);
+}
+
+template <class T>
+std::int64_t nth_of_row(const T* x, std::int64_t n, Rank rank, std::int64_t k, std::vector<Ranked<Key<T>>>& items) {
   if (rank != Rank::Kth) {
     const std::int64_t nans = std::count_if(x, x + n, is_nan<T>);
-    if (nans == n || (nans > 0 && rank == Rank::Median)) {
-      *out = std::find_if(x, x + n, is_nan<T>) - x;
-      return;
-    }
+    if (nans == n || (nans > 0 && rank == Rank::Median)) return std::find_if(x, x + n, is_nan<T>) - x;
     k = (n - nans - 1) / 2;
   }
-  std::vector<Ranked<Key<T>>> items(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i) items[static_cast<std::size_t>(i)] = Ranked<Key<T>>::make(key_of(x[i]), i);
   const auto place = items.begin() + k;
   std::nth_element(items.begin(), place, items.end());
-  *out = place->index();
+  return place->index();
+}
+
+template <class T>
+void nth_of_rows(const Rows& x, Rank rank, std::int64_t k, std::int64_t* out) {
+  std::vector<Ranked<Key<T>>> items(static_cast<std::size_t>(x.n));
+  const T* row = static_cast<const T*>(x.data);
+  for (std::int64_t r = 0; r < x.count; ++r, row += x.n) out[r] = nth_of_row(row, x.n, rank, k, items);
 }
 
 template <class... T>
 void fill(SelectKernels& kernels) {
-  ((kernels.top[static_cast<std::size_t>(dtype_of<T>)] = top_of_row<T>,
-    kernels.nth[static_cast<std::size_t>(dtype_of<T>)] = nth_of_row<T>),
+  ((kernels.top[static_cast<std::size_t>(dtype_of<T>)] = top_of_all_rows<T>,
+    kernels.nth[static_cast<std::size_t>(dtype_of<T>)] = nth_of_rows<T>),
    ...);
 }
 

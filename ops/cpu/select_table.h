@@ -16,12 +16,19 @@ enum class Rank : std::uint8_t {
   NanMedian,
 };
 
-/// Positions of elements of contiguous rows; of equal elements the first ones are taken.
+/// Rows of n > 0 elements, one behind the other.
+struct Rows {
+  const void* data = nullptr;
+  std::int64_t count = 0;
+  std::int64_t n = 0;
+};
+
+/// Positions of elements of rows; of equal elements the first ones are taken.
 struct SelectKernels {
-  /// The k largest (or smallest) of n > 0 elements, k <= n: in order where `sorted` is set.
-  using Top = void (*)(const void* x, std::int64_t n, std::int64_t k, bool largest, bool sorted, std::int64_t* out);
-  /// One element.
-  using Nth = void (*)(const void* x, std::int64_t n, Rank rank, std::int64_t k, std::int64_t* out);
+  /// The k largest (or smallest) of each row, k <= n: in order where `sorted` is set.
+  using Top = void (*)(const Rows& x, std::int64_t k, bool largest, bool sorted, std::int64_t* out);
+  /// One element of each row.
+  using Nth = void (*)(const Rows& x, Rank rank, std::int64_t k, std::int64_t* out);
 
   Top top[kDTypeCount] = {};
   Nth nth[kDTypeCount] = {};

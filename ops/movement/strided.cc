@@ -169,8 +169,10 @@ void write_values(const Tensor& to, const Tensor& from, const char* op) {
   const cpu::MovementKernels& kernels = cpu_kernels().movement;
   const auto to_item = static_cast<std::int64_t>(item_size(to.dtype()));
   const auto from_item = static_cast<std::int64_t>(item_size(from.dtype()));
+  const std::size_t size = std::countr_zero(item_size(to.dtype()));
+  const bool one = from->data && std::ranges::all_of(from.strides(), [](std::int64_t stride) { return stride == 0; });
   const auto kernel = to.dtype() == from.dtype()
-                          ? kernels.copy[std::countr_zero(item_size(to.dtype()))]
+                          ? (one ? kernels.fill : kernels.copy)[size]
                           : kernels.cast[static_cast<std::size_t>(to.dtype())][static_cast<std::size_t>(from.dtype())];
   if (to.is_contiguous() && from.is_contiguous()) {
     run_line(kernel,

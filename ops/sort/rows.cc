@@ -226,9 +226,7 @@ Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted,
     const auto kernel = require_kernel(cpu_kernels().select.top[static_cast<std::size_t>(x.dtype())], op, x.dtype());
     const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
     for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) {
-        kernel(from->data + r * n * item, n, k, largest, sorted, y.data<std::int64_t>() + r * k);
-      }
+      kernel({from->data + begin * n * item, end - begin, n}, k, largest, sorted, y.data<std::int64_t>() + begin * k);
     });
   });
 }
@@ -252,9 +250,7 @@ Tensor nth_positions(const Tensor& x, cpu::Rank rank, std::int64_t k, const char
     const auto kernel = require_kernel(cpu_kernels().select.nth[static_cast<std::size_t>(x.dtype())], op, x.dtype());
     const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
     for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) {
-        kernel(from->data + r * n * item, n, rank, k, y.data<std::int64_t>() + r);
-      }
+      kernel({from->data + begin * n * item, end - begin, n}, rank, k, y.data<std::int64_t>() + begin);
     });
   });
 }
