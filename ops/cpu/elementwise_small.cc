@@ -20,9 +20,9 @@ using OfFloats = OpList<Negative, Abs, Sign, CopySign, SignBit, IsNan, IsInf, Is
 
 /// What is so short that bringing 16-bit floats into blocks of float would take most of the time, or takes less where
 /// the result has few digits.
-using OfFloatsInRegisters =
-    OpList<Add, Subtract, Multiply, Divide, Reciprocal, Square, Sqrt, Rsqrt, Lerp, AddCMul, AddCDiv, SquaredDifference,
-           LeakyRelu, Floor, Ceil, Trunc, Round, Frac, Hardsigmoid, Hardswish, Softsign, Erfc, GeluErf>;
+using OfFloatsInRegisters = OpList<Add, Subtract, Multiply, Divide, Reciprocal, Square, Pow, Sqrt, Rsqrt, Lerp, AddCMul,
+                                   AddCDiv, SquaredDifference, LeakyRelu, Floor, Ceil, Trunc, Round, Frac, Hardsigmoid,
+                                   Hardswish, Softsign, Erfc, GeluErf>;
 
 template <class Op, class T, class V = typename simd::OperandOf<simd::Vec, T>::type>
 void fill_one(ElementwiseTable& table) {

@@ -28,16 +28,11 @@ class AxisMap {
   explicit AxisMap(std::int64_t size) : size_(size), last_(size) {}
   AxisMap(std::int64_t size, std::int64_t before, std::int64_t after, PadMode mode) : AxisMap(size) {
     if (before == 0 && after == 0) return;
-    const std::int64_t cut = std::max<std::int64_t>(0, -before);
-    const std::int64_t left = size - cut - std::max<std::int64_t>(0, -after);
+    cut_ = std::max<std::int64_t>(0, -before);
     first_ = std::max<std::int64_t>(0, before);
-    last_ = first_ + left;
+    last_ = first_ + size - cut_ - std::max<std::int64_t>(0, -after);
     size_ = last_ + std::max<std::int64_t>(0, after);
-    source_.reserve(static_cast<std::size_t>(size_));
-    for (std::int64_t i = -first_; i < size_ - first_; ++i) {
-      const std::int64_t k = inside(i, left, mode);
-      source_.push_back(k < 0 ? -1 : cut + k);
-    }
+    mode_ = mode;
     whole_ = false;
   }
 
@@ -48,7 +43,10 @@ class AxisMap {
   std::int64_t first() const { return first_; }
   std::int64_t last() const { return last_; }
   /// The number of the element that element i of the result is a copy of, -1 for none.
-  std::int64_t source(std::int64_t i) const { return whole_ ? i : source_[static_cast<std::size_t>(i)]; }
+  std::int64_t source(std::int64_t i) const {
+    const std::int64_t k = inside(i - first_, last_ - first_, mode_);
+    return k < 0 ? -1 : cut_ + k;
+  }
   /// How many elements from i on are copies of neighbors.
   std::int64_t run(std::int64_t i) const { return i >= first_ && i < last_ ? last_ - i : 1; }
 
@@ -70,8 +68,9 @@ class AxisMap {
   std::int64_t size_;
   std::int64_t first_ = 0;
   std::int64_t last_;
+  std::int64_t cut_ = 0;  // from its begin
+  PadMode mode_ = PadMode::Constant;
   bool whole_ = true;
-  std::vector<std::int64_t> source_;  // empty where the axis is whole
 };
 
 /// The shape of a result; ValueError where it is too large.
@@ -185,36 +184,53 @@ void write_narrow(const T* from, const PaddedRows& all, const T& value, T* to, s
   }
 }
 
+/// Elements [begin, end) of a row.
 template <class T>
-void write_row(const T* from, const AxisMap& columns, const T& value, T* to) {
+void write_row(const T* from, const AxisMap& columns, const T& value, T* to, std::int64_t begin, std::int64_t end) {
   const auto write = [&](std::int64_t i) { to[i] = columns.source(i) < 0 ? value : from[columns.source(i)]; };
-  for (std::int64_t i = 0; i < columns.first(); ++i) write(i);
-  if (columns.last() > columns.first()) {
-    std::memcpy(to + columns.first(), from + columns.source(columns.first()),
-                static_cast<std::size_t>(columns.last() - columns.first()) * sizeof(T));
-  }
-  for (std::int64_t i = columns.last(); i < columns.size(); ++i) write(i);
+  for (std::int64_t i = begin; i < std::min(end, columns.first()); ++i) write(i);
+  const std::int64_t first = std::max(begin, columns.first());
+  const std::int64_t last = std::min(end, columns.last());
+  if (last > first)
+    std::memcpy(to + first, from + columns.source(first), static_cast<std::size_t>(last - first) * sizeof(T));
+  for (std::int64_t i = std::max(begin, columns.last()); i < end; ++i) write(i);
 }
 
 template <class T>
 void write_padded(const T* x, const PaddedRows& all, const T& value, T* y) {
   constexpr std::int64_t kNarrow = 256;  // bytes
   const std::int64_t width = all.width();
-  parallel_for(0, count_elements(all.shape()) / width, std::max<std::int64_t>(1, kGrain / width),
-               [&](std::int64_t begin, std::int64_t end) {
-                 all.for_each(begin, end, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
-                   T* const to = y + row * width;
-                   const T* const from = x + source * all.source_width();
-                   if (source < 0) {
-                     std::fill_n(to, rows * width, value);
-                   } else if (rows > 4 && width * static_cast<std::int64_t>(sizeof(T)) <= kNarrow) {
-                     write_narrow(from, all, value, to, rows);
-                   } else {
-                     for (std::int64_t i = 0; i < rows; ++i)
-                       write_row(from + i * all.source_width(), all.columns(), value, to + i * width);
-                   }
-                 });
-               });
+  const std::int64_t rows_in_all = count_elements(all.shape()) / width;
+  if (width >= kGrain) {  // of which threads share each row
+    all.for_each(0, rows_in_all, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
+      for (std::int64_t i = 0; i < rows; ++i) {
+        T* const to = y + (row + i) * width;
+        const T* const from = x + (source + i) * all.source_width();
+        parallel_for(0, width, kGrain, [&](std::int64_t begin, std::int64_t end) {
+          if (source < 0) {
+            std::fill(to + begin, to + end, value);
+          } else {
+            write_row(from, all.columns(), value, to, begin, end);
+          }
+        });
+      }
+    });
+    return;
+  }
+  parallel_for(0, rows_in_all, std::max<std::int64_t>(1, kGrain / width), [&](std::int64_t begin, std::int64_t end) {
+    all.for_each(begin, end, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
+      T* const to = y + row * width;
+      const T* const from = x + source * all.source_width();
+      if (source < 0) {
+        std::fill_n(to, rows * width, value);
+      } else if (rows > 4 && width * static_cast<std::int64_t>(sizeof(T)) <= kNarrow) {
+        write_narrow(from, all, value, to, rows);
+      } else {
+        for (std::int64_t i = 0; i < rows; ++i)
+          write_row(from + i * all.source_width(), all.columns(), value, to + i * width, 0, width);
+      }
+    });
+  });
 }
 
 template <class T>

@@ -213,6 +213,7 @@ class Brief {
   friend Brief trunc(Brief a) { return {trunc(a.part(0)), trunc(a.part(1))}; }
   friend Brief round(Brief a) { return {round(a.part(0)), round(a.part(1))}; }
   friend Brief frac(Brief a) { return a - trunc(a); }
+  friend Brief pow(Brief a, Brief b) { return {pow(a.part(0), b.part(0)), pow(a.part(1), b.part(1))}; }
   friend Brief maximum(Brief a, Brief b) { return {maximum(a.part(0), b.part(0)), maximum(a.part(1), b.part(1))}; }
   friend Brief minimum(Brief a, Brief b) { return {minimum(a.part(0), b.part(0)), minimum(a.part(1), b.part(1))}; }
 

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <bit>
-#include <cstdint>
+#include <iterator>
+#include <type_traits>
 
 #include "ops/simd/native_math.h"
 
@@ -10,65 +11,94 @@ namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 namespace native_math {
 
-inline F64 exponential(F64 a) { return exp(a); }
-
 #ifdef LM_SIMD_FUSED
 
-/// exp(r) = 1 + r + r^2 q(r) for |r| <= ln(2) / 2. q was fitted for the least relative error of exp(r), 3.1e-9.
-inline constexpr float kExpQuotient[] = {4.9999993432e-01f, 1.6666520399e-01f, 4.1668390790e-02f, 8.3687451271e-03f,
-                                         1.3814539879e-03f};
+/// exp(a) = 2^n exp(r), where a = n ln(2) + r, and exp(r) = 1 + r + r^2 q(r) for |r| <= ln(2) / 2.
+template <class T>
+struct Exp;
+template <>
+struct Exp<float> {
+  /// Fitted for the least relative error of exp(r), 3.1e-9.
+  static constexpr float kQuotient[] = {4.9999993432e-01f, 1.6666520399e-01f, 4.1668390790e-02f, 8.3687451271e-03f,
+                                        1.3814539879e-03f};
+  /// ln(2) as a float, and what that lacks.
+  static constexpr float kLn2 = 0.693147182464599609375f;
+  static constexpr float kLn2Rest = -1.904654299957768e-09f;
+  /// Up to the first exp is 0, from the other one on infinite.
+  static constexpr float kLowest = -104;
+  static constexpr float kHighest = 89;
+};
+template <>
+struct Exp<double> {
+  /// The same, to 3.6e-18.
+  static constexpr double kQuotient[] = {
+      0.50000000000000106266,   0.16666666666666412491,    0.041666666666530162949,    0.0083333333334944860817,
+      0.0013888888943629076667, 0.00019841269506519687414, 0.000024801493099877014036, 2.7557586430346136601e-6,
+      2.7630248066541836354e-7, 2.5000042896524454172e-8};
+  static constexpr double kLn2 = 0.693147180559945286226764;
+  static constexpr double kLn2Rest = 2.319046813846299558e-17;
+  static constexpr double kLowest = -746;
+  static constexpr double kHighest = 710;
+};
 inline constexpr float kLog2E = 1.44269504088896340736f;
-/// ln(2) as a float, and what that lacks.
-inline constexpr float kLn2 = 0.693147182464599609375f;
-inline constexpr float kLn2Rest = -1.904654299957768e-09f;
-/// Beyond these exp is 0, and infinite.
-inline constexpr float kExpLowest = -104;
-inline constexpr float kExpHighest = 89;
 
+/// a between the ends, NaN for NaN.
 #if LM_SIMD_BYTES == 64
-inline F32 within_exp(F32 a) {
-  // Of a NaN the second operand is taken: it stays. What is too low is not looked at.
-  return _mm512_maskz_min_ps(0xffff, splat<F32>(kExpHighest), a);
-}
+// Of a NaN the second operand is taken: it stays. What is too low is not looked at.
+inline F32 within_exp(F32 a) { return _mm512_maskz_min_ps(0xffff, splat<F32>(Exp<float>::kHighest), a); }
+inline F64 within_exp(F64 a) { return _mm512_maskz_min_pd(0xff, splat<F64>(Exp<double>::kHighest), a); }
 #elif defined(__aarch64__)
+// Either of the two keeps a NaN.
 inline F32 within_exp(F32 a) {
-  // Either of the two keeps a NaN.
-  return vminq_f32(vmaxq_f32(a, splat<F32>(kExpLowest)), splat<F32>(kExpHighest));
+  return vminq_f32(vmaxq_f32(a, splat<F32>(Exp<float>::kLowest)), splat<F32>(Exp<float>::kHighest));
+}
+inline F64 within_exp(F64 a) {
+  return vminq_f64(vmaxq_f64(a, splat<F64>(Exp<double>::kLowest)), splat<F64>(Exp<double>::kHighest));
 }
 #else
 inline F32 within_exp(F32 a) {
-  return _mm256_min_ps(splat<F32>(kExpHighest), _mm256_max_ps(splat<F32>(kExpLowest), a));
+  return _mm256_min_ps(splat<F32>(Exp<float>::kHighest), _mm256_max_ps(splat<F32>(Exp<float>::kLowest), a));
 }
 #endif
 
 /// p 2^n, rounded once also where it is denormal; 0 where `a` is not above `low`. There it would underflow, for which
 /// some processors take a hundred times as long.
-inline F32 scaled_above(float low, F32 a, F32 p, F32 n) {
 #if LM_SIMD_BYTES == 64
+inline F32 scaled_above(float low, F32 a, F32 p, F32 n) {
   return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(a, splat<F32>(low), _CMP_NLE_UQ), p, n);
+}
+inline F64 scaled_above(double low, F64 a, F64 p, F64 n) {
+  return _mm512_maskz_scalef_pd(_mm512_cmp_pd_mask(a, splat<F64>(low), _CMP_NLE_UQ), p, n);
+}
 #else
-  // In two steps, as 2^n may be no float by itself; only the second one rounds.
-  using I32 = Native<std::int32_t>;
-  const I32 whole = __builtin_convertvector(n, I32);
-  const I32 half = whole >> 1;
-  const auto power = [](I32 k) { return std::bit_cast<F32>((k + 127) << 23); };
-  const I32 not_above = a <= splat<F32>(low);
-  return std::bit_cast<F32>(std::bit_cast<I32>(p) & ~not_above) * power(half) * power(whole - half);
+template <class V>
+V scaled_above(std::remove_cvref_t<decltype(V{}[0])> low, V a, V p, V n) {
+  // In two steps, as 2^n may be no number by itself; only the second one rounds.
+  using T = decltype(low);
+  using Bits = Native<LaneMaskInt<T>>;
+  constexpr int kDigits = sizeof(T) == 4 ? 23 : 52;
+  constexpr LaneMaskInt<T> kBias = sizeof(T) == 4 ? 127 : 1023;
+  const Bits whole = __builtin_convertvector(n, Bits);
+  const Bits half = whole >> 1;
+  const auto power = [](Bits k) { return std::bit_cast<V>((k + kBias) << kDigits); };
+  const Bits not_above = a <= splat<V>(low);
+  return std::bit_cast<V>(std::bit_cast<Bits>(p) & ~not_above) * power(half) * power(whole - half);
+}
 #endif
+
+template <class V>
+V exponential(V a) {
+  using T = std::remove_cvref_t<decltype(a[0])>;
+  using E = Exp<T>;
+  constexpr int kLast = static_cast<int>(std::size(E::kQuotient)) - 1;
+  const V x = within_exp(a);
+  const V n = round(x * splat<V>(T(1.44269504088896340736)));
+  const V r = fused(n, splat<V>(-E::kLn2Rest), fused(n, splat<V>(-E::kLn2), x));
+  V q = splat<V>(E::kQuotient[kLast]);
+  for (int k = kLast - 1; k >= 0; --k) q = fused(q, r, splat<V>(E::kQuotient[k]));
+  return scaled_above(E::kLowest, a, fused(r * r, q, r) + splat<V>(T{1}), n);
 }
 
-/// exp(a) = 2^n exp(r), where a = n ln(2) + r.
-inline F32 exponential(F32 a) {
-  const F32 x = within_exp(a);
-  const F32 n = round(x * splat<F32>(kLog2E));
-  const F32 r = fused(n, splat<F32>(-kLn2Rest), fused(n, splat<F32>(-kLn2), x));
-  F32 q = splat<F32>(kExpQuotient[4]);
-  for (int k = 3; k >= 0; --k) q = fused(q, r, splat<F32>(kExpQuotient[k]));
-  return scaled_above(kExpLowest, a, fused(r * r, q, r) + splat<F32>(1.0f), n);
-}
-
-#else
-inline F32 exponential(F32 a) { return exp(a); }
 #endif
 
 }  // namespace native_math

@@ -3,7 +3,7 @@
 #include <bit>
 #include <limits>
 
-#include "ops/simd/native_math.h"
+#include "ops/simd/native_everywhere.h"
 
 /// The logarithm of the gamma function.
 namespace lamella::simd {
@@ -30,12 +30,12 @@ inline F64 lgamma_of_floats(F64 a) {
   F64 series = splat<F64>(-691.0 / 360360);
   for (const double term : {1.0 / 1188, -1.0 / 1680, 1.0 / 1260, -1.0 / 360, 1.0 / 12})
     series = series * w + splat<F64>(term);
-  const F64 stirling = (x - half) * log(x) - x + splat<F64>(0.91893853320467274178) + series / x;
-  F64 value = stirling - log(product);
+  const F64 stirling = (x - half) * everywhere::log(x) - x + splat<F64>(0.91893853320467274178) + series / x;
+  F64 value = stirling - everywhere::log(product);
   if (any_lane(below)) {
     // sin has the period 2 pi: its argument is reduced exactly. At the poles it is 0, and the logarithm infinite.
     const F64 sine = abs(sin(splat<F64>(3.14159265358979323846) * (a - round(a))));
-    const F64 reflected = log(splat<F64>(3.14159265358979323846) / sine) - value;
+    const F64 reflected = everywhere::log(splat<F64>(3.14159265358979323846) / sine) - value;
     value = below ? reflected : value;
   }
   value = a == floor(a) && a <= splat<F64>(0.0) ? infinity : value;

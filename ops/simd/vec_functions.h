@@ -6,7 +6,7 @@
 #include "ops/simd/mask.h"
 #include "ops/simd/native.h"
 #include "ops/simd/native_erf.h"
-#include "ops/simd/native_exp.h"
+#include "ops/simd/native_everywhere.h"
 #include "ops/simd/native_lgamma.h"
 #include "ops/simd/native_math.h"
 
@@ -36,27 +36,27 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
   /// The remainder of the truncated quotient, with the sign of `a`.
   friend V fmod(V a, V b) { return V(native_math::fmod(a.native(), b.native())); }
 
-  friend V exp(V a) { return V(native_math::exponential(a.native())); }
-  friend V exp2(V a) { return V(native_math::exp2(a.native())); }
-  friend V expm1(V a) { return V(native_math::expm1(a.native())); }
-  friend V log(V a) { return V(native_math::log(a.native())); }
-  friend V log1p(V a) { return V(native_math::log1p(a.native())); }
-  friend V log2(V a) { return V(native_math::log2(a.native())); }
-  friend V log10(V a) { return V(native_math::log10(a.native())); }
+  friend V exp(V a) { return V(native_math::everywhere::exp(a.native())); }
+  friend V exp2(V a) { return V(native_math::everywhere::exp2(a.native())); }
+  friend V expm1(V a) { return V(native_math::everywhere::expm1(a.native())); }
+  friend V log(V a) { return V(native_math::everywhere::log(a.native())); }
+  friend V log1p(V a) { return V(native_math::everywhere::log1p(a.native())); }
+  friend V log2(V a) { return V(native_math::everywhere::log2(a.native())); }
+  friend V log10(V a) { return V(native_math::everywhere::log10(a.native())); }
   friend V sin(V a) { return V(native_math::sin(a.native())); }
   friend V cos(V a) { return V(native_math::cos(a.native())); }
   friend V tan(V a) { return V(native_math::tan(a.native())); }
-  friend V asin(V a) { return V(native_math::asin(a.native())); }
-  friend V acos(V a) { return V(native_math::acos(a.native())); }
+  friend V asin(V a) { return V(native_math::everywhere::asin(a.native())); }
+  friend V acos(V a) { return V(native_math::everywhere::acos(a.native())); }
   friend V atan(V a) { return V(native_math::atan(a.native())); }
-  friend V sinh(V a) { return V(native_math::sinh(a.native())); }
-  friend V cosh(V a) { return V(native_math::cosh(a.native())); }
+  friend V sinh(V a) { return V(native_math::everywhere::sinh(a.native())); }
+  friend V cosh(V a) { return V(native_math::everywhere::cosh(a.native())); }
   friend V tanh(V a) { return V(native_math::tanh(a.native())); }
   friend V asinh(V a) { return V(native_math::asinh(a.native())); }
-  friend V acosh(V a) { return V(native_math::acosh(a.native())); }
-  friend V atanh(V a) { return V(native_math::atanh(a.native())); }
+  friend V acosh(V a) { return V(native_math::everywhere::acosh(a.native())); }
+  friend V atanh(V a) { return V(native_math::everywhere::atanh(a.native())); }
   friend V erf(V a) { return V(native_math::error_function(a.native())); }
-  friend V erfc(V a) { return V(native_math::erfc(a.native())); }
+  friend V erfc(V a) { return V(native_math::everywhere::erfc(a.native())); }
   friend V lgamma(V a) { return V(native_math::lgamma(a.native())); }
   friend V nextafter(V a, V b) { return V(native_math::nextafter(a.native(), b.native())); }
   friend V pow(V a, V b) {
@@ -71,7 +71,7 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
       if (first == -1) return 1 / a;
       if (first == T(0.5)) return root();
     }
-    V y(native_math::pow(a.native(), b.native()));
+    V y(native_math::everywhere::pow(a.native(), b.native()));
     y = where(b == 2, a * a, y);
     y = where(b == 3, a * a * a, y);
     y = where(b == 1, a, y);
@@ -79,7 +79,7 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
     return where(b == T(0.5), root(), y);
   }
   friend V atan2(V a, V b) { return V(native_math::atan2(a.native(), b.native())); }
-  friend V hypot(V a, V b) { return V(native_math::hypot(a.native(), b.native())); }
+  friend V hypot(V a, V b) { return V(native_math::everywhere::hypot(a.native(), b.native())); }
 };
 
 template <class T>

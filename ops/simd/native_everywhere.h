@@ -1,0 +1,198 @@
+#pragma once
+
+#include <limits>
+#include <type_traits>
+
+#include "ops/simd/any_lane.h"
+#include "ops/simd/native_exp.h"
+
+/// The functions, as fast at the ends of their domains and beyond as within: a logarithm of 0, the inverse sine of 2.
+/// libmvec calls C's function for each lane with such an argument, which takes 20 times as long as a vector.
+namespace lamella::simd {
+inline namespace LM_SIMD_ISA {
+namespace native_math::everywhere {
+
+template <class V>
+using ElementOf = std::remove_cvref_t<decltype(V{}[0])>;
+template <class V>
+inline constexpr bool kSingle = sizeof(ElementOf<V>) == 4;
+template <class V>
+inline constexpr ElementOf<V> kInfinity = std::numeric_limits<ElementOf<V>>::infinity();
+template <class V>
+inline constexpr ElementOf<V> kNaN = std::numeric_limits<ElementOf<V>>::quiet_NaN();
+template <class V>
+inline constexpr ElementOf<V> kEpsilon = std::numeric_limits<ElementOf<V>>::epsilon();
+
+/// Whether a lane is not between two numbers; NaN never is.
+template <class V>
+bool any_outside(V a, V low, V high) {
+#if LM_SIMD_BYTES == 64 && defined(__AVX512F__)
+  // As masks, which any_lane() would make vectors of.
+  if constexpr (kSingle<V>) {
+    return (_mm512_cmp_ps_mask(a, low, _CMP_NGT_UQ) | _mm512_cmp_ps_mask(a, high, _CMP_NLT_UQ)) != 0;
+  } else {
+    return (_mm512_cmp_pd_mask(a, low, _CMP_NGT_UQ) | _mm512_cmp_pd_mask(a, high, _CMP_NLT_UQ)) != 0;
+  }
+#else
+  return any_lane(~((a > low) & (a < high)));
+#endif
+}
+
+/// f(a) in lanes where `measure` is between `low` and `high`, elsewhere() in the others, where f gets `stand_in`.
+template <class V, class F, class Elsewhere>
+V guarded(V a, V measure, ElementOf<V> low, ElementOf<V> high, ElementOf<V> stand_in, F f, Elsewhere elsewhere) {
+#ifdef LM_SIMD_LIBMVEC
+  if (any_outside(measure, splat<V>(low), splat<V>(high))) [[unlikely]] {
+    const auto usual = (measure > splat<V>(low)) & (measure < splat<V>(high));
+    const V y = f(usual ? a : splat<V>(stand_in));
+    return usual ? y : elsewhere();
+  }
+#else
+  static_cast<void>(measure);
+  static_cast<void>(low);
+  static_cast<void>(high);
+  static_cast<void>(stand_in);
+  static_cast<void>(elsewhere);
+#endif
+  return f(a);
+}
+
+/// A logarithm that is finite between `low` and infinity.
+template <class V, class F>
+V logarithm(V a, ElementOf<V> low, F f) {
+  return guarded(a, a, low, kInfinity<V>, ElementOf<V>{1}, f, [=] {
+    const V lowest = splat<V>(low);
+    return a == lowest ? splat<V>(-kInfinity<V>) : a < lowest ? splat<V>(kNaN<V>) : a;
+  });
+}
+template <class V>
+V log(V a) {
+  return logarithm(a, 0, [](V x) { return native_math::log(x); });
+}
+template <class V>
+V log2(V a) {
+  return logarithm(a, 0, [](V x) { return native_math::log2(x); });
+}
+template <class V>
+V log10(V a) {
+  return logarithm(a, 0, [](V x) { return native_math::log10(x); });
+}
+template <class V>
+V log1p(V a) {
+  return logarithm(a, -1, [](V x) { return native_math::log1p(x); });
+}
+
+/// The inverse of a function that has values up to 1.
+template <class V, class F>
+V inverse(V a, F f) {
+  return guarded(a, abs(a), -1, 1 + kEpsilon<V>, 0, f, [] { return splat<V>(kNaN<V>); });
+}
+template <class V>
+V asin(V a) {
+  return inverse(a, [](V x) { return native_math::asin(x); });
+}
+template <class V>
+V acos(V a) {
+  return inverse(a, [](V x) { return native_math::acos(x); });
+}
+template <class V>
+V atanh(V a) {
+  const auto of = [](V x) { return native_math::atanh(x); };
+  return guarded(a, abs(a), -1, 1, 0, of, [=] {
+    return abs(a) == splat<V>(ElementOf<V>{1}) ? copysign(splat<V>(kInfinity<V>), a) : splat<V>(kNaN<V>);
+  });
+}
+template <class V>
+V acosh(V a) {
+  const auto of = [](V x) { return native_math::acosh(x); };
+  return guarded(a, a, 1 - kEpsilon<V> / 2, kInfinity<V>, 2, of,
+                 [=] { return a == splat<V>(kInfinity<V>) ? a : splat<V>(kNaN<V>); });
+}
+
+/// An exponential that is `lowest` up to `low`, and infinite from `high` on.
+template <class V, class F>
+V exponential_of(V a, ElementOf<V> low, ElementOf<V> lowest, ElementOf<V> high, F f) {
+  return guarded(a, a, low, high, ElementOf<V>{0}, f, [=] {
+    return a <= splat<V>(low) ? splat<V>(lowest) : a >= splat<V>(high) ? splat<V>(kInfinity<V>) : a;
+  });
+}
+/// From where on exp() is infinite, rounded up.
+template <class V>
+inline constexpr ElementOf<V> kExpEnd = kSingle<V> ? 89 : 710;
+
+template <class V>
+V exp(V a) {
+#ifdef LM_SIMD_FUSED
+  // libmvec's of doubles is the faster one on v3.
+  if constexpr (kSingle<V> || LM_SIMD_BYTES != 32) return exponential(a);
+#endif
+  const auto of = [](V x) { return native_math::exp(x); };
+  return exponential_of(a, kSingle<V> ? -104 : -746, 0, kExpEnd<V>, of);
+}
+template <class V>
+V exp2(V a) {
+  const auto of = [](V x) { return native_math::exp2(x); };
+  return exponential_of(a, kSingle<V> ? -150 : -1075, 0, kSingle<V> ? 128 : 1024, of);
+}
+template <class V>
+V expm1(V a) {
+  return exponential_of(a, -40, -1, kExpEnd<V>, [](V x) { return native_math::expm1(x); });
+}
+
+/// One more than the exponential's end, as that is halved.
+template <class V>
+inline constexpr ElementOf<V> kHyperbolicEnd = kExpEnd<V> + 1;
+
+template <class V>
+V sinh(V a) {
+  const auto of = [](V x) { return native_math::sinh(x); };
+  return guarded(a, abs(a), -1, kHyperbolicEnd<V>, 0, of,
+                 [=] { return a == a ? copysign(splat<V>(kInfinity<V>), a) : a; });
+}
+template <class V>
+V cosh(V a) {
+  const auto of = [](V x) { return native_math::cosh(x); };
+  return guarded(a, abs(a), -1, kHyperbolicEnd<V>, 0, of, [=] { return a == a ? splat<V>(kInfinity<V>) : a; });
+}
+template <class V>
+V erfc(V a) {
+  const V zero = splat<V>(ElementOf<V>{0});
+  return guarded(
+      a, a, -kInfinity<V>, kSingle<V> ? 11 : 28, 0, [](V x) { return native_math::erfc(x); },
+      [=] { return a > zero   ? zero
+                   : a < zero ? splat<V>(ElementOf<V>{2})
+                              : a; });
+}
+
+/// Infinite where one of them is, whatever the other one is.
+template <class V>
+V hypot(V a, V b) {
+  const V infinity = splat<V>(kInfinity<V>);
+  return guarded(
+      a, extreme<true>(abs(a), abs(b)), 0, kInfinity<V>, 1, [b](V x) { return native_math::hypot(x, b); },
+      [=] { return (abs(a) == infinity) | (abs(b) == infinity) ? infinity : abs(a) + abs(b); });
+}
+
+/// a to the power b. A negative number's is its magnitude's where b is whole, with its sign where b is odd.
+template <class V>
+V pow(V a, V b) {
+#ifdef LM_SIMD_LIBMVEC
+  using T = ElementOf<V>;
+  const V zero = splat<V>(T{0});
+  const V infinity = splat<V>(kInfinity<V>);
+  if (any_outside(a, zero, infinity)) [[unlikely]] {
+    const V magnitude = abs(a);
+    V y = native_math::pow(a == zero ? splat<V>(T{1}) : magnitude, b);
+    y = a != zero ? y : b > zero ? zero : b < zero ? infinity : b == b ? y : b;
+    const V half = b * splat<V>(T(0.5));
+    const auto whole = floor(b) == b;
+    y = whole & (floor(half) != half) ? copysign(y, a) : y;
+    return (a < zero) & (magnitude < infinity) & ~whole ? splat<V>(kNaN<V>) : y;
+  }
+#endif
+  return native_math::pow(a, b);
+}
+
+}  // namespace native_math::everywhere
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::simd
