@@ -52,22 +52,49 @@ std::int64_t position_in_row(const T* x, std::int64_t step, std::int64_t n) {
     }
   } else {
     T best = x[0];
-    // Without a branch, which is taken as good as at random in short rows.
     for (std::int64_t i = 1; i < n; ++i) {
-      const bool better = is_better<kMax>(x[i * step], best);
-      best = better ? x[i * step] : best;
-      at = better ? i : at;
+      if (is_better<kMax>(x[i * step], best)) {
+        best = x[i * step];
+        at = i;
+      }
     }
   }
   return at;
 }
 
+/// As many rows as a vector has lanes, each with at most as many elements: a row in each lane. Nobody can foretell
+/// which element of a short row is the best one, so a branch at each of them takes longer than all else.
+template <bool kMax, class T>
+void positions_in_short_rows(const T* x, std::int64_t n, std::int64_t row_step, std::int64_t* at) {
+  constexpr int kLanes = simd::Vec<T>::size;
+  using Index = simd::LaneMaskInt<T>;
+  T columns[kLanes * kLanes];
+  for (int r = 0; r < kLanes; ++r) {
+    for (std::int64_t i = 0; i < n; ++i) columns[i * kLanes + r] = x[r * row_step + i];
+  }
+  auto best = simd::Vec<T>::load(columns).native();
+  simd::Native<Index> found{};
+  for (std::int64_t i = 1; i < n; ++i) {
+    const auto next = simd::Vec<T>::load(columns + i * kLanes).native();
+    simd::Native<Index> better = kMax ? next > best : next < best;
+    if constexpr (std::is_floating_point_v<T>) better = (better | (next != next)) & (best == best);
+    best = better ? next : best;
+    found = better ? simd::splat<simd::Native<Index>>(static_cast<Index>(i)) : found;
+  }
+  for (int r = 0; r < kLanes; ++r) at[r] = found[r];
+}
+
 template <bool kMax, class T>
 void positions_in_rows(const void* data, std::int64_t step, std::int64_t n, std::int64_t rows, std::int64_t row_step,
                        void* out) {
+  constexpr int kLanes = simd::Vec<T>::size;
   const T* x = static_cast<const T*>(data);
   auto* at = static_cast<std::int64_t*>(out);
-  for (std::int64_t r = 0; r < rows; ++r) at[r] = position_in_row<kMax>(x + r * row_step, step, n);
+  std::int64_t r = 0;
+  if (step == 1 && n <= kLanes) {
+    for (; r + kLanes <= rows; r += kLanes) positions_in_short_rows<kMax>(x + r * row_step, n, row_step, at + r);
+  }
+  for (; r < rows; ++r) at[r] = position_in_row<kMax>(x + r * row_step, step, n);
 }
 
 template <bool kMax, class T>
