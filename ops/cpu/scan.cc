@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ops/cpu/rows.h"
+#include "ops/cpu/scan_narrow.h"
 #include "ops/cpu/scan_table.h"
 #include "ops/movement/convert.h"
 #include "ops/simd/vec.h"
@@ -195,22 +196,92 @@ void scan_rows(const T* x, Result<T>* out, std::int64_t n, std::int64_t rows, bo
   for (; r < rows; ++r) scan_rows_at_once<1, Op>(x + r * n, out + r * n, n, reverse);
 }
 
+/// Whether a few columns are scanned several rows at once, which takes them in another order. Sums and products of
+/// float32 stay within the range of float64; products of some rows of float64 need not.
+template <class Op, class T>
+inline constexpr bool kInAnyOrder = std::is_same_v<Op, SumScan> || std::is_same_v<T, float>;
+
 constexpr std::int64_t kColumns = 256;
+constexpr std::int64_t kShortRow = 32;
+
+/// Columns, up to kColumns of them, whose rows are `step` apart.
+template <class Op, class T>
+void scan_columns(const T* x, Result<T>* out, std::int64_t n, std::int64_t step, std::int64_t width, bool reverse,
+                  Carry<T>* carries) {
+  if constexpr (std::is_floating_point_v<T> && !std::is_same_v<Op, LogSumExpScan>) {
+    if (step == width && width <= kWidestNarrow)
+      return scan_narrow<Op, kInAnyOrder<Op, T>>(x, out, n, width, reverse, carries);
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t at = (reverse ? n - 1 - i : i) * step;
+    for (std::int64_t k = 0; k < width; ++k) carries[k] = Op::next(carries[k], widened(x[at + k]));
+    for (std::int64_t k = 0; k < width; ++k) out[at + k] = rounded<T>(carries[k]);
+  }
+}
+
+/// Calls f(first row, rows) for blocks of n rows, in the order of the scan.
+template <class F>
+void for_each_block(std::int64_t n, std::int64_t rows, bool reverse, F&& f) {
+  for (std::int64_t i = 0; i < n; i += rows) {
+    const std::int64_t count = std::min(rows, n - i);
+    f(reverse ? n - i - count : i, count);
+  }
+}
+
+constexpr std::int64_t kBlock = 512;  // elements that are converted at once
+
+/// The same of 16-bit floats, which blocks of float32 stand for: rows that lie one behind the other, or one row.
+template <class Op, class T>
+void scan_half_columns(const T* x, T* out, std::int64_t n, std::int64_t step, std::int64_t width, bool reverse,
+                       double* carries) {
+  float block[kBlock];
+  float results[kBlock];
+  for_each_block(n, step == width ? kBlock / width : 1, reverse, [&](std::int64_t first, std::int64_t rows) {
+    convert_dense(block, x + first * step, rows * width);
+    scan_columns<Op>(block, results, rows, width, width, reverse, carries);
+    convert_dense(out + first * step, results, rows * width);
+  });
+}
+
+/// A few columns of integers, whose rows lie one behind the other, as unsigned ones, which wrap.
+template <class Op, class T>
+void scan_narrow_integers(const T* x, Result<T>* result, std::int64_t n, std::int64_t width, bool reverse) {
+  using C = std::uint64_t;
+  C* const out = reinterpret_cast<C*>(result);
+  C carries[kWidestNarrow];
+  std::fill_n(carries, kWidestNarrow, Op::template first<C>());
+  if constexpr (sizeof(T) == sizeof(C)) {
+    scan_narrow<Op, kInAnyOrder<Op, C>>(reinterpret_cast<const C*>(x), out, n, width, reverse, carries);
+  } else {
+    C block[kBlock];
+    for_each_block(n, kBlock / width, reverse, [&](std::int64_t first, std::int64_t rows) {
+      convert_dense(block, x + first * width, rows * width);
+      scan_narrow<Op, kInAnyOrder<Op, C>>(block, out + first * width, rows, width, reverse, carries);
+    });
+  }
+}
 
 template <class Op, class T>
 void scan(const ScanArgs& args) {
   const T* x = static_cast<const T*>(args.x);
   auto* out = static_cast<Result<T>*>(args.out);
   if (args.step == 1) return scan_rows<Op>(x, out, args.n, args.rows, args.reverse);
+  if constexpr (std::is_integral_v<T>) {
+    if (args.step == args.width && args.width <= kWidestNarrow)
+      return scan_narrow_integers<Op>(x, out, args.n, args.width, args.reverse);
+  }
   for (std::int64_t c = 0; c < args.width; c += kColumns) {
     const std::int64_t width = std::min(kColumns, args.width - c);
     Carry<T> carries[kColumns];
     std::fill_n(carries, width, Op::template first<Carry<T>>());
-    for (std::int64_t i = 0; i < args.n; ++i) {
-      const std::int64_t at = (args.reverse ? args.n - 1 - i : i) * args.step + c;
-      for (std::int64_t k = 0; k < width; ++k) carries[k] = Op::next(carries[k], widened(x[at + k]));
-      for (std::int64_t k = 0; k < width; ++k) out[at + k] = rounded<T>(carries[k]);
+    if constexpr (kIsHalf<T>) {
+      // The loop over a long row of bfloat16 converts it as it goes.
+      if (std::is_same_v<T, Half> || width < kShortRow) {
+        scan_half_columns<Op>(x + c, out + c, args.n, args.step, width, args.reverse, carries);
+        continue;
+      }
     }
+    scan_columns<Op>(x + c, out + c, args.n, args.step, width, args.reverse, carries);
   }
 }
 
