@@ -252,24 +252,35 @@ void softmax_rows_backward(const T* y, const T* dy, T* dx, std::int64_t rows, st
   }
 }
 
+/// Terms of so many that are added before they go into the total: the error stays small.
+std::int64_t run_length(std::int64_t terms) {
+  return std::max<std::int64_t>(64, std::llround(std::sqrt(static_cast<double>(terms))));
+}
+
 /// A few vectors of neighboring columns: a cache line or more of each row is used at once.
 template <class T, int N>
 struct Columns {
-  static constexpr std::int64_t kRun = 64;  // terms added before they go into the total: the error stays small
   std::int64_t stride;
-  int lanes;  ///< of the last vector; less than a whole one only where N is 1
+  int columns;
 
+  /// Where a vector begins: the last one takes some columns of the one before it again, where there are none left to
+  /// fill it.
+  std::int64_t column(int k) const { return k + 1 < N || N == 1 ? k * Vec<T>::size : columns - Vec<T>::size; }
+  bool is_whole() const { return N > 1 || columns == Vec<T>::size; }
   Vec<T> load(const T* row, int k) const {
-    return lanes == Vec<T>::size ? Vec<T>::load(row + k * Vec<T>::size) : Vec<T>::load_partial(row, lanes, T(0));
+    return is_whole() ? Vec<T>::load(row + column(k)) : Vec<T>::load_partial(row, columns, T(0));
   }
-  void store(T* row, int k, Vec<T> value) const { cpu::store(row + k * Vec<T>::size, lanes, value); }
+  void store(T* row, int k, Vec<T> value) const {
+    cpu::store(row + column(k), is_whole() ? Vec<T>::size : columns, value);
+  }
 
   /// The sums over `width` rows of term(row number, k).
   template <class F>
   void add_up(std::int64_t width, Vec<T>* totals, F&& term) const {
     for (int k = 0; k < N; ++k) totals[k] = 0;
-    for (std::int64_t first = 0; first < width; first += kRun) {
-      const std::int64_t last = std::min(width, first + kRun);
+    const std::int64_t length = run_length(width);
+    for (std::int64_t first = 0; first < width; first += length) {
+      const std::int64_t last = std::min(width, first + length);
       Vec<T> run[N];
       for (int k = 0; k < N; ++k) run[k] = 0;
       for (std::int64_t w = first; w < last; ++w) {
@@ -291,11 +302,17 @@ struct Columns {
       if (!log_of) store(y + w * stride, k, e);
       return e;
     });
-    for (int k = 0; k < N; ++k) sums[k] = log_of ? log(sums[k]) : 1 / sums[k];
-    for (std::int64_t w = 0; w < width; ++w) {
-      for (int k = 0; k < N; ++k) {
-        store(y + w * stride, k,
-              log_of ? (load(x + w * stride, k) - top[k]) - sums[k] : load(y + w * stride, k) * sums[k]);
+    if (log_of) {
+      for (int k = 0; k < N; ++k) sums[k] = log(sums[k]);
+      for (std::int64_t w = 0; w < width; ++w) {
+        for (int k = 0; k < N; ++k) store(y + w * stride, k, (load(x + w * stride, k) - top[k]) - sums[k]);
+      }
+    } else {
+      for (int k = 0; k < N; ++k) sums[k] = 1 / sums[k];
+      for (std::int64_t w = 0; w < width; ++w) {
+        Vec<T> powers[N];
+        for (int k = 0; k < N; ++k) powers[k] = load(y + w * stride, k);
+        for (int k = 0; k < N; ++k) store(y + w * stride, k, powers[k] * sums[k]);
       }
     }
   }
@@ -322,19 +339,145 @@ void for_each_block(std::int64_t columns, std::int64_t stride, F&& f) {
   constexpr int kLanes = Vec<T>::size;
   constexpr int kWide = 4;
   std::int64_t c = 0;
-  for (; c + kWide * kLanes <= columns; c += kWide * kLanes) f(Columns<T, kWide>{stride, kLanes}, c);
-  for (; c < columns; c += kLanes)
-    f(Columns<T, 1>{stride, static_cast<int>(std::min<std::int64_t>(kLanes, columns - c))}, c);
+  for (; c + kWide * kLanes <= columns; c += kWide * kLanes) f(Columns<T, kWide>{stride, kWide * kLanes}, c);
+  const auto rest = static_cast<int>(columns - c);
+  // With columns that are done already, which are computed from the start again.
+  if (c > 0 && rest > 0 && rest < kLanes) return f(Columns<T, 1>{stride, kLanes}, columns - kLanes);
+  const int vectors = (rest + kLanes - 1) / kLanes;
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    ((vectors == I + 1 ? f(Columns<T, I + 1>{stride, rest}, c) : void()), ...);
+  }(std::make_integer_sequence<int, kWide>());
+}
+
+/// A few columns, whose rows lie one behind the other: as many whole rows as fit stand in one vector. The lanes that
+/// are left over belong to the next row, and are written again with it.
+template <class T>
+class NarrowColumns {
+ public:
+  using V = Vec<T>;
+
+  NarrowColumns(std::int64_t width, std::int64_t columns)
+      : columns_(static_cast<int>(columns)), taken_(V::size / columns_ * columns_), n_(width * columns) {}
+
+  /// y may not be x.
+  void forward(const T* x, T* y, bool log_of) const {
+    constexpr T kLowest = -std::numeric_limits<T>::infinity();
+    V top = kLowest;
+    for_each_part([&](std::int64_t at, int lanes) { top = larger(load(x + at, lanes, kLowest), top); });
+    top = over_rows(top, kLowest, larger<T>);
+    const V sum = sum_of([&](std::int64_t at, int lanes) {
+      const V e = exp(load(x + at, lanes, kLowest) - top);
+      if (!log_of) cpu::store(y + at, lanes, e);
+      return e;
+    });
+    if (log_of) {
+      const V shift = log(sum);
+      for_each_part(
+          [&](std::int64_t at, int lanes) { cpu::store(y + at, lanes, (load(x + at, lanes, T(0)) - top) - shift); });
+    } else {
+      // What the next vector reads stays as it is.
+      const V scale = first_lanes(1 / sum, T(1));
+      std::int64_t begin = 0;
+      if (n_ >= V::size) {
+        // Each vector is read before the one in front of it is written, as it would wait for both stores behind it.
+        V here = V::load(y);
+        for (; begin + taken_ + V::size <= n_; begin += taken_) {
+          const V next = V::load(y + begin + taken_);
+          (here * scale).store(y + begin);
+          here = next;
+        }
+      }
+      for_each_part([&](std::int64_t at, int lanes) { cpu::store(y + at, lanes, load(y + at, lanes, T(0)) * scale); },
+                    begin);
+    }
+  }
+
+  /// dx may be neither y nor dy.
+  void backward(const T* y, const T* dy, T* dx, bool log_of) const {
+    const V sum = sum_of([&](std::int64_t at, int lanes) {
+      const V d = load(dy + at, lanes, T(0));
+      return log_of ? d : d * load(y + at, lanes, T(0));
+    });
+    for_each_part([&](std::int64_t at, int lanes) {
+      const V p = load(y + at, lanes, T(0));
+      const V d = load(dy + at, lanes, T(0));
+      cpu::store(dx + at, lanes, log_of ? d - exp(p) * sum : p * (d - sum));
+    });
+  }
+
+ private:
+  static V load(const T* from, int lanes, T pad) {
+    return lanes == V::size ? V::load(from) : V::load_partial(from, lanes, pad);
+  }
+
+  /// Calls f(where a vector begins, lanes of it that there are) for all rows from `at` on.
+  template <class F>
+  void for_each_part(F&& f, std::int64_t at = 0) const {
+    for (; at + V::size <= n_; at += taken_) f(at, V::size);
+    for (; at < n_; at += taken_) f(at, static_cast<int>(std::min<std::int64_t>(taken_, n_ - at)));
+  }
+
+  /// The lanes of whole rows, with `pad` in the others.
+  V first_lanes(V v, T pad) const {
+    T lanes[V::size];
+    v.store(lanes);
+    std::fill(lanes + taken_, lanes + V::size, pad);
+    return V::load(lanes);
+  }
+
+  /// The rows in a vector combined, for all of them.
+  template <class F>
+  V over_rows(V v, T neutral, F&& f) const {
+    T lanes[V::size];
+    first_lanes(v, neutral).store(lanes);
+    V result(neutral);
+    for (int first = 0; first < taken_; first += columns_) {
+      // Each row in turn is the first one.
+      T turned[V::size];
+      for (int i = 0; i < V::size; ++i) turned[i] = lanes[first + i % columns_];
+      result = f(result, V::load(turned));
+    }
+    return result;
+  }
+
+  /// The sums of what term() gives, down the columns.
+  template <class F>
+  V sum_of(F&& term) const {
+    const std::int64_t length = run_length(n_ / taken_);
+    V total(0);
+    V run(0);
+    std::int64_t terms = 0;
+    for_each_part([&](std::int64_t at, int lanes) {
+      run += term(at, lanes);
+      if (++terms < length) return;
+      total += run;
+      run = 0;
+      terms = 0;
+    });
+    return over_rows(total + run, T(0), [](V a, V b) { return a + b; });
+  }
+
+  int columns_;
+  int taken_;  // lanes of whole rows
+  std::int64_t n_;
+};
+
+/// Whether a vector has room for a row of so many columns, and there are enough rows for what is done once.
+template <class T>
+bool is_narrow(std::int64_t width, std::int64_t columns, std::int64_t stride) {
+  return columns == stride && columns <= Vec<T>::size && width * columns >= 8 * Vec<T>::size;
 }
 
 template <class T>
 void softmax_columns(const T* x, T* y, std::int64_t width, std::int64_t columns, std::int64_t stride, bool log) {
+  if (is_narrow<T>(width, columns, stride)) return NarrowColumns<T>(width, columns).forward(x, y, log);
   for_each_block<T>(columns, stride, [&](auto block, std::int64_t c) { block.forward(x + c, y + c, width, log); });
 }
 
 template <class T>
 void softmax_columns_backward(const T* y, const T* dy, T* dx, std::int64_t width, std::int64_t columns,
                               std::int64_t stride, bool log) {
+  if (is_narrow<T>(width, columns, stride)) return NarrowColumns<T>(width, columns).backward(y, dy, dx, log);
   for_each_block<T>(columns, stride,
                     [&](auto block, std::int64_t c) { block.backward(y + c, dy + c, dx + c, width, log); });
 }
