@@ -366,16 +366,51 @@ void reduce_rows(const void* x, std::int64_t step, std::int64_t n, std::int64_t 
   for (std::int64_t r = 0; r < rows; ++r) to[r] = reduce_pairwise<Op, T>(row + r * row_step, step, n);
 }
 
-/// Vector columns [c, c + kWidth * size) of a few rows.
-template <template <class> class Op, int kWidth, class T>
-void reduce_column_vectors(const T* x, std::int64_t step, std::int64_t n, typename Op<T>::Acc* out) {
+/// Of so many vectors side by side, the rows that are reduced beside one another: a vector waits for the one above it.
+constexpr int row_chains(std::int64_t vectors) { return vectors == 1 ? 4 : vectors == 2 ? 2 : 1; }
+
+/// kWidth vectors of columns of a few rows, the last one from column `last` on.
+template <template <class> class Op, int kWidth, class T, int kChains = row_chains(kWidth)>
+void reduce_column_vectors(const T* x, std::int64_t step, std::int64_t n, std::int64_t last, typename Op<T>::Acc* out) {
   using V = Vec<typename Op<T>::Acc>;
-  V sums[kWidth];
-  for (int k = 0; k < kWidth; ++k) sums[k] = load_lifted<Op>(x + k * V::size);
-  for (std::int64_t r = 1; r < n; ++r) {
-    for (int k = 0; k < kWidth; ++k) sums[k] = Op<T>::combine(sums[k], load_lifted<Op>(x + r * step + k * V::size));
+  if constexpr (kChains > 1) {
+    if (n < kChains) return reduce_column_vectors<Op, kWidth, T, 1>(x, step, n, last, out);
   }
-  for (int k = 0; k < kWidth; ++k) sums[k].store(out + k * V::size);
+  const auto column = [last](int k) { return k + 1 < kWidth ? k * V::size : last; };
+  V results[kChains][kWidth];
+  for (int h = 0; h < kChains; ++h) {
+    for (int k = 0; k < kWidth; ++k) results[h][k] = load_lifted<Op>(x + h * step + column(k));
+  }
+  const auto add_row = [&](V(&chain)[kWidth], std::int64_t r) {
+    for (int k = 0; k < kWidth; ++k) chain[k] = Op<T>::combine(chain[k], load_lifted<Op>(x + r * step + column(k)));
+  };
+  std::int64_t r = kChains;
+  for (; r + kChains <= n; r += kChains) {
+    for (int h = 0; h < kChains; ++h) add_row(results[h], r + h);
+  }
+  for (; r < n; ++r) add_row(results[0], r);
+  for (int half = kChains / 2; half > 0; half /= 2) {
+    for (int h = 0; h < half; ++h) {
+      for (int k = 0; k < kWidth; ++k) results[h][k] = Op<T>::combine(results[h][k], results[h + half][k]);
+    }
+  }
+  for (int k = 0; k < kWidth; ++k) results[0][k].store(out + column(k));
+}
+
+/// All columns of a few rows, at least a vector of them: the last vector may take some a second time.
+template <template <class> class Op, class T>
+void reduce_whole_vectors(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
+                          typename Op<T>::Acc* out) {
+  constexpr std::int64_t kSize = Vec<typename Op<T>::Acc>::size;
+  constexpr int kWidth = 4;
+  std::int64_t c = 0;
+  for (; c + kWidth * kSize <= columns; c += kWidth * kSize)
+    reduce_column_vectors<Op, kWidth>(x + c, step, n, (kWidth - 1) * kSize, out + c);
+  const std::int64_t vectors = (columns - c + kSize - 1) / kSize;
+  // From the vector before it, where there is no whole one.
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    ((vectors == I + 1 ? reduce_column_vectors<Op, I + 1>(x + c, step, n, columns - c - kSize, out + c) : void()), ...);
+  }(std::make_integer_sequence<int, kWidth>());
 }
 
 /// Rows one after the other, each kColumns long: several in a vector.
@@ -453,18 +488,14 @@ void reduce_few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t
       }
     }
   } else {
-    std::int64_t c = 0;
     if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
       if (step == columns && reduced_narrow_rows<Op>(x, n, columns, out)) return;
-      constexpr std::int64_t kSize = Vec<Acc>::size;
-      for (; c + 4 * kSize <= columns; c += 4 * kSize) reduce_column_vectors<Op, 4>(x + c, step, n, out + c);
-      for (; c + kSize <= columns; c += kSize) reduce_column_vectors<Op, 1>(x + c, step, n, out + c);
+      if (columns >= Vec<Acc>::size) return reduce_whole_vectors<Op>(x, step, n, columns, out);
     }
-    if (c == columns) return;
-    for (std::int64_t k = c; k < columns; ++k) out[k] = Op<T>::lift(x[k]);
+    for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::lift(x[k]);
     for (std::int64_t r = 1; r < n; ++r) {
       const T* row = x + r * step;
-      for (std::int64_t k = c; k < columns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(row[k]));
+      for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(row[k]));
     }
   }
 }
@@ -474,10 +505,15 @@ void reduce_columns_pairwise(const T* x, std::int64_t step, std::int64_t n, std:
                              typename Op<T>::Acc* out) {
   // As many more where several fit into a vector as leave the chains of additions as long.
   constexpr std::int64_t kRows = 32;
-  bool narrow = false;
-  if constexpr (kInVectors<Op, T> || kWidens<Op, T>)
-    narrow = step == columns && is_narrow<typename Op<T>::Acc>(columns);
-  const std::int64_t rows_at_once = narrow ? 16 * kRows : kRows;
+  std::int64_t rows_at_once = kRows;
+  if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
+    using Acc = typename Op<T>::Acc;
+    if (columns >= Vec<Acc>::size) {
+      rows_at_once *= row_chains((columns + Vec<Acc>::size - 1) / Vec<Acc>::size);
+    } else if (step == columns && is_narrow<Acc>(columns)) {
+      rows_at_once *= 16;
+    }
+  }
   if (n <= rows_at_once) {
     reduce_few_rows<Op, T>(x, step, n, columns, out);
     return;

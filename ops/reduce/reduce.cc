@@ -178,7 +178,10 @@ void reduce_columns(const Stage& s, std::size_t dense) {
     return;
   }
   const auto combine = columns_kernel(s.of_partials(), s.result());
-  const std::int64_t chunk = std::max<std::int64_t>(32, kChunk / columns / 32 * 32);
+  // As many, of the same size, as threads share evenly.
+  constexpr std::int64_t kShares = 4;
+  const std::int64_t least = (n * columns + kShares * kChunk - 1) / (kShares * kChunk) * kShares;
+  const std::int64_t chunk = (n + 32 * least - 1) / (32 * least) * 32;
   const std::int64_t chunks = (n + chunk - 1) / chunk;
   const std::int64_t partial_bytes = std::min(columns, kColumnBlock) * s.out_item();
   std::vector<char> partial(static_cast<std::size_t>(items * chunks * partial_bytes));
