@@ -232,45 +232,99 @@ void vector_times_rows(const MatrixVectorArgs& args) {
   }
 }
 
-/// Columns [0, kVectors vectors) of what columns_by_columns() gives. Sums of some rows go into the total: that keeps
-/// the error small.
-template <int kVectors, class T, class Load>
-void add_products(const MatrixVectorArgs& args, const T* a, const T* b, const Load& load, Vec<T> (&total)[kVectors]) {
-  constexpr std::int64_t kRun = 128;
+// Sums of columns go into the total after so many rows: that keeps the error small.
+constexpr std::int64_t kRun = 128;
+
+/// kVectors vectors of columns of what columns_by_columns() gives, the last one from column `last` on.
+template <int kVectors, class T>
+void add_products(const MatrixVectorArgs& args, std::int64_t first_column, std::int64_t last) {
   using V = Vec<T>;
+  const auto column = [last](int v) { return v + 1 < kVectors ? v * V::size : last; };
+  const T* const a = static_cast<const T*>(args.matrix) + first_column;
+  const T* const b = static_cast<const T*>(args.vector) + first_column;
+  V total[kVectors];
   for (V& sum : total) sum = V(0);
   for (std::int64_t first = 0; first < args.rows; first += kRun) {
     V part[kVectors];
     for (V& sum : part) sum = V(0);
     for (std::int64_t i = first; i < std::min(args.rows, first + kRun); ++i) {
       for (int v = 0; v < kVectors; ++v)
-        part[v] += load(a + i * args.row + v * V::size) * load(b + i * args.vector_row + v * V::size);
+        part[v] += V::load(a + i * args.row + column(v)) * V::load(b + i * args.vector_row + column(v));
     }
     for (int v = 0; v < kVectors; ++v) total[v] += part[v];
   }
+  for (int v = 0; v < kVectors; ++v) total[v].store(static_cast<T*>(args.out) + first_column + column(v));
+}
+
+/// Fewer columns than a vector has lanes, of rows that lie behind one another: as many whole rows as fit stand in one
+/// vector, whose other lanes do not count.
+template <class T>
+void narrow_columns_by_columns(const MatrixVectorArgs& args) {
+  using V = Vec<T>;
+  constexpr int kChains = 4;
+  const T* const a = static_cast<const T*>(args.matrix);
+  const T* const b = static_cast<const T*>(args.vector);
+  const std::int64_t taken = V::size / args.columns * args.columns;
+  const std::int64_t n = args.rows * args.columns;
+  V total[kChains];
+  for (V& sum : total) sum = V(0);
+  std::int64_t i = 0;
+  while (i + (kChains - 1) * taken + V::size <= n) {
+    V part[kChains];
+    for (V& sum : part) sum = V(0);
+    for (std::int64_t step = 0; step < kRun && i + (kChains - 1) * taken + V::size <= n; ++step) {
+      for (V& sum : part) {
+        sum += V::load(a + i) * V::load(b + i);
+        i += taken;
+      }
+    }
+    for (int v = 0; v < kChains; ++v) total[v] += part[v];
+  }
+  for (; i + V::size <= n; i += taken) total[0] += V::load(a + i) * V::load(b + i);
+  T lanes[V::size];
+  ((total[0] + total[1]) + (total[2] + total[3])).store(lanes);
+  for (std::int64_t k = args.columns; k < taken; ++k) lanes[k % args.columns] += lanes[k];
+  for (; i < n; i += args.columns) {
+    for (std::int64_t k = 0; k < args.columns; ++k) lanes[k] += a[i + k] * b[i + k];
+  }
+  std::copy_n(lanes, args.columns, static_cast<T*>(args.out));
+}
+
+/// A few columns of rows that lie apart.
+template <class T>
+void part_columns_by_columns(const MatrixVectorArgs& args) {
+  using V = Vec<T>;
+  const auto columns = static_cast<int>(args.columns);
+  const T* a = static_cast<const T*>(args.matrix);
+  const T* b = static_cast<const T*>(args.vector);
+  V total(0);
+  for (std::int64_t first = 0; first < args.rows; first += kRun) {
+    V part(0);
+    for (std::int64_t i = first; i < std::min(args.rows, first + kRun); ++i) {
+      part +=
+          V::load_partial(a + i * args.row, columns, T(0)) * V::load_partial(b + i * args.vector_row, columns, T(0));
+    }
+    total += part;
+  }
+  total.store_partial(static_cast<T*>(args.out), columns);
 }
 
 template <class T>
 void columns_by_columns(const MatrixVectorArgs& args) {
-  using V = Vec<T>;
-  const T* a = static_cast<const T*>(args.matrix);
-  const T* b = static_cast<const T*>(args.vector);
-  T* out = static_cast<T*>(args.out);
+  constexpr std::int64_t kLanes = Vec<T>::size;
+  constexpr int kVectors = 4;
+  if (args.columns < kLanes) {
+    return args.row == args.columns && args.vector_row == args.columns ? narrow_columns_by_columns<T>(args)
+                                                                       : part_columns_by_columns<T>(args);
+  }
   std::int64_t j = 0;
-  const auto whole = [&]<int kVectors>(std::integral_constant<int, kVectors>) {
-    for (; j + kVectors * V::size <= args.columns; j += kVectors * V::size) {
-      V total[kVectors];
-      add_products<kVectors>(args, a + j, b + j, [](const T* from) { return V::load(from); }, total);
-      for (int v = 0; v < kVectors; ++v) total[v].store(out + j + v * V::size);
-    }
-  };
-  whole(std::integral_constant<int, 4>());
-  whole(std::integral_constant<int, 1>());
-  if (j == args.columns) return;
-  const auto rest = static_cast<int>(args.columns - j);
-  V total[1];
-  add_products<1>(args, a + j, b + j, [&](const T* from) { return V::load_partial(from, rest, T(0)); }, total);
-  total[0].store_partial(out + j, rest);
+  for (; j + kVectors * kLanes <= args.columns; j += kVectors * kLanes)
+    add_products<kVectors, T>(args, j, (kVectors - 1) * kLanes);
+  const std::int64_t vectors = (args.columns - j + kLanes - 1) / kLanes;
+  // The last vector takes some columns a second time, where there are none left to fill it.
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    ((vectors == I + 1 ? add_products<I + 1, T>(args, j, args.columns - j - kLanes) : void()), ...);
+  }(std::make_integer_sequence<int, kVectors>());
 }
 
 template <class T>

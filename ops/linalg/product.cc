@@ -1,6 +1,7 @@
 #include "ops/linalg/product.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
@@ -112,26 +113,76 @@ bool is_vector_product(const Tensor& a, const Tensor& b, DType dtype) {
   return (a.size(-2) == 1 || b.size(-1) == 1) && (dtype == DType::Float32 || dtype == DType::Float64);
 }
 
-/// Batches of a row times a column whose terms lie as those of the columns of two matrices; whether it took them.
+/// The step from one matrix of x to the next along the last batch axis.
+std::int64_t last_step(const Tensor& x) { return x.ndim() > 2 && x.size(-3) != 1 ? x.strides()[x.ndim() - 3] : 0; }
+
+/// Batches of a row times a column whose terms lie as those of the columns of two matrices, or of pairs of matrices;
+/// whether it took them.
 bool column_products(const Tensor& a, const Tensor& b, DimsView batch, const Tensor& out) {
-  constexpr std::int64_t kWide = 64;  // columns that fill vectors, and that threads do not share
-  const std::int64_t batches = count_elements(batch);
-  if (a.size(-2) != 1 || b.size(-1) != 1 || batches < kWide) return false;
+  constexpr std::int64_t kWide = 64;          // columns that fill vectors, and that threads do not share
+  constexpr std::int64_t kManyColumns = 512;  // that are enough for threads to share
+  constexpr std::int64_t kManyPairs = 8;
+  constexpr std::int64_t kLeast = 96;  // products that are worth a call
+  constexpr std::int64_t kChunk = 65536;
+  if (a.size(-2) != 1 || b.size(-1) != 1) return false;
   const std::int64_t a_row = a.strides()[a.ndim() - 1];
   const std::int64_t b_row = b.strides()[b.ndim() - 2];
-  if (a_row == 1 || b_row == 1 || batch_step(a, batch) != 1 || batch_step(b, batch) != 1) return false;
-  const auto item = static_cast<std::int64_t>(item_size(out.dtype()));
-  const auto kernel = cpu_kernels().matmul.columns_by_columns[static_cast<std::size_t>(out.dtype())];
+  if (a_row == 1 || b_row == 1) return false;
+  const std::int64_t batches = count_elements(batch);
+  const bool single = batch_step(a, batch) == 1 && batch_step(b, batch) == 1;
+  if (!single && (last_step(a) != 1 || last_step(b) != 1)) return false;
+  const std::int64_t columns = single ? batches : batch.back();
+  const std::int64_t pairs = batches / columns;
   const std::int64_t length = a.size(-1);
-  parallel_for(0, batches, even_grain(batches, length, kWide), [&](std::int64_t begin, std::int64_t end) {
-    kernel({.matrix = a->data + begin * item,
-            .vector = b->data + begin * item,
-            .out = out->data + begin * item,
+  if (!single && columns * length < kLeast) return false;
+  const auto item = static_cast<std::int64_t>(item_size(out.dtype()));
+  const auto dtype = static_cast<std::size_t>(out.dtype());
+  const auto kernel = cpu_kernels().matmul.columns_by_columns[dtype];
+  const auto arguments_of = [&](std::int64_t pair) -> cpu::MatrixVectorArgs {
+    return {.matrix = a->data + batch_offset(a, batch, pair * columns),
+            .vector = b->data + batch_offset(b, batch, pair * columns),
+            .out = out->data + pair * columns * item,
             .rows = length,
-            .columns = end - begin,
+            .columns = columns,
             .row = a_row,
-            .vector_row = b_row});
+            .vector_row = b_row};
+  };
+  if (pairs < kManyPairs && columns >= kManyColumns) {
+    for (std::int64_t pair = 0; pair < pairs; ++pair) {
+      const cpu::MatrixVectorArgs all = arguments_of(pair);
+      parallel_for(0, columns, even_grain(columns, length, kWide), [&](std::int64_t begin, std::int64_t end) {
+        cpu::MatrixVectorArgs part = all;
+        part.matrix = static_cast<const char*>(all.matrix) + begin * item;
+        part.vector = static_cast<const char*>(all.vector) + begin * item;
+        part.out = static_cast<char*>(all.out) + begin * item;
+        part.columns = end - begin;
+        kernel(part);
+      });
+    }
+    return true;
+  }
+  // Long ones are cut where their shapes say, into parts of the same size that threads share evenly.
+  const std::int64_t work = length * columns;
+  const std::int64_t cuts = pairs >= kManyPairs || work <= kChunk ? 1 : (work + 4 * kChunk - 1) / (4 * kChunk) * 4;
+  const std::int64_t rows = (length + cuts - 1) / cuts;
+  const std::int64_t parts = (length + rows - 1) / rows;
+  const Tensor sums = parts == 1 ? out : empty({pairs * parts, columns}, out.dtype());
+  parallel_for(0, pairs * parts, even_grain(pairs * parts, rows * columns), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      cpu::MatrixVectorArgs part = arguments_of(i / parts);
+      const std::int64_t first = i % parts * rows;
+      part.matrix = static_cast<const char*>(part.matrix) + first * a_row * item;
+      part.vector = static_cast<const char*>(part.vector) + first * b_row * item;
+      part.out = sums->data + i * columns * item;
+      part.rows = std::min(rows, length - first);
+      kernel(part);
+    }
   });
+  if (parts == 1) return true;
+  const auto sum = cpu_kernels().reduce.columns[static_cast<std::size_t>(cpu::Reduction::Sum)][dtype];
+  for (std::int64_t pair = 0; pair < pairs; ++pair) {
+    sum(sums->data + pair * parts * columns * item, columns, parts, columns, out->data + pair * columns * item);
+  }
   return true;
 }
 
@@ -156,9 +207,6 @@ bool row_products(const Tensor& a, const Tensor& b, DimsView batch, const Tensor
   }
   const auto matrix_steps = batch_step(matrix, batch);
   const auto vector_steps = batch_step(vector, batch);
-  const auto last_step = [](const Tensor& x) {
-    return x.ndim() > 2 && x.size(-3) != 1 ? x.strides()[x.ndim() - 3] : 0;
-  };
   const bool is_line = matrix_steps && vector_steps;
   const std::int64_t batches = count_elements(batch);
   const std::int64_t line = is_line ? batches : batch.back();  // products whose operands lie at equal steps
@@ -304,10 +352,25 @@ void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, con
   });
 }
 
-/// x in another dtype, not recorded.
+/// x in another dtype, not recorded, with its axes in the same order in memory: a product takes either.
 Tensor converted(const Tensor& x, DType dtype) {
   if (!x.defined() || x.dtype() == dtype) return x;
   Tensor y = empty(x.shape(), dtype, x.device());
+  const bool repeats = std::ranges::any_of(x.strides(), [](std::int64_t stride) { return stride <= 0; });
+  if (!repeats && !x.is_contiguous()) {
+    Dims order(x.ndim());
+    std::iota(order.begin(), order.end(), 0);
+    const auto stride_of = [&](std::int64_t axis) { return x.strides()[static_cast<std::size_t>(axis)]; };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int64_t i, std::int64_t j) { return stride_of(i) < stride_of(j); });
+    Dims strides(x.ndim());
+    std::int64_t step = 1;
+    for (const std::int64_t axis : order) {
+      strides[static_cast<std::size_t>(axis)] = step;
+      step *= x.shape()[static_cast<std::size_t>(axis)];
+    }
+    y = make_view(y, x.shape(), strides);
+  }
   write_values(y, x, "matmul");
   return y;
 }
