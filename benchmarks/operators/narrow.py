@@ -6,23 +6,28 @@ from benchmarks.operators.rows import Case, Input, Row, case, integers, normal
 
 _SHAPES = ((133333, 3), (50000, 8), (40000, 10), (12000, 33))
 #: Operators, with x and y of such a shape, a row r and a column c of x, a matrix w for its rows, and numbers: k of
-#: columns, one for each row, and i of rows.
+#: columns, one for each row, and i of rows; n is like x of integers, and h of bfloat16.
 _CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "add": (("x + y[1]", "x + y[1]"), ("x + c", "x + c")),
     "less": (("lm.less(x, r)", "torch.less(x, r)"), ("lm.less(x, c)", "torch.less(x, c)")),
     "where": (("lm.where(c > 0, x, r)", "torch.where(c > 0, x, r)"),),
     "multiply": (("x[:, 1:] * 2", "x[:, 1:] * 2"), ("x[:, 1] * 2", "x[:, 1] * 2"), ("x[:, ::2] * 2", "x[:, ::2] * 2")),
     "contiguous": (("x.mT.contiguous()", "x.mT.contiguous()"),),
-    "sum": (("lm.sum(x, axis=0)", "torch.sum(x, 0)"), ("lm.sum(x, axis=1)", "torch.sum(x, 1)")),
+    "sum": (("lm.sum(x, axis=0)", "torch.sum(x, 0)"), ("lm.sum(x, axis=1)", "torch.sum(x, 1)"),
+            ("lm.sum(h, axis=0)", "torch.sum(h, 0)")),
     "max": (("lm.max(x, axis=0)", "torch.amax(x, 0)"), ("lm.max(x, axis=1)", "torch.amax(x, 1)")),
     "var": (("lm.var(x, axis=0, correction=1.0)", "torch.var(x, 0)"),),
     "argmax": (("lm.argmax(x, axis=1)", "torch.argmax(x, 1)"),),
-    "cumsum": (("lm.cumsum(x, axis=1)", "torch.cumsum(x, 1)"),),
-    "softmax": (("lm.softmax(x, 1)", "F.softmax(x, 1)"),),
+    "cumsum": (("lm.cumsum(x, axis=1)", "torch.cumsum(x, 1)"), ("lm.cumsum(x, axis=0)", "torch.cumsum(x, 0)"),
+               ("lm.cumsum(n, axis=0)", "torch.cumsum(n, 0)")),
+    "cumprod": (("lm.cumprod(x, axis=0)", "torch.cumprod(x, 0)"),),
+    "cummax": (("lm.cummax(x, axis=0)[0]", "torch.cummax(x, 0)[0]"),),
+    "softmax": (("lm.softmax(x, 1)", "F.softmax(x, 1)"), ("lm.softmax(x, 0)", "F.softmax(x, 0)")),
     "layer_norm": (("lm.layer_norm(x, r.shape, r, r)", "F.layer_norm(x, r.shape, r, r)"),),
     "sort": (("lm.sort(x, axis=1)", "torch.sort(x, 1)[0]"),),
     "matmul": (("x @ w", "x @ w"), ("x.mT @ y", "x.mT @ y"), ("x @ r", "x @ r")),
-    "vecdot": (("lm.vecdot(x, y)", "torch.linalg.vecdot(x, y)"),),
+    "vecdot": (("lm.vecdot(x, y)", "torch.linalg.vecdot(x, y)"),
+               ("lm.vecdot(x, y, axis=0)", "torch.linalg.vecdot(x, y, dim=0)")),
     "einsum": (("lm.einsum('ij,ij->i', x, y)", "torch.einsum('ij,ij->i', x, y)"),),
     "cdist": (("lm.cdist(x[:1000], y[:1000])", "torch.cdist(x[:1000], y[:1000])"),),
     "gather": (("lm.gather(x, 1, k[:, None])", "torch.gather(x, 1, k[:, None])"),),
@@ -51,6 +56,8 @@ def _operands(rows: int, columns: int) -> dict[str, Input]:
         "w": normal(columns, columns),
         "k": integers(columns, rows),
         "i": integers(rows, rows),
+        "n": integers(9, rows, columns),
+        "h": normal(rows, columns, dtype="bfloat16"),
     }
 
 
@@ -62,6 +69,12 @@ def _cases(ours: str) -> tuple[Case, ...]:
     return tuple(case(f"{rows}x{columns}", **used(_operands(rows, columns))) for rows, columns in _SHAPES)
 
 
+def _tolerance(ours: str) -> float:
+    return 1e-2 if "(h," in ours else 1e-3
+
+
 ROWS: tuple[Row, ...] = tuple(
-    Row(op, ours, theirs, _cases(ours), tolerance=1e-3) for op, calls in _CALLS.items() for ours, theirs in calls
+    Row(op, ours, theirs, _cases(ours), tolerance=_tolerance(ours))
+    for op, calls in _CALLS.items()
+    for ours, theirs in calls
 )
