@@ -4,8 +4,8 @@
 
 namespace lamella::cpu {
 
-/// Softmax of contiguous rows; `log` chooses its logarithm. In and out may be the same, but
-/// for columns. `past_caches`: see Note [Large outputs].
+/// Softmax of contiguous rows; `log` chooses its logarithm. In and out may be the same, but for columns. `past_caches`:
+/// see Note [Large outputs].
 template <class T>
 struct SoftmaxKernels {
   void (*forward)(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log, bool past_caches) = nullptr;
