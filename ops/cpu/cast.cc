@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "ops/cpu/elementwise_table.h"
+#include "ops/cpu/every_second.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/rows.h"
 #include "ops/movement/convert.h"
@@ -20,6 +21,19 @@ template <class To, class From>
   if (to_step == sizeof(To) && from_step == sizeof(From)) {
     convert_dense(reinterpret_cast<To*>(to), reinterpret_cast<const From*>(from), n);
     return;
+  }
+  if constexpr (std::is_floating_point_v<From>) {
+    // The real parts of complex numbers lie so.
+    constexpr std::int64_t kBlock = 512;
+    if (to_step == sizeof(To) && from_step == 2 * sizeof(From)) {
+      From block[kBlock];
+      for (std::int64_t i = 0; i < n; i += kBlock) {
+        const std::int64_t count = n - i < kBlock ? n - i : kBlock;
+        copy_every_second<From>(reinterpret_cast<char*>(block), from + i * from_step, count);
+        convert_dense(reinterpret_cast<To*>(to) + i, block, count);
+      }
+      return;
+    }
   }
   for (std::int64_t i = 0; i < n; ++i) {
     From value;
@@ -57,6 +71,7 @@ constexpr DTypeSet kMadeOfSmall = kSmall | DType::Bool | DType::Int32 | DType::I
 
 constexpr bool converts_at_once(DType to, DType from) {
   if (to == from) return true;
+  if (to == DType::BFloat16 && (kSmall.contains(from) || from == DType::Int32)) return true;
   if (to == DType::Float16 || to == DType::BFloat16) return from == DType::Float32;
   if (kSmall.contains(from)) return kMadeOfSmall.contains(to);
   return KernelDTypes.contains(from) || to == computing_dtype(from);
@@ -66,7 +81,12 @@ template <std::size_t kTo, std::size_t kFrom>
 void fill_cast(MovementKernels& kernels) {
   constexpr DType kToDType = static_cast<DType>(kTo);
   constexpr DType kFromDType = static_cast<DType>(kFrom);
-  if constexpr (converts_at_once(kToDType, kFromDType)) {
+  if constexpr (is_complex(kFromDType) && !is_complex(kToDType) && kToDType != DType::Bool) {
+    // Of a complex number the real part.
+    constexpr auto kPart = static_cast<std::size_t>(dtype_of<typename cpp_type<kFromDType>::value_type>);
+    fill_cast<kTo, kPart>(kernels);
+    kernels.cast[kTo][kFrom] = kernels.cast[kTo][kPart];
+  } else if constexpr (converts_at_once(kToDType, kFromDType)) {
     kernels.cast[kTo][kFrom] = cast<cpp_type<static_cast<DType>(kTo)>, cpp_type<static_cast<DType>(kFrom)>>;
   } else {
     kernels.cast[kTo][kFrom] = cast_in_two_steps<kTo, kFrom>;

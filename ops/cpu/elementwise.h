@@ -55,6 +55,8 @@ template <class T>
     std::fill_n(to, n, *from);
   } else if (stride == 1) {
     std::copy_n(from, n, to);
+  } else if (stride == -1) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[-i];
   } else if (stride == 2) {
     copy_every_second<T>(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), n);
   } else {

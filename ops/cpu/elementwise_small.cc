@@ -8,10 +8,12 @@ namespace lamella::cpu {
 namespace {
 
 /// What integers of 8 and 16 bits compute as they are.
-using OfIntegers = OpList<Add, Subtract, Multiply, Negative, Abs, Sign, Relu, Maximum, Minimum, ClipBetween, Where,  //
-                          Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual,                                   //
-                          LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor,
-                          BitwiseLeftShift, BitwiseRightShift, BitwiseNot>;
+using OfIntegers =
+    OpList<Add, Subtract, Multiply, Negative, Abs, Sign, Square, Relu, Maximum, Minimum, ClipBetween, Where,  //
+           Floor, Ceil, Trunc, Round, IsNan, IsInf, IsFinite,                                                 //
+           Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual,                                           //
+           LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseLeftShift,
+           BitwiseRightShift, BitwiseNot>;
 
 /// What takes no arithmetic, and `nextafter`, which must not be rounded.
 using OfFloats = OpList<Negative, Abs, Sign, CopySign, SignBit, IsNan, IsInf, IsFinite, NextAfter, Relu, Maximum,

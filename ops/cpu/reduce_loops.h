@@ -119,6 +119,44 @@ std::int64_t reduce_vectors(std::int64_t n, T* kept, Load&& load) {
   return taken;
 }
 
+/// Complex numbers at the start of a row, as many as fill two vectors of real and two of imaginary parts again and
+/// again; gives how many.
+template <template <class> class Op, class T>
+std::int64_t reduce_split(const T* x, std::int64_t n, T& result) {
+  using Part = typename T::value_type;
+  using V = Vec<Part>;
+  using Lanes = std::make_index_sequence<V::size>;
+  constexpr int kChains = 2;
+  constexpr std::int64_t kStep = kChains * V::size;
+  if (n < 2 * kStep) return 0;
+  const auto* const parts = reinterpret_cast<const Part*>(x);
+  const auto load = [&](std::int64_t i, V& real, V& imag) {
+    const auto low = V::load(parts + 2 * i).native();
+    const auto high = V::load(parts + 2 * i + V::size).native();
+    real = V(every_second<0>(low, high, Lanes()));
+    imag = V(every_second<1>(low, high, Lanes()));
+  };
+  V real[kChains];
+  V imag[kChains];
+  for (int k = 0; k < kChains; ++k) load(k * V::size, real[k], imag[k]);
+  std::int64_t i = kStep;
+  for (; i + kStep <= n; i += kStep) {
+    for (int k = 0; k < kChains; ++k) {
+      V other_real, other_imag;
+      load(i + k * V::size, other_real, other_imag);
+      Op<T>::combine_parts(real[k], imag[k], other_real, other_imag);
+    }
+  }
+  Op<T>::combine_parts(real[0], imag[0], real[1], imag[1]);
+  T lanes[V::size];
+  for (int k = 0; k < V::size; ++k) lanes[k] = T(real[0][k], imag[0][k]);
+  for (int half = V::size / 2; half > 0; half /= 2) {
+    for (int k = 0; k < half; ++k) lanes[k] = Op<T>::combine(lanes[k], lanes[k + half]);
+  }
+  result = lanes[0];
+  return i;
+}
+
 /// A short contiguous row.
 template <template <class> class Op, class T>
 typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
@@ -142,6 +180,8 @@ typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
                                                    [&](std::int64_t at) { return Vec<Part>::load(numbers + at); });
       if (i > 0) result = {parts[0], parts[1]};
       i /= 2;
+    } else if constexpr (requires { Op<T>::kSplits; }) {
+      i = reduce_split<Op>(x, n, result);
     }
     for (; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[i]));
     return result;
@@ -277,7 +317,7 @@ V folded_together(const V* v) {
 /// How many rows are reduced together: a vector has the results of so many.
 template <template <class> class Op, class T>
 constexpr std::int64_t rows_together() {
-  if constexpr (requires { typename Op<T>::Parts; }) {
+  if constexpr (kIsComplex<T>) {
     return Vec<typename T::value_type>::size / 2;
   } else {
     return Vec<typename Op<T>::Acc>::size;
@@ -325,6 +365,20 @@ void reduce_few_elements(const T* x, std::int64_t n, std::int64_t row_step, type
   for (int k = 0; k < kRows; ++k) out[k] = results[k];
 }
 
+/// Below so many elements a row is one of a few.
+template <template <class> class Op, class T>
+constexpr std::int64_t few_elements() {
+  if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
+    return std::min<std::int64_t>(16, Vec<typename Op<T>::Acc>::size);
+  } else if constexpr (requires { Op<T>::kSplits; }) {
+    return 4 * Vec<typename T::value_type>::size;  // what reduce_split() begins with
+  } else if constexpr (kIsComplex<T>) {
+    return rows_together<Op, T>();
+  } else {
+    return 8;
+  }
+}
+
 /// Every row's result depends on the row and n alone, not on how many rows there are.
 template <template <class> class Op, class T>
 void reduce_contiguous_rows(const T* x, std::int64_t n, std::int64_t rows, std::int64_t row_step,
@@ -341,9 +395,9 @@ void reduce_contiguous_rows(const T* x, std::int64_t n, std::int64_t rows, std::
       for (; r + kRows <= rows; r += kRows) reduce_block_rows<Op>(x + r * row_step, n, row_step, out + r);
     }
   }
-  if constexpr (kVectors || std::is_arithmetic_v<T>) {
-    constexpr std::int64_t kFew = kVectors ? std::min<std::int64_t>(16, Vec<Acc>::size) : 8;
-    constexpr std::int64_t kRows = 4;
+  if constexpr (kVectors || std::is_arithmetic_v<T> || kIsComplex<T>) {
+    constexpr std::int64_t kFew = few_elements<Op, T>();
+    constexpr std::int64_t kRows = kIsComplex<T> ? 8 : 4;
     if (n < kFew) {
       for (; r + kRows <= rows; r += kRows) reduce_few_elements<kRows, Op>(x + r * row_step, n, row_step, out + r);
       for (; r < rows; ++r) reduce_few_elements<1, Op>(x + r * row_step, n, row_step, out + r);
@@ -397,13 +451,40 @@ void reduce_column_vectors(const T* x, std::int64_t step, std::int64_t n, std::i
   for (int k = 0; k < kWidth; ++k) results[0][k].store(out + column(k));
 }
 
+/// The whole vectors of wide rows, a few rows at a time: what is read in turn lies side by side, which the processor
+/// reads ahead in, and the results stay in the first level cache. Returns how many columns that are.
+template <template <class> class Op, class T>
+std::int64_t reduce_wide_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
+                              typename Op<T>::Acc* out) {
+  using V = Vec<typename Op<T>::Acc>;
+  constexpr int kRows = 4;
+  const std::int64_t whole = columns / V::size * V::size;
+  if (n < kRows) return 0;
+  std::int64_t r = 0;
+  const auto of_rows = [&](std::int64_t c) {
+    const T* const from = x + r * step + c;
+    return Op<T>::combine(Op<T>::combine(load_lifted<Op>(from), load_lifted<Op>(from + step)),
+                          Op<T>::combine(load_lifted<Op>(from + 2 * step), load_lifted<Op>(from + 3 * step)));
+  };
+  for (std::int64_t c = 0; c < whole; c += V::size) of_rows(c).store(out + c);
+  for (r = kRows; r + kRows <= n; r += kRows) {
+    for (std::int64_t c = 0; c < whole; c += V::size) Op<T>::combine(V::load(out + c), of_rows(c)).store(out + c);
+  }
+  for (; r < n; ++r) {
+    for (std::int64_t c = 0; c < whole; c += V::size)
+      Op<T>::combine(V::load(out + c), load_lifted<Op>(x + r * step + c)).store(out + c);
+  }
+  return whole;
+}
+
 /// All columns of a few rows, at least a vector of them: the last vector may take some a second time.
 template <template <class> class Op, class T>
 void reduce_whole_vectors(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
                           typename Op<T>::Acc* out) {
   constexpr std::int64_t kSize = Vec<typename Op<T>::Acc>::size;
   constexpr int kWidth = 4;
-  std::int64_t c = 0;
+  constexpr std::int64_t kWide = 16 * kSize;
+  std::int64_t c = columns >= kWide ? reduce_wide_rows<Op>(x, step, n, columns, out) : 0;
   for (; c + kWidth * kSize <= columns; c += kWidth * kSize)
     reduce_column_vectors<Op, kWidth>(x + c, step, n, (kWidth - 1) * kSize, out + c);
   const std::int64_t vectors = (columns - c + kSize - 1) / kSize;
@@ -527,10 +608,15 @@ void reduce_columns_pairwise(const T* x, std::int64_t step, std::int64_t n, std:
 
 template <template <class> class Op, class T>
 void reduce_columns(const void* x, std::int64_t step, std::int64_t n, std::int64_t columns, void* out) {
-  const auto* in = static_cast<const T*>(x);
-  auto* to = static_cast<typename Op<T>::Acc*>(out);
-  for (std::int64_t c = 0; c < columns; c += kReduceColumns) {
-    reduce_columns_pairwise<Op, T>(in + c, step, n, std::min(kReduceColumns, columns - c), to + c);
+  if constexpr (requires { typename Op<T>::Parts; }) {
+    // Parts that are combined by themselves are columns of their own.
+    reduce_columns<Op, typename T::value_type>(x, 2 * step, n, 2 * columns, out);
+  } else {
+    const auto* in = static_cast<const T*>(x);
+    auto* to = static_cast<typename Op<T>::Acc*>(out);
+    for (std::int64_t c = 0; c < columns; c += kReduceColumns) {
+      reduce_columns_pairwise<Op, T>(in + c, step, n, std::min(kReduceColumns, columns - c), to + c);
+    }
   }
 }
 

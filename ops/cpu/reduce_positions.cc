@@ -62,13 +62,15 @@ std::int64_t position_in_row(const T* x, std::int64_t step, std::int64_t n) {
   return at;
 }
 
-/// As many rows as a vector has lanes, each with at most as many elements: a row in each lane. Nobody can foretell
-/// which element of a short row is the best one, so a branch at each of them takes longer than all else.
+constexpr std::int64_t kShortRow = 32;
+
+/// As many rows of at most kShortRow elements as a vector has lanes: a row in each lane. Nobody can foretell which
+/// element of a short row is the best one, so a branch at each of them takes longer than all else.
 template <bool kMax, class T>
 void positions_in_short_rows(const T* x, std::int64_t n, std::int64_t row_step, std::int64_t* at) {
   constexpr int kLanes = simd::Vec<T>::size;
   using Index = simd::LaneMaskInt<T>;
-  T columns[kLanes * kLanes];
+  T columns[kShortRow * kLanes];
   for (int r = 0; r < kLanes; ++r) {
     for (std::int64_t i = 0; i < n; ++i) columns[i * kLanes + r] = x[r * row_step + i];
   }
@@ -91,7 +93,7 @@ void positions_in_rows(const void* data, std::int64_t step, std::int64_t n, std:
   const T* x = static_cast<const T*>(data);
   auto* at = static_cast<std::int64_t*>(out);
   std::int64_t r = 0;
-  if (step == 1 && n <= kLanes) {
+  if (step == 1 && n <= kShortRow) {
     for (; r + kLanes <= rows; r += kLanes) positions_in_short_rows<kMax>(x + r * row_step, n, row_step, at + r);
   }
   for (; r < rows; ++r) at[r] = position_in_row<kMax>(x + r * row_step, step, n);

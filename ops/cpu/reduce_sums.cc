@@ -46,8 +46,21 @@ struct SquareSumOp : SumOp<T> {
   static Vec<Acc> lift(Vec<Acc> x) { return x * x; }
 };
 
+/// Complex numbers as vectors of their parts.
 template <class T>
-struct ProdOp {
+struct ProdParts {};
+template <class T>
+struct ProdParts<std::complex<T>> {
+  static constexpr bool kSplits = true;
+  static void combine_parts(Vec<T>& real, Vec<T>& imag, Vec<T> other_real, Vec<T> other_imag) {
+    const Vec<T> first = real;
+    real = first * other_real - imag * other_imag;
+    imag = first * other_imag + imag * other_real;
+  }
+};
+
+template <class T>
+struct ProdOp : ProdParts<T> {
   using Acc = cpp_type<reduce_result(Reduction::Prod, dtype_of<T>)>;
   static Acc identity() { return Acc{1}; }
   static Acc lift(T x) { return static_cast<Acc>(x); }

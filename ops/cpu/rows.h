@@ -88,6 +88,16 @@ void convert_dense(To* to, const From* from, std::int64_t n) {
       const std::uint32_t nan = (f >> 16) | 0x40u;
       to[i].bits = static_cast<std::uint16_t>((f & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
     }
+  } else if constexpr (std::is_integral_v<From> && sizeof(From) <= 4 && std::is_same_v<To, BFloat16>) {
+    // Of no integer is a NaN made.
+    for (; i < n; ++i) {
+      const std::uint32_t f = std::bit_cast<std::uint32_t>(static_cast<float>(from[i]));
+      to[i].bits = static_cast<std::uint16_t>((f + 0x7fffu + ((f >> 16) & 1u)) >> 16);
+    }
+  } else if constexpr (kIsComplex<From> && std::is_same_v<To, bool>) {
+    using Part = typename From::value_type;
+    const auto* const parts = reinterpret_cast<const Part*>(from);
+    for (; i < n; ++i) to[i] = (parts[2 * i] != Part{}) | (parts[2 * i + 1] != Part{});
   } else if constexpr (std::is_same_v<From, bool> && !std::is_same_v<To, bool>) {
     // Read as what it is in memory, bytes of 0 and 1.
     return convert_dense(to, reinterpret_cast<const std::uint8_t*>(from), n);

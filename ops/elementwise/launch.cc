@@ -100,7 +100,7 @@ void spread(const char* from, std::int64_t step, std::int64_t rows, std::int64_t
 /// the latter three. A result that does not lie row after row is a line first.
 class JoinedRows {
  public:
-  JoinedRows(const Loop& rows, const StridedLoop& all, const ElementSizes& sizes, bool floating)
+  JoinedRows(const Loop& rows, const StridedLoop& all, const ElementSizes& sizes, DType dtype)
       : loop_(rows), operands_(all.operands), sizes_(sizes) {
     if (all.axes < 2 || rows.inner >= kShortRow || all.elements < kWorthJoining) return;
     out_apart_ = rows.out_inner != 1 || rows.out_outer != rows.inner;
@@ -117,8 +117,8 @@ class JoinedRows {
       }
       widest = std::max(widest, sizes.in[k]);
     }
-    if (apart && !pays_to_move(rows.inner, widest, side_by_side)) return;
-    if (has_columns && !pays_for_columns(rows.inner, sizes.out, floating)) return;
+    if (apart && !pays_to_move(rows.inner, widest, side_by_side, dtype)) return;
+    if (has_columns && !pays_for_columns(rows.inner, sizes.out, dtype)) return;
     one_by_one_ = has_columns || apart;
     rows_ = std::min(rows.outer, kLineBytes / (rows.inner * widest));
   }
@@ -174,16 +174,16 @@ class JoinedRows {
   }
 
   /// Rows of whole vectors keep their column in a register; see Note [Short formulas] for those of floats.
-  static bool pays_for_columns(std::int64_t width, std::int64_t size, bool floating) {
-    if (width * size % kVector != 0) return width < 64;
-    return !floating && width * size == kVector;
+  static bool pays_for_columns(std::int64_t width, std::int64_t size, DType dtype) {
+    if (is_complex(dtype) || width * size % kVector != 0) return width < 64;
+    return !is_floating(dtype) && width * size == kVector;
   }
 
   /// Rows of whole vectors are computed where they lie, and so are longer ones. The last elements of a row are masked
   /// lanes of a vector, but small ones are gathered one by one, which takes longer than to move all of the row.
-  static bool pays_to_move(std::int64_t width, std::int64_t size, bool side_by_side) {
+  static bool pays_to_move(std::int64_t width, std::int64_t size, bool side_by_side, DType dtype) {
     if (side_by_side && width * size % kVector == 0) return false;
-    return size < 4 || width * size <= kWorthMoving;
+    return size < 4 || width * size <= (is_complex(dtype) ? 4 * kWorthMoving : kWorthMoving);
   }
 
   /// `count` lines of so many rows, the first one from row `begin` on.
@@ -438,7 +438,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   for (std::size_t k = 0; k < operands.size(); ++k)
     sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));
   if (loop.axes == 1) return run_flat(kernel, inner, loop, sizes);
-  const JoinedRows joined(inner, loop, sizes, is_floating(dtype));
+  const JoinedRows joined(inner, loop, sizes, dtype);
   if (loop.axes == 2 && loop.elements <= kFew) {
     joined.run(kernel, inner);
   } else {

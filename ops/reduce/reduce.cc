@@ -94,6 +94,13 @@ cpu::ReduceKernels::Columns columns_kernel(const Stage& s, DType dtype) {
       dtype);
 }
 
+/// How many parts a long reduction of so many elements is cut into: of the same size, and so many that threads share
+/// them evenly.
+std::int64_t even_shares(std::int64_t elements) {
+  constexpr std::int64_t kMultiple = 4;
+  return (elements + kMultiple * kChunk - 1) / (kMultiple * kChunk) * kMultiple;
+}
+
 /// Each result from elements `step` apart.
 void reduce_rows(const Stage& s) {
   const auto kernel = row_kernel(s, s.dtype);
@@ -111,13 +118,15 @@ void reduce_rows(const Stage& s) {
     return;
   }
   const auto combine = row_kernel(s.of_partials(), s.result());
-  const std::int64_t chunks = (n + kChunk - 1) / kChunk;
+  const std::int64_t shares = even_shares(n);
+  const std::int64_t chunk = (n + shares - 1) / shares;
+  const std::int64_t chunks = (n + chunk - 1) / chunk;
   std::vector<char> partial(static_cast<std::size_t>(rows * chunks * s.out_item()));
   parallel_for(0, rows * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t first = i % chunks * kChunk;
+      const std::int64_t first = i % chunks * chunk;
       kernel(s.x + (offset_of(s.kept, i / chunks) + first * s.reduced.step) * s.item(), s.reduced.step,
-             std::min(kChunk, n - first), 1, 0, partial.data() + i * s.out_item());
+             std::min(chunk, n - first), 1, 0, partial.data() + i * s.out_item());
     }
   });
   combine(partial.data(), 1, chunks, rows, chunks, s.out);
@@ -140,11 +149,15 @@ void reduce_columns(const Stage& s, std::size_t dense) {
     }
     step *= s.kept[k].size;
   }
-  const std::int64_t blocks = (columns + kColumnBlock - 1) / kColumnBlock;
+  // Of about the same width, so that threads share them evenly.
+  constexpr std::int64_t kMultiple = 64;
+  const std::int64_t wide = (columns + kColumnBlock - 1) / kColumnBlock;
+  const std::int64_t block = (columns + kMultiple * wide - 1) / (kMultiple * wide) * kMultiple;
+  const std::int64_t blocks = (columns + block - 1) / block;
   const std::int64_t items = count(others) * blocks;
 
   const auto write = [&](const char* results, std::int64_t item, std::int64_t width) {
-    const std::int64_t first = item % blocks * kColumnBlock;
+    const std::int64_t first = item % blocks * block;
     char* to = s.out + (offset_of(out_others, item / blocks) + first * out_step) * s.out_item();
     const std::int64_t shape[] = {width};
     const std::int64_t to_strides[] = {out_step * s.out_item()};
@@ -153,22 +166,20 @@ void reduce_columns(const Stage& s, std::size_t dense) {
                 from_strides);
   };
   const auto source = [&](std::int64_t item) {
-    return s.x + (offset_of(others, item / blocks) + item % blocks * kColumnBlock) * s.item();
+    return s.x + (offset_of(others, item / blocks) + item % blocks * block) * s.item();
   };
-  const auto width_of = [&](std::int64_t item) {
-    return std::min(kColumnBlock, columns - item % blocks * kColumnBlock);
-  };
+  const auto width_of = [&](std::int64_t item) { return std::min(block, columns - item % blocks * block); };
   constexpr std::size_t kMaxItem = 16;
 
   if (items >= kManyResults || n * columns <= kChunk || finds_position(s.reduction)) {
-    const std::int64_t work = n * std::min(columns, kColumnBlock);
+    const std::int64_t work = n * std::min(columns, block);
     parallel_for(0, items, std::max<std::int64_t>(1, kGrain / work), [&](std::int64_t begin, std::int64_t end) {
       alignas(64) char results[kColumnBlock * kMaxItem];
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t width = width_of(i);
         if (out_step == 1) {
           kernel(source(i), s.reduced.step, n, width,
-                 s.out + (offset_of(out_others, i / blocks) + i % blocks * kColumnBlock) * s.out_item());
+                 s.out + (offset_of(out_others, i / blocks) + i % blocks * block) * s.out_item());
         } else {
           kernel(source(i), s.reduced.step, n, width, results);
           write(results, i, width);
@@ -178,12 +189,10 @@ void reduce_columns(const Stage& s, std::size_t dense) {
     return;
   }
   const auto combine = columns_kernel(s.of_partials(), s.result());
-  // As many, of the same size, as threads share evenly.
-  constexpr std::int64_t kShares = 4;
-  const std::int64_t least = (n * columns + kShares * kChunk - 1) / (kShares * kChunk) * kShares;
-  const std::int64_t chunk = (n + 32 * least - 1) / (32 * least) * 32;
+  const std::int64_t shares = even_shares(n * columns);
+  const std::int64_t chunk = (n + 32 * shares - 1) / (32 * shares) * 32;
   const std::int64_t chunks = (n + chunk - 1) / chunk;
-  const std::int64_t partial_bytes = std::min(columns, kColumnBlock) * s.out_item();
+  const std::int64_t partial_bytes = std::min(columns, block) * s.out_item();
   std::vector<char> partial(static_cast<std::size_t>(items * chunks * partial_bytes));
   parallel_for(0, items * chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
