@@ -1,6 +1,7 @@
 #include "ops/movement/cast.h"
 
 #include "engine/autograd/function.h"
+#include "ops/elementwise/order.h"
 #include "ops/movement/strided.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
@@ -8,15 +9,17 @@
 namespace lamella {
 namespace {
 
-/// A contiguous copy in `dtype`; the gradient is cast back.
+/// A copy in `dtype`, contiguous, or with its axes in the order of x's; the gradient is cast back.
 struct CastLayer : Function<CastLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
   static constexpr std::string_view name = "cast";
 
-  static Tensor forward(Context& ctx, const Tensor& x, DType dtype) {
+  static Tensor forward(Context& ctx, const Tensor& x, DType dtype, bool in_order) {
     if (ctx.recording()) ctx.input_metas.emplace_back(x);
-    Tensor out = empty_beside(x, x.shape(), dtype, x.device());
+    const Tensor* const operands[] = {&x};
+    Tensor out = in_order ? empty_in_order(operands, x.shape(), dtype, x.device())
+                          : empty_beside(x, x.shape(), dtype, x.device());
     write_values(out, x, "cast");
     return out;
   }
@@ -54,7 +57,7 @@ struct ToDeviceLayer : Function<ToDeviceLayer> {
 
 Tensor Cast::call(const Tensor& x, DType dtype) {
   check_defined(x, "cast");
-  return x.dtype() == dtype ? x : CastLayer::apply(x, dtype);
+  return x.dtype() == dtype ? x : CastLayer::apply(x, dtype, false);
 }
 
 Tensor AsType::call(const Tensor& x, DType dtype, bool copy, std::optional<Device> device) {
@@ -65,7 +68,7 @@ Tensor AsType::call(const Tensor& x, DType dtype, bool copy, std::optional<Devic
     return cast(to_device(x, *device), dtype);
   }
   if (x.dtype() == dtype) return copy ? clone(x) : x;
-  return CastLayer::apply(x, dtype);
+  return CastLayer::apply(x, dtype, true);
 }
 
 Tensor Clone::call(const Tensor& x) {

@@ -65,6 +65,16 @@ std::pair<const char*, const char*> extent(const Tensor& x) {
   return {low, high + item_size(x.dtype())};
 }
 
+/// Whether x's elements lie apart, or in short rows, and each of them by itself.
+bool is_scattered(const Tensor& x) {
+  constexpr std::int64_t kLongRow = 64;
+  constexpr std::int64_t kMany = 1024;
+  const auto axes = merged_axes(x.shape(), x.strides(), x.strides());
+  if (axes.size() < 2 || x.numel() < kMany) return false;
+  if (std::ranges::any_of(axes, [](const Axis& axis) { return axis.from == 0; })) return false;
+  return axes.back().from != 1 || axes.back().size < kLongRow;
+}
+
 /// One axis, which is what contiguous tensors have, whatever their shape.
 void run_line(void (*kernel)(const cpu::Copy2d&), const cpu::Copy2d& all) {
   constexpr std::int64_t kApart = 4;  // an element that lies apart takes as long as some that do not
@@ -174,6 +184,12 @@ void write_values(const Tensor& to, const Tensor& from, const char* op) {
   const auto kernel = to.dtype() == from.dtype()
                           ? (one ? kernels.fill : kernels.copy)[size]
                           : kernels.cast[static_cast<std::size_t>(to.dtype())][static_cast<std::size_t>(from.dtype())];
+  if (to.dtype() != from.dtype() && is_scattered(from)) {
+    // Moved first, as what moves elements takes several rows, or a tile of them, at once.
+    const Tensor packed = empty(from.shape(), from.dtype());
+    write_values(packed, from, op);
+    return write_values(to, packed, op);
+  }
   if (to.is_contiguous() && from.is_contiguous()) {
     run_line(kernel,
              {.to = to->data, .from = from->data, .inner = to.numel(), .to_inner = to_item, .from_inner = from_item});
