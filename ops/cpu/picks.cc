@@ -3,8 +3,10 @@
 #include <cstring>
 #include <type_traits>
 
+#include "ops/cpu/complex_product.h"
 #include "ops/cpu/picks_table.h"
 #include "ops/cpu/short_rows.h"
+#include "ops/movement/convert.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {
@@ -38,6 +40,8 @@ struct Multiply {
   static void run(T& x, const T& v) {
     if constexpr (std::is_integral_v<T> && sizeof(T) < sizeof(unsigned)) {
       x = static_cast<T>(static_cast<unsigned>(x) * static_cast<unsigned>(v));  // promoted to int it would overflow
+    } else if constexpr (kIsComplex<T>) {
+      x = complex_product(x, v);
     } else {
       x = static_cast<T>(x * v);
     }

@@ -119,37 +119,49 @@ std::int64_t reduce_vectors(std::int64_t n, T* kept, Load&& load) {
   return taken;
 }
 
+/// As many complex numbers as a vector has lanes: their real and their imaginary parts.
+template <class Part>
+struct Split {
+  using V = Vec<Part>;
+  using Lanes = std::make_index_sequence<V::size>;
+
+  static Split load(const std::complex<Part>* from) {
+    const auto* const parts = reinterpret_cast<const Part*>(from);
+    const auto low = V::load(parts).native();
+    const auto high = V::load(parts + V::size).native();
+    return {V(every_second<0>(low, high, Lanes())), V(every_second<1>(low, high, Lanes()))};
+  }
+  void store(std::complex<Part>* to) const {
+    auto* const parts = reinterpret_cast<Part*>(to);
+    V(interleaved<0>(real.native(), imag.native(), Lanes())).store(parts);
+    V(interleaved<V::size / 2>(real.native(), imag.native(), Lanes())).store(parts + V::size);
+  }
+
+  V real;
+  V imag;
+};
+
 /// Complex numbers at the start of a row, as many as fill two vectors of real and two of imaginary parts again and
 /// again; gives how many.
 template <template <class> class Op, class T>
 std::int64_t reduce_split(const T* x, std::int64_t n, T& result) {
   using Part = typename T::value_type;
   using V = Vec<Part>;
-  using Lanes = std::make_index_sequence<V::size>;
   constexpr int kChains = 2;
   constexpr std::int64_t kStep = kChains * V::size;
   if (n < 2 * kStep) return 0;
-  const auto* const parts = reinterpret_cast<const Part*>(x);
-  const auto load = [&](std::int64_t i, V& real, V& imag) {
-    const auto low = V::load(parts + 2 * i).native();
-    const auto high = V::load(parts + 2 * i + V::size).native();
-    real = V(every_second<0>(low, high, Lanes()));
-    imag = V(every_second<1>(low, high, Lanes()));
-  };
-  V real[kChains];
-  V imag[kChains];
-  for (int k = 0; k < kChains; ++k) load(k * V::size, real[k], imag[k]);
+  Split<Part> parts[kChains];
+  for (int k = 0; k < kChains; ++k) parts[k] = Split<Part>::load(x + k * V::size);
   std::int64_t i = kStep;
   for (; i + kStep <= n; i += kStep) {
     for (int k = 0; k < kChains; ++k) {
-      V other_real, other_imag;
-      load(i + k * V::size, other_real, other_imag);
-      Op<T>::combine_parts(real[k], imag[k], other_real, other_imag);
+      const auto next = Split<Part>::load(x + i + k * V::size);
+      Op<T>::combine_parts(parts[k].real, parts[k].imag, next.real, next.imag);
     }
   }
-  Op<T>::combine_parts(real[0], imag[0], real[1], imag[1]);
+  Op<T>::combine_parts(parts[0].real, parts[0].imag, parts[1].real, parts[1].imag);
   T lanes[V::size];
-  for (int k = 0; k < V::size; ++k) lanes[k] = T(real[0][k], imag[0][k]);
+  parts[0].store(lanes);
   for (int half = V::size / 2; half > 0; half /= 2) {
     for (int k = 0; k < half; ++k) lanes[k] = Op<T>::combine(lanes[k], lanes[k + half]);
   }
@@ -556,6 +568,22 @@ bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, typen
   return true;
 }
 
+/// Whole vectors of columns of complex numbers; gives how many columns that are.
+template <template <class> class Op, class T>
+std::int64_t reduce_split_columns(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns, T* out) {
+  using Part = typename T::value_type;
+  std::int64_t c = 0;
+  for (; c + Vec<Part>::size <= columns; c += Vec<Part>::size) {
+    auto result = Split<Part>::load(x + c);
+    for (std::int64_t r = 1; r < n; ++r) {
+      const auto next = Split<Part>::load(x + r * step + c);
+      Op<T>::combine_parts(result.real, result.imag, next.real, next.imag);
+    }
+    result.store(out + c);
+  }
+  return c;
+}
+
 template <template <class> class Op, class T>
 void reduce_few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
   using Acc = typename Op<T>::Acc;
@@ -573,10 +601,12 @@ void reduce_few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t
       if (step == columns && reduced_narrow_rows<Op>(x, n, columns, out)) return;
       if (columns >= Vec<Acc>::size) return reduce_whole_vectors<Op>(x, step, n, columns, out);
     }
-    for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::lift(x[k]);
+    std::int64_t c = 0;
+    if constexpr (requires { Op<T>::kSplits; }) c = reduce_split_columns<Op>(x, step, n, columns, out);
+    for (std::int64_t k = c; k < columns; ++k) out[k] = Op<T>::lift(x[k]);
     for (std::int64_t r = 1; r < n; ++r) {
       const T* row = x + r * step;
-      for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(row[k]));
+      for (std::int64_t k = c; k < columns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(row[k]));
     }
   }
 }

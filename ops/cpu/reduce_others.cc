@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <complex>
 
+#include "ops/cpu/complex_product.h"
 #include "ops/cpu/reduce_table.h"
 #include "ops/movement/convert.h"
 
@@ -13,8 +14,7 @@ namespace {
 template <class T>
 T times(T a, T b) {
   if constexpr (kIsComplex<T>) {
-    // Not operator*, which looks for infinities in a call of its own.
-    return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+    return complex_product(a, b);
   } else {
     return a * b;
   }

@@ -1,3 +1,4 @@
+#include "ops/cpu/complex_product.h"
 #include "ops/cpu/reduce_loops.h"
 
 namespace lamella::cpu {
@@ -67,8 +68,7 @@ struct ProdOp : ProdParts<T> {
   template <class X>
   static X combine(X a, X b) {
     if constexpr (kIsComplex<X>) {
-      // Not operator*, which looks for infinities in a call of its own.
-      return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+      return complex_product(a, b);
     } else {
       return a * b;
     }
