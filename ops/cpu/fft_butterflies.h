@@ -4,6 +4,7 @@
 
 #include "ops/cpu/fft_table.h"
 #include "ops/cpu/fused.h"
+#include "ops/cpu/pairs.h"
 #include "ops/simd/vec.h"
 
 // Short Fourier transforms of complex numbers whose parts are of X: one number, or a vector of numbers of as many
@@ -27,17 +28,6 @@ Split<T> operator+(Split<T> x, std::int64_t offset) {
   return {x.re + offset, x.im + offset};
 }
 
-template <class X>
-struct Number {
-  X re;
-  X im;
-  friend Number operator+(Number a, Number b) { return {a.re + b.re, a.im + b.im}; }
-  friend Number operator-(Number a, Number b) { return {a.re - b.re, a.im - b.im}; }
-  friend Number operator*(X a, Number b) { return {a * b.re, a * b.im}; }
-  friend Number operator*(Number a, Number b) {
-    return {multiply_add(a.re, b.re, -(a.im * b.im)), multiply_add(a.re, b.im, a.im * b.re)};
-  }
-};
 /// sum + factor x
 template <class X>
 Number<X> add_product(Number<X> sum, X factor, Number<X> x) {

@@ -13,32 +13,6 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// The parts of pairs of numbers: Vec<T>::size of them, the first half at `low`.
-template <class T>
-Number<simd::Vec<T>> parts_of(simd::Native<T> low, simd::Native<T> high) {
-  using V = simd::Vec<T>;
-  using Lanes = std::make_index_sequence<V::size>;
-  return {V(every_second<0>(low, high, Lanes())), V(every_second<1>(low, high, Lanes()))};
-}
-/// Vec<T>::size pairs of numbers, their parts apart.
-template <class T>
-Number<simd::Vec<T>> load_pairs(const T* from) {
-  using V = simd::Vec<T>;
-  return parts_of<T>(V::load(from).native(), V::load(from + V::size).native());
-}
-template <class T>
-void store_pairs(Number<simd::Vec<T>> x, T* to) {
-  using V = simd::Vec<T>;
-  using Lanes = std::make_index_sequence<V::size>;
-  V(interleaved<0>(x.re.native(), x.im.native(), Lanes())).store(to);
-  V(interleaved<V::size / 2>(x.re.native(), x.im.native(), Lanes())).store(to + V::size);
-}
-/// One pair.
-template <class T>
-void store_pairs(Number<T> x, T* to) {
-  to[0] = x.re;
-  to[1] = x.im;
-}
 template <class X, class T>
 Number<X> load_pairs_as(const T* from) {
   if constexpr (std::is_same_v<X, T>) {

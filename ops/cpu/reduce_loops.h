@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "ops/cpu/pairs.h"
 #include "ops/cpu/reduce_table.h"
 #include "ops/cpu/tile.h"
 #include "ops/cpu/widen.h"
@@ -119,28 +120,6 @@ std::int64_t reduce_vectors(std::int64_t n, T* kept, Load&& load) {
   return taken;
 }
 
-/// As many complex numbers as a vector has lanes: their real and their imaginary parts.
-template <class Part>
-struct Split {
-  using V = Vec<Part>;
-  using Lanes = std::make_index_sequence<V::size>;
-
-  static Split load(const std::complex<Part>* from) {
-    const auto* const parts = reinterpret_cast<const Part*>(from);
-    const auto low = V::load(parts).native();
-    const auto high = V::load(parts + V::size).native();
-    return {V(every_second<0>(low, high, Lanes())), V(every_second<1>(low, high, Lanes()))};
-  }
-  void store(std::complex<Part>* to) const {
-    auto* const parts = reinterpret_cast<Part*>(to);
-    V(interleaved<0>(real.native(), imag.native(), Lanes())).store(parts);
-    V(interleaved<V::size / 2>(real.native(), imag.native(), Lanes())).store(parts + V::size);
-  }
-
-  V real;
-  V imag;
-};
-
 /// Complex numbers at the start of a row, as many as fill two vectors of real and two of imaginary parts again and
 /// again; gives how many.
 template <template <class> class Op, class T>
@@ -150,18 +129,19 @@ std::int64_t reduce_split(const T* x, std::int64_t n, T& result) {
   constexpr int kChains = 2;
   constexpr std::int64_t kStep = kChains * V::size;
   if (n < 2 * kStep) return 0;
-  Split<Part> parts[kChains];
-  for (int k = 0; k < kChains; ++k) parts[k] = Split<Part>::load(x + k * V::size);
+  const auto* const from = reinterpret_cast<const Part*>(x);
+  Number<V> parts[kChains];
+  for (int k = 0; k < kChains; ++k) parts[k] = load_pairs(from + 2 * k * V::size);
   std::int64_t i = kStep;
   for (; i + kStep <= n; i += kStep) {
     for (int k = 0; k < kChains; ++k) {
-      const auto next = Split<Part>::load(x + i + k * V::size);
-      Op<T>::combine_parts(parts[k].real, parts[k].imag, next.real, next.imag);
+      const auto next = load_pairs(from + 2 * (i + k * V::size));
+      Op<T>::combine_parts(parts[k], next);
     }
   }
-  Op<T>::combine_parts(parts[0].real, parts[0].imag, parts[1].real, parts[1].imag);
+  Op<T>::combine_parts(parts[0], parts[1]);
   T lanes[V::size];
-  parts[0].store(lanes);
+  store_pairs(parts[0], reinterpret_cast<Part*>(lanes));
   for (int half = V::size / 2; half > 0; half /= 2) {
     for (int k = 0; k < half; ++k) lanes[k] = Op<T>::combine(lanes[k], lanes[k + half]);
   }
@@ -574,12 +554,12 @@ std::int64_t reduce_split_columns(const T* x, std::int64_t step, std::int64_t n,
   using Part = typename T::value_type;
   std::int64_t c = 0;
   for (; c + Vec<Part>::size <= columns; c += Vec<Part>::size) {
-    auto result = Split<Part>::load(x + c);
+    auto result = load_pairs(reinterpret_cast<const Part*>(x + c));
     for (std::int64_t r = 1; r < n; ++r) {
-      const auto next = Split<Part>::load(x + r * step + c);
-      Op<T>::combine_parts(result.real, result.imag, next.real, next.imag);
+      const auto next = load_pairs(reinterpret_cast<const Part*>(x + r * step + c));
+      Op<T>::combine_parts(result, next);
     }
-    result.store(out + c);
+    store_pairs(result, reinterpret_cast<Part*>(out + c));
   }
   return c;
 }

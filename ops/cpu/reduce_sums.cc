@@ -53,10 +53,9 @@ struct ProdParts {};
 template <class T>
 struct ProdParts<std::complex<T>> {
   static constexpr bool kSplits = true;
-  static void combine_parts(Vec<T>& real, Vec<T>& imag, Vec<T> other_real, Vec<T> other_imag) {
-    const Vec<T> first = real;
-    real = first * other_real - imag * other_imag;
-    imag = first * other_imag + imag * other_real;
+  static void combine_parts(Number<Vec<T>>& a, Number<Vec<T>> b) {
+    // Not operator*, which fuses products and sums.
+    a = {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
   }
 };
 
