@@ -2,6 +2,7 @@
 
 from benchmarks.operators.analysis import ROWS as ANALYSIS
 from benchmarks.operators.elementwise import ROWS as ELEMENTWISE
+from benchmarks.operators.ends import ROWS as ENDS
 from benchmarks.operators.linear_algebra import ROWS as LINEAR_ALGEBRA
 from benchmarks.operators.movement import ROWS as MOVEMENT
 from benchmarks.operators.narrow import ROWS as NARROW
@@ -10,4 +11,14 @@ from benchmarks.operators.reductions import ROWS as REDUCTIONS
 from benchmarks.operators.rows import Row
 from benchmarks.operators.special import ROWS as SPECIAL
 
-ROWS: tuple[Row, ...] = (*ELEMENTWISE, *SPECIAL, *REDUCTIONS, *ANALYSIS, *MOVEMENT, *LINEAR_ALGEBRA, *NETWORKS, *NARROW)
+ROWS: tuple[Row, ...] = (
+    *ELEMENTWISE,
+    *SPECIAL,
+    *REDUCTIONS,
+    *ANALYSIS,
+    *MOVEMENT,
+    *LINEAR_ALGEBRA,
+    *NETWORKS,
+    *NARROW,
+    *ENDS,
+)
