@@ -110,17 +110,18 @@ V shifted_up(V v, std::index_sequence<I...>) {
   return __builtin_shufflevector(v, V{}, (static_cast<int>(I) < kShift ? kSize : static_cast<int>(I) - kShift)...);
 }
 
-template <class V, std::size_t... I>
-V last_lane(V v, std::index_sequence<I...>) {
-  return __builtin_shufflevector(v, v, (static_cast<int>(sizeof...(I) - 1 + 0 * I))...);
+/// The last kParts lanes, over and over.
+template <int kParts, class V, std::size_t... I>
+V last_lanes(V v, std::index_sequence<I...>) {
+  return __builtin_shufflevector(v, v, (static_cast<int>(sizeof...(I) - kParts + I % kParts))...);
 }
 
-/// The sums of the first lanes, in every lane.
-template <int kShift = 1>
+/// The sums of the lanes before that are as many times kParts away, and of each lane itself.
+template <int kParts, int kShift = kParts>
 Native<double> prefix_sums(Native<double> v) {
   constexpr int kSize = Vec<double>::size;
   if constexpr (kShift < kSize) {
-    return prefix_sums<2 * kShift>(v + shifted_up<kShift>(v, std::make_index_sequence<kSize>()));
+    return prefix_sums<kParts, 2 * kShift>(v + shifted_up<kShift>(v, std::make_index_sequence<kSize>()));
   } else {
     return v;
   }
@@ -128,26 +129,61 @@ Native<double> prefix_sums(Native<double> v) {
 
 /// Whether rows are summed a vector at a time.
 template <class Op, class T>
-inline constexpr bool kSumsVectors = std::is_same_v<Op, SumScan> && std::is_floating_point_v<T>;
+inline constexpr bool kSumsVectors = std::is_same_v<Op, SumScan> && (std::is_floating_point_v<T> || kIsComplex<T>);
+
+/// An element as what it has of real numbers: one, or two side by side.
+template <class T>
+struct Parts {
+  using Part = T;
+  static constexpr int kCount = 1;
+};
+template <class P>
+struct Parts<std::complex<P>> {
+  using Part = P;
+  static constexpr int kCount = 2;
+};
+
+/// Some numbers in a register, which are others in memory: so a complex number is added at once.
+template <int kLanes, class P>
+struct Lanes {
+  using Wide [[gnu::vector_size(sizeof(double) * kLanes)]] = double;
+  using Narrow [[gnu::vector_size(sizeof(P) * kLanes)]] = P;
+  static Wide load(const P* from) {
+    Narrow in;
+    std::memcpy(&in, from, sizeof in);
+    return __builtin_convertvector(in, Wide);
+  }
+  static void store(Wide sums, P* to) {
+    const Narrow result = __builtin_convertvector(sums, Narrow);
+    std::memcpy(to, &result, sizeof result);
+  }
+};
 
 /// A row of sums, a vector at a time, so that the chain of additions is as many times shorter: what a vector adds to
 /// those behind it is known before the sums up to it are.
 template <class T>
-void sum_row(const T* x, T* out, std::int64_t n) {
+void sum_row(const T* row, T* sums, std::int64_t n) {
+  using Part = typename Parts<T>::Part;
+  constexpr int kParts = Parts<T>::kCount;
   constexpr int kSize = Vec<double>::size;
-  using Narrow [[gnu::vector_size(sizeof(T) * kSize)]] = T;
+  const auto* const x = reinterpret_cast<const Part*>(row);
+  auto* const out = reinterpret_cast<Part*>(sums);
+  const std::int64_t parts = n * kParts;
   Native<double> before{};
   std::int64_t i = 0;
-  for (; i + kSize <= n; i += kSize) {
-    Narrow in;
-    std::memcpy(&in, x + i, sizeof in);
-    const Native<double> own = prefix_sums(__builtin_convertvector(in, Native<double>));
-    const Narrow result = __builtin_convertvector(own + before, Narrow);
-    std::memcpy(out + i, &result, sizeof result);
-    before += last_lane(own, std::make_index_sequence<kSize>());
+  for (; i + kSize <= parts; i += kSize) {
+    const Native<double> own = prefix_sums<kParts>(Lanes<kSize, Part>::load(x + i));
+    Lanes<kSize, Part>::store(own + before, out + i);
+    before += last_lanes<kParts>(own, std::make_index_sequence<kSize>());
   }
-  double carry = before[0];
-  for (; i < n; ++i) out[i] = static_cast<T>(carry += x[i]);
+  if constexpr (kIsComplex<T>) {
+    using Last = Lanes<kParts, Part>;
+    typename Last::Wide carry = {before[0], before[1]};
+    for (; i < parts; i += kParts) Last::store(carry += Last::load(x + i), out + i);
+  } else {
+    double carry = before[0];
+    for (; i < n; ++i) out[i] = static_cast<T>(carry += x[i]);
+  }
 }
 
 /// kRows rows at once, as each result waits for the one before it: n elements of each, `step` apart from row to row.
@@ -185,9 +221,66 @@ void scan_rows_at_once(const T* x, Result<T>* out, std::int64_t n, bool reverse)
   }
 }
 
+constexpr std::int64_t kBlock = 512;  // elements that are converted at once
+/// Shorter rows take longer to begin than to run.
+template <class T>
+constexpr std::int64_t kShortestLoop = kIsComplex<T> ? 13 : 9;
+
+/// Rows of kN elements.
+template <class Op, int kN, class T>
+void scan_rows_of(const T* x, T* out, std::int64_t rows, bool reverse) {
+  const auto towards = [&]<bool kReverse>(std::bool_constant<kReverse>) {
+    for (std::int64_t r = 0; r < rows; ++r, x += kN, out += kN) {
+      if constexpr (kSumsVectors<Op, T> && kIsComplex<T>) {
+        using Part = typename Parts<T>::Part;
+        using Whole = Lanes<Parts<T>::kCount, Part>;
+        typename Whole::Wide carry{};
+        for (int i = 0; i < kN; ++i) {
+          const int at = kReverse ? kN - 1 - i : i;
+          carry += Whole::load(reinterpret_cast<const Part*>(x + at));
+          Whole::store(carry, reinterpret_cast<Part*>(out + at));
+        }
+      } else {
+        auto carry = Op::template first<Carry<T>>();
+        for (int i = 0; i < kN; ++i) {
+          const int at = kReverse ? kN - 1 - i : i;
+          out[at] = rounded<T>(carry = Op::next(carry, widened(x[at])));
+        }
+      }
+    }
+  };
+  reverse ? towards(std::true_type()) : towards(std::false_type());
+}
+
+template <class Op, class T>
+void scan_shortest_rows(const T* x, T* out, std::int64_t n, std::int64_t rows, bool reverse) {
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    ((n == I + 1 ? scan_rows_of<Op, I + 1>(x, out, rows, reverse) : void()), ...);
+  }(std::make_integer_sequence<int, kShortestLoop<T> - 1>());
+}
+
 template <class Op, class T>
 void scan_rows(const T* x, Result<T>* out, std::int64_t n, std::int64_t rows, bool reverse) {
   constexpr std::int64_t kRows = 4;
+  if constexpr (!std::is_same_v<Op, LogSumExpScan>) {
+    if constexpr (kIsHalf<T>) {
+      // Short ones are converted many at once.
+      float block[kBlock];
+      float results[kBlock];
+      const std::int64_t most = kBlock / n;
+      if (most > kRows) {
+        for (std::int64_t r = 0; r < rows; r += most) {
+          const std::int64_t count = std::min(most, rows - r);
+          convert_dense(block, x + r * n, count * n);
+          scan_rows<Op>(block, results, n, count, reverse);
+          convert_dense(out + r * n, results, count * n);
+        }
+        return;
+      }
+    } else if constexpr (std::is_floating_point_v<T> || kIsComplex<T>) {
+      if (n < kShortestLoop<T>) return scan_shortest_rows<Op>(x, out, n, rows, reverse);
+    }
+  }
   std::int64_t r = 0;
   if constexpr (kSumsVectors<Op, T>) {
     for (; !reverse && r < rows; ++r) sum_row(x + r * n, out + r * n, n);
@@ -227,8 +320,6 @@ void for_each_block(std::int64_t n, std::int64_t rows, bool reverse, F&& f) {
     f(reverse ? n - i - count : i, count);
   }
 }
-
-constexpr std::int64_t kBlock = 512;  // elements that are converted at once
 
 /// The same of 16-bit floats, which blocks of float32 stand for: rows that lie one behind the other, or one row.
 template <class Op, class T>

@@ -126,9 +126,12 @@ Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse
     return y;
   }
   const HostRelease release(y.numel());
-  constexpr std::int64_t kRowsAtOnce = 4;                                       // that a kernel takes
+  // That a kernel takes: sums of floats are made of vectors, a row after the other.
+  const bool in_vectors = scan == cpu::Scan::Sum && !reverse && item_size(x.dtype()) >= 4 &&
+                          (is_floating(x.dtype()) || is_complex(x.dtype()));
+  const std::int64_t rows_at_once = in_vectors ? 1 : 4;
   const std::int64_t work = along.n * (scan == cpu::Scan::LogSumExp ? 16 : 1);  // an exponential and a logarithm each
-  parallel_for(0, along.outer, even_grain(along.outer, work, kRowsAtOnce), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, along.outer, even_grain(along.outer, work, rows_at_once), [&](std::int64_t begin, std::int64_t end) {
     cpu::ScanArgs args;
     args.n = along.n;
     args.rows = end - begin;

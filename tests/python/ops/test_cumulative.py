@@ -54,6 +54,24 @@ def test_sums_and_products(dtype: str, shape: tuple[int, ...], rng: np.random.Ge
         np.testing.assert_allclose(values(product)[fits], expected[fits], rtol=TOLERANCE.get(dtype, 1e-11))
 
 
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_complex_rows_of_any_length(dtype: str, rng: np.random.Generator) -> None:
+    for n in (*range(1, 20), 33, 64, 131):
+        x, wide = sample((37, n), dtype, rng)
+        leaf = lm.tensor(x, stop_gradient=False)
+        y = lm.cumsum(leaf, -1)
+        np.testing.assert_allclose(y.detach().numpy(), np.cumsum(wide, -1), rtol=TOLERANCE.get(dtype, 1e-13))
+        (g,) = lm.grad(y, [leaf], grad_outputs=[x])
+        np.testing.assert_allclose(g.numpy(), wide[:, ::-1].cumsum(-1)[:, ::-1], rtol=TOLERANCE.get(dtype, 1e-13))
+        expected = np.cumprod(wide, -1)
+        np.testing.assert_allclose(lm.cumprod(x, -1).numpy(), expected, rtol=TOLERANCE.get(dtype, 1e-11) * 10)
+    x = np.zeros((3, 40), dtype)
+    x[1, 20] = complex(np.nan, 0)
+    y = lm.cumsum(lm.asarray(x), -1).numpy()
+    assert np.isfinite(y[[0, 2]]).all() and np.isfinite(y[1, :20]).all() and np.isfinite(y.imag).all()
+    assert np.isnan(y.real[1, 20:]).all()
+
+
 def test_arguments() -> None:
     x = lm.asarray([1.0, 2.0, 4.0])
     assert lm.cumulative_sum(x, include_initial=True).tolist() == [0.0, 1.0, 3.0, 7.0]

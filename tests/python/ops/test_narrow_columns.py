@@ -1,4 +1,5 @@
-"""Reductions and scans down the columns of long matrices of a few columns, where several rows stand in one vector."""
+"""Reductions and scans of long matrices of a few columns: down them, where several rows stand in one vector, and along
+their short rows."""
 
 from __future__ import annotations
 
@@ -15,6 +16,12 @@ CALLS: dict[str, tuple[Callable[..., lm.Tensor], Callable[[np.ndarray], np.ndarr
     "cumsum": (lambda x: lm.cumsum(x, -2), lambda x: np.cumsum(x, -2)),
     "cumsum from behind": (lambda x: gradient(lambda y: lm.cumsum(y, -2), x), lambda x: behind(np.ones_like(x))),
     "cumprod": (lambda x: lm.cumprod(x, -2), lambda x: np.cumprod(x, -2)),
+    "cumsum of rows": (lambda x: lm.cumsum(x, -1), lambda x: np.cumsum(x, -1)),
+    "cumsum of rows from behind": (
+        lambda x: gradient(lambda y: lm.cumsum(y, -1) * x, x),
+        lambda x: behind(x.mT).mT,
+    ),
+    "cumprod of rows": (lambda x: lm.cumprod(x, -1), lambda x: np.cumprod(x, -1)),
     "cummax": (lambda x: lm.cummax(x, -2)[0], lambda x: np.maximum.accumulate(x, -2)),
     "cummin": (lambda x: lm.cummin(x, -2)[0], lambda x: np.minimum.accumulate(x, -2)),
     "cummax positions": (lambda x: lm.cummax(x, -2)[1], lambda x: positions(x, np.greater_equal)),
