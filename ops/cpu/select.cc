@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "ops/cpu/select_table.h"
@@ -13,6 +15,7 @@ namespace {
 using sorting::is_nan;
 using sorting::Key;
 using sorting::key_of;
+using sorting::kIsSmallFloat;
 using sorting::Ranked;
 
 // Where few are asked for, the first elements tell a limit that few others pass.
@@ -29,17 +32,30 @@ Key<T> rank_key(T value) {
 template <bool kLargest, class T>
 void rank_keys(const T* x, std::int64_t n, Key<T>* keys) {
   using K = Key<T>;
-  if constexpr (std::is_floating_point_v<T>) {
-    // As in key_of(), of whole registers.
+  if constexpr (std::is_floating_point_v<T> || kIsSmallFloat<T>) {
+    // As in key_of(), of whole registers; small floats are the low halves of their keys.
     using V = simd::Vec<K>;
-    constexpr K kSign = K{1} << (8 * sizeof(K) - 1);
-    constexpr K kAll = std::numeric_limits<K>::max();
-    constexpr K kInfinity = std::bit_cast<K>(std::numeric_limits<T>::infinity());
+    constexpr K kSign = K{1} << (8 * sizeof(T) - 1);
+    constexpr K kAll = kSign | (kSign - 1);
+    const V infinity = [] {
+      if constexpr (kIsSmallFloat<T>) {
+        return K{sorting::kInfinityBits<T>};
+      } else {
+        return std::bit_cast<K>(std::numeric_limits<T>::infinity());
+      }
+    }();
+    const auto bits_at = [x](std::int64_t i) {
+      using Bits = std::conditional_t<kIsSmallFloat<T>, std::uint16_t, K>;
+      using Narrow [[gnu::vector_size(sizeof(T) * V::size)]] = Bits;
+      Narrow bits;
+      std::memcpy(&bits, x + i, sizeof bits);
+      return V(__builtin_convertvector(bits, typename V::native_type));
+    };
     for (std::int64_t i = 0; i < n; i += V::size) {
-      const V bits(reinterpret_cast<typename V::native_type>(simd::Vec<T>::load(x + i).native()));
+      const V bits = bits_at(i);
       const V magnitude = bits & V(kAll ^ kSign);
       const V ordered = where(magnitude == 0, V(kSign), bits ^ where(bits >= kSign, V(kAll), V(kSign)));
-      const V key = where(magnitude > kInfinity, V(kAll), ordered);
+      const V key = where(magnitude > infinity, V(kAll), ordered);
       (kLargest ? ~key : key).store(keys + i);
     }
   } else {
@@ -141,36 +157,133 @@ template <class T, bool kLargest>
   best.finish(sorted, out);
 }
 
-// Of short rows the best so far are a list in order, through which each element passes: without a branch, as nobody
-// knows where it stays.
-constexpr std::int64_t kShortList = 4;
-constexpr std::int64_t kShortRow = 64;
+// Where few are asked for, the best so far are a list in order.
+constexpr std::int64_t kShortList = kMostOfColumns;
 
+template <class R>
+R either(bool first, R a, R b) {
+  if constexpr (requires { a.at; }) {
+    // Of two words the compiler makes a branch.
+    const std::uint64_t mask = std::uint64_t{0} - static_cast<std::uint64_t>(first);
+    const auto either_of = [mask](std::uint64_t p, std::uint64_t q) { return q ^ ((p ^ q) & mask); };
+    return {either_of(a.bits, b.bits),
+            static_cast<std::int64_t>(either_of(static_cast<std::uint64_t>(a.at), static_cast<std::uint64_t>(b.at)))};
+  } else {
+    return {first ? a.bits : b.bits};
+  }
+}
+
+/// Puts an item, which stands behind all others, at its place among the first `count` of a list, of which the last one
+/// leaves: without a branch, as nobody knows where the place is. Of equal keys the first stays ahead.
+template <class R>
+void insert(R* list, int count, R item) {
+  for (int j = count - 1; j > 0; --j) {
+    const bool moves = item.bits < list[j - 1].bits;
+    list[j] = either(moves, list[j - 1], either(item.bits < list[j].bits, item, list[j]));
+  }
+  list[0] = either(item.bits < list[0].bits, item, list[0]);
+}
+
+constexpr std::int64_t kBlock = 32;
+constexpr std::int64_t kShortRow = 2 * kBlock;
+
+/// Each element of a short row passes through the list; of a long one those that come before its last one.
 template <bool kLargest, int kCount, class T>
-void top_of_short_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t* out) {
-  using R = Ranked<Key<T>>;
-  for (std::int64_t r = 0; r < rows; ++r, x += n, out += kCount) {
-    R best[kCount];
-    for (int j = 0; j < kCount; ++j) best[j] = R::make(std::numeric_limits<Key<T>>::max(), n);
-    for (std::int64_t i = 0; i < n; ++i) {
-      R item = R::make(rank_key<kLargest>(x[i]), i);
-      for (R& each : best) {
-        const bool better = item < each;
-        const R worse = better ? each : item;
-        each = better ? item : each;
-        item = worse;
-      }
+void top_of_row(const T* x, std::int64_t n, std::int64_t* out) {
+  using K = Key<T>;
+  using R = Ranked<K>;
+  const auto item = [x](std::int64_t i) { return R::make(rank_key<kLargest>(x[i]), i); };
+  R best[kCount];
+  for (int j = 0; j < kCount; ++j) {
+    best[j] = item(j);
+    insert(best, j + 1, best[j]);
+  }
+  std::int64_t i = kCount;
+  for (const std::int64_t end = n <= kShortRow ? n : kBlock; i < end; ++i) insert(best, kCount, item(i));
+  for (; i + kBlock <= n; i += kBlock) {
+    K keys[kBlock];
+    rank_keys<kLargest>(x + i, kBlock, keys);
+    K limit = best[kCount - 1].key();
+    if (!any_below(keys, kBlock, limit)) continue;
+    for (std::int64_t j = 0; j < kBlock; ++j) {
+      if (keys[j] >= limit) continue;
+      insert(best, kCount, R::make(keys[j], i + j));
+      limit = best[kCount - 1].key();
     }
-    for (int j = 0; j < kCount; ++j) out[j] = best[j].index();
+  }
+  for (; i < n; ++i) {
+    if (const R last = item(i); last.key() < best[kCount - 1].key()) insert(best, kCount, last);
+  }
+  for (int j = 0; j < kCount; ++j) out[j] = best[j].index();
+}
+
+/// The best so far of a register of columns, in order.
+template <int kCount, class K>
+struct TopOfLanes {
+  using V = simd::Vec<K>;
+  V keys[kCount];
+  V at[kCount];
+
+  /// As insert() above, among the first `count`.
+  void insert(int count, V key, V index) {
+    for (int j = count - 1; j > 0; --j) {
+      const auto moves = key < keys[j - 1];
+      const auto stays = key < keys[j];
+      keys[j] = where(moves, keys[j - 1], where(stays, key, keys[j]));
+      at[j] = where(moves, at[j - 1], where(stays, index, at[j]));
+    }
+    const auto leads = key < keys[0];
+    keys[0] = where(leads, key, keys[0]);
+    at[0] = where(leads, index, at[0]);
+  }
+};
+
+/// The positions of the best of n elements in each lane; key_of(i) are the keys of the i-th ones.
+template <int kCount, class K, class KeyOf>
+TopOfLanes<kCount, K> top_of_lanes(std::int64_t n, KeyOf&& key_of) {
+  using V = simd::Vec<K>;
+  TopOfLanes<kCount, K> best;
+  for (int j = 0; j < kCount; ++j) {
+    best.keys[j] = key_of(j);
+    best.at[j] = V(static_cast<K>(j));
+    best.insert(j + 1, best.keys[j], best.at[j]);
+  }
+  for (std::int64_t i = kCount; i < n; ++i) {
+    const V key = key_of(i);
+    if (any(key < best.keys[kCount - 1])) best.insert(kCount, key, V(static_cast<K>(i)));
+  }
+  return best;
+}
+
+/// As many short rows, of at least one element, as a register has lanes.
+template <bool kLargest, int kCount, class T>
+void top_of_short_rows(const T* x, std::int64_t n, std::int64_t* out) {
+  using K = Key<T>;
+  using V = simd::Vec<K>;
+  T turned[kShortRow * V::size];
+  K keys[kShortRow * V::size];
+  std::int64_t i = 0;
+  do {
+    for (std::int64_t r = 0; r < V::size; ++r) turned[i * V::size + r] = x[r * n + i];
+  } while (++i < n);
+  rank_keys<kLargest>(turned, n * V::size, keys);
+  const auto best = top_of_lanes<kCount, K>(n, [&](std::int64_t row) { return V::load(keys + row * V::size); });
+  K at[kCount][V::size];
+  for (int j = 0; j < kCount; ++j) best.at[j].store(at[j]);
+  for (std::int64_t r = 0; r < V::size; ++r) {
+    for (int j = 0; j < kCount; ++j) out[r * kCount + j] = static_cast<std::int64_t>(at[j][r]);
   }
 }
 
 template <bool kLargest, class T, int kCount = 1>
 void top_of_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
   if constexpr (kCount <= kShortList) {
-    if (n > kShortRow || k > kShortList) return top_of_rows<kLargest, T, kShortList + 1>(x, rows, n, k, sorted, out);
     if (k > kCount) return top_of_rows<kLargest, T, kCount + 1>(x, rows, n, k, sorted, out);
-    return top_of_short_rows<kLargest, kCount>(x, rows, n, out);
+    constexpr std::int64_t kRows = simd::Vec<Key<T>>::size;
+    std::int64_t r = 0;
+    for (; n <= kShortRow && r + kRows <= rows; r += kRows)
+      top_of_short_rows<kLargest, kCount>(x + r * n, n, out + r * kCount);
+    for (; r < rows; ++r) top_of_row<kLargest, kCount>(x + r * n, n, out + r * kCount);
   } else {
     for (std::int64_t r = 0; r < rows; ++r) top<T, kLargest>(x + r * n, n, k, sorted, out + r * k);
   }
@@ -181,6 +294,48 @@ void top_of_all_rows(const Rows& x, std::int64_t k, bool largest, bool sorted, s
   const T* const data = static_cast<const T*>(x.data);
   return largest ? top_of_rows<true>(data, x.count, x.n, k, sorted, out)
                  : top_of_rows<false>(data, x.count, x.n, k, sorted, out);
+}
+
+template <bool kLargest, int kCount, class T>
+void top_of_columns(const T* x, const Columns& columns, std::int64_t* out) {
+  using K = Key<T>;
+  using V = simd::Vec<K>;
+  const auto [data, n, step, width] = columns;
+  for (std::int64_t c = 0; c < width; c += V::size) {
+    const std::int64_t lanes = std::min<std::int64_t>(V::size, width - c);
+    const auto key_of_row = [&, step = step, n = n, width = width](std::int64_t i) {
+      K keys[V::size];
+      const T* const row = x + i * step + c;
+      // Of a few columns the next row is read as well, and not used.
+      if ((n - 1 - i) * step + width - c >= V::size) {
+        rank_keys<kLargest>(row, V::size, keys);
+      } else {
+        T copy[V::size] = {};
+        std::copy_n(row, lanes, copy);
+        rank_keys<kLargest>(copy, V::size, keys);
+      }
+      return V::load(keys);
+    };
+    const auto best = top_of_lanes<kCount, K>(n, key_of_row);
+    for (int j = 0; j < kCount; ++j) {
+      K at[V::size];
+      best.at[j].store(at);
+      std::copy_n(at, lanes, out + j * step + c);
+    }
+  }
+}
+
+template <bool kLargest, class T, int kCount = 1>
+void top_of_columns(const Columns& x, std::int64_t k, std::int64_t* out) {
+  if constexpr (kCount < kMostOfColumns) {
+    if (k > kCount) return top_of_columns<kLargest, T, kCount + 1>(x, k, out);
+  }
+  top_of_columns<kLargest, kCount>(static_cast<const T*>(x.data), x, out);
+}
+
+template <class T>
+void top_of_all_columns(const Columns& x, std::int64_t k, bool largest, std::int64_t* out) {
+  return largest ? top_of_columns<true, T>(x, k, out) : top_of_columns<false, T>(x, k, out);
 }
 
 template <class T>
@@ -206,6 +361,7 @@ void nth_of_rows(const Rows& x, Rank rank, std::int64_t k, std::int64_t* out) {
 template <class... T>
 void fill(SelectKernels& kernels) {
   ((kernels.top[static_cast<std::size_t>(dtype_of<T>)] = top_of_all_rows<T>,
+    kernels.top_down[static_cast<std::size_t>(dtype_of<T>)] = top_of_all_columns<T>,
     kernels.nth[static_cast<std::size_t>(dtype_of<T>)] = nth_of_rows<T>),
    ...);
 }

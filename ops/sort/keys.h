@@ -17,12 +17,6 @@ template <class T>
 using Key = std::conditional_t<(sizeof(T) > 4), std::uint64_t, std::uint32_t>;
 
 template <std::unsigned_integral U>
-constexpr U flip_float_bits(U bits) {
-  constexpr U kSign = U{1} << (8 * sizeof(U) - 1);
-  // All bits of a negative number, the sign of another.
-  return bits & kSign ? static_cast<U>(~bits) : static_cast<U>(bits | kSign);
-}
-template <std::unsigned_integral U>
 constexpr U unflip_float_bits(U key) {
   constexpr U kSign = U{1} << (8 * sizeof(U) - 1);
   return key & kSign ? static_cast<U>(key ^ kSign) : static_cast<U>(~key);
@@ -41,23 +35,31 @@ constexpr bool is_nan(T x) {
   }
 }
 
+/// What the infinity of a small float is in memory.
+template <class T>
+inline constexpr std::uint16_t kInfinityBits = std::is_same_v<T, Half> ? 0x7c00 : 0x7f80;
+
+/// The key of a float. By masks: loops over vectors can be made of it, which a branch has none of.
+template <bool kZeros, std::unsigned_integral U>
+constexpr U float_key(U bits, U infinity) {
+  constexpr int kTop = 8 * sizeof(U) - 1;
+  constexpr U kSign = U{1} << kTop;
+  constexpr U kAll = std::numeric_limits<U>::max();
+  const auto all_where = [](bool holds) { return static_cast<U>(0 - static_cast<U>(holds)); };
+  const auto magnitude = static_cast<U>(bits & (kAll ^ kSign));
+  if constexpr (!kZeros) bits &= all_where(magnitude != 0);
+  // All bits of a negative number, the sign of another.
+  const auto ordered = static_cast<U>(bits ^ (all_where(bits >> kTop) | kSign));
+  return ordered | all_where(magnitude > infinity);
+}
+
 /// The key of a value; with kZeros, that of -0 lies before that of 0, otherwise they are the same.
 template <bool kZeros = false, class T>
 constexpr Key<T> key_of(T x) {
   if constexpr (kIsSmallFloat<T>) {
-    const auto value = static_cast<float>(x);
-    if (value != value) return 0xffffu;
-    return flip_float_bits(!kZeros && value == 0 ? std::uint16_t{0} : x.bits);
+    return float_key<kZeros>(x.bits, kInfinityBits<T>);
   } else if constexpr (std::is_floating_point_v<T>) {
-    // By masks: loops over vectors can be made of it, which a branch has none of.
-    using K = Key<T>;
-    constexpr K kSign = K{1} << (8 * sizeof(K) - 1);
-    constexpr K kInfinity = std::bit_cast<K>(std::numeric_limits<T>::infinity());
-    K bits = std::bit_cast<K>(x);
-    const K magnitude = bits & ~kSign;
-    if constexpr (!kZeros) bits &= K{0} - static_cast<K>(magnitude != 0);
-    const K ordered = bits ^ ((K{0} - (bits >> (8 * sizeof(K) - 1))) | kSign);
-    return ordered | (K{0} - static_cast<K>(magnitude > kInfinity));
+    return float_key<kZeros>(std::bit_cast<Key<T>>(x), std::bit_cast<Key<T>>(std::numeric_limits<T>::infinity()));
   } else if constexpr (std::is_signed_v<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<U>(static_cast<U>(x) ^ (U{1} << (8 * sizeof(T) - 1)));

@@ -10,6 +10,7 @@
 #include "ops/movement/cast.h"
 #include "ops/sort/counting.h"
 #include "ops/sort/radix.h"
+#include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -229,6 +230,32 @@ Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted,
       kernel({from->data + begin * n * item, end - begin, n}, k, largest, sorted, y.data<std::int64_t>() + begin * k);
     });
   });
+}
+
+Tensor top_positions_down(const Tensor& x, std::int64_t axis, std::int64_t k, bool largest, const char* op) {
+  constexpr std::int64_t kColumns = 64;  // that one thread takes at a time
+  const Along along(x.shape(), axis);
+  check_length(along.n, op);
+  Dims shape = x.shape();
+  shape[static_cast<std::size_t>(axis)] = k;
+  Tensor y = empty(shape, DType::Int64);
+  if (y.numel() == 0) return y;
+  const auto kernel = require_kernel(cpu_kernels().select.top_down[static_cast<std::size_t>(x.dtype())], op, x.dtype());
+  const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
+  const std::int64_t blocks = (along.inner + kColumns - 1) / kColumns;
+  const std::int64_t work = along.n * std::min(along.inner, kColumns);
+  const HostRelease release(x.numel());
+  parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, 4 * kGrain / work),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t outer = i / blocks;
+                   const std::int64_t column = i % blocks * kColumns;
+                   const std::int64_t width = std::min(kColumns, along.inner - column);
+                   kernel({x->data + (outer * along.n * along.inner + column) * item, along.n, along.inner, width}, k,
+                          largest, y.data<std::int64_t>() + outer * k * along.inner + column);
+                 }
+               });
+  return y;
 }
 
 Tensor mode_positions(const Tensor& x, const char* op) {

@@ -17,6 +17,9 @@ Tensor sorted_positions(const Tensor& x, bool descending, const char* op);
 Tensor sorted_integers(const Tensor& x, const Tensor& positions, const char* op);
 /// The positions of the k largest or smallest of each row, k <= its length.
 Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted, const char* op);
+/// The same along an axis that is not the last of x, which is contiguous, lies on the CPU and hides none; in order. For
+/// 0 < k <= cpu::kMostOfColumns.
+Tensor top_positions_down(const Tensor& x, std::int64_t axis, std::int64_t k, bool largest, const char* op);
 /// The position of one element of each row, which is not empty, in a row of one.
 Tensor nth_positions(const Tensor& x, cpu::Rank rank, std::int64_t k, const char* op);
 /// The position of the first of the elements that are most frequent in each row, which is not empty: of several values

@@ -7,6 +7,7 @@
 #include "ops/sort/rows.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -27,6 +28,12 @@ struct Turned {
   std::int64_t length() const { return x.ndim() == 0 ? 1 : x.shape().back(); }
   /// To rows and back again; recorded.
   Tensor turn(const Tensor& y) const { return axis == last ? y : swapaxes(y, axis, last); }
+  /// The elements of what was given at positions along the axis; recorded.
+  Tensor pick(const Tensor& given, const Tensor& positions, const char* op) const {
+    // Few positions are turned for less than x.
+    if (given.is_contiguous()) return pick_along(given, positions, axis, op);
+    return turn(pick_along(x, turn(positions), last, op));
+  }
 };
 
 template <class F>
@@ -37,13 +44,12 @@ Tensor unrecorded(const OpInfo& info, const Tensor& x, F&& f) {
   return y;
 }
 
-/// The one element of each row at `positions`, and these.
-std::vector<Tensor> picked(const Turned& rows, const Tensor& positions, bool keepdims, const OpInfo& info) {
-  const auto finished = [&](const Tensor& y) {
-    const Tensor turned = rows.turn(y);
-    return keepdims || rows.x.ndim() == 0 ? turned : squeeze(turned, rows.axis);
-  };
-  return {finished(pick_along(rows.x, positions, rows.last, info.name)), finished(positions)};
+/// The one element of each row at `found`, and these.
+std::vector<Tensor> picked(const Turned& rows, const Tensor& given, const Tensor& found, bool keepdims,
+                           const OpInfo& info) {
+  const Tensor positions = rows.turn(found);
+  const auto finished = [&](const Tensor& y) { return keepdims || rows.x.ndim() == 0 ? y : squeeze(y, rows.axis); };
+  return {finished(rows.pick(given, positions, info.name)), finished(positions)};
 }
 
 }  // namespace
@@ -67,9 +73,16 @@ std::vector<Tensor> TopK::call(const Tensor& given, std::int64_t k, std::int64_t
     fail<ValueError>("[topk] k = ", k, " is not between 0 and the axis's length, ", rows.length());
   }
   if (given.ndim() == 0 && k != 1) fail<ValueError>("[topk] a 0-d tensor has one element, got k = ", k);
-  const Tensor positions =
-      unrecorded(info, given, [&] { return top_positions(rows.x, k, largest, sorted, info.name); });
-  return {rows.turn(pick_along(rows.x, positions, rows.last, info.name)), rows.turn(positions)};
+  // Fewer columns leave most of a register empty.
+  constexpr std::int64_t kFewestColumns = 8;
+  const bool down = rows.axis != rows.last && k > 0 && k <= cpu::kMostOfColumns && given.device().is_cpu() &&
+                    !is_batched(given) && given.is_contiguous() &&
+                    Along(given.shape(), rows.axis).inner >= kFewestColumns;
+  const Tensor positions = unrecorded(info, given, [&] {
+    if (down) return top_positions_down(given, rows.axis, k, largest, info.name);
+    return rows.turn(top_positions(rows.x, k, largest, sorted, info.name));
+  });
+  return {rows.pick(given, positions, info.name), positions};
 }
 
 std::vector<Tensor> KthValue::call(const Tensor& given, std::int64_t k, std::int64_t axis, bool keepdims) {
@@ -79,7 +92,7 @@ std::vector<Tensor> KthValue::call(const Tensor& given, std::int64_t k, std::int
   }
   const Tensor positions =
       unrecorded(info, given, [&] { return nth_positions(rows.x, cpu::Rank::Kth, k - 1, info.name); });
-  return picked(rows, positions, keepdims, info);
+  return picked(rows, given, positions, keepdims, info);
 }
 
 std::vector<Tensor> ModeValue::call(const Tensor& given, std::int64_t axis, bool keepdims) {
@@ -87,7 +100,8 @@ std::vector<Tensor> ModeValue::call(const Tensor& given, std::int64_t axis, bool
   if (rows.length() == 0) {
     fail<ValueError>("[mode] there is nothing to take it of along axis ", axis, "; the shape is ", given.shape());
   }
-  return picked(rows, unrecorded(info, given, [&] { return mode_positions(rows.x, info.name); }), keepdims, info);
+  return picked(rows, given, unrecorded(info, given, [&] { return mode_positions(rows.x, info.name); }), keepdims,
+                info);
 }
 
 }  // namespace lamella

@@ -84,6 +84,14 @@ def test_the_order_does_not_depend_on_the_number_of_threads(dtype: str, rng: np.
         lm.set_num_threads(before)
 
 
+def test_bools_are_whatever_is_not_zero() -> None:
+    odd = np.array([2, 0, 255, 1, 0, 128, 0, 16, 0, 64], "uint8")
+    for n in (3, 8, 10):
+        for descending in (False, True):
+            got = lm.argsort(lm.asarray(odd[:n].view(bool)), descending=descending)
+            np.testing.assert_array_equal(got.numpy(), order(odd[:n] != 0, 0, descending))
+
+
 def test_zeros_of_either_sign_keep_their_order() -> None:
     x = lm.asarray([0.0, -0.0, 0.0, -1.0, -0.0])
     assert lm.argsort(x).tolist() == [3, 0, 1, 2, 4]
@@ -127,6 +135,46 @@ def test_topk(dtype: str, largest: bool, rng: np.random.Generator) -> None:
                 np.testing.assert_array_equal(values(got), np.take_along_axis(wide, expected, axis))
                 unsorted = lm.topk(x, k, axis, largest, sorted=False).indices.numpy()
                 np.testing.assert_array_equal(np.sort(unsorted, axis), np.sort(expected, axis))
+
+
+#: Columns that fill registers and that do not, and rows of fewer elements than pass through a list and of more.
+TOPK_SHAPES = [(9, 1), (64, 3), (65, 8), (100, 17), (7, 130), (33, 70), (700, 21), (3, 100, 9), (2, 40, 16), (17, 5, 8)]
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS])
+def test_a_few_of_many_equal_elements(dtype: str, largest: bool, rng: np.random.Generator) -> None:
+    for shape in TOPK_SHAPES:
+        wide = rng.integers(0, 2 if dtype == "bool" else 9, shape).astype("float64" if dtype in FLOATS else dtype)
+        if dtype in FLOATS:
+            wide = np.where(rng.random(shape) < 0.2, rng.choice([np.nan, np.inf, -np.inf, -0.0], shape), wide)
+        elif dtype != "bool":
+            ends = np.iinfo(dtype)
+            wide = np.where(rng.random(shape) < 0.3, rng.choice(np.array([ends.min, ends.max], dtype), shape), wide)
+        x = lm.asarray(wide).astype(dtype)
+        for axis in range(len(shape)):
+            expected = order(wide, axis, largest)
+            for k in {1, 2, 3, 4, min(5, shape[axis])}:
+                if k > shape[axis]:
+                    continue
+                for t in (x, lm.asarray(x.mT.contiguous()).mT):
+                    got, positions = lm.topk(t, k, axis, largest)
+                    best = np.take(expected, np.arange(k), axis)
+                    np.testing.assert_array_equal(positions.numpy(), best)
+                    np.testing.assert_array_equal(values(got), np.take_along_axis(wide, best, axis))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_topk_does_not_depend_on_the_number_of_threads(axis: int, rng: np.random.Generator) -> None:
+    wide = rng.integers(0, 50, (600, 700))
+    before = lm.get_num_threads()
+    try:
+        for threads in (1, 2, 3, 7):
+            lm.set_num_threads(threads)
+            best = np.take(order(wide, axis, True), np.arange(2), axis)
+            np.testing.assert_array_equal(lm.topk(lm.asarray(wide), 2, axis).indices.numpy(), best)
+    finally:
+        lm.set_num_threads(before)
 
 
 @pytest.mark.parametrize("make", [np.arange, lambda n: -np.arange(n), np.zeros], ids=["rising", "falling", "equal"])
