@@ -36,6 +36,41 @@ inline void count_bytes(const std::uint8_t* x, std::int64_t n, std::int64_t* cou
   }
 }
 
+/// Writes 1 for each of n bytes that is not 0, else 0; returns how many are not.
+inline std::int64_t copy_bits(const std::uint8_t* x, std::int64_t n, std::uint8_t* bits) {
+  constexpr std::int64_t kStep = 8;
+  constexpr std::uint64_t kEachByte = 0x0101010101010101u;
+  std::int64_t ones = 0;
+  std::int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+    std::uint64_t word;
+    std::memcpy(&word, x + i, sizeof word);
+    word = (word | word >> 4) & (0x0f * kEachByte);
+    word = (word | word >> 2) & (0x03 * kEachByte);
+    word = (word | word >> 1) & kEachByte;
+    std::memcpy(bits + i, &word, sizeof word);
+    ones += static_cast<std::int64_t>((word * kEachByte) >> 56);  // the sum of its bytes
+  }
+  for (; i < n; ++i) ones += bits[i] = x[i] != 0;
+  return ones;
+}
+
+/// The positions of n bools: first of those that are `first`, then of the others, as they stand. `bits` is room for a
+/// copy, as what is counted and what is placed must be the same, whoever writes to x meanwhile.
+inline void bit_positions(const std::uint8_t* x, std::int64_t n, std::uint8_t first, std::uint8_t* bits,
+                          std::int64_t* y) {
+  const std::int64_t ones = copy_bits(x, n, bits);
+  const std::int64_t all = first ? ones : n - ones;
+  std::int64_t before = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    // By a mask, as a branch would be wrong as often as not.
+    const std::int64_t ahead = bits[i] == first;
+    const std::int64_t behind = all + i - before;
+    y[behind ^ ((behind ^ before) & -ahead)] = i;
+    before += ahead;
+  }
+}
+
 /// Sorts rows of bytes, on several threads where a row is long. `flip` is what turns a byte into its key and back.
 class ByteSort {
  public:
@@ -46,16 +81,24 @@ class ByteSort {
         flip_(flip),
         counts_(static_cast<std::size_t>(parts_) * kByteValues) {}
 
-  void values(const std::uint8_t* x, std::uint8_t* y) {
+  /// Calls f(byte, how often it occurs) in order.
+  template <class F>
+  void for_each_value(const std::uint8_t* x, F&& f) {
     for_each_part([&](std::int64_t p, std::int64_t begin, std::int64_t end) {
       count_bytes(x + begin, end - begin, counts_of(p));
     });
     for (std::size_t key = 0; key < kByteValues; ++key) {
       std::int64_t count = 0;
       for (std::int64_t p = 0; p < parts_; ++p) count += counts_of(p)[key ^ flip_];
-      std::memset(y, static_cast<int>(key ^ flip_), static_cast<std::size_t>(count));
-      y += count;
+      f(static_cast<std::uint8_t>(key ^ flip_), count);
     }
+  }
+
+  void values(const std::uint8_t* x, std::uint8_t* y) {
+    for_each_value(x, [&](std::uint8_t byte, std::int64_t count) {
+      std::memset(y, byte, static_cast<std::size_t>(count));
+      y += count;
+    });
   }
 
   /// Equal ones as they stand. What is counted and what is placed must be the same, whoever writes to x meanwhile.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
@@ -125,7 +126,14 @@ void sort_positions(const T* x, std::int64_t* y, T* values, std::int64_t rows, s
   using K = Key<T>;
   const K flip = descending ? static_cast<K>(~K{0}) : K{0};
   std::int64_t r = 0;
-  if (n > sorting::kShortRow) {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (!values && n < sorting::kParallelRow) {
+      std::vector<std::uint8_t> bits(static_cast<std::size_t>(n));
+      const auto* from = reinterpret_cast<const std::uint8_t*>(x);
+      for (; r < rows; ++r) sorting::bit_positions(from + r * n, n, descending ? 1 : 0, bits.data(), y + r * n);
+    }
+  }
+  if (r < rows && n > sorting::kShortRow) {
     if constexpr (sizeof(T) == 1) {
       sorting::ByteSort sort(n, sorting::byte_flip<T>(descending));
       const auto* from = reinterpret_cast<const std::uint8_t*>(x);

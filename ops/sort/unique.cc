@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <complex>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "engine/autograd/modes.h"
 #include "engine/core/host.h"
@@ -12,8 +14,10 @@
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/convert.h"
+#include "ops/reduce/extremum.h"
 #include "ops/shape/arrange.h"
 #include "ops/shape/reshape.h"
+#include "ops/sort/counting.h"
 #include "ops/sort/keys.h"
 #include "ops/sort/rows.h"
 #include "ops/support/along.h"
@@ -98,6 +102,32 @@ void check_known(const OpInfo& info, const Tensor& x) {
   }
 }
 
+/// Of elements of 8 bits: how often each value occurs tells all but where they stand.
+Found find_unique_bytes(const Tensor& flat, unsigned wanted) {
+  const std::int64_t n = flat.numel();
+  std::vector<std::pair<std::uint8_t, std::int64_t>> found;
+  const auto add = [&found](std::uint8_t byte, std::int64_t count) {
+    if (count > 0) found.emplace_back(byte, count);
+  };
+  if (flat.dtype() == DType::Bool) {
+    const std::int64_t ones = *CountNonzero::call(flat, std::nullopt, false).data<std::int64_t>();
+    add(0, n - ones);
+    add(1, ones);
+  } else {
+    const std::uint8_t flip = flat.dtype() == DType::Int8 ? sorting::byte_flip<std::int8_t>(false) : 0;
+    sorting::ByteSort(n, flip).for_each_value(static_cast<const std::uint8_t*>(flat.raw_data()), add);
+  }
+  Found unique;
+  const auto count = static_cast<std::int64_t>(found.size());
+  unique.values = empty({count}, flat.dtype());
+  if (wanted & kCounts) unique.counts = empty({count}, DType::Int64);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    static_cast<std::uint8_t*>(unique.values.raw_data())[i] = found[i].first;
+    if (wanted & kCounts) unique.counts.data<std::int64_t>()[i] = found[i].second;
+  }
+  return unique;
+}
+
 Found find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
   check_known(info, x);
   if (!x.device().is_cpu()) {
@@ -110,6 +140,11 @@ Found find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
   Found unique;
   // Without positions the values alone are sorted.
   const bool positions = is_complex(x.dtype()) || (wanted & (kIndices | kInverse)) != 0;
+  if (!positions && item_size(x.dtype()) == 1) {
+    unique = find_unique_bytes(flat, wanted);
+    note_constant(info.name, {&x}, unique.values);
+    return unique;
+  }
   const bool integers = positions && (is_integral(x.dtype()) || x.dtype() == DType::Bool);
   Tensor order;
   Tensor ordered;

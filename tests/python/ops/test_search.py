@@ -101,6 +101,20 @@ def test_unique(dtype: str, rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(lm.unique_inverse(x)[1].numpy(), inverse)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8"])
+def test_unique_of_bytes(dtype: str, rng: np.random.Generator) -> None:
+    for n in (0, 1, 7, 1000, 200_000):
+        drawn = rng.integers(-128 if dtype == "int8" else 0, 128 if dtype == "int8" else 256, n)
+        for wide in (drawn, drawn // 64, drawn * 0 + 1):
+            a = wide.astype(dtype)
+            values, counts = np.unique(a, return_counts=True)
+            got = lm.unique_counts(lm.asarray(a))
+            np.testing.assert_array_equal(got.values.numpy(), values)
+            np.testing.assert_array_equal(got.counts.numpy(), counts)
+            assert got.values.dtype.name == dtype and got.counts.dtype == lm.int64
+            np.testing.assert_array_equal(lm.unique_values(lm.asarray(a)).numpy(), values)
+
+
 def test_unique_of_special_input() -> None:
     nan = float("nan")
     got = lm.unique_all(lm.asarray([nan, 0.0, nan, -0.0, 1.0]))
