@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.operators.rows import Case, Input, Row, case, integers, normal
+from benchmarks.operators.rows import Case, Input, Row, case, integers, mask, normal
 
 _SHAPES = ((133333, 3), (50000, 8), (40000, 10), (12000, 33))
 #: Operators, with x and y of such a shape, a row r and a column c of x, a matrix w for its rows, and numbers: k of
-#: columns, one for each row, and i of rows; n is like x of integers, and h of bfloat16.
+#: columns, one for each row, and i of rows; n is like x of integers, s of int8, h of bfloat16, f of float16, z of
+#: complex numbers, and b of bools.
 _CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "add": (("x + y[1]", "x + y[1]"), ("x + c", "x + c")),
     "less": (("lm.less(x, r)", "torch.less(x, r)"), ("lm.less(x, c)", "torch.less(x, c)")),
@@ -19,12 +20,20 @@ _CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "var": (("lm.var(x, axis=0, correction=1.0)", "torch.var(x, 0)"),),
     "argmax": (("lm.argmax(x, axis=1)", "torch.argmax(x, 1)"),),
     "cumsum": (("lm.cumsum(x, axis=1)", "torch.cumsum(x, 1)"), ("lm.cumsum(x, axis=0)", "torch.cumsum(x, 0)"),
-               ("lm.cumsum(n, axis=0)", "torch.cumsum(n, 0)")),
-    "cumprod": (("lm.cumprod(x, axis=0)", "torch.cumprod(x, 0)"),),
+               ("lm.cumsum(n, axis=0)", "torch.cumsum(n, 0)"), ("lm.cumsum(h, axis=1)", "torch.cumsum(h, 1)"),
+               ("lm.cumsum(f, axis=1)", "torch.cumsum(f, 1)"), ("lm.cumsum(z, axis=1)", "torch.cumsum(z, 1)")),
+    "cumprod": (("lm.cumprod(x, axis=0)", "torch.cumprod(x, 0)"), ("lm.cumprod(f, axis=1)", "torch.cumprod(f, 1)")),
     "cummax": (("lm.cummax(x, axis=0)[0]", "torch.cummax(x, 0)[0]"),),
     "softmax": (("lm.softmax(x, 1)", "F.softmax(x, 1)"), ("lm.softmax(x, 0)", "F.softmax(x, 0)")),
     "layer_norm": (("lm.layer_norm(x, r.shape, r, r)", "F.layer_norm(x, r.shape, r, r)"),),
     "sort": (("lm.sort(x, axis=1)", "torch.sort(x, 1)[0]"),),
+    "argsort": (("lm.argsort(b, axis=0)", "torch.argsort(b, dim=0, stable=True)"),
+                ("lm.argsort(b, axis=1)", "torch.argsort(b, dim=1, stable=True)")),
+    "topk": (("lm.topk(n, 2, axis=0)[0]", "torch.topk(n, 2, 0)[0]"),
+             ("lm.topk(n, 2, axis=1)[0]", "torch.topk(n, 2, 1)[0]"),
+             ("lm.topk(f, 2, axis=0)[0]", "torch.topk(f, 2, 0)[0]"),
+             ("lm.topk(s, 2, axis=0)[0]", "torch.topk(s, 2, 0)[0]")),
+    "unique_values": (("lm.unique_values(b)", "torch.unique(b)"),),
     "matmul": (("x @ w", "x @ w"), ("x.mT @ y", "x.mT @ y"), ("x @ r", "x @ r")),
     "vecdot": (("lm.vecdot(x, y)", "torch.linalg.vecdot(x, y)"),
                ("lm.vecdot(x, y, axis=0)", "torch.linalg.vecdot(x, y, dim=0)")),
@@ -57,7 +66,11 @@ def _operands(rows: int, columns: int) -> dict[str, Input]:
         "k": integers(columns, rows),
         "i": integers(rows, rows),
         "n": integers(9, rows, columns),
+        "s": integers(50, rows, columns, dtype="int8"),
         "h": normal(rows, columns, dtype="bfloat16"),
+        "f": normal(rows, columns, dtype="float16"),
+        "z": normal(rows, columns, dtype="complex64"),
+        "b": mask(rows, columns),
     }
 
 
@@ -70,7 +83,7 @@ def _cases(ours: str) -> tuple[Case, ...]:
 
 
 def _tolerance(ours: str) -> float:
-    return 1e-2 if "(h," in ours else 1e-3
+    return 1e-2 if "(h," in ours or "(f," in ours else 1e-3
 
 
 ROWS: tuple[Row, ...] = tuple(
