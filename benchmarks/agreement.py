@@ -18,9 +18,9 @@ def difference(ours: Results, theirs: Results, tolerance: float = TOLERANCE) -> 
     if len(ours) != len(theirs):
         return f"{len(ours)} results against {len(theirs)}"
     for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-        for key in ("shape", "dtype"):
+        for key in ("shape", "dtype", "not_finite"):
             if a[key] != b[key]:
-                return f"result {number}: {key} {a[key]} against {b[key]}"
+                return f"result {number}: {key.replace('_', ' ')} {a[key]} against {b[key]}"
         scale = max(a["absolute_sum"], b["absolute_sum"])
         for key in ("sum", "absolute_sum"):
             if not abs(a[key] - b[key]) <= tolerance * scale:

@@ -33,10 +33,12 @@ _LEADING_VALUES = 8
 def describe_result(array: np.ndarray) -> dict[str, Any]:
     """What the driver compares: enough to tell different work, little enough to send."""
     real = array.reshape(-1).view(array.real.dtype) if np.iscomplexobj(array) else array
-    values = np.asarray(real, np.float64).reshape(-1)
+    given = np.asarray(real, np.float64).reshape(-1)
+    values = np.where(np.isfinite(given), given, 0)
     return {
         "shape": list(array.shape),
         "dtype": str(array.dtype),
+        "not_finite": [int((np.isnan(given)).sum()), int((given == np.inf).sum()), int((given == -np.inf).sum())],
         "sum": float(values.sum()),
         "absolute_sum": float(np.abs(values).sum()),
         "first": values[:_LEADING_VALUES].tolist(),

@@ -7,8 +7,8 @@ from benchmarks.operators.rows import Input, Row, case, integers, normal, unifor
 _SIZE = 200_000
 #: Functions that have no value for half of all normal numbers, or none for larger ones.
 _LIMITED = ("log", "log2", "log10", "log1p", "asin", "acos", "acosh", "atanh", "logit")
-#: Functions that leave the range of numbers.
-_STEEP = ("exp", "exp2", "expm1", "sinh", "cosh", "erfc", "sigmoid")
+#: Functions that leave the range of numbers, or end in a constant: a mask of large numbers under an exponential.
+_STEEP = ("exp", "exp2", "expm1", "erfc", "sigmoid")
 
 
 def _row(op: str, call: str, label: str, **inputs: Input) -> Row:
@@ -22,7 +22,7 @@ _DOMAINS = tuple(
     for dtype in ("float32", "float64", "bfloat16")
 )
 _OVERFLOWS = tuple(
-    _row(op, f"{op}(x)", f"up to 1e5, {dtype}", x=uniform(-1e5, 1e5, _SIZE, dtype=dtype))
+    _row(op, f"{op}(x)", f"from -1e5, {dtype}", x=uniform(-1e5, 50, _SIZE, dtype=dtype))
     for op in _STEEP
     for dtype in ("float32", "float64")
 )

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "ops/cpu/complex_product.h"
 #include "ops/cpu/rows.h"
 #include "ops/cpu/scan_narrow.h"
 #include "ops/cpu/scan_table.h"
@@ -62,7 +63,7 @@ struct ProdScan {
   template <class C>
   static C next(C carry, C x) {
     if constexpr (kIsComplex<C>) {
-      return {carry.real() * x.real() - carry.imag() * x.imag(), carry.real() * x.imag() + carry.imag() * x.real()};
+      return complex_product(carry, x);
     } else {
       return carry * x;
     }

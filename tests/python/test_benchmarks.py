@@ -215,7 +215,7 @@ def test_quartiles_and_ratios():
         ([np.ones((2, 3))], "dtype"),
         ([np.full((2, 3), 1.01, np.float32)], "sum"),
         ([np.float32([[1, 1, 1], [1, 1.5, 0.5]])], "value 4"),
-        ([np.full((2, 3), np.nan, np.float32)], "nan"),
+        ([np.full((2, 3), np.nan, np.float32)], "not finite"),
     ],
 )
 def test_other_results_are_noticed(other, words):
