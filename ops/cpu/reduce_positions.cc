@@ -69,7 +69,7 @@ constexpr std::int64_t kShortRow = 32;
 template <bool kMax, class T>
 void positions_in_short_rows(const T* x, std::int64_t n, std::int64_t row_step, std::int64_t* at) {
   constexpr int kLanes = simd::Vec<T>::size;
-  using Index = simd::LaneMaskInt<T>;
+  using Index = std::make_unsigned_t<simd::LaneMaskInt<T>>;
   T columns[kShortRow * kLanes];
   for (int r = 0; r < kLanes; ++r) {
     for (std::int64_t i = 0; i < n; ++i) columns[i * kLanes + r] = x[r * row_step + i];
@@ -78,7 +78,7 @@ void positions_in_short_rows(const T* x, std::int64_t n, std::int64_t row_step, 
   simd::Native<Index> found{};
   for (std::int64_t i = 1; i < n; ++i) {
     const auto next = simd::Vec<T>::load(columns + i * kLanes).native();
-    simd::Native<Index> better = kMax ? next > best : next < best;
+    simd::Native<simd::LaneMaskInt<T>> better = kMax ? next > best : next < best;
     if constexpr (std::is_floating_point_v<T>) better = (better | (next != next)) & (best == best);
     best = better ? next : best;
     found = better ? simd::splat<simd::Native<Index>>(static_cast<Index>(i)) : found;

@@ -96,8 +96,7 @@ void convert_dense(To* to, const From* from, std::int64_t n) {
     }
   } else if constexpr (kIsComplex<From> && std::is_same_v<To, bool>) {
     using Part = typename From::value_type;
-    const auto* const parts = reinterpret_cast<const Part*>(from);
-    for (; i < n; ++i) to[i] = (parts[2 * i] != Part{}) | (parts[2 * i + 1] != Part{});
+    for (; i < n; ++i) to[i] = (int{from[i].real() != Part{}} | int{from[i].imag() != Part{}}) != 0;
   } else if constexpr (std::is_same_v<From, bool> && !std::is_same_v<To, bool>) {
     // Read as what it is in memory, bytes of 0 and 1.
     return convert_dense(to, reinterpret_cast<const std::uint8_t*>(from), n);

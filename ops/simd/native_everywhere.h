@@ -170,7 +170,7 @@ V hypot(V a, V b) {
   const V infinity = splat<V>(kInfinity<V>);
   return guarded(
       a, extreme<true>(abs(a), abs(b)), 0, kInfinity<V>, 1, [b](V x) { return native_math::hypot(x, b); },
-      [=] { return (abs(a) == infinity) | (abs(b) == infinity) ? infinity : abs(a) + abs(b); });
+      [=] { return ((abs(a) == infinity) | (abs(b) == infinity)) ? infinity : abs(a) + abs(b); });
 }
 
 /// a to the power b. A negative number's is its magnitude's where b is whole, with its sign where b is odd.
@@ -186,8 +186,8 @@ V pow(V a, V b) {
     y = a != zero ? y : b > zero ? zero : b < zero ? infinity : b == b ? y : b;
     const V half = b * splat<V>(T(0.5));
     const auto whole = floor(b) == b;
-    y = whole & (floor(half) != half) ? copysign(y, a) : y;
-    return (a < zero) & (magnitude < infinity) & ~whole ? splat<V>(kNaN<V>) : y;
+    y = (whole & (floor(half) != half)) ? copysign(y, a) : y;
+    return ((a < zero) & (magnitude < infinity) & ~whole) ? splat<V>(kNaN<V>) : y;
   }
 #endif
   return native_math::pow(a, b);
