@@ -261,13 +261,15 @@ void top_of_short_rows(const T* x, std::int64_t n, std::int64_t* out) {
   using K = Key<T>;
   using V = simd::Vec<K>;
   T turned[kShortRow * V::size];
-  K keys[kShortRow * V::size];
   std::int64_t i = 0;
   do {
     for (std::int64_t r = 0; r < V::size; ++r) turned[i * V::size + r] = x[r * n + i];
   } while (++i < n);
-  rank_keys<kLargest>(turned, n * V::size, keys);
-  const auto best = top_of_lanes<kCount, K>(n, [&](std::int64_t row) { return V::load(keys + row * V::size); });
+  const auto best = top_of_lanes<kCount, K>(n, [&](std::int64_t row) {
+    K keys[V::size];
+    rank_keys<kLargest>(turned + row * V::size, V::size, keys);
+    return V::load(keys);
+  });
   K at[kCount][V::size];
   for (int j = 0; j < kCount; ++j) best.at[j].store(at[j]);
   for (std::int64_t r = 0; r < V::size; ++r) {
