@@ -22,8 +22,8 @@ template <class To, class From>
     convert_dense(reinterpret_cast<To*>(to), reinterpret_cast<const From*>(from), n);
     return;
   }
-  if constexpr (std::is_floating_point_v<From>) {
-    // The real parts of complex numbers lie so.
+  if constexpr (std::is_floating_point_v<From> || kIsComplex<From>) {
+    // The real parts of complex numbers lie so, and every second column.
     constexpr std::int64_t kBlock = 512;
     if (to_step == sizeof(To) && from_step == 2 * sizeof(From)) {
       From block[kBlock];
@@ -70,7 +70,7 @@ constexpr DTypeSet kSmall = DTypeSet{DType::Int8} | DType::UInt8 | DType::Int16 
 constexpr DTypeSet kMadeOfSmall = kSmall | DType::Bool | DType::Int32 | DType::Int64 | DType::Float32;
 
 constexpr bool converts_at_once(DType to, DType from) {
-  if (to == from) return true;
+  if (to == from || (to == DType::Bool && is_complex(from))) return true;
   if (to == DType::BFloat16 && (kSmall.contains(from) || from == DType::Int32)) return true;
   if (to == DType::Float16 || to == DType::BFloat16) return from == DType::Float32;
   if (kSmall.contains(from)) return kMadeOfSmall.contains(to);

@@ -106,6 +106,15 @@ def test_casts_of_layouts(dtype: str, to: str, layout: str, rng: np.random.Gener
             np.testing.assert_array_equal(got.numpy(), expected.astype(to))
 
 
+@pytest.mark.parametrize("step", [1, 2, 3])
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_which_complex_numbers_are_true(dtype: str, step: int) -> None:
+    parts = [0.0, -0.0, np.nan, np.inf, -1.0, float(np.finfo(dtype).smallest_subnormal)]
+    x = np.asarray([complex(re, im) for re in parts for im in parts] * 3, dtype=dtype)
+    expected = np.asarray([z.real != 0 or z.imag != 0 for z in x.tolist()])
+    np.testing.assert_array_equal(lm.asarray(x)[::step].astype("bool").numpy(), expected[::step])
+
+
 @pytest.mark.parametrize("dtype", [*REAL, *COMPLEX])
 def test_parts_of_rows_that_are_set(dtype: str, rng: np.random.Generator) -> None:
     for width in WIDTHS:
