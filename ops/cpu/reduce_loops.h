@@ -501,7 +501,36 @@ void reduce_narrow_rows(const T* x, std::int64_t n, typename Op<T>::Acc* out) {
   }
 }
 
-/// The same of any number of columns, fewer than a vector has lanes: as many rows as it has are whole vectors again.
+/// The same of any number of columns, fewer than a vector has lanes, and few rows: of each vector as many lanes count
+/// as whole rows have.
+template <template <class> class Op, class T>
+void reduce_rows_in_lanes(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
+  using Acc = typename Op<T>::Acc;
+  using V = Vec<Acc>;
+  constexpr int kChains = 4;
+  const std::int64_t rows = V::size / columns;
+  const std::int64_t step = rows * columns;
+  const std::int64_t vectors = (n * columns - V::size) / step + 1;
+  V sums[kChains];
+  for (std::int64_t v = 0; v < std::min<std::int64_t>(vectors, kChains); ++v) sums[v] = load_lifted<Op>(x + v * step);
+  std::int64_t v = kChains;
+  for (; v + kChains <= vectors; v += kChains) {
+    for (int h = 0; h < kChains; ++h) sums[h] = Op<T>::combine(sums[h], load_lifted<Op>(x + (v + h) * step));
+  }
+  for (; v < vectors; ++v) sums[0] = Op<T>::combine(sums[0], load_lifted<Op>(x + v * step));
+  for (int h = 1; h < std::min<std::int64_t>(vectors, kChains); ++h) sums[0] = Op<T>::combine(sums[0], sums[h]);
+  Acc lanes[V::size];
+  sums[0].store(lanes);
+  std::copy_n(lanes, columns, out);
+  for (std::int64_t r = 1; r < rows; ++r) {
+    for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::combine(out[k], lanes[r * columns + k]);
+  }
+  for (std::int64_t r = vectors * rows; r < n; ++r) {
+    for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(x[r * columns + k]));
+  }
+}
+
+/// The same of many rows: as many as a vector has lanes are whole vectors again.
 template <template <class> class Op, class T>
 void reduce_rows_of_part(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
   using Acc = typename Op<T>::Acc;
@@ -543,8 +572,13 @@ bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, typen
   if (try_width(std::integral_constant<int, 2>()) || try_width(std::integral_constant<int, 4>()) ||
       try_width(std::integral_constant<int, 8>()))
     return true;
-  if (!is_narrow<typename Op<T>::Acc>(columns) || n < Vec<typename Op<T>::Acc>::size) return false;
-  reduce_rows_of_part<Op>(x, n, columns, out);
+  constexpr std::int64_t kSize = Vec<typename Op<T>::Acc>::size;
+  if (!is_narrow<typename Op<T>::Acc>(columns) || n * columns < kSize) return false;
+  if (n < 16 * kSize) {
+    reduce_rows_in_lanes<Op>(x, n, columns, out);
+  } else {
+    reduce_rows_of_part<Op>(x, n, columns, out);
+  }
   return true;
 }
 

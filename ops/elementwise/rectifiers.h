@@ -8,6 +8,17 @@
 
 namespace lamella {
 
+/// Whether a mask holds in every lane, so that what the others would have need not be computed; false of a mask that
+/// cannot tell.
+template <class M>
+LM_HD constexpr bool holds_everywhere(const M& mask) {
+  if constexpr (requires { any(!mask); }) {
+    return !any(!mask);
+  } else {
+    return false;
+  }
+}
+
 struct LeakyRelu : Binary<LeakyRelu> {
   static constexpr OpInfo info{.name = "leaky_relu",
                                .doc =
@@ -47,6 +58,7 @@ struct Elu : Binary<Elu> {
       .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& alpha) {
+    if (holds_everywhere(x > 0)) return x;
     return where(x > 0, x, alpha * expm1(x));
   }
   // The exponential is of numbers up to 0: an infinite one would turn the zero of the other branch into NaN.
@@ -69,7 +81,9 @@ struct Selu : Unary<Selu> {
       .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    return where(x > 0, 1.0507009873554804934 * x, 1.7580993408473768599 * expm1(x));
+    const X above = 1.0507009873554804934 * x;
+    if (holds_everywhere(x > 0)) return above;
+    return where(x > 0, above, 1.7580993408473768599 * expm1(x));
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
@@ -91,6 +105,7 @@ struct Celu : Binary<Celu> {
       .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& alpha) {
+    if (holds_everywhere(x > 0)) return x;
     return where(x > 0, x, alpha * expm1(x / alpha));
   }
   template <class X>

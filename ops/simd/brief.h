@@ -158,6 +158,7 @@ class BriefMask {
   friend BriefMask operator&(BriefMask a, BriefMask b) { return {a.part(0) & b.part(0), a.part(1) & b.part(1)}; }
   friend BriefMask operator|(BriefMask a, BriefMask b) { return {a.part(0) | b.part(0), a.part(1) | b.part(1)}; }
   friend BriefMask operator!(BriefMask a) { return {!a.part(0), !a.part(1)}; }
+  friend bool any(BriefMask a) { return any(a.part(0) | a.part(1)); }
 
  private:
   Part parts_[2];
