@@ -30,6 +30,18 @@ _POWERS = tuple(
     _row("pow", "pow(x, y)", f"normal, {dtype}", x=normal(_SIZE, dtype=dtype), y=normal(_SIZE, dtype=dtype))
     for dtype in ("float32", "float64")
 )
+_GAMMA = tuple(
+    _row("lgamma", "lgamma(x)", label, x=x)
+    for label, x in (
+        ("normal, float64", normal(_SIZE, dtype="float64")),
+        ("-30 to 0, float64", uniform(-30, 0, _SIZE, dtype="float64")),
+    )
+)
+#: Functions that pass positive numbers as they are.
+_POSITIVE = tuple(
+    Row(op, f"lm.nn.functional.{op}(x)", f"F.{op}(x)", (case("positive", x=uniform(0.0, 1.0, 2 * _SIZE)),))
+    for op in ("elu", "selu", "celu", "leaky_relu", "softplus")
+)
 
 _COMPLEX = tuple(
     Row(op, ours, theirs, (case("600x700, complex64", x=normal(600, 700, dtype="complex64")),), tolerance=1e-3)
@@ -68,15 +80,28 @@ _WIDE = tuple(
     )
     for of in ("float64", "bfloat16")
 )
+_SLABS = tuple(
+    Row(
+        "sum",
+        "lm.sum(x, axis=1)",
+        "torch.sum(x, 1)",
+        (case("x".join(map(str, shape)), x=normal(*shape)),),
+        tolerance=1e-3,
+    )
+    for shape in ((2000, 40, 5), (2000, 20, 9), (4000, 10, 7), (1000, 200, 3))
+)
 _LONG = (Row("pad", "lm.pad(x, (1, 1))", "F.pad(x, (1, 1))", (case("1 million", x=normal(1_000_000)),)),)
 
 ROWS: tuple[Row, ...] = (
     *_DOMAINS,
     *_OVERFLOWS,
     *_POWERS,
+    *_GAMMA,
+    *_POSITIVE,
     *_COMPLEX,
     *_INTEGERS,
     *_CASTS,
     *_WIDE,
+    *_SLABS,
     *_LONG,
 )

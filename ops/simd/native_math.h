@@ -5,6 +5,7 @@
 #include "ops/simd/any_lane.h"
 #include "ops/simd/intrinsics.h"
 #include "ops/simd/native.h"
+#include "ops/simd/native_sqrt.h"
 #include "ops/simd/next_value.h"
 
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -68,8 +69,6 @@ V extreme(V a, V b) {
 
 #if defined(__AVX512F__) && LM_SIMD_BYTES == 64
 // The forms with a mask of all lanes: the plain ones read an undefined register in g++ 12, which then warns about it.
-inline F32 sqrt(F32 a) { return _mm512_maskz_sqrt_ps(0xffff, a); }
-inline F64 sqrt(F64 a) { return _mm512_maskz_sqrt_pd(0xff, a); }
 template <int kMode>
 F32 round_to(F32 a) {
   return _mm512_maskz_roundscale_ps(0xffff, a, kMode);

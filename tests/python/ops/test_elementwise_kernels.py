@@ -444,6 +444,38 @@ def test_lgamma_at_the_ends() -> None:
     assert math.isnan(float(lm.lgamma(lm.asarray(math.nan))))
 
 
+def test_square_roots_of_all_significands() -> None:
+    """Two binades of floats have every significand with both parities of the exponent."""
+    bits = np.arange(0x3F800000, 0x40800000, dtype="uint32")
+    for part in np.array_split(bits, 8):
+        x = part.view("float32")
+        np.testing.assert_array_equal(lm.sqrt(lm.asarray(x)).numpy(), np.sqrt(x))
+
+
+def test_square_roots_of_doubles(rng: np.random.Generator) -> None:
+    """Rounded correctly, also close to where rounding turns, and in the company of zeros and negative numbers."""
+    root = 1 + rng.random(200_000)
+    near = (root * root).view("int64")[:, None] + np.arange(-2, 3)
+    wide = rng.integers(0, 0x7FF0000000000000, 200_000).view("float64")
+    for x in (near.view("float64").ravel(), wide, -wide[:999], np.ldexp(root, 1022), np.ldexp(root, -1070)):
+        for zeros in (False, True):
+            x[3::7] = -0.0 if zeros else x[3::7]
+            got = lm.sqrt(lm.asarray(x)).numpy()
+            with np.errstate(invalid="ignore"):
+                np.testing.assert_array_equal(got.view("int64") << 1, np.sqrt(x).view("int64") << 1)  # but a NaN's sign
+            np.testing.assert_array_equal(np.signbit(got)[x == 0], np.signbit(x)[x == 0])
+
+
+@pytest.mark.parametrize("special_value", [0.0, -0.0, math.inf, -1.0, math.nan, 1e-40, 3e38])
+def test_square_roots_beside_special_values(special_value: float) -> None:
+    x = np.linspace(1, 4, 67, dtype="float32")
+    x[::5] = special_value
+    got = lm.sqrt(lm.asarray(x)).numpy()
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(got, np.sqrt(x))
+    np.testing.assert_array_equal(np.signbit(got[x == 0]), np.signbit(x[x == 0]))
+
+
 def test_zeta_of_mixed_exponents() -> None:
     """A lane with the exponent 2 gives what it gives among others of 2; of negative arguments, by reflection."""
     q = np.array([0.25, 1.0, 3.5, 100.0, 1e10, math.inf, 0.0, -1.0, -0.5, -7.25, math.nan, 9.75] * 3)
