@@ -20,7 +20,8 @@ namespace {
 Tensor beginnings(const Tensor& rows) {
   const std::int64_t n = rows.size(0);
   if (n == 0) return zeros({0}, DType::Bool, rows.device());
-  const Tensor differ = any(not_equal(narrow(rows, 0, 1, n - 1), narrow(rows, 0, 0, n - 1)), Dims{1});
+  const Tensor elements = not_equal(narrow(rows, 0, 1, n - 1), narrow(rows, 0, 0, n - 1));
+  const Tensor differ = rows.size(1) == 1 ? reshape(elements, {n - 1}) : any(elements, Dims{1});
   return concat({ones({1}, DType::Bool, rows.device()), differ}, 0);
 }
 
