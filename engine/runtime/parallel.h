@@ -39,8 +39,8 @@ void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, Body
 }
 
 /// The grain for `count` items that do not depend on each other, of `work` elements each: every thread gets the same
-/// share of them, a multiple of `unit`, and there are several threads where the work is more than is worth waking one for. Not for loops whose results
-/// depend on where they are cut.
+/// share of them, a multiple of `unit`, and there are several threads where the work is more than is worth waking one
+/// for. Not for loops whose results depend on where they are cut.
 inline std::int64_t even_grain(std::int64_t count, std::int64_t work, std::int64_t unit = 1) {
   constexpr std::int64_t kWorthAThread = 32768;
   const std::int64_t each = std::max<std::int64_t>(1, kWorthAThread / std::max<std::int64_t>(1, work));
