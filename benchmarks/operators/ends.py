@@ -42,6 +42,12 @@ _POSITIVE = tuple(
     Row(op, f"lm.nn.functional.{op}(x)", f"F.{op}(x)", (case("positive", x=uniform(0.0, 1.0, 2 * _SIZE)),))
     for op in ("elu", "selu", "celu", "leaky_relu", "softplus")
 )
+#: Fewer elements than two shares of a thread in full.
+_BETWEEN = tuple(
+    _row(op, f"{op}({arguments})", f"40 thousand, {dtype}", a=uniform(0.1, 1.0, 40_000, dtype=dtype))
+    for op, arguments in (("add", "a, a"), ("exp", "a"), ("sqrt", "a"), ("relu", "a"))
+    for dtype in ("float32", "float64")
+)
 
 _COMPLEX = tuple(
     Row(op, ours, theirs, (case("600x700, complex64", x=normal(600, 700, dtype="complex64")),), tolerance=1e-3)
@@ -98,6 +104,7 @@ ROWS: tuple[Row, ...] = (
     *_POWERS,
     *_GAMMA,
     *_POSITIVE,
+    *_BETWEEN,
     *_COMPLEX,
     *_INTEGERS,
     *_CASTS,
