@@ -94,13 +94,7 @@ struct Registers<Half> {
 };
 #endif
 
-inline F32 multiply_add(F32 a, F32 b, F32 c) {
-#ifdef LM_SIMD_FUSED
-  return native_math::fused(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
+using native_math::multiply_add;
 
 /// c[0] + c[1] x + ...: even and odd powers by themselves, as one chain of additions would be waited for.
 template <std::size_t N>
@@ -115,11 +109,15 @@ template <std::size_t N>
 
 inline constexpr float kPowerOfTwo[] = {0.999999261f, 0.693121815f, 0.240247448f, 0.0559178603f, 0.0095701017f};
 
+/// Up to here a power of 2 is 0: also 13 times as much would be rounded to 0 in bfloat16, and most that is less is a
+/// denormal float, which takes long.
+inline constexpr float kLowestPower = -138;
+
 /// 2^y for -200 < y <= 0, to a relative error of 3e-6.
 [[gnu::always_inline]] inline F32 power_of_two(F32 y) {
 #ifdef LM_SIMD_FUSED
   const F32 n = native_math::round(y);
-  return native_math::scaled_above(-150, y, polynomial(kPowerOfTwo, y - n), n);
+  return native_math::scaled_above(kLowestPower, y, polynomial(kPowerOfTwo, y - n), n);
 #else
   return native_math::exp2(y);
 #endif
@@ -127,7 +125,7 @@ inline constexpr float kPowerOfTwo[] = {0.999999261f, 0.693121815f, 0.240247448f
 
 /// From here on the share of the standard normal distribution above a is 0 beside any number of T, also if a times it.
 template <class T>
-inline constexpr float kNormalEnd = std::is_same_v<T, BFloat16> ? 14.2f : 6.2f;
+inline constexpr float kNormalEnd = std::is_same_v<T, BFloat16> ? 13.7f : 6.2f;
 
 inline constexpr float kNormalTail[] = {-9.99986827e-01f, -1.15144181f,     -4.57782835e-01f, -5.48688248e-02f,
                                         9.09806043e-03f,  -1.13979157e-03f, 1.03779093e-04f,  -6.58684439e-06f,
@@ -230,7 +228,8 @@ class Brief {
   /// max(x, 0) - |x| times the share of the normal distribution above |x|: nothing cancels where x is below 0.
   friend Brief gelu(Brief a) {
     const auto of = [](Part x) {
-      const Part a = smaller(abs(x), brief::kNormalEnd<T>);
+      // Above 8 nothing is left of the share, which would soon be denormal and take long.
+      const Part a = smaller(larger(-x, smaller(x, 8)), brief::kNormalEnd<T>);
       // Of a NaN, larger() gives the NaN.
       return larger(0, x) - a * Part(brief::normal_tail<T>(a.native()));
     };

@@ -5,6 +5,7 @@
 
 #include "ops/simd/any_lane.h"
 #include "ops/simd/native_exp.h"
+#include "ops/simd/native_log.h"
 
 /// The functions, as fast at the ends of their domains and beyond as within: a logarithm of 0, the inverse sine of 2.
 /// libmvec calls C's function for each lane with such an argument, which takes 20 times as long as a vector.
@@ -67,7 +68,11 @@ V logarithm(V a, ElementOf<V> low, F f) {
 }
 template <class V>
 V log(V a) {
+#if LM_SIMD_BYTES == 64 && defined(__AVX512F__)
+  return natural_logarithm(a);
+#else
   return logarithm(a, 0, [](V x) { return native_math::log(x); });
+#endif
 }
 template <class V>
 V log2(V a) {
@@ -162,6 +167,14 @@ V erfc(V a) {
       [=] { return a > zero   ? zero
                    : a < zero ? splat<V>(ElementOf<V>{2})
                               : a; });
+}
+
+template <class V>
+V tanh(V a) {
+#if LM_SIMD_BYTES == 64 && defined(__AVX512F__)
+  if constexpr (!kSingle<V>) return hyperbolic_tangent(a);
+#endif
+  return native_math::tanh(a);
 }
 
 /// Infinite where one of them is, whatever the other one is.

@@ -99,6 +99,25 @@ V exponential(V a) {
   return scaled_above(E::kLowest, a, fused(r * r, q, r) + splat<V>(T{1}), n);
 }
 
+#if LM_SIMD_BYTES == 64
+/// tanh(a) = -t / (2 + t) for t = exp(-2 |a|) - 1 = 2^n (exp(r) - 1) + (2^n - 1), in which nothing cancels.
+inline F64 hyperbolic_tangent(F64 a) {
+  using E = Exp<double>;
+  constexpr int kLast = static_cast<int>(std::size(E::kQuotient)) - 1;
+  constexpr double kEnd = 20;  // from here on it is 1
+  const F64 one = splat<F64>(1.0);
+  // Of a NaN the second operand is taken: it stays.
+  const F64 x = splat<F64>(-2.0) * F64(_mm512_maskz_min_pd(0xff, splat<F64>(kEnd), abs(a)));
+  const F64 n = round(x * splat<F64>(1.44269504088896340736));
+  const F64 r = fused(n, splat<F64>(-E::kLn2Rest), fused(n, splat<F64>(-E::kLn2), x));
+  F64 q = splat<F64>(E::kQuotient[kLast]);
+  for (int k = kLast - 1; k >= 0; --k) q = fused(q, r, splat<F64>(E::kQuotient[k]));
+  const F64 power = _mm512_maskz_scalef_pd(0xff, one, n);
+  const F64 t = fused(power, fused(r * r, q, r), power - one);
+  return copysign(t / (splat<F64>(2.0) + t), a);
+}
+#endif
+
 #endif
 
 }  // namespace native_math

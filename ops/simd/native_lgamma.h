@@ -30,10 +30,10 @@ inline F64 lgamma_above_one(F64 u) {
   F64 odd = splat<F64>(kOdd[0]);
   F64 even = splat<F64>(kEven[0]);
   for (int k = 1; k < static_cast<int>(std::size(kOdd)); ++k) {
-    odd = odd * square + splat<F64>(kOdd[k]);
-    even = even * square + splat<F64>(kEven[k]);
+    odd = multiply_add(odd, square, splat<F64>(kOdd[k]));
+    even = multiply_add(even, square, splat<F64>(kEven[k]));
   }
-  return u * (splat<F64>(1.0) - u) * (odd * t + even);
+  return u * (splat<F64>(1.0) - u) * multiply_add(odd, t, even);
 }
 
 /// log|gamma(a)|. From 8 on Stirling's series (Abramowitz and Stegun, 6.1.41); below, gamma(a) is (a - 1) (a - 2) ..
@@ -67,7 +67,7 @@ F64 lgamma_of(F64 a) {
     F64 series = splat<F64>(43867.0 / 244188);
     for (const double term :
          {-3617.0 / 122400, 1.0 / 156, -691.0 / 360360, 1.0 / 1188, -1.0 / 1680, 1.0 / 1260, -1.0 / 360, 1.0 / 12}) {
-      series = series * w + splat<F64>(term);
+      series = multiply_add(series, w, splat<F64>(term));
     }
     // log(2 pi) / 2 - 1 / 2
     const F64 rest = splat<F64>(0.41893853320467274178) + series * inverse;
@@ -93,9 +93,58 @@ F64 lgamma_of(F64 a) {
   return x == infinity ? infinity : value;
 }
 
+/// The same for floats that are not below 0, in float: 3 terms of Stirling's series, and q to 2e-9.
+inline F32 lgamma_above_zero(F32 x) {
+  constexpr float kEven[] = {-0.000632231321f, -0.00038547893f, -0.00205754826f, -0.00541883897f,
+                             -0.0167997495f,   -0.0629113068f,  -0.483128951f};
+  constexpr float kOdd[] = {0.000396381697f, 0.000232328168f, 0.00124937485f, 0.00319464104f,
+                            0.00942729592f,  0.031308428f,    0.145959896f};
+  const F32 half = splat<F32>(0.5f);
+  const F32 one = splat<F32>(1.0f);
+  const auto small = x < splat<F32>(8.0f);
+  const F32 lowered = floor(x - splat<F32>(0.25f));
+  const F32 whole = x < splat<F32>(0.75f) ? splat<F32>(0.0f) : lowered > one ? lowered : one;
+  F32 value;
+  if (any_lane(small)) {
+    F32 product = x;
+    if (any_lane(whole > one)) {
+      product = x - one;
+      for (int j = 2; j < 7; ++j)
+        product =
+            whole > splat<F32>(static_cast<float>(j)) ? product * (x - splat<F32>(static_cast<float>(j))) : product;
+      product = whole < one ? x : product;
+    }
+    product = whole == one ? one : product;
+    const F32 u = x - whole;
+    const F32 t = u - half;
+    const F32 square = t * t;
+    F32 odd = splat<F32>(kOdd[0]);
+    F32 even = splat<F32>(kEven[0]);
+    for (int k = 1; k < static_cast<int>(std::size(kOdd)); ++k) {
+      odd = multiply_add(odd, square, splat<F32>(kOdd[k]));
+      even = multiply_add(even, square, splat<F32>(kEven[k]));
+    }
+    const F32 near = u * (one - u) * multiply_add(odd, t, even);
+    const F32 log = everywhere::log(small ? product : one);
+    value = near + (whole < one ? -log : log);
+  }
+  if (any_lane(~small)) {
+    const F32 inverse = one / x;
+    const F32 w = inverse * inverse;
+    F32 series = splat<F32>(1.0f / 1260);
+    for (const float term : {-1.0f / 360, 1.0f / 12}) series = multiply_add(series, w, splat<F32>(term));
+    const F32 rest = splat<F32>(0.41893853320467274178f) + series * inverse;
+    const F32 large = (x - half) * (everywhere::log(x) - one) + rest;
+    value = small ? value : large;
+  }
+  return x == splat<F32>(std::numeric_limits<float>::infinity()) ? x : value;
+}
+
 inline F64 lgamma(F64 a) { return lgamma_of<false>(a); }
-/// Computed in double.
+/// Below 0 computed in double.
 inline F32 lgamma(F32 a) {
+  const auto below = a < splat<F32>(-1e-20f);
+  if (!any_lane(below)) return lgamma_above_zero(abs(a));
   struct Halves {
     Native<float, kVectorBytes / 2> of[2];
   };

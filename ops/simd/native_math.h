@@ -232,6 +232,19 @@ inline F32 fused(F32 a, F32 b, F32 c) { return _mm256_fmadd_ps(a, b, c); }
 inline F64 fused(F64 a, F64 b, F64 c) { return _mm256_fmadd_pd(a, b, c); }
 #endif
 
+#endif
+
+/// a b + c, rounded once where there is an instruction for it.
+template <class V>
+V multiply_add(V a, V b, V c) {
+#ifdef LM_SIMD_FUSED
+  return fused(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+#ifdef LM_SIMD_FUSED
 /// Exact: the quotient, rounded, is never below the true one once both are cut off, and at most one above. Then the
 /// remainder, which is smaller than b, is a float, and so is what is one b below it.
 template <class V>

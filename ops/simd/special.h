@@ -43,19 +43,23 @@ LM_HD X polynomial(X x, double first, double second, C... rest) {
   return sum;
 }
 
-/// The inverse of erf to some 8 digits, for -log(1 - a^2) = w < 16: no float is closer to 1. In float it is good to 3
-/// ulp. The form is that of M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2011; the coefficients
-/// have the least largest relative error, 2e-9 and 6e-9, on either side of w = 5.
+/// The inverse of erf in float, for -log(1 - a^2) = w < 16: no float is closer to 1. It is good to 3 ulp. The form is
+/// that of M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2011; the coefficients have the least
+/// largest relative error, 2e-9 and 6e-9, on either side of w = 5.
 template <class X>
-LM_HD X erfinv_estimate(X a, X w) {
-  const X near = polynomial(w - 2.5, 3.35588275e-10, -8.7727602e-09, 1.80364888e-08, 4.6589123e-07, -3.43460808e-06,
-                            -4.96190791e-06, 0.000218282624, -0.00125274467, -0.0041773394, 0.246640288, 1.50140935);
-  const X far = polynomial(sqrt(w) - 3, 0.000128966878, -0.0003187271, -7.66220333e-05, 0.00149586129, -0.00358698702,
-                           0.00568317068, -0.00763941005, 0.00944568438, 1.00167509, 2.8329768);
-  return where(w < 5, near, far) * a;
+LM_HD X erfinv_in_float(X a, X w) {
+  X y = polynomial(w - 2.5, 3.35588275e-10, -8.7727602e-09, 1.80364888e-08, 4.6589123e-07, -3.43460808e-06,
+                   -4.96190791e-06, 0.000218282624, -0.00125274467, -0.0041773394, 0.246640288, 1.50140935);
+  const auto far = !(w < 5);
+  if (any(far)) {
+    const X above = polynomial(sqrt(w) - 3, 0.000128966878, -0.0003187271, -7.66220333e-05, 0.00149586129,
+                               -0.00358698702, 0.00568317068, -0.00763941005, 0.00944568438, 1.00167509, 2.8329768);
+    y = where(far, above, y);
+  }
+  return y * a;
 }
 
-/// The inverse of erf for w < 5, as above, in double: a (sqrt(pi) / 2 + w n(w) / d(w)), interpolated at Chebyshev's
+/// The inverse of erf for w < 5 in double: a (sqrt(pi) / 2 + w n(w) / d(w)), interpolated at Chebyshev's
 /// points to a relative error of 3e-17. All terms are positive, so nothing cancels; even and odd powers are added up by
 /// themselves, which leaves half as many roundings behind one another.
 template <class X>
@@ -72,19 +76,18 @@ LM_HD X erfinv_near(X a, X w) {
   return a * (0.88622692545275801365 + w * (above / below));
 }
 
-/// The same closer to 1, to some 3 digits: erfc(y) is about exp(-y * y) / (y * sqrt(pi)), solved for y in two steps.
+/// The same closer to 1, to a relative error of 2e-18: erfc(y) is about exp(-y * y) / (y * sqrt(pi)), so y depends on
+/// s = sqrt(-log(1 - a)) smoothly, and s - y is a seventh of it at most.
 template <class X>
-LM_HD X erfinv_tail(X a) {
-  const X depth = -log(1 - a);
-  return sqrt(depth - log(1.77245385090551602730 * sqrt(depth)));
-}
-
-/// Halley's step on erf(y) = a, on erfc where a is near 1: it keeps its digits there.
-template <class X>
-LM_HD X erfinv_step(X a, X y) {
-  const X error = where(a < 0.5, erf(y) - a, (1 - a) - erfc(y));
-  const X step = error * exp(y * y) * 0.88622692545275801365;
-  return y - step / (1 + y * step);
+LM_HD X erfinv_far(X a) {
+  const X s = sqrt(-log(1 - a));
+  const X above =
+      polynomial(s, 5.6493545243608648109e-5, 7.6352827307873278583e-3, 1.8876907915817259799e-1, 1.2281071183224021722,
+                 2.0403810996591479734, 1.2837309711145027714, 9.9643872010441903964e-1, -9.9962376511214559504e-5);
+  const X below =
+      polynomial(s, 1.5726039172760555584e-5, 3.1450668313259415173e-3, 1.0930486680253854931e-1, 1.0735941327144345977,
+                 3.3646442959108539301, 4.0553388387225902878, 4.0717305321543453419, 2.136359848940008887, 1.0);
+  return s - above / below;
 }
 
 /// The sum of (b + k)^-2 over k >= 0: reflected below 0 (zeta(2, b) + zeta(2, 1 - b) = (pi / sin(pi b))^2), raised by
@@ -153,7 +156,7 @@ LM_HD T hurwitz_zeta(T s, T q) {
 
 }  // namespace special
 
-/// The inverse of erf: an estimate; in double a rational function, and closer to 1 than 0.003 an estimate with steps.
+/// The inverse of erf: polynomials, in double rational functions, with others where |a| > 0.997.
 template <FloatOperand X>
 LM_HD X erfinv(X a) {
   const X target = abs(a);
@@ -163,18 +166,9 @@ LM_HD X erfinv(X a) {
   if constexpr (sizeof(typename X::value_type) == 8) {
     y = special::erfinv_near(target, w);
     const auto far = !(w < 5);
-    if (any(far)) {
-      X stepped = special::erfinv_step(target, special::erfinv_estimate(target, w));
-      const auto deep = w >= 16;
-      if (any(deep)) {
-        X tail = special::erfinv_tail(target);
-        for (int i = 0; i < 2; ++i) tail = special::erfinv_step(target, tail);
-        stepped = where(deep, tail, stepped);
-      }
-      y = where(far, of_far(stepped), y);
-    }
+    if (any(far)) y = where(far, of_far(special::erfinv_far(target)), y);
   } else {
-    y = of_far(special::erfinv_estimate(target, w));
+    y = of_far(special::erfinv_in_float(target, w));
   }
   return copysign(y, a);
 }

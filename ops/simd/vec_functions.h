@@ -51,7 +51,7 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
   friend V atan(V a) { return V(native_math::atan(a.native())); }
   friend V sinh(V a) { return V(native_math::everywhere::sinh(a.native())); }
   friend V cosh(V a) { return V(native_math::everywhere::cosh(a.native())); }
-  friend V tanh(V a) { return V(native_math::tanh(a.native())); }
+  friend V tanh(V a) { return V(native_math::everywhere::tanh(a.native())); }
   friend V asinh(V a) { return V(native_math::asinh(a.native())); }
   friend V acosh(V a) { return V(native_math::everywhere::acosh(a.native())); }
   friend V atanh(V a) { return V(native_math::everywhere::atanh(a.native())); }
