@@ -15,6 +15,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/hidden.h"
+#include "ops/support/unfollowed.h"
 
 namespace lamella {
 namespace {
@@ -254,10 +255,19 @@ struct SetItemFn : Function<SetItemFn> {
   }
 };
 
+/// The one bool tensor of x's shape that is all of the items, where the elements may be picked in one pass, else null.
+const Tensor* plain_mask(const Tensor& x, const IndexItems& items) {
+  const Tensor* const mask = items.size() == 1 ? std::get_if<Tensor>(&items[0]) : nullptr;
+  if (!mask || mask->dtype() != DType::Bool || x.ndim() == 0 || mask->shape() != x.shape()) return nullptr;
+  const Tensor* const operands[] = {&x, mask};
+  return is_unfollowed(operands) ? mask : nullptr;
+}
+
 }  // namespace
 
 Tensor index(const Tensor& x, const IndexItems& items) {
   if (!has_tensor(items)) return slice(x, basic_region(x.shape(), items));
+  if (const Tensor* const mask = plain_mask(x, items)) return true_elements(contiguous(x), contiguous(*mask));
   const Target target = take_apart(x, items);
   return pick(viewed(x, target.region), target.plan);
 }

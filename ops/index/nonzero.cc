@@ -1,5 +1,6 @@
 #include "ops/index/nonzero.h"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 
@@ -9,6 +10,7 @@
 #include "engine/runtime/parallel.h"
 #include "ops/movement/cast.h"
 #include "ops/support/hidden.h"
+#include "ops/support/item_type.h"
 
 namespace lamella {
 namespace {
@@ -31,34 +33,41 @@ std::int64_t count_true(const char* mask, std::int64_t begin, std::int64_t end) 
   return count;
 }
 
-/// Writes the positions of the true ones in [begin, end), of which there are as many as lie between `to` and `last`:
-/// should somebody write to the mask meanwhile, no more and no fewer are written all the same.
-void write_true(const char* mask, std::int64_t begin, std::int64_t end, std::int64_t* to, const std::int64_t* last) {
+/// Writes what `one(i)` gives for the true ones in [begin, end), of which there are as many as lie between `to` and
+/// `last`: should somebody write to the mask meanwhile, no more and no fewer are written all the same. `eight(i, to)`
+/// writes it for eight that are true.
+template <class T, class One, class Eight>
+void write_true(const char* mask, std::int64_t begin, std::int64_t end, T* to, const T* last, One one, Eight eight) {
+  constexpr std::uint64_t kAllTrue = 0x0101010101010101;
   while (begin < end && to < last) {
-    // Long runs of false are common.
-    if (begin + 8 <= end && eight_bytes(mask + begin) == 0) {
-      begin += 8;
-      continue;
-    }
     const std::int64_t stop = std::min(begin + 8, end);
-    // Where there is room for all that may come, each position is written, and stays if it counts: no branch is
-    // guessed.
-    if (last - to >= 8) {
-      for (; begin < stop; ++begin) {
-        *to = begin;
-        to += mask[begin] != 0;
+    // Where there is room for all that may come, each one is written, and stays if it counts: no branch is guessed.
+    if (begin + 8 <= end && last - to >= 8) {
+      // Long runs of false or true are common.
+      const std::uint64_t word = eight_bytes(mask + begin);
+      if (word == kAllTrue) {
+        eight(begin, to);
+        to += 8;
+      } else if (word != 0) {
+        for (std::int64_t i = begin; i < stop; ++i) {
+          *to = one(i);
+          to += mask[i] != 0;
+        }
       }
+      begin = stop;
       continue;
     }
     for (; begin < stop; ++begin) {
-      if (mask[begin] && to < last) *to++ = begin;
+      if (mask[begin] && to < last) *to++ = one(begin);
     }
   }
-  while (to < last) *to++ = 0;
+  std::fill(to, to + (last - to), T{});
 }
 
-/// The positions in a contiguous bool tensor on the CPU: counted block by block, then written.
-Tensor positions_of(const Tensor& mask) {
+/// write(begin, end, to, last) for blocks of a contiguous bool tensor on the CPU, whose true ones were counted before
+/// and come to [to, last) of a new tensor of T.
+template <class T, class Write>
+Tensor for_true(const Tensor& mask, DType dtype, Write&& write) {
   const char* const data = mask->data;
   const std::int64_t size = mask.numel();
   const std::int64_t blocks = (size + kBlock - 1) / kBlock;
@@ -70,15 +79,28 @@ Tensor positions_of(const Tensor& mask) {
     }
   });
   for (std::size_t b = 1; b < starts.size(); ++b) starts[b] += starts[b - 1];
-  const Tensor positions = empty({starts.back()}, DType::Int64);
-  auto* const to = positions.data<std::int64_t>();
+  const Tensor found = empty({starts.back()}, dtype);
+  auto* const to = reinterpret_cast<T*>(found->data);
   parallel_for(0, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
       const auto at = static_cast<std::size_t>(b);
-      write_true(data, b * kBlock, std::min(size, (b + 1) * kBlock), to + starts[at], to + starts[at + 1]);
+      write(b * kBlock, std::min(size, (b + 1) * kBlock), to + starts[at], to + starts[at + 1]);
     }
   });
-  return positions;
+  return found;
+}
+
+/// The positions in a contiguous bool tensor on the CPU.
+Tensor positions_of(const Tensor& mask) {
+  const char* const data = mask->data;
+  const auto write = [data](std::int64_t begin, std::int64_t end, std::int64_t* to, const std::int64_t* last) {
+    write_true(
+        data, begin, end, to, last, [](std::int64_t i) { return i; },
+        [](std::int64_t i, std::int64_t* eight) {
+          for (std::int64_t k = 0; k < 8; ++k) eight[k] = i + k;
+        });
+  };
+  return for_true<std::int64_t>(mask, DType::Int64, write);
 }
 
 /// One index per axis for numbers in row-major order: for each axis a column, from one element to the next `step`.
@@ -124,6 +146,19 @@ Tensor true_positions(const Tensor& mask, const char* op) {
   check_countable(mask, op);
   const autograd::NoGrad no_grad;
   return to_device(positions_of(contiguous(to_device(mask, kCPU))), mask.device());
+}
+
+Tensor true_elements(const Tensor& x, const Tensor& mask) {
+  return visit_item(x.dtype(), [&]<class T>() {
+    const auto* const from = reinterpret_cast<const T*>(x->data);
+    const char* const data = mask->data;
+    const auto write = [=](std::int64_t begin, std::int64_t end, T* to, const T* last) {
+      write_true(
+          data, begin, end, to, last, [from](std::int64_t i) { return from[i]; },
+          [from](std::int64_t i, T* eight) { std::memcpy(eight, from + i, 8 * sizeof(T)); });
+    };
+    return for_true<T>(mask, x.dtype(), write);
+  });
 }
 
 Tensor true_places(const Tensor& x, const char* op) {

@@ -28,6 +28,10 @@ void check_countable(const Tensor& x, const char* op);
 /// device. RuntimeError on meta and under vmap, where their number is not known.
 Tensor true_positions(const Tensor& mask, const char* op);
 
+/// Those elements of x, in order, beside which a bool tensor is true. Both are contiguous, of the same size and on the
+/// CPU, and nothing follows x.
+Tensor true_elements(const Tensor& x, const Tensor& mask);
+
 /// The positions of the elements of x that are not zero, a row of indices for each, in row-major order. RuntimeError
 /// naming `op` as check_countable().
 Tensor true_places(const Tensor& x, const char* op);

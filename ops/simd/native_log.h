@@ -4,6 +4,7 @@
 
 #include "ops/simd/intrinsics.h"
 #include "ops/simd/native_math.h"
+#include "ops/simd/pick_of_16.h"
 
 #if defined(__AVX512F__) && LM_SIMD_BYTES == 64
 
@@ -71,9 +72,6 @@ struct Log<double> {
     return _mm512_mask_add_pd(n, _mm512_cmp_pd_mask(m, one, _CMP_LT_OQ), n, one);
   }
   static __m512i part(V m) { return _mm512_maskz_srli_epi64(0xff, reinterpret_cast<__m512i>(m), 48); }
-  static V pick(const double* table, __m512i part) {
-    return _mm512_permutex2var_pd(_mm512_load_pd(table), part, _mm512_load_pd(table + 8));
-  }
 };
 template <>
 struct Log<float> {
@@ -100,9 +98,6 @@ struct Log<float> {
     return _mm512_mask_add_ps(n, _mm512_cmp_ps_mask(m, one, _CMP_LT_OQ), n, one);
   }
   static __m512i part(V m) { return _mm512_maskz_srli_epi32(0xffff, reinterpret_cast<__m512i>(m), 19); }
-  static V pick(const float* table, __m512i part) {
-    return _mm512_maskz_permutexvar_ps(0xffff, part, _mm512_load_ps(table));
-  }
 };
 
 /// log(a) = n ln(2) - log(c) + log(1 + r) for a = 2^n m and 1 + r = c m, where the first two terms are summed without
@@ -115,7 +110,7 @@ V natural_logarithm(V a) {
   const V m = L::significand(a);
   const V n = L::plus_one_below_one(L::exponent(a), m);
   const auto part = L::part(m);
-  const V r = fused(m, L::pick(L::kInverse, part), splat<V>(T{-1}));
+  const V r = fused(m, pick_of_16(L::kInverse, part), splat<V>(T{-1}));
   const V square = r * r;
   // Two chains, which do not wait for one another.
   V even = splat<V>(L::kEven[0]);
@@ -123,7 +118,7 @@ V natural_logarithm(V a) {
   for (std::size_t k = 1; k < std::size(L::kEven); ++k) even = fused(even, square, splat<V>(L::kEven[k]));
   for (std::size_t k = 1; k < std::size(L::kOdd); ++k) odd = fused(odd, square, splat<V>(L::kOdd[k]));
   const V rest = fused(fused(odd, r, even), square, n * splat<V>(L::kLn2Rest));
-  return fused(n, splat<V>(L::kLn2), L::pick(L::kOfInverse, part)) + (r + rest);
+  return fused(n, splat<V>(L::kLn2), pick_of_16(L::kOfInverse, part)) + (r + rest);
 }
 
 }  // namespace native_math

@@ -5,6 +5,7 @@
 #include "ops/elementwise/list.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/take.h"
+#include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/scan/cumulative.h"
 #include "ops/shape/arrange.h"
@@ -12,6 +13,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/unfollowed.h"
 
 namespace lamella {
 namespace {
@@ -23,6 +25,12 @@ Tensor beginnings(const Tensor& rows) {
   const Tensor elements = not_equal(narrow(rows, 0, 1, n - 1), narrow(rows, 0, 0, n - 1));
   const Tensor differ = rows.size(1) == 1 ? reshape(elements, {n - 1}) : any(elements, Dims{1});
   return concat({ones({1}, DType::Bool, rows.device()), differ}, 0);
+}
+
+/// Whether nothing but the first of each run of single elements is asked for.
+bool wants_elements_only(const Tensor& x, bool return_inverse, bool return_counts) {
+  const Tensor* const operands[] = {&x};
+  return x.ndim() == 1 && !return_inverse && !return_counts && is_unfollowed(operands);
 }
 
 }  // namespace
@@ -38,6 +46,10 @@ std::vector<Tensor> UniqueConsecutive::call(const Tensor& given, bool return_inv
   const std::int64_t at = axis ? normalize_axis(*axis, given.ndim(), info.name) : 0;
   const Tensor x = axis ? given : reshape(given, Dims{-1});
   const std::int64_t n = x.size(at);
+  if (wants_elements_only(x, return_inverse, return_counts)) {
+    const Tensor flat = contiguous(x);
+    return {true_elements(flat, beginnings(reshape(flat, {n, 1})))};
+  }
   const auto [positions, inverse] = [&] {
     const autograd::NoGrad no_grad;
     const Tensor front = moveaxis(x, Dims{at}, Dims{0});

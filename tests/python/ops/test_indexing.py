@@ -82,6 +82,25 @@ def test_bool_masks(x: np.ndarray) -> None:
     assert t[lm.zeros([4], dtype="bool")].shape == (0, 5, 6)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99, 1.0])
+def test_long_masks(dtype: str, share: float, rng: np.random.Generator) -> None:
+    """More than one block of elements, and runs of true and false."""
+    a = rng.integers(0, 100, 40_003).astype(dtype)
+    mask = rng.random(a.size) < share
+    mask[100:1000], mask[2000:3001] = True, False
+    t, m = lm.asarray(a), lm.asarray(mask)
+    np.testing.assert_array_equal(t[m].numpy(), a[mask])
+    np.testing.assert_array_equal(t[::-1][m].numpy(), a[::-1][mask])
+    np.testing.assert_array_equal(lm.nonzero(m)[0].numpy(), np.flatnonzero(mask))
+    square, grid = a[:40_000].reshape(200, 200).T, mask[:40_000].reshape(200, 200)
+    np.testing.assert_array_equal(lm.asarray(square)[lm.asarray(grid)].numpy(), square[grid])
+    np.testing.assert_array_equal(
+        lm.unique_consecutive(lm.asarray(np.repeat(a[:20_000], 2))).numpy(),
+        a[:20_000][np.concatenate([[True], a[1:20_000] != a[: 20_000 - 1]])],
+    )
+
+
 @pytest.mark.parametrize("shape", [(0,), (4, 0), (0, 5), (0, 0, 6), (0, 0, 0)])
 def test_masks_without_elements(x: np.ndarray, shape: tuple[int, ...]) -> None:
     """An axis of a mask may have no elements, where the tensor's has some."""
