@@ -104,7 +104,7 @@ inline F32 lgamma_above_zero(F32 x) {
   const auto small = x < splat<F32>(8.0f);
   const F32 lowered = floor(x - splat<F32>(0.25f));
   const F32 whole = x < splat<F32>(0.75f) ? splat<F32>(0.0f) : lowered > one ? lowered : one;
-  F32 value;
+  F32 value = x;
   if (any_lane(small)) {
     F32 product = x;
     if (any_lane(whole > one)) {
