@@ -48,6 +48,14 @@ _BETWEEN = tuple(
     for op, arguments in (("add", "a, a"), ("exp", "a"), ("sqrt", "a"), ("relu", "a"))
     for dtype in ("float32", "float64")
 )
+#: Functions of fewer doubles than are worth a second thread where they are only added.
+_DOUBLES = tuple(
+    _row(op, f"{op}(a)", "20 thousand, float64", a=uniform(0.1, 0.9, 20_000, dtype="float64"))
+    for op in (
+        *("exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"),
+        *("tanh", "asinh", "atanh", "erf", "erfc", "erfinv", "lgamma", "digamma", "sigmoid", "sqrt", "rsqrt", "sinc"),
+    )
+)
 
 _COMPLEX = tuple(
     Row(op, ours, theirs, (case("600x700, complex64", x=normal(600, 700, dtype="complex64")),), tolerance=1e-3)
@@ -105,6 +113,7 @@ ROWS: tuple[Row, ...] = (
     *_GAMMA,
     *_POSITIVE,
     *_BETWEEN,
+    *_DOUBLES,
     *_COMPLEX,
     *_INTEGERS,
     *_CASTS,

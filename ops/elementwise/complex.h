@@ -54,6 +54,7 @@ struct Angle : Unary<Angle> {
                                .dtypes = Floating | Complex,
                                .kinks = {0.0, __builtin_nan("")}};
   static constexpr bool kHolomorphic = false;
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return angle(x);

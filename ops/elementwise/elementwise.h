@@ -38,6 +38,7 @@ struct ElementwiseOp {
   bool real_output;
   /// See Note [Complex gradients].
   bool holomorphic;
+  bool takes_long;
   /// For each input, which operands its gradient formula reads, as bits; 0 where there is no gradient.
   std::array<unsigned, kMaxInputs> reads;
   /// For each input, its gradient formula on tensors; null where there is none.
@@ -65,6 +66,8 @@ struct ElementwiseDefaults {
   static constexpr bool kHolomorphic = true;
   /// What a wider dtype computes, rounded, is the result; see Note [Narrow dtypes].
   static constexpr bool kInWiderDType = true;
+  /// Half as many elements are worth a second thread, and a quarter of wide ones.
+  static constexpr bool kTakesLong = false;
 };
 
 /// An elementwise operator of one tensor: `forward(x)` and, where it is differentiable, `backward(x, y, dy)`.

@@ -11,6 +11,7 @@ struct Erf : Unary<Erf> {
                                .example = "erf(full([2], 0.5))",
                                .reference = "sp.erf(x)",
                                .dtypes = Floating};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return erf(x);

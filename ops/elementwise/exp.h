@@ -11,6 +11,7 @@ struct Exp : Unary<Exp> {
                                .reference = "np.exp(x)",
                                .dtypes = Floating | Complex,
                                .autocast = Autocast::Float32};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return exp(x);
@@ -28,6 +29,7 @@ struct Expm1 : Unary<Expm1> {
                                .reference = "np.expm1(x)",
                                .dtypes = Floating | Complex,
                                .autocast = Autocast::Float32};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return expm1(x);

@@ -14,6 +14,7 @@ struct Exp2 : Unary<Exp2> {
                                .example = "exp2(full([2], 0.5))",
                                .reference = "np.exp2(x)",
                                .dtypes = Floating | Complex};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return exp2(x);
@@ -30,6 +31,7 @@ struct LogAddExp : Binary<LogAddExp> {
                                .example = "logaddexp(full([2], 0.5), full([2], 0.25))",
                                .reference = "np.logaddexp(a, b)",
                                .dtypes = Floating};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return logaddexp(a, b);
@@ -52,6 +54,7 @@ struct LogAddExp2 : Binary<LogAddExp2> {
                                .example = "logaddexp2(full([2], 0.5), full([2], 0.25))",
                                .reference = "np.logaddexp2(a, b)",
                                .dtypes = Floating};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return logaddexp2(a, b);
@@ -74,6 +77,7 @@ struct Xlogy : Binary<Xlogy> {
                                .dtypes = Floating,
                                .sample_low = 0.2,
                                .sample_high = 3.0};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return where((a == 0) & (b == b), 0, a * log(b));

@@ -18,6 +18,7 @@ struct Silu : Unary<Silu> {
                                .reference = "x / (1 + np.exp(-x))",
                                .dtypes = Floating | Complex,
                                .method = false};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
     return x * sigmoid(x);
@@ -37,6 +38,7 @@ struct Mish : Unary<Mish> {
                                .reference = "x * np.tanh(np.logaddexp(0, x))",
                                .dtypes = Floating,
                                .method = false};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
     const X e = exp(minimum(x, 20));

@@ -16,6 +16,7 @@ struct GeluErf : Unary<GeluErf> {
       .reference = "0.5 * x * (1 + sp.erf(x / np.sqrt(2)))",
       .dtypes = Floating,
       .method = false};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
     return gelu(x);
@@ -35,6 +36,7 @@ struct GeluTanh : Unary<GeluTanh> {
       .reference = "0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))",
       .dtypes = Floating,
       .method = false};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
     return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));

@@ -12,6 +12,7 @@ struct Sinh : Unary<Sinh> {
                                .example = "sinh(full([2], 0.5))",
                                .reference = "np.sinh(x)",
                                .dtypes = Floating | Complex};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return sinh(x);
@@ -28,6 +29,7 @@ struct Cosh : Unary<Cosh> {
                                .example = "cosh(full([2], 0.5))",
                                .reference = "np.cosh(x)",
                                .dtypes = Floating | Complex};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return cosh(x);
@@ -44,6 +46,7 @@ struct Asinh : Unary<Asinh> {
                                .example = "asinh(full([2], 0.5))",
                                .reference = "np.arcsinh(x)",
                                .dtypes = Floating | Complex};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return asinh(x);
@@ -62,6 +65,7 @@ struct Acosh : Unary<Acosh> {
                                .dtypes = Floating | Complex,
                                .sample_low = 1.1,
                                .sample_high = 4.0};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return acosh(x);
@@ -80,6 +84,7 @@ struct Atanh : Unary<Atanh> {
                                .dtypes = Floating | Complex,
                                .sample_low = -0.9,
                                .sample_high = 0.9};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return atanh(x);

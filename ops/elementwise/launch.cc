@@ -52,11 +52,12 @@ Loop inner_loop(const StridedLoop& all) {
   return loop;
 }
 
-void run_flat(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes) {
+void run_flat(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes,
+              std::int64_t work) {
   constexpr std::int64_t kApart = 4;  // what moves elements that lie apart takes longer than computing
   bool apart = whole.out_inner != 1;
   for (int k = 0; k < all.operands; ++k) apart |= std::abs(whole.in_inner[k]) > 1;
-  parallel_for(0, whole.inner, even_grain(whole.inner, apart ? kApart : 1, kPiece),
+  parallel_for(0, whole.inner, even_grain(whole.inner, apart ? kApart : work, kPiece),
                [&](std::int64_t begin, std::int64_t end) {
                  Loop part = whole;
                  part.inner = end - begin;
@@ -404,9 +405,12 @@ void launch_batched(const ElementwiseOp& op, int wrt, std::span<const Tensor* co
 
 void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
                         DType dtype) {
+  constexpr std::size_t kWide = 8;  // bytes of an element, of which a vector holds half as many
+  const std::int64_t work = !op.takes_long || wrt >= 0 ? 1 : item_size(out.dtype()) < kWide ? 2 : 4;
+  const std::int64_t few = kFew / work;
   bool flat = out.is_contiguous();
   for (const Tensor* x : operands) flat &= x->is_contiguous() && x->numel() == out.numel();
-  if (flat && out.device().is_cpu() && out.numel() < kFew) {
+  if (flat && out.device().is_cpu() && out.numel() < few) {
     if (out.numel() == 0) return;
     Loop loop = flat_loop(operands, out);
     const LoopKernel kernel = cpu_kernel(op, wrt, dtype, static_cast<int>(operands.size()), loop);
@@ -429,7 +433,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   inner.streams = outgrow_caches(static_cast<std::size_t>(loop.elements) * item_size(out.dtype())) &&
                   std::ranges::none_of(operands, [&](const Tensor* x) { return (*x)->storage == out->storage; });
   const HostRelease release(loop.elements);
-  if (loop.axes == 1 ? loop.elements <= kFew : loop.axes == 2 && loop.elements < kWorthJoining) {
+  if (loop.axes == 1 ? loop.elements <= few : loop.axes == 2 && loop.elements < kWorthJoining) {
     kernel(inner);
     return;
   }
@@ -437,7 +441,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   sizes.out = static_cast<std::int64_t>(item_size(out.dtype()));
   for (std::size_t k = 0; k < operands.size(); ++k)
     sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));
-  if (loop.axes == 1) return run_flat(kernel, inner, loop, sizes);
+  if (loop.axes == 1) return run_flat(kernel, inner, loop, sizes, work);
   const JoinedRows joined(inner, loop, sizes, dtype);
   if (loop.axes == 2 && loop.elements <= kFew) {
     joined.run(kernel, inner);

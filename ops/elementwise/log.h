@@ -13,6 +13,7 @@ struct Log : Unary<Log> {
                                .sample_low = 0.05,
                                .sample_high = 4.0,
                                .autocast = Autocast::Float32};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return log(x);
@@ -32,6 +33,7 @@ struct Log1p : Unary<Log1p> {
                                .sample_low = -0.9,
                                .sample_high = 4.0,
                                .autocast = Autocast::Float32};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return log1p(x);
@@ -51,6 +53,7 @@ struct Log2 : Unary<Log2> {
                                .sample_low = 0.05,
                                .sample_high = 4.0,
                                .autocast = Autocast::Float32};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return log2(x);
@@ -70,6 +73,7 @@ struct Log10 : Unary<Log10> {
                                .sample_low = 0.05,
                                .sample_high = 4.0,
                                .autocast = Autocast::Float32};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return log10(x);

@@ -76,6 +76,7 @@ struct LogLoss : Binary<LogLoss> {
       .sample_low = 0.05,
       .sample_high = 0.95,
       .method = false};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& input, const X& target) {
     return -(target * maximum(log(input), -100) + (1 - target) * maximum(log1p(-input), -100));

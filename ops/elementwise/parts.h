@@ -36,6 +36,7 @@ struct Hypot : Binary<Hypot> {
       .example = "hypot(full([2], 0.5), full([2], 0.25))",
       .reference = "np.hypot(a, b)",
       .dtypes = Floating};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return hypot(a, b);
@@ -123,6 +124,7 @@ struct Rsqrt : Unary<Rsqrt> {
                                .dtypes = Floating | Complex,
                                .sample_low = 0.1,
                                .sample_high = 4.0};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return 1 / sqrt(x);
@@ -222,6 +224,7 @@ struct Sinc : Unary<Sinc> {
                                .reference = "np.sinc(x)",
                                .dtypes = Floating | Complex,
                                .kinks = {0.0, __builtin_nan("")}};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
     return where(x == 0, 1, sin(3.14159265358979323846 * x) / (3.14159265358979323846 * x));

@@ -16,6 +16,7 @@ struct Pow : Binary<Pow> {
                                .sample_low = 0.2,
                                .sample_high = 2.5,
                                .autocast = Autocast::Float32};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return pow(a, b);

@@ -56,6 +56,7 @@ struct Elu : Binary<Elu> {
       .dtypes = Floating,
       .kinks = {0.0, __builtin_nan("")},
       .method = false};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& alpha) {
     if (holds_everywhere(x > 0)) return x;
@@ -79,6 +80,7 @@ struct Selu : Unary<Selu> {
       .dtypes = Floating,
       .kinks = {0.0, __builtin_nan("")},
       .method = false};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
     const X above = 1.0507009873554804934 * x;
@@ -103,6 +105,7 @@ struct Celu : Binary<Celu> {
       .dtypes = Floating,
       .kinks = {0.0, __builtin_nan("")},
       .method = false};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& alpha) {
     if (holds_everywhere(x > 0)) return x;

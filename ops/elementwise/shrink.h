@@ -63,6 +63,7 @@ struct Tanhshrink : Unary<Tanhshrink> {
                                .reference = "x - np.tanh(x)",
                                .dtypes = Floating | Complex,
                                .method = false};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
     return x - tanh(x);

@@ -10,6 +10,7 @@ struct Sigmoid : Unary<Sigmoid> {
                                .example = "sigmoid(full([2], 0.5))",
                                .reference = "1 / (1 + np.exp(-x))",
                                .dtypes = Floating | Complex};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return sigmoid(x);

@@ -19,6 +19,7 @@ struct Softplus : Ternary<Softplus> {
       .reference = "np.where(beta * x > threshold, x, np.logaddexp(0, beta * x) / beta)",
       .dtypes = Floating,
       .method = false};
+  static constexpr bool kTakesLong = true;
   // The exponential is of -|z| and does not overflow.
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& beta, const X& threshold) {
@@ -39,6 +40,7 @@ struct LogSigmoid : Unary<LogSigmoid> {
                                .reference = "sp.log_expit(x)",
                                .dtypes = Floating,
                                .method = false};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
     return minimum(x, 0) - log1p(exp(-abs(x)));

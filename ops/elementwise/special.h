@@ -13,6 +13,7 @@ struct Erfc : Unary<Erfc> {
                                .example = "erfc(full([2], 0.5))",
                                .reference = "sp.erfc(x)",
                                .dtypes = Floating};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return erfc(x);
@@ -31,6 +32,7 @@ struct Erfinv : Unary<Erfinv> {
                                .dtypes = Floating,
                                .sample_low = -0.9,
                                .sample_high = 0.9};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return erfinv(x);
@@ -51,6 +53,7 @@ struct Zeta : Binary<Zeta> {
       .dtypes = Floating,
       .sample_low = 1.2,
       .sample_high = 5.0};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return zeta(a, b);
@@ -69,6 +72,7 @@ struct Digamma : Unary<Digamma> {
                                .dtypes = Floating,
                                .sample_low = 0.3,
                                .sample_high = 12.0};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return digamma(x);
@@ -87,6 +91,7 @@ struct Lgamma : Unary<Lgamma> {
                                .dtypes = Floating,
                                .sample_low = 0.3,
                                .sample_high = 12.0};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return lgamma(x);

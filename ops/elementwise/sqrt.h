@@ -12,6 +12,7 @@ struct Sqrt : Unary<Sqrt> {
                                .dtypes = Floating | Complex,
                                .sample_low = 0.05,
                                .sample_high = 4.0};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return sqrt(x);

@@ -10,6 +10,7 @@ struct Tanh : Unary<Tanh> {
                                .example = "tanh(full([2], 0.5))",
                                .reference = "np.tanh(x)",
                                .dtypes = Floating | Complex};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return tanh(x);

@@ -12,6 +12,7 @@ struct Sin : Unary<Sin> {
                                .example = "sin(full([2], 0.5))",
                                .reference = "np.sin(x)",
                                .dtypes = Floating | Complex};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return sin(x);
@@ -28,6 +29,7 @@ struct Cos : Unary<Cos> {
                                .example = "cos(full([2], 0.5))",
                                .reference = "np.cos(x)",
                                .dtypes = Floating | Complex};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return cos(x);
@@ -46,6 +48,7 @@ struct Tan : Unary<Tan> {
                                .dtypes = Floating | Complex,
                                .sample_low = -1.2,
                                .sample_high = 1.2};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return tan(x);
@@ -64,6 +67,7 @@ struct Asin : Unary<Asin> {
                                .dtypes = Floating | Complex,
                                .sample_low = -0.9,
                                .sample_high = 0.9};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return asin(x);
@@ -82,6 +86,7 @@ struct Acos : Unary<Acos> {
                                .dtypes = Floating | Complex,
                                .sample_low = -0.9,
                                .sample_high = 0.9};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return acos(x);
@@ -98,6 +103,7 @@ struct Atan : Unary<Atan> {
                                .example = "atan(full([2], 0.5))",
                                .reference = "np.arctan(x)",
                                .dtypes = Floating | Complex};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return atan(x);
@@ -117,6 +123,7 @@ struct Atan2 : Binary<Atan2> {
       .dtypes = Floating,
       .sample_low = 0.2,
       .sample_high = 3.0};
+  static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return atan2(a, b);
