@@ -267,7 +267,12 @@ const Tensor* plain_mask(const Tensor& x, const IndexItems& items) {
 
 Tensor index(const Tensor& x, const IndexItems& items) {
   if (!has_tensor(items)) return slice(x, basic_region(x.shape(), items));
-  if (const Tensor* const mask = plain_mask(x, items)) return true_elements(contiguous(x), contiguous(*mask));
+  if (const Tensor* const mask = plain_mask(x, items)) {
+    const Tensor picked = true_elements(contiguous(x), contiguous(*mask));
+    const Tensor* const inputs[] = {&x};
+    autograd::note_derived(inputs, picked);
+    return picked;
+  }
   const Target target = take_apart(x, items);
   return pick(viewed(x, target.region), target.plan);
 }

@@ -48,7 +48,10 @@ std::vector<Tensor> UniqueConsecutive::call(const Tensor& given, bool return_inv
   const std::int64_t n = x.size(at);
   if (wants_elements_only(x, return_inverse, return_counts)) {
     const Tensor flat = contiguous(x);
-    return {true_elements(flat, beginnings(reshape(flat, {n, 1})))};
+    const Tensor firsts = true_elements(flat, beginnings(reshape(flat, {n, 1})));
+    const Tensor* const inputs[] = {&x};
+    autograd::note_derived(inputs, firsts);
+    return {firsts};
   }
   const auto [positions, inverse] = [&] {
     const autograd::NoGrad no_grad;

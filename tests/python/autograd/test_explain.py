@@ -207,6 +207,23 @@ def test_a_value_of_a_layers_forward():
     assert out.grad_fn is not None
 
 
+def test_values_of_a_layers_forward_that_were_picked():
+    kept = []
+
+    class Picks(lm.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            kept.extend([x[x > 0], lm.unique_consecutive(x)])
+            return x * x
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy
+
+    Picks.apply(leaf(1.0))
+    assert all("was computed in the forward of a custom layer" in explain(value) for value in kept)
+
+
 # Off the tape: what trace() writes down
 
 
