@@ -8,6 +8,7 @@
 #include "ops/cpu/select_table.h"
 #include "ops/simd/vec.h"
 #include "ops/sort/keys.h"
+#include "ops/sort/radix.h"
 
 namespace lamella::cpu {
 namespace {
@@ -21,6 +22,7 @@ using sorting::Ranked;
 // Where few are asked for, the first elements tell a limit that few others pass.
 constexpr std::int64_t kGroups = 64;
 constexpr std::int64_t kGroupSize = 8;
+constexpr std::int64_t kMany = 8;  // of so many elements more than one
 
 /// A key by which those that are asked for are the smallest.
 template <bool kLargest, class T>
@@ -132,10 +134,40 @@ Key<T> first_limit(const T* x, std::int64_t k) {
   return least[k - 1];
 }
 
+/// The same where many are asked for, and hardly any element can be passed over.
+template <class T, bool kLargest>
+void top_of_many(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
+  using Item = Ranked<Key<T>>;
+  sorting::SortBuffer<Item> buffer(n);
+  Item* items = buffer.items();
+  for (std::int64_t i = 0; i < n; ++i) items[i] = Item::make(rank_key<kLargest>(x[i]), i);
+  // Keys with their positions as one number are sorted by digits.
+  if (sizeof(Item) == 8 && sorted && k > sorting::kShortRow && n < sorting::kLongRow) {
+    if (k < n) std::nth_element(items, items + k - 1, items + n);
+    const Item limit = k < n ? items[k - 1] : Item::make(std::numeric_limits<Key<T>>::max(), n);
+    // Each is written, and stays if it counts: no branch is guessed.
+    std::int64_t found = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const Item item = Item::make(rank_key<kLargest>(x[i]), i);
+      items[found] = item;
+      found += static_cast<std::int64_t>(!(limit < item));
+    }
+    found = std::min(found, k);
+    // Stable: equal keys stay in the order of their positions.
+    items = sorting::radix_sort<8>(items, buffer.spare(), found, 8 * sizeof(Key<T>));
+    for (std::int64_t i = 0; i < k; ++i) out[i] = i < found ? items[i].index() : 0;
+    return;
+  }
+  if (k < n) std::nth_element(items, items + k - 1, items + n);
+  if (sorted) std::sort(items, items + k);
+  for (std::int64_t i = 0; i < k; ++i) out[i] = items[i].index();
+}
+
 /// At the beginning of a line of the cache wherever the linker puts it: elsewhere its loops take 5 % longer.
 template <class T, bool kLargest>
 [[gnu::aligned(64)]] void top(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
   using K = Key<T>;
+  if (k > n / kMany) return top_of_many<T, kLargest>(x, n, k, sorted, out);
   const auto key = [](T value) { return rank_key<kLargest>(value); };
   Best<K> best(k);
   if (n >= kGroups * kGroupSize && k <= kGroups / 4) best.begin_with(first_limit<T, kLargest>(x, k));

@@ -220,10 +220,12 @@ Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted,
   const std::int64_t n = row_length(x);
   check_length(n, op);
   return for_rows(x, k, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
-    // Sorting goes over the keys as often as they have bytes.
-    const std::int64_t few = item_size(x.dtype()) > 4 ? n / 4 : n / 8;
-    if (k > few && n > 128) {
-      // So many that sorting all of them is faster.
+    // Sorting goes over the keys as often as they have bytes, and for bytes it is counting. The kernel sorts the best
+    // of rows that are not long, and 32 bits at most, by digits, too.
+    const std::size_t bytes = item_size(x.dtype());
+    const std::int64_t few = bytes > 4 ? n / 4 : n / 8;
+    const bool sorts_all = bytes == 1 || (sorted && (bytes > 4 || n >= sorting::kLongRow));
+    if (k > few && n > sorting::kShortRow && sorts_all) {
       const Tensor all = sorted_positions(from, largest, op);
       for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end; ++r) {

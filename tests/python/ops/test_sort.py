@@ -124,7 +124,7 @@ def test_small_and_bad_input() -> None:
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS])
 def test_topk(dtype: str, largest: bool, rng: np.random.Generator) -> None:
-    for shape in [(1,), (40,), (3, 2000), (500, 2)]:
+    for shape in [(1,), (40,), (3, 2000), (2, 5000), (500, 2)]:
         x, wide = sample(shape, dtype, rng)
         for axis in range(len(shape)):
             n = shape[axis]
