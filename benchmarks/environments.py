@@ -29,9 +29,13 @@ class Environment:
     path: tuple[Path, ...]
 
     def variables(self, threads: int) -> dict[str, str]:
-        """The process's environment variables: the same number of threads for every library that could start some."""
+        """The process's environment variables: the same number of threads for every library that could start some.
+
+        What chooses a library's kernels for it is left out.
+        """
         pins = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "OMP_", "KMP_"))}
+        own = ("PYTHON", "OMP_", "KMP_", "MKL_", "OPENBLAS_", "ONEDNN_", "DNNL_")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(own)}
         path = os.pathsep.join(str(entry) for entry in self.path)
         return {**kept, **dict.fromkeys(pins, str(threads)), "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
 

@@ -60,7 +60,8 @@ function(lamella_kernel_target target isa)
             -ffp-contract=off  # else the bits of a result depend on where a loop was cut
             $<IF:$<STREQUAL:${isa},aarch64>,-march=armv8-a,-march=${isa}>
             # g++ 12 warns of its own AVX-512 headers, and left alone prefers 256 bits.
-            "$<$<STREQUAL:${isa},x86-64-v4>:-mprefer-vector-width=512;-Wno-maybe-uninitialized>")
+            "$<$<STREQUAL:${isa},x86-64-v4>:-mprefer-vector-width=512;-Wno-maybe-uninitialized>"
+            "$<$<AND:$<STREQUAL:${isa},x86-64-v4>,$<BOOL:${LAMELLA_SANITIZE}>>:-Wno-uninitialized>")
   target_link_libraries(${target} PRIVATE Eigen3::Eigen ${vector_math} m)
   lamella_warnings(${target})
 endfunction()

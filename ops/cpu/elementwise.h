@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "ops/cpu/elementwise_table.h"
@@ -17,11 +18,12 @@
 
 // Note [Blocks]
 // A kernel has one copy of its formula, on operands whose elements lie side by side, or that stay where they are: a
-// repeated element is a vector of it. Operands that lie otherwise are brought into blocks in the first level cache
-// before, and so are the last elements, which do not fill a vector. What that takes is code that all operators of a
-// dtype share. Blocks that are filled by vectors are short, so that the operands are read in turns: in runs of 4 KiB
-// the processor reads ahead what comes behind the end of one, while another one is waited for. Those that are filled,
-// or emptied, an element at a time are longer: a vector waits for the elements that it is made of.
+// repeated element is a vector of it. A row ends with a vector that may overlap the one before. Operands that lie
+// otherwise are brought into blocks in the first level cache before, and so are rows that do not fill a vector. What
+// that takes is code that all operators of a dtype share. Blocks that are filled by vectors are short, so that the
+// operands are read in turns: in runs of 4 KiB the processor reads ahead what comes behind the end of one, while
+// another one is waited for. Those that are filled, or emptied, an element at a time are longer: a vector waits for the
+// elements that it is made of.
 
 // Note [Short formulas]
 // An operator that does next to nothing is as fast as its operands are loaded. Where they are every second element, the
@@ -69,10 +71,6 @@ template <class T>
 [[gnu::noinline]] void scatter_block(const T* from, std::int64_t n, T* to, std::int64_t stride) {
   for (std::int64_t i = 0; i < n; ++i) to[i * stride] = from[i];
 }
-
-/// See Note [Short formulas].
-using ShortFormulas =
-    OpList<Add, Subtract, Multiply, Divide, Maximum, Minimum, ClipBetween, SquaredDifference, Lerp, AddCMul, AddCDiv>;
 
 /// A vector of every second element from `from` on, and nothing behind the last of them.
 template <class T>
@@ -135,7 +133,7 @@ struct ElementwiseKernel {
 
   /// See Note [Short formulas].
   static constexpr bool kIsShort =
-      W < 0 && has_short_formulas(dtype_of<T>) && ShortFormulas::index_of<Op>() >= 0 && std::is_same_v<X, simd::Vec<T>>;
+      W < 0 && has_short_formulas(dtype_of<T>) && Op::kShortFormula && std::is_same_v<X, simd::Vec<T>>;
 
   /// The same where an operand may be every second element, or one that is repeated.
   struct SteppedSource {
@@ -154,13 +152,12 @@ struct ElementwiseKernel {
   static void run(const Loop& loop) {
     bool dense = loop.out_inner == 1;
     for (int k = 0; k < kCount; ++k) dense &= loop.in_inner[k] == 1;
-    const std::int64_t whole = dense && !streams(loop) ? loop.inner - loop.inner % kLanes : 0;
     const std::int64_t* steps = kSteps.data();
     std::array<std::int64_t, kCount> own;
     std::int64_t most = kBlock;
+    bool by_vectors = loop.out_inner == 1;
+    bool second = false;
     if (!dense) {
-      bool by_vectors = loop.out_inner == 1;
-      bool second = false;
       own = kSteps;
       for (int k = 0; k < kCount; ++k) {
         const std::int64_t stride = loop.in_inner[k];
@@ -168,22 +165,25 @@ struct ElementwiseKernel {
         by_vectors &= static_cast<std::uint64_t>(stride) <= 2;
         second |= stride == 2;
       }
-      if (by_vectors) {
-        if constexpr (kIsShort) {
-          const bool short_rows = loop.outer > 1 && loop.inner <= kShortBlock && loop.inner % kLanes == 0;
-          if ((second || short_rows) && loop.inner >= kLanes && !streams(loop)) return run_stepped(loop);
-        }
-        most = second || streams(loop) ? kShortBlock : loop.inner;
-      }
+      if (by_vectors) most = second || streams(loop) ? kShortBlock : loop.inner;
       steps = own.data();
     }
+    const bool fills_vectors = by_vectors && loop.inner >= kLanes && !streams(loop);
+    if constexpr (kIsShort) {
+      const bool short_rows = loop.outer > 1 && loop.inner <= kShortBlock;
+      if (fills_vectors && (second || short_rows)) return run_stepped(loop);
+    }
+    const std::int64_t rest = fills_vectors && !second ? loop.inner % kLanes : 0;
+    const std::int64_t whole = dense && !streams(loop) ? loop.inner - loop.inner % kLanes : 0;
     Blocks blocks;
     for (std::int64_t j = 0; j < loop.outer; ++j) {
       auto* const out = reinterpret_cast<Out*>(loop.out) + j * loop.out_outer;
       const char* in[kCount];
       locate<0>(loop, j, in);
+      if (rest > 0) compute_end(loop, in, steps, blocks);
       if (whole > 0) compute_run(in, steps, out, whole);
-      for (std::int64_t i = whole; i < loop.inner;) i += run_block(loop, in, steps, out, i, most, blocks);
+      for (std::int64_t i = whole; i < loop.inner - rest;) i += run_block(loop, in, steps, out, i, most, blocks);
+      if (rest > 0) std::memcpy(out + loop.inner - kLanes, blocks.memory[kCount], kLanes * sizeof(Out));
     }
     if (streams(loop)) end_stream();
   }
@@ -207,10 +207,13 @@ struct ElementwiseKernel {
   }();
 
   /// See Note [Short formulas]: for rows of a vector and more, whose elements are every second one, side by side or
-  /// repeated.
+  /// repeated. A row ends with its last vector, which may overlap the one before: it is computed first, for the row may
+  /// be written where it is read.
   [[gnu::noinline]] static void run_stepped(const Loop& loop) {
     constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
-    const std::int64_t whole = loop.inner - loop.inner % kLanes;
+    const std::int64_t last = loop.inner - kLanes;
+    const bool overlaps = last % kLanes != 0;
+    const std::int64_t whole = overlaps ? last : loop.inner;
     std::int64_t strides[kCount];
     std::int64_t steps[kCount];
     X repeated[kCount];
@@ -218,22 +221,33 @@ struct ElementwiseKernel {
       strides[k] = loop.in_inner[k];
       steps[k] = strides[k] * kLanes * kSize;
     }
-    Blocks blocks;
     for (std::int64_t j = 0; j < loop.outer; ++j) {
       auto* const out = reinterpret_cast<T*>(loop.out) + j * loop.out_outer;
-      const char* row[kCount];
-      locate<0>(loop, j, row);
       const char* in[kCount];
+      locate<0>(loop, j, in);
       for (int k = 0; k < kCount; ++k) {
-        in[k] = row[k];
-        if (strides[k] == 0) repeated[k] = X(*reinterpret_cast<const T*>(row[k]));
+        if (strides[k] == 0) repeated[k] = X(*reinterpret_cast<const T*>(in[k]));
+      }
+      X end;
+      if (overlaps) {
+        const char* at_last[kCount];
+        for (int k = 0; k < kCount; ++k) at_last[k] = in[k] + last * strides[k] * kSize;
+        end = compute(SteppedSource{at_last, strides, repeated});
       }
       for (std::int64_t i = 0; i < whole; i += kLanes) {
         compute(SteppedSource{in, strides, repeated}).store(out + i);
         for (int k = 0; k < kCount; ++k) in[k] += steps[k];
       }
-      if (whole < loop.inner) run_block(loop, row, steps, out, whole, kBlock, blocks);
+      if (overlaps) end.store(out + last);
     }
+  }
+
+  /// The last vector of a row, as results in their block. It overlaps the one before, and is computed before that is
+  /// written, for the row may be written where it is read.
+  static void compute_end(const Loop& loop, const char* const* row, const std::int64_t* steps, Blocks& blocks) {
+    const char* in[kCount];
+    bring<0>(loop, row, loop.inner - kLanes, kLanes, kLanes, blocks, in);
+    compute_run(in, steps, reinterpret_cast<Out*>(blocks.memory[kCount]), kLanes);
   }
 
   static bool streams(const Loop& loop) { return kStreams && loop.streams; }

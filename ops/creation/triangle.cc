@@ -56,15 +56,17 @@ void for_each_row(const Tensor& x, Side side, std::int64_t k, F&& f) {
       0, x.numel() / columns, std::max<std::int64_t>(1, kGrain / columns), [&](std::int64_t begin, std::int64_t end) {
         while (begin < end) {
           const std::int64_t first = begin % rows;
-          const std::int64_t here = std::min(rows - first, end - begin);
+          const std::int64_t last = std::min(rows, first + end - begin);
           const std::int64_t offset = matrix_begin(begin / rows);
-          for (std::int64_t row = first; row < first + here;) {
-            const std::int64_t left = first + here - row;
-            const std::int64_t alike = row < first_met ? std::min(first_met - row, left) : row >= last_met ? left : 1;
-            f((offset + row * step) * item, begin + row - first, kept_columns(side, row, columns, k), alike);
-            row += alike;
-          }
-          begin += here;
+          const auto call = [&](std::int64_t row, std::int64_t alike) {
+            f((offset + row * step) * item, begin + row - first, kept_columns(side, row, columns, diagonal), alike);
+          };
+          const std::int64_t from = std::clamp(first_met, first, last);
+          const std::int64_t to = std::clamp(last_met, first, last);
+          if (first < from) call(first, from - first);
+          for (std::int64_t row = from; row < to; ++row) call(row, 1);
+          if (to < last) call(to, last - to);
+          begin += last - first;
         }
       });
 }
@@ -91,16 +93,12 @@ void clear_rest(const Tensor& x, Side side, std::int64_t k) {
   const std::int64_t step = x.strides().back() * static_cast<std::int64_t>(size);
   const std::int64_t columns = x.size(-1);
   const std::int64_t row_step = x.strides()[x.ndim() - 2] * static_cast<std::int64_t>(size);
-  for_each_row(x, side, k, [&](std::int64_t offset, std::int64_t, Kept kept, std::int64_t alike) {
-    if (kept.last - kept.first == columns) return;
-    for (std::int64_t i = 0; i < alike; ++i) {
-      char* const row = x->data + offset + i * row_step;
-      if (side == Side::Upper) {
-        clear(row, step, kept.first, size);
-      } else {
-        clear(row + kept.last * step, step, columns - kept.last, size);
-      }
-    }
+  char* const data = x->data;
+  for_each_row(x, side, k, [=](std::int64_t offset, std::int64_t, Kept kept, std::int64_t alike) {
+    const std::int64_t count = columns - (kept.last - kept.first);
+    if (count == 0) return;
+    char* to = data + offset + (side == Side::Upper ? 0 : kept.last * step);
+    for (std::int64_t i = 0; i < alike; ++i, to += row_step) clear(to, step, count, size);
   });
 }
 
@@ -177,13 +175,6 @@ void triangle_into(const Tensor& x, Side side, std::int64_t k, const char* op) {
 }
 
 }  // namespace
-
-Kept kept_columns(Side side, std::int64_t row, std::int64_t columns, std::int64_t k) {
-  // Beyond the matrix, all diagonals are alike.
-  const std::int64_t diagonal = std::clamp(k, -row - 1, columns);
-  if (side == Side::Lower) return {0, std::clamp<std::int64_t>(row + diagonal + 1, 0, columns)};
-  return {std::clamp<std::int64_t>(row + diagonal, 0, columns), columns};
-}
 
 Tensor Eye::call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, DiagonalNumber k, std::optional<DType> dtype,
                  std::optional<Device> device) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace lamella {
@@ -12,6 +13,11 @@ struct Kept {
   std::int64_t first;
   std::int64_t last;
 };
-Kept kept_columns(Side side, std::int64_t row, std::int64_t columns, std::int64_t k);
+inline Kept kept_columns(Side side, std::int64_t row, std::int64_t columns, std::int64_t k) {
+  // Beyond the matrix, all diagonals are alike.
+  const std::int64_t diagonal = std::clamp(k, -row - 1, columns);
+  if (side == Side::Lower) return {0, std::clamp<std::int64_t>(row + diagonal + 1, 0, columns)};
+  return {std::clamp<std::int64_t>(row + diagonal, 0, columns), columns};
+}
 
 }  // namespace lamella

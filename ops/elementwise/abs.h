@@ -25,6 +25,7 @@ struct Sign : Unary<Sign> {
 };
 
 struct Abs : Unary<Abs> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "abs",
                                .doc = "The absolute value, a real number. The subgradient at 0 is 0.",
                                .example = "abs(full([2], 0.5))",

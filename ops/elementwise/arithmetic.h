@@ -5,6 +5,7 @@
 namespace lamella {
 
 struct Add : Binary<Add> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "add",
                                .doc = "The sum a + b; the logical or of two bools.",
                                .example = "add(ones([2]), 1)",
@@ -20,6 +21,7 @@ struct Add : Binary<Add> {
 };
 
 struct Subtract : Binary<Subtract> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "subtract",
                                .doc = "The difference a - b.",
                                .example = "subtract(ones([2]), 1)",
@@ -40,6 +42,7 @@ struct Subtract : Binary<Subtract> {
 };
 
 struct Multiply : Binary<Multiply> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "multiply",
                                .doc = "The product a * b; the logical and of two bools.",
                                .example = "multiply(ones([2]), 3)",
@@ -59,6 +62,7 @@ struct Multiply : Binary<Multiply> {
 };
 
 struct Divide : Binary<Divide> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "divide",
                                .doc = "The true quotient a / b. Integers are divided as float32.",
                                .example = "divide(ones([2]), 4)",
@@ -80,6 +84,7 @@ struct Divide : Binary<Divide> {
 };
 
 struct Negative : Unary<Negative> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "negative",
                                .doc = "-x.",
                                .example = "negative(ones([2]))",

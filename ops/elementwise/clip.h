@@ -11,6 +11,7 @@ namespace lamella {
 
 /// The kernel behind `clip` where both bounds are given.
 struct ClipBetween : Ternary<ClipBetween> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "clip_between",
                                .doc = "min(max(x, low), high). The gradient passes where low <= x <= high.",
                                .parameters = "x, low, high, /",

@@ -70,6 +70,7 @@ constexpr ElementwiseOp describe_op() {
           .real_output = gives_real<Op>(),
           .holomorphic = Op::kHolomorphic,
           .takes_long = Op::kTakesLong,
+          .short_formula = Op::kShortFormula,
           .reads = {kReads<Op, 0>, kReads<Op, 1>, kReads<Op, 2>, kReads<Op, 3>},
           .formulas = {formula_of<Op, 0>(), formula_of<Op, 1>(), formula_of<Op, 2>(), formula_of<Op, 3>()}};
 }

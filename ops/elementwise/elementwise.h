@@ -39,6 +39,7 @@ struct ElementwiseOp {
   /// See Note [Complex gradients].
   bool holomorphic;
   bool takes_long;
+  bool short_formula;
   /// For each input, which operands its gradient formula reads, as bits; 0 where there is no gradient.
   std::array<unsigned, kMaxInputs> reads;
   /// For each input, its gradient formula on tensors; null where there is none.
@@ -68,6 +69,8 @@ struct ElementwiseDefaults {
   static constexpr bool kInWiderDType = true;
   /// Half as many elements are worth a second thread, and a quarter of wide ones.
   static constexpr bool kTakesLong = false;
+  /// Next to nothing is computed; see Note [Short formulas].
+  static constexpr bool kShortFormula = false;
 };
 
 /// An elementwise operator of one tensor: `forward(x)` and, where it is differentiable, `backward(x, y, dy)`.

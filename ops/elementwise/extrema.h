@@ -5,6 +5,7 @@
 namespace lamella {
 
 struct Maximum : Binary<Maximum> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{
       .name = "maximum",
       .doc = "The larger operand; NaN if one of them is. Equal operands get half of the gradient each.",
@@ -26,6 +27,7 @@ struct Maximum : Binary<Maximum> {
 };
 
 struct Minimum : Binary<Minimum> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{
       .name = "minimum",
       .doc = "The smaller operand; NaN if one of them is. Equal operands get half of the gradient each.",

@@ -101,7 +101,7 @@ void spread(const char* from, std::int64_t step, std::int64_t rows, std::int64_t
 /// the latter three. A result that does not lie row after row is a line first.
 class JoinedRows {
  public:
-  JoinedRows(const Loop& rows, const StridedLoop& all, const ElementSizes& sizes, DType dtype)
+  JoinedRows(const Loop& rows, const StridedLoop& all, const ElementSizes& sizes, DType dtype, bool short_formula)
       : loop_(rows), operands_(all.operands), sizes_(sizes) {
     if (all.axes < 2 || rows.inner >= kShortRow || all.elements < kWorthJoining) return;
     out_apart_ = rows.out_inner != 1 || rows.out_outer != rows.inner;
@@ -118,8 +118,10 @@ class JoinedRows {
       }
       widest = std::max(widest, sizes.in[k]);
     }
-    if (apart && !pays_to_move(rows.inner, widest, side_by_side, dtype)) return;
-    if (has_columns && !pays_for_columns(rows.inner, sizes.out, dtype)) return;
+    const bool by_vectors =
+        short_formula && side_by_side && cpu::has_short_formulas(dtype) && rows.inner * widest >= kVector;
+    if (apart && (by_vectors || !pays_to_move(rows.inner, widest, side_by_side, dtype))) return;
+    if (has_columns && (by_vectors || !pays_for_columns(rows.inner, sizes.out, dtype))) return;
     one_by_one_ = has_columns || apart;
     rows_ = std::min(rows.outer, kLineBytes / (rows.inner * widest));
   }
@@ -174,7 +176,7 @@ class JoinedRows {
     cpu_kernels().movement.copy[std::countr_zero(static_cast<std::size_t>(size))](rows);
   }
 
-  /// Rows of whole vectors keep their column in a register; see Note [Short formulas] for those of floats.
+  /// Rows of whole vectors keep their column in a register, as all do for Note [Short formulas].
   static bool pays_for_columns(std::int64_t width, std::int64_t size, DType dtype) {
     if (is_complex(dtype) || width * size % kVector != 0) return width < 64;
     return !is_floating(dtype) && width * size == kVector;
@@ -442,7 +444,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   for (std::size_t k = 0; k < operands.size(); ++k)
     sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));
   if (loop.axes == 1) return run_flat(kernel, inner, loop, sizes, work);
-  const JoinedRows joined(inner, loop, sizes, dtype);
+  const JoinedRows joined(inner, loop, sizes, dtype, op.short_formula && wrt < 0);
   if (loop.axes == 2 && loop.elements <= kFew) {
     joined.run(kernel, inner);
   } else {

@@ -11,6 +11,7 @@
 namespace lamella {
 
 struct SquaredDifference : Binary<SquaredDifference> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "squared_difference",
                                .doc = "(a - b) squared, the terms of mse_loss.",
                                .example = "squared_difference(full([2], 1.0), full([2], 3.0))",

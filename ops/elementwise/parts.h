@@ -194,6 +194,7 @@ struct Fmin : Binary<Fmin> {
 };
 
 struct Lerp : Ternary<Lerp> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "lerp",
                                .doc = "From a to b: a + c * (b - a).",
                                .example = "lerp(full([2], 1.0), full([2], 3.0), 0.25)",

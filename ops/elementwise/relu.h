@@ -5,6 +5,7 @@
 namespace lamella {
 
 struct Relu : Unary<Relu> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "relu",
                                .doc = "max(x, 0); NaN stays NaN. The subgradient at 0 is 0.",
                                .example = "relu(full([2], 0.5))",

@@ -7,6 +7,7 @@
 namespace lamella {
 
 struct AddCMul : Quaternary<AddCMul> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "addcmul",
                                .doc = "x + value * a * b.",
                                .parameters = "x, a, b, /, value=1",
@@ -38,6 +39,7 @@ struct AddCMul : Quaternary<AddCMul> {
 };
 
 struct AddCDiv : Quaternary<AddCDiv> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "addcdiv",
                                .doc = "x + value * a / b.",
                                .parameters = "x, a, b, /, value=1",

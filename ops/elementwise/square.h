@@ -5,6 +5,7 @@
 namespace lamella {
 
 struct Square : Unary<Square> {
+  static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "square",
                                .doc = "x * x.",
                                .example = "square(full([2], 0.5))",

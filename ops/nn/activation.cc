@@ -1,15 +1,59 @@
 #include "ops/nn/activation.h"
 
+#include <algorithm>
 #include <array>
 
+#include "engine/autograd/duals.h"
+#include "engine/autograd/function.h"
+#include "engine/autograd/modes.h"
 #include "ops/elementwise/launch.h"
 #include "ops/elementwise/list.h"
+#include "ops/extension/extension.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 #include "ops/support/unfollowed.h"
 
 namespace lamella {
+namespace {
+
+/// Both halves of the gradient are written where they belong. As operators of their own they would be joined after.
+struct GluFn : Function<GluFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "glu";
+
+  static Tensor forward(Context& ctx, const Tensor& x, std::int64_t axis) {
+    const std::vector<Tensor> halves = split(x, 2, axis);
+    const Tensor gates = sigmoid(halves[1]);
+    if (ctx.recording()) {
+      ctx.save_for_backward(x, gates);
+      ctx.state<std::int64_t>() = axis;
+    }
+    return halves[0] * gates;
+  }
+
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto [x, gates] = ctx.saved_tensors<2>();
+    const std::int64_t axis = ctx.state<std::int64_t>();
+    const std::vector<Tensor> halves = split(x, 2, axis);
+    const Tensor operands[] = {x, gates, dy};
+    if (autograd::is_grad_enabled() || autograd::any_dual(operands) ||
+        std::ranges::any_of(operands, [](const Tensor& each) { return is_batched(each); })) {
+      const Tensor s = sigmoid(halves[1]);
+      return concat({dy * s, dy * halves[0] * s * (1 - s)}, axis);
+    }
+    const Tensor dx = empty(x.shape(), x.dtype(), x.device());
+    const std::vector<Tensor> parts = split(dx, 2, axis);
+    const auto& multiplication = elementwise_op<Multiply>();
+    launch_elementwise(multiplication, -1, std::array{&dy, &gates}, parts[0], x.dtype());
+    launch_elementwise(multiplication, -1, std::array{&dy, &halves[0]}, parts[1], x.dtype());
+    launch_elementwise(elementwise_op<Sigmoid>(), 0, std::array{&gates, &parts[1]}, parts[1], x.dtype());
+    return dx;
+  }
+};
+
+}  // namespace
 
 Tensor Relu6::call(const Tensor& x) {
   check_defined(x, info.name);
@@ -36,6 +80,10 @@ Tensor Glu::call(const Tensor& x, std::int64_t axis) {
   const std::int64_t at = normalize_axis(axis, x.ndim(), info.name);
   const std::int64_t size = x.size(at);
   if (size % 2 != 0) fail<ValueError>("[glu] the size of axis ", at, " must be even, got ", size);
+  const Tensor* const inputs[] = {&x};
+  if (is_floating(x.dtype()) && autograd::should_record(inputs) && !autograd::any_dual(std::span(&x, 1)) &&
+      !is_batched(x) && !is_extension(x.device()))
+    return GluFn::apply(x, at);
   // One layer makes both halves, so that their gradients are joined once.
   const std::vector<Tensor> halves = split(x, 2, at);
   Tensor gates = sigmoid(halves[1]);

@@ -87,17 +87,30 @@ V scaled_above(std::remove_cvref_t<decltype(V{}[0])> low, V a, V p, V n) {
 }
 #endif
 
+/// exp(x) = 2^n (1 + rest), for x within the ends.
 template <class V>
-V exponential(V a) {
-  using T = std::remove_cvref_t<decltype(a[0])>;
+struct ExpParts {
+  V n;
+  V rest;
+};
+
+template <class V>
+ExpParts<V> exp_parts(V x) {
+  using T = std::remove_cvref_t<decltype(x[0])>;
   using E = Exp<T>;
   constexpr int kLast = static_cast<int>(std::size(E::kQuotient)) - 1;
-  const V x = within_exp(a);
   const V n = round(x * splat<V>(T(1.44269504088896340736)));
   const V r = fused(n, splat<V>(-E::kLn2Rest), fused(n, splat<V>(-E::kLn2), x));
   V q = splat<V>(E::kQuotient[kLast]);
   for (int k = kLast - 1; k >= 0; --k) q = fused(q, r, splat<V>(E::kQuotient[k]));
-  return scaled_above(E::kLowest, a, fused(r * r, q, r) + splat<V>(T{1}), n);
+  return {n, fused(r * r, q, r)};
+}
+
+template <class V>
+V exponential(V a) {
+  using T = std::remove_cvref_t<decltype(a[0])>;
+  const auto [n, rest] = exp_parts(within_exp(a));
+  return scaled_above(Exp<T>::kLowest, a, rest + splat<V>(T{1}), n);
 }
 
 #if LM_SIMD_BYTES == 64
@@ -137,18 +150,12 @@ inline F64 exponential(F64 a) {
 
 /// tanh(a) = -t / (2 + t) for t = exp(-2 |a|) - 1 = 2^n (exp(r) - 1) + (2^n - 1), in which nothing cancels.
 inline F64 hyperbolic_tangent(F64 a) {
-  using E = Exp<double>;
-  constexpr int kLast = static_cast<int>(std::size(E::kQuotient)) - 1;
   constexpr double kEnd = 20;  // from here on it is 1
   const F64 one = splat<F64>(1.0);
   // Of a NaN the second operand is taken: it stays.
-  const F64 x = splat<F64>(-2.0) * F64(_mm512_maskz_min_pd(0xff, splat<F64>(kEnd), abs(a)));
-  const F64 n = round(x * splat<F64>(1.44269504088896340736));
-  const F64 r = fused(n, splat<F64>(-E::kLn2Rest), fused(n, splat<F64>(-E::kLn2), x));
-  F64 q = splat<F64>(E::kQuotient[kLast]);
-  for (int k = kLast - 1; k >= 0; --k) q = fused(q, r, splat<F64>(E::kQuotient[k]));
+  const auto [n, rest] = exp_parts(splat<F64>(-2.0) * F64(_mm512_maskz_min_pd(0xff, splat<F64>(kEnd), abs(a))));
   const F64 power = _mm512_maskz_scalef_pd(0xff, one, n);
-  const F64 t = fused(power, fused(r * r, q, r), power - one);
+  const F64 t = fused(power, rest, power - one);
   return copysign(t / (splat<F64>(2.0) + t), a);
 }
 #endif
