@@ -216,7 +216,7 @@ struct ElementwiseKernel {
     const std::int64_t whole = overlaps ? last : loop.inner;
     std::int64_t strides[kCount];
     std::int64_t steps[kCount];
-    X repeated[kCount];
+    X repeated[kCount] = {};
     for (int k = 0; k < kCount; ++k) {
       strides[k] = loop.in_inner[k];
       steps[k] = strides[k] * kLanes * kSize;
@@ -228,7 +228,7 @@ struct ElementwiseKernel {
       for (int k = 0; k < kCount; ++k) {
         if (strides[k] == 0) repeated[k] = X(*reinterpret_cast<const T*>(in[k]));
       }
-      X end;
+      X end{};
       if (overlaps) {
         const char* at_last[kCount];
         for (int k = 0; k < kCount; ++k) at_last[k] = in[k] + last * strides[k] * kSize;
