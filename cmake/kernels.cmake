@@ -45,8 +45,10 @@ endif()
 function(lamella_kernel_target target isa)
   if(LAMELLA_SANITIZE)
     set(optimization -O1)  # with a sanitizer's checks -O3 takes three times as long to compile
+    set(of_headers -Wno-uninitialized)
   else()
     set(optimization -O3)
+    set(of_headers -Wno-maybe-uninitialized)
   endif()
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_features(${target} PRIVATE cxx_std_20)
@@ -60,8 +62,7 @@ function(lamella_kernel_target target isa)
             -ffp-contract=off  # else the bits of a result depend on where a loop was cut
             $<IF:$<STREQUAL:${isa},aarch64>,-march=armv8-a,-march=${isa}>
             # g++ 12 warns of its own AVX-512 headers, and left alone prefers 256 bits.
-            "$<$<STREQUAL:${isa},x86-64-v4>:-mprefer-vector-width=512;-Wno-maybe-uninitialized>"
-            "$<$<AND:$<STREQUAL:${isa},x86-64-v4>,$<BOOL:${LAMELLA_SANITIZE}>>:-Wno-uninitialized>")
+            "$<$<STREQUAL:${isa},x86-64-v4>:-mprefer-vector-width=512;${of_headers}>")
   target_link_libraries(${target} PRIVATE Eigen3::Eigen ${vector_math} m)
   lamella_warnings(${target})
 endfunction()
