@@ -149,7 +149,39 @@ struct ElementwiseKernel {
     }
   };
 
-  static void run(const Loop& loop) {
+  /// Most calls are one row, of a few elements: nothing stands in their way.
+  [[gnu::flatten]] static void run(const Loop& loop) {
+    bool flat = loop.out_inner == 1 && loop.outer == 1 && !streams(loop);
+    for (int k = 0; k < kCount; ++k) flat &= loop.in_inner[k] == 1;
+    if (!flat) return run_rows(loop);
+    const std::int64_t whole = loop.inner - loop.inner % kLanes;
+    auto* const out = reinterpret_cast<Out*>(loop.out);
+    if (whole > 0) compute_run(loop.in, kSteps.data(), out, whole);
+    if (whole < loop.inner) {
+      Blocks blocks;
+      run_block(loop, loop.in, kSteps.data(), out, whole, kBlock, blocks);
+    }
+  }
+
+ private:
+  struct Blocks {
+    alignas(64) char memory[kCount + 1][kBlockBytes];
+    /// The element of which a block has a vector.
+    const char* repeated[kCount] = {};
+  };
+
+  /// How many bytes one step takes of each operand whose elements lie side by side.
+  static constexpr auto kSteps = [] {
+    std::array<std::int64_t, kCount> steps{};
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      ((kOperands >> I & 1 ? void(steps[operand_slot(kOperands, I)] = kLanes * sizeof(typename MemoryOf<I>::element))
+                           : void()),
+       ...);
+    }(std::make_integer_sequence<int, Loop::kMaxOperands>());
+    return steps;
+  }();
+
+  [[gnu::noinline]] static void run_rows(const Loop& loop) {
     bool dense = loop.out_inner == 1;
     for (int k = 0; k < kCount; ++k) dense &= loop.in_inner[k] == 1;
     const std::int64_t* steps = kSteps.data();
@@ -187,24 +219,6 @@ struct ElementwiseKernel {
     }
     if (streams(loop)) end_stream();
   }
-
- private:
-  struct Blocks {
-    alignas(64) char memory[kCount + 1][kBlockBytes];
-    /// The element of which a block has a vector.
-    const char* repeated[kCount] = {};
-  };
-
-  /// How many bytes one step takes of each operand whose elements lie side by side.
-  static constexpr auto kSteps = [] {
-    std::array<std::int64_t, kCount> steps{};
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      ((kOperands >> I & 1 ? void(steps[operand_slot(kOperands, I)] = kLanes * sizeof(typename MemoryOf<I>::element))
-                           : void()),
-       ...);
-    }(std::make_integer_sequence<int, Loop::kMaxOperands>());
-    return steps;
-  }();
 
   /// See Note [Short formulas]: for rows of a vector and more, whose elements are every second one, side by side or
   /// repeated. A row ends with its last vector, which may overlap the one before: it is computed first, for the row may
