@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <complex>
 #include <cstring>
@@ -92,7 +93,13 @@ void run_steps(char* data, std::int64_t data_step, char* values, std::int64_t va
       if constexpr (std::is_same_v<Action, Add> && std::is_floating_point_v<T>) {
         // The compiler does not know that the sides lie apart.
         using V = simd::Vec<T>;
-        for (; k + V::size <= n; k += V::size) (V::load(x + k) + V::load(v + k)).store(x + k);
+        if (n >= V::size) {
+          // The last vector may overlap the one before, and is computed before that is written.
+          const V last = V::load(x + n - V::size) + V::load(v + n - V::size);
+          for (; k + V::size < n; k += V::size) (V::load(x + k) + V::load(v + k)).store(x + k);
+          last.store(x + n - V::size);
+          return;
+        }
       }
       for (; k < n; ++k) Action::run(x[k], v[k]);
     }
@@ -140,7 +147,30 @@ void copy_short_rows(const PickedRows& rows, std::int64_t bytes) {
 }
 
 template <class Action, class T>
+void run_row(const PickedRows& part, std::int64_t p) {
+  run_steps<Action, T>(part.data + part.numbers[p] * part.step, part.inner.data, part.values + p * part.value_step,
+                       part.inner.values, part.inner.size);
+}
+
+/// The picks of rows in [lowest, end). They are listed first, for whether a pick is one of them no processor guesses.
+template <class Action, class T>
+void run_some_rows(const PickedRows& part) {
+  constexpr std::int64_t kAtOnce = 256;
+  std::int64_t meant[kAtOnce];
+  for (std::int64_t p = part.first; p < part.last;) {
+    std::int64_t count = 0;
+    for (const std::int64_t last = std::min(p + kAtOnce, part.last); p < last; ++p) {
+      const std::int64_t number = part.numbers[p];
+      meant[count] = p;
+      count += (number >= part.lowest) & (number < part.end);
+    }
+    for (std::int64_t k = 0; k < count; ++k) run_row<Action, T>(part, meant[k]);
+  }
+}
+
+template <class Action, class T>
 void run_rows(const PickedRows& part) {
+  if (part.some_rows) return run_some_rows<Action, T>(part);
   constexpr bool kReads = std::is_same_v<Action, Read>;
   if constexpr (kReads || std::is_same_v<Action, Write>) {
     constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
@@ -163,10 +193,7 @@ void run_rows(const PickedRows& part) {
     for (; p < part.last; ++p) run();
     return;
   }
-  for (std::int64_t p = part.first; p < part.last; ++p) {
-    run_steps<Action, T>(part.data + part.numbers[p] * part.step, part.inner.data, part.values + p * part.value_step,
-                         part.inner.values, part.inner.size);
-  }
+  for (std::int64_t p = part.first; p < part.last; ++p) run_row<Action, T>(part, p);
 }
 
 template <class Action, class T>

@@ -40,6 +40,10 @@ struct PickedRows {
   std::int64_t value_step;
   PickAxis inner;
   bool far;  ///< whether the elements are to be asked for before they are needed
+  /// Where only some rows are meant: those of numbers in [lowest, end).
+  bool some_rows = false;
+  std::int64_t lowest = 0;
+  std::int64_t end = 0;
 };
 
 /// A line of numbers: element k lies at data + numbers[k * inner.numbers] * step + k * inner.data.

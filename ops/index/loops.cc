@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <vector>
 
 #include "engine/core/host.h"
@@ -13,8 +14,11 @@ namespace lamella {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-/// Threads share a row only where each has a good part of it: a line of the cache is the least.
-constexpr std::int64_t kSharedRowBytes = 128;
+/// Threads share a row only where each has a good part of it: a line of the cache that two of them write goes from one
+/// to the other. What is picked element by element takes longer than that.
+constexpr std::int64_t kSharedRowBytes = 2048;
+constexpr std::int64_t kSharedLineBytes = 128;
+constexpr std::int64_t kOwnRowBytes = 64;  // shorter rows are written in less time than it takes to find whose they are
 constexpr std::int64_t kCheckedAtOnce = 2048;  // numbers
 constexpr std::int64_t kShortLine = 16;        // numbers
 
@@ -69,6 +73,28 @@ std::int64_t grain_for(std::int64_t elements) {
   return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, elements));
 }
 
+/// Where the numbers are cut so that each of `threads` has rows of its own and about the same number of picks; empty
+/// where there is no such cut. It goes by a sample.
+std::vector<std::int64_t> row_bounds(const std::int64_t* numbers, std::int64_t count, std::int64_t threads) {
+  constexpr std::int64_t kSamples = 32;  // for each thread
+  const std::int64_t samples = kSamples * threads;
+  if (threads < 2 || count < samples) return {};
+  std::vector<std::int64_t> sample(static_cast<std::size_t>(samples));
+  for (std::int64_t i = 0; i < samples; ++i) sample[static_cast<std::size_t>(i)] = numbers[count / samples * i];
+  std::ranges::sort(sample);
+  std::vector<std::int64_t> bounds{std::numeric_limits<std::int64_t>::min()};
+  auto begin = sample.begin();
+  for (std::int64_t t = 1; t < threads; ++t) {
+    bounds.push_back(sample[static_cast<std::size_t>(t * kSamples)]);
+    const auto end = std::lower_bound(begin, sample.end(), bounds.back());
+    if (end - begin < kSamples / 2) return {};
+    begin = end;
+  }
+  if (sample.end() - begin > kSamples * 3 / 2) return {};
+  bounds.push_back(std::numeric_limits<std::int64_t>::max());
+  return bounds;
+}
+
 }  // namespace
 
 void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
@@ -113,6 +139,17 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
       for (std::int64_t place = begin; place < end; ++place) run(place, 0, picks.count, 0, inner.size);
     });
   } else {
+    const std::int64_t threads = std::min<std::int64_t>(thread_count(), total / kGrain);
+    const std::vector<std::int64_t> bounds = inner.size * item < kOwnRowBytes
+                                                 ? std::vector<std::int64_t>()
+                                                 : row_bounds(picks.numbers, picks.count, threads);
+    if (!bounds.empty()) {
+      parallel_for(0, threads, 1, [&](std::int64_t begin, std::int64_t end) {
+        kernel({picks.data, picks.values, picks.numbers, 0, picks.count, picks.step, picks.value_step, inner, picks.far,
+                true, bounds[static_cast<std::size_t>(begin)], bounds[static_cast<std::size_t>(end)]});
+      });
+      return;
+    }
     const std::int64_t least = std::max(grain_for(picks.count), kSharedRowBytes / item);
     parallel_for(0, inner.size, least,
                  [&](std::int64_t begin, std::int64_t end) { run(0, 0, picks.count, begin, end); });
@@ -210,7 +247,7 @@ bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
     });
   } else if (shared || action == PickAction::Read) {
     const std::int64_t least =
-        std::max(grain_for(lines), kSharedRowBytes / static_cast<std::int64_t>(item_size(dtype)));
+        std::max(grain_for(lines), kSharedLineBytes / static_cast<std::int64_t>(item_size(dtype)));
     parallel_for(0, inner.size, least, [&](std::int64_t begin, std::int64_t end) { run(0, 0, lines, begin, end); });
   } else {
     run(0, 0, lines, 0, inner.size);

@@ -146,25 +146,26 @@ def test_low_precision_is_summed_in_float32() -> None:
         assert x.grad.astype("float32").tolist() == [4096.0]
 
 
-@pytest.mark.parametrize("width", [1, 3, 64, 1000])
-def test_sums_do_not_depend_on_the_number_of_threads(width: int, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("width", [1, 3, 16, 33, 64, 1000])
+@pytest.mark.parametrize("rows", [1, 2, 50, 2000])
+def test_sums_do_not_depend_on_the_number_of_threads(rows: int, width: int, rng: np.random.Generator) -> None:
     before = lm.get_num_threads()
-    index = lm.asarray(rng.integers(0, 50, 3000))
+    index = lm.asarray(rng.integers(0, rows, 3000))
     src = lm.asarray(rng.normal(size=(3000, width)).astype("float32"))
     spread = lm.broadcast_to(lm.expand_dims(index, 1), [3000, width])
     results: list[list[bytes]] = []
     try:
         for threads in (1, 2, 3):
             lm.set_num_threads(threads)
-            x = lm.zeros([50, width])
+            x = lm.zeros([rows, width])
             x.stop_gradient = False
             x[index].backward(src)
-            put = lm.zeros([50, width])
+            put = lm.zeros([rows, width])
             put[index] = src
             ways = [
-                lm.index_add(lm.zeros([50, width]), 0, index, src),
-                lm.scatter_add(lm.zeros([50, width]), 0, spread, src),
-                lm.index_put(lm.zeros([50, width]), [index], src, accumulate=True),
+                lm.index_add(lm.zeros([rows, width]), 0, index, src),
+                lm.scatter_add(lm.zeros([rows, width]), 0, spread, src),
+                lm.index_put(lm.zeros([rows, width]), [index], src, accumulate=True),
                 x.grad,
                 put,
             ]
@@ -173,11 +174,11 @@ def test_sums_do_not_depend_on_the_number_of_threads(width: int, rng: np.random.
         lm.set_num_threads(before)
     assert results[0] == results[1] == results[2]
     assert len(set(results[0][:4])) == 1
-    expected = np.zeros((50, width), "float32")
+    expected = np.zeros((rows, width), "float32")
     np.add.at(expected, index.numpy(), src.numpy())
-    np.testing.assert_array_equal(np.frombuffer(results[0][0], "float32").reshape(50, width), expected)
+    np.testing.assert_array_equal(np.frombuffer(results[0][0], "float32").reshape(rows, width), expected)
     expected[index.numpy()] = src.numpy()
-    np.testing.assert_array_equal(np.frombuffer(results[0][4], "float32").reshape(50, width), expected)
+    np.testing.assert_array_equal(np.frombuffer(results[0][4], "float32").reshape(rows, width), expected)
 
 
 @pytest.mark.parametrize("dtype", NUMPY_DTYPES)
