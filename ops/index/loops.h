@@ -15,8 +15,9 @@ using PickAxes = SmallVector<PickAxis, 5>;
 
 /// The elements data + numbers[p] * step, for each p, along with some axes that both sides have in full.
 ///
-/// Where a number occurs twice its values take effect in the order of p: threads share the axes, not the numbers, so
-/// the result does not depend on how many there are. `distinct` says that none does.
+/// Where a number occurs twice its values take effect in the order of p: threads share the axes or the rows, and all
+/// picks of a row are one thread's, so the result does not depend on how many there are. `distinct` says that no number
+/// does.
 struct RowPicks {
   char* data = nullptr;
   char* values = nullptr;
