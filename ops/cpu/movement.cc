@@ -14,8 +14,18 @@ namespace lamella::cpu {
 namespace {
 
 /// 16 bytes that are moved as one.
-struct Wide {
-  std::uint64_t words[2];
+using Wide = simd::Native<std::uint64_t, 16>;
+
+/// What a vector holds of elements T, and how many of them an element is.
+template <class T>
+struct Lane {
+  using type = T;
+  static constexpr int kParts = 1;
+};
+template <>
+struct Lane<Wide> {
+  using type = std::uint64_t;
+  static constexpr int kParts = 2;
 };
 
 template <class T>
@@ -37,10 +47,10 @@ inline constexpr int kTileLanes = std::min<int>(simd::kVectorBytes / static_cast
 /// power of two apart, and thus compete for the same lines of the cache, do no harm.
 template <class T, int kLanes>
 void transpose_tile(char* to, std::int64_t to_row, const char* from, std::int64_t from_row) {
-  using V = simd::Native<T, kLanes* static_cast<int>(sizeof(T))>;
+  using V = simd::Native<typename Lane<T>::type, kLanes* static_cast<int>(sizeof(T))>;
   V rows[kLanes];
   for (int i = 0; i < kLanes; ++i) rows[i] = read<V>(from + i * from_row);
-  transpose(rows);
+  transpose<Lane<T>::kParts>(rows);
   for (int i = 0; i < kLanes; ++i) write(to + i * to_row, rows[i]);
 }
 
@@ -75,9 +85,7 @@ void copy_transposed(const Copy2d& c) {
     const std::int64_t j1 = std::min(j0 + kTile, c.inner);
     for (std::int64_t i0 = 0; i0 < c.outer; i0 += kTile) {
       const std::int64_t i1 = std::min(i0 + kTile, c.outer);
-      if constexpr (!std::is_same_v<T, Wide>) {
-        if (dense && transpose_tiles<T>(c, i0, i1, j0, j1)) continue;
-      }
+      if (dense && transpose_tiles<T>(c, i0, i1, j0, j1)) continue;
       for (std::int64_t i = i0; i < i1; ++i) {
         for (std::int64_t j = j0; j < j1; ++j) {
           write(c.to + i * c.to_outer + j * c.to_inner, read<T>(c.from + i * c.from_outer + j * c.from_inner));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -30,22 +31,27 @@ inline constexpr bool kStreams = true;
 inline constexpr bool kStreams = false;
 #endif
 
-/// Writes a block past the caches, where the place is one of whole cache lines; end_stream() comes after the last.
+/// Writes a block past the caches, but for what are parts of cache lines; end_stream() comes after the last.
 [[gnu::noinline]] inline void stream_block(const void* from, std::int64_t bytes, void* to) {
   const auto* source = static_cast<const char*>(from);
   auto* target = static_cast<char*>(to);
 #ifdef __SSE2__
-  if (reinterpret_cast<std::uintptr_t>(target) % 64 == 0) {
-    for (; bytes >= 64; bytes -= 64, source += 64, target += 64) {
+  constexpr std::int64_t kLine = 64;
+  const auto begun = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLine);
+  const std::int64_t first = std::min(bytes, (kLine - begun) % kLine);
+  std::memcpy(target, source, static_cast<std::size_t>(first));
+  bytes -= first;
+  source += first;
+  target += first;
+  for (; bytes >= kLine; bytes -= kLine, source += kLine, target += kLine) {
 #if LM_SIMD_BYTES == 64
-      _mm512_stream_si512(reinterpret_cast<__m512i*>(target), _mm512_loadu_si512(source));
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(target), _mm512_loadu_si512(source));
 #else
-      for (int k = 0; k < 64; k += 16) {
-        const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + k));
-        _mm_stream_si128(reinterpret_cast<__m128i*>(target + k), part);
-      }
-#endif
+    for (int k = 0; k < kLine; k += 16) {
+      const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + k));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(target + k), part);
     }
+#endif
   }
 #endif
   std::memcpy(target, source, static_cast<std::size_t>(bytes));

@@ -205,7 +205,7 @@ class Converted {
     if (mask || x.dtype() == dtype) {
       given_ = &x;
     } else {
-      own_ = autograd::primitives().cast(x, dtype);
+      own_ = astype(x, dtype, /*copy=*/false);
     }
   }
   const Tensor& tensor() const noexcept { return given_ ? *given_ : own_; }

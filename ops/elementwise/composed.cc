@@ -58,11 +58,8 @@ Tensor IsClose::call(const Operand& a, const Operand& b, double rtol, double ato
   if (!is_differentiable(dtype) && rtol == 0 && atol == 0) return same;
   // Differences of integers, and of unsigned ones in particular, are taken in a dtype that holds them.
   const DType wide = is_differentiable(dtype) ? dtype : DType::Float64;
-  const auto in_wide = [&](const Operand& x) {
-    return x.is_number() ? number_tensor(x.number(), wide) : cast(x.tensor(), wide);
-  };
-  const Tensor x = in_wide(a);
-  const Tensor y = in_wide(b);
+  const Tensor x = in_dtype(a, wide);
+  const Tensor y = in_dtype(b, wide);
   const Tensor near = (abs(x - y) <= atol + rtol * abs(y)) & isfinite(y);
   const Tensor close = same | near;
   return equal_nan ? close | (isnan(x) & isnan(y)) : close;

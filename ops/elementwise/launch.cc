@@ -10,6 +10,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
+#include "ops/elementwise/tiles.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/support/caches.h"
@@ -29,28 +30,6 @@ constexpr std::int64_t kVector = 64;          // bytes of the longest vectors
 constexpr std::int64_t kSpread = 32;          // bytes that are written at once
 
 std::array<ElementwiseLauncher, kDeviceTypeCount> launchers{};
-
-struct ElementSizes {
-  std::int64_t out;
-  std::int64_t in[StridedLoop::kMaxOperands];
-};
-
-/// The innermost two axes of a loop as one kernel call.
-Loop inner_loop(const StridedLoop& all) {
-  Loop loop;
-  const int last = all.axes - 1;
-  loop.inner = all.sizes[last];
-  loop.outer = last > 0 ? all.sizes[last - 1] : 1;
-  loop.out = all.out;
-  loop.out_inner = all.out_strides[last];
-  loop.out_outer = last > 0 ? all.out_strides[last - 1] : 0;
-  for (int k = 0; k < all.operands; ++k) {
-    loop.in[k] = all.in[k];
-    loop.in_inner[k] = all.in_strides[k][last];
-    loop.in_outer[k] = last > 0 ? all.in_strides[k][last - 1] : 0;
-  }
-  return loop;
-}
 
 void run_flat(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes,
               std::int64_t work) {
@@ -423,13 +402,14 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
     return launch_batched(op, wrt, operands, out, dtype);
   if (out.device().is_meta() || out.numel() == 0) return;
   if (is_extension(out.device())) return extension::launch(op, wrt, operands, out);
-  const StridedLoop loop = make_strided_loop(operands, out);
+  StridedLoop loop = make_strided_loop(operands, out);
   if (!out.device().is_cpu()) {
     const ElementwiseLauncher launcher = launchers[static_cast<std::size_t>(out.device().type)];
     if (!launcher) fail<NotImplementedError>("[", op.info->name, "] has no kernel for device ", out.device());
     launcher(op, wrt, dtype, loop, out.device());
     return;
   }
+  const bool transposed = loop.elements >= kWorthJoining && find_transposed(loop);
   Loop inner = inner_loop(loop);
   const LoopKernel kernel = cpu_kernel(op, wrt, dtype, loop.operands, inner);
   inner.streams = outgrow_caches(static_cast<std::size_t>(loop.elements) * item_size(out.dtype())) &&
@@ -444,6 +424,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   for (std::size_t k = 0; k < operands.size(); ++k)
     sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));
   if (loop.axes == 1) return run_flat(kernel, inner, loop, sizes, work);
+  if (transposed) return run_tiles(kernel, inner, loop, sizes);
   const JoinedRows joined(inner, loop, sizes, dtype, op.short_formula && wrt < 0);
   if (loop.axes == 2 && loop.elements <= kFew) {
     joined.run(kernel, inner);

@@ -38,7 +38,7 @@ DType promoted_dtype(std::span<const Operand* const> operands) {
 }
 
 Tensor in_dtype(const Operand& operand, DType dtype) {
-  return operand.is_number() ? number_tensor(operand.number(), dtype) : cast(operand.tensor(), dtype);
+  return operand.is_number() ? number_tensor(operand.number(), dtype) : astype(operand.tensor(), dtype, /*copy=*/false);
 }
 
 bool can_cast(DType from, DType to) {

@@ -26,7 +26,7 @@ LARGE = max(33 << 20, last_cache() + (1 << 20))
 @pytest.mark.parametrize("shift", [0, 1])
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
 def test_outputs_larger_than_the_caches(dtype: str, shift: int, rng: np.random.Generator) -> None:
-    """They are written past the caches, where they begin with a cache line."""
+    """They are written past the caches, but for the parts of cache lines at their ends."""
     n = LARGE // np.dtype(dtype).itemsize + 5
     a = rng.integers(0, 2, n + shift).astype(dtype)[shift:]
     x = lm.asarray(a)
@@ -41,6 +41,14 @@ def test_outputs_larger_than_the_caches(dtype: str, shift: int, rng: np.random.G
         after = a + np.array(1, dtype)
         x.add_(1)
         np.testing.assert_array_equal(x.numpy(), after)
+
+
+@pytest.mark.parametrize("columns", [3001, 4096])
+def test_large_outputs_of_operands_in_other_orders(columns: int, rng: np.random.Generator) -> None:
+    """They are written a tile at a time, of which rows begin and end within cache lines."""
+    rows = LARGE // (4 * columns) + 1
+    a, b = (rng.integers(-9, 9, shape).astype("float32") for shape in ((rows, columns), (columns, rows)))
+    np.testing.assert_array_equal((lm.asarray(a) + lm.asarray(b).T).numpy(), a + b.T)
 
 
 @pytest.mark.parametrize("width", [1024, 1000, 20000])
