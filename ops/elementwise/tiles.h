@@ -18,9 +18,9 @@ Loop inner_loop(const StridedLoop& all);
 /// of the loop. False where no operand lies so, and the loop is as it was.
 bool find_transposed(StridedLoop& loop);
 
-/// Computes a loop for which find_transposed() holds; `whole` is its inner_loop(). A row of the result takes one element
-/// of each row of such operands, and the next row of the result reads the same cache lines again. So the operands are
-/// moved to where their elements lie as the result's do, a tile at a time, whole lines of them.
+/// Computes a loop for which find_transposed() holds; `whole` is its inner_loop(). A row of the result takes one
+/// element of each row of such operands, and the next row of the result reads the same cache lines again. So the
+/// operands are moved to where their elements lie as the result's do, a tile at a time, whole lines of them.
 void run_tiles(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes);
 
 }  // namespace lamella
