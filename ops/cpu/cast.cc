@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "ops/cpu/elementwise_table.h"
-#include "ops/cpu/every_second.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/rows.h"
+#include "ops/cpu/stepped_rows.h"
 #include "ops/movement/convert.h"
 
 // A dtype with kernels converts to any other in one loop, and so do the small integers to what they are often made. All

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "ops/cpu/elementwise_table.h"
-#include "ops/cpu/every_second.h"
 #include "ops/cpu/few.h"
+#include "ops/cpu/stepped_rows.h"
 #include "ops/cpu/stream.h"
 #include "ops/elementwise/formula.h"
 #include "ops/elementwise/list.h"
@@ -58,7 +59,7 @@ template <class T>
   } else if (stride == 1) {
     std::copy_n(from, n, to);
   } else if (stride == -1) {
-    for (std::int64_t i = 0; i < n; ++i) to[i] = from[-i];
+    copy_backwards<T>(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), n);
   } else if (stride == 2) {
     copy_every_second<T>(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), n);
   } else {
@@ -349,8 +350,12 @@ struct ElementwiseKernel {
   /// A vector of one element.
   template <class Vector, class Element>
   static void repeat(const Element& element, Element* block) {
-    if constexpr (std::is_arithmetic_v<Element> && std::is_same_v<typename Vector::value_type, Element> &&
-                  !std::is_same_v<Element, bool>) {
+    if constexpr (std::is_same_v<Element, bool>) {
+      std::memset(block, element, kLanes);
+    } else if constexpr (kIsHalf<Element>) {
+      const auto words = simd::splat<simd::Native<std::uint16_t, 2 * kLanes>>(std::bit_cast<std::uint16_t>(element));
+      std::memcpy(static_cast<void*>(block), &words, sizeof(words));
+    } else if constexpr (std::is_arithmetic_v<Element> && std::is_same_v<typename Vector::value_type, Element>) {
       Vector(element).store(block);
     } else {
       gather_block(&element, 0, kLanes, kLanes, block);

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include "ops/cpu/every_second.h"
 #include "ops/cpu/movement_table.h"
 #include "ops/cpu/short_rows.h"
+#include "ops/cpu/stepped_rows.h"
 #include "ops/cpu/tile.h"
 #include "ops/simd/native.h"
 
@@ -165,6 +165,9 @@ void copy(const Copy2d& c) {
     for (std::int64_t i = 0; i < c.outer; ++i) {
       fill_row(c.to + i * c.to_outer, c.to_inner, c.inner, read<T>(c.from + i * c.from_outer));
     }
+  } else if (c.to_inner == kSize && c.from_inner == -kSize) {
+    for (std::int64_t i = 0; i < c.outer; ++i)
+      copy_backwards<T>(c.to + i * c.to_outer, c.from + i * c.from_outer, c.inner);
   } else if (sizeof(T) <= 8 && c.to_inner == kSize && c.from_inner == 2 * kSize && c.inner > 1) {
     if constexpr (!std::is_same_v<T, Wide>) {
       for (std::int64_t i = 0; i < c.outer; ++i)

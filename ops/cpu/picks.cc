@@ -105,6 +105,12 @@ void run_steps(char* data, std::int64_t data_step, char* values, std::int64_t va
     }
     return;
   }
+  if constexpr (std::is_same_v<Action, Read>) {
+    if (data_step == 0 && value_step == kSize) {
+      std::fill_n(&at<T>(values), n, at<T>(data));
+      return;
+    }
+  }
   for (std::int64_t k = 0; k < n; ++k) Action::run(at<T>(data + k * data_step), at<T>(values + k * value_step));
 }
 

@@ -20,14 +20,14 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kFew = 32768;          // elements that are not worth a second thread
-constexpr std::int64_t kPiece = 1024;         // elements in whose multiples a row is cut
-constexpr std::int64_t kShortRow = 256;       // elements of a row that is worth joining to others
-constexpr std::int64_t kWorthJoining = 1024;  // elements of all rows
-constexpr std::int64_t kLineBytes = 4096;     // of a line of joined rows
-constexpr std::int64_t kWorthMoving = 128;    // bytes of a row that is moved to a line
-constexpr std::int64_t kVector = 64;          // bytes of the longest vectors
-constexpr std::int64_t kSpread = 32;          // bytes that are written at once
+constexpr std::int64_t kFew = 32768;         // elements that are not worth a second thread
+constexpr std::int64_t kPiece = 1024;        // elements in whose multiples a row is cut
+constexpr std::int64_t kShortRow = 256;      // elements of a row that is worth joining to others
+constexpr std::int64_t kWorthJoining = 128;  // elements of all rows
+constexpr std::int64_t kLineBytes = 4096;    // of a line of joined rows
+constexpr std::int64_t kWorthMoving = 128;   // bytes of a row that is moved to a line
+constexpr std::int64_t kVector = 64;         // bytes of the longest vectors
+constexpr std::int64_t kSpread = 32;         // bytes that are written at once
 
 std::array<ElementwiseLauncher, kDeviceTypeCount> launchers{};
 
@@ -100,7 +100,8 @@ class JoinedRows {
     const bool by_vectors =
         short_formula && side_by_side && cpu::has_short_formulas(dtype) && rows.inner * widest >= kVector;
     if (apart && (by_vectors || !pays_to_move(rows.inner, widest, side_by_side, dtype))) return;
-    if (has_columns && (by_vectors || !pays_for_columns(rows.inner, sizes.out, dtype))) return;
+    const bool converts = rows.wide != nullptr;  // each row by itself; see Note [Narrow dtypes]
+    if (has_columns && !converts && (by_vectors || !pays_for_columns(rows.inner, sizes.out, dtype))) return;
     one_by_one_ = has_columns || apart;
     rows_ = std::min(rows.outer, kLineBytes / (rows.inner * widest));
   }
@@ -164,8 +165,9 @@ class JoinedRows {
   /// Rows of whole vectors are computed where they lie, and so are longer ones. The last elements of a row are masked
   /// lanes of a vector, but small ones are gathered one by one, which takes longer than to move all of the row.
   static bool pays_to_move(std::int64_t width, std::int64_t size, bool side_by_side, DType dtype) {
+    if (is_complex(dtype)) return width * size <= 4 * kWorthMoving;
     if (side_by_side && width * size % kVector == 0) return false;
-    return size < 4 || width * size <= (is_complex(dtype) ? 4 * kWorthMoving : kWorthMoving);
+    return size < 4 || width * size <= kWorthMoving;
   }
 
   /// `count` lines of so many rows, the first one from row `begin` on.
@@ -207,9 +209,13 @@ class JoinedRows {
   void repeat(int k, const char* from, std::int64_t count, char* line) const {
     const auto size = static_cast<std::size_t>(sizes_.in[k]);
     const auto width = static_cast<std::size_t>(loop_.inner) * size;
-    for (std::int64_t i = 0; i < loop_.inner; ++i) {
-      std::memcpy(line + static_cast<std::size_t>(i) * size,
-                  from + i * loop_.in_inner[k] * static_cast<std::int64_t>(size), size);
+    if (loop_.in_inner[k] == 1) {
+      std::memcpy(line, from, width);
+    } else {
+      for (std::int64_t i = 0; i < loop_.inner; ++i) {
+        std::memcpy(line + static_cast<std::size_t>(i) * size,
+                    from + i * loop_.in_inner[k] * static_cast<std::int64_t>(size), size);
+      }
     }
     const std::size_t whole = width * static_cast<std::size_t>(count);
     for (std::size_t done = width; done < whole; done *= 2) {
@@ -409,10 +415,11 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
     launcher(op, wrt, dtype, loop, out.device());
     return;
   }
-  const bool transposed = loop.elements >= kWorthJoining && find_transposed(loop);
+  const std::size_t out_size = item_size(out.dtype());
+  const bool transposed = loop.elements >= kWorthJoining && find_transposed(loop, static_cast<std::int64_t>(out_size));
   Loop inner = inner_loop(loop);
   const LoopKernel kernel = cpu_kernel(op, wrt, dtype, loop.operands, inner);
-  inner.streams = outgrow_caches(static_cast<std::size_t>(loop.elements) * item_size(out.dtype())) &&
+  inner.streams = outgrow_caches(static_cast<std::size_t>(loop.elements) * out_size) &&
                   std::ranges::none_of(operands, [&](const Tensor* x) { return (*x)->storage == out->storage; });
   const HostRelease release(loop.elements);
   if (loop.axes == 1 ? loop.elements <= few : loop.axes == 2 && loop.elements < kWorthJoining) {
@@ -420,7 +427,7 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
     return;
   }
   ElementSizes sizes{};
-  sizes.out = static_cast<std::int64_t>(item_size(out.dtype()));
+  sizes.out = static_cast<std::int64_t>(out_size);
   for (std::size_t k = 0; k < operands.size(); ++k)
     sizes.in[k] = static_cast<std::int64_t>(item_size(operands[k]->dtype()));
   if (loop.axes == 1) return run_flat(kernel, inner, loop, sizes, work);

@@ -23,10 +23,13 @@ class Tiles {
  public:
   Tiles(const Loop& whole, const StridedLoop& all, const ElementSizes& sizes)
       : whole_(whole), all_(all), sizes_(sizes) {
+    // Of short rows everything is moved, so that all of them make one row.
+    const bool has_short_rows = whole.inner * sizes.out < kLine;
     std::int64_t bytes = 0;
     std::int64_t widest = 1;
     for (int k = 0; k < all.operands; ++k) {
-      moves_[k] = is_transposed(whole.in_inner[k], whole.in_outer[k]);
+      const bool dense = whole.in_inner[k] == 1 && whole.in_outer[k] == whole.inner;
+      moves_[k] = is_transposed(whole.in_inner[k], whole.in_outer[k]) || (has_short_rows && !dense);
       if (!moves_[k]) continue;
       bytes += sizes.in[k];
       widest = std::max(widest, sizes.in[k]);
@@ -75,7 +78,7 @@ class Tiles {
            .inner = tile.inner,
            .to_outer = tile.inner * size,
            .to_inner = size,
-           .from_outer = size,
+           .from_outer = tile.in_outer[k] * size,
            .from_inner = tile.in_inner[k] * size});
       tile.in[k] = to;
       tile.in_inner[k] = 1;
@@ -129,12 +132,14 @@ Loop inner_loop(const StridedLoop& all) {
   return loop;
 }
 
-bool find_transposed(StridedLoop& loop) {
+bool find_transposed(StridedLoop& loop, std::int64_t out_size) {
   const int last = loop.axes - 1;
   if (last < 1 || loop.sizes[last] < kFewest) return false;
+  const bool has_short_rows = loop.sizes[last] * out_size < kLine;
   for (int k = 0; k < loop.operands; ++k) {
     for (int axis = last - 1; axis >= 0; --axis) {
       if (loop.sizes[axis] < kFewest || !is_transposed(loop.in_strides[k][last], loop.in_strides[k][axis])) continue;
+      if (has_short_rows && loop.out_strides[axis] != loop.sizes[last] * loop.out_strides[last]) continue;
       std::swap(loop.sizes[axis], loop.sizes[last - 1]);
       std::swap(loop.out_strides[axis], loop.out_strides[last - 1]);
       for (int i = 0; i < loop.operands; ++i) std::swap(loop.in_strides[i][axis], loop.in_strides[i][last - 1]);

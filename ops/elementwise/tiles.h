@@ -15,8 +15,9 @@ struct ElementSizes {
 Loop inner_loop(const StridedLoop& all);
 
 /// Where an operand's elements lie side by side along another axis than the result's, makes that the second last axis
-/// of the loop. False where no operand lies so, and the loop is as it was.
-bool find_transposed(StridedLoop& loop);
+/// of the loop. False where no operand lies so, or where the rows of a result of so many bytes an element would be
+/// short and apart; then the loop is as it was.
+bool find_transposed(StridedLoop& loop, std::int64_t out_size);
 
 /// Computes a loop for which find_transposed() holds; `whole` is its inner_loop(). A row of the result takes one
 /// element of each row of such operands, and the next row of the result reads the same cache lines again. So the

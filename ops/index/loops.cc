@@ -21,6 +21,8 @@ constexpr std::int64_t kSharedLineBytes = 128;
 constexpr std::int64_t kOwnRowBytes = 64;  // shorter rows are written in less time than it takes to find whose they are
 constexpr std::int64_t kCheckedAtOnce = 2048;  // numbers
 constexpr std::int64_t kShortLine = 16;        // numbers
+constexpr std::int64_t kShortRow = 32;         // picks
+constexpr std::int64_t kRowsAtOnce = 128;
 
 /// 16 bytes that are moved as one.
 struct Wide {
@@ -101,11 +103,16 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
   const auto kernel = loop_of(kernels().rows[static_cast<std::size_t>(action)][static_cast<std::size_t>(dtype)], dtype);
   const auto item = static_cast<std::int64_t>(item_size(dtype));
   PickAxes outer = merged(picks.axes);
-  // The innermost loop runs where the values lie densest: along an axis, or over the picks themselves.
+  // The innermost loop runs where the values lie densest: along an axis, or over the picks themselves if they are not
+  // few. Few of them are done for some rows at a time, which stay in the cache meanwhile.
   PickAxis inner;
   const auto densest = std::ranges::min_element(outer, {}, [](const PickAxis& a) { return std::abs(a.values); });
-  if (densest != outer.end() && (picks.count == 1 || std::abs(densest->values) < std::abs(picks.value_step) ||
-                                 (densest->values == 0 && densest->data == item))) {
+  const bool has_inner = densest != outer.end();
+  const bool by_columns = has_inner && action == PickAction::Read && picks.count > 1 && picks.count <= kShortRow &&
+                          densest->size > picks.count && std::abs(densest->values) > std::abs(picks.value_step) &&
+                          std::abs(densest->values) <= picks.count * item;
+  if (has_inner && (by_columns || picks.count == 1 || std::abs(densest->values) < std::abs(picks.value_step) ||
+                    (densest->values == 0 && densest->data == item))) {
     inner = *densest;
     outer.erase(densest);
   }
@@ -125,7 +132,15 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
             {to - from, inner.data, inner.values, 0},
             picks.far});
   };
-  if (action == PickAction::Read || picks.distinct) {
+  if (by_columns) {
+    const std::int64_t blocks = (inner.size + kRowsAtOnce - 1) / kRowsAtOnce;
+    parallel_for(0, places * blocks, grain_for(kRowsAtOnce * picks.count), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t from = i % blocks * kRowsAtOnce;
+        run(i / blocks, 0, picks.count, from, std::min(from + kRowsAtOnce, inner.size));
+      }
+    });
+  } else if (action == PickAction::Read || picks.distinct) {
     parallel_for(0, places * picks.count, grain_for(inner.size), [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {
         const std::int64_t first = begin % picks.count;

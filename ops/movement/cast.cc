@@ -67,8 +67,7 @@ Tensor AsType::call(const Tensor& x, DType dtype, bool copy, std::optional<Devic
     if (item_size(dtype) < item_size(x.dtype())) return to_device(cast(x, dtype), *device);
     return cast(to_device(x, *device), dtype);
   }
-  if (x.dtype() == dtype) return copy ? clone(x) : x;
-  return CastLayer::apply(x, dtype, true);
+  return x.dtype() == dtype && !copy ? x : CastLayer::apply(x, dtype, true);
 }
 
 Tensor Clone::call(const Tensor& x) {

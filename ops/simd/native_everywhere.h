@@ -186,6 +186,32 @@ V hypot(V a, V b) {
       [=] { return ((abs(a) == infinity) | (abs(b) == infinity)) ? infinity : abs(a) + abs(b); });
 }
 
+#ifdef LM_SIMD_LIBMVEC
+/// a to the power b for a that is not negative. Powers of floats that are surely infinite or 0 are not computed.
+template <class V>
+V finite_power(V a, V b) {
+  if constexpr (kSingle<V>) {
+    using Bits = Native<std::int32_t, sizeof(V)>;
+    const Bits bits = reinterpret_cast<Bits>(a);
+    const V exponent = __builtin_convertvector((bits >> 23) - 127, V);
+    const V most = abs(b) * (abs(exponent) + 1.0f);  // of the result's logarithm
+    if (any_outside(most, splat<V>(-1.0f), splat<V>(126.0f))) [[unlikely]] {
+      // log2(1 + f) is the polynomial's value to 0.00091.
+      const V f = reinterpret_cast<V>((bits & 0x7fffff) | 0x3f800000) - 1.0f;
+      const V result = b * (exponent + f * (1.4225f + f * (f * 0.1585f - 0.581f)));
+      const V slack = 0.001f * abs(b);
+      const auto normal = (a >= splat<V>(std::numeric_limits<float>::min())) & (a <= splat<V>(kInfinity<V>));
+      const auto over = normal & (result - slack > splat<V>(128.0f));
+      const auto under = normal & (result + slack < splat<V>(-150.0f));
+      const V one = splat<V>(1.0f);
+      const V y = native_math::pow((over | under) ? one : a, b);
+      return over ? splat<V>(kInfinity<V>) : under ? V{} : y;
+    }
+  }
+  return native_math::pow(a, b);
+}
+#endif
+
 /// a to the power b. A negative number's is its magnitude's where b is whole, with its sign where b is odd.
 template <class V>
 V pow(V a, V b) {
@@ -195,15 +221,17 @@ V pow(V a, V b) {
   const V infinity = splat<V>(kInfinity<V>);
   if (any_outside(a, zero, infinity)) [[unlikely]] {
     const V magnitude = abs(a);
-    V y = native_math::pow(a == zero ? splat<V>(T{1}) : magnitude, b);
+    V y = finite_power(a == zero ? splat<V>(T{1}) : magnitude, b);
     y = a != zero ? y : b > zero ? zero : b < zero ? infinity : b == b ? y : b;
     const V half = b * splat<V>(T(0.5));
     const auto whole = floor(b) == b;
     y = (whole & (floor(half) != half)) ? copysign(y, a) : y;
     return ((a < zero) & (magnitude < infinity) & ~whole) ? splat<V>(kNaN<V>) : y;
   }
-#endif
+  return finite_power(a, b);
+#else
   return native_math::pow(a, b);
+#endif
 }
 
 }  // namespace native_math::everywhere

@@ -62,21 +62,32 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
   friend V pow(V a, V b) {
     // The usual exponents by what they stand for: each lane by itself, and where all of them have the same one without
     // the function.
-    const auto root = [&] { return where(isinf(a), abs(a), sqrt(a + T(0))); };
+    constexpr T kInfinity = std::numeric_limits<T>::infinity();
+    const auto root = [&] { return where(a == -kInfinity, kInfinity, sqrt(a + T(0))); };
+    const auto inverse_root = [&] { return where(a == -kInfinity, 0, 1 / sqrt(a + T(0))); };
+    const auto inverse_square = [&] {
+      const V inverse = 1 / a;  // whose square is exact to rounding where that of a would be a denormal number
+      return inverse * inverse;
+    };
     const T first = b[0];
     if (!any_lane((b != V(first)).native())) {
       if (first == 2) return a * a;
       if (first == 3) return a * a * a;
       if (first == 1) return a;
       if (first == -1) return 1 / a;
+      if (first == -2) return inverse_square();
       if (first == T(0.5)) return root();
+      if (first == T(-0.5)) return inverse_root();
     }
     V y(native_math::everywhere::pow(a.native(), b.native()));
+    if (!any_lane(((floor(b + b) == b + b) & (abs(b) <= 3)).native())) return y;
     y = where(b == 2, a * a, y);
     y = where(b == 3, a * a * a, y);
     y = where(b == 1, a, y);
     y = where(b == -1, 1 / a, y);
-    return where(b == T(0.5), root(), y);
+    y = where(b == -2, inverse_square(), y);
+    y = where(b == T(0.5), root(), y);
+    return where(b == T(-0.5), inverse_root(), y);
   }
   friend V atan2(V a, V b) { return V(native_math::atan2(a.native(), b.native())); }
   friend V hypot(V a, V b) { return V(native_math::everywhere::hypot(a.native(), b.native())); }

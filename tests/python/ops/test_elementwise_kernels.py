@@ -340,7 +340,7 @@ def test_short_rows_that_lie_apart(dtype: str, width: int, rng: np.random.Genera
         np.testing.assert_array_equal((deep * deep).numpy(), deep.numpy() * deep.numpy())
 
 
-@pytest.mark.parametrize("exponent", [2, 3, 1, 0, -1, 0.5, 2.5, -2])
+@pytest.mark.parametrize("exponent", [2, 3, 1, 0, -1, 0.5, -0.5, 2.5, -2])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_a_power_does_not_depend_on_its_neighbors(dtype: str, exponent: float, rng: np.random.Generator) -> None:
     values = rng.standard_normal(200) * 3
@@ -356,6 +356,32 @@ def test_a_power_does_not_depend_on_its_neighbors(dtype: str, exponent: float, r
     mixed = lm.pow(lm.asarray(a), lm.asarray(b)).numpy()[::2]
     alone = (lm.asarray(values.astype(dtype)) ** exponent).numpy()
     np.testing.assert_array_equal(alone, mixed)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_powers_that_are_hardly_numbers(dtype: str, rng: np.random.Generator) -> None:
+    """Infinite ones, zeros and denormal numbers, of operands of all sizes, beside others in a vector."""
+    info = np.finfo(dtype)
+    limit = {"float32": 128, "float64": 1024}[dtype]
+    special = np.array([0.0, -0.0, 1, -1, math.inf, -math.inf, math.nan, info.smallest_subnormal, info.tiny, info.max])
+    special = np.concatenate([special, 1 + np.array([-1, 1, 3, 1000]) * info.eps, [-2, -3, 0.5, -0.5, 1e5, -1e5, 1e30]])
+    a, b = (side.ravel() for side in np.meshgrid(special, special))
+    mantissas, exponents = rng.uniform(0.3, 3, 20000), rng.uniform(-1, 1, 20000)
+    ends = rng.choice([limit, -limit - info.nmant, 0, 300], 20000) + rng.uniform(-3, 3, 20000)
+    large = mantissas ** (10**exponents)
+    with np.errstate(all="ignore"):
+        a = np.concatenate([a, large]).astype(dtype)
+        b = np.concatenate([b, ends / np.log2(large)]).astype(dtype)
+        order = rng.permutation(len(a))
+        a, b = a[order], b[order]
+        got = lm.pow(lm.asarray(a), lm.asarray(b)).numpy()
+        exact = np.power(a.astype("longdouble"), b.astype("longdouble"))
+        expected = exact.astype(dtype)
+    surely = ~np.isclose(exact, 2.0**limit, rtol=1e-5) if dtype == "float32" else np.isfinite(expected)
+    np.testing.assert_allclose(got[surely], expected[surely], rtol=4 * info.eps, atol=2 * info.smallest_subnormal)
+    assert np.isnan(got[np.isnan(expected)]).all()
+    zeros = expected == 0
+    np.testing.assert_array_equal(np.signbit(got[zeros & (got == 0)]), np.signbit(expected[zeros & (got == 0)]))
 
 
 def test_clip_by_one_number() -> None:

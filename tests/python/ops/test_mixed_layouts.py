@@ -96,6 +96,14 @@ def test_an_operand_that_is_the_result_turned_round(rng: np.random.Generator) ->
         np.testing.assert_array_equal(x.numpy(), a - a.T)
 
 
+def test_conversions_keep_the_order_of_axes() -> None:
+    x = lm.arange(24.0).reshape((2, 3, 4)).permute_dims((2, 0, 1))
+    for y in (x.astype("float32"), x.astype("float64"), lm.float_power(x, x), x + x.astype("float64")):
+        assert y.strides == x.strides
+        assert y.data_ptr() != x.data_ptr()
+    assert x.astype("float32", copy=False) is x
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_gradients_do_not_depend_on_layouts(shape: tuple[int, ...], rng: np.random.Generator) -> None:
     a, b, d = (rng.uniform(0.5, 2, shape) for _ in range(3))

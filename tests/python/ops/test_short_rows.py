@@ -142,6 +142,28 @@ def test_operands_that_are_read_backwards(dtype: str, rng: np.random.Generator) 
         np.testing.assert_array_equal((backwards == lm.asarray(x)).numpy(), np.flip(y) == x)
 
 
+@pytest.mark.parametrize("dtype", [*REAL, *COMPLEX])
+def test_copies_of_what_is_read_backwards(dtype: str, rng: np.random.Generator) -> None:
+    for width in WIDTHS:
+        x = sample((5, width), dtype, rng)
+        for axis in (0, 1, (0, 1)):
+            np.testing.assert_array_equal(lm.contiguous(lm.flip(lm.asarray(x), axis=axis)).numpy(), np.flip(x, axis))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bfloat16", "float32", "int64", "complex128"])
+def test_few_that_are_taken_of_each_row(dtype: str, rng: np.random.Generator) -> None:
+    for rows, size, count in ((300, 4, 4), (300, 4, 1), (40, 40, 31), (128, 7, 32), (129, 3, 33), (1000, 100, 5)):
+        values = sample((rows, 2, size), "float32" if dtype == "bfloat16" else dtype, rng)
+        x = lm.asarray(values).astype(dtype)
+        numbers = rng.integers(0, size, count)
+        for layout, expected in ((x, values), (x[:, 1:], values[:, 1:]), (x[::-1, :, :], values[::-1])):
+            got = lm.take(layout, lm.asarray(numbers), axis=2)
+            got = got.astype("float32") if dtype == "bfloat16" else got
+            np.testing.assert_array_equal(got.numpy(), expected[:, :, numbers])
+        with pytest.raises(IndexError):
+            lm.take(x, lm.asarray([*numbers, size]), axis=2)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "uint16", "int32", "int64"])
 @pytest.mark.parametrize("name", ["floor", "ceil", "trunc", "round", "square", "isnan", "isinf", "isfinite"])
 def test_integers_stay_whole(name: str, dtype: str, rng: np.random.Generator) -> None:
