@@ -66,7 +66,7 @@ class Tiles {
       move_by(tile, axis, number % all_.sizes[axis]);
       number /= all_.sizes[axis];
     }
-    alignas(64) char moved[kTileBytes];
+    alignas(kLine) char moved[kTileBytes + StridedLoop::kMaxOperands * kLine];
     char* to = moved;
     for (int k = 0; k < all_.operands; ++k) {
       if (!moves_[k]) continue;
@@ -83,7 +83,7 @@ class Tiles {
       tile.in[k] = to;
       tile.in_inner[k] = 1;
       tile.in_outer[k] = tile.inner;
-      to += tile.outer * tile.inner * size;
+      to += (tile.outer * tile.inner * size + kLine - 1) / kLine * kLine;
     }
     join_rows(tile);
     kernel(tile);
