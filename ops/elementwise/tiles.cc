@@ -36,7 +36,7 @@ class Tiles {
     }
     // Rows that take whole lines of what is moved, as many columns as there is room for, and more rows where these are
     // few.
-    const std::int64_t room = kTileBytes / bytes;
+    const std::int64_t room = kTileBytes / std::max(bytes, widest);
     const std::int64_t line = kLine / widest;
     columns_ = std::min(whole.inner, std::max(room / line / kColumns, std::int64_t{1}) * kColumns);
     rows_ = room / columns_;
