@@ -223,15 +223,42 @@ typename Op<T>::Acc reduce_strided_block(const T* x, std::int64_t step, std::int
   return result;
 }
 
+/// Half of n and more, in whole blocks.
+inline std::int64_t first_half(std::int64_t n, std::int64_t block) { return (n / 2 + block - 1) / block * block; }
+
+/// A long contiguous row of whole vectors, as one vector of partial results: lanes that are folded block by block keep
+/// the loads of the next one waiting.
+template <template <class> class Op, class T>
+Vec<typename Op<T>::Acc> reduce_to_vector(const T* x, std::int64_t n) {
+  using Acc = typename Op<T>::Acc;
+  if (n <= kReduceBlock) {
+    std::int64_t taken = 0;
+    return combined_vectors<Op<T>, Acc>(n, taken, [&](std::int64_t at) { return load_lifted<Op>(x + at); });
+  }
+  const std::int64_t half = first_half(n, kReduceBlock);
+  const Vec<Acc> first = reduce_to_vector<Op, T>(x, half);
+  return Op<T>::combine(first, reduce_to_vector<Op, T>(x + half, n - half));
+}
+
 template <template <class> class Op, class T>
 typename Op<T>::Acc reduce_pairwise(const T* x, std::int64_t step, std::int64_t n) {
+  using Acc = typename Op<T>::Acc;
   if (step == 1 && n <= kReduceBlock) return reduce_block<Op, T>(x, n);
+  if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
+    if (step == 1) {
+      const std::int64_t whole = n / Vec<Acc>::size * Vec<Acc>::size;
+      Acc result;
+      fold_lanes<Op<T>, 1>(reduce_to_vector<Op, T>(x, whole), &result);
+      for (std::int64_t i = whole; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[i]));
+      return result;
+    }
+  }
   const bool in_vectors = step == 1 || (step == 2 && kInVectors<Op, T>);
   const std::int64_t block = in_vectors ? kReduceBlock : kStridedBlock;
   if (n <= block) return reduce_strided_block<Op, T>(x, step, n);
-  const std::int64_t half = (n / 2 + block - 1) / block * block;
+  const std::int64_t half = first_half(n, block);
   // In the order of memory, which the processor reads ahead in; the order of arguments is the compiler's choice.
-  const typename Op<T>::Acc first = reduce_pairwise<Op, T>(x, step, half);
+  const Acc first = reduce_pairwise<Op, T>(x, step, half);
   return Op<T>::combine(first, reduce_pairwise<Op, T>(x + half * step, step, n - half));
 }
 

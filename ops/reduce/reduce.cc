@@ -119,7 +119,8 @@ void reduce_rows(const Stage& s) {
   }
   const auto combine = row_kernel(s.of_partials(), s.result());
   const std::int64_t shares = even_shares(n);
-  const std::int64_t chunk = (n + shares - 1) / shares;
+  constexpr std::int64_t kWholeLines = 64;  // vectors that cross lines of the cache take twice as long
+  const std::int64_t chunk = (n + shares * kWholeLines - 1) / (shares * kWholeLines) * kWholeLines;
   const std::int64_t chunks = (n + chunk - 1) / chunk;
   std::vector<char> partial(static_cast<std::size_t>(rows * chunks * s.out_item()));
   parallel_for(0, rows * chunks, 1, [&](std::int64_t begin, std::int64_t end) {

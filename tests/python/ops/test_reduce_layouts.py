@@ -97,6 +97,26 @@ def test_halves_are_widened(n: int, dtype: str, axis: int, rng: np.random.Genera
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("n", [4098, 8191, 8192, 12295, 262147, 300001])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "float16", "bfloat16", "float32", "float64"])
+def test_rows_of_many_blocks(n: int, dtype: str, rng: np.random.Generator) -> None:
+    signed = not dtype.startswith("uint")
+    exact = np.float64 if "float" in dtype else np.int64
+    x = np.where(rng.random((2, n)) < 50 / n, rng.integers(-9 if signed else 0, 9, (2, n)), 0).astype(exact)
+    factors = np.where(rng.random((2, n)) < 0.3, -1 if signed else 1, 1)
+    for row in (0, 1):
+        x[row, rng.integers(n)] = 20  # the largest may stand anywhere, also behind the last whole vector
+        x[row, -1 - row] = 11
+    t, u = lm.tensor(x).astype(dtype), lm.tensor(factors).astype(dtype)
+    want = {"sum": x.sum(axis=1), "max": x.max(axis=1), "min": x.min(axis=1)}
+    if "float" in dtype:
+        want["nansum"] = want["sum"]
+    for name, values in want.items():
+        np.testing.assert_array_equal(getattr(lm, name)(t, axis=1).astype("float64").numpy(), values, err_msg=name)
+    np.testing.assert_array_equal(lm.prod(u, axis=1).astype("float64").numpy(), factors.prod(axis=1))
+    assert lm.sum(t).item() == lm.sum(t[0]).item() + lm.sum(t[1]).item() == x.sum()
+
+
 @pytest.mark.parametrize("n", LENGTHS)
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 8, 20])
 def test_nan_counts_as_nothing(n: int, columns: int, rng: np.random.Generator) -> None:
