@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/autograd/function.h"
+#include "engine/core/error.h"
 #include "ops/cpu/loader.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
@@ -114,6 +115,34 @@ double waves(double x, double n) {
   }
 }
 
+/// The same for x >= 1, where the angle is imaginary.
+template <Family F>
+double growth(double x, double n) {
+  if (std::isinf(x)) return x;
+  const double t = std::acosh(x);
+  switch (F) {
+    case Family::ChebyshevT:
+      return std::cosh(n * t);
+    case Family::ChebyshevU:
+      return t == 0 ? n + 1 : std::sinh((n + 1) * t) / std::sinh(t);
+    case Family::ChebyshevV:
+      return std::cosh((n + 0.5) * t) / std::cosh(t / 2);
+    default:
+      return t == 0 ? 2 * n + 1 : std::sinh((n + 0.5) * t) / std::sinh(t / 2);
+  }
+}
+
+/// Either of the two, for any x. p(-x) is p(x) or its negative, of the other kind for the third and the fourth.
+template <Family F>
+double high_chebyshev(double x, double n) {
+  if (!(std::abs(x) >= 1)) return waves<F>(x, n);
+  if (x > 0) return growth<F>(x, n);
+  constexpr Family kOther = F == Family::ChebyshevV   ? Family::ChebyshevW
+                            : F == Family::ChebyshevW ? Family::ChebyshevV
+                                                      : F;
+  return std::fmod(n, 2) == 0 ? growth<kOther>(-x, n) : -growth<kOther>(-x, n);
+}
+
 /// Which polynomials, on [0, 1] in place of [-1, 1] where they are shifted, and what they are called.
 struct Kind {
   Family family;
@@ -122,16 +151,19 @@ struct Kind {
 };
 
 template <Family F>
-double value_or_derivative(double x, double n, bool shifted, int order, std::vector<double>& scratch) {
-  constexpr double kHighest = 9e18;
-  const double degree = std::trunc(std::min(n, kHighest));
+double value_or_derivative(double x, double n, const Kind& kind, int order, std::vector<double>& scratch) {
+  constexpr double kHighest = 1e7;  // of degrees that are reached step by step, in a tenth of a second
+  const double degree = std::trunc(n);
   if (!(degree >= 0)) return 0;
-  if (order > 0) return derivative<F>(x, static_cast<std::int64_t>(degree), shifted, order, scratch);
-  if (is_chebyshev(F) && degree > kHigh) {
-    const double at = shifted ? 2 * x - 1 : x;
-    if (std::abs(at) < 1) return waves<F>(at, degree);
+  if (is_chebyshev(F) && order == 0 && degree > kHigh) {
+    return high_chebyshev<F>(kind.shifted ? 2 * x - 1 : x, degree);
   }
-  return value<F>(x, static_cast<std::int64_t>(degree), shifted);
+  if (degree > kHighest) {
+    fail<ValueError>("[", kind.name, "] n: ", order > 0 ? "derivatives" : "polynomials", " of a degree above ",
+                     static_cast<std::int64_t>(kHighest), " are not computed, got ", n);
+  }
+  const auto steps = static_cast<std::int64_t>(degree);
+  return order > 0 ? derivative<F>(x, steps, kind.shifted, order, scratch) : value<F>(x, steps, kind.shifted);
 }
 
 /// Numbers of one degree, which is not above kHigh.
@@ -148,7 +180,7 @@ void values(int n, const T* x, T* y, std::int64_t count, bool shifted) {
 }
 
 template <Family F, class T>
-void loop(const T* degree, std::int64_t step, const T* given, T* y, std::int64_t count, bool shifted, int order) {
+void loop(const T* degree, std::int64_t step, const T* given, T* y, std::int64_t count, const Kind& kind, int order) {
   constexpr std::int64_t kFew = 8;  // numbers of one degree that do not pay for a table of its steps
   std::vector<double> scratch;
   for (std::int64_t begin = 0; begin < count;) {
@@ -156,11 +188,11 @@ void loop(const T* degree, std::int64_t step, const T* given, T* y, std::int64_t
     std::int64_t end = step == 0 ? count : begin + 1;
     while (end < count && degree[end] == n) ++end;
     if (end - begin > kFew && order == 0 && n >= 0 && n <= kHigh) {
-      values<F>(static_cast<int>(n), given + begin, y + begin, end - begin, shifted);
+      values<F>(static_cast<int>(n), given + begin, y + begin, end - begin, kind.shifted);
     } else {
       for (std::int64_t i = begin; i < end; ++i) {
         const auto x = static_cast<double>(given[i]);
-        y[i] = static_cast<T>(value_or_derivative<F>(x, static_cast<double>(n), shifted, order, scratch));
+        y[i] = static_cast<T>(value_or_derivative<F>(x, static_cast<double>(n), kind, order, scratch));
       }
     }
     begin = end;
@@ -168,7 +200,7 @@ void loop(const T* degree, std::int64_t step, const T* given, T* y, std::int64_t
 }
 
 template <class T>
-using LoopOf = void (*)(const T* degree, std::int64_t step, const T* x, T* y, std::int64_t count, bool shifted,
+using LoopOf = void (*)(const T* degree, std::int64_t step, const T* x, T* y, std::int64_t count, const Kind& kind,
                         int order);
 
 template <class T>
@@ -206,7 +238,7 @@ struct PolynomialLayer : Function<PolynomialLayer> {
       ctx.state<State>() = {kind, order};
     }
     const auto run = [&]<class T>(const T* degree, std::int64_t step, const T* at, T* y, std::int64_t count) {
-      loop_of<T>(kind->family)(degree, step, at, y, count, kind->shifted, order);
+      loop_of<T>(kind->family)(degree, step, at, y, count, *kind, order);
     };
     return special::evaluated(kind->name, n, x, kWork, run);
   }

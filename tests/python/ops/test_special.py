@@ -318,6 +318,39 @@ def test_polynomials_at_the_ends_of_their_interval(n: int) -> None:
     np.testing.assert_allclose(lm.legendre_polynomial_p(lm.asarray([-1.0, 1.0]), n).numpy(), [sign, 1.0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("n", [65, 100, 301])
+def test_chebyshev_polynomials_of_high_degrees_outside_of_their_interval(n: int) -> None:
+    for kind, first in {"t": (0, 1), "u": (0, 2), "v": (-1, 2), "w": (1, 2)}.items():
+        function = getattr(lm, f"chebyshev_polynomial_{kind}")
+        x = lm.asarray([-3.0, -2.0, 2.0, 3.0, INF, -INF], dtype="float64")
+        want = []
+        for at in (-3, -2, 2, 3):  # in whole numbers, which do not round
+            last, p = 1, first[0] + first[1] * at
+            for _ in range(n - 1):
+                last, p = p, 2 * at * p - last
+            want.append(float(p))
+        want += [INF, INF * (-1) ** n]
+        np.testing.assert_allclose(function(x, n).numpy(), want, rtol=1e-12)
+        shifted = getattr(lm, f"shifted_chebyshev_polynomial_{kind}")
+        np.testing.assert_allclose(shifted((x + 1) / 2, n).numpy(), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_degrees_that_no_recurrence_reaches(name: str) -> None:
+    function = getattr(lm, name)
+    x = lm.tensor([0.25, 1.0], dtype="float64", stop_gradient=False)
+    for n in (1e8, 1e30, 2.0**63):
+        if "chebyshev" in name:
+            y = function(x, n)
+            assert y[1].item() == {"t": 1, "u": n + 1, "v": 1, "w": 2 * n + 1}[name[-1]]
+            with pytest.raises(ValueError, match=rf"\[{name}\] n: derivatives of a degree above 10000000"):
+                y.sum().backward()
+        else:
+            with pytest.raises(ValueError, match=rf"\[{name}\] n: polynomials of a degree above 10000000"):
+                function(x, lm.asarray([2, n], dtype="float64"))
+    assert x.grad is None
+
+
 @pytest.mark.parametrize("name", POLYNOMIALS)
 def test_third_derivatives_of_polynomials(name: str) -> None:
     """A polynomial of degree 5 is the one through six of its values."""
