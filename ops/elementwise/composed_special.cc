@@ -124,7 +124,8 @@ Tensor Ndtr::call(const Tensor& x) {
 }
 
 Tensor MvLgamma::call(const Tensor& given, std::int64_t p) {
-  if (p < 1) fail<ValueError>("[mvlgamma] p must be at least 1, got ", p);
+  constexpr std::int64_t kMost = 1'000'000;
+  if (p < 1 || p > kMost) fail<ValueError>("[mvlgamma] p must be from 1 to ", kMost, ", got ", p);
   const Tensor x = as_floating(given, info.name);
   const auto dimension = static_cast<double>(p);
   Tensor total = add(lgamma(x), dimension * (dimension - 1) / 4 * std::log(std::numbers::pi));

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from operator import index
 
 from . import _C
+from ._arguments import expect_tensors
 from ._C import Tensor
 
 
@@ -26,6 +27,7 @@ def vander(x: Tensor, /, *, N: int | None = None) -> Tensor:  # noqa: N803
 
     N says how many there are, which is as many as numbers where it is not given. (numpy's fall from left to right.)
     """
+    expect_tensors("vander", x=x)
     if x.dtype.name == "bool":
         raise TypeError("[vander] does not take dtype bool")
     if x.ndim == 0:
@@ -45,6 +47,7 @@ def tensorsolve(x1: Tensor, x2: Tensor, /, *, axes: Sequence[int] | None = None)
     As many axes of x1 as x2 has are for x2, the others are those of y; both have as many elements as x2. `axes` of x1
     are moved to its end first.
     """
+    expect_tensors("tensorsolve", x1=x1, x2=x2)
     if axes is not None:
         x1 = _C.moveaxis(x1, tuple(axes), tuple(range(-len(axes), 0)))
     result = x1.shape[x2.ndim :]
@@ -62,6 +65,7 @@ def tensorinv(x: Tensor, /, *, ind: int = 2) -> Tensor:
 
     The first `ind` axes of x have as many elements as the others.
     """
+    expect_tensors("tensorinv", x=x)
     first = index(ind)
     if first <= 0:
         raise ValueError(f"[tensorinv] ind: expected how many axes come first, got {first}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from . import _C
+from ._arguments import expect_tensors
 from ._C import Tensor
 
 
@@ -52,6 +53,7 @@ def rrelu(
 
     ValueError where `lower` is above `upper`; TypeError for complex numbers.
     """
+    expect_tensors("rrelu", x=x)
     if not lower <= upper:
         raise ValueError(f"[rrelu] lower must not be above upper, got {lower} and {upper}")
     if not training:
@@ -84,6 +86,7 @@ def triplet_margin_with_distance_loss(
         )
     if not margin > 0:
         raise ValueError(f"[triplet_margin_with_distance_loss] margin must be above 0, got {margin}")
+    expect_tensors("triplet_margin_with_distance_loss", anchor=anchor, positive=positive, negative=negative)
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ValueError(
             "[triplet_margin_with_distance_loss] anchor, positive and negative must have as many axes, got the shapes "

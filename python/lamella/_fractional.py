@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import SupportsIndex
 
 from . import _C
+from ._arguments import expect_tensors
 from ._C import Tensor
 
 Sizes = SupportsIndex | Sequence[SupportsIndex]
@@ -13,7 +15,10 @@ Ratios = float | Sequence[float]
 
 
 def _sizes(given: Sizes, axes: int, name: str, what: str) -> list[int]:
-    numbers = [int(n) for n in given] if isinstance(given, list | tuple) else [int(given)] * axes  # type: ignore[arg-type]
+    try:
+        numbers = [index(n) for n in given] if isinstance(given, list | tuple) else [index(given)] * axes  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"[{name}] {what}: expected whole numbers, got {given!r}") from None
     if len(numbers) != axes or min(numbers) < 1:
         raise ValueError(f"[{name}] {what} must be one number above 0, or one for each of {axes} axes; got {given}")
     return numbers
@@ -57,6 +62,7 @@ def _pooled(
     random_samples: Tensor | None,
     generator: _C.Generator | None,
 ) -> tuple[Tensor, Tensor]:
+    expect_tensors(name, x=x)
     if x.ndim not in (axes + 1, axes + 2):
         raise ValueError(f"[{name}] x must have {axes + 1} or {axes + 2} axes, got the shape {x.shape}")
     if not x.dtype.name.startswith(("float", "bfloat")):
@@ -72,7 +78,8 @@ def _pooled(
     if random_samples is None:
         dtype = x.dtype if x.dtype.name in ("float32", "float64") else "float32"
         random_samples = _C.rand([*batch, axes], dtype=dtype, device=x.device, generator=generator)
-    elif list(random_samples.shape) != [*batch, axes]:
+    expect_tensors(name, random_samples=random_samples)
+    if list(random_samples.shape) != [*batch, axes]:
         raise ValueError(f"[{name}] random_samples must have the shape {(*batch, axes)}, got {random_samples.shape}")
     samples = _C.reshape(random_samples, [*planes, axes])
     # The positions of the elements of each window, in the flattened image: [planes, windows, elements of a window].

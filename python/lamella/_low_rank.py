@@ -5,12 +5,14 @@ from __future__ import annotations
 from operator import index
 
 from . import _C
+from ._arguments import expect_tensors
 from ._C import Generator, Tensor
 from ._linalg_results import SVDResult
 
 
 def _checked_count(x: Tensor, q: int | None, niter: int, op: str) -> int:
     """How many values there are to be."""
+    expect_tensors(op, x=x)
     if x.dtype not in (_C.float32, _C.float64, _C.complex64, _C.complex128):
         raise TypeError(f"[{op}] x: expected float32, float64, complex64 or complex128, got {x.dtype}")
     if x.ndim < 2:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from . import _C
+from ._arguments import expect_tensors
 from ._C import Tensor
 from ._C import linalg_svdvals as svdvals
 from ._C import linalg_vector_norm as vector_norm
@@ -39,6 +40,7 @@ def norm(
     Without `ord` it is the root of the sum of squares, along any axes: all of them where `axis` is None. With it, and
     without `axis`, x is to be a vector or a matrix.
     """
+    expect_tensors("norm", x=x)
     axes: tuple[int, ...] | None = None if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     if ord is None:
         return vector_norm(x, axis=axes, keepdims=keepdims)
@@ -62,6 +64,7 @@ def cond(x: Tensor, /, *, p: float | Literal["fro", "nuc"] | None = None) -> Ten
     2 (or None) and -2 stand for the largest singular value by the smallest, and the other way round, for matrices that
     need not be square. In the other norms a singular matrix has the number inf. Matrices without elements have 0.
     """
+    expect_tensors("cond", x=x)
     if x.ndim < 2:
         raise ValueError(f"[cond] x holds matrices in its last two axes, not the shape {x.shape}")
     if 0 in x.shape[-2:]:

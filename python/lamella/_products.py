@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import SupportsIndex
 
 from . import _C
+from ._arguments import expect_tensors
 from ._C import Tensor
 
 
@@ -30,6 +31,7 @@ def tensordot(
     `axes` names the axes of x1 and those of x2, in pairs, or says how many: the last ones of x1 and the first ones of
     x2. ValueError where their lengths differ.
     """
+    expect_tensors("tensordot", x1=x1, x2=x2)
     if isinstance(axes, tuple | list):
         if len(axes) != 2:
             raise ValueError(f"[tensordot] axes: expected a number or two sequences, got {len(axes)} items")

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from . import _C
+from ._arguments import expect_tensors
 from ._C import DType, Tensor
 
 __all__ = [
@@ -81,6 +82,7 @@ def _scale(norm: str, lengths: Sequence[int], forward: bool, function: str) -> f
 
 def _axis(x: Tensor, axis: int, function: str) -> int:
     """The axis, counted from the front."""
+    expect_tensors(function, x=x)
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"[{function}] axis {axis} is out of range for a tensor with {x.ndim} axes")
     return axis % x.ndim
@@ -104,6 +106,7 @@ def _axes(
     x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, function: str
 ) -> tuple[list[int], list[int] | None]:
     """The axes, counted from the front, and the lengths that are asked for."""
+    expect_tensors(function, x=x)
     if axes is None:
         count = x.ndim if s is None else len(s)
         if count > x.ndim:
@@ -313,6 +316,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | str | None = None, dev
 
 
 def _shifted(x: Tensor, axes: int | Sequence[int] | None, sign: int, function: str) -> Tensor:
+    expect_tensors(function, x=x)
     chosen = range(x.ndim) if axes is None else [axes] if isinstance(axes, int) else axes
     for axis in chosen:
         at = _axis(x, axis, function)

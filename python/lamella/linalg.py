@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from . import _C
+from ._arguments import expect_tensors
 from ._C import (
     Tensor,
     cross,
@@ -311,6 +312,7 @@ def multi_dot(arrays: Sequence[Tensor], /) -> Tensor:
     if len(arrays) < 2:
         raise ValueError(f"[multi_dot] takes at least two tensors, got {len(arrays)}")
     for i, array in enumerate(arrays):
+        expect_tensors("multi_dot", **{f"tensor {i}": array})
         if array.ndim != 2 and not (array.ndim == 1 and i in (0, len(arrays) - 1)):
             raise ValueError(
                 f"[multi_dot] tensor {i} has the shape {array.shape}: expected a matrix"
@@ -343,8 +345,9 @@ def multi_dot(arrays: Sequence[Tensor], /) -> Tensor:
     return result[0] if arrays[0].ndim == 1 else result
 
 
-def _tolerance(x: Tensor, rtol: float | Tensor | None) -> Tensor | None:
+def _tolerance(x: Tensor, rtol: float | Tensor | None, function: str) -> Tensor | None:
     """The tolerance as a tensor with one number for each matrix of x."""
+    expect_tensors(function, x=x)
     if rtol is None or isinstance(rtol, Tensor):
         return rtol
     return _C.full((), float(rtol), dtype="float64", device=str(x.device))
@@ -362,7 +365,9 @@ def matrix_rank(
 
     The tolerances, and what `hermitian` says, are those of :func:`pinv`.
     """
-    return _C.linalg_matrix_rank(x, rtol=_tolerance(x, rtol), atol=_tolerance(x, atol), hermitian=hermitian)
+    return _C.linalg_matrix_rank(
+        x, rtol=_tolerance(x, rtol, "matrix_rank"), atol=_tolerance(x, atol, "matrix_rank"), hermitian=hermitian
+    )
 
 
 def pinv(
@@ -380,7 +385,7 @@ def pinv(
     for one matrix each and broadcast. With ``hermitian=True`` the matrices are Hermitian, and their lower triangles
     are read. The gradient is that at a fixed rank.
     """
-    return _C.linalg_pinv(x, rtol=_tolerance(x, rtol), atol=_tolerance(x, atol), hermitian=hermitian)
+    return _C.linalg_pinv(x, rtol=_tolerance(x, rtol, "pinv"), atol=_tolerance(x, atol, "pinv"), hermitian=hermitian)
 
 
 def lstsq(
@@ -403,4 +408,4 @@ def lstsq(
     largest one counts as 0. The gradient is that at a fixed rank; rank and singular values have none
     (:func:`svdvals` has).
     """
-    return LstsqResult(*_C.linalg_lstsq(x1, x2, rtol=_tolerance(x1, rtol), driver=driver or "gelsy"))
+    return LstsqResult(*_C.linalg_lstsq(x1, x2, rtol=_tolerance(x1, rtol, "lstsq"), driver=driver or "gelsy"))

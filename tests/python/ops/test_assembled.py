@@ -323,6 +323,7 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: lm.cov(lm.ones([2, 3]), aweights=lm.ones([2])), ValueError, r"\[cov\] aweights must have"),
     (lambda: lm.bucketize(lm.ones([3]), lm.ones([2, 2])), ValueError, r"\[bucketize\] boundaries"),
     (lambda: lm.isposinf(lm.ones([2], dtype="complex64")), TypeError, r"\[isposinf\] does not take dtype complex64"),
+    (lambda: lm.mvlgamma(lm.ones([2]), 2**62), ValueError, r"\[mvlgamma\] p must be from 1 to 1000000"),
     (lambda: lm.mvlgamma(lm.ones([2]), 0), ValueError, r"\[mvlgamma\] p must"),
     (lambda: lm.gcd(lm.ones([2]), lm.ones([2])), TypeError, r"\[gcd\] does not take dtype float32"),
     (lambda: lm.lcm(lm.asarray([1, 2]), lm.asarray([1, 2, 3])), ValueError, r"lcm"),
