@@ -101,6 +101,10 @@ SharedPlan plan_windows(const Tensor& x, const Setting& setting, Divisor divisor
 
 SharedPlan plan_adaptive(const Tensor& x, const OutputSize& output_size, std::size_t axes, const char* op) {
   const Dims sizes = spatial_numbers(output_size.of(spatial_sizes(x)), axes, 0, op, "output_size");
+  Dims shape = x.shape();
+  std::copy(sizes.begin(), sizes.end(), shape.begin() + 2);
+  // A result that there is no memory for is refused before its windows are listed, which would take as long.
+  if (!computes_nothing(x) && count_elements(shape) > x.numel()) empty(shape, x.dtype(), x.device());
   std::vector<PoolWindows> windows;
   for (std::size_t i = 0; i < axes; ++i) {
     PoolWindows& axis = windows.emplace_back();

@@ -213,6 +213,13 @@ def test_adaptive_pools(axes: int, size: Any, dtype: str, rng: np.random.Generat
     np.testing.assert_array_equal(picked.reshape(tops.shape), tops)
 
 
+def test_adaptive_pools_beyond_memory() -> None:
+    # Raised before the windows are listed, which would take gigabytes themselves.
+    for pool in (lm.adaptive_avg_pool1d, lm.adaptive_max_pool1d):
+        with pytest.raises(MemoryError, match="824633720448 bytes"):
+            pool(lm.ones([16, 3, 3], dtype="float64"), 2**31 - 1)
+
+
 def test_adaptive_pools_that_keep_sizes(rng: np.random.Generator) -> None:
     """None in output_size stands for the input's size."""
     x = lm.asarray(rng.normal(size=(2, 3, 5, 7, 4)))
