@@ -165,8 +165,7 @@ std::vector<Tensor> TensorSplit::call(const Tensor& x, const Cuts& indices_or_se
   std::vector<Tensor> parts;
   const Dims& numbers = indices_or_sections.numbers;
   if (indices_or_sections.is_count) {
-    const std::int64_t sections = numbers[0];
-    if (sections < 1) fail<ValueError>("[tensor_split] needs at least 1 part, got ", sections);
+    const std::int64_t sections = indices_or_sections.count(info.name);
     std::int64_t start = 0;
     for (std::int64_t i = 0; i < sections; ++i) {
       const std::int64_t length = size / sections + (i < size % sections);

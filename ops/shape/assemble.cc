@@ -31,8 +31,8 @@ void check_some(const std::vector<Tensor>& arrays, const char* op) {
 /// tensor_split(), where a number of parts must divide the size.
 std::vector<Tensor> equal_parts(const Tensor& x, const Cuts& indices_or_sections, std::size_t axis, const char* op) {
   if (indices_or_sections.is_count) {
-    const std::int64_t parts = indices_or_sections.numbers[0];
-    if (parts < 1 || x.shape()[axis] % parts != 0) {
+    const std::int64_t parts = indices_or_sections.count(op);
+    if (x.shape()[axis] % parts != 0) {
       fail<ValueError>("[", op, "] ", parts, " parts of the same size cannot be made of axis ", axis, " of size ",
                        x.shape()[axis]);
     }

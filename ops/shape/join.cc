@@ -211,8 +211,8 @@ std::vector<Tensor> promoted(const std::vector<Tensor>& arrays, const char* op) 
 Dims part_sizes(const Tensor& x, const Cuts& cuts, std::size_t axis) {
   const std::int64_t size = x.shape()[axis];
   if (cuts.is_count) {
-    const std::int64_t sections = cuts.numbers[0];
-    if (sections < 1 || size % sections != 0) {
+    const std::int64_t sections = cuts.count("split");
+    if (size % sections != 0) {
       fail<ValueError>("[split] axis ", axis, " of size ", size, " cannot be split into ", sections, " equal parts");
     }
     return Dims(static_cast<std::size_t>(sections), size / sections);
