@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <new>
 #include <span>
@@ -164,6 +165,7 @@ class SmallVector {
     }
   }
   [[gnu::noinline]] void grow(std::size_t count) {
+    if (count > std::numeric_limits<std::uint32_t>::max()) throw std::bad_alloc();  // what the counts can say
     T* fresh = std::allocator<T>().allocate(count);
     std::uninitialized_move_n(data_, size_, fresh);
     std::destroy_n(data_, size_);

@@ -3,6 +3,7 @@
 #include "ops/elementwise/list.h"
 #include "ops/nn/dropout.h"
 #include "ops/nn/linear.h"
+#include "ops/shape/cuts.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
@@ -151,6 +152,8 @@ std::vector<Tensor> run_network(const Network& network, const Tensor& x, const T
   if (x.ndim() != 2 && x.ndim() != 3)
     fail<ValueError>("[", op, "] x must be [steps, sequences, input] or [steps, input], got ", x.shape());
   if (x.size(0) == 0) fail<ValueError>("[", op, "] x must have at least one step, got the shape ", x.shape());
+  if (x.size(0) > kMostParts)
+    fail<ValueError>("[", op, "] x must have at most ", kMostParts, " steps, got the shape ", x.shape());
   Dims expected{network.layers * network.directions};
   if (x.ndim() == 3) expected.push_back(x.size(1));
   expected.push_back(h0.ndim() > 0 ? h0.shape().back() : 0);

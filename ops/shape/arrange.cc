@@ -139,7 +139,7 @@ Tensor Tile::call(const Tensor& x, const Dims& repetitions) {
 std::vector<Tensor> Unstack::call(const Tensor& x, std::int64_t axis) {
   check_defined(x, info.name);
   const std::int64_t at = normalize_axis(axis, x.ndim(), info.name);
-  const std::int64_t size = x.size(at);
+  const std::int64_t size = checked_parts(info.name, x.size(at));
   if (size == 0) return {};
   std::vector<Tensor> parts = split(x, Dims(static_cast<std::size_t>(size), 1), at);
   for (Tensor& part : parts) part = squeeze(part, at);
@@ -153,6 +153,7 @@ std::vector<Tensor> Chunk::call(const Tensor& x, std::int64_t chunks, std::int64
   const std::int64_t size = x.size(at);
   if (size == 0) return {narrow(x, at, 0, 0)};
   const std::int64_t part = (size - 1) / std::min(chunks, size) + 1;
+  checked_parts(info.name, (size - 1) / part + 1);
   Dims sizes;
   for (std::int64_t start = 0; start < size; start += part) sizes.push_back(std::min(part, size - start));
   return split(x, sizes, at);

@@ -7,6 +7,15 @@
 
 namespace lamella {
 
+/// How many parts an axis may have: beside an axis of no elements it can be longer than any list of tensors.
+inline constexpr std::int64_t kMostParts = 1 << 24;
+
+/// `count`; ValueError where it is more than kMostParts.
+inline std::int64_t checked_parts(const char* op, std::int64_t count) {
+  if (count > kMostParts) fail<ValueError>("[", op, "] makes at most ", kMostParts, " parts, got ", count);
+  return count;
+}
+
 /// How an axis is cut: into a number of parts, or as a list says, which may be of one number.
 struct Cuts {
   Cuts(std::int64_t count) : numbers{count}, is_count(true) {}
@@ -15,10 +24,8 @@ struct Cuts {
 
   /// How many parts there are to be; ValueError for none, or for more than memory has room for as tensors.
   std::int64_t count(const char* op) const {
-    constexpr std::int64_t kMost = 1 << 24;
     if (numbers[0] < 1) fail<ValueError>("[", op, "] needs at least 1 part, got ", numbers[0]);
-    if (numbers[0] > kMost) fail<ValueError>("[", op, "] makes at most ", kMost, " parts, got ", numbers[0]);
-    return numbers[0];
+    return checked_parts(op, numbers[0]);
   }
 
   Dims numbers;

@@ -150,6 +150,12 @@ BAD: list[tuple[Callable[..., Any], type[Exception], str]] = [
     (lambda t: lm.tensor_split(t, 0), ValueError, r"\[tensor_split\] needs at least 1 part"),
     (lambda t: lm.tensor_split(t, 2**40), ValueError, r"\[tensor_split\] makes at most 16777216 parts, got 1099"),
     (lambda t: lm.split(t[..., :0], 2**32 + 1, axis=-1), ValueError, r"\[split\] makes at most 16777216 parts"),
+    (
+        lambda t: lm.unstack(lm.zeros((2**33, 0))),
+        ValueError,
+        r"\[unstack\] makes at most 16777216 parts, got 8589934592",
+    ),
+    (lambda t: lm.chunk(lm.zeros((0, 2**33)), 2**33, 1), ValueError, r"\[chunk\] makes at most 16777216 parts"),
     (lambda t: lm.hsplit(t[..., :0], 2**62), ValueError, r"\[hsplit\] makes at most 16777216 parts"),
     (lambda t: lm.narrow(t, 0, 1, 2), IndexError, r"\[narrow\] 2 elements from 1"),
     (lambda t: lm.narrow(t, 0, 3, 0), IndexError, r"\[narrow\] start 3"),

@@ -147,6 +147,7 @@ def test_errors() -> None:
         lambda: lm.rnn(x, h, w, has_biases=False, nonlinearity="sigmoid"),
         lambda: lm.rnn(x, lm.zeros([2, 4]), w, has_biases=False),
         lambda: lm.rnn(x[:0], h, w, has_biases=False),
+        lambda: lm.rnn(lm.zeros([2**33, 0, 3]), lm.zeros([1, 0, 4]), w, has_biases=False),
         lambda: lm.rnn(lm.ones([5]), h, w, has_biases=False),
         lambda: lm.gru(x, h, w, has_biases=False),
         lambda: lm.lstm(x, h, lm.zeros([1, 2, 3]), w, has_biases=False),

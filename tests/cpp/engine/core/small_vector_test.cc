@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <new>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -200,6 +201,13 @@ TEST(SmallVectorBasicTest, AnElementWhoseConstructorThrowsIsNotThere) {
     }
   }
   EXPECT_EQ(Counted::alive, before);
+}
+
+TEST(SmallVectorBasicTest, RefusesMoreElementsThanItCanCount) {
+  SmallVector<char, 2> vector{'a'};
+  EXPECT_THROW(vector.reserve(std::size_t{1} << 32), std::bad_alloc);
+  EXPECT_THROW(vector.resize((std::size_t{1} << 32) + 1, 'b'), std::bad_alloc);
+  EXPECT_EQ(vector, (SmallVector<char, 2>{'a'}));
 }
 
 TEST(SmallVectorBasicTest, ReservesAndDefaultsToZero) {
