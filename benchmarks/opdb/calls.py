@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 import lamella as lm
+from benchmarks.opdb.draws import DRAWS
 from benchmarks.opdb.linalg import LINALG
 from benchmarks.opdb.names import KEYWORDS, ORDER, RENAMED
 
@@ -25,6 +26,8 @@ class UntranslatedError(Exception):
 
 def tensor_of(value: torch.Tensor) -> lm.Tensor:
     """A copy, of the same strides; it is differentiated if `value` is."""
+    if value.device.type != "cpu":
+        raise UntranslatedError(f"a tensor on {value.device}")
     plain = value.detach().resolve_conj().resolve_neg()
     result = lm.from_dlpack(plain if plain.dim() and plain.numel() else plain.clone())
     result.stop_gradient = not value.requires_grad
@@ -129,11 +132,16 @@ def _flagged(extreme: str) -> Call:
 
 
 def _median(name: str) -> Call:
+    """With the place of the first element that is the median, where there is an axis."""
+
     def run(x: Any, *args: Any, dim: Any = None, keepdim: bool = False) -> Any:
         axis = args[0] if args else dim
         keep = args[1] if len(args) > 1 else keepdim
         value = getattr(lm, name)(x, axis=axis, keepdims=keep)
-        return value if axis is None else [value]
+        if axis is None:
+            return value
+        same = lm.equal(x, getattr(lm, name)(x, axis=axis, keepdims=True)).astype("int8")
+        return value, lm.argmax(same, axis=axis, keepdims=keep)
 
     return run
 
@@ -377,8 +385,43 @@ def _window(name: str) -> Call:
     return run
 
 
+def _scattered(x: Any, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:
+    if reduce is None:
+        return lm.scatter(x, dim, index, src)
+    if not isinstance(src, lm.Tensor):
+        src = lm.full(index.shape, src, dtype=x.dtype)
+    return lm.scatter_reduce(x, dim, index, src, {"add": "sum", "multiply": "prod"}[reduce])
+
+
+def _converted(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """To a dtype, or to that of another tensor."""
+    other = next((a.dtype for a in args if isinstance(a, lm.Tensor)), x.dtype)
+    return lm.astype(x, next((a for a in args if a in DTYPE_NAMES), kwargs.get("dtype", other)))
+
+
+def _float_power(x: Any, y: Any) -> Any:
+    if not isinstance(x, lm.Tensor):
+        raise UntranslatedError("a power of a number")
+    return lm.pow(lm.astype(x, "complex128" if "complex" in x.dtype.name else "float64"), y)
+
+
+def _sliced(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    return x[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)]
+
+
+def _flipped(x: Any) -> Any:
+    if x.ndim > 2:
+        raise UntranslatedError("T of more than two axes")
+    return x if x.ndim < 2 else x.T
+
+
+def _filled(x: Any, value: Any) -> Any:
+    return lm.clone(x).fill_(value)
+
+
 SPECIAL: dict[str, Call] = {
     **LINALG,
+    **DRAWS,
     **{name: _transposed(name) for name in ("mT", "mH")}, "H": _transposed("mH"), "T": _transposed("T"),
     **{f"fft.{kind}": _fft(kind) for kind in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn",
                                             "hfft2", "ihfft2", "hfftn", "ihfftn")},
@@ -388,8 +431,13 @@ SPECIAL: dict[str, Call] = {
     "equal": lambda x, y: x.shape == y.shape and bool(lm.all(lm.equal(x, y))),
     "polygamma": lambda x, n: lm.polygamma(n, x), "special.polygamma": lambda x, n: lm.polygamma(n, x),
     "nn.functional.embedding": lambda weight, indices, **kwargs: lm.embedding(indices, weight, **kwargs),
-    "to": lambda x, *args, **kwargs: lm.astype(
-        x, next((a for a in args if a in DTYPE_NAMES), kwargs.get("dtype", x.dtype))),
+    "to": _converted, "scatter": _scattered, "slice": _sliced, "fill": _filled,
+    "scalar_tensor": lambda value, *, dtype=None, **_: lm.asarray(value, dtype=dtype),
+    "__rdiv__": lambda x, y: lm.divide(y, x),
+    "zero_": lambda x: lm.clone(x).zero_(),
+    "repeat_interleave": lambda x, repeats, dim=None, **_: lm.repeat(x, repeats, axis=dim),
+    "diagonal_scatter": lambda x, src, offset=0, dim1=0, dim2=1: lm.diagonal_scatter(
+        x, src, offset=offset, axis1=dim1, axis2=dim2),
     "cdist": lambda x, y, p=2.0, *_, **__: lm.cdist(x, y, p),
     "nn.functional.logsigmoid": lm.log_sigmoid,
     "max": _flagged("max"), "min": _flagged("min"),
@@ -416,11 +464,10 @@ SPECIAL: dict[str, Call] = {
     "new_ones": _new("ones"), "new_zeros": _new("zeros"), "new_full": _new("full"),
     "var_mean": _pair("var", "mean_of"), "std_mean": _pair("std", "mean_of"),
     "mean_of": lambda *args, correction=None, **kwargs: _mean(*args, **kwargs),
-    "__getitem__": lambda x, key: x[tuple(key) if isinstance(key, list) else key],
+    "__getitem__": lambda x, key: x[key],
     "flip": lambda x, *axes, dims=None: lm.flip(
         x, axis=tuple(dims if dims is not None else axes[0] if not isinstance(axes[0], int) else axes)),
-    "t": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
-    "t_copy": lambda x: x if x.ndim < 2 else lm.swapaxes(x, 0, 1),
+    "t": _flipped, "t_copy": _flipped,
     "unfold": lm.sliding_window, "unfold_copy": lm.sliding_window, "nn.functional.unfold": lm.unfold,
     "einsum": lambda given, equation: lm.einsum(equation, *given),
     "where": lambda x, condition, other: lm.where(condition, x, other),
@@ -437,7 +484,7 @@ SPECIAL: dict[str, Call] = {
     **{f"nn.functional.fractional_max_pool{n}d": _fractional(f"fractional_max_pool{n}d") for n in (2, 3)},
     "nn.functional.triplet_margin_with_distance_loss": _triplets,
     **{f"signal.windows.{name}": _window(name) for name in lm.signal.windows.__all__},
-    "float_power": lambda x, y: lm.pow(lm.astype(x, "complex128" if "complex" in x.dtype.name else "float64"), y),
+    "float_power": _float_power,
     "frac": lambda x: lm.subtract(x, lm.trunc(x)),
     "nn.functional.hardshrink": lambda x, lambd=0.5: lm.hardshrink(x, lambd),
     "item": lambda x: x.item(),

@@ -18,11 +18,13 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 import lamella as lm
 from benchmarks.opdb import calls
+from benchmarks.opdb.judged import Finding, judged
 from benchmarks.opdb.linalg import PROJECTIONS
 from benchmarks.opdb.names import GAUGE, OTHERS, RANDOM
 from benchmarks.opdb.results import Result, difference, flat
 
-DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int8", "uint8", "bool", "complex64", "complex128")
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64",
+          "complex128")  # fmt: skip
 
 
 @dataclasses.dataclass
@@ -32,11 +34,10 @@ class Tally:
     samples: int = 0
     gradients: int = 0
     bad: int = 0
-    #: The kind of finding (with its dtypes), and the first of the samples that show it.
-    findings: dict[str, list[str]] = dataclasses.field(default_factory=lambda: collections.defaultdict(list))
+    findings: list[Finding] = dataclasses.field(default_factory=list)
 
     def note(self, kind: str, dtype: str, text: str) -> None:
-        self.findings[kind].append(f"{dtype}: {text}")
+        self.findings.append(Finding(kind, dtype, text))
 
 
 def torch_result(value: Any) -> Result:
@@ -205,31 +206,50 @@ def check_op(op: Any, function: Any, dtypes: list[str], tally: Tally, gradients:
         check_bad_inputs(op, function, tally)
 
 
-def report(tallies: dict[str, Tally], missing: list[str], shown: int) -> None:
-    """All findings, those of one kind together."""
+def report(tallies: dict[str, Tally], missing: list[str], shown: int, everything: bool) -> int:
+    """All findings that no judgement explains, those of one kind together, and how many each judgement does.
+
+    Returns how many are not explained.
+    """
+    explained: collections.Counter[str] = collections.Counter()
+    open_findings = 0
     for name, tally in sorted(tallies.items()):
-        for kind, texts in sorted(tally.findings.items()):
-            dtypes = collections.Counter(text.split(":")[0] for text in texts)
+        kinds: dict[str, list[Finding]] = collections.defaultdict(list)
+        for finding in tally.findings:
+            reason = judged(name, finding)
+            if reason is not None:
+                explained[reason] += 1
+            else:
+                open_findings += 1
+            if reason is None or everything:
+                kinds[finding.kind].append(finding)
+        for kind, found in sorted(kinds.items()):
+            dtypes = collections.Counter(finding.dtype for finding in found)
             of = ", ".join(f"{dtype} {count}" if dtype else str(count) for dtype, count in dtypes.items())
             print(f"{name}: {kind} [{of}; of {tally.samples}]")
-            for text in texts[:shown]:
-                print(f"    {text}")
+            for finding in found[:shown]:
+                print(f"    {finding.dtype}: {finding.text}")
+    print("\nexplained:")
+    for reason, count in explained.most_common():
+        print(f"{count:6} {reason}")
     print(f"\nnot compared: {' '.join(missing)}")
     total = {
         field: sum(getattr(tally, field) for tally in tallies.values()) for field in ("samples", "gradients", "bad")
     }
-    different = sum(len(texts) for tally in tallies.values() for texts in tally.findings.values())
     counts = f"{total['samples']} samples, {total['gradients']} gradients, {total['bad']} bad inputs"
-    print(f"{len(tallies)} operators, {counts}; {different} findings, {len(missing)} operators not compared")
+    findings = f"{explained.total()} findings that are explained, {open_findings} that are not"
+    print(f"{len(tallies)} operators, {counts}; {findings}; {len(missing)} operators not compared")
+    return open_findings
 
 
 def main() -> int:
-    """Compares, prints, and exits with 0: what differs is to be judged by a reader."""
+    """Compares, prints, and exits with 1 where something differs that no judgement explains."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="*", help="names of operators, with wildcards")
     parser.add_argument("--dtypes", default=",".join(DTYPES), help="separated by commas")
     parser.add_argument("--no-gradients", action="store_true")
     parser.add_argument("--no-bad-input", action="store_true")
+    parser.add_argument("--everything", action="store_true", help="list what is explained, too")
     parser.add_argument("--shown", type=int, default=2, help="samples shown of each finding")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -247,8 +267,7 @@ def main() -> int:
         print(f"{op.name} {op.variant_test_name}", file=sys.stderr, flush=True)
         tally = tallies.setdefault(op.name, Tally())
         check_op(op, function, options.dtypes.split(","), tally, not options.no_gradients, not options.no_bad_input)
-    report(tallies, missing, options.shown)
-    return 0
+    return 1 if report(tallies, missing, options.shown, options.everything) else 0
 
 
 if __name__ == "__main__":

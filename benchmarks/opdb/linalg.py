@@ -105,7 +105,23 @@ def _lu(x: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     return tuple(found) if get_infos else tuple(found[:2])
 
 
+def _low_rank(function: Call) -> Call:
+    """The samples are the factors of a matrix of low rank."""
+
+    def run(a: Any, b: Any, *, M: Any = None, **kwargs: Any) -> Any:  # noqa: N803
+        u, s, vh = function(a @ b.mT if M is None else a @ b.mT - M, **kwargs)
+        return u, s, vh.mH
+
+    return run
+
+
 LINALG: dict[str, Call] = {
+    "svd_lowrank": _low_rank(la.svd_lowrank),
+    "pca_lowrank": _low_rank(la.pca_lowrank),
+    "triangular_solve": lambda b, a, upper=True, transpose=False, unitriangular=False: (
+        la.solve_triangular(a.mT if transpose else a, b, upper=upper != transpose, unitriangular=unitriangular),
+        a,
+    ),
     "linalg.matrix_norm": _matrix_norm,
     "linalg.vector_norm": _vector_norm,
     "linalg.norm": _norm,

@@ -58,11 +58,9 @@ ORDER = {
     "diff": ("n", "dim", "prepend", "append"),
     "unbind": ("dim",),
     "unbind_copy": ("dim",),
-    "repeat_interleave": ("repeats", "dim"),
     "diagonal": ("offset", "dim1", "dim2"),
     "diagonal_copy": ("offset", "dim1", "dim2"),
     "linalg.diagonal": ("offset", "dim1", "dim2"),
-    "diagonal_scatter": ("src", "offset", "dim1", "dim2"),
 }  # fmt: skip
 
 #: Names of operators, or of modules of them with a dot behind, that are PyTorch's own business.
@@ -82,4 +80,4 @@ RANDOM = {
 }  # fmt: skip
 
 #: Values that are fixed up to a sign or a rotation: not compared, nor are their gradients.
-GAUGE = {"linalg.eigh", "linalg.svd", "svd", "linalg.eig", "linalg.qr"}
+GAUGE = {"linalg.eigh", "linalg.svd", "svd", "linalg.eig", "linalg.qr", "svd_lowrank", "pca_lowrank"}

@@ -1,5 +1,6 @@
 """The benchmarks' own machinery, and that Lamella computes the right thing in each. Nothing here looks at a time."""
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import agreement, driver, figures, memory, networks, report, timing  # noqa: E402
 from benchmarks.environments import SetupError, environment  # noqa: E402
+from benchmarks.opdb.judged import Finding, judged  # noqa: E402
 from benchmarks.operators import ROWS  # noqa: E402
 from benchmarks.operators.rows import Input  # noqa: E402
 from benchmarks.operators.workloads import SWEEP  # noqa: E402
@@ -322,3 +324,20 @@ def test_goals_are_those_of_the_table():
     assert {name: goal for goal, names in goals.items() for name in names}.items() <= {
         name: workload.goal for name, workload in WORKLOADS.items()
     }.items()
+
+
+def test_findings_are_held_against_judgements() -> None:
+    """A finding is explained by its operator, kind, dtype and text together."""
+    finding = Finding("dtype", "uint8", "uint8[5], dim=0: dtype uint64 for int64")
+    assert judged("sum", finding) == "sums and products of unsigned integers are uint64"
+    assert judged("sort", finding) is None
+    assert judged("sum", dataclasses.replace(finding, kind="values")) is None
+    assert judged("sum", dataclasses.replace(finding, dtype="int8")) is None
+    assert judged("sum", dataclasses.replace(finding, text="uint8[5], dim=0: dtype int32 for int64")) is None
+    # What is not of halves is no matter of rounding.
+    overflow = Finding("gradient values", "float16", "float16[5]: values: 3e4 for -inf at 2 of 5")
+    assert judged("pow", overflow) is not None
+    assert judged("pow", dataclasses.replace(overflow, dtype="float32")) is None
+    # Brackets are meant as such.
+    number = Finding("bad input taken", "", "2, int64[3]: add(): received an invalid combination of arguments")
+    assert judged("add", number) is not None and judged("add", dataclasses.replace(number, text="2, int64[4]")) is None
