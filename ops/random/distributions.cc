@@ -169,7 +169,8 @@ Tensor LogNormal::call(const std::optional<Dims>& shape, const Operand& mean, co
 
 Tensor Geometric::call(const std::optional<Dims>& shape, const Operand& p, std::optional<DType> dtype,
                        std::optional<Device> device, Generator* generator) {
-  const Target target = random::target_of(info.name, shape, {&p}, dtype, device);
+  const bool whole = dtype && is_integral(*dtype);
+  const Target target = random::target_of(info.name, shape, {&p}, whole ? DType::Float64 : dtype, device);
   const autograd::NoGrad no_grad;
   constexpr const char* kDomain = "p must lie in (0, 1]";
   Tensor rate;
@@ -182,7 +183,7 @@ Tensor Geometric::call(const std::optional<Dims>& shape, const Operand& p, std::
     random::check_valid(info.name, kDomain, bitwise_and(values > 0, values <= 1));
     rate = -log1p(-values);
   }
-  return cast(floor(unit_exponentials(info.name, target, generator) / rate) + 1, target.dtype);
+  return cast(floor(unit_exponentials(info.name, target, generator) / rate) + 1, whole ? *dtype : target.dtype);
 }
 
 Tensor TruncatedNormal::call(const std::optional<Dims>& shape, const Operand& mean, const Operand& std,

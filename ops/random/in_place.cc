@@ -1,8 +1,11 @@
 #include "ops/random/in_place.h"
 
 #include <limits>
+#include <numbers>
 
 #include "engine/autograd/recorder.h"
+#include "ops/elementwise/complex_forms.h"
+#include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/movement/strided.h"
@@ -56,15 +59,33 @@ Tensor overwrite_by_fill(const OpInfo& info, const Tensor& x, const Fill& fill, 
   return overwrite(info, x, [&] { draw_into(info.name, fill, x, generator); });
 }
 
+/// Both parts of complex numbers, which `offset` is added to.
+Tensor overwrite_parts(const OpInfo& info, const Tensor& x, const Fill& fill, double offset, Generator* generator) {
+  return overwrite_by(info, x, [&] {
+    Dims shape = x.shape();
+    shape.push_back(2);
+    const Tensor parts = draw(info.name, fill, shape, real_dtype(x.dtype()), x.device(), generator);
+    return ViewAsComplex::call(parts) + offset;
+  });
+}
+
 }  // namespace
 
 Tensor UniformInPlace::call(const Tensor& x, double low, double high, Generator* generator) {
   check_defined(x, info.name);
+  if (is_complex(x.dtype())) {
+    const Fill fill = random::uniform_fill(info.name, low, high, real_dtype(x.dtype()));
+    return overwrite_parts(info, x, fill, 0, generator);
+  }
   return overwrite_by_fill(info, x, random::uniform_fill(info.name, low, high, x.dtype()), generator);
 }
 
 Tensor NormalInPlace::call(const Tensor& x, double mean, double std, Generator* generator) {
   if (!(std >= 0)) fail<ValueError>("[normal_] std cannot be negative, got ", std);
+  check_defined(x, info.name);
+  if (is_complex(x.dtype())) {
+    return overwrite_parts(info, x, {.kind = Fill::Kind::Normal, .high = std / std::numbers::sqrt2}, mean, generator);
+  }
   return overwrite_by_fill(info, x, {.kind = Fill::Kind::Normal, .low = mean, .high = std}, generator);
 }
 

@@ -16,19 +16,21 @@ namespace lamella {
 
 struct UniformInPlace {
   static constexpr OpInfo info{.name = "uniform_",
-                               .doc = "Overwrites x with uniform numbers in [low, high).",
+                               .doc = "Overwrites x with uniform numbers in [low, high); of complex ones both parts.",
                                .parameters = "x, low=0.0, high=1.0, *, generator=None",
                                .example = "zeros([2]).uniform_(-1.0, 1.0)",
-                               .dtypes = Floating};
+                               .dtypes = Floating | Complex};
   static Tensor call(const Tensor& x, double low, double high, Generator* generator = nullptr);
 };
 
 struct NormalInPlace {
   static constexpr OpInfo info{.name = "normal_",
-                               .doc = "Overwrites x with numbers of a normal distribution.",
+                               .doc =
+                                   "Overwrites x with numbers of a normal distribution; of complex ones each part has "
+                                   "half of the variance.",
                                .parameters = "x, mean=0.0, std=1.0, *, generator=None",
                                .example = "zeros([2]).normal_(0.0, 0.1)",
-                               .dtypes = Floating};
+                               .dtypes = Floating | Complex};
   static Tensor call(const Tensor& x, double mean, double std, Generator* generator = nullptr);
 };
 
@@ -88,7 +90,7 @@ struct GeometricInPlace {
                                .doc = "Overwrites x with the number of trials until one succeeds with probability p.",
                                .parameters = "x, p, *, generator=None",
                                .example = "zeros([2]).geometric_(0.5)",
-                               .dtypes = Floating};
+                               .dtypes = Real};
   static Tensor call(const Tensor& x, double p, Generator* generator = nullptr);
 };
 

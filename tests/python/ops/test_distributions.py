@@ -77,6 +77,35 @@ def test_geometric() -> None:
     assert (lm.geometric([9], 1.0).numpy() == 1).all()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_geometric_numbers_of_integers(dtype: str) -> None:
+    lm.seed(6)
+    x = lm.geometric([N], 0.25, dtype=dtype)
+    assert x.dtype.name == dtype and abs(x.numpy().mean() - 4) < 0.1 and x.numpy().min() == 1
+    lm.seed(6)
+    assert (lm.zeros([N], dtype=dtype).geometric_(0.25) == x).all()
+    # Numbers beyond the dtype's are its largest.
+    assert lm.geometric([9], 1e-300, dtype=dtype).tolist() == [np.iinfo(dtype).max] * 9
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_in_place(dtype: str) -> None:
+    lm.seed(4)
+    x = lm.zeros([N], dtype=dtype).normal_(3.0, 2.0).numpy() - 3.0
+    for part in (x.real, x.imag):
+        assert stats.kstest(part, stats.norm(scale=np.sqrt(2)).cdf).pvalue > 1e-3
+    assert abs(np.corrcoef(x.real, x.imag)[0, 1]) < 0.02
+    x = lm.zeros([N], dtype=dtype).uniform_(-2.0, 1.0).numpy()
+    for part in (x.real, x.imag):
+        assert stats.kstest(part, stats.uniform(-2, 3).cdf).pvalue > 1e-3
+    assert abs(np.corrcoef(x.real, x.imag)[0, 1]) < 0.02
+    half = lm.zeros([2, 6], dtype=dtype)
+    half[:, ::2].normal_()
+    assert (half[:, 1::2] == 0).all() and (half[:, ::2] != 0).all()
+    with pytest.raises(ValueError, match="uniform_"):
+        half.uniform_(1.0, 0.0)
+
+
 def test_multinomial() -> None:
     lm.seed(7)
     weights = lm.asarray([[1.0, 0.0, 3.0, 6.0], [0.0, 2.0, 2.0, 0.0]])
@@ -272,6 +301,8 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: lm.exponential([2], 0.0), ValueError, "rate"),
     (lambda: lm.exponential([2], lm.asarray([1.0, np.nan])), ValueError, "rate"),
     (lambda: lm.exponential([2], dtype="int32"), TypeError, "floating"),
+    (lambda: lm.geometric([2], dtype="bool"), TypeError, "floating"),
+    (lambda: lm.geometric([2], dtype="complex64"), TypeError, "floating"),
     (lambda: lm.laplace([2], 0.0, -1.0), ValueError, "scale"),
     (lambda: lm.cauchy([2], 0.0, 0.0), ValueError, "scale"),
     (lambda: lm.geometric([2], 0.0), ValueError, "p must"),
