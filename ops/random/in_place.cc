@@ -14,6 +14,7 @@
 #include "ops/random/random.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
