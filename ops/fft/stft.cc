@@ -8,7 +8,6 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/square.h"
 #include "ops/fft/fft.h"
-#include "ops/linalg/factor.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/pad.h"
 #include "ops/reduce/extremum.h"
@@ -41,7 +40,7 @@ struct Frames {
     if (width < 1 || width > n_fft) {
       fail<ValueError>("[", op, "] win_length must be from 1 to n_fft = ", n_fft, ", got ", width);
     }
-    const DType real = linalg::real_dtype(x.dtype());
+    const DType real = real_dtype(x.dtype());
     if (given) {
       check_defined(*given, op);
       check_same_device(x, *given, op);
@@ -141,7 +140,7 @@ Tensor Istft::call(const Tensor& x, std::int64_t n_fft, std::optional<std::int64
     parts = multiply(parts, frames.window);
     squares = square(frames.window);
   } else {
-    squares = ones({n_fft}, linalg::real_dtype(x.dtype()), x.device());
+    squares = ones({n_fft}, real_dtype(x.dtype()), x.device());
   }
   const auto signal = [&](const Tensor& windows) {
     return narrow(overlap_add(windows, frames.hop, whole), -1, start, reached - start);

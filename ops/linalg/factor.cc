@@ -24,16 +24,6 @@ void write_unit(const Tensor& x) {
   write_value(make_view(x, shape, strides), 1, "eye");
 }
 
-DType real_dtype(DType dtype) {
-  if (dtype == DType::Complex64) return DType::Float32;
-  return dtype == DType::Complex128 ? DType::Float64 : dtype;
-}
-
-DType complex_dtype(DType dtype) {
-  if (dtype == DType::Float32) return DType::Complex64;
-  return dtype == DType::Float64 ? DType::Complex128 : dtype;
-}
-
 void check_matrices(const Tensor& x, const char* op) {
   check_defined(x, op);
   check_dtype(x, Decomposable, op);

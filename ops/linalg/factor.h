@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/core/tensor.h"
+#include "ops/support/dtypes.h"
 
 // LAPACK on tensors: batches of matrices in the last two axes, float32, float64, complex64 and complex128, on the CPU,
 // shapes alone on meta. Nothing is recorded. Batched tensors (Note [Batched tensors]) are seen to. `op` is the operator
@@ -13,8 +14,6 @@ namespace lamella::linalg {
 
 /// The dtypes that have decompositions.
 inline constexpr DTypeSet Decomposable{DType::Float32, DType::Float64, DType::Complex64, DType::Complex128};
-/// The dtype of magnitudes.
-DType real_dtype(DType dtype);
 
 /// TypeError or ValueError unless x holds matrices of a dtype in Decomposable.
 void check_matrices(const Tensor& x, const char* op);
@@ -71,8 +70,6 @@ std::pair<Tensor, Tensor> run_eigh(const Tensor& x, bool vectors, const char* op
 /// Complex eigenvalues and, where asked for (undefined otherwise), eigenvectors of length 1 in columns, of any square
 /// matrices.
 std::pair<Tensor, Tensor> run_eig(const Tensor& x, bool vectors, const char* op);
-/// The complex dtype of that precision.
-DType complex_dtype(DType dtype);
 
 struct Singulars {
   Tensor u;  ///< undefined where only values were asked for

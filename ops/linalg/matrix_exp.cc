@@ -29,7 +29,7 @@ constexpr int kMostSquares = 64;
 /// Taylor's polynomial of degree width * blocks, in the form of Paterson and Stockmeyer (1973): products of x with
 /// itself up to x^width, and one more for each block of `width` coefficients but the first.
 Tensor taylor(const Tensor& x, int width, int blocks) {
-  std::vector<Tensor> powers{eye(x.size(-1), std::nullopt, 0, linalg::real_dtype(x.dtype()), x.device()), x};
+  std::vector<Tensor> powers{eye(x.size(-1), std::nullopt, 0, real_dtype(x.dtype()), x.device()), x};
   for (std::size_t i = 2; i <= static_cast<std::size_t>(width); ++i) {
     powers.push_back(matmul(powers[i / 2], powers[i - i / 2]));
   }
@@ -91,7 +91,7 @@ Tensor LinalgMatrixExp::call(const Tensor& x) {
   if (x.numel() == 0) return clone(x);
   const Halving halving = x.device().is_meta() ? Halving() : halving_of(x);
   const Tensor scaled = halving.most > 0 ? multiply(x, halving.factors) : x;
-  Tensor y = linalg::real_dtype(x.dtype()) == DType::Float32 ? taylor(scaled, 3, 3) : taylor(scaled, 4, 4);
+  Tensor y = real_dtype(x.dtype()) == DType::Float32 ? taylor(scaled, 3, 3) : taylor(scaled, 4, 4);
   // All matrices are squared as often as one of them wants; those that are done stay as they are.
   const bool is_one = x.ndim() == 2 && !is_batched(x);
   for (int i = 0; i < halving.most; ++i) {
