@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/cpu/lanes.h"
+#include "ops/cpu/next_row.h"
 #include "ops/cpu/stream.h"
 #include "ops/simd/vec.h"
 
@@ -69,8 +70,10 @@ double mean_of(const T* x, std::int64_t n) {
 /// The sum of (x - center)^2.
 template <class T>
 double squares_of(const T* x, std::int64_t n, T center) {
+  const NextRow<T> next(n);
   double total[1];
   sum_parts<1, T>(n, total, [&](std::int64_t i, int lanes, Vec<T>* sums) {
+    next.fetch(x, i);
     const Vec<T> distance = load(x + i, lanes, center) - center;
     sums[0] += distance * distance;
   });
@@ -116,6 +119,7 @@ void rows_forward(const T* x, const T* w, const T* b, T* y, T* mean, T* rstd, st
 template <class T>
 void rows_backward(const T* x, const T* dy, const T* w, const T* mean, const T* rstd, T* dx, T* dw, T* db,
                    std::int64_t rows, std::int64_t width, bool centered) {
+  const NextRow<T> next(width);
   for (std::int64_t row = 0; row < rows; ++row, x += width, dy += width, dx += width) {
     const T center = mean[row];
     const T scale = rstd[row];
@@ -133,6 +137,8 @@ void rows_backward(const T* x, const T* dy, const T* w, const T* mean, const T* 
     const T g_mean = centered ? static_cast<T>(total[0] / static_cast<double>(width)) : T(0);
     const T gh_mean = static_cast<T>(total[1] / static_cast<double>(width));
     for_each_part<T>(width, [&](std::int64_t i, int lanes) {
+      next.fetch(x, i);
+      next.fetch(dy, i);
       const Vec<T> h = normal(i, lanes);
       store(dx + i, lanes, (weighted(i, lanes) - g_mean - h * gh_mean) * scale);
       if (dw) store(dw + i, lanes, load(dw + i, lanes, T(0)) + load(dy + i, lanes, T(0)) * h);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ops/cpu/lanes.h"
+#include "ops/cpu/next_row.h"
 #include "ops/cpu/stream.h"
 #include "ops/simd/native_power.h"
 #include "ops/simd/vec.h"
@@ -114,9 +115,11 @@ T sum_of(const T* x, std::int64_t width, T* kept, const F& f) {
   constexpr T kLowest = -std::numeric_limits<T>::infinity();
   Vec<T> sums[kChains];
   for (Vec<T>& chain : sums) chain = 0;
+  const NextRow<T> next(width);
   std::int64_t i = 0;
   for (; i + kChains * kLanes <= width; i += kChains * kLanes) {
     for (int k = 0; k < kChains; ++k) {
+      next.fetch(x, i + k * kLanes);
       const Vec<T> e = f(Vec<T>::load(x + i + k * kLanes));
       sums[k] += e;
       if (kept) e.store(kept + i + k * kLanes);
