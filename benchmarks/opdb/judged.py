@@ -67,6 +67,10 @@ JUDGEMENTS: list[Judgement] = [
         text="*single memory location*",
     ),
     Judgement("gather", "bad input taken", "`out` may have another dtype", text="*Expected out tensor to have dtype*"),
+    Judgement(
+        "amax,amin", "bad input taken", "`out` may have another dtype", text="*Expected the dtype for input and out*"
+    ),
+    Judgement("scalar_tensor", "raises ValueError", "numbers that do not fit do not wrap around", "uint8", "-*"),
     Judgement("mean", "bad input taken", "integers are taken as float32", text="int64*"),
     Judgement("linalg.cross", "bad input taken", "vectors broadcast", text="*same number of dimensions*"),
     Judgement("trace", "bad input taken", "matrices may be stacked", text="*expected a matrix*"),
@@ -128,7 +132,9 @@ JUDGEMENTS: list[Judgement] = [
     # Elements that are equal.
     Judgement("argsort,sort,topk,kthvalue,mode,median,nanmedian", "values", "places of equal elements", COARSE),
     Judgement("msort", "gradient values", "places of equal elements", HALVES),
-    Judgement("nn.functional.max_unpool?d", "gradient values", "several values were written to one place"),
+    Judgement(
+        "nn.functional.max_unpool?d", "gradient values", "several values were written to one place", text="* 0 for *"
+    ),
     # Axes.
     Judgement("gather", "raises ValueError", "tensors and indices have equally many axes"),
     Judgement("cat", "raises IndexError", "a tensor of no elements and one axis is joined with its like only"),
