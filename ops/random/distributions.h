@@ -71,8 +71,7 @@ struct Geometric {
       .name = "geometric",
       .doc =
           "How many trials it takes until one succeeds, each with probability p in (0, 1]: 1, 2, 3 ..., in a floating "
-          "or "
-          "an integer dtype, and at most the largest number that it holds. Not differentiable.",
+          "or an integer dtype, and at most the largest number that it holds. Not differentiable.",
       .parameters = "shape=None, p=0.5, *, dtype=None, device=None, generator=None",
       .example = "geometric([2, 3], 0.25)",
       .dtypes = Real,

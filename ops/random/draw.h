@@ -22,6 +22,12 @@ struct Target {
   DType computed() const noexcept { return dtype == DType::Float64 ? DType::Float64 : DType::Float32; }
 };
 
+/// The shape of the parts of complex numbers.
+inline Dims with_pairs(Dims shape) {
+  shape.push_back(2);
+  return shape;
+}
+
 /// A draw's target: `shape`, or without one the shape that the parameters broadcast to; `dtype`, or the one that their
 /// floating tensors promote to (float32 where there is none); `device`, or theirs. ValueError where they do not
 /// broadcast to `shape`, TypeError for a dtype that is not floating, RuntimeError for parameters on several devices.

@@ -63,10 +63,10 @@ Tensor overwrite_by_fill(const OpInfo& info, const Tensor& x, const Fill& fill, 
 /// Both parts of complex numbers, which `offset` is added to.
 Tensor overwrite_parts(const OpInfo& info, const Tensor& x, const Fill& fill, double offset, Generator* generator) {
   return overwrite_by(info, x, [&] {
-    Dims shape = x.shape();
-    shape.push_back(2);
-    const Tensor parts = draw(info.name, fill, shape, real_dtype(x.dtype()), x.device(), generator);
-    return ViewAsComplex::call(parts) + offset;
+    const Dims pairs = random::with_pairs(x.shape());
+    const Tensor drawn =
+        ViewAsComplex::call(draw(info.name, fill, pairs, real_dtype(x.dtype()), x.device(), generator));
+    return offset == 0 ? drawn : drawn + offset;
   });
 }
 

@@ -66,12 +66,6 @@ void shuffle(std::int64_t* data, std::int64_t n, Generator& generator) {
   std::ranges::copy(numbers, data);
 }
 
-/// The shape of the parts of complex numbers.
-Dims with_pairs(Dims shape) {
-  shape.push_back(2);
-  return shape;
-}
-
 /// Integers in [low, high), for `op`.
 Tensor draw_integers(const char* op, std::int64_t low, std::int64_t high, const Dims& shape, DType dtype, Device device,
                      Generator* generator) {
@@ -92,7 +86,7 @@ Tensor draw_integers(const char* op, std::int64_t low, std::int64_t high, const 
 
 Tensor Rand::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
   if (dtype && is_complex(*dtype))
-    return ViewAsComplex::call(call(with_pairs(shape), real_dtype(*dtype), device, generator));
+    return ViewAsComplex::call(call(random::with_pairs(shape), real_dtype(*dtype), device, generator));
   const DType wanted = floating_or_default(dtype, "rand");
   return random::draw("rand", random::uniform_fill("rand", 0, 1, wanted), shape, wanted, device.value_or(kCPU),
                       generator);
@@ -100,7 +94,7 @@ Tensor Rand::call(const Dims& shape, std::optional<DType> dtype, std::optional<D
 
 Tensor Randn::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
   if (dtype && is_complex(*dtype)) {
-    const Tensor parts = call(with_pairs(shape), real_dtype(*dtype), device, generator);
+    const Tensor parts = call(random::with_pairs(shape), real_dtype(*dtype), device, generator);
     return ViewAsComplex::call(multiply(parts, std::numbers::sqrt2 / 2));
   }
   return random::draw("randn", {.kind = Fill::Kind::Normal}, shape, floating_or_default(dtype, "randn"),
