@@ -14,11 +14,12 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # kernels add -O3
 
 find_program(LAMELLA_CCACHE ccache DOC "Compiler cache; used when found")
 if(LAMELLA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Precompiled headers are cached only under these settings.
+  # Precompiled headers are cached only with this sloppiness; paths relative to the project let every clone of it share
+  # what another has compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      ${LAMELLA_CCACHE})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${LAMELLA_CCACHE})
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${LAMELLA_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 set(LAMELLA_STANDARD_HEADERS
