@@ -14,6 +14,9 @@ if(LAMELLA_BINDINGS)
   find_package(pybind11 3 REQUIRED CONFIG)
 
   file(GLOB_RECURSE binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/bindings/*.cc)
+  # Code for each operator: no time would be saved by compiling these with others.
+  file(GLOB of_each_operator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/bindings/operators_*.cc)
+  set_source_files_properties(${of_each_operator} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   pybind11_add_module(_C MODULE NO_EXTRAS ${binding_sources})
   target_link_libraries(_C PRIVATE lamella lamella_settings)
   lamella_target(_C <pybind11/pybind11.h>)

@@ -57,6 +57,30 @@ function(lamella_warnings target)
   target_link_options(${target} PRIVATE LINKER:--as-needed)
 endfunction()
 
+# Compiles the files of a target in groups: cmake/unity.py says why, and how they are chosen.
+if(LAMELLA_UNITY)
+  find_package(Python QUIET COMPONENTS Interpreter)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/unity.py)
+endif()
+function(lamella_unity target)
+  if(NOT LAMELLA_UNITY OR NOT Python_EXECUTABLE)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "[.]cc$")
+  execute_process(
+    COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/unity.py 1500 ${sources}
+    OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" lines "${lines}")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "^([^ ]+) (.+)$" line "${line}")
+    set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP ${CMAKE_MATCH_1})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # g++ takes a file that is included for a header, which others might include, too.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endfunction()
+
 # Everything a C++ target of the library needs; further arguments are headers worth precompiling.
 function(lamella_target target)
   lamella_warnings(${target})
@@ -75,6 +99,7 @@ function(lamella_target target)
     # Lets ccache see through a precompiled header.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
   endif()
+  lamella_unity(${target})
 endfunction()
 
 # A shared library or module goes beside the others, and finds them there, in the build tree as when installed.

@@ -1,11 +1,16 @@
 # Decides whether the CUDA parts are built (LAMELLA_CUDA) and how.
 
+# A device of NVIDIA's, also under Windows' Linux.
+file(GLOB cuda_devices /dev/nvidia[0-9]* /dev/dxg)
+
 set(LAMELLA_CUDA OFF)
-if(LAMELLA_WITH_CUDA)  # AUTO or ON
+if(LAMELLA_WITH_CUDA STREQUAL "AUTO" AND NOT cuda_devices)
+  message(STATUS "There is no CUDA device: the CUDA parts are left out (LAMELLA_WITH_CUDA=ON builds them)")
+elseif(LAMELLA_WITH_CUDA)
   find_program(LAMELLA_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
   if(LAMELLA_NVCC)
     set(LAMELLA_CUDA ON)
-  elseif(LAMELLA_WITH_CUDA STREQUAL "AUTO")
+  elseif(LAMELLA_WITH_CUDA MATCHES "^(AUTO|NVCC)$")
     message(STATUS "nvcc was not found: the CUDA parts are left out")
   else()
     message(FATAL_ERROR "LAMELLA_WITH_CUDA is ${LAMELLA_WITH_CUDA}, but nvcc was not found")

@@ -2,7 +2,9 @@
 // asked for.
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -168,40 +170,28 @@ constexpr Type alone_or_listed(Type type) {
   return type;
 }
 
-template <class Op, class F = decltype(&Op::call)>
-struct Registered;
+/// What a function of these types is called by. Operators with functions of one type share the code: compiling it for
+/// each of them takes several times as long.
+template <class F, bool kNamesResults>
+struct CallOf;
 
-template <class Op, class R, class... A>
-struct Registered<Op, R (*)(A...)> {
+template <class R, class... A, bool kNamesResults>
+struct CallOf<R (*)(A...), kNamesResults> {
   static constexpr std::array<Type, sizeof...(A)> types{
       alone_or_listed(registry::Converter<std::remove_cvref_t<A>>::type)...};
-  static constexpr bool kNamesResults = requires { Op::kFields; };
+  static constexpr bool kGivesTensor = std::is_same_v<R, Tensor>;
 
-  static std::string schema() {
-    const std::string_view name = Op::info.name;
-    const bool in_place = name.ends_with('_');
-    std::string text = std::string(name) + "(" + argument_text(parameters_of<Op>(), types, in_place) + ") -> ";
-    if constexpr (kNamesResults) {
-      std::string results;
-      for (const char* field : Op::kFields) results += (results.empty() ? "Tensor " : ", Tensor ") + std::string(field);
-      return text + "(" + results + ")";
-    } else if constexpr (std::is_same_v<R, Tensor>) {
-      return text + (in_place ? "Tensor(a!)" : "Tensor");
-    } else {
-      return text + "Tensor[]";
-    }
-  }
-
-  static void call(const void*, const CallContext&, const Arg* args, Value* results) {
+  static void call(const void* functor, const CallContext&, const Arg* args, Value* results) {
+    const auto function = *static_cast<R (*const*)(A...)>(functor);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       std::tuple<decltype(registry::Converter<std::remove_cvref_t<A>>::from_arg(args[I]))...> made{
           registry::Converter<std::remove_cvref_t<A>>::from_arg(args[I])...};
-      auto result = Op::call(
+      auto result = function(
           registry::detail::pass<A>(std::forward<std::tuple_element_t<I, decltype(made)>>(std::get<I>(made)))...);
       if constexpr (kNamesResults) {
         std::size_t k = 0;
         for (Tensor& y : result) results[k++] = std::move(y);
-      } else if constexpr (std::is_same_v<R, Tensor>) {
+      } else if constexpr (kGivesTensor) {
         results[0] = std::move(result);
       } else {
         results[0] = std::vector<Tensor>(result.begin(), result.end());
@@ -210,17 +200,72 @@ struct Registered<Op, R (*)(A...)> {
   }
 };
 
+/// What the registry is told of an operator.
+struct Entry {
+  const OpInfo* info;
+  std::string_view parameters;
+  std::span<const Type> types;
+  /// The names of the results, where they have some.
+  std::span<const char* const> fields;
+  bool gives_tensor;
+  bool asks_devices;
+  void (*call)(const void*, const CallContext&, const Arg*, Value*);
+  /// The operator's function, as `call` takes it.
+  const void* function;
+};
+
+template <class Op>
+constexpr auto kFunction = &Op::call;
+
+template <class Op>
+constexpr Entry entry_of() {
+  constexpr bool kNamesResults = requires { Op::kFields; };
+  using Call = CallOf<decltype(&Op::call), kNamesResults>;
+  Entry entry{.info = &Op::info,
+              .parameters = parameters_of<Op>(),
+              .types = Call::types,
+              .fields = {},
+              .gives_tensor = Call::kGivesTensor,
+              .asks_devices = requires {Op::kMaskInput;
+}
+, .call = Call::call, .function = &kFunction<Op>
+};  // namespace
+if constexpr (kNamesResults) entry.fields = Op::kFields;
+return entry;
+}  // namespace lamella
+
+constexpr auto kEntries = [] {
+  std::array<Entry, AllOps::size> entries{};
+  std::size_t i = 0;
+  AllOps::for_each([&]<class Op> { entries[i++] = entry_of<Op>(); });
+  return entries;
+}();
+
+std::string schema(const Entry& entry) {
+  const std::string_view name = entry.info->name;
+  const bool in_place = name.ends_with('_');
+  std::string text = std::string(name) + "(" + argument_text(entry.parameters, entry.types, in_place) + ") -> ";
+  if (!entry.fields.empty()) {
+    std::string results;
+    for (const char* field : entry.fields) results += (results.empty() ? "Tensor " : ", Tensor ") + std::string(field);
+    return text + "(" + results + ")";
+  }
+  if (!entry.gives_tensor) return text + "Tensor[]";
+  return text + (in_place ? "Tensor(a!)" : "Tensor");
+}
+
 void define_all() {
   const registry::Place place("ops/all_ops.h", 1);
   static auto* const library = new Library(Library::Kind::Fragment, "lamella", DispatchKey::Undefined, place);
-  AllOps::for_each([&]<class Op> {
-    auto kernel = registry::KernelFunction::boxed(Registered<Op>::call, nullptr, nullptr);
-    if (ElementwiseOps::index_of<Op>() >= 0 ||
-        std::ranges::find(extension::kAsking, Op::info.name) != std::end(extension::kAsking))
+  for (const Entry& entry : kEntries) {
+    auto kernel = registry::KernelFunction::boxed(entry.call, const_cast<void*>(entry.function), nullptr);
+    if (entry.asks_devices ||
+        std::ranges::find(extension::kAsking, std::string_view(entry.info->name)) != std::end(extension::kAsking)) {
       kernel.set_asks_devices();
-    library->define(Registered<Op>::schema(), std::move(kernel), DispatchKey::CompositeImplicitAutograd, place);
-    library->doc(Op::info.name, Op::info.doc);
-  });
+    }
+    library->define(schema(entry), std::move(kernel), DispatchKey::CompositeImplicitAutograd, place);
+    library->doc(entry.info->name, entry.info->doc);
+  }
 }
 
 [[maybe_unused]] const bool provided = [] {

@@ -1,6 +1,8 @@
 #include "python/bindings/operator_list.h"
 
+#include <array>
 #include <cmath>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -119,34 +121,59 @@ constexpr const char* annotation() {
   }
 }
 
-template <class R, class... A>
-std::vector<PyRef> parameter_types(R (*)(A...)) {
-  return {text_or_none(annotation<A>())...};
-}
+/// What is told of an operator, made while compiling: code for each of several hundred takes long to compile.
+struct Listed {
+  const OpInfo* info;
+  /// The types of the parameters, the last of which may be `out`, and that of the result.
+  std::span<const char* const> types;
+  const char* returns;
+  /// The names of the parts of the result, where they have some.
+  std::span<const char* const> fields;
+  bool may_work_in_place;
+  /// Null for one that is not elementwise.
+  const ElementwiseOp& (*elementwise)();
+};
 
-/// The types of the parameters, and that of the result.
+template <class Op, class F = decltype(&Op::call)>
+struct Types;
+template <class Op, class R, class... A>
+struct Types<Op, R (*)(A...)> {
+  static constexpr std::size_t kCount = sizeof...(A) + (takes_out<Op>() ? 1 : 0);
+  static constexpr auto kAll = [] {
+    std::array<const char*, kCount> all{annotation<A>()...};
+    if constexpr (takes_out<Op>()) all.back() = "Tensor | None";
+    return all;
+  }();
+};
+
 template <class Op>
-void add_types(const PyRef& dict) {
-  std::vector<PyRef> types = parameter_types(&Op::call);
-  if (takes_out<Op>()) types.push_back(text_or_none("Tensor | None"));
-  set(dict, "types", tuple_of(types));
+constexpr Listed listed() {
   const char* const several = requires { Op::kGivesList; } ? "list[Tensor]" : "tuple[Tensor, ...]";
-  set(dict, "returns", text_or_none(gives_a_tensor(&Op::call) ? "Tensor" : several));
+  Listed listed{.info = &Op::info,
+                .types = Types<Op>::kAll,
+                .returns = gives_a_tensor(&Op::call) ? "Tensor" : several,
+                .fields = {},
+                .may_work_in_place = may_work_in_place<Op>(),
+                .elementwise = nullptr};
+  if constexpr (requires { Op::kFields; }) listed.fields = Op::kFields;
+  if constexpr (IsElementwise<Op>) listed.elementwise = elementwise_op<Op>;
+  return listed;
 }
 
-/// The names of the parts of the result, where they have some.
-template <class Op>
-void add_fields(const PyRef& dict) {
-  std::vector<PyRef> fields;
-  if constexpr (requires { Op::kFields; }) {
-    for (const char* field : Op::kFields) fields.push_back(text_or_none(field));
-  }
-  set(dict, "fields", tuple_of(fields));
+constexpr auto kListed = [] {
+  std::array<Listed, AllOps::size> all{};
+  std::size_t i = 0;
+  AllOps::for_each([&]<class Op> { all[i++] = listed<Op>(); });
+  return all;
+}();
+
+PyRef texts(std::span<const char* const> all) {
+  std::vector<PyRef> items;
+  for (const char* text : all) items.push_back(text_or_none(text));
+  return tuple_of(items);
 }
 
-template <class Op>
-void add_elementwise(const PyRef& dict) {
-  const ElementwiseOp& op = elementwise_op<Op>();
+void add_elementwise(const PyRef& dict, const ElementwiseOp& op) {
   std::vector<PyRef> differentiable;
   for (int i = 0; i < op.inputs; ++i) {
     differentiable.push_back(PyRef::adopt(checked(PyBool_FromLong(op.reads[static_cast<std::size_t>(i)] != 0))));
@@ -162,16 +189,18 @@ PyObject* operator_list(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyRef list = PyRef::adopt(checked(PyList_New(0)));
     const std::vector<const char*> names = operator_names();
-    AllOps::for_each([&]<class Op> {
-      const PyRef dict = describe(Op::info);
-      add_types<Op>(dict);
-      add_fields<Op>(dict);
-      set(dict, "in_place", PyRef::adopt(PyBool_FromLong(works_in_place<Op>(names))));
-      constexpr bool kElementwise = requires { Op::kMaskInput; };
-      set(dict, "elementwise", PyRef::share(kElementwise ? Py_True : Py_False));
-      if constexpr (kElementwise) add_elementwise<Op>(dict);
+    for (const Listed& op : kListed) {
+      const PyRef dict = describe(*op.info);
+      set(dict, "types", texts(op.types));
+      set(dict, "returns", text_or_none(op.returns));
+      set(dict, "fields", texts(op.fields));
+      const bool in_place = op.may_work_in_place && !(op.elementwise && op.elementwise().mask_output) &&
+                            is_free_in_place(op.info->name, names);
+      set(dict, "in_place", PyRef::adopt(PyBool_FromLong(in_place)));
+      set(dict, "elementwise", PyRef::share(op.elementwise ? Py_True : Py_False));
+      if (op.elementwise) add_elementwise(dict, op.elementwise());
       checked(PyList_Append(list.get(), dict.get()));
-    });
+    }
     return list.release();
   });
 }

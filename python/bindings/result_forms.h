@@ -95,23 +95,24 @@ constexpr bool may_work_in_place() {
 }
 
 /// The names of all operators.
-inline std::vector<const char*> operator_names() {
-  std::vector<const char*> names;
-  AllOps::for_each([&]<class Op> { names.push_back(Op::info.name); });
-  return names;
+inline const std::vector<const char*>& operator_names() {
+  static constexpr auto kInfos = [] {
+    std::array<const OpInfo*, AllOps::size> infos{};
+    std::size_t i = 0;
+    AllOps::for_each([&]<class Op> { infos[i++] = &Op::info; });
+    return infos;
+  }();
+  static const auto* const names = [] {
+    auto* all = new std::vector<const char*>;
+    for (const OpInfo* info : kInfos) all->push_back(info->name);
+    return all;
+  }();
+  return *names;
 }
-/// Whether the operator has an in-place form: not one that gives bools, nor one that is an operator of its own.
-template <class Op>
-bool works_in_place(const std::vector<const char*>& names) {
-  if constexpr (!may_work_in_place<Op>()) {
-    return false;
-  } else {
-    if constexpr (IsElementwise<Op>) {
-      if (elementwise_op<Op>().mask_output) return false;
-    }
-    const std::string name = std::string(Op::info.name) + "_";
-    return std::ranges::none_of(names, [&](const char* other) { return name == other; });
-  }
+/// Whether no operator has the name of the in-place form of the one of this name.
+inline bool is_free_in_place(std::string_view op, const std::vector<const char*>& names) {
+  const std::string name = std::string(op) + "_";
+  return std::ranges::none_of(names, [&](const char* other) { return name == other; });
 }
 
 /// Texts that live as long as the process, as the functions they belong to.
@@ -295,9 +296,6 @@ struct InPlaceBinding<Op, Tensor (*)(X, A...)> {
       signature->bind(args, count, keywords, values, 1);
       return call(values);
     });
-  }
-  static void prepare() {
-    if (!signature) signature = new Signature(keep(std::string(Op::info.name) + "_"), parameters_of<Op>());
   }
 };
 

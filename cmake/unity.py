@@ -1,0 +1,117 @@
+"""Prints which source files are compiled together: a line "group file" for each that shares a compile unit.
+
+Usage: unity.py LINES FILE...
+
+Most of what a small file costs to compile is what its headers cost, which files that are compiled together pay once. Only
+files of one folder are, up to LINES lines in all, and none that define the same name in a namespace, as two unnamed
+namespaces of one unit are one; nor one that has a name in its unnamed namespace which a header of another one declares.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
+ATTRIBUTES = re.compile(r"\[\[.*?\]\]")
+TYPE = re.compile(r"^(?:struct|class|union|enum(?: class)?|concept) +(\w+)")
+ALIAS = re.compile(r"^(?:using|namespace) +(\w+) *=")
+MACRO = re.compile(r"^#define +(\w+)")
+# The last word before what begins a parameter list, an initializer or a body.
+VALUE = re.compile(r"([\w:~]+) *(?:\(|=|\{|;|\[)")
+NO_NAME = ("}", "//", "template", "requires", "using ", "namespace ", "extern ", "static_assert", "TEST", "#")
+
+
+def names(source: str, unnamed: bool = False) -> set[str]:
+    """What a formatted file defines in namespaces, or in unnamed ones alone: such definitions begin a line."""
+    found: set[str] = set()
+    inside = False
+    for line in source.splitlines():
+        if not line or line[0].isspace():
+            continue
+        inside = line.startswith("namespace {") or (inside and line != "}  // namespace")
+        line = ATTRIBUTES.sub("", line).strip()
+        if line.startswith("template <") and line.count("<") == line.count(">"):
+            line = line[line.rindex(">") + 1 :].strip()
+        match = TYPE.match(line) or ALIAS.match(line) or MACRO.match(line)
+        if match is None and not line.startswith(NO_NAME):
+            match = VALUE.search(line)
+        if match and (inside or not unnamed):
+            found.add(match.group(1))
+    return found
+
+
+@functools.cache
+def header(path: str) -> tuple[set[str], list[str]]:
+    """The names that a header of the project declares, and what it includes; nothing for others' headers."""
+    file = ROOT / path
+    if not file.exists():
+        return set(), []
+    source = file.read_text(encoding="utf-8")
+    return names(source), INCLUDE.findall(source)
+
+
+def headers(source: str) -> set[str]:
+    """The project's headers that a source file sees."""
+    seen: set[str] = set()
+    left = INCLUDE.findall(source)
+    while left:
+        path = left.pop()
+        if path not in seen:
+            seen.add(path)
+            left += header(path)[1]
+    return seen
+
+
+@dataclass
+class Unit:
+    """Files that are compiled together, and what their names are checked against."""
+
+    files: list[str]
+    lines: int
+    names: set[str]
+    unnamed: set[str]
+    headers: set[str]
+
+    def takes(self, other: Unit, limit: int) -> bool:
+        """Whether the other's files can be compiled with these."""
+        if self.lines + other.lines > limit or self.names & other.names:
+            return False
+        return not (self.hidden_by(other) or other.hidden_by(self))
+
+    def hidden_by(self, other: Unit) -> bool:
+        return any(self.unnamed & header(path)[0] for path in other.headers - self.headers)
+
+    def add(self, other: Unit) -> None:
+        self.files += other.files
+        self.lines += other.lines
+        self.names |= other.names
+        self.unnamed |= other.unnamed
+        self.headers |= other.headers
+
+
+def main() -> None:
+    limit, files = int(sys.argv[1]), sorted(sys.argv[2:])
+    folders: dict[Path, list[Unit]] = {}
+    for file in files:
+        source = Path(file).read_text(encoding="utf-8")
+        alone = Unit([file], source.count("\n"), names(source), names(source, unnamed=True), headers(source))
+        units = folders.setdefault(Path(file).parent, [])
+        fitting = next((unit for unit in units if unit.takes(alone, limit)), None)
+        if fitting:
+            fitting.add(alone)
+        else:
+            units.append(alone)
+    for folder, units in folders.items():
+        for i, unit in enumerate(units):
+            if len(unit.files) > 1:
+                name = "_".join([*folder.parts[-2:], str(i)])
+                print(*(f"{name} {file}" for file in unit.files), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

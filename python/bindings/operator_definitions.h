@@ -1,0 +1,180 @@
+#pragma once
+
+#include <Python.h>
+
+#include <array>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "ops/all_ops.h"
+#include "python/bindings/convert.h"
+#include "python/bindings/convert_doubles.h"
+#include "python/bindings/cuts.h"
+#include "python/bindings/diagonal.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/interval.h"
+#include "python/bindings/named_result.h"
+#include "python/bindings/operand_list.h"
+#include "python/bindings/output_size.h"
+#include "python/bindings/padding.h"
+#include "python/bindings/result_forms.h"
+
+// What Python calls operators by, and what is defined of them: the costliest code of the bindings to compile, as each
+// operator has its own. Included by the files that make it for one of the lists of operators each.
+
+namespace lamella::python {
+
+inline PyObject* to_python(Tensor result) { return wrap(std::move(result)); }
+
+template <class Tensors>
+PyObject* to_python(Tensors results)
+  requires std::is_same_v<typename Tensors::value_type, Tensor>
+{
+  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(results.size()))));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(std::move(results[i]))));
+  }
+  return tuple.release();
+}
+
+/// Tensors as a list, where the Python array API standard wants one.
+inline PyObject* to_list(std::vector<Tensor> results) {
+  PyRef list = PyRef::adopt(checked(PyList_New(static_cast<Py_ssize_t>(results.size()))));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(wrap(std::move(results[i]))));
+  }
+  return list.release();
+}
+
+inline PyRef tuple_of(PyObject* const* items, Py_ssize_t count) {
+  PyRef tuple = PyRef::adopt(checked(PyTuple_New(count)));
+  for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(items[i]));
+  return tuple;
+}
+
+/// One operator as a Python function and as a method.
+template <class Op, class F = decltype(&Op::call)>
+struct Binding;
+
+template <class Op, class R, class... A>
+struct Binding<Op, R (*)(A...)> {
+  static inline const Signature* signature = nullptr;
+  static constexpr bool kTakesOut = takes_out<Op>();
+  static constexpr std::size_t kValues = sizeof...(A) + (kTakesOut ? 1 : 0);
+  /// The type of the result of an operator that names its parts in kFields.
+  static inline PyTypeObject* result_type = nullptr;
+  /// x.reshape(2, 3) stands for x.reshape((2, 3)).
+  static constexpr bool kTakesSizesApart =
+      std::is_same_v<std::tuple<A...>, std::tuple<const Tensor&, const Dims&>> || requires { Op::kTakesSizesApart; };
+  /// f(*arrays): all positional arguments make up the first parameter.
+  static constexpr bool kVariadic = is_variadic(parameters_of<Op>());
+
+  static PyObject* call(PyObject** values) {
+    if constexpr (kTakesOut) {
+      if (values[sizeof...(A)] != Py_None) [[unlikely]]
+        return call_with_out<Op, A...>(values, *signature);
+    }
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      // Braces: the arguments are converted from left to right.
+      const std::tuple<typename Held<A>::type...> held{convert<A>(values[I], Argument{*signature, I})...};
+      if constexpr (requires { Op::kFields; }) {
+        return named_result(result_type, Op::call(std::get<I>(held)...));
+      } else if constexpr (requires { Op::kGivesList; }) {
+        return to_list(Op::call(std::get<I>(held)...));
+      } else {
+        return to_python(Op::call(std::get<I>(held)...));
+      }
+    }(std::index_sequence_for<A...>{});
+  }
+  static PyObject* function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&]() -> PyObject* {
+      PyObject* values[kValues];
+      if constexpr (kVariadic) {
+        const PyRef all = tuple_of(args, count);
+        values[0] = all.get();
+        signature->bind(args + count, 0, keywords, values, 1);
+        return call(values);
+      } else {
+        signature->bind(args, count, keywords, values);
+        return call(values);
+      }
+    });
+  }
+  static PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return guarded([&]() -> PyObject* {
+      PyObject* values[kValues] = {self};
+      if constexpr (kTakesSizesApart) {
+        if (count > 1) {
+          const PyRef sizes = tuple_of(args, count);
+          values[1] = sizes.get();
+          signature->bind(args + count, 0, keywords, values, 2);
+          return call(values);
+        }
+      }
+      signature->bind(args, count, keywords, values, 1);
+      return call(values);
+    });
+  }
+};
+
+using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
+
+/// How one form of an operator is called.
+struct Form {
+  const Signature** signature;
+  FastCall function;
+  FastCall method;
+};
+
+/// What is defined for an operator, made while compiling: code for each of several hundred takes long to compile.
+struct Definition {
+  const OpInfo* info;
+  const char* parameters;
+  std::size_t values;
+  bool takes_out;
+  Form form;
+  /// The names of the parts of the result, where they have some, and where the type goes that is made of them.
+  std::span<const char* const> fields;
+  PyTypeObject** result_type;
+  /// Null functions where there is none.
+  Form in_place;
+  /// Null for an operator that is not elementwise.
+  const ElementwiseOp& (*elementwise)();
+};
+
+template <class Op>
+constexpr Definition definition_of() {
+  using B = Binding<Op>;
+  Definition definition{.info = &Op::info,
+                        .parameters = parameters_of<Op>(),
+                        .values = B::kValues,
+                        .takes_out = B::kTakesOut,
+                        .form = {&B::signature, B::function, B::method},
+                        .fields = {},
+                        .result_type = &B::result_type,
+                        .in_place = {},
+                        .elementwise = nullptr};
+  if constexpr (requires { Op::kFields; }) definition.fields = Op::kFields;
+  if constexpr (may_work_in_place<Op>()) {
+    using I = InPlaceBinding<Op>;
+    definition.in_place = {&I::signature, I::function, I::method};
+  }
+  if constexpr (IsElementwise<Op>) definition.elementwise = elementwise_op<Op>;
+  return definition;
+}
+
+/// The definitions of a list of operators.
+template <class Ops>
+constexpr auto definitions_of() {
+  std::array<Definition, Ops::size> all{};
+  std::size_t i = 0;
+  Ops::for_each([&]<class Op> { all[i++] = definition_of<Op>(); });
+  return all;
+}
+
+/// Those of AllOps, in parts.
+std::span<const Definition> definitions_of_elementwise();
+std::span<const Definition> definitions_of_others();
+
+}  // namespace lamella::python
