@@ -57,6 +57,16 @@ function(lamella_warnings target)
   target_link_options(${target} PRIVATE LINKER:--as-needed)
 endfunction()
 
+# Headers that a target precompiles.
+function(lamella_pch target)
+  if(LAMELLA_PCH)
+    list(TRANSFORM ARGN REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:\\0>" OUTPUT_VARIABLE headers)
+    target_precompile_headers(${target} PRIVATE ${headers})
+    # Lets ccache see through a precompiled header.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+  endif()
+endfunction()
+
 # Compiles the files of a target in groups: cmake/unity.py says why, and how they are chosen.
 if(LAMELLA_UNITY)
   find_package(Python QUIET COMPONENTS Interpreter)
@@ -78,7 +88,9 @@ function(lamella_unity target)
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # g++ takes a file that is included for a header, which others might include, too.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  if(LAMELLA_COMPILER_FLAGS)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  endif()
 endfunction()
 
 # Everything a C++ target of the library needs; further arguments are headers worth precompiling.
@@ -92,13 +104,7 @@ function(lamella_target target)
   if(LAMELLA_COMPILER_FLAGS)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-tree-loop-distribute-patterns>)
   endif()
-  if(LAMELLA_PCH)
-    set(headers ${LAMELLA_STANDARD_HEADERS} ${ARGN})
-    list(TRANSFORM headers REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:\\0>")
-    target_precompile_headers(${target} PRIVATE ${headers})
-    # Lets ccache see through a precompiled header.
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
-  endif()
+  lamella_pch(${target} ${LAMELLA_STANDARD_HEADERS} ${ARGN})
   lamella_unity(${target})
 endfunction()
 

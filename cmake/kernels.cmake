@@ -65,6 +65,8 @@ function(lamella_kernel_target target isa)
             "$<$<STREQUAL:${isa},x86-64-v4>:-mprefer-vector-width=512;${of_headers}>")
   target_link_libraries(${target} PRIVATE Eigen3::Eigen ${vector_math} m)
   lamella_warnings(${target})
+  lamella_pch(${target} <algorithm> <array> <bit> <cmath> <complex> <cstdint> <cstring> <limits> <type_traits> <utility>
+              ${PROJECT_SOURCE_DIR}/ops/simd/vec.h)
 endfunction()
 
 file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ops/cpu/*.cc)

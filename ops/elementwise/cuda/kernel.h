@@ -13,25 +13,82 @@
 
 namespace lamella::cuda {
 
+/// Calls f.operator()<E>() for the type E that floats are stored as.
+template <class F>
+__device__ void with_stored(Stored stored, F&& f) {
+  switch (stored) {
+    case Stored::AsFloat32:
+      return f.template operator()<float>();
+    case Stored::AsFloat16:
+      return f.template operator()<Half>();
+    case Stored::AsBFloat16:
+      return f.template operator()<BFloat16>();
+  }
+}
+
+/// `n` neighboring elements from index `first` on, floats as they are stored.
+template <int n, class E>
+__device__ void load_elements(Stored stored, const char* from, std::uint32_t first, E* to) {
+  if constexpr (std::is_same_v<E, float>) {
+    with_stored(stored, [&]<class S>() {
+      S elements[n];
+      load_pack<S, n>(reinterpret_cast<const S*>(from) + first, elements);
+#pragma unroll
+      for (int k = 0; k < n; ++k) to[k] = convert<float>(elements[k]);
+    });
+  } else {
+    load_pack<E, n>(reinterpret_cast<const E*>(from) + first, to);
+  }
+}
+template <int n, class E>
+__device__ void store_elements(Stored stored, const E* from, char* to, std::uint32_t first) {
+  if constexpr (std::is_same_v<E, float>) {
+    with_stored(stored, [&]<class S>() {
+      S elements[n];
+#pragma unroll
+      for (int k = 0; k < n; ++k) elements[k] = convert<S>(from[k]);
+      store_pack<S, n>(elements, reinterpret_cast<S*>(to) + first);
+    });
+  } else {
+    store_pack<E, n>(from, reinterpret_cast<E*>(to) + first);
+  }
+}
+
+/// One element.
+template <class E>
+__device__ E load_element(Stored stored, const char* from, std::int64_t index) {
+  if constexpr (std::is_same_v<E, float>) {
+    float value = 0;
+    with_stored(stored, [&]<class S>() { value = convert<float>(reinterpret_cast<const S*>(from)[index]); });
+    return value;
+  } else {
+    return reinterpret_cast<const E*>(from)[index];
+  }
+}
+template <class E>
+__device__ void store_element(Stored stored, E value, char* to, std::int64_t index) {
+  if constexpr (std::is_same_v<E, float>) {
+    with_stored(stored, [&]<class S>() { reinterpret_cast<S*>(to)[index] = convert<S>(value); });
+  } else {
+    reinterpret_cast<E*>(to)[index] = value;
+  }
+}
+
 /// Kernel W of Op on elements T: forward (-1), or the gradient of input W.
 template <class Op, class T, int W>
 struct ElementwiseKernel {
-  /// The element type in memory of a result V of the formula.
-  template <class V>
-  using Stored = std::conditional_t<kIsHalf<T> && std::is_same_v<V, float>, T, V>;
-
   static constexpr unsigned kOperands = kKernelOperands<Op, W>;
   static constexpr int kCount = std::popcount(kOperands);
   static constexpr bool kHasMask = Op::kMaskInput && (kOperands & 1) != 0;
   /// A thread computes this many elements: 16 bytes of them, but no more than 8.
   static constexpr int kLanes = sizeof(T) == 1 ? 8 : 16 / static_cast<int>(sizeof(T));
 
-  /// What the formula computes with: float16 and bfloat16 are stored, not computed with.
-  using X = typename simd::OperandOf<simd::Lane, std::conditional_t<kIsHalf<T>, float, T>>::type;
+  /// What the formula computes with.
+  using X = typename simd::OperandOf<simd::Lane, T>::type;
   using Y = ForwardResult<Op, X>;
-  using YElement = Stored<typename Y::value_type>;
+  using YElement = typename Y::value_type;
 
-  /// Element type of operand I in memory: an input, or the output and its gradient.
+  /// Element type of operand I, where floats may be stored otherwise: an input, or the output and its gradient.
   template <int I>
   using Element =
       std::conditional_t<Op::kMaskInput && I == 0, bool, std::conditional_t<(I < Op::kInputs), T, YElement>>;
@@ -61,8 +118,6 @@ struct ElementwiseKernel {
                                          std::conditional_t<(I < Op::kInputs), X, Y>>;
       if constexpr ((kOperands >> I & 1) == 0) {
         return Operand{};
-      } else if constexpr (kIsHalf<Element<I>>) {
-        return Operand(convert<float>(registers.template slot<I>()[lane]));
       } else {
         return Operand(registers.template slot<I>()[lane]);
       }
@@ -70,13 +125,13 @@ struct ElementwiseKernel {
   };
 
   using Result = std::conditional_t<(W < 0), Y, X>;
-  using Out = Stored<typename Result::value_type>;
+  using Out = typename Result::value_type;
 
-  /// Element `lane`, rounded once.
+  /// Element `lane`.
   __device__ static Out result(const Source& source) {
-    typename Result::value_type value;
+    Out value;
     compute(source).store(&value);
-    return convert<Out>(value);
+    return value;
   }
   __device__ static Result compute(const Source& source) {
     if constexpr (W < 0) {
@@ -97,10 +152,9 @@ struct ElementwiseKernel {
 
   template <class E, int kSlot>
   __device__ static E repeated_value(const ElementwiseArgs& args) {
-    if ((args.by_value >> kSlot & 1) == 0) return *reinterpret_cast<const E*>(args.in[kSlot]);
-    E value;
-    __builtin_memcpy(&value, &args.values[kSlot], sizeof value);
-    return value;
+    const bool by_value = args.by_value >> kSlot & 1;
+    return load_element<E>(args.stored, by_value ? reinterpret_cast<const char*>(args.values[kSlot]) : args.in[kSlot],
+                           0);
   }
 
   /// Elements first .. first + kLanes, which lie beside one another.
@@ -113,7 +167,7 @@ struct ElementwiseKernel {
 #pragma unroll
         for (int k = 0; k < kLanes; ++k) slot[k] = value;
       } else {
-        load_pack<E, kLanes>(reinterpret_cast<const E*>(args.in[kSlot]) + first, slot);
+        load_elements<kLanes>(args.stored, args.in[kSlot], first, slot);
       }
     });
   }
@@ -127,7 +181,7 @@ struct ElementwiseKernel {
       using E = Element<I>;
       to.template slot<I>()[lane] = args.by_value >> kSlot & 1
                                         ? repeated_value<E, kSlot>(args)
-                                        : reinterpret_cast<const E*>(args.in[kSlot])[offsets[1 + kSlot]];
+                                        : load_element<E>(args.stored, args.in[kSlot], offsets[1 + kSlot]);
     });
     return offsets[0];
   }
@@ -162,39 +216,60 @@ __global__ void __launch_bounds__(kElementwiseThreads) run_elementwise(const __g
       results[k] = Kernel::result(typename Kernel::Source{registers, k});
     }
   }
-  Out* out = reinterpret_cast<Out*>(args.out);
   if (whole) {
-    store_pack<Out, kLanes>(results, out + first);
+    store_elements<kLanes>(args.stored, results, args.out, first);
   } else {
 #pragma unroll
     for (int k = 0; k < kLanes; ++k) {
-      if (first + k * step < args.elements) out[offsets[k]] = results[k];
+      if (first + k * step < args.elements) store_element(args.stored, results[k], args.out, offsets[k]);
     }
   }
 }
 
+/// Bytes of an element E of a kernel for `dtype`.
+template <class E>
+constexpr int stored_bytes(DType dtype) {
+  return std::is_same_v<E, float> && dtype != DType::Float32 ? static_cast<int>(sizeof(Half))
+                                                             : static_cast<int>(sizeof(E));
+}
+
 template <class Op, class T, int W>
-ElementwiseEntry make_entry() {
+ElementwiseEntry make_entry(DType dtype) {
   using Kernel = ElementwiseKernel<Op, T, W>;
   ElementwiseEntry entry;
   entry.kernel = reinterpret_cast<const void*>(&run_elementwise<Kernel>);
   entry.lanes = Kernel::kLanes;
-  entry.out_bytes = sizeof(typename Kernel::Out);
-  for (int& bytes : entry.in_bytes) bytes = sizeof(T);
+  entry.out_bytes = stored_bytes<typename Kernel::Out>(dtype);
+  for (int& bytes : entry.in_bytes) bytes = stored_bytes<T>(dtype);
   if constexpr (W >= 0) {
     for (int i = Op::kInputs; i <= Op::kInputs + 1; ++i) {
       if (Kernel::kOperands >> i & 1)
-        entry.in_bytes[operand_slot(Kernel::kOperands, i)] = sizeof(typename Kernel::YElement);
+        entry.in_bytes[operand_slot(Kernel::kOperands, i)] = stored_bytes<typename Kernel::YElement>(dtype);
     }
   }
   if (Kernel::kHasMask) entry.in_bytes[0] = sizeof(bool);
+  if (dtype == DType::Float16) entry.stored = Stored::AsFloat16;
+  if (dtype == DType::BFloat16) entry.stored = Stored::AsBFloat16;
   return entry;
 }
 
 template <class Op, class T, int W>
-void fill_backward(ElementwiseTable& table, int row) {
+void fill_backward(ElementwiseTable& table, int row, DType dtype) {
   if constexpr (kHasBackward<Op, W> && !kReadsGradientAlone<Op, W>) {
-    table.backward[row][W][static_cast<int>(dtype_of<T>)] = make_entry<Op, T, W>();
+    table.backward[row][W][static_cast<int>(dtype)] = make_entry<Op, T, W>(dtype);
+  }
+}
+
+/// The kernels of Op that compute with T, for elements of `dtype`.
+template <class Op, class T>
+void fill_operator(ElementwiseTable& table, DType dtype) {
+  constexpr int kRow = ElementwiseOps::index_of<Op>();
+  table.forward[kRow][static_cast<int>(dtype)] = make_entry<Op, T, -1>(dtype);
+  if constexpr (Differentiable.contains(dtype_of<T>)) {
+    fill_backward<Op, T, 0>(table, kRow, dtype);
+    fill_backward<Op, T, 1>(table, kRow, dtype);
+    fill_backward<Op, T, 2>(table, kRow, dtype);
+    fill_backward<Op, T, 3>(table, kRow, dtype);
   }
 }
 
@@ -203,14 +278,12 @@ void fill_elementwise(ElementwiseTable& table) {
   constexpr DType kDType = dtype_of<T>;
   static_assert(ElementwiseOps::size <= ElementwiseTable::kMaxOps);
   ElementwiseOps::for_each([&]<class Op>() {
-    if constexpr (Op::info.dtypes.contains(kDType) && (Op::kInWiderDType || !kIsHalf<T>)) {
-      constexpr int kRow = ElementwiseOps::index_of<Op>();
-      table.forward[kRow][static_cast<int>(kDType)] = make_entry<Op, T, -1>();
-      if constexpr (Differentiable.contains(kDType)) {
-        fill_backward<Op, T, 0>(table, kRow);
-        fill_backward<Op, T, 1>(table, kRow);
-        fill_backward<Op, T, 2>(table, kRow);
-        fill_backward<Op, T, 3>(table, kRow);
+    if constexpr (Op::info.dtypes.contains(kDType)) {
+      fill_operator<Op, T>(table, kDType);
+      if constexpr (std::is_same_v<T, float> && Op::kInWiderDType) {
+        for (const DType narrow : {DType::Float16, DType::BFloat16}) {
+          if (Op::info.dtypes.contains(narrow)) fill_operator<Op, T>(table, narrow);
+        }
       }
     }
   });

@@ -24,8 +24,6 @@ const ElementwiseTable& elementwise_table() {
     fill_elementwise_uint16(*filled);
     fill_elementwise_uint32(*filled);
     fill_elementwise_uint64(*filled);
-    fill_elementwise_float16(*filled);
-    fill_elementwise_bfloat16(*filled);
     fill_elementwise_complex64(*filled);
     fill_elementwise_complex128(*filled);
     return filled;
@@ -48,6 +46,7 @@ ElementwiseArgs make_args(const ElementwiseEntry& entry, const StridedLoop& loop
   ElementwiseArgs args;
   args.elements = static_cast<std::uint32_t>(loop.elements);
   args.out = loop.out;
+  args.stored = entry.stored;
   args.by_value = loop.on_host;
   args.repeated = loop.on_host;
   args.packed = loop.axes == 1 && loop.out_strides[0] == 1 && is_aligned(loop.out, entry.lanes * entry.out_bytes);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/core/dtype.h"
+#include "ops/elementwise/cuda/args.h"
 #include "ops/elementwise/launch.h"
 
 namespace lamella::cuda {
@@ -13,6 +14,7 @@ struct ElementwiseEntry {
   int lanes = 0;
   int out_bytes = 0;
   int in_bytes[StridedLoop::kMaxOperands] = {};
+  Stored stored = Stored::AsFloat32;
 };
 
 /// Kernels of the elementwise operators, by position in ElementwiseOps and by dtype.
@@ -23,7 +25,7 @@ struct ElementwiseTable {
   ElementwiseEntry backward[kMaxOps][ElementwiseOp::kMaxInputs][kDTypeCount];
 };
 
-/// Each fills its dtype's column.
+/// Each fills its dtype's column; that of float32 those of float16 and bfloat16, too.
 void fill_elementwise_float32(ElementwiseTable& table);
 void fill_elementwise_float64(ElementwiseTable& table);
 void fill_elementwise_int32(ElementwiseTable& table);
@@ -35,8 +37,6 @@ void fill_elementwise_uint8(ElementwiseTable& table);
 void fill_elementwise_uint16(ElementwiseTable& table);
 void fill_elementwise_uint32(ElementwiseTable& table);
 void fill_elementwise_uint64(ElementwiseTable& table);
-void fill_elementwise_float16(ElementwiseTable& table);
-void fill_elementwise_bfloat16(ElementwiseTable& table);
 void fill_elementwise_complex64(ElementwiseTable& table);
 void fill_elementwise_complex128(ElementwiseTable& table);
 
