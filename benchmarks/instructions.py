@@ -144,7 +144,9 @@ def toolchain(python: Path, valgrind: str) -> dict[str, Any]:
     script = "import json, lamella.config as about; print(json.dumps(about.config()))"
     done = subprocess.run([str(python), "-c", script], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True)
     if done.returncode != 0:
-        raise SetupError(f"Lamella does not start with {ISA} kernels (LAMELLA_PRESET=ci ./dev build makes them):\n{done.stderr}")
+        raise SetupError(
+            f"Lamella does not start with {ISA} kernels (LAMELLA_PRESET=ci ./dev build makes them):\n{done.stderr}"
+        )
     config = json.loads(done.stdout)
     version = subprocess.run([valgrind, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     return {

@@ -2,9 +2,10 @@
 
 Usage: unity.py LINES FILE...
 
-Most of what a small file costs to compile is what its headers cost, which files that are compiled together pay once. Only
-files of one folder are, up to LINES lines in all, and none that define the same name in a namespace, as two unnamed
-namespaces of one unit are one; nor one that has a name in its unnamed namespace which a header of another one declares.
+Most of what a small file costs to compile is what its headers cost, which files that are compiled together pay once.
+Only files of one folder are, up to LINES lines in all, and none that define the same name in a namespace, as two
+unnamed namespaces of one unit are one; nor one that has a name in its unnamed namespace which a header of another one
+declares.
 """
 
 from __future__ import annotations
@@ -84,9 +85,11 @@ class Unit:
         return not (self.hidden_by(other) or other.hidden_by(self))
 
     def hidden_by(self, other: Unit) -> bool:
+        """Whether a name that only the other's headers declare is in the unnamed namespace here."""
         return any(self.unnamed & header(path)[0] for path in other.headers - self.headers)
 
     def add(self, other: Unit) -> None:
+        """Takes the other's files in."""
         self.files += other.files
         self.lines += other.lines
         self.names |= other.names
@@ -95,6 +98,7 @@ class Unit:
 
 
 def main() -> None:
+    """Goes through the files in the order of their names, so that a new one changes the units of its folder alone."""
     limit, files = int(sys.argv[1]), sorted(sys.argv[2:])
     folders: dict[Path, list[Unit]] = {}
     for file in files:
