@@ -121,7 +121,7 @@ struct Binding<Op, R (*)(A...)> {
 using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
 
 /// How one form of an operator is called.
-struct Form {
+struct EntryPoints {
   const Signature** signature;
   FastCall function;
   FastCall method;
@@ -133,12 +133,12 @@ struct Definition {
   const char* parameters;
   std::size_t values;
   bool takes_out;
-  Form form;
+  EntryPoints form;
   /// The names of the parts of the result, where they have some, and where the type goes that is made of them.
   std::span<const char* const> fields;
   PyTypeObject** result_type;
   /// Null functions where there is none.
-  Form in_place;
+  EntryPoints in_place;
   /// Null for an operator that is not elementwise.
   const ElementwiseOp& (*elementwise)();
 };

@@ -48,7 +48,7 @@ void prepare(const Definition& op) {
 }
 
 template <bool kMethod>
-PyMethodDef method_def(const Form& form, const char* doc) {
+PyMethodDef method_def(const EntryPoints& form, const char* doc) {
   return {(*form.signature)->function(), as_c_function(kMethod ? form.method : form.function),
           METH_FASTCALL | METH_KEYWORDS, doc};
 }
