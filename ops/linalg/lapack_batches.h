@@ -42,7 +42,9 @@ int workspace(T answer, const char* op) {
 inline void settle_threads() {
   constexpr int kOwnThreads = 1;
   [[maybe_unused]] static const bool settled = [] {
-    if (openblas_get_parallel() == kOwnThreads) openblas_set_num_threads(1);
+    constexpr Routine<"openblas_get_parallel", decltype(openblas_get_parallel)> get_parallel;
+    constexpr Routine<"openblas_set_num_threads", decltype(openblas_set_num_threads)> set_num_threads;
+    if (get_parallel() == kOwnThreads) set_num_threads(1);
     return true;
   }();
 }

@@ -31,31 +31,31 @@ template <class T>
 struct IndefiniteRoutines;
 template <>
 struct IndefiniteRoutines<float> {
-  static constexpr auto sytrf = ssytrf_;
-  static constexpr auto sytrs = ssytrs_;
-  static constexpr auto hetrf = ssytrf_;
-  static constexpr auto hetrs = ssytrs_;
+  static constexpr Routine<"ssytrf_", decltype(ssytrf_)> sytrf{};
+  static constexpr Routine<"ssytrs_", decltype(ssytrs_)> sytrs{};
+  static constexpr Routine<"ssytrf_", decltype(ssytrf_)> hetrf{};
+  static constexpr Routine<"ssytrs_", decltype(ssytrs_)> hetrs{};
 };
 template <>
 struct IndefiniteRoutines<double> {
-  static constexpr auto sytrf = dsytrf_;
-  static constexpr auto sytrs = dsytrs_;
-  static constexpr auto hetrf = dsytrf_;
-  static constexpr auto hetrs = dsytrs_;
+  static constexpr Routine<"dsytrf_", decltype(dsytrf_)> sytrf{};
+  static constexpr Routine<"dsytrs_", decltype(dsytrs_)> sytrs{};
+  static constexpr Routine<"dsytrf_", decltype(dsytrf_)> hetrf{};
+  static constexpr Routine<"dsytrs_", decltype(dsytrs_)> hetrs{};
 };
 template <>
 struct IndefiniteRoutines<std::complex<float>> {
-  static constexpr auto sytrf = csytrf_;
-  static constexpr auto sytrs = csytrs_;
-  static constexpr auto hetrf = chetrf_;
-  static constexpr auto hetrs = chetrs_;
+  static constexpr Routine<"csytrf_", decltype(csytrf_)> sytrf{};
+  static constexpr Routine<"csytrs_", decltype(csytrs_)> sytrs{};
+  static constexpr Routine<"chetrf_", decltype(chetrf_)> hetrf{};
+  static constexpr Routine<"chetrs_", decltype(chetrs_)> hetrs{};
 };
 template <>
 struct IndefiniteRoutines<std::complex<double>> {
-  static constexpr auto sytrf = zsytrf_;
-  static constexpr auto sytrs = zsytrs_;
-  static constexpr auto hetrf = zhetrf_;
-  static constexpr auto hetrs = zhetrs_;
+  static constexpr Routine<"zsytrf_", decltype(zsytrf_)> sytrf{};
+  static constexpr Routine<"zsytrs_", decltype(zsytrs_)> sytrs{};
+  static constexpr Routine<"zhetrf_", decltype(zhetrf_)> hetrf{};
+  static constexpr Routine<"zhetrs_", decltype(zhetrs_)> hetrs{};
 };
 
 /// Whether LAPACK may follow the exchanges: those of blocks of two come in pairs.

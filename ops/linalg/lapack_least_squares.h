@@ -48,31 +48,31 @@ template <class T>
 struct LeastSquaresRoutines;
 template <>
 struct LeastSquaresRoutines<float> {
-  static constexpr auto gels = sgels_;
-  static constexpr auto gelsy = sgelsy_;
-  static constexpr auto gelsd = sgelsd_;
-  static constexpr auto gelss = sgelss_;
+  static constexpr Routine<"sgels_", decltype(sgels_)> gels{};
+  static constexpr Routine<"sgelsy_", decltype(sgelsy_)> gelsy{};
+  static constexpr Routine<"sgelsd_", decltype(sgelsd_)> gelsd{};
+  static constexpr Routine<"sgelss_", decltype(sgelss_)> gelss{};
 };
 template <>
 struct LeastSquaresRoutines<double> {
-  static constexpr auto gels = dgels_;
-  static constexpr auto gelsy = dgelsy_;
-  static constexpr auto gelsd = dgelsd_;
-  static constexpr auto gelss = dgelss_;
+  static constexpr Routine<"dgels_", decltype(dgels_)> gels{};
+  static constexpr Routine<"dgelsy_", decltype(dgelsy_)> gelsy{};
+  static constexpr Routine<"dgelsd_", decltype(dgelsd_)> gelsd{};
+  static constexpr Routine<"dgelss_", decltype(dgelss_)> gelss{};
 };
 template <>
 struct LeastSquaresRoutines<std::complex<float>> {
-  static constexpr auto gels = cgels_;
-  static constexpr auto gelsy = cgelsy_;
-  static constexpr auto gelsd = cgelsd_;
-  static constexpr auto gelss = cgelss_;
+  static constexpr Routine<"cgels_", decltype(cgels_)> gels{};
+  static constexpr Routine<"cgelsy_", decltype(cgelsy_)> gelsy{};
+  static constexpr Routine<"cgelsd_", decltype(cgelsd_)> gelsd{};
+  static constexpr Routine<"cgelss_", decltype(cgelss_)> gelss{};
 };
 template <>
 struct LeastSquaresRoutines<std::complex<double>> {
-  static constexpr auto gels = zgels_;
-  static constexpr auto gelsy = zgelsy_;
-  static constexpr auto gelsd = zgelsd_;
-  static constexpr auto gelss = zgelss_;
+  static constexpr Routine<"zgels_", decltype(zgels_)> gels{};
+  static constexpr Routine<"zgelsy_", decltype(zgelsy_)> gelsy{};
+  static constexpr Routine<"zgelsd_", decltype(zgelsd_)> gelsd{};
+  static constexpr Routine<"zgelss_", decltype(zgelss_)> gelss{};
 };
 
 }  // namespace lamella::linalg

@@ -39,27 +39,27 @@ template <class T>
 struct QrRoutines;
 template <>
 struct QrRoutines<float> {
-  static constexpr auto geqrt3 = sgeqrt3_;
-  static constexpr auto larft = slarft_;
-  static constexpr auto gemm = sgemm_;
+  static constexpr Routine<"sgeqrt3_", decltype(sgeqrt3_)> geqrt3{};
+  static constexpr Routine<"slarft_", decltype(slarft_)> larft{};
+  static constexpr Routine<"sgemm_", decltype(sgemm_)> gemm{};
 };
 template <>
 struct QrRoutines<double> {
-  static constexpr auto geqrt3 = dgeqrt3_;
-  static constexpr auto larft = dlarft_;
-  static constexpr auto gemm = dgemm_;
+  static constexpr Routine<"dgeqrt3_", decltype(dgeqrt3_)> geqrt3{};
+  static constexpr Routine<"dlarft_", decltype(dlarft_)> larft{};
+  static constexpr Routine<"dgemm_", decltype(dgemm_)> gemm{};
 };
 template <>
 struct QrRoutines<std::complex<float>> {
-  static constexpr auto geqrt3 = cgeqrt3_;
-  static constexpr auto larft = clarft_;
-  static constexpr auto gemm = cgemm_;
+  static constexpr Routine<"cgeqrt3_", decltype(cgeqrt3_)> geqrt3{};
+  static constexpr Routine<"clarft_", decltype(clarft_)> larft{};
+  static constexpr Routine<"cgemm_", decltype(cgemm_)> gemm{};
 };
 template <>
 struct QrRoutines<std::complex<double>> {
-  static constexpr auto geqrt3 = zgeqrt3_;
-  static constexpr auto larft = zlarft_;
-  static constexpr auto gemm = zgemm_;
+  static constexpr Routine<"zgeqrt3_", decltype(zgeqrt3_)> geqrt3{};
+  static constexpr Routine<"zlarft_", decltype(zlarft_)> larft{};
+  static constexpr Routine<"zgemm_", decltype(zgemm_)> gemm{};
 };
 
 /// A product q of reflections, of which some at once are 1 - v t v^H (Schreiber and Van Loan, A storage-efficient WY

@@ -3,7 +3,10 @@
 #include <complex>
 #include <cstddef>
 
+#include "ops/linalg/openblas.h"
+
 // The routines of LAPACK and BLAS that are called, as their Fortran symbols (LAPACK Users' Guide, third edition, 1999).
+// The declarations give their types: the functions themselves are found in OpenBLAS when they are first called.
 
 extern "C" {
 using lapack_c = std::complex<float>;
@@ -100,58 +103,58 @@ struct Routines;
 template <>
 struct Routines<float> {
   using Real = float;
-  static constexpr auto potrf = spotrf_;
-  static constexpr auto getrf = sgetrf_;
-  static constexpr auto getrs = sgetrs_;
-  static constexpr auto getri = sgetri_;
-  static constexpr auto geqrf = sgeqrf_;
-  static constexpr auto ungqr = sorgqr_;
-  static constexpr auto heevd = ssyevd_;
-  static constexpr auto geev = sgeev_;
-  static constexpr auto gesdd = sgesdd_;
-  static constexpr auto trsm = strsm_;
+  static constexpr Routine<"spotrf_", decltype(spotrf_)> potrf{};
+  static constexpr Routine<"sgetrf_", decltype(sgetrf_)> getrf{};
+  static constexpr Routine<"sgetrs_", decltype(sgetrs_)> getrs{};
+  static constexpr Routine<"sgetri_", decltype(sgetri_)> getri{};
+  static constexpr Routine<"sgeqrf_", decltype(sgeqrf_)> geqrf{};
+  static constexpr Routine<"sorgqr_", decltype(sorgqr_)> ungqr{};
+  static constexpr Routine<"ssyevd_", decltype(ssyevd_)> heevd{};
+  static constexpr Routine<"sgeev_", decltype(sgeev_)> geev{};
+  static constexpr Routine<"sgesdd_", decltype(sgesdd_)> gesdd{};
+  static constexpr Routine<"strsm_", decltype(strsm_)> trsm{};
 };
 template <>
 struct Routines<double> {
   using Real = double;
-  static constexpr auto potrf = dpotrf_;
-  static constexpr auto getrf = dgetrf_;
-  static constexpr auto getrs = dgetrs_;
-  static constexpr auto getri = dgetri_;
-  static constexpr auto geqrf = dgeqrf_;
-  static constexpr auto ungqr = dorgqr_;
-  static constexpr auto heevd = dsyevd_;
-  static constexpr auto geev = dgeev_;
-  static constexpr auto gesdd = dgesdd_;
-  static constexpr auto trsm = dtrsm_;
+  static constexpr Routine<"dpotrf_", decltype(dpotrf_)> potrf{};
+  static constexpr Routine<"dgetrf_", decltype(dgetrf_)> getrf{};
+  static constexpr Routine<"dgetrs_", decltype(dgetrs_)> getrs{};
+  static constexpr Routine<"dgetri_", decltype(dgetri_)> getri{};
+  static constexpr Routine<"dgeqrf_", decltype(dgeqrf_)> geqrf{};
+  static constexpr Routine<"dorgqr_", decltype(dorgqr_)> ungqr{};
+  static constexpr Routine<"dsyevd_", decltype(dsyevd_)> heevd{};
+  static constexpr Routine<"dgeev_", decltype(dgeev_)> geev{};
+  static constexpr Routine<"dgesdd_", decltype(dgesdd_)> gesdd{};
+  static constexpr Routine<"dtrsm_", decltype(dtrsm_)> trsm{};
 };
 template <>
 struct Routines<std::complex<float>> {
   using Real = float;
-  static constexpr auto potrf = cpotrf_;
-  static constexpr auto getrf = cgetrf_;
-  static constexpr auto getrs = cgetrs_;
-  static constexpr auto getri = cgetri_;
-  static constexpr auto geqrf = cgeqrf_;
-  static constexpr auto ungqr = cungqr_;
-  static constexpr auto heevd = cheevd_;
-  static constexpr auto geev = cgeev_;
-  static constexpr auto gesdd = cgesdd_;
-  static constexpr auto trsm = ctrsm_;
+  static constexpr Routine<"cpotrf_", decltype(cpotrf_)> potrf{};
+  static constexpr Routine<"cgetrf_", decltype(cgetrf_)> getrf{};
+  static constexpr Routine<"cgetrs_", decltype(cgetrs_)> getrs{};
+  static constexpr Routine<"cgetri_", decltype(cgetri_)> getri{};
+  static constexpr Routine<"cgeqrf_", decltype(cgeqrf_)> geqrf{};
+  static constexpr Routine<"cungqr_", decltype(cungqr_)> ungqr{};
+  static constexpr Routine<"cheevd_", decltype(cheevd_)> heevd{};
+  static constexpr Routine<"cgeev_", decltype(cgeev_)> geev{};
+  static constexpr Routine<"cgesdd_", decltype(cgesdd_)> gesdd{};
+  static constexpr Routine<"ctrsm_", decltype(ctrsm_)> trsm{};
 };
 template <>
 struct Routines<std::complex<double>> {
   using Real = double;
-  static constexpr auto potrf = zpotrf_;
-  static constexpr auto getrf = zgetrf_;
-  static constexpr auto getrs = zgetrs_;
-  static constexpr auto getri = zgetri_;
-  static constexpr auto geqrf = zgeqrf_;
-  static constexpr auto ungqr = zungqr_;
-  static constexpr auto heevd = zheevd_;
-  static constexpr auto geev = zgeev_;
-  static constexpr auto gesdd = zgesdd_;
-  static constexpr auto trsm = ztrsm_;
+  static constexpr Routine<"zpotrf_", decltype(zpotrf_)> potrf{};
+  static constexpr Routine<"zgetrf_", decltype(zgetrf_)> getrf{};
+  static constexpr Routine<"zgetrs_", decltype(zgetrs_)> getrs{};
+  static constexpr Routine<"zgetri_", decltype(zgetri_)> getri{};
+  static constexpr Routine<"zgeqrf_", decltype(zgeqrf_)> geqrf{};
+  static constexpr Routine<"zungqr_", decltype(zungqr_)> ungqr{};
+  static constexpr Routine<"zheevd_", decltype(zheevd_)> heevd{};
+  static constexpr Routine<"zgeev_", decltype(zgeev_)> geev{};
+  static constexpr Routine<"zgesdd_", decltype(zgesdd_)> gesdd{};
+  static constexpr Routine<"ztrsm_", decltype(ztrsm_)> trsm{};
 };
 
 /// Of real symmetric matrices.
@@ -159,13 +162,13 @@ template <class T>
 struct TridiagonalRoutines;
 template <>
 struct TridiagonalRoutines<float> {
-  static constexpr auto sytrd = ssytrd_;
-  static constexpr auto stedc = sstedc_;
+  static constexpr Routine<"ssytrd_", decltype(ssytrd_)> sytrd{};
+  static constexpr Routine<"sstedc_", decltype(sstedc_)> stedc{};
 };
 template <>
 struct TridiagonalRoutines<double> {
-  static constexpr auto sytrd = dsytrd_;
-  static constexpr auto stedc = dstedc_;
+  static constexpr Routine<"dsytrd_", decltype(dsytrd_)> sytrd{};
+  static constexpr Routine<"dstedc_", decltype(dstedc_)> stedc{};
 };
 
 }  // namespace lamella::linalg

@@ -32,27 +32,27 @@ template <class T>
 struct TriangleRoutines;
 template <>
 struct TriangleRoutines<float> {
-  static constexpr auto trtri = strtri_;
-  static constexpr auto lauum = slauum_;
-  static constexpr auto trmm = strmm_;
+  static constexpr Routine<"strtri_", decltype(strtri_)> trtri{};
+  static constexpr Routine<"slauum_", decltype(slauum_)> lauum{};
+  static constexpr Routine<"strmm_", decltype(strmm_)> trmm{};
 };
 template <>
 struct TriangleRoutines<double> {
-  static constexpr auto trtri = dtrtri_;
-  static constexpr auto lauum = dlauum_;
-  static constexpr auto trmm = dtrmm_;
+  static constexpr Routine<"dtrtri_", decltype(dtrtri_)> trtri{};
+  static constexpr Routine<"dlauum_", decltype(dlauum_)> lauum{};
+  static constexpr Routine<"dtrmm_", decltype(dtrmm_)> trmm{};
 };
 template <>
 struct TriangleRoutines<std::complex<float>> {
-  static constexpr auto trtri = ctrtri_;
-  static constexpr auto lauum = clauum_;
-  static constexpr auto trmm = ctrmm_;
+  static constexpr Routine<"ctrtri_", decltype(ctrtri_)> trtri{};
+  static constexpr Routine<"clauum_", decltype(clauum_)> lauum{};
+  static constexpr Routine<"ctrmm_", decltype(ctrmm_)> trmm{};
 };
 template <>
 struct TriangleRoutines<std::complex<double>> {
-  static constexpr auto trtri = ztrtri_;
-  static constexpr auto lauum = zlauum_;
-  static constexpr auto trmm = ztrmm_;
+  static constexpr Routine<"ztrtri_", decltype(ztrtri_)> trtri{};
+  static constexpr Routine<"zlauum_", decltype(zlauum_)> lauum{};
+  static constexpr Routine<"ztrmm_", decltype(ztrmm_)> trmm{};
 };
 
 /// Inverts the triangle of a, which is "L" or "U", in place, half by half: the halves' inverses are multiplied by what

@@ -1,5 +1,3 @@
-#ifdef LAMELLA_WITH_ONEDNN
-
 #include <limits>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
@@ -7,6 +5,7 @@
 #include "engine/core/error.h"
 #include "engine/runtime/parallel.h"
 #include "ops/linalg/product.h"
+#include "ops/runtime/onednn_functions.h"
 
 namespace lamella::detail {
 namespace {
@@ -69,9 +68,14 @@ class Product {
     dnnl::primitive_attr attributes;
     // The library's own scratchpad would be shared between threads.
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const bool with_bias = !bias.dims().empty();
+    const bool with_bias = bias != Desc();
+#if DNNL_VERSION_MAJOR >= 3
+    const auto chosen = with_bias ? dnnl::matmul::primitive_desc(engine(), a, b, bias, c, attributes)
+                                  : dnnl::matmul::primitive_desc(engine(), a, b, c, attributes);
+#else
     const auto product = with_bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
     const dnnl::matmul::primitive_desc chosen(product, attributes, engine());
+#endif
     primitive_ = dnnl::matmul(chosen);
     a_ = dnnl::memory(a, engine(), DNNL_MEMORY_NONE);
     b_ = dnnl::memory(b, engine(), DNNL_MEMORY_NONE);
@@ -147,8 +151,9 @@ void sgemm(const MatrixView& a, const MatrixView& b, void* c) {
 
 bool onednn_multiplies(DType dtype) {
   static const bool has_bfloat16 = [] {
-    const auto isa = dnnl::get_effective_cpu_isa();
-    return isa == dnnl::cpu_isa::avx512_core_bf16 || isa == dnnl::cpu_isa::avx512_core_amx;
+    // The names of instruction sets are sets of bits: newer ones have those of the ones that they hold.
+    const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
   }();
   return dtype == DType::Float32 || (dtype == DType::BFloat16 && has_bfloat16);
 }
@@ -184,5 +189,3 @@ void onednn_product(const MatrixView& a, const MatrixView& b, const void* bias, 
 }
 
 }  // namespace lamella::detail
-
-#endif

@@ -11,6 +11,7 @@
 #include "ops/linalg/vector_product.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
+#include "ops/runtime/onednn.h"
 #include "ops/support/device_kernels.h"
 
 namespace lamella {
@@ -321,8 +322,7 @@ void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, con
   }
   if (!is_readable(a)) a = contiguous(a);
   if (!is_readable(b)) b = contiguous(b);
-#ifdef LAMELLA_WITH_ONEDNN
-  if (detail::onednn_multiplies(out.dtype())) {
+  if (const detail::Onednn* const library = detail::onednn(); library && library->multiplies(out.dtype())) {
     MatrixView av = view_of_matrix(a);
     MatrixView bv = view_of_matrix(b);
     const void* const added = bias.defined() ? bias.raw_data() : nullptr;
@@ -331,17 +331,16 @@ void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, con
     if (a_step && b_step) {
       av.batch = *a_step;
       bv.batch = *b_step;
-      detail::onednn_product(av, bv, added, out.raw_data(), batches, out.dtype());
+      library->product(av, bv, added, out.raw_data(), batches, out.dtype());
     } else {
       for_each_matrix(0, batches, [&](const cpu::MatmulArgs& one) {
         av.data = one.a;
         bv.data = one.b;
-        detail::onednn_product(av, bv, added, one.c, 1, out.dtype());
+        library->product(av, bv, added, one.c, 1, out.dtype());
       });
     }
     return;
   }
-#endif
   const auto kernel = require_kernel(kernels.large[column], op, out.dtype());
   for_each_matrix(0, batches, [&](const cpu::MatmulArgs& all) {
     parallel_for(0, all.m, kRowBlock, [&](std::int64_t first, std::int64_t last) {
@@ -377,15 +376,10 @@ Tensor converted(const Tensor& x, DType dtype) {
 
 /// Whether product_on_cpu() leaves this to oneDNN, which adds the bias, too.
 bool is_for_onednn(const Tensor& a, const Tensor& b, const Tensor& out) {
-#ifdef LAMELLA_WITH_ONEDNN
-  return out.device().is_cpu() && detail::onednn_multiplies(out.dtype()) && a.size(-2) > 1 && b.size(-1) > 1 &&
-         a.size(-1) > 1 && a.size(-2) * a.size(-1) * b.size(-1) > kSmallProduct;
-#else
-  static_cast<void>(a);
-  static_cast<void>(b);
-  static_cast<void>(out);
-  return false;
-#endif
+  if (!out.device().is_cpu() || a.size(-2) <= 1 || b.size(-1) <= 1 || a.size(-1) <= 1) return false;
+  if (a.size(-2) * a.size(-1) * b.size(-1) <= kSmallProduct) return false;
+  const detail::Onednn* const library = detail::onednn();
+  return library && library->multiplies(out.dtype());
 }
 
 }  // namespace

@@ -7,8 +7,8 @@ namespace lamella {
 /// out = a @ b + bias, for batches of matrices [.., m, k] and [.., k, n] whose leading axes broadcast to those of
 /// `out`, which is contiguous; `bias` has the shape [n], or is undefined. Not recorded; nothing happens on meta.
 ///
-/// On the CPU small products and those of integers and complex numbers are ours, float32 goes to oneDNN where the
-/// library was built with it, everything else to Eigen. Transposed matrices are read in place. Narrow dtypes are
+/// On the CPU small products and those of integers and complex numbers are ours, float32 goes to oneDNN where there is
+/// one, everything else to Eigen. Transposed matrices are read in place. Narrow dtypes are
 /// multiplied in wider ones (Note [Narrow dtypes]), float16 and bfloat16 in float32, and rounded once (which oneDNN
 /// does with bfloat16 by itself where the processor has instructions for it).
 void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
@@ -25,15 +25,6 @@ struct MatrixView {
   std::int64_t column = 0;
   std::int64_t batch = 0;
 };
-
-#ifdef LAMELLA_WITH_ONEDNN
-/// Whether the library multiplies matrices of this dtype by instructions of the processor: float32, and bfloat16 where
-/// there are some.
-bool onednn_multiplies(DType dtype);
-/// c = a @ b + bias (null for none), all of one dtype, computed in float32; c lies row after row, matrix after matrix.
-void onednn_product(const MatrixView& a, const MatrixView& b, const void* bias, void* c, std::int64_t batches,
-                    DType dtype);
-#endif
 
 }  // namespace detail
 }  // namespace lamella

@@ -10,6 +10,7 @@
 #include "ops/nn/conv_problem.h"
 #include "ops/nn/spatial.h"
 #include "ops/reduce/sum.h"
+#include "ops/runtime/onednn.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
@@ -78,9 +79,9 @@ void run(const ConvProblem& given, const char* op, const Tensor& result, Tensor 
   problem.w = place(ConvResult::Weight, given.result == ConvResult::Input ? a : b);
   problem.y = place(ConvResult::Output, b);
   const HostRelease release(a.numel() + b.numel() + result.numel());
-#ifdef LAMELLA_WITH_ONEDNN
-  if ((problem.dtype == DType::Float32 || problem.dtype == DType::BFloat16) && detail::onednn_conv(problem)) return;
-#endif
+  if (problem.dtype == DType::Float32 || problem.dtype == DType::BFloat16) {
+    if (const detail::Onednn* const library = detail::onednn(); library && library->conv(problem)) return;
+  }
   if (detail::kColumnsDTypes.contains(problem.dtype)) return detail::columns_conv(problem);
   run_in(Integral.contains(problem.dtype) ? DType::UInt64 : DType::Float32, given, op, result, a, b, bias);
 }

@@ -1,5 +1,3 @@
-#ifdef LAMELLA_WITH_ONEDNN
-
 #include <algorithm>
 #include <limits>
 #include <list>
@@ -13,6 +11,7 @@
 #include "engine/core/error.h"
 #include "engine/runtime/parallel.h"
 #include "ops/nn/conv_problem.h"
+#include "ops/runtime/onednn_functions.h"
 
 namespace lamella::detail {
 namespace {
@@ -58,6 +57,27 @@ dnnl::primitive_attr own_scratchpad() {
   // The library's own would be shared between threads.
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
+}
+
+// Version 3 of oneDNN takes what describes an operation directly, version 2 in an object of its own.
+
+template <class... Args>
+dnnl::convolution_forward::primitive_desc choose(const Args&... operation) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(), operation..., own_scratchpad()};
+#else
+  return {dnnl::convolution_forward::desc(operation...), own_scratchpad(), engine()};
+#endif
+}
+
+template <class Backward, class... Args>
+typename Backward::primitive_desc choose_backward(const dnnl::convolution_forward::primitive_desc& forward,
+                                                  const Args&... operation) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(), operation..., forward, own_scratchpad()};
+#else
+  return {typename Backward::desc(operation...), own_scratchpad(), engine(), forward};
+#endif
 }
 
 Sizes joined(std::initializer_list<std::int64_t> first, const Dims& rest) {
@@ -133,7 +153,6 @@ class Operand {
 class Convolution {
  public:
   explicit Convolution(const ConvProblem& p) {
-    using dnnl::algorithm;
     const auto dtype = p.dtype == DType::BFloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
     const Sizes x = joined({p.n, p.c}, p.in);
     const Sizes w =
@@ -148,12 +167,10 @@ class Convolution {
     const Desc any_w = any_layout(w, dtype);
     const Desc any_y = any_layout(y, dtype);
     const Desc bias = p.bias ? row_major({p.o}, dtype) : Desc();
-    const dnnl::convolution_forward::primitive_desc forward(
-        p.bias ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm::convolution_direct,
-                                                 any_x, any_w, bias, any_y, stride, dilation, low, high)
-               : dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm::convolution_direct,
-                                                 any_x, any_w, any_y, stride, dilation, low, high),
-        own_scratchpad(), engine());
+    constexpr auto training = dnnl::prop_kind::forward_training;
+    constexpr auto direct = dnnl::algorithm::convolution_direct;
+    const auto forward = p.bias ? choose(training, direct, any_x, any_w, bias, any_y, stride, dilation, low, high)
+                                : choose(training, direct, any_x, any_w, any_y, stride, dilation, low, high);
     const auto keep = [&](const auto& chosen, const Desc& wx, const Desc& ww, const Desc& wy) {
       scratchpad_ = chosen.scratchpad_desc();
       operands_.reserve(3);
@@ -168,17 +185,15 @@ class Convolution {
         primitive_ = dnnl::convolution_forward(forward);
         break;
       case ConvResult::Input: {
-        const dnnl::convolution_backward_data::primitive_desc chosen(
-            {algorithm::convolution_direct, any_x, any_w, any_y, stride, dilation, low, high}, own_scratchpad(),
-            engine(), forward);
+        const auto chosen = choose_backward<dnnl::convolution_backward_data>(forward, direct, any_x, any_w, any_y,
+                                                                             stride, dilation, low, high);
         keep(chosen, chosen.diff_src_desc(), chosen.weights_desc(), chosen.diff_dst_desc());
         primitive_ = dnnl::convolution_backward_data(chosen);
         break;
       }
       case ConvResult::Weight: {
-        const dnnl::convolution_backward_weights::primitive_desc chosen(
-            {algorithm::convolution_direct, any_x, any_w, any_y, stride, dilation, low, high}, own_scratchpad(),
-            engine(), forward);
+        const auto chosen = choose_backward<dnnl::convolution_backward_weights>(forward, direct, any_x, any_w, any_y,
+                                                                                stride, dilation, low, high);
         keep(chosen, chosen.src_desc(), chosen.diff_weights_desc(), chosen.diff_dst_desc());
         primitive_ = dnnl::convolution_backward_weights(chosen);
         break;
@@ -304,5 +319,3 @@ bool onednn_conv(const ConvProblem& problem) {
 }
 
 }  // namespace lamella::detail
-
-#endif

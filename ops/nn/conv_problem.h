@@ -38,9 +38,4 @@ inline constexpr DTypeSet kColumnsDTypes{DType::UInt64, DType::Float32, DType::F
 /// By unfolding x into columns and multiplying matrices. The same bits for any number of threads.
 void columns_conv(const ConvProblem& problem);
 
-#ifdef LAMELLA_WITH_ONEDNN
-/// False where the library does not have it: a dtype that this processor lacks, or sizes beyond its own.
-bool onednn_conv(const ConvProblem& problem);
-#endif
-
 }  // namespace lamella::detail

@@ -9,6 +9,7 @@
 
 #include "engine/core/error.h"
 #include "ops/cpu/loader.h"
+#include "ops/runtime/library_folder.h"
 
 namespace lamella::detail {
 
@@ -33,16 +34,6 @@ std::vector<Isa> known_isas() {
 #else
   return {{"generic", true}};
 #endif
-}
-
-/// Something that lies in this library for certain: an exported variable may have been copied into the program that
-/// uses it.
-const char anchor = 0;
-
-std::filesystem::path library_folder() {
-  Dl_info info{};
-  if (!dladdr(&anchor, &info) || !info.dli_fname) return ".";
-  return std::filesystem::absolute(info.dli_fname).parent_path();
 }
 
 const cpu::KernelTable* open_module(const std::filesystem::path& path) {

@@ -1,9 +1,9 @@
 #include "python/bindings/extension_api.h"
 
+#include "lamella/abi.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/tensor_type.h"
-#include "python/include/lamella/abi.h"
 
 namespace lamella::python {
 namespace {

@@ -4,6 +4,8 @@
 #include "engine/runtime/device_query.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/loader.h"
+#include "ops/linalg/openblas.h"
+#include "ops/runtime/onednn.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
@@ -89,9 +91,12 @@ constexpr const char* kThreads = "std::thread";
 PyObject* config(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     const std::string isa(cpu::instruction_set());
-    return checked(Py_BuildValue("{s:s, s:s, s:s, s:s, s:i, s:O, s:i}", "version", LAMELLA_VERSION, "compiler",
-                                 "C++ " __VERSION__, "cpu kernels", isa.c_str(), "parallel loops", kThreads, "threads",
-                                 thread_count(), "built with CUDA", kWithCuda ? Py_True : Py_False, "CUDA devices",
+    const std::string onednn = detail::describe_onednn();
+    const std::string lapack = linalg::describe_openblas();
+    return checked(Py_BuildValue("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:O, s:i}", "version", LAMELLA_VERSION,
+                                 "compiler", "C++ " __VERSION__, "cpu kernels", isa.c_str(), "parallel loops", kThreads,
+                                 "threads", thread_count(), "oneDNN", onednn.c_str(), "LAPACK", lapack.c_str(),
+                                 "built with CUDA", kWithCuda ? Py_True : Py_False, "CUDA devices",
                                  cuda::device_count()));
   });
 }

@@ -10,7 +10,11 @@ __all__ = ["config", "show_config"]
 
 
 def config() -> dict[str, Any]:
-    """How the library was built and what it runs on."""
+    """How the library was built and what it runs on.
+
+    The entries ``oneDNN`` and ``LAPACK`` are versions of what was found on this machine, or say why nothing was: both
+    are loaded when they are first used, and this is a use.
+    """
     import platform  # slow to import
 
     return {**_C._config(), "python": platform.python_version()}

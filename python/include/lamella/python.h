@@ -26,7 +26,7 @@
 
 #include "engine/autograd/function.h"
 #include "engine/core/tensor.h"
-#include "python/include/lamella/abi.h"
+#include "lamella/abi.h"
 
 namespace lamella::python {
 

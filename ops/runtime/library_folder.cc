@@ -1,0 +1,20 @@
+#include "ops/runtime/library_folder.h"
+
+#include <dlfcn.h>
+
+namespace lamella::detail {
+namespace {
+
+/// Something that lies in this library for certain: an exported variable may have been copied into the program that
+/// uses it.
+const char anchor = 0;
+
+}  // namespace
+
+std::filesystem::path library_folder() {
+  Dl_info info{};
+  if (!dladdr(&anchor, &info) || !info.dli_fname) return ".";
+  return std::filesystem::absolute(info.dli_fname).parent_path();
+}
+
+}  // namespace lamella::detail
