@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
+# Headers by the names that other frameworks give them, such as oneflow/core/framework/framework.h. A framework's own,
+# in a folder named by -I, come before them.
+_DIALECTS = _PACKAGE / "compat" / "include"
 
 __all__ = ["get_cmake_dir", "get_compile_flags", "get_include", "get_lib", "get_link_flags"]
 
@@ -35,7 +38,11 @@ def get_lib() -> str:
 
 def get_compile_flags() -> list[str]:
     """What g++, clang++ and nvcc take to compile against the headers; the last is the C++ standard that these need."""
-    return [*(f"-I{folder}" for folder in get_include()), "-std=c++20"]
+    return [*_include_flags(), "-std=c++20"]
+
+
+def _include_flags() -> list[str]:
+    return [*(f"-I{folder}" for folder in get_include()), "-isystem", str(_DIALECTS)]
 
 
 def get_link_flags() -> list[str]:
@@ -57,7 +64,7 @@ def main(argv: list[str]) -> None:
     if options.cmakedir:
         print(get_cmake_dir())
     if options.include:
-        print(" ".join(f"-I{folder}" for folder in get_include()))
+        print(" ".join(_include_flags()))
     if options.lib:
         print(get_lib())
     if options.cflags:

@@ -2,7 +2,9 @@
 
 ``python -m lamella.compat script.py`` starts Python with a folder in front of its path in which ``import paddle`` and
 ``import oneflow`` find fronts over Lamella. Nothing is installed under these names: the folder is on the path of that
-process and of the processes that it starts, and of no other.
+process and of the processes that it starts, and of no other. To pip and to ``importlib.metadata`` these processes have
+the frameworks installed, in the versions that the fronts were written for, so that projects which require them neither
+fetch nor install them.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from pathlib import Path
 PATH = Path(__file__).parent / "path"
 #: The folder in which a compiler finds the headers of other frameworks, such as <torch/extension.h>.
 HEADERS = Path(__file__).parent / "include"
+#: What keeps pip from installing the frameworks themselves beside the fronts.
+CONSTRAINTS = Path(__file__).parent / "constraints.txt"
 
 USAGE = """\
 usage: python -m lamella.compat script.py [argument ...]
@@ -38,11 +42,21 @@ def environment(base: dict[str, str] | None = None) -> dict[str, str]:
     # pip builds in an environment without this path, for which it would fetch the framework itself: not here. (In pip's
     # variable for an option that says "no", false is what switches it on.)
     env.setdefault("PIP_NO_BUILD_ISOLATION", "false")
+    # A URL, since pip splits the variable at spaces.
+    constraints = env.get("PIP_CONSTRAINT", "").split()
+    if CONSTRAINTS.as_uri() not in constraints:
+        env["PIP_CONSTRAINT"] = " ".join([*constraints, CONSTRAINTS.as_uri()])
     # Makefiles say `python`: that is this one.
     here = os.path.dirname(sys.executable)
     programs = [entry for entry in env.get("PATH", os.defpath).split(os.pathsep) if entry != here]
     env["PATH"] = os.pathsep.join([here, *programs])
     return env
+
+
+def fronts() -> frozenset[str]:
+    """The projects, by their names in an index, that processes with the fronts have installed."""
+    lines = CONSTRAINTS.read_text("utf-8").splitlines()
+    return frozenset(line.partition("==")[0] for line in lines if not line.startswith("#"))
 
 
 def command(arguments: list[str], interpreter_options: list[str]) -> list[str]:
@@ -69,6 +83,7 @@ def main() -> None:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE)
         sys.exit(0 if arguments else 2)
+    _warn_of_wheels(arguments)
     # What stands before `-m lamella.compat` (-W error, -X dev, -u) is meant for the program as well.
     options = sys.orig_argv[1 : len(sys.orig_argv) - len(arguments)]
     try:
@@ -77,6 +92,17 @@ def main() -> None:
         sys.exit(f"lamella.compat: {error}")
     sys.stdout.flush()
     os.execve(line[0], line, environment())
+
+
+def _warn_of_wheels(arguments: list[str]) -> None:
+    """Says beforehand where pip will fail to build a project: here it builds with what is installed."""
+    if "pip" not in map(os.path.basename, arguments[:2]) or not any(map(os.path.exists, arguments[2:])):
+        return
+    from lamella.utils._extension import wheels
+
+    missing = wheels.what_is_missing()
+    if missing:
+        print(f"lamella.compat: {missing}", file=sys.stderr, flush=True)
 
 
 def _without_module(options: list[str]) -> list[str]:

@@ -11,6 +11,12 @@ A project's ``setup.py``:
         cmdclass={"build_ext": BuildExtension},
     )
 
+and its ``pyproject.toml``, where the project is written for PyTorch, or for both:
+
+    [build-system]
+    requires = ["lamella", "setuptools>=70.1", "pybind11>=3"]
+    build-backend = "lamella.utils.cpp_extension"
+
 Or at once, compiled on first use and found again by its content afterwards:
 
     my_layers = load(name="my_layers", sources=["my_layers.cpp"])
@@ -20,6 +26,7 @@ See docs/extensions.md.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -33,7 +40,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lamella import ops
-from lamella.utils._extension import library, toolchain
+from lamella.utils._extension import library, toolchain, wheels
 
 if TYPE_CHECKING:
     from lamella.utils._extension.command import BuildExtension
@@ -66,19 +73,28 @@ def __getattr__(name: str) -> Any:
     # Only projects with a setup.py need setuptools, which load() does without.
     if name == "BuildExtension":
         return _command().BuildExtension
+    if name.startswith(("build_", "get_requires_for_build_", "prepare_metadata_for_build_")):
+        return _of_setuptools("backend").hook(name)
     raise AttributeError(f"module 'lamella.utils.cpp_extension' has no attribute '{name}'")
 
 
-def _command() -> Any:
+def _of_setuptools(module: str) -> Any:
+    """A module of ours that needs setuptools."""
     try:
-        from lamella.utils._extension import command
+        return importlib.import_module(f"lamella.utils._extension.{module}")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "setuptools":
             raise
         raise ModuleNotFoundError(
             "[cpp_extension] projects are built by setuptools, which is not installed", name=error.name
         ) from None
-    return command
+
+
+def _command() -> Any:
+    missing = wheels.what_is_missing() if {"bdist_wheel", "dist_info"}.intersection(sys.argv) else None
+    if missing:
+        raise ModuleNotFoundError(f"[cpp_extension] {missing}", name="wheel")
+    return _of_setuptools("command")
 
 
 def CppExtension(name: str, sources: Sequence[Path_], *args: Any, **kwargs: Any) -> Any:  # noqa: N802 (a class elsewhere)

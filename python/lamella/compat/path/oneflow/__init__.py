@@ -9,6 +9,8 @@ Jobs (``global_function``) run their function eagerly, with the types of their a
 from lamella import Tensor, float16, float32, float64, int8, int32, int64, uint8
 from lamella.compat.front import close
 
+__version__ = "0.9.0+lamella"
+
 __getattr__ = close(
     "oneflow",
     {

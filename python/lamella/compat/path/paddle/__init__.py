@@ -27,6 +27,8 @@ from lamella import (
 )
 from lamella.compat.front import close
 
+__version__ = "3.0.0+lamella"
+
 __getattr__ = close(
     "paddle",
     {
