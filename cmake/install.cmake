@@ -1,49 +1,48 @@
-# Installation: into a wheel (everything inside the package's folder) or under a prefix.
-
-if(SKBUILD)
-  set(lamella_libdir ".")
-  set(lamella_includedir "include")
-  set(lamella_cmakedir "cmake")
-else()
-  set(lamella_libdir "${CMAKE_INSTALL_LIBDIR}")
-  set(lamella_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
-  set(lamella_cmakedir "${CMAKE_INSTALL_LIBDIR}/cmake/lamella")
-endif()
-
-install(TARGETS lamella EXPORT lamella LIBRARY DESTINATION ${lamella_libdir})
-install(TARGETS ${LAMELLA_KERNEL_MODULES} LIBRARY DESTINATION ${lamella_libdir})
-if(LAMELLA_ONEDNN)
-  install(TARGETS lamella_onednn LIBRARY DESTINATION ${lamella_libdir})
-endif()
-get_property(bundled GLOBAL PROPERTY LAMELLA_BUNDLED)
-install(PROGRAMS ${bundled} DESTINATION ${lamella_libdir})
-get_property(licenses GLOBAL PROPERTY LAMELLA_BUNDLED_LICENSES)
-foreach(entry IN LISTS licenses)
-  string(REGEX MATCH "^([^:]+):(.*)$" entry "${entry}")
-  install(FILES ${CMAKE_MATCH_2} DESTINATION ${lamella_libdir}/licenses RENAME ${CMAKE_MATCH_1}.txt)
-endforeach()
-if(SKBUILD AND LAMELLA_BINDINGS)
-  install(TARGETS _C LIBRARY DESTINATION ${lamella_libdir})
-  install(FILES ${LAMELLA_OUTPUT_DIR}/_C.pyi DESTINATION ${lamella_libdir})
-endif()
-
-# <lamella/lamella.h> and <lamella/python.h>; the headers include one another as "engine/..." and "ops/...".
-install(DIRECTORY engine ops DESTINATION ${lamella_includedir}/lamella FILES_MATCHING PATTERN "*.h" PATTERN "ops/api" EXCLUDE)
-install(DIRECTORY ops/api/lamella DESTINATION ${lamella_includedir} FILES_MATCHING PATTERN "*.h")
-if(EXISTS "${PROJECT_SOURCE_DIR}/python/include/lamella")
-  install(DIRECTORY python/include/lamella DESTINATION ${lamella_includedir} FILES_MATCHING PATTERN "*.h")
-endif()
-target_include_directories(
-  lamella INTERFACE $<INSTALL_INTERFACE:${lamella_includedir}> $<INSTALL_INTERFACE:${lamella_includedir}/lamella>)
+# Installation, in two layouts: under a prefix, and as the folder of the Python package, where everything is inside it.
+# The latter is the component `python`, which a wheel is made of:
+#
+#     cmake --install build/dev --prefix /usr/local
+#     cmake --install build/dev --prefix somewhere/lamella --component python
 
 include(CMakePackageConfigHelpers)
-set(generated "${PROJECT_BINARY_DIR}/package")
-configure_package_config_file(
-  cmake/lamella-config.cmake.in ${generated}/lamella-config.cmake INSTALL_DESTINATION ${lamella_cmakedir})
-write_basic_package_version_file(${generated}/lamella-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${generated}/lamella-config.cmake ${generated}/lamella-config-version.cmake DESTINATION ${lamella_cmakedir})
-install(EXPORT lamella NAMESPACE lamella:: FILE lamella-targets.cmake DESTINATION ${lamella_cmakedir})
+get_property(bundled GLOBAL PROPERTY LAMELLA_BUNDLED)
+get_property(licenses GLOBAL PROPERTY LAMELLA_BUNDLED_LICENSES)
+
+# lamella_install(libraries headers CMake-package export-set arguments-of-every-rule...)
+function(lamella_install libdir includedir cmakedir export)
+  # The headers include one another as "engine/..." and "ops/...", and users include <lamella/lamella.h>.
+  install(TARGETS lamella EXPORT ${export} LIBRARY DESTINATION ${libdir} ${ARGN}
+          INCLUDES DESTINATION ${includedir} ${includedir}/lamella)
+  install(TARGETS ${LAMELLA_KERNEL_MODULES} LIBRARY DESTINATION ${libdir} ${ARGN})
+  if(LAMELLA_ONEDNN)
+    install(TARGETS lamella_onednn LIBRARY DESTINATION ${libdir} ${ARGN})
+  endif()
+  install(PROGRAMS ${bundled} DESTINATION ${libdir} ${ARGN})
+  foreach(entry IN LISTS licenses)
+    string(REGEX MATCH "^([^:]+):(.*)$" entry "${entry}")
+    install(FILES ${CMAKE_MATCH_2} DESTINATION ${libdir}/licenses RENAME ${CMAKE_MATCH_1}.txt ${ARGN})
+  endforeach()
+
+  install(DIRECTORY engine ops DESTINATION ${includedir}/lamella ${ARGN} FILES_MATCHING PATTERN "*.h" PATTERN "ops/api" EXCLUDE)
+  install(DIRECTORY ops/api/lamella python/include/lamella DESTINATION ${includedir} ${ARGN} FILES_MATCHING PATTERN "*.h")
+
+  set(generated "${PROJECT_BINARY_DIR}/package/${export}")
+  configure_package_config_file(
+    cmake/lamella-config.cmake.in ${generated}/lamella-config.cmake INSTALL_DESTINATION ${cmakedir})
+  write_basic_package_version_file(${generated}/lamella-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${generated}/lamella-config.cmake ${generated}/lamella-config-version.cmake DESTINATION ${cmakedir} ${ARGN})
+  install(EXPORT ${export} NAMESPACE lamella:: FILE lamella-targets.cmake DESTINATION ${cmakedir} ${ARGN})
+endfunction()
+
+lamella_install("${CMAKE_INSTALL_LIBDIR}" "${CMAKE_INSTALL_INCLUDEDIR}" "${CMAKE_INSTALL_LIBDIR}/cmake/lamella" lamella)
+if(LAMELLA_BINDINGS)
+  set(python COMPONENT python EXCLUDE_FROM_ALL)
+  lamella_install("." include cmake lamella_python ${python})
+  install(TARGETS _C LIBRARY DESTINATION . ${python})
+  install(FILES ${LAMELLA_OUTPUT_DIR}/_C.pyi DESTINATION . ${python})
+endif()
 
 # The same package for use from the build tree.
 export(EXPORT lamella NAMESPACE lamella:: FILE ${LAMELLA_OUTPUT_DIR}/cmake/lamella-targets.cmake)
+set(generated "${PROJECT_BINARY_DIR}/package/lamella")
 file(COPY ${generated}/lamella-config.cmake ${generated}/lamella-config-version.cmake DESTINATION ${LAMELLA_OUTPUT_DIR}/cmake)
