@@ -29,23 +29,15 @@ if(LAMELLA_CUDA)
   find_package(CUDAToolkit REQUIRED)
 
   add_library(lamella_cuda_libraries INTERFACE)
+  # The runtime is linked in, and finds the driver when it is first called: the library loads where CUDA is absent.
   # cuBLAS is loaded when it is first needed: see engine/runtime/cuda/cublas.h.
-  target_link_libraries(lamella_cuda_libraries INTERFACE CUDA::cudart)
-  find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-  find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
-  if(CUDNN_INCLUDE_DIR AND CUDNN_LIBRARY)
-    target_include_directories(lamella_cuda_libraries SYSTEM INTERFACE ${CUDNN_INCLUDE_DIR})
-    target_link_libraries(lamella_cuda_libraries INTERFACE ${CUDNN_LIBRARY})
-    target_compile_definitions(lamella_cuda_libraries INTERFACE LAMELLA_WITH_CUDNN=1)
-  else()
-    message(STATUS "cuDNN was not found: built without it")
-  endif()
+  target_link_libraries(lamella_cuda_libraries INTERFACE CUDA::cudart_static)
   list(APPEND LAMELLA_RPATH "${CUDAToolkit_LIBRARY_DIR}")
 endif()
 
 function(lamella_cuda_target target)
   if(LAMELLA_CUDA)
-    set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Shared)
+    set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Static)
     target_compile_options(
       ${target}
       PRIVATE

@@ -1,6 +1,12 @@
 """Memory statistics, threads, random state, configuration."""
 
 import gc
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,3 +103,55 @@ def test_cuda_queries():
             lm.zeros(1, device="cuda:0")
     with pytest.raises(ValueError):
         lm.ones(1).cuda(-1)
+
+
+WITHOUT = """
+import numpy as np
+import lamella as lm
+
+config = lm.config.config()
+assert config["oneDNN"].startswith(("not found: ", "left out")), config
+assert config["LAPACK"].startswith(("OpenBLAS not found: ", "left out")), config
+rng = np.random.default_rng(0)
+for dtype in (lm.float32, lm.bfloat16):
+    a, b = rng.integers(-3, 4, (50, 70)), rng.integers(-3, 4, (70, 60))
+    product = lm.tensor(a, dtype=dtype) @ lm.tensor(b, dtype=dtype)
+    assert product.astype(lm.int64).tolist() == (a @ b).tolist()
+x = lm.ones((2, 3, 9, 9)).requires_grad_()
+y = lm.conv2d(x, lm.ones((4, 3, 3, 3)))
+y.sum().backward()
+assert y.sum().item() == 2 * 4 * 49 * 27 and x.grad[0, 0, 4, 4].item() == 36
+for call in (lm.linalg.cholesky, lm.linalg.svd, lm.linalg.eigh, lm.linalg.inv, lm.linalg.qr, lm.linalg.eigvals):
+    try:
+        call(lm.eye(3))
+    except NotImplementedError as error:
+        assert "libopenblas" in str(error) and str(error).startswith("["), error
+    else:
+        raise AssertionError(call)
+"""
+
+
+def test_libraries_that_are_absent_are_done_without(tmp_path):
+    # Files that are no libraries stand before those of the system, and where a package brings its own, there is a link
+    # to all of it but these.
+    package = Path(lm.__file__).parent
+    (tmp_path / "lamella").mkdir()
+    for path in package.iterdir():
+        if not path.name.startswith(("libdnnl", "libscipy_openblas", "liblamella")):
+            (tmp_path / "lamella" / path.name).symlink_to(path)
+    for path in package.glob("liblamella*.so"):
+        shutil.copy2(path, tmp_path / "lamella")
+    (tmp_path / "absent").mkdir()
+    for name in ("libdnnl.so.2", "libdnnl.so.3", "libopenblas.so.0"):
+        (tmp_path / "absent" / name).touch()
+    env = os.environ | {"LD_LIBRARY_PATH": str(tmp_path / "absent"), "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", WITHOUT], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_library_is_linked_with_nothing_that_may_be_absent():
+    library = Path(lm.__file__).parent / "liblamella.so"
+    printed = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*?)\.so", printed))
+    compilers = {"libc", "libm", "libgcc_s", "libstdc++", "libgomp", "libdl", "libpthread", "librt"}
+    assert needed and {name for name in needed if not name.startswith("ld-linux")} <= compilers
