@@ -20,7 +20,7 @@ function(lamella_install libdir includedir cmakedir export)
   install(PROGRAMS ${bundled} DESTINATION ${libdir} ${ARGN})
   foreach(entry IN LISTS licenses)
     string(REGEX MATCH "^([^:]+):(.*)$" entry "${entry}")
-    install(FILES ${CMAKE_MATCH_2} DESTINATION ${libdir}/licenses RENAME ${CMAKE_MATCH_1}.txt ${ARGN})
+    install(FILES ${CMAKE_MATCH_2} DESTINATION ${libdir}/licenses RENAME ${CMAKE_MATCH_1} ${ARGN})
   endforeach()
 
   install(DIRECTORY engine ops DESTINATION ${includedir}/lamella ${ARGN} FILES_MATCHING PATTERN "*.h" PATTERN "ops/api" EXCLUDE)

@@ -1,6 +1,7 @@
 """Prints the path of an installed Python package's file whose name ends as asked: `packaged_file.py PACKAGE TAIL`."""
 
 import importlib.metadata
+import os
 import sys
 
 
@@ -10,8 +11,9 @@ def main(package: str, tail: str) -> int:
         files = importlib.metadata.files(package) or []
     except importlib.metadata.PackageNotFoundError:
         return 1
-    paths = [file.locate() for file in files if f"/{file}".endswith(tail)]
-    found = [str(path.resolve()) for path in paths if path.exists()]
+    # A path may begin with ../.. and so name no folder of its own.
+    paths = [os.path.abspath(str(file.locate())) for file in files]
+    found = [path for path in paths if path.endswith(tail) and os.path.exists(path)]
     print(*found[:1], end="")
     return 0 if found else 1
 

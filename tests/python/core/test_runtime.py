@@ -121,9 +121,9 @@ x = lm.ones((2, 3, 9, 9)).requires_grad_()
 y = lm.conv2d(x, lm.ones((4, 3, 3, 3)))
 y.sum().backward()
 assert y.sum().item() == 2 * 4 * 49 * 27 and x.grad[0, 0, 4, 4].item() == 36
-for call in (lm.linalg.cholesky, lm.linalg.svd, lm.linalg.eigh, lm.linalg.inv, lm.linalg.qr, lm.linalg.eigvals):
+for call in (lm.linalg.cholesky, lm.linalg.svd, lm.linalg.eigh, lm.linalg.qr, lm.linalg.eigvals):
     try:
-        call(lm.eye(3))
+        call(lm.eye(80))
     except NotImplementedError as error:
         assert "libopenblas" in str(error) and str(error).startswith("["), error
     else:
