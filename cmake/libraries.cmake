@@ -118,6 +118,7 @@ endfunction()
 # installed. Further arguments are the ends of the licenses' paths.
 function(lamella_bundle library package)
   cmake_path(GET library FILENAME name)
+  file(MAKE_DIRECTORY ${LAMELLA_OUTPUT_DIR})
   file(COPY_FILE ${library} ${LAMELLA_OUTPUT_DIR}/${name} ONLY_IF_DIFFERENT)
   set_property(GLOBAL APPEND PROPERTY LAMELLA_BUNDLED ${library})
   foreach(tail IN LISTS ARGN)
