@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from lamella import compat
+from support import extensions
 
 
 def run(*arguments, options=(), env=None, cwd=None):
@@ -113,3 +114,64 @@ except {kind} as error:
 def test_other_missing_modules_are_not_the_fronts_business():
     code = "import paddle\ntry:\n    import paddling\nexcept ModuleNotFoundError as error:\n    print(error)"
     assert output("-c", code) == "No module named 'paddling'"
+
+
+# A project that requires the frameworks, for its build as well.
+REQUIRES = {
+    "setup.py": """
+from setuptools import setup
+import torch
+setup(
+    name="lamella-test-requires",
+    version="1.0",
+    py_modules=["requires_torch"],
+    setup_requires=["torch"],
+    install_requires=["torch>=2", "torch!=2.5", "paddlepaddle", "oneflow"],
+)
+""",
+    "requires_torch.py": "import torch, paddle, oneflow\n",
+    "pyproject.toml": '[build-system]\nrequires = ["setuptools", "torch"]\nbuild-backend = "setuptools.build_meta"\n',
+}
+
+
+def test_pip_takes_the_frameworks_for_installed(tmp_path):
+    extensions.need_wheels()
+    project = extensions.write(tmp_path / "project", REQUIRES)
+    site = tmp_path / "site"
+    env = os.environ | {"PIP_NO_INDEX": "1"}
+    install = ("-m", "pip", "install", "-q", "--prefix", tmp_path / "prefix")
+    done = run(*install, ".", cwd=project, env=env)
+    assert done.returncode == 0, done.stderr
+    (site,) = (tmp_path / "prefix").glob("**/site-packages")
+    assert sorted(path.name for path in site.iterdir() if path.name != "__pycache__") == [
+        "lamella_test_requires-1.0.dist-info",
+        "requires_torch.py",
+    ]
+    output("-m", "pip", "check")
+    assert "already satisfied" in output("-m", "pip", "install", "torch", "paddlepaddle==3.0.0", env=env)
+    # A version that the front is not: said, and not fetched. There would be an index.
+    for command in (("install", "torch>=99"), ("install", "--force-reinstall", "torch"), ("download", "torch")):
+        done = run("-m", "pip", *command, cwd=tmp_path, env=env)
+        assert done.returncode != 0 and "+lamella" in done.stderr + done.stdout
+
+
+def test_the_frameworks_have_versions_in_the_front_and_nowhere_else():
+    code = """
+import importlib.metadata as metadata, torch, paddle, oneflow
+from lamella import compat
+lines = [f"{name}=={metadata.version(name)}" for name in sorted(compat.fronts())]
+assert lines == [line for line in compat.CONSTRAINTS.read_text().splitlines() if line[0] != "#"], lines
+for name, module in (("torch", torch), ("paddlepaddle", paddle), ("oneflow", oneflow)):
+    assert metadata.version(name) == module.__version__ and metadata.requires(name) is None
+"""
+    output("-c", code)
+    names = "('torch', 'paddlepaddle', 'oneflow')"
+    outside = f"import importlib.metadata as m; print([n for n in {names} if any(m.Distribution.discover(name=n))])"
+    done = subprocess.run([sys.executable, "-c", "import lamella.compat\n" + outside], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_constraints_of_the_user_are_kept():
+    once = compat.environment({"PIP_CONSTRAINT": "/a.txt /b.txt"})
+    assert once["PIP_CONSTRAINT"].split() == ["/a.txt", "/b.txt", compat.CONSTRAINTS.as_uri()]
+    assert compat.environment(once) == once

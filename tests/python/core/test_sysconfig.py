@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lamella import sysconfig
+from support import extensions
 
 
 def test_folders_hold_what_they_say():
@@ -27,3 +28,15 @@ def test_command_prints_one_line(option):
 def test_command_wants_an_option():
     run = subprocess.run([sys.executable, "-m", "lamella.sysconfig"], capture_output=True, text=True, timeout=60)
     assert run.returncode == 2 and "nothing asked for" in run.stderr
+
+
+@pytest.mark.parametrize("option", ["--cflags", "--include"])
+def test_headers_are_found_by_the_names_of_other_frameworks(option, tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-m", "lamella.sysconfig", option], capture_output=True, text=True, check=True, timeout=60
+    )
+    extensions.need_compiler()
+    (tmp_path / "x.cc").write_text("#include <oneflow/core/framework/framework.h>\n")
+    command = ["c++", "-M", "-std=c++20", *run.stdout.split(), "x.cc"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert found.returncode == 0, found.stderr

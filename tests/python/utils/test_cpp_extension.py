@@ -1,5 +1,7 @@
 """Extensions built for real: while a program runs, and into wheels."""
 
+import importlib.metadata
+import importlib.util
 import re
 import sys
 import zipfile
@@ -204,3 +206,22 @@ def test_a_project_builds_in_isolation(tmp_path):
     (next(offered.glob("lamella-*.whl"))).unlink()
     missing = extensions.run("-m", "pip", "wheel", *options, ".", cwd=folder)
     assert missing.returncode != 0 and "No matching distribution found for lamella" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "has_wheel", "fails"), [("65.5.0", False, True), ("65.5.0", True, False), ("70.1.0", False, False)]
+)
+def test_an_old_setuptools_without_wheel_says_how(monkeypatch, version, has_wheel, fails):
+    # The setuptools that comes with Python 3.11 makes wheels with another package.
+    find, read = importlib.util.find_spec, importlib.metadata.version
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: has_wheel or None if name == "wheel" else find(name))
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: version if name == "setuptools" else read(name))
+    for arguments in (["setup.py", "bdist_wheel"], ["hook", "dist_info", "--output-dir", "x"]):
+        monkeypatch.setattr(sys, "argv", arguments)
+        if fails:
+            with pytest.raises(ModuleNotFoundError, match=r"setuptools 65.5.0 makes wheels .*pip install wheel"):
+                cpp_extension.CppExtension("a", ["a.cc"])
+        else:
+            cpp_extension.CppExtension("a", ["a.cc"])
+    monkeypatch.setattr(sys, "argv", ["setup.py", "build_ext"])
+    cpp_extension.CppExtension("a", ["a.cc"])
