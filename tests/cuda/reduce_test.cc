@@ -120,5 +120,10 @@ TEST_F(Reduce, GradientsAgreeWithTheCpu) {
   EXPECT_TRUE(agree(grads[1], grads[0]));
 }
 
+TEST_F(Reduce, DtypesWithoutKernelsAreAnError) {
+  const Tensor x = full({3}, 1, DType::Float16, kGpu);
+  EXPECT_THROW(static_cast<void>(sum(x)), NotImplementedError);
+}
+
 }  // namespace
 }  // namespace lamella::test
