@@ -17,6 +17,7 @@
 #include "engine/autograd/primitives.h"
 #include "engine/core/error.h"
 #include "engine/core/host.h"
+#include "engine/core/memory_limit.h"
 
 // Note [Passes]
 // A pass first walks the graph from its roots, counting for each node how many gradients will arrive, then runs nodes
@@ -29,6 +30,9 @@ namespace lamella::autograd {
 namespace {
 
 constexpr int kMaxDepth = 48;
+/// Passes that may be nested for each call that the host may nest: its count begins anew on every fresh stack.
+constexpr int kPassesPerHostCall = 8;
+constexpr int kMaxNested = 8192;           // where there is no host
 constexpr std::int64_t kLongWork = 32768;  // elements after which an interrupt is looked for at once
 
 std::atomic<std::uint64_t> next_pass{1};
@@ -46,6 +50,8 @@ struct Capture {
 class Pass;
 [[gnu::tls_model("initial-exec")]] thread_local Pass* current_pass = nullptr;
 [[gnu::tls_model("initial-exec")]] thread_local int depth = 0;
+/// Number of passes around those of this thread, on the threads that wait for it.
+[[gnu::tls_model("initial-exec")]] thread_local int outer_depth = 0;
 
 class Pass {
  public:
@@ -211,10 +217,24 @@ class Pass {
     return largest;
   }
 
+  /// Says whose gradient memory ran out for, where nobody has said so yet.
+  [[noreturn, gnu::cold]] static void rethrow_naming(const Node& node, const OutOfMemoryError& error) {
+    const std::string_view text = error.what();
+    constexpr std::string_view kAllocate = "[allocate] ";
+    if (!text.starts_with(kAllocate)) throw;
+    const SpareMemory spare;
+    fail<OutOfMemoryError>("[backward] for the gradient of ", node.name(), ", ", text.substr(kAllocate.size()));
+  }
+
   /// The node's own work, with the hooks around it.
   static TensorList call(Node* node, TensorList grads) {
-    if (!node->may_have_hooks()) [[likely]]
-      return node->run(std::move(grads));
+    if (!node->may_have_hooks()) [[likely]] {
+      try {
+        return node->run(std::move(grads));
+      } catch (const OutOfMemoryError& error) {
+        rethrow_naming(*node, error);
+      }
+    }
     run_node_pre_hooks(*node, grads);
     const TensorList incoming = has_post_hooks(*node) ? grads : TensorList();
     TensorList results = node->run(std::move(grads));
@@ -288,9 +308,23 @@ class Pass {
 void run_pass(Pass& pass) {
   if (depth < kMaxDepth) {
     pass.run();
-  } else {
-    run_on_fresh_stack([&] { pass.run(); });
+    return;
   }
+  const int nested = outer_depth + depth;
+  const auto host_limit = host_hooks().recursion_limit;
+  const std::int64_t limit = host_limit ? std::int64_t{kPassesPerHostCall} * host_limit() : kMaxNested;
+  if (nested >= limit) {
+    fail_recursion(str("[backward] maximum recursion depth exceeded: ", nested,
+                       " backward passes are nested, each begun by a hook or a layer's backward of the one around it. "
+                       "Where that is meant, sys.setrecursionlimit() allows ",
+                       kPassesPerHostCall, " times as many as calls"));
+  }
+  run_on_fresh_stack(
+      [&] {
+        outer_depth = nested;
+        pass.run();
+      },
+      "backward");
 }
 
 /// What a pass makes are ordinary tensors, also where the caller is in inference mode.

@@ -1,11 +1,16 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace lamella::autograd {
 
 /// Calls f on a new thread, which has all of its stack left, and waits for it. This thread's Modes and ThreadState are
-/// in force there. What f throws comes out here. The host's other threads run meanwhile.
-void run_on_fresh_stack(const std::function<void()>& f);
+/// in force there. What f throws comes out here. The host's other threads run meanwhile. The host's RecursionError,
+/// naming `op`, where the system has no thread left, and OutOfMemoryError where it has no memory for its stack.
+void run_on_fresh_stack(const std::function<void()>& f, const char* op);
+
+/// Throws the host's RecursionError; RuntimeError where there is no host.
+[[noreturn]] void fail_recursion(const std::string& message);
 
 }  // namespace lamella::autograd

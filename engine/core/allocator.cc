@@ -6,8 +6,10 @@
 #include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <new>
 
 #include "engine/core/error.h"
+#include "engine/core/memory_limit.h"
 #include "engine/core/small_blocks.h"
 
 namespace lamella {
@@ -78,6 +80,7 @@ void* CachingAllocator::allocate(std::size_t bytes, void* stream) {
   // Sizes near the top of the range would wrap around in rounding.
   if (fresh && bytes < SIZE_MAX / 2) pointer = system_allocate_or_empty(size);
   if (!pointer) {
+    const SpareMemory spare;
     const MemoryStats held = stats();
     fail<OutOfMemoryError>("[allocate] ", device_, " has no ", bytes, " bytes left: ", held.allocated,
                            " bytes are held by tensors, ", held.reserved, " are taken from the system in all");
@@ -94,7 +97,13 @@ void CachingAllocator::deallocate(void* pointer, std::size_t bytes, void* stream
   const std::size_t size = round_size(bytes);
   const std::lock_guard lock(mutex_);
   stats_.allocated -= static_cast<std::int64_t>(size);
-  free_[{size, stream}].push_back(pointer);
+  try {
+    free_[{size, stream}].push_back(pointer);
+  } catch (const std::bad_alloc&) {  // no memory to keep it in a list: it goes back
+    stats_.reserved -= static_cast<std::int64_t>(size);
+    synchronize();
+    system_free(pointer);
+  }
 }
 
 void CachingAllocator::empty_cache() noexcept {

@@ -35,6 +35,10 @@ struct HostHooks {
   /// Fills `frames` with the user's calls, innermost first, and returns how many there are, at most `capacity`; calls
   /// within the library are left out.
   std::size_t (*stack)(HostFrame* frames, std::size_t capacity) = nullptr;
+  /// How many of its calls the host nests within each other (Python: sys.getrecursionlimit()).
+  int (*recursion_limit)() = nullptr;
+  /// Throws what the host throws where calls are nested deeper (Python: RecursionError).
+  void (*fail_recursion)(const std::string& message) = nullptr;
   /// Adds a note to the host's exception that is being handled; false where it is none of the host's.
   bool (*annotate)(const std::string& note) = nullptr;
 };

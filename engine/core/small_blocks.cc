@@ -125,6 +125,17 @@ ThreadCache* thread_cache() {
   return thread_is_ending ? nullptr : make_cache();
 }
 
+/// The same, and null where a thread that has none yet has no memory for one.
+ThreadCache* cache_to_free_to() noexcept {
+  if (current_cache) [[likely]]
+    return current_cache;
+  try {
+    return thread_cache();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 [[gnu::noinline]] void give_back(std::size_t index, FreeList& list) {
   Central& central = Central::instance();
   const std::lock_guard lock(central.mutex);
@@ -182,7 +193,7 @@ void free_block(void* block, std::size_t bytes) noexcept {
     return;
   }
   const std::size_t index = class_of(bytes);
-  ThreadCache* cache = thread_cache();
+  ThreadCache* cache = cache_to_free_to();
   if (!cache) [[unlikely]]
     return free_to_central(block, index);
   FreeList& list = cache->lists[index];

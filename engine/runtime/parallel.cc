@@ -3,14 +3,18 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cctype>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "engine/core/error.h"
+#include "engine/core/memory_limit.h"
 #include "engine/runtime/deterministic.h"
 
 #ifdef LAMELLA_OPENMP
@@ -22,7 +26,15 @@
 // those of the parent, so the child starts with one thread; where it asks for more, loops run on threads made for the
 // purpose, and OpenMP stays serial.
 
+// Note [Threads under a limit of memory]
+// libgomp ends the process where it cannot start a thread, or the thread cannot have what it keeps of its own. So where
+// memory is limited, room for the stacks of the threads that are to be started is looked for first, and the caller
+// works alone where there is none. A thread that starts loops has workers of its own, which wait for its next loop.
+
 namespace lamella {
+
+using detail::has_room_for_threads;
+
 namespace {
 
 /// What the process starts with: OpenMP heeds OMP_NUM_THREADS and the processors that it is confined to.
@@ -37,9 +49,49 @@ int initial_threads() {
 /// Asked for when the library is loaded, before anybody changes it.
 const int default_threads = initial_threads();
 
+/// What a thread's stack takes: OMP_STACKSIZE (a number and a unit, kilobytes where it has none) where that is more
+/// than the system's default, for both kinds of threads.
+std::size_t thread_stack_bytes() {
+  std::size_t bytes = std::size_t{8} << 20;
+  pthread_attr_t attributes;
+  if (pthread_getattr_default_np(&attributes) == 0) {
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+  }
+  if (const char* const text = std::getenv("OMP_STACKSIZE")) {
+    char* unit = nullptr;
+    const std::size_t number = std::strtoull(text, &unit, 10);
+    while (*unit == ' ') ++unit;
+    const char letter = static_cast<char>(std::toupper(static_cast<unsigned char>(*unit)));
+    const int shift = letter == 'B' ? 0 : letter == 'M' ? 20 : letter == 'G' ? 30 : 10;
+    bytes = std::max(bytes, number << shift);
+  }
+  return bytes;
+}
+
 std::atomic<int> threads{0};  // 0: not set yet
 std::atomic<bool> forked{false};
 thread_local bool inside_loop = false;
+
+#ifdef LAMELLA_OPENMP
+/// Number of threads, the caller included, that OpenMP is known to have ready for this thread's loops.
+[[gnu::tls_model("initial-exec")]] thread_local int pool_size = 1;
+
+/// Sees to it that a loop on `members` threads finds them; false where there is no memory for them. See
+/// Note [Threads under a limit of memory].
+bool grow_pool(int members) {
+  if (members <= pool_size) [[likely]]
+    return true;
+  if (!has_room_for_threads(members - pool_size)) return false;
+  if (pool_size == 1) {
+    // Started now, while there is room, and not when a library comes to need them.
+#pragma omp parallel num_threads(members)
+    static_cast<void>(omp_get_thread_num());
+    pool_size = members;
+  }
+  return true;
+}
+#endif
 
 void after_fork() {
   threads.store(1, std::memory_order_relaxed);
@@ -91,9 +143,12 @@ void run_on_own_threads(Team& team, int members) {
   std::vector<std::thread> others;
   int started = 1;
   try {
-    for (; started < members; ++started) others.emplace_back([&team, started] { team.run(started); });
+    others.reserve(static_cast<std::size_t>(members));
+    for (; started < members && has_room_for_threads(1); ++started)
+      others.emplace_back([&team, started] { team.run(started); });
   } catch (const std::system_error&) {
     // No more threads to be had: the caller does the rest.
+  } catch (const std::bad_alloc&) {  // the same
   }
   team.run(0);
   for (int member = started; member < members; ++member) team.run(member);
@@ -114,10 +169,21 @@ void set_thread_count(int count) {
 
 namespace detail {
 
+bool has_room_for_threads(int count) {
+  constexpr std::size_t kMargin = std::size_t{2} << 20;
+  static const std::size_t each = thread_stack_bytes() + kMargin;
+  return !memory_is_limited() || has_room(static_cast<std::size_t>(count) * each + kMargin);
+}
+
 int share_thread_count(int limit) {
   const bool alone = forked.load(std::memory_order_relaxed) || inside_loop || are_deterministic_algorithms_enabled();
-  const int count = alone ? 1 : std::min(limit, thread_count());
+  int count = alone ? 1 : std::min(limit, thread_count());
 #ifdef LAMELLA_OPENMP
+  if (count > 1) {
+    if (!grow_pool(count)) count = 1;
+    // The library may need fewer threads for parts of its work, which ends the others, but not fewer than two.
+    if (pool_size > 2) pool_size = 2;
+  }
   if (omp_get_max_threads() != count) omp_set_num_threads(count);
 #endif
   return count;
@@ -133,9 +199,15 @@ void parallel_ranges(std::int64_t begin, std::int64_t end, std::int64_t grain, R
   Team team(begin, end, grain, members, body, context);
 #ifdef LAMELLA_OPENMP
   if (!forked.load(std::memory_order_relaxed)) {
+    if (!grow_pool(members)) {
+      for (int member = 0; member < members; ++member) team.run(member);
+      team.rethrow();
+      return;
+    }
 #pragma omp parallel num_threads(members)
     // The runtime may give fewer threads than asked for.
     for (int member = omp_get_thread_num(); member < members; member += omp_get_num_threads()) team.run(member);
+    pool_size = members;  // the runtime ends those that a loop does not need
     team.rethrow();
     return;
   }

@@ -12,6 +12,9 @@ void parallel_ranges(std::int64_t begin, std::int64_t end, std::int64_t grain, R
 /// Tells OpenMP, for libraries that use it on this thread, how many threads it may use, at most `limit`; returns that
 /// number.
 int share_thread_count(int limit);
+/// Whether the system has memory for `count` more threads, with a margin for what they allocate as they start; always
+/// where memory is not limited.
+bool has_room_for_threads(int count);
 }  // namespace detail
 
 /// Threads that parallel_for() may use; at first as many as OMP_NUM_THREADS says, or as there are processors.

@@ -28,7 +28,7 @@ void cholesky(const Tensor& a, const Tensor& infos, const char* op) {
   const int n = to_int(all.rows, op);
   const int lda = leading(n);
   visit<Decomposable>(a.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, all.work(), [&](std::int64_t i) {
       T* const matrix = a.data<T>() + i * all.size();
       int info = 0;
       // The transpose of a Hermitian matrix is u.mH @ u, with u the transpose of the lower triangle sought.
@@ -51,7 +51,7 @@ void factor(const Tensor& a, const Tensor& pivots, Singular singular, const char
   const int n = to_int(all.rows, op);
   const int lda = leading(n);
   visit<Decomposable>(a.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, all.work(), [&](std::int64_t i) {
       int info = 0;
       Routines<T>::getrf(&n, &n, a.data<T>() + i * all.size(), &lda, pivots.data<std::int32_t>() + i * all.rows, &info);
       if (info > 0 && singular == Singular::Refused)
@@ -66,7 +66,7 @@ void solve(const Factors& factors, const Tensor& columns, bool adjoint, const ch
   const int count = to_int(all.rows, op);
   const int lda = leading(n);
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, all.size() * n, [&](std::int64_t i) {
+    for_each_matrix(op, all.count, all.size() * n, [&](std::int64_t i) {
       T* const b = columns.data<T>() + i * all.size();
       int info = 0;
       // The factors are of the transpose. Where the adjoint is meant, that is its conjugate.
@@ -84,7 +84,7 @@ void lu(const Tensor& columns, const Tensor& pivots, const char* op) {
   const int n = to_int(all.rows, op);
   const int lda = leading(m);
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, all.work(), [&](std::int64_t i) {
       int info = 0;
       Routines<T>::getrf(&m, &n, columns.data<T>() + i * all.size(), &lda,
                          pivots.data<std::int32_t>() + i * std::min(m, n), &info);
@@ -96,7 +96,7 @@ void cholesky_inverse(const Tensor& a, bool upper, const char* op) {
   const Matrices all(a);
   const int n = to_int(all.rows, op);
   visit<Decomposable>(a.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, all.work(), [&](std::int64_t i) {
       T* const matrix = a.data<T>() + i * all.size();
       // Of the transposed factor of a Hermitian matrix comes the transposed inverse.
       const char* const part = upper ? "L" : "U";
@@ -120,7 +120,7 @@ void inverse(const Tensor& a, const Tensor& infos, const char* op) {
   const int n = to_int(all.rows, op);
   const int lda = leading(n);
   visit<Decomposable>(a.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, 3 * all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, 3 * all.work(), [&](std::int64_t i) {
       T* const matrix = a.data<T>() + i * all.size();
       std::vector<int> pivots(static_cast<std::size_t>(n));
       int info = 0;
@@ -152,7 +152,7 @@ void triangular(const Tensor& a, const Tensor& b, Triangle triangle, const char*
   const char* const form = triangle.adjoint ? "C" : "N";
   const char* const diagonal = triangle.unit_diagonal ? "U" : "N";
   visit<Decomposable>(b.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, all.size() * n, [&](std::int64_t i) {
+    for_each_matrix(op, all.count, all.size() * n, [&](std::int64_t i) {
       const T one(1);
       Routines<T>::trsm("R", part, form, diagonal, &count, &n, &one, a.data<T>() + i * n * n, &lda,
                         b.data<T>() + i * all.size(), &ldb, 1, 1, 1, 1);
@@ -168,7 +168,7 @@ void qr(const Tensor& columns, const Tensor& q_columns, const Tensor& r, const c
   const int q_count = to_int(q_columns.size(-2), op);
   const int lda = leading(m);
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, 2 * all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, 2 * all.work(), [&](std::int64_t i) {
       T* const a = columns.data<T>() + i * all.size();
       T* const q = q_columns.data<T>() + i * q_count * m;
       T* const to = r.data<T>() + i * q_count * n;
@@ -215,7 +215,7 @@ void svd(const Tensor& a, const Singulars& to, SingularVectors vectors, const ch
   const int ldv = leading(right);
   visit<Decomposable>(a.dtype(), op, [&]<class T> {
     using Real = typename Routines<T>::Real;
-    for_each_matrix(all.count, 8 * all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, 8 * all.work(), [&](std::int64_t i) {
       T* const matrix = a.data<T>() + i * all.size();
       Real* const s = to.s.data<Real>() + i * k;
       T unused(0);

@@ -11,6 +11,7 @@
 #include "engine/core/tensor.h"
 #include "engine/runtime/parallel.h"
 #include "ops/linalg/lapack_routines.h"
+#include "ops/linalg/openblas_buffers.h"
 
 // What the calls of LAPACK have in common: sizes, workspaces, threads and messages.
 
@@ -63,19 +64,23 @@ struct Matrices {
 
 /// Calls f(i) for each matrix, many of them on several threads; a large one alone is OpenBLAS's to share.
 template <class F>
-void for_each_matrix(std::int64_t count, std::int64_t work, F&& f) {
+void for_each_matrix(const char* op, std::int64_t count, std::int64_t work, F&& f) {
   settle_threads();
   const HostRelease release(count * work);
   if (count == 1) {
-    detail::share_thread_count(work < kWorthSharing ? 1 : std::numeric_limits<int>::max());
+    const int threads = detail::share_thread_count(work < kWorthSharing ? 1 : std::numeric_limits<int>::max());
+    // Each thread that OpenBLAS shares a call with has a buffer of its own, beside that of the caller.
+    const OpenBlasBuffers buffers(threads == 1 ? 1 : threads + 1, op);
     f(std::int64_t{0});
     return;
   }
-  parallel_for(0, count, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(work, 1)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 detail::share_thread_count(1);
-                 for (std::int64_t i = begin; i < end; ++i) f(i);
-               });
+  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(work, 1));
+  const OpenBlasBuffers buffers(
+      static_cast<int>(std::clamp<std::int64_t>((count + grain - 1) / grain, 1, thread_count())), op);
+  parallel_for(0, count, grain, [&](std::int64_t begin, std::int64_t end) {
+    detail::share_thread_count(1);
+    for (std::int64_t i = begin; i < end; ++i) f(i);
+  });
 }
 
 /// "matrix 3 of the batch", or "the matrix".

@@ -50,7 +50,7 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
   const char* const job = vectors ? "V" : "N";
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
     using Real = typename Routines<T>::Real;
-    for_each_matrix(all.count, 8 * all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, 8 * all.work(), [&](std::int64_t i) {
       T* const a = columns.data<T>() + i * all.size();
       Real* const w = values.data<Real>() + i * n;
       Real most = 0;
@@ -126,7 +126,7 @@ void eig(const Tensor& columns, const Tensor& values, const Tensor& vector_colum
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
     using Real = typename Routines<T>::Real;
     constexpr bool kReal = std::is_floating_point_v<T>;
-    for_each_matrix(all.count, 20 * all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, 20 * all.work(), [&](std::int64_t i) {
       T* const a = columns.data<T>() + i * all.size();
       auto* const w = values.data<std::complex<Real>>() + i * n;
       auto* const v = vector_columns.defined() ? vector_columns.data<std::complex<Real>>() + i * all.size() : nullptr;

@@ -16,7 +16,7 @@ void geqrf(const Tensor& columns, const Tensor& tau, const char* op) {
   const int steps = std::min(m, n);
   const int lda = leading(m);
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, all.work(), [&](std::int64_t i) {
       T* const a = columns.data<T>() + i * all.size();
       T* const factors = tau.data<T>() + i * steps;
       if (Reflections<T>::takes(m, n)) {
@@ -44,7 +44,7 @@ void householder(const Tensor& columns, const Tensor& tau, const Tensor& q_colum
   const int steps = to_int(tau.size(-1), op);
   const int lda = leading(m);
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, all.work(), [&](std::int64_t i) {
       const T* const a = columns.data<T>() + i * all.size();
       const T* const factors = tau.data<T>() + i * steps;
       T* const q = q_columns.data<T>() + i * all.size();
@@ -73,7 +73,7 @@ void reflect(const Tensor& columns, const Tensor& tau, const Tensor& c_columns, 
   const int count = to_int(operands.rows, op);
   const int steps = to_int(tau.size(-1), op);
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, operands.size() * steps, [&](std::int64_t i) {
+    for_each_matrix(op, all.count, operands.size() * steps, [&](std::int64_t i) {
       Reflections<T> reflections(m, steps, count);
       reflections.take(columns.data<T>() + i * all.size(), m, tau.data<T>() + i * steps);
       T* const c = c_columns.data<T>() + i * operands.size();

@@ -75,7 +75,7 @@ void ldl(const Tensor& columns, const Tensor& pivots, const Tensor& infos, bool 
   const Matrices all(columns);
   const int n = to_int(all.rows, op);
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, all.work(), [&](std::int64_t i) {
+    for_each_matrix(op, all.count, all.work(), [&](std::int64_t i) {
       const auto factorize = hermitian ? IndefiniteRoutines<T>::hetrf : IndefiniteRoutines<T>::sytrf;
       T* const a = columns.data<T>() + i * all.size();
       auto* const exchanges = pivots.data<std::int32_t>() + i * n;
@@ -106,7 +106,7 @@ void ldl_solve(const Tensor& columns, const Tensor& pivots, const Tensor& b_colu
     }
   }
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
-    for_each_matrix(all.count, all.size() * n, [&](std::int64_t i) {
+    for_each_matrix(op, all.count, all.size() * n, [&](std::int64_t i) {
       const auto solve = hermitian ? IndefiniteRoutines<T>::hetrs : IndefiniteRoutines<T>::sytrs;
       int info = 0;
       solve("L", &n, &count, columns.data<T>() + i * n * n, &n, pivots.data<std::int32_t>() + i * n,

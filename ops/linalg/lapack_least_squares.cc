@@ -125,7 +125,7 @@ void least_squares(const Tensor& columns, const Tensor& b_columns, const Tensor&
   const Matrices right(b_columns);
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {
     using Real = typename Routines<T>::Real;
-    for_each_matrix(all.count, 2 * all.work() + right.size() * all.rows, [&](std::int64_t i) {
+    for_each_matrix(op, all.count, 2 * all.work() + right.size() * all.rows, [&](std::int64_t i) {
       T* const a = columns.data<T>() + i * all.size();
       check_finite(a, all.size(), i, all.count, op);
       // gels calls a matrix of zeros a success.

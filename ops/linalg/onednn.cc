@@ -1,8 +1,10 @@
 #include <limits>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
 #include "engine/core/error.h"
+#include "engine/core/memory_limit.h"
 #include "engine/runtime/parallel.h"
 #include "ops/linalg/product.h"
 #include "ops/runtime/onednn_functions.h"
@@ -41,6 +43,9 @@ dnnl::engine& engine() {
 }
 
 using Type = dnnl::memory::data_type;
+
+/// Bytes that the library may need to make the kernels of a primitive; the most seen is 8 MB.
+constexpr std::size_t kKernelRoom = std::size_t{24} << 20;
 
 /// A product for one set of shapes, with the memory objects that say where its operands are.
 class Product {
@@ -115,18 +120,38 @@ class Product {
 /// The primitives that one thread has used: making one takes as long as a product of 500 x 500 matrices.
 class Cache {
  public:
-  Product& get(const Key& key, const MatrixView& a, const MatrixView& b, bool bias, std::int64_t batches, Type type) {
-    const auto found = products_.find(key);
-    if (found != products_.end()) return found->second;
+  /// Computes a product. Where it is the first of its kind the library compiles kernels, some of them only as they run;
+  /// it has to have room for them, as it ends the process otherwise.
+  void run(const Key& key, const MatrixView& a, const MatrixView& b, const void* bias, void* c, std::int64_t batches,
+           Type type) {
+    if (const auto found = products_.find(key); found != products_.end())
+      return found->second.run(a, b, bias, c, stream_);
+    require_room(kKernelRoom, "matmul", "oneDNN's kernels");
     if (products_.size() >= kCapacity) products_.clear();
-    return products_.try_emplace(key, a, b, bias, batches, type).first->second;
+    const auto made = products_.try_emplace(key, a, b, bias != nullptr, batches, type).first;
+    try {
+      made->second.run(a, b, bias, c, stream_);
+    } catch (...) {
+      products_.erase(made);  // the next call makes room for its kernels again
+      throw;
+    }
   }
-  dnnl::stream stream{engine()};
 
  private:
   static constexpr std::size_t kCapacity = 512;
+  dnnl::stream stream_{engine()};
   std::unordered_map<Key, Product, KeyHash> products_;
 };
+
+/// This thread's.
+Cache& cache() {
+  thread_local std::unique_ptr<Cache> made;
+  if (!made) [[unlikely]] {
+    require_room(kKernelRoom, "matmul", "oneDNN");
+    made = std::make_unique<Cache>();
+  }
+  return *made;
+}
 
 /// Whether a product is one for sgemm(). The primitives read the rows of b where they lie: where these are a multiple
 /// of a page apart, as in a matrix of 2048 x 2048, they take turns in the same places of the caches, which costs a
@@ -140,10 +165,12 @@ bool is_for_sgemm(const MatrixView& a, const MatrixView& b, const void* bias, st
 }
 
 void sgemm(const MatrixView& a, const MatrixView& b, void* c) {
+  require_room(kKernelRoom, "matmul", "oneDNN's kernels");  // compiled by the first call
   const bool by_rows = a.column == 1;
   const dnnl_status_t status = dnnl_sgemm(
       by_rows ? 'N' : 'T', 'N', a.rows, b.columns, a.columns, 1.0f, static_cast<const float*>(a.data),
       by_rows ? a.row : a.column, static_cast<const float*>(b.data), b.row, 0.0f, static_cast<float*>(c), b.columns);
+  if (status == dnnl_out_of_memory) fail<OutOfMemoryError>("[matmul] oneDNN has no memory left: ", describe_memory());
   if (status != dnnl_success) fail<RuntimeError>("[matmul] oneDNN failed: status ", static_cast<int>(status));
 }
 
@@ -160,7 +187,6 @@ bool onednn_multiplies(DType dtype) {
 
 void onednn_product(const MatrixView& a, const MatrixView& b, const void* bias, void* c, std::int64_t batches,
                     DType dtype) {
-  thread_local Cache cache;
   // Waking another thread costs what a core needs for this much, and far more where the core is busy with something
   // else.
   constexpr std::int64_t kWorthSharing = 1'000'000;
@@ -182,8 +208,10 @@ void onednn_product(const MatrixView& a, const MatrixView& b, const void* bias, 
                 bias ? 1 : 0,
                 static_cast<std::int64_t>(type)};
   try {
-    cache.get(key, a, b, bias != nullptr, batches, type).run(a, b, bias, c, cache.stream);
+    cache().run(key, a, b, bias, c, batches, type);
   } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory)
+      fail<OutOfMemoryError>("[matmul] oneDNN has no memory left: ", describe_memory());
     fail<RuntimeError>("[matmul] oneDNN failed: ", error.what());
   }
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <list>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "engine/autograd/hooks.h"
 #include "engine/core/error.h"
+#include "engine/core/memory_limit.h"
 #include "engine/runtime/parallel.h"
 #include "ops/nn/conv_problem.h"
 #include "ops/runtime/onednn_functions.h"
@@ -23,6 +25,9 @@ dnnl::engine& engine() {
   static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
   return cpu;
 }
+
+/// Bytes that the library may need to make the kernels of a primitive and of its reorders; the most seen is 8 MB.
+constexpr std::size_t kKernelRoom = std::size_t{24} << 20;
 
 /// What a primitive was made for: all of a problem but its data, and the number of threads (a child of fork() must not
 /// use one that counts on its parent's).
@@ -148,8 +153,8 @@ class Operand {
   dnnl::primitive reorder_;
 };
 
-/// A convolution for one set of sizes, with the reorders to and from the layouts that it chose. Unchanging, so that
-/// threads share it.
+/// A convolution for one set of sizes, with the reorders to and from the layouts that it chose. Unchanging but for a
+/// note that it has run, so that threads share it.
 class Convolution {
  public:
   explicit Convolution(const ConvProblem& p) {
@@ -202,6 +207,8 @@ class Convolution {
   }
 
   void run(const ConvProblem& p, dnnl::stream& stream) const {
+    // Some kernels are compiled only as they run.
+    if (!has_run_.load(std::memory_order_relaxed)) require_room(kKernelRoom, "conv", "oneDNN's kernels");
     TensorList held;
     std::unordered_map<int, dnnl::memory> arguments{{DNNL_ARG_SCRATCHPAD, temporary(scratchpad_, held)}};
     const Operand* result = nullptr;
@@ -225,6 +232,7 @@ class Convolution {
     primitive_.execute(stream, arguments);
     result->finish(arguments.at(slot), home, stream, held);
     stream.wait();
+    has_run_.store(true, std::memory_order_relaxed);
   }
 
  private:
@@ -232,6 +240,7 @@ class Convolution {
   std::vector<Operand> operands_;  // x, the weight and y
   Desc bias_;
   Desc scratchpad_;
+  mutable std::atomic<bool> has_run_{false};
 };
 
 /// The convolutions used last, by all threads: making one takes as long as a small convolution itself. Null stands for
@@ -247,6 +256,8 @@ class Cache {
         return found->second->convolution;
       }
     }
+    // The library ends the process where it has no memory for the kernels that it compiles.
+    require_room(kKernelRoom, "conv", "oneDNN's kernels");
     // Two threads may make the same one at a time: the second is dropped.
     std::shared_ptr<const Convolution> made = make(problem);
     const std::lock_guard lock(mutex_);
@@ -304,16 +315,18 @@ double work_of(const ConvProblem& p) {
 bool onednn_conv(const ConvProblem& problem) {
   // Leaked: a thread may still compute while the process ends.
   static Cache& cache = *new Cache;
-  thread_local dnnl::stream stream(engine());
   if (!fits(problem)) return false;
   constexpr double kWorthSharing = 1e6;  // as for matrix products
   const int threads = share_thread_count(work_of(problem) < kWorthSharing ? 1 : std::numeric_limits<int>::max());
   try {
     const std::shared_ptr<const Convolution> convolution = cache.get(problem, threads);
     if (!convolution) return false;
+    thread_local dnnl::stream stream(engine());
     convolution->run(problem, stream);
     return true;
   } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory)
+      fail<OutOfMemoryError>("[conv] oneDNN has no memory left: ", describe_memory());
     fail<RuntimeError>("[conv] oneDNN failed: ", error.what());
   }
 }

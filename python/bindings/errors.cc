@@ -2,19 +2,71 @@
 
 #include <new>
 #include <stdexcept>
+#include <string_view>
 
+#include "engine/core/memory_limit.h"
 #include "python/bindings/checkpoint.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {
 namespace {
 
-void raise(PyObject* type, const std::exception& error) noexcept {
+constexpr std::string_view kAllocate = "[allocate] ";
+
+/// A message, opened with the name of the operator where it names none itself, or the allocator alone.
+std::string named(const char* op, std::string_view message) {
+  if (!op) return std::string(message);
+  if (message.starts_with(kAllocate)) message.remove_prefix(kAllocate.size());
+  if (message.starts_with('[')) return std::string(message);
+  return str("[", op, "] ", message);
+}
+
+void raise(PyObject* type, const std::string& message) {
   // The message may hold bytes from a file name or from elsewhere that are no UTF-8.
-  const char* what = error.what();
   const PyRef text =
-      PyRef::adopt(PyUnicode_DecodeUTF8(what, static_cast<Py_ssize_t>(__builtin_strlen(what)), "replace"));
+      PyRef::adopt(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
   if (text) PyErr_SetObject(type, text.get());
+}
+
+/// What is said where memory ran out for something that has no size to tell.
+std::string out_of_memory_text(const char* op) {
+  return str("[", op,
+             "] the system gives no more memory for what the call keeps beside its tensors: ", describe_memory());
+}
+
+/// Sets the C++ exception that is being handled, of which only memory for a message may be missing.
+void set_error(const char* op, const char* function) {
+  const char* const caller = op ? op : function ? function : "lamella";
+  try {
+    throw;
+  } catch (const PythonError& error) {
+    error.restore();
+    name_memory_error(caller);
+  } catch (const autograd::StopRecomputation& stop) {
+    set_stop_recomputation(stop);
+  } catch (const ValueError& error) {
+    raise(PyExc_ValueError, named(op, error.what()));
+  } catch (const TypeError& error) {
+    raise(PyExc_TypeError, named(op, error.what()));
+  } catch (const IndexError& error) {
+    raise(PyExc_IndexError, named(op, error.what()));
+  } catch (const NotImplementedError& error) {
+    raise(PyExc_NotImplementedError, named(op, error.what()));
+  } catch (const OutOfMemoryError& error) {
+    const SpareMemory spare;
+    raise(PyExc_MemoryError, named(caller, error.what()));
+  } catch (const std::bad_alloc&) {
+    const SpareMemory spare;
+    raise(PyExc_MemoryError, out_of_memory_text(caller));
+  } catch (const std::out_of_range& error) {
+    raise(PyExc_IndexError, named(op, error.what()));
+  } catch (const std::logic_error& error) {  // invalid_argument, length_error, domain_error
+    raise(PyExc_ValueError, named(op, error.what()));
+  } catch (const std::exception& error) {
+    raise(PyExc_RuntimeError, named(op, error.what()));
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception");
+  }
 }
 
 }  // namespace
@@ -50,35 +102,34 @@ void throw_python_error() {
   throw PythonError();
 }
 
-void set_python_error() noexcept {
+void set_python_error(const char* op, const char* function) noexcept {
   const GilHold gil;
   try {
-    throw;
-  } catch (const PythonError& error) {
-    error.restore();
-  } catch (const autograd::StopRecomputation& stop) {
-    set_stop_recomputation(stop);
-  } catch (const ValueError& error) {
-    raise(PyExc_ValueError, error);
-  } catch (const TypeError& error) {
-    raise(PyExc_TypeError, error);
-  } catch (const IndexError& error) {
-    raise(PyExc_IndexError, error);
-  } catch (const NotImplementedError& error) {
-    raise(PyExc_NotImplementedError, error);
-  } catch (const OutOfMemoryError& error) {
-    raise(PyExc_MemoryError, error);
-  } catch (const std::bad_alloc&) {
+    set_error(op, function);
+  } catch (...) {  // no memory for the message itself
     PyErr_NoMemory();
-  } catch (const std::out_of_range& error) {
-    raise(PyExc_IndexError, error);
-  } catch (const std::logic_error& error) {  // invalid_argument, length_error, domain_error
-    raise(PyExc_ValueError, error);
-  } catch (const std::exception& error) {
-    raise(PyExc_RuntimeError, error);
-  } catch (...) {
-    PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception");
   }
+}
+
+void set_python_error() noexcept { set_python_error(nullptr, nullptr); }
+
+void name_memory_error(const char* op) noexcept {
+  if (!PyErr_Occurred() || !PyErr_ExceptionMatches(PyExc_MemoryError)) return;
+  const SpareMemory spare;
+  const PythonError error;
+  PyObject* const value = error.value();
+  if (value && Py_IS_TYPE(value, reinterpret_cast<PyTypeObject*>(PyExc_MemoryError))) {
+    const PyRef told = PyRef::adopt(PyObject_GetAttrString(value, "args"));
+    if (told && PyTuple_Check(told.get()) && PyTuple_GET_SIZE(told.get()) == 0) {
+      try {
+        const PyRef args = PyRef::adopt(Py_BuildValue("(s)", out_of_memory_text(op).c_str()));
+        if (args) PyObject_SetAttrString(value, "args", args.get());
+      } catch (const std::bad_alloc&) {  // it stays without
+      }
+    }
+    PyErr_Clear();
+  }
+  error.restore();
 }
 
 void add_note(const std::string& note) noexcept {

@@ -30,6 +30,11 @@ class PythonError final : public std::exception {
 
 /// Sets in Python the C++ exception that is being handled.
 [[gnu::cold, gnu::noinline]] void set_python_error() noexcept;
+/// The same for a call of `op`: a message that names no operator is given that one. `op` may be null; one where memory
+/// ran out then names `function`.
+[[gnu::cold, gnu::noinline]] void set_python_error(const char* op, const char* function) noexcept;
+/// Gives the MemoryError that is set in Python, if it is one and has no text, a text that names `op`.
+[[gnu::cold, gnu::noinline]] void name_memory_error(const char* op) noexcept;
 
 /// Adds a line to the exception that is set in Python, or nothing where that fails.
 void add_note(const std::string& note) noexcept;
@@ -49,13 +54,22 @@ inline int checked(int status) {
 }
 
 /// Runs f at an entry point from Python: no C++ exception leaves it. Returns f's result; null or -1 with an exception
-/// set.
+/// set. `op` is what messages call the entry, `function` the caller of this one, which has that name or one near it.
 template <class F>
-auto guarded(F&& f) noexcept -> decltype(f()) {
+auto guarded(F&& f, const char* op = nullptr, const char* function = __builtin_FUNCTION()) noexcept -> decltype(f()) {
   try {
-    return f();
+    auto result = f();
+    bool failed = false;
+    if constexpr (std::is_pointer_v<decltype(f())>) {
+      failed = result == nullptr;
+    } else {
+      failed = result < 0;
+    }
+    if (failed) [[unlikely]]
+      name_memory_error(op ? op : function);
+    return result;
   } catch (...) {
-    set_python_error();
+    set_python_error(op, function);
     if constexpr (std::is_pointer_v<decltype(f())>) {
       return nullptr;
     } else {

@@ -121,6 +121,14 @@ void check_interrupt() {
   checked(PyErr_CheckSignals());
 }
 
+int recursion_limit() { return Py_GetRecursionLimit(); }
+
+void fail_recursion(const std::string& message) {
+  const GilHold gil;
+  PyErr_SetString(PyExc_RecursionError, message.c_str());
+  throw_python_error();
+}
+
 }  // namespace
 
 void install_host_hooks() {
@@ -129,6 +137,8 @@ void install_host_hooks() {
                   .restore = restore,
                   .check_interrupt = check_interrupt,
                   .stack = stack,
+                  .recursion_limit = recursion_limit,
+                  .fail_recursion = fail_recursion,
                   .annotate = annotate};
 }
 

@@ -68,25 +68,27 @@ IndexItems to_items(PyObject* key) {
 }
 
 PyObject* subscript(PyObject* self, PyObject* key) {
-  return guarded([&] { return wrap(index(tensor_of(self), to_items(key))); });
+  return guarded([&] { return wrap(index(tensor_of(self), to_items(key))); }, "index");
 }
 
 int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
-  return guarded([&]() -> int {
-    if (!value) fail<TypeError>("[index] elements of a tensor cannot be deleted");
-    const Tensor& x = tensor_of(self);
-    const IndexItems items = to_items(key);
-    Scalar number = 0;
-    if (is_tensor(value)) {
-      set_index(x, items, tensor_of(value));
-      track(self);
-    } else if (as_scalar(value, number)) {
-      set_index(x, items, number);
-    } else {
-      set_index(x, items, create_tensor(value, {.op = "index"}));
-    }
-    return 0;
-  });
+  return guarded(
+      [&]() -> int {
+        if (!value) fail<TypeError>("[index] elements of a tensor cannot be deleted");
+        const Tensor& x = tensor_of(self);
+        const IndexItems items = to_items(key);
+        Scalar number = 0;
+        if (is_tensor(value)) {
+          set_index(x, items, tensor_of(value));
+          track(self);
+        } else if (as_scalar(value, number)) {
+          set_index(x, items, number);
+        } else {
+          set_index(x, items, create_tensor(value, {.op = "index"}));
+        }
+        return 0;
+      },
+      "index");
 }
 
 Py_ssize_t length(PyObject* self) {

@@ -113,7 +113,8 @@ TensorList PyLayerNode::run(TensorList grads) {
     return results;
   } catch (const PythonError& error) {
     error.restore();
-    if (ctx.created_at)
+    // An endless recursion has as many layers as fit, each of which would say the same.
+    if (ctx.created_at && !PyErr_ExceptionMatches(PyExc_RecursionError))
       add_note(str("in the backward of ", name(), ", whose apply was called at ", ctx.created_at.file, ":",
                    ctx.created_at.line));
     throw_python_error();

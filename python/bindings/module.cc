@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "engine/core/memory_limit.h"
 #include "python/bindings/autocast.h"
 #include "python/bindings/autograd.h"
 #include "python/bindings/checkpoint.h"
@@ -35,6 +36,7 @@ namespace {
 
 void fill(PyObject* module) {
   install_host_hooks();
+  stretch_stack();
   checked(PyModule_AddType(module, make_dtype_type()));
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     const PyRef dtype = PyRef::adopt(dtype_object(static_cast<DType>(i)));

@@ -41,25 +41,29 @@ class Side {
 
 template <class Op>
 PyObject* binary(PyObject* a, PyObject* b) {
-  return guarded([&]() -> PyObject* {
-    Side left, right;
-    if (!left.read(a) || !right.read(b)) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(Op::call(left.operand(), right.operand()));
-  });
+  return guarded(
+      [&]() -> PyObject* {
+        Side left, right;
+        if (!left.read(a) || !right.read(b)) Py_RETURN_NOTIMPLEMENTED;
+        return wrap(Op::call(left.operand(), right.operand()));
+      },
+      Op::info.name);
 }
 
 template <class Op>
 PyObject* unary(PyObject* x) {
-  return guarded([&] { return wrap(Op::call(tensor_of(x))); });
+  return guarded([&] { return wrap(Op::call(tensor_of(x))); }, Op::info.name);
 }
 
 template <class Op>
 PyObject* in_place(PyObject* self, PyObject* other) {
-  return guarded([&]() -> PyObject* {
-    Side right;
-    if (!is_tensor(self) || !right.read(other)) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(Op::call(tensor_of(self), right.operand()));
-  });
+  return guarded(
+      [&]() -> PyObject* {
+        Side right;
+        if (!is_tensor(self) || !right.read(other)) Py_RETURN_NOTIMPLEMENTED;
+        return wrap(Op::call(tensor_of(self), right.operand()));
+      },
+      Op::info.name);
 }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
@@ -80,11 +84,13 @@ PyObject* divmod(PyObject* a, PyObject* b) {
 
 template <class Op>
 PyObject* in_place_of(PyObject* self, PyObject* other) {
-  return guarded([&]() -> PyObject* {
-    Side right;
-    if (!is_tensor(self) || !right.read(other)) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(update_in_place(elementwise_op<Op>(), tensor_of(self), right.operand(), Op::info.name));
-  });
+  return guarded(
+      [&]() -> PyObject* {
+        Side right;
+        if (!is_tensor(self) || !right.read(other)) Py_RETURN_NOTIMPLEMENTED;
+        return wrap(update_in_place(elementwise_op<Op>(), tensor_of(self), right.operand(), Op::info.name));
+      },
+      Op::info.name);
 }
 
 PyObject* power_in_place(PyObject* self, PyObject* other, PyObject* modulus) {
@@ -93,11 +99,14 @@ PyObject* power_in_place(PyObject* self, PyObject* other, PyObject* modulus) {
 }
 
 PyObject* matmul_slot(PyObject* a, PyObject* b) {
-  return guarded([&]() -> PyObject* {
-    Side left, right;
-    if (!left.read(a) || !right.read(b) || !left.is_tensor_side() || !right.is_tensor_side()) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(matmul(left.tensor(), right.tensor()));
-  });
+  return guarded(
+      [&]() -> PyObject* {
+        Side left, right;
+        if (!left.read(a) || !right.read(b) || !left.is_tensor_side() || !right.is_tensor_side())
+          Py_RETURN_NOTIMPLEMENTED;
+        return wrap(matmul(left.tensor(), right.tensor()));
+      },
+      "matmul");
 }
 
 PyObject* positive(PyObject* x) {

@@ -88,33 +88,37 @@ struct Binding<Op, R (*)(A...)> {
     }(std::index_sequence_for<A...>{});
   }
   static PyObject* function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return guarded([&]() -> PyObject* {
-      PyObject* values[kValues];
-      if constexpr (kVariadic) {
-        const PyRef all = tuple_of(args, count);
-        values[0] = all.get();
-        signature->bind(args + count, 0, keywords, values, 1);
-        return call(values);
-      } else {
-        signature->bind(args, count, keywords, values);
-        return call(values);
-      }
-    });
+    return guarded(
+        [&]() -> PyObject* {
+          PyObject* values[kValues];
+          if constexpr (kVariadic) {
+            const PyRef all = tuple_of(args, count);
+            values[0] = all.get();
+            signature->bind(args + count, 0, keywords, values, 1);
+            return call(values);
+          } else {
+            signature->bind(args, count, keywords, values);
+            return call(values);
+          }
+        },
+        Op::info.name);
   }
   static PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return guarded([&]() -> PyObject* {
-      PyObject* values[kValues] = {self};
-      if constexpr (kTakesSizesApart) {
-        if (count > 1) {
-          const PyRef sizes = tuple_of(args, count);
-          values[1] = sizes.get();
-          signature->bind(args + count, 0, keywords, values, 2);
+    return guarded(
+        [&]() -> PyObject* {
+          PyObject* values[kValues] = {self};
+          if constexpr (kTakesSizesApart) {
+            if (count > 1) {
+              const PyRef sizes = tuple_of(args, count);
+              values[1] = sizes.get();
+              signature->bind(args + count, 0, keywords, values, 2);
+              return call(values);
+            }
+          }
+          signature->bind(args, count, keywords, values, 1);
           return call(values);
-        }
-      }
-      signature->bind(args, count, keywords, values, 1);
-      return call(values);
-    });
+        },
+        Op::info.name);
   }
 };
 

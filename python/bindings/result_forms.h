@@ -284,18 +284,22 @@ struct InPlaceBinding<Op, Tensor (*)(X, A...)> {
     }(std::index_sequence_for<A...>{});
   }
   static PyObject* function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return guarded([&]() -> PyObject* {
-      PyObject* values[1 + sizeof...(A)];
-      signature->bind(args, count, keywords, values);
-      return call(values);
-    });
+    return guarded(
+        [&]() -> PyObject* {
+          PyObject* values[1 + sizeof...(A)];
+          signature->bind(args, count, keywords, values);
+          return call(values);
+        },
+        signature->function());
   }
   static PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return guarded([&]() -> PyObject* {
-      PyObject* values[1 + sizeof...(A)] = {self};
-      signature->bind(args, count, keywords, values, 1);
-      return call(values);
-    });
+    return guarded(
+        [&]() -> PyObject* {
+          PyObject* values[1 + sizeof...(A)] = {self};
+          signature->bind(args, count, keywords, values, 1);
+          return call(values);
+        },
+        signature->function());
   }
 };
 
