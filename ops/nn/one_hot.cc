@@ -53,7 +53,9 @@ Tensor OneHot::call(const Tensor& x, std::int64_t num_classes) {
   if (num_classes == -1) {
     if (x.numel() == 0) fail<ValueError>("[one_hot] num_classes must be given for a tensor without elements");
     // Under vmap this refuses: each example could have another number of classes.
-    num_classes = *to_device(max(as_index(x, "one_hot")), kCPU).data<std::int64_t>() + 1;
+    const std::int64_t last = *to_device(max(as_index(x, "one_hot")), kCPU).data<std::int64_t>();
+    if (__builtin_add_overflow(last, 1, &num_classes))
+      fail<ValueError>("[one_hot] class ", last, " is more than there can be classes");
   }
   return marked<std::int64_t>(x, num_classes, "one_hot");
 }

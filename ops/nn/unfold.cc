@@ -73,7 +73,11 @@ Windows make_windows(std::int64_t height, std::int64_t width, const Dims& kernel
     a.places = room / a.stride + 1;
     return a;
   };
-  return {axis(0, height), axis(1, width)};
+  const Windows windows{axis(0, height), axis(1, width)};
+  static_cast<void>(
+      count_elements(Dims{windows.y.kernel, windows.x.kernel}));  // ValueErrors where their products cannot be counted
+  static_cast<void>(count_elements(Dims{windows.y.places, windows.x.places}));
+  return windows;
 }
 
 /// Calls f(column, pixel, count): `count` places from `column` on take, or give, pixels from `pixel` on, a stride
@@ -140,6 +144,7 @@ Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op
   const Tensor x = contiguous(given);
   Dims shape = x.shape();
   const std::size_t axis = shape.size() - (unfolding ? 3 : 2);
+  if (unfolding) static_cast<void>(count_elements(Dims{shape[axis], w.window(), w.places()}));
   const std::int64_t channels = unfolding ? shape[axis] : shape[axis] / w.window();
   shape.resize(axis);
   for (const std::int64_t size :

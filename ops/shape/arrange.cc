@@ -246,6 +246,9 @@ std::vector<Tensor> BroadcastArrays::call(const std::vector<Tensor>& arrays) {
 std::vector<Tensor> Meshgrid::call(const std::vector<Tensor>& arrays, std::string_view indexing) {
   if (indexing != "xy" && indexing != "ij")
     fail<ValueError>("[meshgrid] indexing must be 'xy' or 'ij', got '", indexing, "'");
+  // Each of the results has as many axes as there are results.
+  constexpr std::size_t kMost = 4096;
+  if (arrays.size() > kMost) fail<ValueError>("[meshgrid] takes at most ", kMost, " tensors, got ", arrays.size());
   const bool exchanged = indexing == "xy" && arrays.size() > 1;
   Dims shape;
   for (const Tensor& x : arrays) {

@@ -1,6 +1,7 @@
 #include "ops/shape/assemble.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/autograd/backward.h"
 #include "engine/autograd/function.h"
@@ -19,6 +20,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/room.h"
 
 namespace lamella {
 namespace {
@@ -43,6 +45,24 @@ std::vector<Tensor> equal_parts(const Tensor& x, const Cuts& indices_or_sections
 void check_axes(const Tensor& x, std::size_t axes, const char* op) {
   check_defined(x, op);
   if (x.ndim() < axes) fail<ValueError>("[", op, "] needs at least ", axes, " axes, got shape ", x.shape());
+}
+
+/// Number of ways to pick r of n elements; OutOfMemoryError where so many rows of r are more than a tensor can have.
+std::int64_t count_combinations(std::int64_t n, std::int64_t r, bool with_replacement) {
+  if (with_replacement ? n == 0 : r > n) return 0;
+  const auto refuse = [&] {
+    fail<OutOfMemoryError>("[combinations] the ways to pick ", r, " of ", n,
+                           " elements are more than a tensor can hold as rows");
+  };
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;  // bytes of an index
+  std::int64_t all = n;
+  if (with_replacement && __builtin_add_overflow(n, r - 1, &all)) refuse();
+  const std::int64_t picked = std::min(r, all - r);
+  // After each step the product is itself the number of ways to pick fewer.
+  __int128 rows = 1;
+  for (std::int64_t i = 1; i <= picked && rows <= kMost; ++i) rows = rows * (all - picked + i) / i;
+  if (rows > kMost || rows * r > kMost) refuse();
+  return static_cast<std::int64_t>(rows);
 }
 
 }  // namespace
@@ -259,8 +279,25 @@ Tensor CartesianProd::call(const std::vector<Tensor>& arrays) {
     if (x.ndim() != 1) fail<ValueError>("[cartesian_prod] takes vectors, got shape ", x.shape());
   }
   if (arrays.size() == 1) return arrays[0];
+  // The result is refused before its columns are made, each of which takes a part of its memory.
+  Dims sizes;
+  for (const Tensor& x : arrays) {
+    check_same_device(arrays[0], x, info.name);
+    if (x.dtype() != arrays[0].dtype()) {
+      fail<ValueError>("[cartesian_prod] the tensors must have one dtype, got ", arrays[0].dtype(), " and ", x.dtype());
+    }
+    sizes.push_back(x.numel());
+  }
+  const std::int64_t rows = count_elements(sizes);
+  check_room_for(Dims{rows, static_cast<std::int64_t>(arrays.size())}, arrays[0].dtype(), arrays[0].device());
   std::vector<Tensor> columns;
-  for (const Tensor& grid : Meshgrid::call(arrays, "ij")) columns.push_back(reshape(grid, {-1}));
+  std::int64_t inner = rows;
+  std::int64_t outer = 1;
+  for (const Tensor& x : arrays) {
+    inner = rows == 0 ? 0 : inner / x.numel();
+    columns.push_back(reshape(broadcast_to(reshape(x, {1, x.numel(), 1}), {outer, x.numel(), inner}), {rows}));
+    outer *= rows == 0 ? 0 : x.numel();
+  }
   return stack(columns, 1);
 }
 
@@ -268,30 +305,25 @@ Tensor Combinations::call(const Tensor& x, std::int64_t r, bool with_replacement
   check_defined(x, info.name);
   if (x.ndim() != 1) fail<ValueError>("[combinations] takes a vector, got shape ", x.shape());
   if (r < 0) fail<ValueError>("[combinations] r must not be negative, got ", r);
-  const std::int64_t n = x.numel();
-  const std::int64_t longest = with_replacement ? (n > 0 ? r : 0) : std::min(r, n);
   if (r == 0) return zeros({0}, x.dtype(), x.device());
-  // The numbers of the elements, a row at a time, each counted up in the last place that has room.
-  std::vector<std::int64_t> numbers;
-  std::int64_t rows = 0;
-  if (longest == r) {
-    std::vector<std::int64_t> row(static_cast<std::size_t>(r));
-    for (std::size_t i = 0; i < row.size(); ++i) row[i] = with_replacement ? 0 : static_cast<std::int64_t>(i);
-    const auto most = [&](std::size_t i) {
-      return with_replacement ? n - 1 : n - static_cast<std::int64_t>(row.size() - i);
-    };
-    for (bool more = true; more; ++rows) {
-      numbers.insert(numbers.end(), row.begin(), row.end());
-      std::size_t i = row.size();
-      while (i > 0 && row[i - 1] == most(i - 1)) --i;
-      more = i > 0;
-      if (!more) continue;
-      ++row[i - 1];
-      for (; i < row.size(); ++i) row[i] = row[i - 1] + (with_replacement ? 0 : 1);
-    }
-  }
+  const std::int64_t n = x.numel();
+  const std::int64_t rows = count_combinations(n, r, with_replacement);
   const Tensor index = empty({rows * r}, DType::Int64);
-  std::ranges::copy(numbers, index.data<std::int64_t>());
+  // The numbers of the elements, a row at a time, each counted up in the last place that has room.
+  std::int64_t* const numbers = index.data<std::int64_t>();
+  const auto most = [&](std::int64_t i) { return with_replacement ? n - 1 : n - (r - i); };
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t* const next = numbers + row * r;
+    if (row == 0) {
+      for (std::int64_t i = 0; i < r; ++i) next[i] = with_replacement ? 0 : i;
+      continue;
+    }
+    std::copy_n(next - r, r, next);
+    std::int64_t i = r - 1;
+    while (next[i] == most(i)) --i;
+    ++next[i];
+    for (++i; i < r; ++i) next[i] = next[i - 1] + (with_replacement ? 0 : 1);
+  }
   return reshape(IndexSelect::call(x, 0, to_device(index, x.device())), {rows, r});
 }
 

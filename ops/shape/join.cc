@@ -131,7 +131,10 @@ struct ConcatLayer : Function<ConcatLayer> {
     Dims sizes;
     for (const Tensor& x : arrays) sizes.push_back(x.shape()[axis]);
     shape[axis] = 0;
-    for (const std::int64_t size : sizes) shape[axis] += size;
+    for (const std::int64_t size : sizes) {
+      if (__builtin_add_overflow(shape[axis], size, &shape[axis]))
+        fail<ValueError>("[concat] the result has more elements along axis ", axis, " than can be counted");
+    }
     SmallVector<const Tensor*, 4> inputs;
     for (const Tensor& x : arrays) inputs.push_back(&x);
     Tensor out = empty_beside(inputs, shape, arrays[0].dtype(), arrays[0].device());

@@ -4,6 +4,7 @@
 #include "ops/creation/creation.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/room.h"
 #include "ops/transforms/checked_function.h"
 #include "ops/transforms/diagnosis.h"
 #include "ops/transforms/own_inputs.h"
@@ -49,6 +50,11 @@ std::vector<std::vector<Tensor>> forward_jacobian(const TensorFunction& func, st
     for (std::int64_t k = 0; k < own[i].numel(); ++k) {
       const std::size_t before = outputs.size();
       columns[i].push_back(column(recorded, own, i, one_hot_like(own[i], k), outputs));
+      if (before == 0) {
+        for (const Tensor& y : outputs) {
+          for (const Tensor& x : own) check_room_for(joined(y.shape(), x.shape()), y.dtype(), y.device());
+        }
+      }
       if (before != 0 && before != outputs.size()) {
         fail<ValueError>("[jacobian] the function returned ", before, " tensors, and ", outputs.size(),
                          " when it was called again");

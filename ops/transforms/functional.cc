@@ -8,6 +8,7 @@
 #include "ops/creation/creation.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/room.h"
 #include "ops/transforms/own_inputs.h"
 #include "ops/transforms/strategies.h"
 
@@ -197,6 +198,9 @@ std::vector<std::vector<Tensor>> jacobian(const TensorFunction& func, std::span<
   const std::vector<Tensor> outputs = call_recorded(func, own, "jacobian");
   check_outputs(outputs, options.strict, "jacobian");
   const bool create_graph = automatic ? connected && depends_on_others(outputs, own) : connected;
+  for (const Tensor& y : outputs) {
+    for (const Tensor& x : own) check_room_for(joined(y.shape(), x.shape()), x.dtype(), x.device());
+  }
 
   std::vector<std::vector<Tensor>> result(outputs.size());
   for (std::size_t o = 0; o < outputs.size(); ++o) {

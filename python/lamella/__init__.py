@@ -18,6 +18,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from . import _room  # first: it may refuse to have the compiled part loaded
+
+# isort: split
+
 from . import _C, _tensor, autograd, config, cuda, memory, random
 from ._array_api import __array_api_version__, __array_namespace_info__, e, inf, nan, newaxis, pi
 from ._autocast import autocast, is_autocast_enabled

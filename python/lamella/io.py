@@ -55,18 +55,20 @@ def save(state: Any, path: str | os.PathLike[str], metadata: Mapping[str, str] |
     Raises:
         TypeError: ``state`` holds something else, or a dtype that the format lacks.
         ValueError: another ending, a tensor on the ``meta`` device, two entries whose dotted names are the same.
+        MemoryError: there is no memory for the file's parts.
     """
-    target = Path(os.path.realpath(path))
-    kind = _kind("save", target)
-    tensors, tree = _flatten(state)
-    if kind == ".safetensors":
-        write: Callable[[BinaryIO], None] = _safetensors_writer(tensors, _text(metadata, tree))
-    elif metadata:
-        raise ValueError("[save] an .npz file holds no metadata")
-    else:
-        write = _npz_writer(tensors, tree)
-    with _replacing(target) as file:
-        write(file)
+    with _named_memory_errors("save", path):
+        target = Path(os.path.realpath(path))
+        kind = _kind("save", target)
+        tensors, tree = _flatten(state)
+        if kind == ".safetensors":
+            write: Callable[[BinaryIO], None] = _safetensors_writer(tensors, _text(metadata, tree))
+        elif metadata:
+            raise ValueError("[save] an .npz file holds no metadata")
+        else:
+            write = _npz_writer(tensors, tree)
+        with _replacing(target) as file:
+            write(file)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -79,12 +81,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises:
         ValueError: the file is damaged; the message names the tensor.
         FileNotFoundError: there is no such file.
+        MemoryError: there is no memory for the tensors.
     """
-    target = Path(path)
-    if _kind("load", target) == ".safetensors":
-        tensors, text = _read_safetensors(target)
-        return _unflatten(tensors, text[_TREE], target) if _TREE in text else tensors
-    return _read_npz(target)
+    with _named_memory_errors("load", path):
+        target = Path(path)
+        if _kind("load", target) == ".safetensors":
+            tensors, text = _read_safetensors(target)
+            return _unflatten(tensors, text[_TREE], target) if _TREE in text else tensors
+        return _read_npz(target)
 
 
 def metadata(path: str | os.PathLike[str]) -> dict[str, str]:
@@ -93,6 +97,19 @@ def metadata(path: str | os.PathLike[str]) -> dict[str, str]:
         text = _read_header(file, Path(path))[1]
     text.pop(_TREE, None)
     return text
+
+
+@contextlib.contextmanager
+def _named_memory_errors(op: str, path: str | os.PathLike[str]) -> Iterator[None]:
+    """Gives the interpreter's own MemoryErrors, and those of other libraries, a text that names the call."""
+    try:
+        yield
+    except MemoryError as error:
+        if str(error).startswith("["):
+            raise
+        raise MemoryError(
+            f"[{op}] there is no memory for the parts of '{os.fspath(path)}'. {error}".rstrip()
+        ) from error
 
 
 def _kind(op: str, path: Path) -> str:
@@ -247,7 +264,7 @@ def _read_safetensors(path: Path) -> tuple[dict[str, lm.Tensor], dict[str, str]]
         for name, (dtype, shape, offset) in entries.items():
             try:
                 tensor = lm.empty(shape, dtype=dtype)
-            except (RuntimeError, MemoryError, ValueError, OverflowError) as error:
+            except (RuntimeError, ValueError, OverflowError) as error:
                 raise ValueError(f"[load] {path.name}: no room for '{name}' of shape {list(shape)}") from error
             file.seek(start + offset)
             view = _memory(tensor)
@@ -384,6 +401,8 @@ def _read_npz(path: Path) -> Any:
                     if not isinstance(arrays[name], np.ndarray):
                         raise ValueError("not an array")
                 name = ""
+        except MemoryError:
+            raise
         # numpy, zipfile and zlib raise a dozen types on damaged bytes; all mean the same here.
         except Exception as error:
             where = f"'{name}' in it " if name else ""
