@@ -5,9 +5,11 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "engine/core/error.h"
+#include "engine/core/memory_limit.h"
 #include "ops/cpu/loader.h"
 #include "ops/runtime/library_folder.h"
 
@@ -37,6 +39,10 @@ std::vector<Isa> known_isas() {
 }
 
 const cpu::KernelTable* open_module(const std::filesystem::path& path) {
+  // Named by the operator that is called first.
+  std::error_code unknown;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, unknown);
+  require_room((unknown ? 0 : bytes) + (std::size_t{4} << 20), "allocate", "the module of its kernels");
   void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!module) fail<RuntimeError>("[kernels] cannot load ", path.string(), ": ", dlerror());
   using Entry = const cpu::KernelTable* (*)();
