@@ -68,11 +68,20 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b
 
 
-def need_of(name: str) -> tuple[int, Any]:
-    """What the case takes beyond what there is before, in bytes, and its result."""
+def prepared(name: str) -> Any:
+    """The call of a case. The module of kernels is loaded, but for the case that is about that."""
     import cases
 
-    call = cases.CASES[name]()
+    import lamella as lm
+
+    if name != cases.FIRST:
+        lm.exp(lm.ones([2]))
+    return cases.CASES[name]()
+
+
+def need_of(name: str) -> tuple[int, Any]:
+    """What the case takes beyond what there is before, in bytes, and its result."""
+    call = prepared(name)
     before = memory("VmSize")
     result = plain(call())
     return memory("VmPeak") - before, result
@@ -80,9 +89,7 @@ def need_of(name: str) -> tuple[int, Any]:
 
 def attempt(name: str, room: int, expected: Any) -> str:
     """What went wrong with `room` bytes to be had; nothing where all is well."""
-    import cases
-
-    call = cases.CASES[name]()
+    call = prepared(name)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     errors: list[BaseException] = []
     wrong: list[Any] = []
