@@ -75,7 +75,8 @@ Tensor MaxUnpool<N>::call(const Tensor& given, const Tensor& indices, const Dims
     if (size < 1) fail<ValueError>("[", op, "] the result would have the size ", size, " along axis ", i + 2);
     shape[i + 2] = size;
     windows *= in[i];
-    if (__builtin_mul_overflow(places, size, &places)) fail<ValueError>("[", op, "] the result has too many elements");
+    if (__builtin_mul_overflow(places, size, &places))
+      fail<ValueError>("[", op, "] the result has too many elements: ", size, " along axis ", i + 2);
   }
   const Dims rows{x.size(0), x.size(1)};
   const Tensor flat = scatter(zeros({rows[0], rows[1], places}, x.dtype(), x.device()), -1,

@@ -79,7 +79,8 @@ Dims padded_shape(DimsView shape, const Padding& padding) {
   for (std::size_t k = 0; k < padding.sizes.size(); ++k) {
     std::int64_t& size = result[result.size() - 1 - k / 2];
     if (__builtin_add_overflow(size, padding.sizes[k], &size))
-      fail<ValueError>("[pad] the result has too many elements");
+      fail<ValueError>("[pad] the result has too many elements: ", padding.sizes[k], " more along axis ",
+                       result.size() - 1 - k / 2);
   }
   count_elements(result);
   return result;

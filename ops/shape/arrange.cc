@@ -35,7 +35,9 @@ Tensor repeated_numbers(const Tensor& counts) {
   std::int64_t total = 0;
   for (std::int64_t i = 0; i < counts.numel(); ++i) {
     if (times[i] < 0) fail<ValueError>("[repeat] repeats must not be negative, got ", times[i]);
-    if (__builtin_add_overflow(total, times[i], &total)) fail<ValueError>("[repeat] the result has too many elements");
+    if (__builtin_add_overflow(total, times[i], &total)) {
+      fail<ValueError>("[repeat] the result has too many elements: repeats are up to ", times[i]);
+    }
   }
   const Tensor numbers = empty({total}, DType::Int64);
   auto* to = numbers.data<std::int64_t>();
@@ -54,7 +56,8 @@ Tensor widened(const Tensor& x, std::size_t axis, std::int64_t times) {
   wide.insert(wide.begin() + axis + 1, times);
   Dims merged = x.shape();
   if (__builtin_mul_overflow(merged[axis], times, &merged[axis]))
-    fail<ValueError>("[repeat] the result has too many elements");
+    fail<ValueError>("[repeat] the result has too many elements: ", x.shape()[axis], " along axis ", axis, ", ", times,
+                     " times");
   const Tensor apart = expand_dims(x, static_cast<std::int64_t>(axis) + 1);
   return own_copy(x, reshape(broadcast_to(apart, wide), merged));
 }
@@ -130,7 +133,7 @@ Tensor Tile::call(const Tensor& x, const Dims& repetitions) {
     wide.push_back(shape[i]);
     merged.push_back(0);
     if (__builtin_mul_overflow(shape[i], times[i], &merged.back()))
-      fail<ValueError>("[tile] the result has too many elements");
+      fail<ValueError>("[tile] the result has too many elements: ", shape[i], ", ", times[i], " times");
   }
   count_elements(merged);
   return own_copy(x, reshape(broadcast_to(reshape(x, apart), wide), merged));

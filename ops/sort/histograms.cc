@@ -99,7 +99,7 @@ std::vector<Tensor> HistogramDd::call(const Tensor& x, const std::vector<HeldOpe
     edges.push_back(bin_edges(given, values, ends_of(range, d), info.name));
     shape.push_back(edges.back().numel() - 1);
     if (__builtin_mul_overflow(cells, shape.back(), &cells) || cells >= kMostCounts)
-      fail<ValueError>("[histogramdd] the bins make more cells than memory holds");
+      fail<ValueError>("[histogramdd] the bins make more cells than memory holds: ", shape);
     numbers.push_back(bin_numbers(values, edges.back(), given.is_number(), -1));
   }
   // Points outside are counted behind the last cell.
