@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/autograd/backward.h"
+#include "engine/autograd/gradient_counts.h"
 #include "engine/autograd/primitives.h"
 #include "engine/core/error.h"
 
@@ -59,28 +60,20 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
                      by_argument != by_tensor ? str(", or ", by_argument, ", one for each argument") : std::string());
   };
 
-  // Which argument entry i belongs to.
-  std::vector<std::size_t> target;
-  if (entries.size() == by_tensor) {
-    target = tensor_arguments_at;
-  } else if (entries.size() == by_argument) {
-    for (std::size_t i = 0; i < by_argument; ++i) target.push_back(i);
-  } else if (entries.size() < by_tensor) {
-    target.assign(tensor_arguments_at.begin(),
-                  tensor_arguments_at.begin() + static_cast<std::ptrdiff_t>(entries.size()));
-    for (std::size_t i = entries.size(); i < by_tensor; ++i) {
-      if (pass_wants(node, arguments[tensor_arguments_at[i]])) wrong_count();
-    }
-  } else {
-    wrong_count();
+  std::vector<bool> given;
+  for (const GradientEntry& entry : entries) given.push_back(is_given(entry));
+  const auto target = match_gradients(arguments, given);
+  if (!target) wrong_count();
+  for (std::size_t i = target->size(); i < by_tensor; ++i) {
+    if (pass_wants(node, arguments[tensor_arguments_at[i]])) wrong_count();
   }
 
   TensorList grads(node.edges().size());
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const ArgumentInfo& argument = arguments[target[i]];
+  for (std::size_t i = 0; i < target->size(); ++i) {
+    const ArgumentInfo& argument = arguments[(*target)[i]];
     GradientEntry& entry = entries[i];
-    if (!is_given(entry)) continue;
-    const std::string name = argument_name(target[i], names);
+    if (!given[i]) continue;
+    const std::string name = argument_name((*target)[i], names);
     if (!argument.has_tensors) {
       fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name, ", which is not a tensor");
     }
@@ -88,12 +81,6 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
       if (dialect.strict_stop_gradient) {
         fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name,
                          ", which has stop_gradient=True; return None");
-      }
-      if (by_tensor != by_argument) {
-        fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name, ", which wants none. With ",
-                         by_tensor, " tensor arguments of ", by_argument,
-                         " in all this is taken for a miscount, which would leave another input without its gradient: "
-                         "return None there");
       }
       continue;
     }

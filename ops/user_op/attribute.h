@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -62,14 +63,42 @@ constexpr UserOpAttrType attr_type_of() {
   return static_cast<UserOpAttrType>(index);
 }
 
-/// A value as its author wrote it, before it is brought to an attribute's type: an int for a float, a text.
+/// A range of elements that are no tensors: what a list attribute can be given as.
 template <class T>
-AttrValue loose_value(T&& value) {
-  using D = std::decay_t<T>;
+concept ListLike = requires(const T& list) {
+  list.begin() != list.end();
+  typename T::value_type;
+} && !std::is_convertible_v<const T&, std::string_view>;
+
+/// A value as its author wrote it, before it is brought to an attribute's type: an int for a float, a text, a list of
+/// these.
+template <class T>
+AttrValue loose_value(const T& value) {
+  using D = std::decay_t<const T&>;
   if constexpr (IndexIn<D, AttrValue>::value >= 0) {
-    return AttrValue(std::in_place_type<D>, std::forward<T>(value));
-  } else if constexpr (std::is_convertible_v<T, std::string>) {
-    return AttrValue(std::in_place_type<std::string>, std::forward<T>(value));
+    return AttrValue(std::in_place_type<D>, value);
+  } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    return AttrValue(std::in_place_type<std::string>, std::string_view(value));
+  } else if constexpr (std::is_floating_point_v<D>) {
+    return AttrValue(std::in_place_type<double>, static_cast<double>(value));
+  } else if constexpr (ListLike<D>) {
+    using Each = typename D::value_type;
+    if constexpr (std::is_convertible_v<const Each&, std::string_view>) {
+      std::vector<std::string> texts;
+      for (const auto& each : value) texts.emplace_back(std::string_view(each));
+      return texts;
+    } else if constexpr (std::is_floating_point_v<Each>) {
+      std::vector<float> numbers;
+      for (const auto& each : value) numbers.push_back(static_cast<float>(each));
+      return numbers;
+    } else if constexpr (std::is_integral_v<Each>) {
+      std::vector<std::int64_t> numbers;
+      for (const auto& each : value) numbers.push_back(static_cast<std::int64_t>(each));
+      return numbers;
+    } else {
+      static_assert(IndexIn<std::vector<Each>, AttrValue>::value >= 0, "this is no attribute's value");
+      return std::vector<Each>(value.begin(), value.end());
+    }
   } else {
     static_assert(std::is_integral_v<D>, "this is no attribute's value");
     return AttrValue(std::in_place_type<std::int64_t>, static_cast<std::int64_t>(value));

@@ -28,9 +28,10 @@ class BackwardOpBuilder {
   BackwardOpBuilder& InputBind(const std::string& arg_name, const std::string& blob);
   BackwardOpBuilder& Input(const std::string& arg_name, const std::string& blob) { return InputBind(arg_name, blob); }
   BackwardOpBuilder& Output(const std::string& arg_name, std::int32_t count = 1);
+  /// A value of the attribute's type, or one that it can be brought to. `Attr<T>(name, value)` makes it a T first.
   template <class T>
-  BackwardOpBuilder& Attr(const std::string& name, T&& value) {
-    conf_->attrs.insert_or_assign(name, detail::loose_value(std::forward<T>(value)));
+  BackwardOpBuilder& Attr(const std::string& name, const T& value) {
+    conf_->attrs.insert_or_assign(name, detail::loose_value(value));
     return *this;
   }
   UserOpConfWrapper Build();
@@ -53,7 +54,7 @@ class UserOpWrapper : public UserOpConfWrapper {
   /// Says where the gradient of an input comes from: `fn()` returns the name of a blob, and is called where the input
   /// wants a gradient. ValueError naming the operator's arguments where it has no such input.
   template <class F>
-  void InputGradBind(const OpArg& input, F&& fn) {
+  void InputGradBind(const OpArg& input, F&& fn) const {
     static_assert(std::is_convertible_v<std::invoke_result_t<F&>, std::string>,
                   "the function given to InputGradBind returns the name of a blob");
     if (!NeedGenGradTensor4OpInput(input.name(), input.index())) return;

@@ -66,6 +66,8 @@ class HobValue {
 
   Hob operator==(T wanted) const { return compare(std::move(wanted), true); }
   Hob operator!=(T wanted) const { return compare(std::move(wanted), false); }
+  friend Hob operator==(T wanted, const HobValue& value) { return value.compare(std::move(wanted), true); }
+  friend Hob operator!=(T wanted, const HobValue& value) { return value.compare(std::move(wanted), false); }
 
  private:
   Hob compare(T wanted, bool equal) const {
@@ -90,6 +92,8 @@ class HobTag : public HobValue<std::string> {
   using HobValue::operator!=;
   Hob operator==(DeviceType wanted) const { return HobValue::operator==(std::string(DeviceTag(wanted))); }
   Hob operator!=(DeviceType wanted) const { return HobValue::operator!=(std::string(DeviceTag(wanted))); }
+  friend Hob operator==(DeviceType wanted, const HobTag& tag) { return tag == wanted; }
+  friend Hob operator!=(DeviceType wanted, const HobTag& tag) { return tag != wanted; }
 };
 inline HobTag HobDeviceTag() {
   return {[](const KernelRegContext& ctx) { return ctx.device_tag(); }, "device tag"};

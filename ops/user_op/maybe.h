@@ -5,6 +5,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace lamella::user_op {
@@ -56,6 +57,11 @@ template <class T>
 class [[nodiscard]] Maybe {
  public:
   Maybe(T value) : value_(std::move(value)) {}
+  /// Of what converts to a T, as a text does to a string.
+  template <class U>
+    requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
+             !std::is_same_v<std::remove_cvref_t<U>, Maybe> && !std::is_same_v<std::remove_cvref_t<U>, Error>)
+  Maybe(U&& value) : value_(std::forward<U>(value)) {}
   Maybe(Error error) : error_(std::move(error)) {}
 
   bool IsOk() const { return value_.has_value(); }

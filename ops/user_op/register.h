@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -149,17 +150,21 @@ class OpRegistry {
     return *this;
   }
   template <class T>
-  OpRegistry& Attr(const std::string& name, UserOpAttrType type, T&& default_value) {
-    def_.attrs.push_back({name, type, true, detail::loose_value(std::forward<T>(default_value))});
+  OpRegistry& Attr(const std::string& name, UserOpAttrType type, const T& default_value) {
+    def_.attrs.push_back({name, type, true, detail::loose_value(default_value)});
     return *this;
   }
   template <class T>
   OpRegistry& Attr(const std::string& name) {
-    return Attr(name, detail::attr_type_of<T>());
+    return Attr(name, detail::attr_type_of<std::decay_t<T>>());
   }
+  /// The type is that of the default: a text, or an integer of another width than an attribute's, makes a kAtString or
+  /// a kAtInt64.
   template <class T>
   OpRegistry& Attr(const std::string& name, const T& default_value) {
-    def_.attrs.push_back({name, detail::attr_type_of<T>(), true, AttrValue(std::in_place_type<T>, default_value)});
+    AttrValue value = detail::loose_value(default_value);
+    const auto type = static_cast<UserOpAttrType>(value.index());
+    def_.attrs.push_back({name, type, true, std::move(value)});
     return *this;
   }
 

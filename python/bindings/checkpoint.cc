@@ -12,6 +12,7 @@
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
+#include "python/bindings/likeness.h"
 #include "python/bindings/method.h"
 #include "python/bindings/signature.h"
 #include "python/bindings/tensor_type.h"
@@ -38,10 +39,12 @@ PyObject* stop_type = nullptr;
 /// Calls Python with the tensors for the arguments.
 struct Recompute {
   SharedObject function;
+  /// Weak references to the first call's arguments, see Note [Likenesses]; null where all are plain tensors.
+  SharedObject originals;
 
   void operator()(std::span<const Tensor> inputs) const {
     const GilHold gil;
-    const PyRef args = wrap_all(inputs);
+    const PyRef args = originals ? wrap_all_like(originals.get(), inputs) : wrap_all(inputs);
     const PyRef result = PyRef::adopt(PyObject_CallObject(function.get(), args.get()));
     if (!result) throw_from_python();
   }
@@ -63,6 +66,12 @@ struct Policy {
   }
 };
 
+/// weak_references_to() the objects of tensors.
+PyRef likenesses_of(std::span<const Tensor> tensors) {
+  const PyRef objects = wrap_all(tensors);
+  return weak_references_to({PySequence_Fast_ITEMS(objects.get()), tensors.size()});
+}
+
 PyObject* checkpoint(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature(
@@ -80,7 +89,10 @@ PyObject* checkpoint(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
     std::vector<const Tensor*> inputs;
     for (const Tensor& x : tensors) inputs.push_back(&x);
 
-    autograd::CheckpointScope scope(Recompute{share_object(values[4])}, inputs, options);
+    const PyRef originals = likenesses_of(tensors);
+    autograd::CheckpointScope scope(
+        Recompute{share_object(values[4]), originals ? share_object(originals.get()) : SharedObject()}, inputs,
+        options);
     PyRef result = PyRef::adopt(checked(PyObject_Call(values[0], values[1], values[2])));
     scope.complete();
     return result.release();
@@ -116,6 +128,15 @@ PyObject* call_with_random_state(PyObject*, PyObject* const* args, Py_ssize_t co
   });
 }
 
+PyObject* detach_like(PyObject*, PyObject* tensor) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("detach_like", "tensor, /");
+    if (!is_tensor(tensor)) Argument{signature, 0}.wrong_type("a Tensor", tensor);
+    return Py_IS_TYPE(tensor, tensor_type) ? checked(wrap(tensor_of(tensor).detach()))
+                                           : wrap_like(tensor, tensor_of(tensor).detach()).release();
+  });
+}
+
 PyObject* pass_is_for_all_leaves(PyObject*, PyObject*) { return PyBool_FromLong(autograd::pass_is_for_all_leaves()); }
 
 PyMethodDef functions[] = {
@@ -128,6 +149,8 @@ PyMethodDef functions[] = {
     {"_call_with_random_state", as_c_function(call_with_random_state), METH_FASTCALL | METH_KEYWORDS,
      "_call_with_random_state(state, function, args, /)\n--\n\n"
      "Calls function(*args) with the random numbers that come after state; those of others are not touched."},
+    {"_detach_like", detach_like, METH_O,
+     "_detach_like(tensor, /)\n--\n\ntensor.detach() as an object of the tensor's class that shares its attributes."},
     {"_pass_is_for_all_leaves", pass_is_for_all_leaves, METH_NOARGS,
      "_pass_is_for_all_leaves()\n--\n\nWhether the backward pass on this thread is for all leaves, not named inputs."},
     {nullptr, nullptr, 0, nullptr},

@@ -2,7 +2,9 @@
 
 #include <structmember.h>
 
+#include "engine/autograd/modes.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/likeness.h"
 #include "python/bindings/method.h"
 #include "python/bindings/tensor_type.h"
 
@@ -51,12 +53,16 @@ PyObject* save_for_backward(PyObject* self, PyObject* const* args, Py_ssize_t co
       }
     }
     context.save_for_backward(std::span<const Tensor>(tensors));
+    if (autograd::modes().interceptors & autograd::Modes::kPacking) [[unlikely]]
+      as_context(self)->originals = weak_references_to({args, static_cast<std::size_t>(count)}).release();
     Py_RETURN_NONE;
   });
 }
 
 PyObject* saved_tensors(PyObject* self) {
-  return wrap_all(context_of(self, "saved_tensors").saved_tensors()).release();
+  const TensorList tensors = context_of(self, "saved_tensors").saved_tensors();
+  const PyRef originals = PyRef::share(as_context(self)->originals);
+  return (originals ? wrap_all_like(originals.get(), tensors) : wrap_all(tensors)).release();
 }
 
 PyObject* saved_tensor_method(PyObject* self, PyObject*) {
@@ -127,6 +133,7 @@ void dealloc(PyObject* object) {
   PyObject_GC_UnTrack(object);
   if (self->weak_references) PyObject_ClearWeakRefs(object);
   Py_CLEAR(self->attributes);
+  Py_CLEAR(self->originals);
 #ifndef Py_GIL_DISABLED
   if (free_count < kMaxFree) {
     self->weak_references = reinterpret_cast<PyObject*>(free_objects);
@@ -233,6 +240,7 @@ PyObject* new_context(Context* context) {
   if (!self) self = checked(PyObject_GC_New(ContextObject, context_type));
   self->context = context;
   self->attributes = nullptr;
+  self->originals = nullptr;
   self->weak_references = nullptr;
   PyObject_GC_Track(self);
   return reinterpret_cast<PyObject*>(self);

@@ -12,6 +12,9 @@ struct ContextObject {
   PyObject_HEAD Context* context;
   PyObject* attributes;
   PyObject* weak_references;
+  /// Weak references to saved objects with attributes, and None in the places of others; null where there are none, or
+  /// where the tensors come back as the objects that they are.
+  PyObject* originals;
 };
 
 /// Makes the type lamella.autograd.PyLayerContext.

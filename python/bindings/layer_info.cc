@@ -24,6 +24,7 @@ struct Names {
   PyObject* jvp = checked(PyUnicode_InternFromString("jvp"));
   PyObject* vmap = checked(PyUnicode_InternFromString("vmap"));
   PyObject* dialect = checked(PyUnicode_InternFromString("_dialect"));
+  PyObject* wrapped = checked(PyUnicode_InternFromString("__wrapped__"));
   PyObject* once = checked(PyUnicode_InternFromString("_once_differentiable"));
 };
 
@@ -74,6 +75,8 @@ void read_signature(LayerInfo& info, PyObject* function, std::size_t skip) {
   }
   const PyRef parameters = PyRef::adopt(checked(PyObject_GetAttrString(signature.get(), "parameters")));
   const PyRef values = PyRef::adopt(checked(PyMapping_Values(parameters.get())));
+  const PyRef kinds = PyRef::adopt(checked(PyObject_GetAttrString(inspect.get(), "Parameter")));
+  const PyRef empty = PyRef::adopt(checked(PyObject_GetAttrString(kinds.get(), "empty")));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values.get()); ++i) {
     const PyRef name = PyRef::adopt(checked(PyObject_GetAttrString(PyList_GET_ITEM(values.get(), i), "name")));
     const PyRef kind = PyRef::adopt(checked(PyObject_GetAttrString(PyList_GET_ITEM(values.get(), i), "kind")));
@@ -84,6 +87,8 @@ void read_signature(LayerInfo& info, PyObject* function, std::size_t skip) {
     } else if (value <= 1 || value == 3) {
       info.names.push_back(text_of(name.get()));
       if (value <= 1) ++info.positional;
+      PyRef value_left = PyRef::adopt(checked(PyObject_GetAttrString(PyList_GET_ITEM(values.get(), i), "default")));
+      info.defaults.push_back(value_left.get() == empty.get() ? PyRef() : std::move(value_left));
     } else if (value == 2) {
       info.rest = text_of(name.get());
     }
@@ -115,7 +120,9 @@ void look_up(LayerInfo& info, PyTypeObject* layer) {
   }
   info.dialect = info.paddle ? &kPaddle : &kNative;
   const std::size_t skip = setup_context ? 0 : 1;  // ctx
-  if (PyFunction_Check(info.forward)) {
+  // A decorated function takes anything, and its signature is that of the one it stands for.
+  const bool plain = PyFunction_Check(info.forward) && !PyObject_HasAttr(info.forward, names().wrapped);
+  if (plain) {
     read_code(info, info.forward, skip);
   } else {
     read_signature(info, info.forward, skip);
@@ -143,6 +150,21 @@ constexpr std::size_t kEntries = 256;
 #endif
 
 }  // namespace
+
+PyRef default_of(const LayerInfo& info, std::size_t i) {
+  if (!info.code) return i < info.defaults.size() ? info.defaults[i] : PyRef();
+  if (i >= info.positional) {
+    PyObject* const values = PyFunction_GET_KW_DEFAULTS(info.forward);
+    if (!values || !PyDict_Check(values)) return {};
+    const PyRef name = PyRef::adopt(checked(PyUnicode_FromString(info.names[i].c_str())));
+    return PyRef::share(PyDict_GetItemWithError(values, name.get()));
+  }
+  PyObject* const values = PyFunction_GET_DEFAULTS(info.forward);
+  const std::size_t count = values && PyTuple_Check(values) ? static_cast<std::size_t>(PyTuple_GET_SIZE(values)) : 0;
+  const std::size_t from_end = info.positional - i;
+  if (from_end > count) return {};
+  return PyRef::share(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(count - from_end)));
+}
 
 #ifdef Py_GIL_DISABLED
 LayerInfo layer_info(PyTypeObject* layer) {

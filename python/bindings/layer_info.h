@@ -30,6 +30,8 @@ struct LayerInfo {
   std::size_t positional = 0;
   /// The name of `*args`; empty where forward has none.
   std::string rest;
+  /// The parameters' defaults, null for those without, where they were read once and not from `code`.
+  std::vector<PyRef> defaults;
 #ifdef Py_GIL_DISABLED
   /// The functions, owned.
   std::vector<PyRef> held;
@@ -42,6 +44,9 @@ LayerInfo layer_info(PyTypeObject* layer);  // anew each time: other threads may
 #else
 const LayerInfo& layer_info(PyTypeObject* layer);
 #endif
+
+/// The default of forward's parameter `i`; null where it has none, or does not tell.
+PyRef default_of(const LayerInfo& info, std::size_t i);
 
 /// lamella.PyLayer itself, whose own forward and backward do not count; set when the module is loaded.
 extern PyTypeObject* layer_base;

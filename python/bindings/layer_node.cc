@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/autograd/accumulate.h"
+#include "engine/autograd/gradient_counts.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/once.h"
 #include "python/bindings/context_type.h"
@@ -210,7 +211,13 @@ TensorList PyLayerNode::sort_gradients(PyObject* result) {
   bool unwrapped = !listed;
   if (listed && lone_container && size != 0) {
     PyObject* first = PySequence_Fast_GET_ITEM(result, 0);
-    const bool wrapped = size == 1 || size == ctx.arguments.size();
+    bool wrapped = size == 1 || size == ctx.arguments.size();
+    const std::vector<Form>& parts = (*forms)[with_tensors[0]].parts;
+    if (!wrapped && is_container(first) && (size != parts.size() || parts.front().parts.empty())) {
+      wrapped = true;  // with None behind it
+      for (std::size_t i = 1; i < size; ++i)
+        wrapped = wrapped && PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i)) == Py_None;
+    }
     unwrapped = !wrapped || is_tensor(first);
   }
   if (unwrapped) {
@@ -220,16 +227,19 @@ TensorList PyLayerNode::sort_gradients(PyObject* result) {
       items.push_back(PyRef::share(PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i))));
   }
 
-  std::vector<std::string> names = argument_names();
-  const bool by_tensor = items.size() <= with_tensors.size();
+  if (items.size() != with_tensors.size() && items.size() > ctx.arguments.size()) drop_defaults(items);
+  const std::vector<std::string> names = argument_names();
+  std::vector<bool> given;
+  for (const PyRef& item : items) given.push_back(item.get() != Py_None);
+  // Where the number is wrong, what the entries belong to is unknown, and only their number will matter.
+  const auto targets = autograd::match_gradients(ctx.arguments, given);
   std::vector<autograd::GradientEntry> entries;
   for (std::size_t i = 0; i < items.size(); ++i) {
     PyObject* item = items[i].get();
     autograd::GradientEntry entry;
-    // Where the number is wrong, what the entries belong to is unknown, and only their number will matter.
-    const std::size_t target = by_tensor ? with_tensors[i] : i;
-    const bool known = by_tensor || items.size() == ctx.arguments.size();
-    const std::string what = target < names.size() ? names[target] : "item " + std::to_string(i);
+    const bool known = targets && i < targets->size();
+    const std::size_t target = known ? (*targets)[i] : names.size();
+    const std::string what = known ? names[target] : "item " + std::to_string(i);
     if (is_tensor(item)) {
       entry.tensors.push_back(tensor_of(item));
     } else if (item != Py_None) {
@@ -249,6 +259,33 @@ TensorList PyLayerNode::sort_gradients(PyObject* result) {
     entries.push_back(std::move(entry));
   }
   return autograd::assign_gradients(*this, ctx, std::move(entries), dialect_, names);
+}
+
+void PyLayerNode::drop_defaults(std::vector<PyRef>& items) const {
+  const LayerInfo& info = layer_info(layer_);
+  const std::size_t count = ctx.arguments.size();
+  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords.get())) : 0;
+  const std::size_t by_position = count - named;
+  const auto is_given = [&](std::size_t parameter) {
+    if (parameter < info.positional && parameter < by_position) return true;
+    for (std::size_t k = 0; k < named; ++k) {
+      PyObject* const key = PyTuple_GET_ITEM(keywords.get(), static_cast<Py_ssize_t>(k));
+      if (PyUnicode_CompareWithASCIIString(key, info.names[parameter].c_str()) == 0) return true;
+    }
+    return false;
+  };
+  // Parameters that the call did not give, by their place among all arguments.
+  const std::size_t rest = by_position > info.positional ? by_position - info.positional : 0;
+  std::vector<std::pair<std::size_t, PyRef>> left;
+  for (std::size_t i = 0; i < info.names.size(); ++i) {
+    if (!is_given(i)) left.emplace_back(i < info.positional ? i : i + rest, default_of(info, i));
+  }
+  if (left.empty() || items.size() < count + left.size()) return;
+  for (const auto& [at, value] : left) {
+    // A gradient in the place of a number is none of this: the returned number has another meaning.
+    if (items[at].get() != Py_None && !(value && (is_tensor(value.get()) || is_container(value.get())))) return;
+  }
+  for (std::size_t k = left.size(); k-- > 0;) items.erase(items.begin() + static_cast<std::ptrdiff_t>(left[k].first));
 }
 
 std::vector<std::string> PyLayerNode::argument_names() const {

@@ -48,6 +48,9 @@ class PyLayerNode final : public Node {
   TensorList read_tangents(PyObject* result) const;
   TensorList sort_gradients(PyObject* result);
   std::vector<std::string> argument_names() const;
+  /// Takes out of what backward returned, one for each parameter of forward, what is for those that the call left at
+  /// their defaults. Nothing happens where the number is another.
+  void drop_defaults(std::vector<PyRef>& items) const;
 
   PyTypeObject* layer_;
   PyObject* context_;

@@ -9,6 +9,7 @@
 #include "python/bindings/context_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/form.h"
+#include "python/bindings/layer_call.h"
 #include "python/bindings/layer_info.h"
 #include "python/bindings/layer_node.h"
 #include "python/bindings/layer_outputs.h"
@@ -18,16 +19,6 @@
 
 namespace lamella::python {
 namespace {
-
-/// The arguments of one call of apply, as Python's vectorcall gives them.
-struct Call {
-  PyObject* const* args;
-  Py_ssize_t count;
-  PyObject* keywords;
-
-  std::size_t named() const { return keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0; }
-  std::size_t size() const { return static_cast<std::size_t>(count) + named(); }
-};
 
 /// The tensors of a call, argument by argument in the order of forward's signature.
 class Inputs {
@@ -223,21 +214,33 @@ PyObject* apply_rule(const Layer& layer, const PyRef& function, const Call& call
   return compute();
 }
 
+PyObject* apply_call(PyTypeObject* type, const LayerInfo& info, const Call& call) {
+  const Layer layer(type, info);
+  Inputs inputs(call, info);
+  if (info.vmap) [[unlikely]] {
+    if (const auto rule = autograd::VmapRule::of(inputs.tensors))
+      return apply_rule(layer, PyRef::share(info.vmap), call, inputs, *rule);
+  }
+  if (autograd::modes().interceptors) [[unlikely]]
+    return apply_intercepted(layer, call, inputs);
+  return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
+                                                 : apply_unrecorded(layer, call, inputs);
+}
+
+/// setup_context sees all arguments of forward, also those that the call leaves to it.
+[[gnu::noinline]] PyObject* apply_bound(PyTypeObject* type, const LayerInfo& info, const Call& call) {
+  const BoundCall bound(call, info);
+  return apply_call(type, info, bound.call());
+}
+
 PyObject* apply(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     auto* type = reinterpret_cast<PyTypeObject*>(self);
     const Call call{args, count, keywords};
     const LayerInfo& info = layer_info(type);
-    const Layer layer(type, info);
-    Inputs inputs(call, info);
-    if (info.vmap) [[unlikely]] {
-      if (const auto rule = autograd::VmapRule::of(inputs.tensors))
-        return apply_rule(layer, PyRef::share(info.vmap), call, inputs, *rule);
-    }
-    if (autograd::modes().interceptors) [[unlikely]]
-      return apply_intercepted(layer, call, inputs);
-    return autograd::should_record(inputs.tensors) ? apply_recorded(layer, call, inputs)
-                                                   : apply_unrecorded(layer, call, inputs);
+    if (info.setup_context && BoundCall::changes(call, info)) [[unlikely]]
+      return apply_bound(type, info, call);
+    return apply_call(type, info, call);
   });
 }
 

@@ -1,8 +1,11 @@
 #include "python/bindings/node_type.h"
 
+#include <structmember.h>
+
 #include <any>
 #include <mutex>
 #include <new>
+#include <unordered_map>
 
 #include "engine/autograd/inspect.h"
 #include "engine/autograd/origin.h"
@@ -18,17 +21,42 @@ namespace {
 
 struct NodeObject {
   PyObject_HEAD Ref<Node> node;
+  PyObject* weak_references;
 };
 
 PyTypeObject* node_type = nullptr;
 
 Ref<Node>& field(PyObject* self) { return reinterpret_cast<NodeObject*>(self)->node; }
 
+/// The objects that there are, by their nodes, which they keep alive: a node has one object as long as somebody holds
+/// it.
+struct Objects {
+  StateMutex mutex;
+  std::unordered_map<const Node*, PyObject*> by_node;
+};
+
+Objects& objects() {
+  static auto* const made = new Objects;
+  return *made;
+}
+
+/// From here on the node gets another object.
+void forget(PyObject* object) {
+  const Node* const node = field(object).get();
+  if (!node) return;
+  const std::lock_guard lock(objects().mutex);
+  const auto found = objects().by_node.find(node);
+  if (found != objects().by_node.end() && found->second == object) objects().by_node.erase(found);
+}
+
 Node& alive(PyObject* self) { return *node_of(self); }
 
 void dealloc(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
+  // First, so that nobody who runs from here on finds this object through the node.
+  forget(object);
+  if (reinterpret_cast<NodeObject*>(object)->weak_references) PyObject_ClearWeakRefs(object);
   field(object).~Ref<Node>();
   type->tp_free(object);
   Py_DECREF(type);
@@ -40,6 +68,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
 }
 
 int clear(PyObject* object) {
+  forget(object);
   const Ref<Node> dropped = std::move(field(object));
   return 0;
 }
@@ -96,16 +125,6 @@ PyObject* repr(PyObject* self) {
   return guarded([&] { return text("<" + alive(self).name() + " node>"); });
 }
 
-PyObject* compare(PyObject* a, PyObject* b, int op) {
-  if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(b, node_type)) Py_RETURN_NOTIMPLEMENTED;
-  return PyBool_FromLong((field(a) == field(b)) == (op == Py_EQ));
-}
-
-Py_hash_t hash(PyObject* self) {
-  const auto value = static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(field(self).get()) >> 4);
-  return value == -1 ? -2 : value;
-}
-
 PyObject* register_hook_method(PyObject* self, PyObject* function) {
   return guarded([&] { return register_posthook(alive(self), function); });
 }
@@ -156,6 +175,11 @@ PyGetSetDef attributes[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(NodeObject, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
 }  // namespace
 
 PyTypeObject* make_node_type() {
@@ -164,8 +188,7 @@ PyTypeObject* make_node_type() {
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
       {Py_tp_clear, reinterpret_cast<void*>(clear)},
       {Py_tp_repr, reinterpret_cast<void*>(repr)},
-      {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
-      {Py_tp_hash, reinterpret_cast<void*>(hash)},
+      {Py_tp_members, members},
       {Py_tp_methods, methods},
       {Py_tp_getset, attributes},
       {Py_tp_doc, const_cast<char*>("A recorded operation, as Tensor.grad_fn shows it.")},
@@ -192,10 +215,32 @@ const Ref<Node>& node_of(PyObject* object) {
 
 PyObject* wrap_node(Ref<Node> node) {
   if (!node) Py_RETURN_NONE;
-  auto* object = checked(PyObject_GC_New(NodeObject, node_type));
-  new (&object->node) Ref<Node>(std::move(node));
+  const Node* const key = node.get();
+  {
+    const std::lock_guard lock(objects().mutex);
+    const auto found = objects().by_node.find(key);
+    if (found != objects().by_node.end() && try_retain(found->second)) return found->second;
+  }
+  auto* const made = checked(PyObject_GC_New(NodeObject, node_type));
+  new (&made->node) Ref<Node>(std::move(node));
+  made->weak_references = nullptr;
+  auto* const object = reinterpret_cast<PyObject*>(made);
+  expect_try_retain(object);
+  PyObject* other = nullptr;
+  {
+    // Somebody else may have been quicker: another thread, or a collection that the allocation set off.
+    const std::lock_guard lock(objects().mutex);
+    PyObject*& entry = objects().by_node.try_emplace(key, object).first->second;
+    if (entry != object && try_retain(entry)) {
+      other = entry;
+    } else {
+      entry = object;
+    }
+  }
   PyObject_GC_Track(object);
-  return reinterpret_cast<PyObject*>(object);
+  if (!other) return object;
+  Py_DECREF(object);
+  return other;
 }
 
 }  // namespace lamella::python

@@ -41,6 +41,10 @@ from .config import show_config
 
 if TYPE_CHECKING:
     from . import amp, compat, fft, io, library, linalg, nn, ops, optim, progress, signal, user_op, utils
+    from ._checkpoint import checkpoint
+    from ._transforms.derivatives import hessian, jacobian, vjp
+    from ._transforms.forward_mode import jvp
+    from ._vmap import vmap
 
 __version__: str = _C.__version__
 
@@ -50,6 +54,9 @@ _tensor.install()
 _LAZY = frozenset(
     ["amp", "compat", "fft", "io", "library", "linalg", "nn", "ops", "optim", "progress", "signal", "user_op", "utils"]
 )
+
+# Functions of lamella.autograd that are found here, too, beside `grad`.
+_TRANSFORMS = frozenset(["checkpoint", "hessian", "jacobian", "jvp", "vjp", "vmap"])
 
 _OWN = frozenset(
     [
@@ -103,12 +110,17 @@ del _name
 # What lamella.linalg and lamella.fft have under shorter names.
 _PARTS = ("_", "linalg_", "fft_")
 
-__all__ = sorted(({name for name in dir(_C) if not name.startswith(_PARTS)} - _ELSEWHERE) | _OWN | _CONSTANTS | _LAZY)
+__all__ = sorted(
+    ({name for name in dir(_C) if not name.startswith(_PARTS)} - _ELSEWHERE) | _OWN | _CONSTANTS | _LAZY | _TRANSFORMS
+)
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _TRANSFORMS:
+        value = globals()[name] = getattr(autograd, name)
+        return value
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 

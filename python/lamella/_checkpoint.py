@@ -218,7 +218,7 @@ class _Reentrant(PyLayer):
                 "[checkpoint] with use_reentrant=True there are no gradients of named inputs (grad(), or inputs= of "
                 "backward()); use backward() for all leaves, or use_reentrant=False"
             )
-        inputs = [x.detach() for x in ctx.saved_tensors]
+        inputs = [_C._detach_like(x) for x in ctx.saved_tensors]
         for x, wants in zip(inputs, ctx.wants, strict=True):
             x.requires_grad = wants
         args, kwargs = rebuild(ctx.spec, inputs)

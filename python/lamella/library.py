@@ -28,6 +28,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from . import _C
@@ -205,8 +206,9 @@ class CustomOp:
         """Registers the gradient.
 
         Args:
-            backward: ``backward(ctx, *grads)`` returns a gradient for each argument, None for those that have none.
-                Written with operators that have gradients, it has gradients of every order.
+            backward: ``backward(ctx, *grads)`` gets a gradient for each result, a list of them for a result that is a
+                list (``Tensor[]``), and returns one for each argument, a list for a list, None for those that have
+                none. Written with operators that have gradients, it has gradients of every order.
             setup_context: ``setup_context(ctx, inputs, output)`` keeps what backward needs; with keyword-only
                 arguments ``setup_context(ctx, inputs, keyword_only_inputs, output)``.
 
@@ -236,9 +238,13 @@ class CustomOp:
         """Makes the kernel for Autograd: a layer whose forward calls the device's kernel."""
         below = self._op.below_autograd
         setup_context, backward, vmap = self._setup_context, self._backward, self._vmap
+        results = [kind for _, kind, _ in self._op.results]
+        has_lists = any(kind.endswith("]") for kind in results)
 
         def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
             output = below(*args, **kwargs)
+            if has_lists:
+                ctx._result_lengths = _lengths(results, output)
             if setup_context is not None:
                 if kwargs:
                     setup_context(ctx, inputs=args, keyword_only_inputs=kwargs, output=output)
@@ -246,16 +252,37 @@ class CustomOp:
                     setup_context(ctx, inputs=args, output=output)
             return output
 
+        def grouped(ctx: Any, *grads: Any) -> Any:
+            assert backward is not None
+            rest = iter(grads)
+            return backward(
+                ctx, *(next(rest) if length is None else [*islice(rest, length)] for length in ctx._result_lengths)
+            )
+
         def missing(ctx: Any, *grads: Any) -> Any:
             raise NotImplementedError(
                 f"[{self._name}] no gradient is registered for {self._name}; register one with register_autograd(...)"
             )
 
-        members: dict[str, Any] = {"forward": staticmethod(forward), "backward": staticmethod(backward or missing)}
+        rule = missing if backward is None else grouped if has_lists else backward
+        members: dict[str, Any] = {"forward": staticmethod(forward), "backward": staticmethod(rule)}
         if vmap is not None:
             members["vmap"] = staticmethod(vmap)
         layer: Any = type(self._short, (_C.PyLayer,), members)
         self._implement("Autograd", layer.apply, for_recording=vmap is None)
+
+
+def _lengths(results: list[str], output: Any) -> list[int | None]:
+    """For each result that has gradients, how many tensors a list has, and None for a tensor."""
+    values = [output] if len(results) == 1 else output
+    lengths: list[int | None] = []
+    for kind, value in zip(results, values, strict=True):
+        if kind.endswith("]"):
+            if kind.startswith("Tensor"):
+                lengths.append(sum(isinstance(item, _C.Tensor) for item in value))
+        elif isinstance(value, _C.Tensor):
+            lengths.append(None)
+    return lengths
 
 
 #: By name, so that a function that is defined again (a module reloaded, a notebook's cell run again) takes its place.

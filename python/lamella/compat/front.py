@@ -1,12 +1,16 @@
-"""What the fronts of other frameworks share: saying which names they lack."""
+"""What the fronts of other frameworks share: the paths of their modules, and saying which names they lack."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
+
+#: By the path of a module, its names by the module of the front (or of Lamella) that has them.
+Paths = Mapping[str, Mapping[str, str]]
 
 
 class _Missing(importlib.abc.MetaPathFinder):
@@ -49,6 +53,45 @@ def close_module(module: str) -> Callable[[str], Any]:
     # `from module import name` explains itself only where the module could have submodules.
     sys.modules[module].__dict__.setdefault("__path__", [])
     return _getattr(finder, module)
+
+
+class _Path(ModuleType):
+    """A module of the framework whose names are found elsewhere in the front: they are looked up when asked for."""
+
+    def __init__(self, name: str, homes: Mapping[str, str], missing: Callable[[str], Any]) -> None:
+        super().__init__(name, f"A path of {name.partition('.')[0]}'s: its names are those of {', '.join(homes)}.")
+        self.__path__: list[str] = []
+        self._homes = {each: home for home, names in homes.items() for each in names.split()}
+        self._missing = missing
+        self.__all__ = list(self._homes)
+
+    def __getattr__(self, name: str) -> Any:
+        home = self.__dict__.get("_homes", {}).get(name)
+        if home is None:
+            return self._missing(name)
+        value = getattr(importlib.import_module(home), name)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._homes]
+
+
+def add_paths(front: str, paths: Paths) -> None:
+    """Makes modules of a framework that only other paths to the front's names are.
+
+    They are in ``sys.modules`` from now on, and attributes of the modules above them, unless these have something else
+    of the name: ``torch.autograd.gradcheck`` is a function, and a module to ``import``. Called when the front's own
+    modules are loaded.
+    """
+    finder = next(f for f in sys.meta_path if isinstance(f, _Missing) and f.front == front)
+    for path, homes in paths.items():
+        if path in sys.modules:
+            raise RuntimeError(f"[add_paths] {path} is a module of the front already")
+        above, _, name = path.rpartition(".")
+        module = sys.modules[path] = _Path(path, homes, _getattr(finder, path))
+        if name not in sys.modules[above].__dict__:
+            setattr(sys.modules[above], name, module)
 
 
 def _getattr(finder: _Missing, module: str) -> Callable[[str], Any]:

@@ -7,6 +7,7 @@ Jobs (``global_function``) run their function eagerly, with the types of their a
 # ruff: noqa: F401
 
 from lamella import Tensor, float16, float32, float64, int8, int32, int64, uint8
+from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close
 
 __version__ = "0.9.0+lamella"
@@ -24,6 +25,7 @@ __getattr__ = close(
 from . import config, experimental, scope, sysconfig, typing, unittest
 from ._builder import user_op_builder
 from ._jobs import FunctionConfig, function_config, global_function
+from ._paths import PATHS as _PATHS
 from .scope import placement as device_prior_placement
 from .scope import placement as fixed_placement
 from .typing import ListPlaceholder as MirroredTensorDef
@@ -44,3 +46,6 @@ def enable_eager_execution(value: bool = True) -> None:
 def eager_execution_enabled() -> bool:
     """True."""
     return True
+
+
+_add_paths("oneflow", _PATHS)

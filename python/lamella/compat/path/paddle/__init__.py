@@ -25,6 +25,7 @@ from lamella import (
     set_grad_enabled,
     uint8,
 )
+from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close
 
 __version__ = "3.0.0+lamella"
@@ -125,3 +126,6 @@ from ._functions import (
     zeros,
     zeros_like,
 )
+from ._paths import PATHS as _PATHS
+
+_add_paths("paddle", _PATHS)

@@ -7,6 +7,7 @@ to Lamella's own functions; what differs is spelled out in ``_functions`` and ``
 # The names below are the front's surface: F401 does not see that.
 # ruff: noqa: F401, E402
 
+import sys as _sys
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
@@ -79,6 +80,7 @@ from lamella import (
 from lamella import float16 as half
 from lamella import float32 as float
 from lamella import float64 as double
+from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close
 
 float16, float32, float64 = half, float, double
@@ -110,7 +112,7 @@ def __getattr__(name: str) -> _Any:
 
 from lamella.utils import register_device_module as _register_device_module
 
-from . import _tensor, autograd, cuda, nn, testing, utils, version
+from . import _tensor, amp, autograd, cuda, func, nn, optim, testing, utils, version
 from ._functions import (
     _check,
     add,
@@ -176,3 +178,10 @@ from ._functions import (
     zeros,
     zeros_like,
 )
+from ._paths import PATHS as _PATHS
+from .amp import autocast
+from .func import vmap
+
+_add_paths("torch", _PATHS)
+_sys.modules["torch.nn.init"] = nn.init
+_sys.modules["torch.autograd.forward_ad"] = autograd.forward_ad

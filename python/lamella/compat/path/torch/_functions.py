@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,21 +12,38 @@ from lamella import Tensor
 
 
 class device(str):  # noqa: N801 (PyTorch's name)
-    """A device: a name as Lamella takes it, with ``type`` and ``index``."""
+    """A device: its name as Lamella takes it, with ``type`` and ``index``.
 
-    def __new__(cls, name: Any, index: int | None = None) -> device:
-        """``device("cuda:1")`` or ``device("cuda", 1)``."""
-        return super().__new__(cls, name if index is None else f"{name}:{index}")
+    ``device("cuda:1")``, ``device("cuda", 1)``, ``device(1)``: the devices of tensors are such objects, and equal their
+    names.
+
+    Raises:
+        RuntimeError: The name is none of a device.
+    """
+
+    def __new__(cls, type: Any, index: int | None = None) -> device:
+        """A device by its name, by the kind and which one, or by the number of a GPU."""
+        name = f"cuda:{type}" if isinstance(type, int) else str(type)
+        if index is not None:
+            if ":" in name:
+                raise RuntimeError(f"[device] type {name!r} has an index already, and index={index} is given")
+            name = f"{name}:{index}"
+        if not re.fullmatch(r"[A-Za-z_]\w*(:\d+)?", name):
+            raise RuntimeError(f"[device] {name!r} is no device: expected a kind such as 'cpu', or 'cuda:0'")
+        return super().__new__(cls, name)
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r}" + ("" if self.index is None else f", index={self.index}") + ")"
 
     @property
     def type(self) -> str:
         """The kind of device, "cpu" or "cuda"."""
-        return self.partition(":")[0]
+        return str(self).partition(":")[0]
 
     @property
     def index(self) -> Any:  # type: ignore[override]
         """Which one of its kind; None where that is not said."""
-        number = self.partition(":")[2]
+        number = str(self).partition(":")[2]
         return int(number) if number else None
 
 

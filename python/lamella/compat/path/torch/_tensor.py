@@ -16,6 +16,7 @@ from . import _functions as F  # noqa: N812
 
 _native_size: Any = Tensor.__dict__["size"]
 _native_to: Any = Tensor.to
+_native_device: Any = Tensor.__dict__["device"]
 
 
 class _Size:
@@ -85,6 +86,7 @@ def _method(function: Any) -> Any:
 
 
 _put("size", _Size())
+_put("device", property(lambda self: F.device(_native_device.__get__(self)), doc="Where the tensor is."))
 _put("to", _to)
 _put("view", _view)
 _put("reshape", _view)

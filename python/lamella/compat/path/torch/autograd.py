@@ -6,14 +6,19 @@ from typing import Any
 
 import lamella as lm
 from lamella.autograd import (  # noqa: F401
+    GradcheckError,
+    detect_anomaly,
     enable_grad,
+    forward_ad,
     gradcheck,
     gradgradcheck,
     inference_mode,
     no_grad,
     once_differentiable,
+    set_detect_anomaly,
     set_grad_enabled,
 )
+from lamella.autograd import PyLayerContext as FunctionCtx  # noqa: F401
 from lamella.compat.front import close_module
 
 from . import _functions
@@ -21,6 +26,26 @@ from . import _functions
 
 class Function(lm.PyLayer):
     """A layer whose forward and backward are static methods: ``forward(ctx, ...)``, ``backward(ctx, *grads)``."""
+
+
+class InplaceFunction(Function):
+    """A layer that may write into its inputs: its forward says so by ``ctx.mark_dirty``."""
+
+
+class _VariableType(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, lm.Tensor)
+
+
+class Variable(metaclass=_VariableType):
+    """What tensors on the tape were once: ``Variable(data, requires_grad)`` is a tensor on the same memory.
+
+    Every tensor is an instance.
+    """
+
+    def __new__(cls, data: Any, requires_grad: bool = False) -> Any:  # type: ignore[misc]
+        """A tensor off the tape with the memory of ``data``."""
+        return data.detach().requires_grad_(requires_grad)
 
 
 def _list(tensors: Any) -> Any:

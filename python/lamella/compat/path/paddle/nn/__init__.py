@@ -9,7 +9,7 @@ import lamella as lm
 from lamella.compat.front import close_module
 from lamella.nn import Module, Parameter
 
-from . import functional
+from . import functional, initializer  # noqa: F401
 
 
 class Layer(Module):
@@ -44,12 +44,12 @@ class Layer(Module):
         self, shape: Any, attr: Any = None, dtype: Any = None, is_bias: bool = False, default_initializer: Any = None
     ) -> Parameter:
         """A new parameter: zeros for a bias, else Xavier-uniform, as Paddle draws it."""
-        if attr is not None or default_initializer is not None:
-            raise NotImplementedError(
-                "[create_parameter] Lamella's paddle front takes neither attr nor default_initializer"
-            )
+        if attr is not None:
+            raise NotImplementedError("[create_parameter] Lamella's paddle front takes no attr")
         parameter = Parameter(lm.zeros(tuple(shape), dtype=dtype))
-        if not is_bias:
+        if default_initializer is not None:
+            default_initializer(parameter)
+        elif not is_bias:
             fan_in, fan_out = (shape[0], shape[1]) if len(shape) == 2 else (shape[0], shape[0])
             bound = (6.0 / (fan_in + fan_out)) ** 0.5
             lm.nn.init.uniform_(parameter, -bound, bound)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from lamella import cuda as _cuda
 from lamella.compat.front import close_module
 
+from . import amp  # noqa: F401
+
 
 def is_available() -> bool:
     """Whether there is a GPU that Lamella can use."""

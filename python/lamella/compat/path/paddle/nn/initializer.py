@@ -1,0 +1,144 @@
+"""Starting values of parameters: objects that fill the parameter they are called with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+from lamella.compat.front import close_module
+from lamella.nn import init
+
+
+class Initializer:
+    """The base: a subclass fills a parameter in place."""
+
+    def __call__(self, param: lm.Tensor, block: Any = None) -> lm.Tensor:
+        """Fills ``param`` and returns it."""
+        self.fill(param)
+        return param
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Writes the values into ``param``."""
+        raise NotImplementedError(f"[{type(self).__name__}] the initializer defines no values")
+
+
+class Constant(Initializer):
+    """One value everywhere."""
+
+    def __init__(self, value: float = 0.0) -> None:
+        self.value = value
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Writes the value."""
+        init.constant_(param, self.value)
+
+
+class Assign(Initializer):
+    """The values of an array or a tensor."""
+
+    def __init__(self, value: Any, name: str | None = None) -> None:
+        self.value = value
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Copies the values."""
+        with lm.no_grad():
+            param.copy_(lm.asarray(self.value, dtype=param.dtype))
+
+
+class Normal(Initializer):
+    """Normal with a mean and a standard deviation."""
+
+    def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
+        self.mean, self.std = mean, std
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Draws the values."""
+        init.normal_(param, self.mean, self.std)
+
+
+class Uniform(Initializer):
+    """Uniform in ``[low, high)``."""
+
+    def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
+        self.low, self.high = low, high
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Draws the values."""
+        init.uniform_(param, self.low, self.high)
+
+
+def _fans(param: lm.Tensor) -> tuple[int, int]:
+    """How many values go into and out of one unit; Paddle's matrices are (in, out), its kernels (out, in, ...)."""
+    sizes = tuple(param.shape)
+    if len(sizes) < 2:
+        return (sizes[0] if sizes else 1,) * 2
+    if len(sizes) == 2:
+        return sizes[0], sizes[1]
+    field = 1
+    for size in sizes[2:]:
+        field *= size
+    return sizes[1] * field, sizes[0] * field
+
+
+class _Xavier(Initializer):
+    def __init__(
+        self, fan_in: float | None = None, fan_out: float | None = None, name: str | None = None, gain: float = 1.0
+    ) -> None:
+        self.fan_in, self.fan_out, self.gain = fan_in, fan_out, gain
+
+    def deviation(self, param: lm.Tensor) -> float:
+        """The standard deviation of the values."""
+        found = _fans(param)
+        fan_in = found[0] if self.fan_in is None else self.fan_in
+        fan_out = found[1] if self.fan_out is None else self.fan_out
+        return float(self.gain * (2.0 / (fan_in + fan_out)) ** 0.5)
+
+
+class XavierNormal(_Xavier):
+    """Normal with the deviation of Glorot & Bengio 2010."""
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Draws the values."""
+        init.normal_(param, 0.0, self.deviation(param))
+
+
+class XavierUniform(_Xavier):
+    """Uniform with the deviation of Glorot & Bengio 2010."""
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Draws the values."""
+        bound = 3.0**0.5 * self.deviation(param)
+        init.uniform_(param, -bound, bound)
+
+
+class _Kaiming(Initializer):
+    def __init__(
+        self, fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu", mode: str = "fan_in"
+    ) -> None:
+        self.fan_in, self.negative_slope, self.nonlinearity, self.mode = fan_in, negative_slope, nonlinearity, mode
+
+    def deviation(self, param: lm.Tensor) -> float:
+        """The standard deviation of the values."""
+        fans = _fans(param)
+        fan = self.fan_in if self.fan_in is not None else fans[self.mode == "fan_out"]
+        return float(init.calculate_gain(self.nonlinearity, self.negative_slope) / fan**0.5)
+
+
+class KaimingNormal(_Kaiming):
+    """Normal with the deviation of He et al. 2015."""
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Draws the values."""
+        init.normal_(param, 0.0, self.deviation(param))
+
+
+class KaimingUniform(_Kaiming):
+    """Uniform with the deviation of He et al. 2015."""
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Draws the values."""
+        bound = 3.0**0.5 * self.deviation(param)
+        init.uniform_(param, -bound, bound)
+
+
+__getattr__ = close_module(__name__)

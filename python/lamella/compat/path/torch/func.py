@@ -1,0 +1,64 @@
+"""Functions of functions: derivatives, and mapping over a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import lamella as lm
+from lamella.autograd import functional_call, jacfwd, jacrev, jvp, linearize, vjp  # noqa: F401
+from lamella.compat.front import close_module
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: Any = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that computes ``func``, which is written for one example, for each of a batch."""
+    return lm.vmap(func, in_dims, out_dims, randomness, chunk_size)
+
+
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that gives the gradient of ``func``, whose result is one number, and that result."""
+
+    def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
+        places = (argnums,) if isinstance(argnums, int) else argnums
+
+        def of_chosen(*chosen: Any) -> Any:
+            given = list(args)
+            for place, value in zip(places, chosen, strict=True):
+                given[place] = value
+            return func(*given, **kwargs)
+
+        value, pull, *aux = vjp(of_chosen, *(args[place] for place in places), has_aux=has_aux)
+        if value.size != 1:
+            raise RuntimeError(f"[grad] the function must return one number, got a tensor of shape {list(value.shape)}")
+        gradients = pull(lm.ones_like(value))
+        return gradients[0] if isinstance(argnums, int) else gradients, (value, *aux) if has_aux else value
+
+    return gradient_and_value
+
+
+def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives the gradient of ``func``, whose result is one number."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        gradients, value = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    return gradient
+
+
+def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """A function that gives the second derivatives of ``func``."""
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+__getattr__ = close_module(__name__)
