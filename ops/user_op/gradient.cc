@@ -236,9 +236,10 @@ class Evaluation {
   }
 
   void keep(const UserOpConf& op, const std::vector<std::string>& blobs, const Tensors& tensors) {
-    if (tensors.size() < blobs.size()) {
-      fail<ValueError>("[", plan_.op, "] the gradient takes ", blobs.size(), " results of '", op.op_name, "' (",
-                       op.op_type_name, "), which gave ", tensors.size());
+    if (tensors.size() != blobs.size()) {
+      fail<ValueError>("[", plan_.op, "] the gradient takes ", blobs.size(),
+                       blobs.size() == 1 ? " result of '" : " results of '", op.op_name, "' (", op.op_type_name,
+                       "), which gave ", tensors.size(), "; Output() takes the number of all of them");
     }
     for (std::size_t i = 0; i < blobs.size(); ++i) known_.insert_or_assign(blobs[i], tensors[i]);
   }
