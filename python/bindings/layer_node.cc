@@ -1,5 +1,6 @@
 #include "python/bindings/layer_node.h"
 
+#include <algorithm>
 #include <array>
 
 #include "engine/autograd/accumulate.h"
@@ -280,10 +281,13 @@ void PyLayerNode::drop_defaults(std::vector<PyRef>& items) const {
   for (std::size_t i = 0; i < info.names.size(); ++i) {
     if (!is_given(i)) left.emplace_back(i < info.positional ? i : i + rest, default_of(info, i));
   }
-  if (left.empty() || items.size() < count + left.size()) return;
+  const auto is_none = [](const PyRef& item) { return item.get() == Py_None; };
+  const std::size_t all = count + left.size();
+  if (left.empty() || items.size() < all) return;
+  if (!std::all_of(items.begin() + static_cast<std::ptrdiff_t>(all), items.end(), is_none)) return;
   for (const auto& [at, value] : left) {
     // A gradient in the place of a number is none of this: the returned number has another meaning.
-    if (items[at].get() != Py_None && !(value && (is_tensor(value.get()) || is_container(value.get())))) return;
+    if (!is_none(items[at]) && !(value && (is_tensor(value.get()) || is_container(value.get())))) return;
   }
   for (std::size_t k = left.size(); k-- > 0;) items.erase(items.begin() + static_cast<std::ptrdiff_t>(left[k].first));
 }

@@ -71,6 +71,7 @@ def test_every_page_with_promises_is_there():
 @pytest.mark.parametrize("page", with_blocks("cpp"))
 def test_cpp_examples_compile(page, tmp_path):
     import pybind11
+
     from lamella.utils._extension import toolchain
 
     source = tmp_path / "page.cc"

@@ -198,3 +198,54 @@ def test_metadata_makes_no_leak():
     del y, thing
     gc.collect()
     assert gone() is None
+
+
+#: Results of each kind of operation, whose nodes are looked at.
+GRAPHS = {
+    "operator": lambda x: x * 2,
+    "layer": Cube.apply,
+    "view": lambda x: (x * 2)[0:1],
+    "in place": lambda x: (x * 2).mul_(3),
+    "list": lambda x: lm.unstack(x * 2)[1],
+    "second derivative": lambda x: lm.grad((x**3).sum(), x, create_graph=True),
+}
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_a_node_is_one_object_as_long_as_somebody_holds_it(kind):
+    y = GRAPHS[kind](leaf(1.0, 2.0))
+
+    def nodes(node):
+        return [node, *(n for below, _ in node.next_functions if below is not None for n in nodes(below))]
+
+    held = nodes(y.grad_fn)
+    again = nodes(y.grad_fn)
+    assert y.grad_fn is held[0] and all(a is b for a, b in zip(held, again, strict=True))
+    z = y + 1
+    assert z.grad_fn.next_functions[0][0] is y.grad_fn
+    assert len(set(held)) == len({id(node) for node in held})
+    assert all((a == b) == (a is b) for a in held for b in held)
+    assert {held[0]: 3}[y.grad_fn] == 3 and hash(held[0]) == hash(y.grad_fn)
+
+
+def test_nodes_are_freed_with_their_last_reference():
+    x = leaf(1.0)
+    y = x * 2
+    seen = weakref.ref(y.grad_fn)
+    assert seen() is None  # nobody held it
+    node = y.grad_fn
+    seen = weakref.ref(node)
+    del y
+    assert seen() is node and node.name
+    del node
+    assert seen() is None
+    y = x * 3
+    assert (x * 2).grad_fn != y.grad_fn
+
+
+def test_one_node_on_many_threads():
+    y = leaf(1.0) * 2
+    node = y.grad_fn
+    found = []
+    run_on_threads(*[lambda: found.extend(y.grad_fn for _ in range(1000))] * 4)
+    assert all(each is node for each in found)

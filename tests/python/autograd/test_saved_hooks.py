@@ -1,5 +1,6 @@
 """saved_tensors_hooks, disable_saved_tensors_hooks and save_on_cpu."""
 
+import contextlib
 import gc
 import weakref
 
@@ -7,8 +8,15 @@ import numpy as np
 import pytest
 
 import lamella as lm
-from lamella.autograd import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+from lamella.autograd import (
+    allow_mutation_on_saved_tensors,
+    checkpoint,
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
 from support.layers import Cube
+from support.memory import Marker
 from support.tensors import leaf
 from support.threads import run_on_threads
 
@@ -361,3 +369,95 @@ def test_save_on_cpu_frees_the_device():
         assert dx.device == "cuda:0"
         del y, dx
     assert held[1] * 3 <= held[0]
+
+
+# What a user set on a saved Parameter
+
+
+class Weight(lm.nn.Parameter):
+    """A Parameter of a class of the user's."""
+
+
+class Product(lm.PyLayer):
+    """x * w, whose backward reads attributes of w and sets one."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        assert w.note == ["a note"]
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, w = ctx.saved_tensors
+        assert w.note == ["a note"] and not hasattr(w, "nothing")
+        w.note.append(type(w))
+        w.seen = True
+        return dy * w, dy * x
+
+
+HOOKS = {
+    "none": contextlib.nullcontext,
+    "numpy": lambda: saved_tensors_hooks(lambda t: t.numpy().copy(), lm.asarray),
+    "identity": lambda: saved_tensors_hooks(lambda t: t, lambda t: t),
+    "copy": lambda: saved_tensors_hooks(lambda t: t.clone(), lambda t: t),
+    "save_on_cpu": save_on_cpu,
+    "mutation": allow_mutation_on_saved_tensors,
+}
+CALLS = {
+    "plain": lambda x, w: Product.apply(x, w),
+    "checkpoint": lambda x, w: checkpoint(Product.apply, x, w),
+    "checkpoint of a closure": lambda x, w: checkpoint(lambda x: Product.apply(x, w), x),
+    "checkpoint, keyword": lambda x, w: checkpoint(lambda x, w: Product.apply(x, w), x, w=w),
+    "checkpoint, nested": lambda x, w: checkpoint(lambda x, ws: checkpoint(Product.apply, x, ws["w"]), x, {"w": w}),
+    "checkpoint, reentrant": lambda x, w: checkpoint(Product.apply, x, w, use_reentrant=True),
+}
+
+
+@pytest.mark.parametrize("kind", [lm.nn.Parameter, Weight])
+@pytest.mark.parametrize("hooks", HOOKS)
+@pytest.mark.parametrize("call", CALLS)
+def test_attributes_of_a_saved_parameter_are_there_in_backward(kind, hooks, call):
+    x, w = leaf(2.0), kind([3.0])
+    w.note = ["a note"]
+    with HOOKS[hooks]():
+        y = CALLS[call](x, w)
+    y.backward()
+    assert w.note == ["a note", kind] and w.seen and x.grad.item() == 3 and w.grad.item() == 2
+
+
+@pytest.mark.parametrize("hooks", HOOKS)
+@pytest.mark.parametrize("call", [name for name in CALLS if "reentrant" not in name])
+def test_such_a_parameter_has_its_place_on_the_tape(hooks, call):
+    x, w = leaf(2.0), Weight([3.0])
+    w.note = ["a note"]
+    with HOOKS[hooks]():
+        y = CALLS[call](x, w)
+    (dx,) = lm.grad([y], [x], create_graph=True)
+    assert w.note == ["a note", Weight] and lm.grad(dx, w).item() == 1
+
+
+def test_attributes_are_gone_with_the_parameter():
+    x = leaf(2.0)
+
+    class Read(lm.PyLayer):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, dy):
+            (w,) = ctx.saved_tensors
+            return dy * w, None
+
+    w = Weight([3.0])
+    w.note = note = Marker()
+    gone = weakref.ref(note)
+    with save_on_cpu():
+        y = Read.apply(x, w)
+    del w, note
+    gc.collect()
+    assert gone() is None
+    y.backward()
+    assert x.grad.item() == 3

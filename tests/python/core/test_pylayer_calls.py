@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -388,3 +389,104 @@ def test_wrong_calls():
         Cube.apply(leaf(1.0), other=2)
     with pytest.raises(TypeError, match="takes 2 positional arguments"):
         Cube.apply(leaf(1.0), leaf(1.0))
+
+
+#: forward's parameters, the call, and what setup_context gets: the arguments in the order of the signature.
+BOUND = [
+    ("x, a=2.0", "X", "X, 2.0"),
+    ("x, a=2.0", "X, 3", "X, 3"),
+    ("x, a=2.0", "X, a=3", "X, 3"),
+    ("x, a=2.0", "a=3, x=X", "X, 3"),
+    ("x, a=2.0, b=None, c='c'", "X, c=1", "X, 2.0, None, 1"),
+    ("x, a=2.0, b=None, c='c'", "X, c=1, b=[X]", "X, 2.0, [X], 1"),
+    ("x, *, k=3", "X", "X, 3"),
+    ("x, *, k=3, l=4", "X, l=5", "X, 3, 5"),
+    ("x, *, k, l=4", "X, k=5", "X, 5, 4"),
+    ("x, a=1, *, k=3", "X, k=2", "X, 1, 2"),
+    ("x, *rest", "X", "X"),
+    ("x, *rest", "X, 1, X", "X, 1, X"),
+    ("x, a=1, *rest, k=3", "X", "X, 1, 3"),
+    ("x, a=1, *rest, k=3", "X, 5, 6, 7", "X, 5, 6, 7, 3"),
+    ("x, **named", "X, z=1, y=2", "X, 1, 2"),
+    ("x, a=1, **named", "X, z=1", "X, 1, 1"),
+    ("xs, a=None", "[X, {'k': X}]", "[X, {'k': X}], None"),
+    ("x, w=W", "X", "X, W"),
+]
+
+
+@pytest.mark.parametrize("decorated", [False, True])
+@pytest.mark.parametrize(("parameters", "call", "expected"), BOUND)
+def test_setup_context_sees_all_arguments(parameters, call, expected, decorated):
+    def through(function):
+        return functools.wraps(function)(lambda *args, **kwargs: function(*args, **kwargs))
+
+    def is_same(a, b):
+        return (
+            a is b
+            if isinstance(b, lm.Tensor)
+            else type(a) is type(b)
+            and (
+                all(map(is_same, a, b))
+                if isinstance(b, list | tuple)
+                else a.keys() == b.keys()
+                if isinstance(b, dict)
+                else a == b
+            )
+        )
+
+    scope = {"lm": lm, "X": leaf(1.0), "W": leaf(2.0), "wrap": through if decorated else lambda f: f, "seen": []}
+    exec(
+        f"class Layer(lm.PyLayer):\n"
+        f"    @staticmethod\n    @wrap\n    def forward({parameters}): return X * 2\n"
+        f"    @staticmethod\n    def setup_context(ctx, inputs, output):\n"
+        f"        seen.append((inputs, len(ctx.needs_input_grad), output))\n"
+        f"    @staticmethod\n    def backward(ctx, dy): return (None,) * len(ctx.needs_input_grad)\n"
+        f"y = Layer.apply({call})\ny.backward()\n"
+        f"with lm.no_grad(): Layer.apply({call})\n",
+        scope,
+    )
+    wanted = eval(f"({expected},)", scope)
+    for inputs, count, _ in scope["seen"]:
+        assert is_same(inputs, wanted) and count == len(wanted)
+    assert len(scope["seen"]) == 2
+
+
+def test_a_default_that_wants_a_gradient_is_an_input_where_there_is_a_setup_context():
+    w = leaf(2.0)
+
+    class Layer(lm.PyLayer):
+        @staticmethod
+        def forward(x, w=w):
+            return x * w
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, dy):
+            x, w = ctx.saved_tensors
+            return dy * w, dy * x
+
+    x = leaf(3.0)
+    Layer.apply(x).backward()
+    assert (x.grad.item(), w.grad.item()) == (2, 3)
+
+
+@pytest.mark.parametrize("call", ["()", "(x, 1, 2)", "(x, x=x)", "(x, b=1)", "(a=1)"])
+def test_a_call_that_does_not_fit_is_refused_as_python_refuses_it(call):
+    class Layer(lm.PyLayer):
+        @staticmethod
+        def forward(x, a=1):
+            return x * a
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            raise AssertionError
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy
+
+    with pytest.raises(TypeError, match=r"forward\(\)"):
+        eval(f"Layer.apply{call}", {"Layer": Layer, "x": leaf(1.0)})

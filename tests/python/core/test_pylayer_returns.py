@@ -61,13 +61,119 @@ def test_missing_trailing_gradients_of_inputs_that_want_none():
     assert a.grad.item() == 6
 
 
-def test_a_gradient_in_the_place_of_an_argument_that_wants_none_is_a_miscount():
+def test_a_gradient_in_the_place_of_a_number_is_a_miscount():
     y = product(lambda dy: (dy, dy, dy)).apply(leaf(1.0), leaf(1.0), 5)
     with pytest.raises(ValueError, match="number"):
         y.backward()
-    y = product(lambda dy: (dy, dy, None)).apply(leaf(1.0), lm.asarray([1.0]), 5)
-    with pytest.raises(ValueError, match=r"\bb\b"):
-        y.backward()
+
+
+#: forward's parameters after ctx, the call, what backward returns, and the gradients of a, b and c. In the calls and
+#: gradients A, B and C are leaves, K is a constant, g stands for the gradient times 10, 20 or 30.
+COUNTS = [
+    ("a, scale=0.01", "A", "g1, None", "10"),
+    ("a, scale=0.01", "A", "g1, None, None, None", "10"),
+    ("a, scale=0.01", "A, 2", "g1, None, None", "10"),
+    ("a, scale=0.01", "A, scale=2", "[g1, None]", "10"),
+    ("a, scale=0.01", "scale=2, a=A", "g1, None", "10"),
+    ("a, *, scale=0.01", "A", "g1, None", "10"),
+    ("a, *, scale=0.01, b=None", "A, b=B", "g1, None, g2", "10 20"),
+    ("a, *, scale=0.01, b=None", "A, b=B", "g1, g2", "10 20"),
+    ("a, scale=0.01, b=None", "A, b=B", "g1, None, g2", "10 20"),
+    ("a, scale=0.01, b=None", "A, b=B", "g1, g2", "10 20"),
+    ("a, scale=0.01, b=None", "A, b=B", "g1, g2, None", "10 20"),
+    ("a, scale=0.01, b=None", "A, b=B", "g1, None, g2, None, None", "10 20"),
+    ("a, scale=0.01, b=None", "b=B, a=A", "g1, None, g2", "10 20"),
+    ("a, b=K", "A", "g1, g2", "10"),
+    ("a, b=K, c=None", "A, c=C", "g1, g2, g3", "10 - 30"),
+    ("a, b=[K, K]", "A", "g1, [g2, g2]", "10"),
+    ("flag, a", "True, A", "None, g1", "10"),
+    ("flag, a", "True, A", "g1", "10"),
+    ("flag, a", "True, A", "None, g1, None", "10"),
+    ("flag, a", "True, A", "g1, None, None", "10"),
+    ("a, flag, b", "A, True, K", "g1, None, g2", "10"),
+    ("a, flag, b", "A, True, K", "g1, g2", "10"),
+    ("a, flag, b", "K, True, B", "g1, None, g2", "- 20"),
+    ("a, flag, b", "A, True, B", "g1, g2, None, None", "10 20"),
+    ("a, flag, b, name", "A, True, K, 'x'", "g1, None, g2, None", "10"),
+    ("a, b, flag=True", "A, K", "g1, g2, None", "10"),
+    ("a, b, flag=True", "K, B", "None, g2, None, None", "- 20"),
+    ("a, *rest", "A, 3, B", "g1, None, g2", "10 20"),
+    ("a, *rest", "A, 3, B", "g1, g2", "10 20"),
+    ("a, *rest, scale=1", "A, B", "g1, g2, None", "10 20"),
+    ("a, *rest, scale=1, c=None", "A, B, c=C", "g1, g2, None, g3", "10 20 30"),
+    ("a, **rest", "A, z=B", "g1, g2, None", "10 20"),
+    ("a, scale=1, **rest", "A, z=B", "g1, None, g2", "10 20"),
+    ("xs, scale=1", "[A, B]", "[g1, g2], None", "10 20"),
+    ("xs, scale=1", "[A, B]", "([g1, g2], None, None)", "10 20"),
+    ("xs, scale=1", "[A, B]", "[g1, g2]", "10 20"),
+    ("xs, scale=1", "[A, K]", "[g1, None]", "10"),
+    ("xs, scale=1", "{'a': A, 'b': [B]}", "{'a': g1, 'b': [g2]}, None", "10 20"),
+    ("xs, flag, c", "[A, B], True, K", "[g1, g2], None, g3", "10 20"),
+    ("xs, c, flag=True", "[A, K], C", "[g1, g2], g3, None", "10 - 30"),
+]
+
+
+def called(parameters, call, returned):
+    """The leaves after a backward pass through such a layer, a call of it, and the layer's class."""
+    leaves = {"A": leaf(1.0), "B": leaf(1.0), "C": leaf(1.0)}
+    values = {**leaves, "K": lm.ones([1])}
+
+    def tensors(value):
+        if isinstance(value, lm.Tensor):
+            return [value]
+        parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+        return [x for part in parts for x in tensors(part)]
+
+    scope = {"tensors": tensors, "lm": lm, **values}
+    exec(
+        f"class Layer(lm.PyLayer):\n"
+        f"    @staticmethod\n    def forward(ctx, {parameters}):\n"
+        f"        return sum(tensors({{k: v for k, v in locals().items() if k != 'ctx'}})) * 1\n"
+        f"    @staticmethod\n    def backward(ctx, dy):\n"
+        f"        g1, g2, g3 = 10 * dy, 20 * dy, 30 * dy\n        return {returned}\n"
+        f"def call(): return Layer.apply({call})\n",
+        scope,
+    )
+    return leaves, scope["call"], scope["Layer"]
+
+
+@pytest.mark.parametrize(("parameters", "call", "returned", "expected"), COUNTS)
+def test_counts(parameters, call, returned, expected):
+    leaves, run, _ = called(parameters, call, returned)
+    run().backward()
+    wanted = [float(value) if value != "-" else None for value in expected.split()]
+    wanted += [None] * (3 - len(wanted))
+    assert [x.grad if x.grad is None else x.grad.item() for x in leaves.values()] == wanted
+
+
+@pytest.mark.parametrize(
+    ("parameters", "call", "returned", "words"),
+    [
+        ("a, scale=0.01", "A", "g1, g2", "2 gradients, expected 1"),
+        ("a, scale=0.01", "A, 3", "g1, g2", "scale, which is not a tensor"),
+        ("a, scale=0.01", "A", "g1, None, g2", "3 gradients, expected 1"),
+        ("a, b=None", "A", "g1, g2", "2 gradients, expected 1"),
+        ("a, flag, b", "A, True, B", "g1", "1 gradient, expected 2"),
+        ("a, flag, b", "A, True, B", "g1, g2, None", "flag, which is not a tensor"),
+        ("a, flag, b", "A, True, B", "g1, None, None, g2", "4 gradients, expected 2"),
+        ("a, flag, b, c", "A, True, B, C", "None, None", "2 gradients, expected 3"),
+    ],
+)
+def test_miscounts(parameters, call, returned, words):
+    _, run, _ = called(parameters, call, returned)
+    with pytest.raises(ValueError, match=re.escape(words)):
+        run().backward()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "call", "returned"),
+    [("a, flag, b", "A, True, K", "g1, None, g2"), ("a, flag, b", "A, True, K", "g1, g2"), ("a, b", "A, K", "g1, g2")],
+)
+def test_the_paddle_dialect_is_strict(parameters, call, returned):
+    _, run, layer = called(parameters, call, returned)
+    layer._dialect = "paddle"
+    with pytest.raises(ValueError, match="stop_gradient=True"):
+        run().backward()
 
 
 def test_none_means_no_gradient():

@@ -361,3 +361,105 @@ def test_opcheck():
         opcheck(writes, (x,), test_utils="test_everything")
     with pytest.raises(TypeError, match="expected a registered operator, got function"):
         opcheck(lambda x: x, (x,))
+
+
+#: The schema, what the kernel returns given x and xs, and the form in which backward gets the gradients: a tensor is a
+#: number that says how many times x it is.
+RESULTS = [
+    ("(Tensor x, Tensor[] xs) -> Tensor[]", [1, 2], [[0, 1]]),
+    ("(Tensor x, Tensor[] xs) -> Tensor[]", [3], [[0]]),
+    ("(Tensor x, Tensor[] xs) -> (Tensor, Tensor[])", (1, [2, 3]), [0, [1, 2]]),
+    ("(Tensor x, Tensor[] xs) -> (Tensor[], Tensor)", ([2, 3], 1), [[0, 1], 2]),
+    ("(Tensor x, Tensor[] xs) -> (Tensor[], Tensor[])", ([1], [2, 3]), [[0], [1, 2]]),
+    ("(Tensor x, Tensor[] xs) -> (Tensor, Tensor[], int, Tensor)", (1, [], 7, 2), [0, [], 1]),
+    ("(Tensor x, Tensor[] xs) -> (Tensor[], Tensor[], Tensor)", ([], [1, 2], 3), [[], [0, 1], 2]),
+    ("(Tensor x, Tensor[] xs) -> (Tensor[], int[])", ([1, 2], [4, 5]), [[0, 1]]),
+]
+
+
+@pytest.mark.parametrize("with_context", [False, True])
+@pytest.mark.parametrize(("row", "schema", "results", "form"), [(i, *row) for i, row in enumerate(RESULTS)])
+def test_a_list_is_one_argument_of_the_gradient_rule(row, schema, results, form, with_context):
+    kinds = [kind.strip() for kind in schema.partition("->")[2].strip(" ()").split(",")]
+    seen = []
+
+    def made(value, kind, x):
+        if not kind.startswith("Tensor"):
+            return value
+        return [x * k for k in value] if isinstance(value, list) else x * value
+
+    @custom_op(f"py_test::lists_{row}_{with_context}", schema=schema)
+    def lists(x, xs):
+        x = lm.asarray(x.numpy() + sum(y.numpy() for y in xs))
+        if len(kinds) == 1:
+            return made(results, kinds[0], x)
+        return tuple(made(value, kind, x) for value, kind in zip(results, kinds, strict=True))
+
+    def backward(ctx, *grads):
+        seen.append(grads)
+        flat = [g for grad in grads for g in (grad if isinstance(grad, list) else [grad])]
+        total = sum(k * g for k, g in zip(numbers, flat, strict=True))
+        return total, [total for _ in range(2)]
+
+    def setup_context(ctx, inputs, output):
+        assert len(inputs) == 2 and isinstance(inputs[1], list)
+
+    lists.register_autograd(backward, setup_context=setup_context if with_context else None)
+    numbers = []
+    for value, kind in zip(results if len(kinds) > 1 else [results], kinds, strict=True):
+        if kind.startswith("Tensor"):
+            numbers += value if isinstance(value, list) else [value]
+    leaves = [lm.tensor([1.0], stop_gradient=False) for _ in range(3)]
+    output = lists(leaves[0], leaves[1:])
+    outputs = [
+        y
+        for part in (output if isinstance(output, tuple) else [output])
+        for y in (part if isinstance(part, list) else [part])
+    ]
+    outputs = [y for y in outputs if isinstance(y, lm.Tensor)]
+    lm.autograd.backward(outputs, [lm.full([1], 10.0**k) for k in range(len(outputs))])
+    ((*grads,),) = seen
+    assert [
+        [int(np.log10(g.item())) for g in grad] if isinstance(grad, list) else int(np.log10(grad.item()))
+        for grad in grads
+    ] == form
+    expected = sum(k * 10**i for i, k in enumerate(numbers))
+    assert [x.grad.item() for x in leaves] == [expected] * 3
+
+
+def test_a_list_without_a_gradient_holds_none():
+    seen = []
+
+    @custom_op("py_test::parts", mutates_args=())
+    def parts(x: lm.Tensor) -> list[lm.Tensor]:
+        return [x * 1, x * 2]
+
+    def setup_context(ctx, inputs, output):
+        assert isinstance(output, list)
+        ctx.set_materialize_grads(False)
+
+    def backward(ctx, grads):
+        seen.append(grads)
+        return grads[1] * 2
+
+    parts.register_autograd(backward, setup_context=setup_context)
+    x = lm.tensor([1.0], stop_gradient=False)
+    (dx,) = lm.grad([parts(x)[1]], [x], create_graph=True)
+    assert seen[0][0] is None and dx.item() == 2 and len(seen[0]) == 2
+
+
+def test_lists_both_ways_through_second_derivatives():
+    @custom_op("py_test::squares", mutates_args=())
+    def squares(xs: Sequence[lm.Tensor]) -> list[lm.Tensor]:
+        return [x * x for x in xs]
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[0])
+
+    def backward(ctx, grads):
+        return [2 * x * g for x, g in zip(ctx.saved_tensors, grads, strict=True)]
+
+    squares.register_autograd(backward, setup_context=setup_context)
+    xs = [lm.tensor([float(k)], dtype="float64", stop_gradient=False) for k in (1, 2, 3)]
+    assert lm.autograd.gradcheck(lambda *xs: tuple(squares(list(xs))), tuple(xs))
+    assert lm.autograd.gradgradcheck(lambda *xs: tuple(squares(list(xs))), tuple(xs))

@@ -4,7 +4,7 @@ Jobs (``global_function``) run their function eagerly, with the types of their a
 """
 
 # The names below are the front's surface: F401 does not see that.
-# ruff: noqa: F401
+# ruff: noqa: F401, E402
 
 from lamella import Tensor, float16, float32, float64, int8, int32, int64, uint8
 from lamella.compat.front import add_paths as _add_paths
@@ -49,3 +49,5 @@ def eager_execution_enabled() -> bool:
 
 
 _add_paths("oneflow", _PATHS)
+
+from . import compatible  # last: it has all modules

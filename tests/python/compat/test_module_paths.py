@@ -1,0 +1,208 @@
+"""The modules under which torch, paddle and oneflow have the names of the fronts, imported in every way."""
+
+import pytest
+
+from support import extensions
+
+#: By framework: a module's path, and names that programs take from it.
+PATHS = {
+    "torch": """
+        torch.amp                            autocast GradScaler custom_fwd custom_bwd
+        torch.amp.autocast_mode              autocast
+        torch.amp.grad_scaler                GradScaler
+        torch.autograd                       Function Variable backward grad gradcheck gradgradcheck no_grad
+        torch.autograd.anomaly_mode          detect_anomaly set_detect_anomaly
+        torch.autograd.forward_ad            dual_level make_dual unpack_dual
+        torch.autograd.function              Function FunctionCtx InplaceFunction once_differentiable
+        torch.autograd.functional            hessian hvp jacobian jvp vhp vjp
+        torch.autograd.grad_mode             enable_grad inference_mode no_grad set_grad_enabled
+        torch.autograd.gradcheck             GradcheckError gradcheck gradgradcheck
+        torch.autograd.graph                 Node save_on_cpu saved_tensors_hooks GradientEdge get_gradient_edge
+        torch.autograd.variable              Variable
+        torch.cuda                           is_available device_count synchronize
+        torch.cuda.amp                       autocast GradScaler custom_fwd custom_bwd
+        torch.cuda.amp.autocast_mode         autocast custom_fwd custom_bwd
+        torch.cuda.amp.grad_scaler           GradScaler
+        torch.func                           grad vmap vjp jvp jacrev jacfwd hessian functional_call linearize
+        torch.functional                     einsum split
+        torch.library                        Library custom_op register_autograd register_fake
+        torch.nn                             Module Parameter Linear Sequential functional init
+        torch.nn.functional                  relu softmax linear
+        torch.nn.init                        xavier_uniform_ kaiming_normal_ constant_ zeros_
+        torch.nn.modules                     Module Linear Conv2d ReLU MSELoss
+        torch.nn.modules.activation          ReLU GELU Softmax MultiheadAttention
+        torch.nn.modules.batchnorm           BatchNorm2d
+        torch.nn.modules.container           ModuleList Sequential
+        torch.nn.modules.conv                Conv1d Conv2d ConvTranspose2d
+        torch.nn.modules.dropout             Dropout
+        torch.nn.modules.flatten             Flatten
+        torch.nn.modules.fold                Fold Unfold
+        torch.nn.modules.instancenorm        InstanceNorm2d
+        torch.nn.modules.linear              Linear Identity
+        torch.nn.modules.loss                MSELoss CrossEntropyLoss L1Loss BCEWithLogitsLoss
+        torch.nn.modules.module              Module
+        torch.nn.modules.normalization       LayerNorm GroupNorm
+        torch.nn.modules.pixelshuffle        PixelShuffle
+        torch.nn.modules.pooling             MaxPool2d AvgPool2d
+        torch.nn.modules.rnn                 LSTM GRU RNNCell
+        torch.nn.modules.sparse              Embedding
+        torch.nn.modules.upsampling          Upsample
+        torch.nn.parameter                   Parameter
+        torch.optim                          Adam AdamW SGD Optimizer lr_scheduler
+        torch.optim.adam                     Adam
+        torch.optim.adamw                    AdamW
+        torch.optim.lr_scheduler             StepLR CosineAnnealingLR LRScheduler
+        torch.optim.optimizer                Optimizer
+        torch.optim.sgd                      SGD
+        torch.random                         manual_seed
+        torch.testing                        assert_close
+        torch.testing._comparison            assert_close
+        torch.utils.checkpoint               checkpoint checkpoint_sequential
+        torch.utils.cpp_extension            load load_inline CppExtension BuildExtension
+        torch.version                        cuda
+    """,
+    "paddle": """
+        paddle.autograd                      PyLayer PyLayerContext backward
+        paddle.autograd.backward_mode        backward
+        paddle.autograd.py_layer             PyLayer PyLayerContext
+        paddle.base.dygraph                  no_grad grad Layer
+        paddle.base.dygraph.base             no_grad grad
+        paddle.device                        get_device is_compiled_with_cuda
+        paddle.framework                     get_default_dtype seed no_grad
+        paddle.framework.random              seed
+        paddle.nn                            Layer Linear Sequential functional initializer
+        paddle.nn.functional                 relu softmax cross_entropy
+        paddle.nn.functional.activation      relu gelu softmax
+        paddle.nn.functional.common          linear
+        paddle.nn.functional.loss            mse_loss cross_entropy
+        paddle.nn.initializer                Constant Normal Uniform XavierNormal XavierUniform KaimingNormal Assign
+        paddle.nn.initializer.assign         Assign
+        paddle.nn.initializer.constant       Constant
+        paddle.nn.initializer.kaiming        KaimingNormal KaimingUniform
+        paddle.nn.initializer.normal         Normal
+        paddle.nn.initializer.uniform        Uniform
+        paddle.nn.initializer.xavier         XavierNormal XavierUniform
+        paddle.nn.layer                      Layer Linear Tanh
+        paddle.nn.layer.activation           ReLU GELU Tanh Sigmoid Softmax
+        paddle.nn.layer.common               Linear Flatten
+        paddle.nn.layer.container            LayerList Sequential
+        paddle.nn.layer.layers               Layer
+        paddle.nn.layer.loss                 MSELoss CrossEntropyLoss
+        paddle.optimizer                     SGD Adam
+        paddle.optimizer.adam                Adam
+        paddle.optimizer.adamw               AdamW
+        paddle.optimizer.momentum            Momentum
+        paddle.optimizer.optimizer           Optimizer
+        paddle.optimizer.sgd                 SGD
+        paddle.tensor                        add matmul to_tensor concat
+        paddle.tensor.creation               to_tensor zeros ones full arange
+        paddle.tensor.linalg                 matmul transpose
+        paddle.tensor.logic                  equal allclose
+        paddle.tensor.manipulation           reshape concat stack squeeze
+        paddle.tensor.math                   add multiply sum
+        paddle.tensor.ops                    exp sqrt
+        paddle.tensor.random                 rand randn randint
+        paddle.tensor.search                 argmax where
+        paddle.tensor.stat                   mean
+    """,
+    "oneflow": """
+        oneflow.compatible                   single_client
+        oneflow.config                       load_library
+        oneflow.experimental                 custom_op_module
+        oneflow.framework.dtype              float32 int64
+        oneflow.framework.function_util      FunctionConfig global_function
+        oneflow.ops.user_op_builder          user_op_builder
+        oneflow.python.framework.function_util FunctionConfig global_function
+        oneflow.python.ops.user_op_builder   user_op_builder
+        oneflow.scope                        placement
+        oneflow.sysconfig                    get_compile_flags get_link_flags
+        oneflow.typing                       Numpy
+        oneflow.unittest                     TestCase skip_unless_1n1d
+    """,
+}
+
+# As attributes first, which must not need the imports that follow.
+PROBE = """
+import importlib
+
+for line in LISTED.splitlines():
+    path, *names = line.split()
+    top, _, below = path.partition(".")
+    above, _, last = path.rpartition(".")
+    for way in (
+        f"import {top}; {top}.{below}",
+        f"import {path}",
+        f"import {path} as m",
+        f"from {above} import {last}",
+        f"from {path} import {', '.join(names)}",
+        f"from {path} import *",
+    ):
+        scope = {}
+        try:
+            exec(way, scope)
+            module = importlib.import_module(path)
+            assert module.__name__ in (path, "lamella." + below), module
+            for name in names:
+                value = getattr(module, name)
+                assert not way.startswith(f"from {path} ") or scope.get(name, value) is value, name
+        except BaseException as error:
+            print(f"{way}: {type(error).__name__}: {error}")
+"""
+
+
+def listed(framework):
+    return "\n".join(line.strip() for line in PATHS[framework].strip().splitlines())
+
+
+@pytest.mark.parametrize("framework", PATHS)
+def test_every_path_is_imported_in_every_way(framework, tmp_path):
+    source = f"import {framework}\n" + f"LISTED = {listed(framework)!r}\n" + PROBE
+    extensions.write(tmp_path, {"program.py": source})
+    assert extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path) == ""
+
+
+SAME = """
+import importlib, sys
+from lamella.compat.front import _Path
+
+paths = {module.__name__: module for module in sys.modules.values() if isinstance(module, _Path)}
+assert len(paths) > 5
+for path, module in paths.items():
+    for name in module.__all__:
+        value = getattr(module, name)
+        assert name in dir(module) and value is not None, f"{path}.{name}"
+    try:
+        module.nosuch
+    except AttributeError as error:
+        assert f"front does not have '{path}.nosuch'" in str(error), error
+    else:
+        raise SystemExit(path)
+    try:
+        importlib.import_module(path + ".nosuch")
+    except ImportError as error:
+        assert f"front does not have '{path}.nosuch'" in str(error), error
+    else:
+        raise SystemExit(path)
+"""
+
+
+@pytest.mark.parametrize("framework", PATHS)
+def test_names_that_a_path_lacks_say_so(framework, tmp_path):
+    extensions.write(tmp_path, {"program.py": f"import {framework}\n" + SAME})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
+
+
+LAYERS = """
+import torch
+
+modules = {name: module for name, module in __import__("sys").modules.items() if name.startswith("torch.nn.modules.")}
+homes = {name: path for path, module in modules.items() for name in module.__all__}
+layers = {n for n, value in vars(torch.nn).items() if isinstance(value, type) and issubclass(value, torch.nn.Module)}
+assert layers == set(homes) == set(torch.nn.modules.__all__), layers ^ set(homes)
+assert all(getattr(torch.nn, name) is getattr(modules[path], name) for name, path in homes.items())
+"""
+
+
+def test_every_layer_of_the_torch_front_has_its_module(tmp_path):
+    extensions.write(tmp_path, {"program.py": LAYERS})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
