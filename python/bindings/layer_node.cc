@@ -28,6 +28,15 @@ namespace {
   throw NotImplementedError(message);
 }
 
+/// Whether a function written in Python cannot be called with `count` arguments, as it needs more.
+bool wants_more(PyObject* function, std::size_t count) {
+  if (!PyFunction_Check(function)) return false;
+  const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  PyObject* const defaults = PyFunction_GET_DEFAULTS(function);
+  const Py_ssize_t optional = defaults && PyTuple_Check(defaults) ? PyTuple_GET_SIZE(defaults) : 0;
+  return code->co_argcount - optional > static_cast<Py_ssize_t>(count);
+}
+
 /// The arguments of a call of backward or jvp: ctx and the gradients or tangents, which it owns.
 class BackwardArguments {
  public:
@@ -136,16 +145,23 @@ TensorList PyLayerNode::tangents(autograd::DualCall& duals, std::span<Tensor* co
   }
   const PyRef jvp = PyRef::share(info.jvp);
   TensorList given = duals.prepare(ctx, inputs);
-  BackwardArguments arguments(context_);
+  std::vector<PyRef> values;
   for (std::size_t i = 0; i < ctx.arguments.size(); ++i) {
     const ArgumentInfo& argument = ctx.arguments[i];
     Tensor* next = given.data() + argument.first;
     if (argument.container && forms) {
-      arguments.add(build_tangents((*forms)[i], next));
+      values.push_back(build_tangents((*forms)[i], next));
     } else {
-      arguments.add(argument.has_tensors ? PyRef::adopt(checked(wrap(std::move(*next)))) : PyRef::share(Py_None));
+      values.push_back(argument.has_tensors ? PyRef::adopt(checked(wrap(std::move(*next)))) : PyRef::share(Py_None));
     }
   }
+  if (wants_more(jvp.get(), values.size() + 1)) {
+    for (const auto& [at, value] : left_at_defaults()) {
+      values.insert(values.begin() + static_cast<std::ptrdiff_t>(std::min(at, values.size())), PyRef::share(Py_None));
+    }
+  }
+  BackwardArguments arguments(context_);
+  for (PyRef& value : values) arguments.add(std::move(value));
   const PyRef result = arguments.call(jvp.get());
   return autograd::conform_tangents(*this, outputs, read_tangents(result.get()));
 }
@@ -262,11 +278,10 @@ TensorList PyLayerNode::sort_gradients(PyObject* result) {
   return autograd::assign_gradients(*this, ctx, std::move(entries), dialect_, names);
 }
 
-void PyLayerNode::drop_defaults(std::vector<PyRef>& items) const {
+std::vector<std::pair<std::size_t, PyRef>> PyLayerNode::left_at_defaults() const {
   const LayerInfo& info = layer_info(layer_);
-  const std::size_t count = ctx.arguments.size();
   const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords.get())) : 0;
-  const std::size_t by_position = count - named;
+  const std::size_t by_position = ctx.arguments.size() - named;
   const auto is_given = [&](std::size_t parameter) {
     if (parameter < info.positional && parameter < by_position) return true;
     for (std::size_t k = 0; k < named; ++k) {
@@ -275,14 +290,18 @@ void PyLayerNode::drop_defaults(std::vector<PyRef>& items) const {
     }
     return false;
   };
-  // Parameters that the call did not give, by their place among all arguments.
   const std::size_t rest = by_position > info.positional ? by_position - info.positional : 0;
   std::vector<std::pair<std::size_t, PyRef>> left;
   for (std::size_t i = 0; i < info.names.size(); ++i) {
     if (!is_given(i)) left.emplace_back(i < info.positional ? i : i + rest, default_of(info, i));
   }
+  return left;
+}
+
+void PyLayerNode::drop_defaults(std::vector<PyRef>& items) const {
+  const auto left = left_at_defaults();
   const auto is_none = [](const PyRef& item) { return item.get() == Py_None; };
-  const std::size_t all = count + left.size();
+  const std::size_t all = ctx.arguments.size() + left.size();
   if (left.empty() || items.size() < all) return;
   if (!std::all_of(items.begin() + static_cast<std::ptrdiff_t>(all), items.end(), is_none)) return;
   for (const auto& [at, value] : left) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/autograd/context.h"
@@ -48,6 +49,8 @@ class PyLayerNode final : public Node {
   TensorList read_tangents(PyObject* result) const;
   TensorList sort_gradients(PyObject* result);
   std::vector<std::string> argument_names() const;
+  /// The parameters of forward that the call left at their defaults: their places in the signature, and the defaults.
+  std::vector<std::pair<std::size_t, PyRef>> left_at_defaults() const;
   /// Takes out of what backward returned, one for each parameter of forward, what is for those that the call left at
   /// their defaults. Nothing happens where the number is another.
   void drop_defaults(std::vector<PyRef>& items) const;

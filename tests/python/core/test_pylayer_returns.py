@@ -357,3 +357,34 @@ class TestPaddleDialect:
         assert not y.stop_gradient
         y.astype("float32").sum().backward()
         assert x.grad.item() == 5
+
+
+@pytest.mark.parametrize(
+    ("parameters", "call", "jvp", "expected"),
+    [
+        ("x, a=2.0", "X", "dx, da", "(dx, None)"),
+        ("x, a=2.0", "X", "dx", "(dx,)"),
+        ("x, a=2.0", "X", "dx, da=7", "(dx, 7)"),
+        ("x, a=2.0", "X, a=3", "dx, da", "(dx, None)"),
+        ("x, a=2.0, y=None", "X, y=X", "dx, da, dy", "(dx, None, dx)"),
+        ("x, a=2.0, y=None", "X, y=X", "dx, dy", "(dx, dx)"),
+        ("x, *, a=2.0, y=None", "X, y=X", "dx, da, dy", "(dx, None, dx)"),
+        ("x, *rest, a=2.0", "X, 1, X", "dx, d1, dy, da", "(dx, None, dx, None)"),
+        ("x, a=2.0", "X", "*d", "(dx,)"),
+    ],
+)
+def test_jvp_counts_arguments_left_at_their_defaults_or_not(parameters, call, jvp, expected):
+    scope = {"lm": lm, "seen": []}
+    exec(
+        f"class Layer(lm.PyLayer):\n"
+        f"    @staticmethod\n    def forward(ctx, {parameters}): return x * 1\n"
+        f"    @staticmethod\n    def jvp(ctx, {jvp}):\n"
+        f"        seen.append({'d' if jvp == '*d' else '(' + jvp.replace('=7', '') + ',)'})\n"
+        f"        return lm.ones([1])\n"
+        f"def call(X): return Layer.apply({call})\n",
+        scope,
+    )
+    tangent = lm.full([1], 5.0)
+    lm.jvp(scope["call"], leaf(1.0).detach(), tangent)
+    shown = tuple(5 if isinstance(d, lm.Tensor) else d for d in scope["seen"][0])
+    assert shown == eval(expected, {"dx": 5})

@@ -202,7 +202,7 @@ def scaled(name, **options):
     ("backward", "error", "message"),
     [
         (lambda ctx, dy: (), ValueError, r"\[few\] backward returned 0 gradients, expected"),
-        (lambda ctx, dy: (dy, None, None), ValueError, r"\[few\] backward returned 3 gradients, expected"),
+        (lambda ctx, dy: (dy, None, dy), ValueError, r"\[few\] backward returned 3 gradients, expected"),
         (lambda ctx, dy: (dy.numpy(), None), TypeError, r"\[few\].*ndarray"),
         (lambda ctx, dy: (dy[:1], None), ValueError, r"\[few\] .* shape \[1\] for an input of shape \[2\]"),
         (lambda ctx: None, TypeError, r"takes 1 positional argument but 2 were given"),

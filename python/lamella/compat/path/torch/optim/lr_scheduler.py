@@ -8,6 +8,8 @@ import lamella as lm
 from lamella.compat.front import close_module
 from lamella.optim import LRScheduler, StepLR  # noqa: F401
 
+_LRScheduler = LRScheduler
+
 
 class CosineAnnealingLR(lm.optim.CosineAnnealingLR):
     """Half a cosine down to ``eta_min`` in ``T_max`` epochs."""
