@@ -214,7 +214,7 @@ PyObject* apply_rule(const Layer& layer, const PyRef& function, const Call& call
   return compute();
 }
 
-PyObject* apply_call(PyTypeObject* type, const LayerInfo& info, const Call& call) {
+[[gnu::always_inline]] inline PyObject* apply_call(PyTypeObject* type, const LayerInfo& info, const Call& call) {
   const Layer layer(type, info);
   Inputs inputs(call, info);
   if (info.vmap) [[unlikely]] {

@@ -62,9 +62,10 @@ PATHS = {
         torch.version                        cuda
     """,
     "paddle": """
-        paddle.autograd                      PyLayer PyLayerContext backward
+        paddle.autograd                      PyLayer PyLayerContext backward saved_tensors_hooks
         paddle.autograd.backward_mode        backward
-        paddle.autograd.py_layer             PyLayer PyLayerContext
+        paddle.autograd.py_layer             PyLayer PyLayerContext once_differentiable
+        paddle.autograd.saved_tensors_hooks  saved_tensors_hooks
         paddle.base.dygraph                  no_grad grad Layer
         paddle.base.dygraph.base             no_grad grad
         paddle.device                        get_device is_compiled_with_cuda

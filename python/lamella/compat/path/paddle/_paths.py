@@ -45,7 +45,11 @@ _INITIALIZERS = {
 
 PATHS: Paths = {
     "paddle.autograd.backward_mode": {"paddle.autograd": "backward"},
-    "paddle.autograd.py_layer": {"paddle.autograd": "PyLayer PyLayerContext"},
+    "paddle.autograd.py_layer": {
+        "paddle.autograd": "PyLayer PyLayerContext",
+        "lamella.autograd": "once_differentiable",
+    },
+    "paddle.autograd.saved_tensors_hooks": {"paddle.autograd": "saved_tensors_hooks"},
     "paddle.base": {"paddle": "enable_grad no_grad"},
     "paddle.base.dygraph": {"paddle": f"grad {_GRAD_MODES}", "paddle.nn": "Layer"},
     "paddle.base.dygraph.base": {"paddle": f"grad {_GRAD_MODES}"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import lamella as lm
-from lamella.autograd import PyLayerContext  # noqa: F401
+from lamella.autograd import PyLayerContext, saved_tensors_hooks  # noqa: F401
 from lamella.compat.front import close_module
 
 
