@@ -69,6 +69,23 @@ def test_gradients(op, kind, words):
     assert all(word in str(error.value) for word in words), error.value
 
 
+@pytest.mark.parametrize("op", ["b_fewer", "b_more", "b_list_fewer", "b_list_more", "b_right", "b_list_right"])
+def test_a_gradient_that_asks_for_another_number_of_results(op):
+    library = lm.library.Library("b_list")
+    library.define("parts(Tensor x) -> Tensor[]")
+    library.impl("parts", lambda x: [x * 1, x * 2], "CPU")
+    x = lm.tensor([1.0, 1.0], stop_gradient=False)
+    y = use(op, {"x": x}, {"y": 1}).sum()
+    if op.endswith("right"):
+        y.backward()
+        assert x.grad.tolist() == [2.0 if "list" in op else 1.0] * 2
+        return
+    asked = "1" if "fewer" in op else "3"
+    with pytest.raises(ValueError, match=rf"takes {asked} results? of 'g' .* gave 2|'y' is 2 tensors, {asked} w"):
+        y.backward()
+    assert x.grad is None
+
+
 def test_a_second_derivative_that_nobody_wrote():
     x = lm.tensor([1.0, 1.0], stop_gradient=False)
     y = use("b_once", {"x": x}, {"y": 1})

@@ -88,19 +88,50 @@ REGISTER_USER_KERNEL("b_wrong_type").SetCreateFn<WrongType>();
 REGISTER_USER_OP("b_no_gradient").Input("x").Output("y").SetTensorDescInferFn(Like);
 REGISTER_USER_KERNEL("b_no_gradient").SetCreateFn<Copy>();
 
-#define GRADIENT(op, bound, of, type)                                                                   \
-  REGISTER_USER_OP(op).Input("x").Output("y").SetTensorDescInferFn(Like);                                     \
-  REGISTER_USER_KERNEL(op).SetCreateFn<Copy>();                                                               \
-  REGISTER_USER_OP_GRAD(op).SetBackwardOpConfGenFn([](user_op::BackwardOpConfContext* ctx) {                  \
-    ctx->DefineOp("g", [&ctx](user_op::BackwardOpBuilder& builder) {                                          \
+#define GRADIENT(op, bound, of, type)                                                                     \
+  REGISTER_USER_OP(op).Input("x").Output("y").SetTensorDescInferFn(Like);                                 \
+  REGISTER_USER_KERNEL(op).SetCreateFn<Copy>();                                                           \
+  REGISTER_USER_OP_GRAD(op).SetBackwardOpConfGenFn([](user_op::BackwardOpConfContext* ctx) {              \
+    ctx->DefineOp("g", [&ctx](user_op::BackwardOpBuilder& builder) {                                      \
       return builder.OpTypeName(type).InputBind("x", ctx->FwOp().output_grad(of, 0)).Output("y").Build(); \
-    });                                                                                                       \
-    ctx->FwOp().InputGradBind(user_op::OpArg(bound, 0), [&] { return ctx->GetOp("g").output("y", 0); });      \
+    });                                                                                                   \
+    ctx->FwOp().InputGradBind(user_op::OpArg(bound, 0), [&] { return ctx->GetOp("g").output("y", 0); });  \
   });
 GRADIENT("b_unknown_input", "in", "y", "b_no_gradient")
 GRADIENT("b_unknown_output", "x", "out", "b_no_gradient")
 GRADIENT("b_unknown_op", "x", "y", "b_nowhere")
 GRADIENT("b_once", "x", "y", "b_no_gradient")
+
+// Numbers of results that the gradient's operator does not have: one of this dialect with two, and one of the registry
+// with a list.
+REGISTER_USER_OP("b_two").Input("x").Output("y", 2).SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> {
+  for (const auto& [name, i] : ctx->outputs()) *ctx->OutputShape(name, i) = ctx->InputShape("x", 0);
+  return Maybe<void>::Ok();
+});
+class CopyTwice final : public user_op::OpKernel {
+  void Compute(user_op::KernelComputeContext* ctx) const override {
+    const user_op::Tensor* x = ctx->Tensor4ArgNameAndIndex("x", 0);
+    for (const auto& [name, i] : ctx->outputs()) {
+      std::copy_n(x->dptr<float>(), x->shape().elem_cnt(), ctx->Tensor4ArgNameAndIndex(name, i)->mut_dptr<float>());
+    }
+  }
+};
+REGISTER_USER_KERNEL("b_two").SetCreateFn<CopyTwice>();
+#define COUNTED_GRADIENT(op, type, input, count, used)                                                              \
+  REGISTER_USER_OP(op).Input("x").Output("y").SetTensorDescInferFn(Like);                                           \
+  REGISTER_USER_KERNEL(op).SetCreateFn<Copy>();                                                                     \
+  REGISTER_USER_OP_GRAD(op).SetBackwardOpConfGenFn([](user_op::BackwardOpConfContext* ctx) {                        \
+    ctx->DefineOp("g", [&ctx](user_op::BackwardOpBuilder& builder) {                                                \
+      return builder.OpTypeName(type).InputBind(input, ctx->FwOp().output_grad("y", 0)).Output("y", count).Build(); \
+    });                                                                                                             \
+    ctx->FwOp().InputGradBind(user_op::OpArg("x", 0), [&] { return ctx->GetOp("g").output("y", used); });           \
+  });
+COUNTED_GRADIENT("b_fewer", "b_two", "x", 1, 0)
+COUNTED_GRADIENT("b_right", "b_two", "x", 2, 1)
+COUNTED_GRADIENT("b_more", "b_two", "x", 3, 1)
+COUNTED_GRADIENT("b_list_fewer", "b_list::parts", "x", 1, 0)
+COUNTED_GRADIENT("b_list_right", "b_list::parts", "x", 2, 1)
+COUNTED_GRADIENT("b_list_more", "b_list::parts", "x", 3, 1)
 
 REGISTER_USER_OP("b_sbp_axis")
     .Input("x")
