@@ -25,11 +25,8 @@ bool is_stealable(const Tensor& g) { return is_own(g) && is_unplaced(g); }
 
 /// Whether adding into this gradient in place is possible: the user may have set a broadcast or read-only one.
 bool is_writable(const Tensor& g) {
-  if (g->storage->read_only) return false;
-  for (std::size_t i = 0; i < g.ndim(); ++i) {
-    if (g.strides()[i] == 0 && g.shape()[i] > 1) return false;
-  }
-  return true;
+  if (g->storage->has_mark(Storage::kReadOnly | Storage::kLent)) return false;
+  return g.is_contiguous() || !overlaps_itself(g.shape(), g.strides());
 }
 
 bool hides(const HiddenAxes* axes, std::uint64_t level) {

@@ -22,9 +22,10 @@ struct TensorMeta {
   Dims shape;
   DType dtype;
   Device device;
+  std::uint32_t version = 0;
 
   TensorMeta() = default;
-  explicit TensorMeta(const Tensor& x) : shape(x.shape()), dtype(x.dtype()), device(x.device()) {}
+  explicit TensorMeta(const Tensor& x) : shape(x.shape()), dtype(x.dtype()), device(x.device()), version(x.version()) {}
 };
 
 /// How one argument of a layer's call is made up: a tensor, a container of tensors, or neither.

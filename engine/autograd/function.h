@@ -12,6 +12,7 @@
 #include "engine/autograd/dual_call.h"
 #include "engine/autograd/dual_rules.h"
 #include "engine/autograd/layer_gradients.h"
+#include "engine/autograd/lent.h"
 #include "engine/autograd/once.h"
 #include "engine/autograd/recorder.h"
 #include "engine/autograd/selection.h"
@@ -65,7 +66,8 @@ class FunctionNode final : public Node {
       if (is_once_differentiable<Layer>() && duals_active()) refuse_once_dual(*this, grads);
       if (is_once_differentiable<Layer>() && is_grad_enabled()) return run_once(std::move(grads));
       const RecordedBackward scope(*this);
-      return assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx));
+      const LentGradients lent(grads);
+      return lent.returned(assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx)));
     } else {
       auto result = call_backward<Layer>(ctx, grads);
       if constexpr (std::is_same_v<decltype(result), TensorList>) {
@@ -91,7 +93,8 @@ class FunctionNode final : public Node {
       for (Tensor& grad : grads) {
         if (grad.defined()) grad = grad.detach();
       }
-      results = assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx));
+      const LentGradients lent(grads);
+      results = lent.returned(assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx)));
     }
     forbid_second_derivative(*this, incoming, results);
     return results;

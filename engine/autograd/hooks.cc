@@ -4,6 +4,7 @@
 
 #include "engine/autograd/context.h"
 #include "engine/autograd/hook_calls.h"
+#include "engine/autograd/lent.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/primitives.h"
 #include "engine/core/error.h"
@@ -34,9 +35,49 @@ void run_table(const Node& node, const HookList& table, TensorList& grads) {
   for (const HookList::Entry& entry : *entries) {
     Tensor& grad = grads[entry.output_nr];
     if (!grad.defined()) continue;
-    if (Tensor changed = entry.hook(grad); changed.defined()) {
+    const Tensor lent = lend(grad);
+    Tensor changed = entry.hook(lent);
+    // What a hook wrote into its argument flows on; others keep what they had.
+    if (!changed.defined() || changed.same(lent)) {
+      grad = Tensor(after_loan(lent, grad));
+    } else {
       grad = conform(std::move(changed), TensorMeta(grad), takes_any_dtype(node), "register_hook");
     }
+  }
+}
+
+/// Gradients that a hook on a node is given, and what they stand for after it.
+class LentList {
+ public:
+  explicit LentList(const TensorList& own) {
+    for (const Tensor& g : own) lent_.push_back(g.defined() ? lend(g) : Tensor());
+  }
+  const TensorList& given() const noexcept { return lent_; }
+  /// Takes what was written over, where the hook returned nothing.
+  void settle(TensorList& own) const {
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (own[i].defined()) own[i] = Tensor(after_loan(lent_[i], own[i]));
+    }
+  }
+  /// Exchanges loans among what the hook returned.
+  void settle_returned(TensorList& returned, const TensorList& own) const {
+    for (Tensor& x : returned) {
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        if (x.defined() && own[i].defined() && x.same(lent_[i])) x = Tensor(after_loan(lent_[i], own[i]));
+      }
+    }
+  }
+
+ private:
+  TensorList lent_;
+};
+
+/// Shows the gradients to what retain_grad() asked for, which copies them.
+void keep_retained(const HookList& table, const TensorList& grads) {
+  const auto entries = table.entries();
+  if (!entries) return;
+  for (const HookList::Entry& entry : *entries) {
+    if (grads[entry.output_nr].defined()) entry.hook(grads[entry.output_nr]);
   }
 }
 
@@ -99,7 +140,7 @@ void check_wants(const Tensor& x, const char* op) {
 
 void run_tensor_hooks(const Node& node, TensorList& grads) {
   if (const auto hooks = node.tensor_hooks()) run_table(node, *hooks, grads);
-  if (const NodeExtras* extras = node.extras()) run_table(node, *extras->retaining, grads);
+  if (const NodeExtras* extras = node.extras()) keep_retained(*extras->retaining, grads);
 }
 
 void run_node_pre_hooks(const Node& node, TensorList& grads) {
@@ -107,9 +148,13 @@ void run_node_pre_hooks(const Node& node, TensorList& grads) {
   const auto entries = extras ? extras->pre_hooks->entries() : nullptr;
   if (!entries) return;
   for (const auto& entry : *entries) {
-    if (auto changed = entry.hook(grads)) {
+    const LentList lent(grads);
+    if (auto changed = entry.hook(lent.given())) {
+      lent.settle_returned(*changed, grads);
       replace(grads, std::move(*changed), node.context() ? &node.context()->output_metas : nullptr,
               takes_any_dtype(node), "Node.register_prehook");
+    } else {
+      lent.settle(grads);
     }
   }
 }
@@ -124,9 +169,15 @@ void run_node_post_hooks(const Node& node, TensorList& results, const TensorList
   if (!entries) return;
   results.resize(node.edges().size());
   for (const auto& entry : *entries) {
-    if (auto changed = entry.hook(results, incoming)) {
+    const LentList lent(results);
+    const LentList lent_incoming(incoming);
+    if (auto changed = entry.hook(lent.given(), lent_incoming.given())) {
+      lent.settle_returned(*changed, results);
+      lent_incoming.settle_returned(*changed, incoming);
       replace(results, std::move(*changed), node.context() ? &node.context()->input_metas : nullptr, false,
               "Node.register_hook");
+    } else {
+      lent.settle(results);
     }
   }
 }

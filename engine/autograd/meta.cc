@@ -5,6 +5,7 @@
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/departure.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/off_tape.h"
 #include "engine/core/error.h"
 
 namespace lamella {
@@ -68,6 +69,7 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
     before = autograd::keep_as_leaf(own);
   }
   own.requires_grad = value;
+  if (value && !(*this)->storage->unique()) autograd::note_holder(*this);  // who shares the memory may write to it
   return *this;
 }
 
@@ -121,6 +123,10 @@ Tensor Tensor::detach() const {
   Tensor result = make_alias(*this);
   result->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);  // asked for: a constant from here on
   result->flags |= TensorImpl::kDetached;
+  // A leaf has no history that a write through the result could contradict.
+  if (((*this)->flags & TensorImpl::kTracked) || !autograd::is_unplaced(*this)) {
+    if (!is_leaf()) autograd::note_holder(*this);
+  }
   if (autograd::is_tracing()) [[unlikely]] {
     const Tensor* const inputs[] = {this};
     autograd::note_departure("detach", inputs, result, autograd::Leaving::Detached);

@@ -93,7 +93,8 @@ struct AutogradMeta {
 /// own `history` is older looks for its place anew when it is next asked: it is then what its part of the base is,
 /// which is told by its strides and offset alone (ViewNode). A write into a view is a write into a part of the base
 /// (OverwriteNode). So a view costs one more reference and no note, and what it was made by is never run again.
-/// Other aliases (detach(), results of view ops under no_grad) are constants, as was asked.
+/// Other aliases (detach(), results of view ops under no_grad) are constants, as was asked; writes into them are
+/// another matter: see Note [Aliases off the tape] in off_tape.h.
 inline bool is_stale(const Tensor& x) noexcept {
   return (x->flags & TensorImpl::kTracked) != 0 &&
          x->history.load(std::memory_order_acquire) != x->storage->history.load(std::memory_order_acquire);

@@ -45,10 +45,16 @@ void put_on_tape(const Tensor& x, const Ref<Node>& node, std::size_t output_nr) 
 bool is_leaf_with_gradient(const AutogradMeta* meta) { return meta && meta->requires_grad && !meta->grad_fn; }
 
 bool repeats_elements(const TensorImpl& x) {
-  for (std::size_t i = 0; i < x.shape.size(); ++i) {
-    if (x.strides[i] == 0 && x.shape[i] > 1) return true;
+  if (x.contiguous) return false;
+  Dims shape = x.shape;
+  Dims strides = x.strides;
+  if (x.hidden) {
+    for (const HiddenAxis& axis : *x.hidden) {
+      shape.push_back(axis.size);
+      strides.push_back(axis.stride);
+    }
   }
-  return x.hidden && std::ranges::any_of(*x.hidden, [](const HiddenAxis& a) { return a.stride == 0 && a.size > 1; });
+  return overlaps_itself(shape, strides);
 }
 
 /// RuntimeError where a write into x's memory that is recorded, or that moves tangents, would leave some tensor with a
@@ -67,11 +73,12 @@ void refuse_in_place(std::string_view who, const Tensor& x, bool recorded = true
         "] a tensor made in inference_mode cannot take part in a recorded operation; work on a copy made "
         "outside (clone())");
   }
-  if (x->storage->aliased.load(std::memory_order_relaxed)) {
+  if (x->storage->has_mark(Storage::kAliased)) {
     fail<RuntimeError>(
         "[", who,
-        "] a custom layer returned this memory, or a view of it, as an output with a gradient of its own: "
-        "an in-place change cannot be recorded; work on a copy (clone()), or return a copy in forward");
+        "] a custom layer returned this memory, or a view of it, as an output with a gradient of its own, beside an "
+        "input or another output: an in-place change cannot be recorded; work on a copy (clone()), or return a copy in "
+        "forward");
   }
   if ((x->flags & TensorImpl::kView) && !tracked && !x->storage->unique()) {
     fail<RuntimeError>("[", who, "] this tensor shares its memory with another through ",
@@ -79,9 +86,10 @@ void refuse_in_place(std::string_view who, const Tensor& x, bool recorded = true
                        ", whose gradients would not know of an in-place change; work on a copy (clone())");
   }
   if (tracked && repeats_elements(*x->base)) {
-    fail<RuntimeError>("[", who,
-                       "] this is a view of a broadcast tensor, whose elements share memory: an in-place change cannot "
-                       "be recorded; work on a copy (clone())");
+    fail<RuntimeError>(
+        "[", who,
+        "] this is a view of a tensor whose elements share memory (it was broadcast, or has windows that "
+        "overlap): an in-place change cannot be recorded; work on a copy (clone())");
   }
 }
 
@@ -93,7 +101,7 @@ void settle_view(const Context& ctx, std::span<const Tensor* const> inputs, cons
   if (ctx.arguments.empty()) {
     track_view(*shown, y);
   } else {
-    y->storage->aliased.store(true, std::memory_order_relaxed);
+    y->storage->set_mark(Storage::kAliased);
   }
 }
 
@@ -129,6 +137,43 @@ void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std
   for (const Tensor& x : extras->dirty) mark_written(x, interned(who));
 }
 
+/// RuntimeError where forward wrote into an input that is on the tape and said nothing: versions tell.
+void check_unmarked_writes(const Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
+                           const Dialect& dialect) {
+  const Context::Extras* const extras = ctx.peek_extras();
+  const auto is_known = [&](const Tensor& x) {
+    const bool marked =
+        extras && std::ranges::any_of(extras->dirty, [&](const Tensor& y) { return y->storage == x->storage; });
+    return marked || (dialect.returned_input_is_in_place &&
+                      std::ranges::any_of(outputs, [&](const Tensor* y) { return y->same(x); }));
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& x = *inputs[i];
+    if (x.version() == ctx.input_metas[i].version || is_known(x)) continue;
+    if (!wants_gradient(x) && !shows_holder(x) && !has_tangents(x)) continue;
+    fail<RuntimeError>("[", ctx.node() ? ctx.node()->name() : "forward", "] forward changed its input ", i, " (",
+                       describe(x), ", ", describe_last_write(x),
+                       ") in place, and the gradient would not know: call ctx.mark_dirty on it and return it, or work "
+                       "on a copy (clone())");
+  }
+}
+
+/// Marks what the outputs of a layer share with one another, or with what its forward kept: a write into one of them
+/// must not pass unseen.
+void note_shared_outputs(const Context& ctx, std::span<Tensor* const> outputs, std::size_t i) {
+  const Tensor& y = *outputs[i];
+  if (y->storage->unique()) return;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (k != i && (*outputs[k])->storage == y->storage) y->storage->set_mark(Storage::kAliased);
+  }
+  // The aliases that the context saved are the engine's own, and are not written to.
+  std::uint32_t own = 1;
+  ctx.for_each_saved([&](const SavedTensor& saved) {
+    own += saved.tensor().defined() && saved.tensor()->storage == y->storage && !saved.tensor().same(y);
+  });
+  if (y->storage->use_count() > own) note_holder(y);
+}
+
 }  // namespace
 
 void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor* const> inputs,
@@ -144,6 +189,8 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
   if (tracing) [[unlikely]]
     note_call(*node, inputs, outputs);
   const Context::Extras* extras = ctx.peek_extras();
+  const bool checked = !ctx.arguments.empty();
+  if (checked && ctx.input_metas.size() == inputs.size()) check_unmarked_writes(ctx, inputs, outputs, dialect);
   if (extras) settle_dirty(ctx, inputs, outputs, true);
   const auto is_differentiable_output = [&](const Tensor& y) {
     return (is_differentiable(y.dtype()) || dialect.integer_outputs) &&
@@ -207,6 +254,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
     if (fresh) {
       settle_view(ctx, inputs, y);
       put_on_tape(y, node, i);
+      if (checked) note_shared_outputs(ctx, outputs, i);
       continue;
     }
     Tensor handle = make_alias(y);
@@ -218,6 +266,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
     }
     settle_view(ctx, inputs, handle);
     put_on_tape(handle, node, i);
+    if (!input) note_holder(handle);
     y = std::move(handle);
   }
 }
@@ -226,6 +275,7 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
                        const Dialect& dialect) {
   ctx.end_forward();
   const Context::Extras* extras = ctx.peek_extras();
+  if (!inputs.empty() && ctx.input_metas.size() == inputs.size()) check_unmarked_writes(ctx, inputs, outputs, dialect);
   if (extras) {
     settle_dirty(ctx, inputs, outputs, false);
     // A call that only forward mode looks at reads in its jvp what forward saved.
@@ -244,6 +294,8 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
 }
 
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other) {
+  if (x->storage->has_mark(Storage::kDeparted) && is_grad_enabled()) [[unlikely]]
+    check_holders(op, x);
   const bool takes_other = other.defined() && is_differentiable(x.dtype());
   const bool dual = duals_active() && (is_dual(x) || (takes_other && is_dual(other)));
   const bool recorded = is_grad_enabled() && (wants_gradient(x) ||
@@ -264,10 +316,6 @@ void take_place(const Tensor& x, const Tensor& result) {
   }
   if (duals_active()) [[unlikely]]
     move_tangents(x, result);
-}
-
-void track_unrecorded(std::span<const Tensor* const> inputs, const Tensor& y) {
-  if (const Tensor* const shown = shown_input(inputs, y)) track_view(*shown, y);
 }
 
 }  // namespace lamella::autograd

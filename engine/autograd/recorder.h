@@ -8,6 +8,7 @@
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/node.h"
+#include "engine/autograd/off_tape.h"
 
 namespace lamella::autograd {
 
@@ -87,12 +88,9 @@ inline void note_derived(const Inputs& inputs, const Tensor& output) {
   }
 }
 
-/// Makes y a tracked view of the input whose memory it shows.
-void track_unrecorded(std::span<const Tensor* const> inputs, const Tensor& y);
-/// The same for any result of a call that was not recorded.
+/// Follows any result of a call that was not recorded, where it shows an input's memory.
 inline void track_result(std::span<const Tensor* const> inputs, const Tensor& y) {
-  if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) == TensorImpl::kView && is_grad_enabled())
-    track_unrecorded(inputs, y);
+  if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) == TensorImpl::kView) settle_unrecorded_view(inputs, y);
 }
 
 /// Adds one edge per input to a new node.
@@ -111,7 +109,8 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
 
 /// Whether `op`, which writes into x in place, is to be recorded: recording is on, and x or `other` (may be undefined)
 /// wants a gradient, or one of them has a tangent. RuntimeError where it is and cannot be: x is a leaf that wants a
-/// gradient or a view of one, or shares its memory in a way that Note [Views] does not follow.
+/// gradient or a view of one, or shares its memory in a way that Note [Views] does not follow. RuntimeError also where
+/// recording is on and the write would change a tensor on the tape unseen: see Note [Aliases off the tape].
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other);
 /// Gives x, whose memory now holds the values of `result`, result's place on the tape and its tangents; an undefined
 /// one stands for a constant. The base and the other views of x's memory follow.

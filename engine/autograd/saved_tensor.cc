@@ -43,7 +43,7 @@ Tensor intermediate_of(const Tensor& x, Node& owner) {
 
 }  // namespace
 
-SavedTensor::SavedTensor(const Tensor& x) : tensor_(x), version_(x.defined() ? x.version() : 0) {
+SavedTensor::SavedTensor(const Tensor& x) : tensor_(x), version_(x.defined() ? stamp_of(x) : 0) {
   if (x.defined() && (x->flags & TensorImpl::kInference)) {
     fail<RuntimeError>(
         "[save_for_backward] a tensor made in inference_mode cannot be saved for backward; use a copy made outside "
@@ -71,11 +71,17 @@ void SavedTensor::take_tangent(std::uint64_t level, const Tensor& tangent) {
   }
 }
 
-void SavedTensor::refresh_version() noexcept { version_ = tensor_.version(); }
+void SavedTensor::refresh_version() noexcept { version_ = stamp_of(tensor_); }
 
 void SavedTensor::fail_overwritten(const Tensor& x, std::uint32_t version, const Node& owner, std::size_t position,
                                    SourceLine saved_at) const {
   const std::string place = place_of_save(owner, saved_at);
+  if ((version & Storage::kForeign) || x.version() == version) {
+    fail<RuntimeError>("[", owner.name(), "] saved tensor ", position, " (", describe(x), ")",
+                       place.empty() ? "" : ", saved" + place + ",",
+                       " holds other values than when it was saved: somebody wrote into its memory, which is shared "
+                       "with numpy or through DLPack; save or compute with a copy (clone())");
+  }
   fail<RuntimeError>("[", owner.name(), "] saved tensor ", position, " (", describe(x), ")",
                      place.empty() ? "" : ", saved" + place + ",", " was ", describe_last_write(x),
                      ": it is at version ", x.version(), ", and version ", version,
@@ -87,7 +93,7 @@ Tensor SavedTensor::unpack(Node& owner, std::size_t position, SourceLine saved_a
   if (packed_) [[unlikely]]
     return unpack_packed(owner, position, saved_at);
   if (!tensor_.defined()) return {};
-  if (tensor_.version() != version_) fail_overwritten(tensor_, version_, owner, position, saved_at);
+  if (changed_since(tensor_, version_)) fail_overwritten(tensor_, version_, owner, position, saved_at);
   if (!is_grad_enabled()) return tensor_;
   if (kind_ == Kind::Output) return output_of(tensor_, owner, output_nr_);
   if (kind_ == Kind::Intermediate) return intermediate_of(tensor_, owner);
@@ -114,7 +120,7 @@ void SavedTensor::pack(const Node& owner) {
     const NoGrad no_grad;
     packed->value = packed->hooks->pack(given, owner);
   }
-  if (given.version() != version_) {
+  if (changed_since(given, version_)) {
     fail<RuntimeError>("[saved_tensors_hooks] pack wrote into the tensor that it was given (", describe(given),
                        ", saved by ", owner.name(), "): other operations use it; work on a copy (clone())");
   }
@@ -128,7 +134,7 @@ Tensor SavedTensor::unpack_packed(Node& owner, std::size_t position, SourceLine 
   const Packed& packed = *packed_;
   if (packed.same_memory) {
     const Tensor& kept = *packed.hooks->tensor_in(packed.value);
-    if (kept.version() != packed.version) fail_overwritten(kept, packed.version, owner, position, saved_at);
+    if (changed_since(kept, packed.version)) fail_overwritten(kept, packed.version, owner, position, saved_at);
   }
   Tensor x;
   {

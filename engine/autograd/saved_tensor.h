@@ -4,6 +4,7 @@
 
 #include "engine/autograd/node.h"
 #include "engine/autograd/packed.h"
+#include "engine/core/foreign.h"
 #include "engine/core/tensor.h"
 
 namespace lamella::autograd {
@@ -19,7 +20,7 @@ class SavedTensor {
 
   const Tensor& tensor() const noexcept { return tensor_; }
   /// The tensor was written to since it was saved; false for a packed one.
-  bool is_overwritten() const noexcept { return tensor_.defined() && tensor_.version() != version_; }
+  bool is_overwritten() const noexcept { return tensor_.defined() && changed_since(tensor_, version_); }
   /// Whether output `output_nr` of the node was saved.
   bool is_output(std::uint32_t output_nr) const noexcept { return kind_ == Kind::Output && output_nr_ == output_nr; }
   /// Notes the tangent that the saved output got at a level of forward mode.
@@ -52,6 +53,7 @@ class SavedTensor {
                                      SourceLine saved_at) const;
 
   Tensor tensor_;
+  /// What stamp_of() gave.
   std::uint32_t version_ = 0;
   // Three words in all: nodes hold these inline.
   std::uint32_t output_nr_ : 30 = 0;

@@ -5,6 +5,7 @@
 
 #include "engine/autograd/duals.h"
 #include "engine/autograd/hook_calls.h"
+#include "engine/autograd/off_tape.h"
 #include "engine/autograd/primitives.h"
 #include "engine/core/error.h"
 
@@ -145,6 +146,7 @@ void rebase_history(const Tensor& x, Edge edge) {
   if (!(x->flags & TensorImpl::kTracked)) {
     put_on_tape(x, std::move(edge));
     x->storage->history.fetch_add(1, std::memory_order_acq_rel);
+    if (!x->storage->unique()) note_holder(x);  // an alias may have left before x had a place
     return;
   }
   const Tensor base = base_of(x);
@@ -155,6 +157,7 @@ void rebase_history(const Tensor& x, Edge edge) {
   }
   put_on_tape(base, std::move(edge));
   x->storage->history.fetch_add(1, std::memory_order_acq_rel);
+  note_holder(base);
 }
 
 }  // namespace lamella::autograd

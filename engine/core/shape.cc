@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ostream>
 #include <sstream>
+#include <vector>
 
 #include "engine/core/error.h"
 
@@ -56,6 +57,57 @@ bool is_contiguous(DimsView shape, DimsView strides) {
     if (strides[i] != expected || __builtin_mul_overflow(expected, shape[i], &expected)) return has_zero();
   }
   return true;
+}
+
+namespace {
+
+struct Axis {
+  std::int64_t size;
+  std::int64_t stride;
+};
+
+/// Decides by looking at every element whether two of them share memory: for strides that do not nest.
+bool meets_itself(std::span<const Axis> axes, std::int64_t reach) {
+  std::int64_t count = 1;
+  for (const Axis& axis : axes) count *= axis.size;
+  if (count > reach) return true;  // more elements than places
+  std::vector<bool> taken(static_cast<std::size_t>(reach));
+  SmallVector<std::int64_t, 5> at(axes.size(), 0);
+  std::int64_t offset = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (taken[static_cast<std::size_t>(offset)]) return true;
+    taken[static_cast<std::size_t>(offset)] = true;
+    for (std::size_t k = axes.size(); k-- > 0;) {
+      offset += axes[k].stride;
+      if (++at[k] < axes[k].size) break;
+      offset -= axes[k].size * axes[k].stride;
+      at[k] = 0;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool overlaps_itself(DimsView shape, DimsView strides) {
+  SmallVector<Axis, 5> axes;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0) return false;
+    if (shape[i] == 1) continue;
+    if (strides[i] == 0) return true;
+    axes.push_back({shape[i], strides[i] < 0 ? -strides[i] : strides[i]});
+  }
+  std::ranges::sort(axes, {}, &Axis::stride);
+  std::int64_t reach = 1;  // of the axes so far, from the first element to behind the last
+  bool nested = true;
+  for (const Axis& axis : axes) {
+    nested &= axis.stride >= reach;
+    std::int64_t last = 0;
+    if (__builtin_mul_overflow(axis.size - 1, axis.stride, &last) || __builtin_add_overflow(reach, last, &reach)) {
+      return !nested;
+    }
+  }
+  return !nested && meets_itself(axes, reach);
 }
 
 Dims broadcast_shapes(DimsView a, DimsView b, std::string_view what) {

@@ -25,6 +25,8 @@ Dims contiguous_strides(DimsView shape);
 void set_contiguous_strides(DimsView shape, Dims& strides);
 /// Whether the strides are row-major; axes of size 1 do not count, and an empty tensor is contiguous.
 bool is_contiguous(DimsView shape, DimsView strides);
+/// True if two elements share memory: an axis was broadcast, or windows overlap. Exact; an empty tensor has none.
+bool overlaps_itself(DimsView shape, DimsView strides);
 
 /// The common shape of two operands by numpy's broadcasting rules; ValueError naming `what` where there is none.
 Dims broadcast_shapes(DimsView a, DimsView b, std::string_view what);

@@ -23,6 +23,22 @@ class Storage {
  public:
   using Deleter = void (*)(void* context);
 
+  /// What a write in place, or a view, has to look at before it goes on. None is set on ordinary memory.
+  enum Mark : std::uint8_t {
+    /// Memory that must not be written to (a read-only numpy array).
+    kReadOnly = 1,
+    /// A custom layer returned this memory in two outputs, or memory of its input as an output with a gradient of its
+    /// own: the effect of a write in place on the other is unknown.
+    kAliased = 2,
+    /// A tensor on the tape shares this memory with an alias that left the tape: see Note [Aliases off the tape].
+    kDeparted = 4,
+    /// A gradient that a function of the user's may write to while others read it: see Note [Lent gradients].
+    kLent = 8,
+  };
+  bool has_mark(unsigned mark) const noexcept { return (marks.load(std::memory_order_relaxed) & mark) != 0; }
+  void set_mark(Mark mark) noexcept { marks.fetch_or(mark, std::memory_order_acq_rel); }
+  void clear_mark(Mark mark) noexcept { marks.fetch_and(static_cast<std::uint8_t>(~mark), std::memory_order_acq_rel); }
+
   void* data = nullptr;
   std::size_t bytes = 0;
   /// Set for memory that somebody else owns: called with `context` when the last user is gone.
@@ -32,17 +48,18 @@ class Storage {
   Device device;
   /// The data lies in this block, behind the storage.
   bool embedded = false;
-  /// A custom layer returned memory of its input as an output with a gradient of its own: what a write in place would
-  /// mean for the two is unknown.
-  std::atomic<bool> aliased{false};
+  /// A set of Mark.
+  std::atomic<std::uint8_t> marks{0};
   /// Counts the recorded writes in place: tracked views older than the last of them look for their place anew.
   std::atomic<std::uint32_t> history{0};
-  /// Memory that must not be written to (a read-only numpy array).
-  bool read_only = false;
-
   /// An op of null where there was none.
   WriteRecord last_write() const noexcept { return {write_op_, {write_file_, write_line_}}; }
-  std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  std::uint32_t version() const noexcept { return version_word() & ~kForeign; }
+  /// The version, with kForeign while somebody outside may write here without counting: see Note [Foreign memory].
+  std::uint32_t version_word() const noexcept { return version_.load(std::memory_order_relaxed); }
+  static constexpr std::uint32_t kForeign = 1u << 31;
+  void set_foreign() noexcept { version_.fetch_or(kForeign, std::memory_order_relaxed); }
+  void clear_foreign() noexcept { version_.fetch_and(~kForeign, std::memory_order_relaxed); }
   /// Counts a write in place.
   void bump_version(const char* op, SourceLine line) noexcept {
     write_op_ = op;
@@ -56,7 +73,9 @@ class Storage {
     // A sole owner needs no read-modify-write: nobody else can gain a reference meanwhile.
     if (refs_.load(std::memory_order_acquire) == 1 || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
   }
-  bool unique() const noexcept { return refs_.load(std::memory_order_acquire) == 1; }
+  bool unique() const noexcept { return use_count() == 1; }
+  /// Number of tensor objects and others that keep the bytes.
+  std::uint32_t use_count() const noexcept { return refs_.load(std::memory_order_acquire); }
 
  private:
   void destroy() noexcept;

@@ -8,6 +8,7 @@
 #include "engine/autograd/thread_state.h"
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
+#include "engine/core/listed.h"
 #include "engine/core/small_blocks.h"
 
 namespace lamella {
@@ -61,6 +62,8 @@ void Storage::destroy() noexcept {
 }
 
 void TensorImpl::destroy() noexcept {
+  if (flags & kListed) [[unlikely]]
+    detail::unlist(*this);
   delete meta.load(std::memory_order_relaxed);
   Storage* shared = storage;
   TensorImpl* const viewed = base;
@@ -137,6 +140,8 @@ Tensor make_view(const Tensor& x, DimsView shape, DimsView strides, std::int64_t
     impl->contiguous = false;
   }
   impl->data = x->data ? x->data + offset * static_cast<std::int64_t>(item_size(x.dtype())) : nullptr;
+  if (impl->storage->has_mark(Storage::kLent)) [[unlikely]]
+    detail::list(*impl);
   return result;
 }
 

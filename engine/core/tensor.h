@@ -79,8 +79,10 @@ class TensorImpl {
     kTracked = 4,
     /// Made in inference_mode: it takes part in no recorded operation.
     kInference = 8,
-    /// detach() made it.
+    /// detach() made it, or it is a view of such a one.
     kDetached = 16,
+    /// Found by its storage: see listed.h.
+    kListed = 32,
   };
 
   char* data = nullptr;

@@ -1,3 +1,4 @@
+#include "engine/autograd/lent.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/recorder.h"
@@ -195,10 +196,12 @@ void Call::run(const Record& record, DispatchKeySet remaining, bool marks_writes
   if (marks_writes && !plan.written.empty()) [[unlikely]] {
     for (const std::uint8_t i : plan.written) {
       for (const Tensor& x : args[i].tensor_span()) {
-        if (x.defined() && x->storage && x->storage->read_only) {
+        if (!x.defined() || !x->storage || !x->storage->has_mark(Storage::kReadOnly | Storage::kLent)) continue;
+        if (x->storage->has_mark(Storage::kReadOnly)) {
           fail<RuntimeError>("[", entry.full_name, "] '", plan.schema.arguments[i].name,
                              "' is written to, and its memory is read-only; pass a copy (clone())");
         }
+        autograd::end_loan(*x->storage);
       }
     }
   }

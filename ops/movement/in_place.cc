@@ -1,6 +1,8 @@
 #include "ops/movement/in_place.h"
 
 #include "engine/autograd/departure.h"
+#include "engine/autograd/function.h"
+#include "engine/autograd/lent.h"
 #include "engine/autograd/recorder.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/launch.h"
@@ -30,6 +32,15 @@ void check_shape(const Tensor& x, DimsView other, const char* op) {
   }
 }
 
+/// The same values with a place of their own on the tape.
+struct AssignFn : Function<AssignFn> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr bool kLinear = true;
+  static constexpr std::string_view name = "copy_";
+  static Tensor forward(Context&, const Tensor& x) { return make_alias(x); }
+  static Tensor backward(Context&, const Tensor& dy) { return dy; }
+};
+
 Tensor fill(const Tensor& x, Scalar value, const char* op) {
   check_defined(x, op);
   check_writable(x, op);
@@ -43,15 +54,20 @@ Tensor fill(const Tensor& x, Scalar value, const char* op) {
 }  // namespace
 
 void check_writable(const Tensor& x, const char* op) {
-  if (x->storage->read_only) fail<RuntimeError>("[", op, "] the tensor's memory is read-only");
+  if (x->storage->has_mark(Storage::kReadOnly | Storage::kLent)) [[unlikely]] {
+    if (x->storage->has_mark(Storage::kReadOnly)) fail<RuntimeError>("[", op, "] the tensor's memory is read-only");
+    autograd::end_loan(*x->storage);
+  }
   if ((x->flags & TensorImpl::kInference) && !autograd::is_inference_mode_enabled()) {
     fail<RuntimeError>("[", op,
                        "] a tensor made in inference_mode cannot be changed in place outside it; work on a copy made "
                        "outside (clone())");
   }
   if (has_repeated_elements(x)) {
-    fail<RuntimeError>("[", op,
-                       "] cannot write into a broadcast tensor, whose elements share memory; work on a copy (clone())");
+    fail<RuntimeError>(
+        "[", op,
+        "] cannot write into a tensor whose elements share memory (it was broadcast, or has windows that "
+        "overlap); work on a copy (clone())");
   }
 }
 
@@ -135,7 +151,8 @@ Tensor CopyInPlace::call(const Tensor& x, const Operand& source) {
     if (may_overlap(x, result)) result = clone(result);
     write_values(x, result, kOp);
     mark_written(x, kOp);
-    autograd::take_place(x, result);
+    // x is a tensor of its own: what hooks on it see is not what those on `from` see.
+    autograd::take_place(x, result.same(from) ? AssignFn::apply(result) : result);
     return x;
   }
   const autograd::NoGrad no_grad;

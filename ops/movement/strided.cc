@@ -227,11 +227,12 @@ bool may_overlap(const Tensor& a, const Tensor& b) {
 }
 
 bool has_repeated_elements(const Tensor& x) {
-  if (x.numel() == 0) return false;
-  for (std::size_t i = 0; i < x.ndim(); ++i) {
-    if (x.shape()[i] > 1 && x.strides()[i] == 0) return true;
+  if (x.is_contiguous()) return false;
+  if (is_batched(x)) [[unlikely]] {
+    const Tensor all = physical(x, *x->hidden);
+    return overlaps_itself(all.shape(), all.strides());
   }
-  return is_batched(x) && has_repeated_elements(physical(x, *x->hidden));
+  return overlaps_itself(x.shape(), x.strides());
 }
 
 }  // namespace lamella

@@ -17,7 +17,7 @@ void write_value(const Tensor& to, Scalar value, const char* op);
 
 /// Whether some byte belongs to both.
 bool may_overlap(const Tensor& a, const Tensor& b);
-/// Whether two elements of x share memory: x was broadcast along some axis.
+/// Whether two elements of x share memory: x was broadcast along some axis, or has windows that overlap.
 bool has_repeated_elements(const Tensor& x);
 
 }  // namespace lamella

@@ -1,7 +1,10 @@
 #include "ops/shape/part.h"
 
+#include <optional>
+
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
+#include "ops/movement/in_place.h"
 #include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/complex_view.h"
@@ -44,6 +47,41 @@ Dims distinct_shape(const ViewGeometry& geometry) {
   return shape;
 }
 
+/// Entry i of an axis, without it.
+Tensor entry_of(const Tensor& x, std::size_t axis, std::int64_t i) {
+  Dims shape = x.shape();
+  Dims strides = x.strides();
+  const std::int64_t offset = i * strides[axis];
+  shape.erase(shape.begin() + axis);
+  strides.erase(strides.begin() + axis);
+  return make_view(x, shape, strides, offset);
+}
+
+/// Adds values into `part`, whose windows overlap: in pieces that do not, one after the other, cut along the axes of
+/// the smallest sizes that do.
+void add_windows(const Tensor& part, const Tensor& values) {
+  if (!overlaps_itself(part.shape(), part.strides())) {
+    add_(part, values);
+    return;
+  }
+  // The axis whose removal leaves no overlap, or else the shortest one.
+  std::optional<std::size_t> chosen;
+  for (const bool final : {true, false}) {
+    for (std::size_t axis = 0; axis < part.ndim(); ++axis) {
+      if (part.shape()[axis] == 1) continue;
+      if (final) {
+        const Tensor rest = entry_of(part, axis, 0);
+        if (overlaps_itself(rest.shape(), rest.strides())) continue;
+      }
+      if (!chosen || part.shape()[axis] < part.shape()[*chosen]) chosen = axis;
+    }
+    if (chosen) break;
+  }
+  for (std::int64_t i = 0; i < part.shape()[*chosen]; ++i) {
+    add_windows(entry_of(part, *chosen, i), entry_of(values, *chosen, i));
+  }
+}
+
 struct TakeFn : Function<TakeFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -68,7 +106,13 @@ struct PlaceFn : Function<PlaceFn> {
     if (ctx.recording()) ctx.state<ViewGeometry>() = geometry;
     const Laid laid = lay_out(geometry, x, true);
     const Dims distinct = distinct_shape(geometry);
-    write_values(make_view(laid.part, distinct, geometry.strides), sum_to(x, distinct), "place_view");
+    const Tensor part = make_view(laid.part, distinct, geometry.strides);
+    const Tensor values = sum_to(x, distinct);
+    if (overlaps_itself(distinct, geometry.strides)) {
+      add_windows(part, values);
+    } else {
+      write_values(part, values, "place_view");
+    }
     return laid.whole;
   }
   static Tensor backward(Context& ctx, const Tensor& dy) { return TakeFn::apply(dy, ctx.state<ViewGeometry>()); }

@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 
+#include "engine/autograd/lent.h"
+#include "engine/core/foreign.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
@@ -97,18 +99,21 @@ dl::Device device_of(const Tensor& x) {
 
 /// What an exported array needs while it is in use elsewhere.
 template <class M>
-struct Export {
+struct Exported {
+  Exported(const Tensor& x, std::uint32_t holders) : foreign(x, holders), tensor(x) {}
+
   M managed{};
+  const Export foreign;
   Tensor tensor;
   Dims shape;
   Dims strides;
 };
 
 template <class M>
-M* export_tensor(const Tensor& x) {
+M* export_tensor(const Tensor& x, std::uint32_t holders) {
   if (x->hidden) x.refuse_batched("__dlpack__");
-  auto* made = new Export<M>;
-  made->tensor = x;
+  if (x->storage->has_mark(Storage::kLent)) autograd::end_loan(*x->storage);
+  auto* made = new Exported<M>(x, holders);
   made->shape = x.shape();
   made->strides = x.strides();
   made->managed.array = {x.raw_data(),
@@ -119,7 +124,7 @@ M* export_tensor(const Tensor& x) {
                          made->strides.data(),
                          0};
   made->managed.context = made;
-  made->managed.deleter = [](M* self) { delete static_cast<Export<M>*>(self->context); };
+  made->managed.deleter = [](M* self) { delete static_cast<Exported<M>*>(self->context); };
   return &made->managed;
 }
 
@@ -162,9 +167,10 @@ Tensor take(PyObject* capsule, const char* name, const char* used_name, const ch
   checked(PyCapsule_SetName(capsule, used_name));
   Tensor x = from_memory(static_cast<char*>(array.data) + array.byte_offset, shape, strides, dtype, device,
                          free_managed<M>, managed);
+  note_imported(x);
   bool backwards = false;
   for (const std::int64_t stride : strides) backwards |= stride < 0;
-  x->storage->read_only = read_only;
+  if (read_only) x->storage->set_mark(Storage::kReadOnly);
   if (!read_only && !backwards) return x;
   if (!may_copy) {
     buffer_error(op, read_only ? "copy=False, but the array is read-only" : "copy=False, but the array runs backwards");
@@ -209,14 +215,15 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count,
     if (values[3] != Py_None && read<bool>(values[3], {signature, 3}) && x.same(own)) x = clone(x);
     bool versioned = false;
     if (values[1] != Py_None) versioned = read_pair(values[1], {signature, 1}).first >= 1;
+    const std::uint32_t holders = x.same(own) ? 3 : 1;  // the object, `own` and `x`
     if (!versioned) {
-      dl::Managed* managed = export_tensor<dl::Managed>(x);
+      dl::Managed* managed = export_tensor<dl::Managed>(x, holders);
       return checked(
           PyCapsule_New(managed, kName, [](PyObject* capsule) { drop_capsule<dl::Managed>(capsule, kName); }));
     }
-    dl::ManagedVersioned* managed = export_tensor<dl::ManagedVersioned>(x);
+    dl::ManagedVersioned* managed = export_tensor<dl::ManagedVersioned>(x, holders);
     managed->version = {1, 0};
-    managed->flags = (x->storage->read_only ? dl::kReadOnly : 0) | (x.same(own) ? 0 : dl::kIsCopied);
+    managed->flags = (x->storage->has_mark(Storage::kReadOnly) ? dl::kReadOnly : 0) | (x.same(own) ? 0 : dl::kIsCopied);
     return checked(PyCapsule_New(managed, kVersionedName, [](PyObject* capsule) {
       drop_capsule<dl::ManagedVersioned>(capsule, kVersionedName);
     }));

@@ -5,6 +5,7 @@
 
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/gradient_counts.h"
+#include "engine/autograd/lent.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/once.h"
 #include "python/bindings/context_type.h"
@@ -106,9 +107,10 @@ TensorList PyLayerNode::run(TensorList grads) {
     const TensorList incoming = once ? grads : TensorList();
     const autograd::RecordedBackward recorded(*this);
     if (!once) {
+      const autograd::LentGradients lent(grads);
       BackwardArguments arguments(context_, grads);
       const PyRef result = arguments.call(backward.get());
-      return gradients_from(result.get());
+      return lent.returned(gradients_from(result.get()));
     }
     TensorList results;
     {
@@ -116,9 +118,10 @@ TensorList PyLayerNode::run(TensorList grads) {
       for (Tensor& grad : grads) {
         if (grad.defined()) grad = grad.detach();
       }
+      const autograd::LentGradients lent(grads);
       BackwardArguments arguments(context_, grads);
       const PyRef result = arguments.call(backward.get());
-      results = gradients_from(result.get());
+      results = lent.returned(gradients_from(result.get()));
     }
     autograd::forbid_second_derivative(*this, incoming, results);
     return results;

@@ -10,8 +10,10 @@
 #include <string>
 
 #include "engine/autograd/departure.h"
+#include "engine/autograd/lent.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
+#include "engine/core/foreign.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/signature.h"
@@ -86,8 +88,10 @@ std::optional<DType> dtype_of_format(std::string_view format, std::size_t itemsi
 
 /// What a buffer's owner needs from get_buffer to release_buffer.
 struct Exported {
+  explicit Exported(const Tensor& x) : export_of(x) {}
   Dims shape;
   Dims strides;
+  const lamella::Export export_of;
 };
 
 /// Frees a Py_buffer on whatever thread its last tensor goes.
@@ -204,18 +208,20 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     if (!format)
       fail<TypeError>("[numpy] numpy has no ", x.dtype(),
                       ": cast to another dtype first, for example x.astype('float32')");
-    if (x->storage->read_only && (flags & PyBUF_WRITABLE)) fail<ValueError>("[numpy] the tensor's memory is read-only");
+    if (x->storage->has_mark(Storage::kReadOnly) && (flags & PyBUF_WRITABLE))
+      fail<ValueError>("[numpy] the tensor's memory is read-only");
     const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
     if (!wants_strides && !x.is_contiguous()) fail<ValueError>("[numpy] the tensor's elements do not lie in order");
     leave_tape(x, "numpy");
-    auto exported = std::make_unique<Exported>();
+    if (x->storage->has_mark(Storage::kLent)) autograd::end_loan(*x->storage);
+    auto exported = std::make_unique<Exported>(x);
     exported->shape = x.shape();
     const auto itemsize = static_cast<std::int64_t>(item_size(x.dtype()));
     for (const std::int64_t stride : x.strides()) exported->strides.push_back(stride * itemsize);
     view->buf = x.raw_data();
     view->len = x.numel() * itemsize;
     view->itemsize = itemsize;
-    view->readonly = x->storage->read_only;
+    view->readonly = x->storage->has_mark(Storage::kReadOnly);
     view->ndim = static_cast<int>(x.ndim());
     view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
     view->shape = (flags & PyBUF_ND) ? reinterpret_cast<Py_ssize_t*>(exported->shape.data()) : nullptr;
@@ -288,6 +294,7 @@ Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
   if (in_place) {
     shared = true;
     Tensor x = from_memory(view->buf, shape, strides, *dtype, kCPU, free_view, view.get());
+    note_imported(x);
     static_cast<void>(view.release());  // the tensor has it now
     return x;
   }

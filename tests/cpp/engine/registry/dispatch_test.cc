@@ -243,7 +243,7 @@ TEST(Dispatch, CountsWritesAndReturnsTheArgument) {
   EXPECT_EQ(values<float>(x), (std::vector<float>{2, 4}));
 
   Tensor fixed = tensor_of<float>({1});
-  fixed->storage->read_only = true;
+  fixed->storage->set_mark(Storage::kReadOnly);
   EXPECT_TRUE(has(message_of<RuntimeError>([&] { op.call(fixed); }), "'x' is written to, and its memory is read-only"));
 
   x.set_requires_grad(true);

@@ -175,9 +175,9 @@ TEST(InPlace, RefusesWhatCannotBeWritten) {
   expect_error<ValueError>([&] { copy_(x, zeros({2, 2})); }, "[copy_]");
   expect_error<RuntimeError>([&] { fill_(broadcast_to(x, {3, 2}), 1); },
                              "[fill_] cannot write into a broadcast tensor");
-  x->storage->read_only = true;
+  x->storage->set_mark(Storage::kReadOnly);
   expect_error<RuntimeError>([&] { zero_(x); }, "read-only");
-  x->storage->read_only = false;
+  x->storage->clear_mark(Storage::kReadOnly);
   expect_error<ValueError>([&] { zero_(Tensor()); }, "undefined");
 }
 

@@ -1,0 +1,156 @@
+#include "engine/autograd/off_tape.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/autograd/meta.h"
+#include "engine/autograd/modes.h"
+#include "engine/autograd/views.h"
+#include "engine/core/error.h"
+#include "engine/core/listed.h"
+
+namespace lamella::autograd {
+namespace {
+
+enum class Holding : std::uint8_t { Nothing, Leaf, Result };
+
+Holding holding_of(const TensorImpl& x) noexcept {
+  const AutogradMeta* const meta = x.meta.load(std::memory_order_acquire);
+  if (!meta) return Holding::Nothing;
+  if (meta->grad_fn || (meta->kept_output && !meta->weak_node.expired())) return Holding::Result;
+  return meta->requires_grad ? Holding::Leaf : Holding::Nothing;
+}
+
+TensorImpl* root_of(const Tensor& x) noexcept { return x->flags & TensorImpl::kTracked ? x->base : x.impl(); }
+
+/// Calls f with the place of each element, in bytes.
+template <class F>
+void for_each_place(const TensorImpl& x, F&& f) {
+  Dims shape = x.shape;
+  Dims strides = x.strides;
+  if (x.hidden) {
+    for (const HiddenAxis& axis : *x.hidden) {
+      shape.push_back(axis.size);
+      strides.push_back(axis.stride);
+    }
+  }
+  const auto item = static_cast<std::int64_t>(item_size(x.dtype));
+  const std::int64_t count = count_elements(shape);
+  Dims at(shape.size(), 0);
+  const char* place = x.data;
+  for (std::int64_t i = 0; i < count; ++i) {
+    f(place);
+    for (std::size_t k = shape.size(); k-- > 0;) {
+      place += strides[k] * item;
+      if (++at[k] < shape[k]) break;
+      place -= shape[k] * strides[k] * item;
+      at[k] = 0;
+    }
+  }
+}
+
+struct Extent {
+  const char* low;
+  const char* high;
+};
+
+Extent extent_of(const TensorImpl& x) noexcept {
+  const auto item = static_cast<std::int64_t>(item_size(x.dtype));
+  Extent extent{x.data, x.data + item};
+  const auto reach = [&](std::int64_t size, std::int64_t stride) {
+    const std::int64_t bytes = (size - 1) * stride * item;
+    (bytes < 0 ? extent.low : extent.high) += bytes;
+  };
+  for (std::size_t i = 0; i < x.shape.size(); ++i) reach(x.shape[i], x.strides[i]);
+  if (x.hidden) {
+    for (const HiddenAxis& axis : *x.hidden) reach(axis.size, axis.stride);
+  }
+  return extent;
+}
+
+/// Whether a byte belongs to both; for large tensors whose extents meet it is taken to be so.
+bool share_elements(const TensorImpl& a, const TensorImpl& b) {
+  if (a.elements == 0 || b.elements == 0) return false;
+  if (!a.data || !b.data) return true;  // on meta every place is the same
+  const Extent one = extent_of(a);
+  const Extent other = extent_of(b);
+  if (one.low >= other.high || other.low >= one.high) return false;
+  constexpr std::int64_t kFew = 1 << 20;
+  const std::int64_t reach = one.high - one.low;
+  if (a.contiguous || b.contiguous ? a.contiguous && b.contiguous : false) return true;
+  if (reach > kFew || a.elements > kFew || b.elements > kFew) return true;
+  std::vector<bool> touched(static_cast<std::size_t>(reach));
+  const auto item = static_cast<std::int64_t>(item_size(a.dtype));
+  for_each_place(a, [&](const char* place) {
+    for (std::int64_t k = 0; k < item; ++k) touched[static_cast<std::size_t>(place - one.low + k)] = true;
+  });
+  bool meet = false;
+  const auto other_item = static_cast<std::int64_t>(item_size(b.dtype));
+  for_each_place(b, [&](const char* place) {
+    for (std::int64_t k = 0; k < other_item; ++k) {
+      const std::int64_t at = place - one.low + k;
+      meet |= at >= 0 && at < reach && touched[static_cast<std::size_t>(at)];
+    }
+  });
+  return meet;
+}
+
+/// What another holder than x's own holds of x's elements.
+Holding other_holding(const Tensor& x) {
+  const TensorImpl* const root = root_of(x);
+  const bool detached = (root->flags & TensorImpl::kDetached) != 0;
+  Holding found = Holding::Nothing;
+  lamella::detail::for_each_listed(*x->storage, [&](TensorImpl& holder) {
+    if (&holder == root || found != Holding::Nothing) return;
+    const Holding holding = holding_of(holder);
+    if (holding == Holding::Nothing || (holding == Holding::Leaf && detached)) return;
+    if (share_elements(*x.impl(), holder)) found = holding;
+  });
+  return found;
+}
+
+const char* kind_of(const Tensor& x) {
+  const TensorImpl* const root = root_of(x);
+  if (root->flags & TensorImpl::kDetached) return "through detach()";
+  if (root->flags & TensorImpl::kView) {
+    return "through a view that was made while recording was off (under no_grad(), inference_mode(), "
+           "set_grad_enabled(False), or in a layer's forward)";
+  }
+  return "which is a view of it, or was returned by a layer that kept this one";
+}
+
+}  // namespace
+
+void note_holder(const Tensor& x) {
+  TensorImpl* const root = root_of(x);
+  if ((root->flags & TensorImpl::kListed) && root->storage->has_mark(Storage::kDeparted)) return;
+  if (holding_of(*root) == Holding::Nothing) return;
+  lamella::detail::list(*root);
+  root->storage->set_mark(Storage::kDeparted);
+}
+
+void settle_unrecorded_view(std::span<const Tensor* const> inputs, const Tensor& y) {
+  const Tensor* const shown = shown_input(inputs, y);
+  if (!shown) return;
+  if (is_grad_enabled()) return track_view(*shown, y);
+  y->flags |= (*shown)->flags & TensorImpl::kDetached;
+  note_holder(*shown);
+}
+
+void check_holders(const char* op, const Tensor& x) {
+  const Holding holding = other_holding(x);
+  if (holding == Holding::Nothing) return;
+  fail<RuntimeError>("[", op, "] this tensor shares memory with ",
+                     holding == Holding::Leaf ? "a leaf that wants a gradient"
+                                              : "a tensor computed from one that wants "
+                                                "a gradient",
+                     ", ", kind_of(x),
+                     ": the write would change its value, and its gradient would not know. Write under no_grad() where "
+                     "that is meant, or work on a copy (clone())");
+}
+
+bool shows_holder(const Tensor& x) {
+  return x->storage->has_mark(Storage::kDeparted) && other_holding(x) != Holding::Nothing;
+}
+
+}  // namespace lamella::autograd

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/core/tensor.h"
+
+namespace lamella::autograd {
+
+// Note [Aliases off the tape]
+// A view that is made while recording is off, the result of detach(), and a tensor that a layer's forward kept share
+// memory with a tensor on the tape without being on it. Reading them is what they are for. A write into one while
+// recording is on would change the value of the tensor on the tape, and its derivative would not know. So the tensor on
+// the tape (of a tracked view its base: the *holder*) is listed when such an alias is made, or when a tensor that has
+// aliases gets its place; its storage is marked kDeparted, and a write while recording is on looks whether another
+// holder whose elements it touches is alive. A write through detach() into a leaf's memory is not refused: a leaf has
+// no history that it could contradict, and programs set parameters so.
+
+/// Lists x's holder where it is on the tape: an alias of it left the tape.
+void note_holder(const Tensor& x);
+/// Follows an unrecorded view: tracked where recording is on (see Note [Views]), else as an alias off the tape.
+void settle_unrecorded_view(std::span<const Tensor* const> inputs, const Tensor& y);
+/// RuntimeError where `op`, which is to write into x, would change another tensor on the tape unseen. Called where x's
+/// storage is marked kDeparted and recording is on.
+void check_holders(const char* op, const Tensor& x);
+/// Whether a holder other than x's own, whose elements x shows, is on the tape.
+bool shows_holder(const Tensor& x);
+
+}  // namespace lamella::autograd
