@@ -97,6 +97,7 @@ TensorList AccumulateGrad::run(TensorList grads) {
   }
   const auto entries = hooks ? hooks->entries() : nullptr;
   if (!entries) return {};
+  const UserScope user;
   for (const auto& entry : *entries) entry.hook(leaf_);
   return {};
 }

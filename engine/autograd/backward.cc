@@ -108,6 +108,7 @@ class Pass {
       }
     } const leave{outer};
     modes() = Modes{.grad_enabled = create_graph_,
+                    .internal = true,
                     // Gradients have the dtypes that forward had.
                     .interceptors = static_cast<std::uint8_t>(leave.modes_before.interceptors & ~Modes::kAutocast),
                     // What a layer's forward computed is no constant to a pass that its backward begins.

@@ -90,6 +90,7 @@ class FunctionNode final : public Node {
     TensorList results;
     {
       const NoGrad scope;
+      const UserScope user;
       for (Tensor& grad : grads) {
         if (grad.defined()) grad = grad.detach();
       }
@@ -218,7 +219,10 @@ class Function {
 
     if (!recording) {
       Context ctx;
-      if constexpr (kChecked) describe_arguments(ctx, args...);
+      if constexpr (kChecked) {
+        describe_arguments(ctx, args...);
+        autograd::note_departed_inputs(ctx, inputs);
+      }
       Result result = run_forward(ctx, false, std::forward<Args>(args)...);
       if constexpr (kChecked) {
         SmallVector<Tensor*, 4> outputs = outputs_of(result);
@@ -334,7 +338,7 @@ class Function {
       const autograd::ForwardScope scope(recording);
       return Layer::forward(ctx, std::forward<Args>(args)...);
     } else {
-      const autograd::NoGrad scope;
+      const autograd::InternalScope scope;
       return Layer::forward(ctx, std::forward<Args>(args)...);
     }
   }

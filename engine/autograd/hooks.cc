@@ -35,6 +35,7 @@ void run_table(const Node& node, const HookList& table, TensorList& grads) {
   for (const HookList::Entry& entry : *entries) {
     Tensor& grad = grads[entry.output_nr];
     if (!grad.defined()) continue;
+    const UserScope user;
     const Tensor lent = lend(grad);
     Tensor changed = entry.hook(lent);
     // What a hook wrote into its argument flows on; others keep what they had.
@@ -147,6 +148,7 @@ void run_node_pre_hooks(const Node& node, TensorList& grads) {
   const NodeExtras* extras = node.extras();
   const auto entries = extras ? extras->pre_hooks->entries() : nullptr;
   if (!entries) return;
+  const UserScope user;
   for (const auto& entry : *entries) {
     const LentList lent(grads);
     if (auto changed = entry.hook(lent.given())) {
@@ -168,6 +170,7 @@ void run_node_post_hooks(const Node& node, TensorList& results, const TensorList
   const auto entries = node.extras()->post_hooks->entries();
   if (!entries) return;
   results.resize(node.edges().size());
+  const UserScope user;
   for (const auto& entry : *entries) {
     const LentList lent(results);
     const LentList lent_incoming(incoming);

@@ -26,6 +26,8 @@ struct Modes {
 
   /// Whether ops are recorded.
   bool grad_enabled = true;
+  /// The library's own code runs, whose views the user never sees; see Note [Aliases off the tape].
+  bool internal = false;
   /// Inside the forward of a custom layer; see Note [Intermediates].
   bool in_forward = false;
   /// A tensor that wants a gradient left the tape for the host language (numpy) inside this forward.
@@ -69,6 +71,37 @@ class GradMode {
 /// Nothing is recorded in this scope.
 struct NoGrad : GradMode {
   NoGrad() noexcept : GradMode(false) {}
+};
+
+/// Nothing is recorded in this scope, in which an operator of the library computes.
+class InternalScope {
+ public:
+  InternalScope() noexcept : grad_before_(modes().grad_enabled), internal_before_(modes().internal) {
+    modes().grad_enabled = false;
+    modes().internal = true;
+  }
+  ~InternalScope() {
+    modes().grad_enabled = grad_before_;
+    modes().internal = internal_before_;
+  }
+  InternalScope(const InternalScope&) = delete;
+  InternalScope& operator=(const InternalScope&) = delete;
+
+ private:
+  bool grad_before_;
+  bool internal_before_;
+};
+
+/// A function of the user's runs in this scope: a hook, say.
+class UserScope {
+ public:
+  UserScope() noexcept : before_(modes().internal) { modes().internal = false; }
+  ~UserScope() { modes().internal = before_; }
+  UserScope(const UserScope&) = delete;
+  UserScope& operator=(const UserScope&) = delete;
+
+ private:
+  bool before_;
 };
 
 /// Everything is recorded in this scope.

@@ -123,7 +123,7 @@ const char* kind_of(const Tensor& x) {
 
 void note_holder(const Tensor& x) {
   TensorImpl* const root = root_of(x);
-  if ((root->flags & TensorImpl::kListed) && root->storage->has_mark(Storage::kDeparted)) return;
+  if (root->listed.load(std::memory_order_relaxed) && root->storage->has_mark(Storage::kDeparted)) return;
   if (holding_of(*root) == Holding::Nothing) return;
   lamella::detail::list(*root);
   root->storage->set_mark(Storage::kDeparted);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/autograd/modes.h"
 #include "engine/core/tensor.h"
 
 namespace lamella::autograd {
@@ -20,6 +21,14 @@ namespace lamella::autograd {
 void note_holder(const Tensor& x);
 /// Follows an unrecorded view: tracked where recording is on (see Note [Views]), else as an alias off the tape.
 void settle_unrecorded_view(std::span<const Tensor* const> inputs, const Tensor& y);
+/// Notes that y, a result of code of the user's that was not recorded and no view of its inputs, shows memory of
+/// another result or of something kept: a write into it that is recorded would not reach that.
+inline void note_shared_result(const Tensor& y) {
+  if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) == TensorImpl::kView && is_grad_enabled() &&
+      !y->storage->unique()) {
+    y->storage->set_mark(Storage::kAliased);
+  }
+}
 /// RuntimeError where `op`, which is to write into x, would change another tensor on the tape unseen. Called where x's
 /// storage is marked kDeparted and recording is on.
 void check_holders(const char* op, const Tensor& x);

@@ -80,9 +80,10 @@ void refuse_in_place(std::string_view who, const Tensor& x, bool recorded = true
         "input or another output: an in-place change cannot be recorded; work on a copy (clone()), or return a copy in "
         "forward");
   }
-  if ((x->flags & TensorImpl::kView) && !tracked && !x->storage->unique()) {
+  const TensorImpl& root = tracked ? *x->base : *x.impl();
+  if ((root.flags & TensorImpl::kView) && x->storage->use_count() > (tracked ? 2u : 1u)) {
     fail<RuntimeError>("[", who, "] this tensor shares its memory with another through ",
-                       x->flags & TensorImpl::kDetached ? "detach()" : "a view made under no_grad()",
+                       root.flags & TensorImpl::kDetached ? "detach()" : "a view made under no_grad()",
                        ", whose gradients would not know of an in-place change; work on a copy (clone())");
   }
   if (tracked && repeats_elements(*x->base)) {
@@ -133,6 +134,7 @@ void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std
           "] an input that was marked dirty must be returned: its gradient flows through the layer from there");
     }
     if (ctx.node()) refuse_in_place(who, x, recorded);
+    if (is_grad_enabled() && x->storage->has_mark(Storage::kDeparted)) check_holders(who.c_str(), x);
   }
   for (const Tensor& x : extras->dirty) mark_written(x, interned(who));
 }
@@ -288,6 +290,7 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
     const bool input = is_input(inputs, *y);
     if (input && !is_in_place(ctx, *y, input, dialect)) *y = make_alias(*y);
     track_result(inputs, *y);
+    note_shared_result(*y);
     // The forward may have computed with raw memory, which leaves no note.
     if (!constant) note_derived(inputs, *y);
   }

@@ -39,6 +39,7 @@ class ForwardScope {
  public:
   explicit ForwardScope(bool recording) noexcept : before_(modes()) {
     modes().grad_enabled = false;
+    modes().internal = false;
     modes().in_forward = recording || before_.in_forward;
     modes().escaped = before_.in_forward && before_.escaped;
     modes().recorded_backward = nullptr;
@@ -73,6 +74,7 @@ class RecordedBackward {
 
  private:
   const Node* before_;
+  UserScope user_;
 };
 
 /// Notes, on results of an unrecorded op, that they derive from inputs that want a gradient.
@@ -90,7 +92,20 @@ inline void note_derived(const Inputs& inputs, const Tensor& output) {
 
 /// Follows any result of a call that was not recorded, where it shows an input's memory.
 inline void track_result(std::span<const Tensor* const> inputs, const Tensor& y) {
-  if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) == TensorImpl::kView) settle_unrecorded_view(inputs, y);
+  if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) == TensorImpl::kView &&
+      (is_grad_enabled() || !modes().internal)) {
+    settle_unrecorded_view(inputs, y);
+  }
+}
+
+/// Notes the versions of the inputs of a layer's call that is not recorded, where forward may write past the tape.
+inline void note_departed_inputs(Context& ctx, std::span<const Tensor* const> inputs) {
+  if (!is_grad_enabled()) return;
+  for (const Tensor* x : inputs) {
+    if (!(*x)->storage->has_mark(Storage::kDeparted)) continue;
+    for (const Tensor* y : inputs) ctx.input_metas.emplace_back(*y);
+    return;
+  }
 }
 
 /// Adds one edge per input to a new node.

@@ -21,9 +21,9 @@ Listed& listed() {
 void list(TensorImpl& x) {
   Listed& all = listed();
   const std::lock_guard lock(all.mutex);
-  if (x.flags & TensorImpl::kListed) return;
+  if (x.listed.load(std::memory_order_relaxed)) return;
   all.of[x.storage].push_back(&x);
-  x.flags |= TensorImpl::kListed;
+  x.listed.store(true, std::memory_order_relaxed);
 }
 
 void unlist(TensorImpl& x) noexcept {

@@ -4,7 +4,7 @@
 
 #include "engine/core/tensor.h"
 
-// Tensor objects that have to be found by their storage: few, so ordinary tensors pay with one bit of their flags.
+// Tensor objects that have to be found by their storage: few, so ordinary tensors pay with one test when they end.
 
 namespace lamella::detail {
 

@@ -62,7 +62,7 @@ void Storage::destroy() noexcept {
 }
 
 void TensorImpl::destroy() noexcept {
-  if (flags & kListed) [[unlikely]]
+  if (listed.load(std::memory_order_relaxed)) [[unlikely]]
     detail::unlist(*this);
   delete meta.load(std::memory_order_relaxed);
   Storage* shared = storage;

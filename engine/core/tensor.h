@@ -81,8 +81,6 @@ class TensorImpl {
     kInference = 8,
     /// detach() made it, or it is a view of such a one.
     kDetached = 16,
-    /// Found by its storage: see listed.h.
-    kListed = 32,
   };
 
   char* data = nullptr;
@@ -92,6 +90,8 @@ class TensorImpl {
   Device device;
   std::uint8_t flags = 0;
   bool contiguous = true;
+  /// Found by its storage: see listed.h.
+  std::atomic<bool> listed{false};
   Dims shape;
   Dims strides;
   /// The tensor that this one is a tracked view of, never a tracked view itself; a reference is owned.

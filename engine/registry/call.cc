@@ -114,6 +114,7 @@ bool wants_gradient(const Call& call) {
     }
   }
   autograd::track_result(inputs, y);
+  autograd::note_shared_result(y);
   autograd::note_derived(inputs, y);
 }
 

@@ -114,7 +114,7 @@ TensorList PyLayerNode::run(TensorList grads) {
     }
     TensorList results;
     {
-      const autograd::NoGrad scope;
+      const autograd::NoGrad scope;  // RecordedBackward has said that the user's code runs
       for (Tensor& grad : grads) {
         if (grad.defined()) grad = grad.detach();
       }

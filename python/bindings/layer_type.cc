@@ -168,6 +168,7 @@ PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs, a
 PyObject* apply_unrecorded(const Layer& layer, const Call& call, const Inputs& inputs) {
   Context ctx;
   ctx.arguments.assign(inputs.arguments.begin(), inputs.arguments.end());
+  autograd::note_departed_inputs(ctx, inputs.tensors);
   struct Detach {
     PyRef context;
     ~Detach() { detach_context(context.get()); }
