@@ -1,12 +1,13 @@
 #include "engine/autograd/off_tape.h"
 
-#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/views.h"
 #include "engine/core/error.h"
+#include "engine/core/host.h"
 #include "engine/core/listed.h"
 
 namespace lamella::autograd {
@@ -77,7 +78,7 @@ bool share_elements(const TensorImpl& a, const TensorImpl& b) {
   if (one.low >= other.high || other.low >= one.high) return false;
   constexpr std::int64_t kFew = 1 << 20;
   const std::int64_t reach = one.high - one.low;
-  if (a.contiguous || b.contiguous ? a.contiguous && b.contiguous : false) return true;
+  if (a.contiguous && b.contiguous) return true;
   if (reach > kFew || a.elements > kFew || b.elements > kFew) return true;
   std::vector<bool> touched(static_cast<std::size_t>(reach));
   const auto item = static_cast<std::int64_t>(item_size(a.dtype));
@@ -95,28 +96,67 @@ bool share_elements(const TensorImpl& a, const TensorImpl& b) {
   return meet;
 }
 
-/// What another holder than x's own holds of x's elements.
-Holding other_holding(const Tensor& x) {
+bool is_detached(const Tensor& x) noexcept { return (root_of(x)->flags & TensorImpl::kDetached) != 0; }
+
+/// Calls f with each holder but x's own that holds elements of x, and what it is. A leaf is none to what detach() made.
+template <class F>
+void for_each_other_holder(const Tensor& x, F&& f) {
   const TensorImpl* const root = root_of(x);
-  const bool detached = (root->flags & TensorImpl::kDetached) != 0;
-  Holding found = Holding::Nothing;
   lamella::detail::for_each_listed(*x->storage, [&](TensorImpl& holder) {
-    if (&holder == root || found != Holding::Nothing) return;
+    if (&holder == root) return;
     const Holding holding = holding_of(holder);
-    if (holding == Holding::Nothing || (holding == Holding::Leaf && detached)) return;
-    if (share_elements(*x.impl(), holder)) found = holding;
+    if (holding == Holding::Nothing || (holding == Holding::Leaf && is_detached(x))) return;
+    if (share_elements(*x.impl(), holder)) f(holder, holding);
   });
+}
+
+Holding other_holding(const Tensor& x) {
+  Holding found = Holding::Nothing;
+  for_each_other_holder(x, [&](const TensorImpl&, Holding holding) { found = holding; });
   return found;
 }
 
-const char* kind_of(const Tensor& x) {
-  const TensorImpl* const root = root_of(x);
-  if (root->flags & TensorImpl::kDetached) return "through detach()";
-  if (root->flags & TensorImpl::kView) {
-    return "through a view that was made while recording was off (under no_grad(), inference_mode(), "
-           "set_grad_enabled(False), or in a layer's forward)";
+/// The place of a tensor whose values were changed through detach(): what it is now was computed by nothing.
+class WrittenPast final : public Node {
+ public:
+  explicit WrittenPast(const char* op) : op_(op), line_(current_source_line()) {}
+  std::string name() const override { return "overwritten"; }
+  TensorList run(TensorList) override {
+    fail<RuntimeError>("[backward] a tensor on the tape was overwritten by ", op_, line_ ? " at " : "",
+                       line_ ? line_.file : "", line_ ? ":" : "", line_ ? std::to_string(line_.line) : std::string(),
+                       " through detach(), of which its gradient does not know. Write under no_grad() where that is "
+                       "meant, or into a copy (clone())");
   }
-  return "which is a view of it, or was returned by a layer that kept this one";
+
+ private:
+  const char* op_;
+  SourceLine line_;
+};
+
+/// Gives the holders of x's elements a place whose gradient is an error.
+void lose_places(const char* op, const Tensor& x) {
+  const auto node = Ref<Node>::adopt(new WrittenPast(op));
+  const auto is_lost = [](const AutogradMeta& meta) {
+    return dynamic_cast<const WrittenPast*>(meta.grad_fn.get()) != nullptr;
+  };
+  std::uint32_t count = 0;
+  for_each_other_holder(x, [&](TensorImpl& holder, Holding) {
+    AutogradMeta& meta = *holder.meta.load(std::memory_order_acquire);
+    if (is_lost(meta)) return;
+    // Nothing is freed under the lock: the node has the old place as an edge.
+    node->add_edge({std::exchange(meta.grad_fn, node), std::exchange(meta.output_nr, count++)});
+    meta.kept_output = false;
+  });
+  node->set_output_count(count);
+  x->storage->history.fetch_add(1, std::memory_order_acq_rel);
+}
+
+const char* way_of(const Tensor& x) {
+  if (is_detached(x)) return "detach()";
+  if (root_of(x)->flags & TensorImpl::kView) {
+    return "a view made under no_grad(), inference_mode() or set_grad_enabled(False), or in a layer's forward";
+  }
+  return "a view, or a layer that kept this one and returned the other";
 }
 
 }  // namespace
@@ -140,13 +180,12 @@ void settle_unrecorded_view(std::span<const Tensor* const> inputs, const Tensor&
 void check_holders(const char* op, const Tensor& x) {
   const Holding holding = other_holding(x);
   if (holding == Holding::Nothing) return;
-  fail<RuntimeError>("[", op, "] this tensor shares memory with ",
-                     holding == Holding::Leaf ? "a leaf that wants a gradient"
-                                              : "a tensor computed from one that wants "
-                                                "a gradient",
-                     ", ", kind_of(x),
-                     ": the write would change its value, and its gradient would not know. Write under no_grad() where "
-                     "that is meant, or work on a copy (clone())");
+  if (holding == Holding::Result && is_detached(x)) return lose_places(op, x);
+  fail<RuntimeError>(
+      "[", op, "] this tensor shares its memory with another through ", way_of(x), "; that one ",
+      holding == Holding::Leaf ? "is a leaf that wants a gradient" : "was computed from tensors that want a gradient",
+      ": the write would change its value, and its gradient would not know. Write under no_grad() where "
+      "that is meant, or work on a copy (clone())");
 }
 
 bool shows_holder(const Tensor& x) {

@@ -14,8 +14,11 @@ namespace lamella::autograd {
 // recording is on would change the value of the tensor on the tape, and its derivative would not know. So the tensor on
 // the tape (of a tracked view its base: the *holder*) is listed when such an alias is made, or when a tensor that has
 // aliases gets its place; its storage is marked kDeparted, and a write while recording is on looks whether another
-// holder whose elements it touches is alive. A write through detach() into a leaf's memory is not refused: a leaf has
-// no history that it could contradict, and programs set parameters so.
+// holder whose elements it touches is alive. It is refused then. A write through detach() goes on, as programs reuse
+// the memory of values that they have done with; the holder loses its place, and a gradient that arrives there is an
+// error. Into a leaf's memory it goes on as if nothing were: a leaf has no history that it could contradict, and
+// programs set parameters so.
+// The library's own code makes many such views that nobody sees: Modes::internal says so, and they are left out.
 
 /// Lists x's holder where it is on the tape: an alias of it left the tape.
 void note_holder(const Tensor& x);
@@ -29,8 +32,9 @@ inline void note_shared_result(const Tensor& y) {
     y->storage->set_mark(Storage::kAliased);
   }
 }
-/// RuntimeError where `op`, which is to write into x, would change another tensor on the tape unseen. Called where x's
-/// storage is marked kDeparted and recording is on.
+/// RuntimeError where `op`, which is to write into x, would change another tensor on the tape unseen; where x is what
+/// detach() made, that tensor loses its place instead. Called where x's storage is marked kDeparted and recording is
+/// on.
 void check_holders(const char* op, const Tensor& x);
 /// Whether a holder other than x's own, whose elements x shows, is on the tape.
 bool shows_holder(const Tensor& x);

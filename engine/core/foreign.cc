@@ -126,14 +126,22 @@ Export::~Export() {
     const auto found = all.of.find(storage_);
     if (found != all.of.end() && --found->second.count == 0) {
       const Exports& exports = found->second;
-      if (exports.watched && storage_->version() == exports.version && checksum(*storage_) != exports.checksum) {
-        storage_->bump_version("somebody outside of the library who shared its memory", {});
+      // What was written stays known to those who saved the memory before, as long as it lives.
+      const bool written =
+          exports.watched && storage_->version() == exports.version && checksum(*storage_) != exports.checksum;
+      if (!written) {
+        storage_->clear_foreign();
+        all.of.erase(found);
       }
-      storage_->clear_foreign();
-      all.of.erase(found);
     }
   }
   storage_->release();
+}
+
+void forget_exports(const Storage& storage) noexcept {
+  AllExports& all = all_exports();
+  const std::lock_guard lock(all.mutex);
+  all.of.erase(&storage);
 }
 
 std::uint32_t foreign_stamp(const Tensor& x) noexcept {

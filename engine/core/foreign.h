@@ -8,8 +8,8 @@
 // numpy, DLPack's other side and whoever else shares a tensor's memory write into it without counting. While memory is
 // so shared, its version carries Storage::kForeign, and a tensor that is saved notes a checksum of its contents in the
 // place of its version, which is compared when it is used. Memory that is exported while somebody may have saved it
-// before gets a checksum of its own at that moment: a change that is found when the export ends, or when a tensor saved
-// before it is used, counts as a write. Ordinary memory pays for none of this.
+// before gets a checksum of its own at that moment, with which a tensor saved before it is compared when it is used.
+// Ordinary memory pays for none of this.
 
 namespace lamella {
 
@@ -28,6 +28,9 @@ class Export {
  private:
   Storage* storage_;
 };
+
+/// Called by foreign memory that ends.
+void forget_exports(const Storage& storage) noexcept;
 
 /// What a saved tensor notes of x: its version, or for foreign memory a checksum of its contents.
 std::uint32_t foreign_stamp(const Tensor& x) noexcept;

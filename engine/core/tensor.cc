@@ -8,6 +8,7 @@
 #include "engine/autograd/thread_state.h"
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
+#include "engine/core/foreign.h"
 #include "engine/core/listed.h"
 #include "engine/core/small_blocks.h"
 
@@ -50,6 +51,8 @@ std::uint8_t flags_of_new() noexcept { return autograd::modes().inference ? Tens
 }  // namespace
 
 void Storage::destroy() noexcept {
+  if (version_word() & kForeign) [[unlikely]]
+    forget_exports(*this);
   if (deleter) {
     deleter(context);
   } else if (!embedded && data) {

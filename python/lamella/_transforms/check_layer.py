@@ -148,11 +148,7 @@ def _check_inputs(subject: Subject) -> None:
     check_unwritten("forward")
     written = [(y._version, values_of(y)) for y in outputs]
     seeds = subject.seeds(outputs)
-    begun = [values_of(s) for s in seeds]
-    subject.gradients(outputs, tensors, seeds)
-    for i, (s, values) in enumerate(zip(seeds, begun, strict=True)):
-        if not same_values(values_of(s), values, 0):
-            raise FailedError(f"backward changed the gradient of output {i} that it was given: work on a copy")
+    subject.gradients(outputs, tensors, seeds)  # backward may write into these: others are given copies then
     check_unwritten("backward")
     for i, (y, (_, values)) in enumerate(zip(outputs, written, strict=True)):
         if not same_values(values_of(y), values, 0):

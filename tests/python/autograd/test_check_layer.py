@@ -211,10 +211,7 @@ WRONG: dict[str, tuple[Any, tuple[Any, ...], dict[str, str]]] = {
     "changes dy": (
         layer(lambda ctx, x: x * 2.0, changes_dy),
         (A,),
-        {
-            "inputs": "backward changed the gradient of output 0 that it was given",
-            "gradgradcheck": "RuntimeError: [mul_]",
-        },
+        {"gradgradcheck": "RuntimeError: [mul_]"},
     ),
     "changes its context": (
         layer(with_factor, changes_saved),

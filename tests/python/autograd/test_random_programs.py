@@ -50,16 +50,19 @@ class Memory:
     def __init__(self, values: Array, slopes: Array) -> None:
         self.values = values
         self.slopes = slopes
+        # Written through detach(): a gradient that is asked for is an error.
+        self.lost = False
 
 
 class Alias:
     """A tensor of the model beside the library's."""
 
-    def __init__(self, tensor: lm.Tensor, memory: Memory, places: Array, follows: bool) -> None:
+    def __init__(self, tensor: lm.Tensor, memory: Memory, places: Array, follows: bool, detached: bool = False) -> None:
         self.tensor = tensor
         self.memory = memory
         self.places = places
         self.follows = follows
+        self.detached = detached
 
     def read(self, recording: bool = True) -> tuple[Array, Array]:
         """Values and slopes as an operation sees them."""
@@ -210,7 +213,7 @@ class Program:
         number = self.draw.randrange(len(VIEWS))
         self.log.append(f"view {number} of {self.aliases.index(a)}")
         view = VIEWS[number]
-        self.aliases.append(Alias(view(a.tensor), a.memory, view(a.places), a.follows and self.recording))
+        self.aliases.append(Alias(view(a.tensor), a.memory, view(a.places), a.follows and self.recording, a.detached))
 
     def off(self) -> None:
         """A few steps in which nothing is recorded, or an alias by detach()."""
@@ -218,7 +221,7 @@ class Program:
         self.log.append(mode)
         if mode == "detach":
             a = self.pick()
-            self.aliases.append(Alias(a.tensor.detach(), a.memory, a.places, False))
+            self.aliases.append(Alias(a.tensor.detach(), a.memory, a.places, False, detached=True))
             return
         with contextlib.ExitStack() as stack:
             stack.enter_context(lm.no_grad() if mode == "no_grad" else lm.set_grad_enabled(False))
@@ -283,7 +286,9 @@ class Program:
         if self.recording:
             if not a.follows:
                 # Nothing on the tape may share the memory, and nothing with a gradient be written.
-                assert not (a.memory.slopes[a.places[change]] != 0).any(), "a write past the tape"
+                past = bool((a.memory.slopes[a.places[change]] != 0).any())
+                assert not past or a.detached, "a write past the tape"
+                a.memory.lost |= past
                 assert not (slopes[change] != 0).any(), "a gradient written past the tape"
                 return
             a.memory.slopes[a.places[change]] = slopes[change]
@@ -302,6 +307,7 @@ class Program:
             np.testing.assert_array_equal(expected, 0)
             return
         total.backward()
+        assert not any(a.memory.lost and (a.read()[1] != 0).any() for a in self.aliases), "a gradient of what was lost"
         grads = [np.zeros(tuple(x.shape)) if x.grad is None else x.grad.numpy() for x in self.leaves]
         got = np.concatenate([g.reshape(-1) for g in grads])
         np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
