@@ -308,6 +308,63 @@ class TestLayers:
         assert x.grad is not None
         assert x.grad.tolist() == [4, 2, 2]
 
+    @pytest.mark.parametrize("graded", [True, False])
+    def test_kernels_of_custom_operators(self, graded: bool) -> None:
+        """Two results on one memory, a view that was kept, and an input that was written to without saying so."""
+        kept: list[lm.Tensor] = []
+        name = "graded" if graded else "plain"
+
+        @lm.library.custom_op(f"test_aliases::both_{name}", mutates_args=())
+        def both(x: lm.Tensor) -> tuple[lm.Tensor, lm.Tensor]:
+            y = x * 2
+            kept.append(y[1:2])
+            return y, y[0:1]
+
+        @lm.library.custom_op(f"test_aliases::writes_{name}", mutates_args=())
+        def writes(x: lm.Tensor) -> lm.Tensor:
+            x[:1].mul_(3.0)
+            return x * 2
+
+        if graded:
+            both.register_autograd(lambda ctx, dy, dv: 2 * dy + lm.concat([2 * dv, lm.zeros([2])]))
+            writes.register_autograd(lambda ctx, dy: 2 * dy)
+        x = wanting([3])
+        y, v = both(x)
+        for target in (y, v, kept.pop()):
+            with pytest.raises(RuntimeError, match=r"\[mul_\].*clone"):
+                target.mul_(3.0)
+        with pytest.raises(RuntimeError, match=r"writes_.*input 0.*mul_.*mark_dirty"):
+            writes(x * 1)
+
+    @pytest.mark.parametrize("which", [0, 1])
+    def test_results_of_one_memory_that_were_not_recorded(self, which: int) -> None:
+        """A gradient that is written into one of them reaches the other, or is refused."""
+
+        @lm.library.custom_op(f"test_aliases::halves_{which}", mutates_args=())
+        def halves(x: lm.Tensor) -> tuple[lm.Tensor, lm.Tensor]:
+            y = x * 2
+            return y, y[0:1]
+
+        class Halves(lm.PyLayer):
+            @staticmethod
+            def forward(ctx: Any, x: lm.Tensor) -> tuple[lm.Tensor, lm.Tensor]:
+                y = x * 2
+                return y, y[0:1]
+
+        for call in (halves, Halves.apply):
+            results = call(lm.ones([3]))
+            w = wanting([1])
+            try:
+                results[which].mul_(w)
+            except RuntimeError as error:
+                assert "clone()" in str(error)
+                results[which].mul_(3.0)
+                assert results[1 - which][0].item() == 6
+                continue
+            (results[0][0] + results[1][0]).backward()
+            assert w.grad is not None
+            assert w.grad.item() == 4
+
     @pytest.mark.parametrize("view", [None, *VIEWS])
     def test_unmarked_writes_are_found(self, view: str | None) -> None:
         """The version rises, and mark_dirty was not called."""

@@ -239,7 +239,7 @@ class Program:
             ["mul", "add", "fill", "set", "mul number", "add number", "set part", "copy", "mask", "layer"]
         )
         self.log.append(f"{kind} into {self.aliases.index(a)}")
-        values, slopes = a.memory.values[a.places], a.memory.slopes[a.places]
+        values, slopes = a.read()
         vn, sn = number.read(self.recording)
         x = a.tensor
         change = np.ones(values.shape, dtype=bool)
@@ -292,6 +292,8 @@ class Program:
                 assert not (slopes[change] != 0).any(), "a gradient written past the tape"
                 return
             a.memory.slopes[a.places[change]] = slopes[change]
+            if len(set(a.places[change].ravel().tolist())) == a.memory.values.size and kind in ("fill", "set", "copy"):
+                a.memory.lost = False
 
     def check(self) -> None:
         """Values and gradients of all aliases."""
