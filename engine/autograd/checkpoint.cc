@@ -91,6 +91,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   const std::vector<SavedTensor>& saved_inputs() const noexcept { return inputs_; }
   long owners() const noexcept { return weak_from_this().use_count(); }
   const std::shared_ptr<KeptCalls>& kept() const noexcept { return kept_; }
+  const std::shared_ptr<ReadLog>& reads() const noexcept { return reads_; }
   void set_complete() noexcept {
     complete_ = true;
     if (kept_) kept_->complete = true;
@@ -203,6 +204,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   std::unique_ptr<RandomLease> lease_;
   std::optional<RandomState> random_;
   std::shared_ptr<KeptCalls> kept_;
+  const std::shared_ptr<ReadLog> reads_ = std::make_shared<ReadLog>();
   /// In the order in which the first run saved; freed ones stay in the row.
   std::vector<std::weak_ptr<CheckpointHolder>> holders_;
   bool complete_ = false;
@@ -331,8 +333,8 @@ void CheckpointFrame::run_again(std::uint64_t key) {
     thread_state().selection = nullptr;
     if (kept_) {
       thread_state().selection = std::make_shared<Selection>(kept_, true);
-      modes().interceptors |= Modes::kSelective;
     }
+    const WatchReads watch(std::make_shared<ReadWatch>(reads_, true));
     const AutocastScope autocast(autocast_);
     const PushedHooks pushed(hooks);
     std::optional<RandomReplay> replay;
@@ -358,16 +360,15 @@ CheckpointScope::CheckpointScope(Recompute recompute, std::span<const Tensor* co
   hooks_ = std::make_shared<const FirstRun>(frame_);
   selection_before_ = thread_state().selection;
   push_saved_tensor_hooks(hooks_);
-  if (options.policy) {
-    thread_state().selection = std::make_shared<Selection>(frame_->kept(), false);
-    modes().interceptors |= Modes::kSelective;
-  }
+  if (options.policy) thread_state().selection = std::make_shared<Selection>(frame_->kept(), false);
+  reads_.emplace(std::make_shared<ReadWatch>(frame_->reads(), false));
 }
 
 CheckpointScope::~CheckpointScope() {
   if (!frame_) return;
   frame_->end_first_run();
   pop_saved_tensor_hooks(hooks_.get());
+  reads_.reset();
   thread_state().selection = std::move(selection_before_);
   modes().interceptors = interceptors_before_;
 }

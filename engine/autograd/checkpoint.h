@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "engine/autograd/modes.h"
+#include "engine/autograd/read_watch.h"
 #include "engine/autograd/saved_tensor_hooks.h"
 #include "engine/autograd/selection.h"
 #include "engine/autograd/tensors_in.h"
@@ -56,6 +58,7 @@ class CheckpointScope {
   std::shared_ptr<CheckpointFrame> frame_;
   std::shared_ptr<const SavedTensorHooks> hooks_;
   std::shared_ptr<Selection> selection_before_;
+  std::optional<WatchReads> reads_;
   std::uint8_t interceptors_before_ = 0;
 };
 
@@ -110,7 +113,7 @@ class CheckpointedCall {
 ///
 /// The function must do the same on each call (RuntimeError in backward where it saves other tensors); the random
 /// numbers of the first run are drawn again. Arguments are copied, with their tensors, which must not be written to
-/// until backward (RuntimeError there). Tensors in vectors, tuples, optionals and plain structs are seen. Without
+/// until backward (RuntimeError there), nor must tensors that the function refers to. Tensors in vectors, tuples, optionals and plain structs are seen. Without
 /// recording it is a plain call.
 ///
 ///     Tensor y = checkpoint([&](const Tensor& x) { return block(x); }, x);

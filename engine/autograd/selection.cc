@@ -5,6 +5,7 @@
 
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
+#include "engine/autograd/read_watch.h"
 #include "engine/autograd/saved_tensor_hooks.h"
 #include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
@@ -46,9 +47,11 @@ void Selection::note_packed(const Tensor& x) {
 
 SelectedCall::SelectedCall(std::string op, std::span<const Tensor* const> inputs)
     : selection_(thread_state().selection) {
-  KeptCalls& kept = *selection_->kept_;
   for (const Tensor* x : inputs) inputs_.push_back(*x);
-  if (selection_->repeats_) {
+  // Of a call that is not made again, only what it saved of its inputs is read.
+  std::vector<bool> reads(inputs.size(), true);
+  if (selection_ && selection_->repeats_) {
+    const KeptCalls& kept = *selection_->kept_;
     if (selection_->next_ < kept.calls.size()) {
       at_ = selection_->next_++;
       if (call().op == op) {
@@ -63,7 +66,14 @@ SelectedCall::SelectedCall(std::string op, std::span<const Tensor* const> inputs
           "with a call of ",
           op, ", and made ", kept.calls.size(), " calls in forward");
     }
-  } else {
+    if (replayed_) {
+      reads.assign(inputs.size(), false);
+      for (const KeptCalls::Save& save : call().saves) {
+        if (save.input >= 0) reads[static_cast<std::size_t>(save.input)] = true;
+      }
+    }
+  } else if (selection_) {
+    KeptCalls& kept = *selection_->kept_;
     set_mode(false);
     bool keep = false;
     try {
@@ -74,19 +84,22 @@ SelectedCall::SelectedCall(std::string op, std::span<const Tensor* const> inputs
       set_mode(true);
       throw;
     }
+    set_mode(true);
     at_ = kept.calls.size();
-    kept.calls.emplace_back().op = std::move(op);
+    kept.calls.emplace_back().op = op;
     keeping_ = keep;
-    for (const Tensor& x : inputs_) versions_.push_back(x.defined() ? x.version() : 0);
     if (keep && kept.preserve_rng_state) random_before_ = RandomState::now();
   }
+  if (const auto& watch = thread_state().read_watch) watch->begin_call(op, inputs, reads);
+  for (const Tensor& x : inputs_) versions_.push_back(x.defined() ? x.version() : 0);
   if (!keeping_ && !replayed_) inputs_.clear();  // the call may do with its inputs what it likes
-  outer_ = std::exchange(selection_->running_, this);
+  if (selection_) outer_ = std::exchange(selection_->running_, this);
   set_mode(false);
 }
 
 SelectedCall::~SelectedCall() {
-  selection_->running_ = outer_;
+  if (selection_) selection_->running_ = outer_;
+  if (const auto& watch = thread_state().read_watch) watch->end_call();
   set_mode(true);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/autograd/hooks.h"
 #include "engine/autograd/vmap_rule.h"
 
 namespace lamella::autograd {
@@ -12,6 +13,7 @@ namespace lamella::autograd {
 class LiveLevel;
 class SavedTensorHooks;
 class Anomaly;
+class ReadWatch;
 class Selection;
 
 /// What a thread has entered, beside its Modes: the scopes that few programs use. A pass that goes on in another thread
@@ -31,6 +33,10 @@ struct ThreadState {
   std::vector<std::string> saved_tensor_hooks_disabled;
   /// Set while a checkpoint with a policy runs.
   std::shared_ptr<Selection> selection;
+  /// Set while a checkpoint's function runs: what its calls read is noted, or compared.
+  std::shared_ptr<ReadWatch> read_watch;
+  /// The gradients or tangents that the innermost backward or jvp in the host language was given.
+  const TensorList* incoming = nullptr;
   /// Set in detect_anomaly.
   std::shared_ptr<Anomaly> anomaly;
 };

@@ -5,6 +5,8 @@
 #include <new>
 
 #include "engine/autograd/meta.h"
+#include "engine/autograd/modes.h"
+#include "engine/autograd/read_watch.h"
 #include "engine/autograd/thread_state.h"
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
@@ -150,7 +152,12 @@ Tensor make_view(const Tensor& x, DimsView shape, DimsView strides, std::int64_t
 
 Tensor make_alias(const Tensor& x) { return make_view(x, x.shape(), x.strides()); }
 
-void mark_written(const Tensor& x, const char* op) { x->storage->bump_version(op, current_source_line()); }
+void mark_written(const Tensor& x, const char* op) {
+  if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
+    if (const auto& watch = autograd::thread_state().read_watch) watch->note_write(*x->storage);
+  }
+  x->storage->bump_version(op, current_source_line());
+}
 
 void register_current_stream(DeviceType type, CurrentStream function) {
   current_stream_of[static_cast<std::size_t>(type)] = function;

@@ -7,6 +7,7 @@
 #include "engine/autograd/backward.h"
 #include "engine/autograd/context.h"
 #include "engine/autograd/meta.h"
+#include "engine/autograd/read_watch.h"
 #include "engine/runtime/random_lease.h"
 #include "engine/runtime/random_replay.h"
 #include "python/bindings/convert.h"
@@ -21,6 +22,7 @@ namespace lamella::python {
 namespace {
 
 constexpr const char* kStateCapsule = "lamella.RandomState";
+constexpr const char* kReadsCapsule = "lamella.ReadLog";
 
 PyObject* stop_type = nullptr;
 
@@ -137,6 +139,35 @@ PyObject* detach_like(PyObject*, PyObject* tensor) {
   });
 }
 
+PyObject* call_noting_reads(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("call_noting_reads", "function, args, /");
+    PyObject* values[2];
+    signature.bind(args, count, keywords, values);
+    if (!PyTuple_Check(values[1])) Argument{signature, 1}.wrong_type("a tuple", values[1]);
+    auto log = std::make_unique<std::shared_ptr<autograd::ReadLog>>(std::make_shared<autograd::ReadLog>());
+    const PyRef capsule = PyRef::adopt(checked(PyCapsule_New(log.get(), kReadsCapsule, [](PyObject* self) {
+      delete static_cast<std::shared_ptr<autograd::ReadLog>*>(PyCapsule_GetPointer(self, kReadsCapsule));
+    })));
+    const autograd::WatchReads watch(std::make_shared<autograd::ReadWatch>(*log.release(), false));
+    const PyRef result = PyRef::adopt(checked(PyObject_CallObject(values[0], values[1])));
+    return checked(PyTuple_Pack(2, capsule.get(), result.get()));
+  });
+}
+
+PyObject* call_comparing_reads(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("call_comparing_reads", "reads, function, args, /");
+    PyObject* values[3];
+    signature.bind(args, count, keywords, values);
+    if (!PyTuple_Check(values[2])) Argument{signature, 2}.wrong_type("a tuple", values[2]);
+    const auto* log = static_cast<const std::shared_ptr<autograd::ReadLog>*>(
+        checked(PyCapsule_GetPointer(values[0], kReadsCapsule)));
+    const autograd::WatchReads watch(std::make_shared<autograd::ReadWatch>(*log, true));
+    return checked(PyObject_CallObject(values[1], values[2]));
+  });
+}
+
 PyObject* pass_is_for_all_leaves(PyObject*, PyObject*) { return PyBool_FromLong(autograd::pass_is_for_all_leaves()); }
 
 PyMethodDef functions[] = {
@@ -151,6 +182,11 @@ PyMethodDef functions[] = {
      "Calls function(*args) with the random numbers that come after state; those of others are not touched."},
     {"_detach_like", detach_like, METH_O,
      "_detach_like(tensor, /)\n--\n\ntensor.detach() as an object of the tensor's class that shares its attributes."},
+    {"_call_noting_reads", as_c_function(call_noting_reads), METH_FASTCALL | METH_KEYWORDS,
+     "_call_noting_reads(function, args, /)\n--\n\nWhich tensors function(*args) reads, and what it returns."},
+    {"_call_comparing_reads", as_c_function(call_comparing_reads), METH_FASTCALL | METH_KEYWORDS,
+     "_call_comparing_reads(reads, function, args, /)\n--\n\n"
+     "Calls function(*args); RuntimeError where a tensor that it reads was written to since reads were noted."},
     {"_pass_is_for_all_leaves", pass_is_for_all_leaves, METH_NOARGS,
      "_pass_is_for_all_leaves()\n--\n\nWhether the backward pass on this thread is for all leaves, not named inputs."},
     {nullptr, nullptr, 0, nullptr},

@@ -1,6 +1,6 @@
 #include "python/bindings/create.h"
 
-#include "engine/autograd/departure.h"
+#include "engine/autograd/host_values.h"
 #include "engine/autograd/modes.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/convert.h"
@@ -41,14 +41,6 @@ Tensor from_array_method(PyObject* object, const CreateOptions& options, bool& s
   return tensor_from_buffer(array.get(), options.op, shared);
 }
 
-/// Marks values that came from Python while it holds values of a layer's inputs; see Note [Intermediates].
-Tensor came_from_python(Tensor x) {
-  if (autograd::modes().escaped && is_differentiable(x.dtype())) x->flags |= TensorImpl::kDerived;
-  if (autograd::is_tracing()) [[unlikely]]
-    autograd::note_made_by_host(x);
-  return x;
-}
-
 PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("asarray", "obj, /, dtype=None, device=None, copy=None");
@@ -83,7 +75,7 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
   return guarded([&]() -> PyObject* {
     if (!is_numpy_array(array)) fail<TypeError>("[from_numpy] expected a numpy.ndarray, got ", type_name(array));
     bool shared = false;
-    return wrap(came_from_python(tensor_from_buffer(array, "from_numpy", shared)));
+    return wrap(autograd::came_from_host(tensor_from_buffer(array, "from_numpy", shared)));
   });
 }
 
@@ -94,7 +86,7 @@ PyObject* from_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
     signature.bind(args, count, keywords, values);
     const std::optional<Device> device = read_optional<Device>(values[1], {signature, 1});
     const std::optional<bool> copy = read_optional<bool>(values[2], {signature, 2});
-    Tensor x = came_from_python(tensor_from_dlpack(values[0], "from_dlpack", copy.value_or(true)));
+    Tensor x = autograd::came_from_host(tensor_from_dlpack(values[0], "from_dlpack", copy.value_or(true)));
     if (device && *device != x.device()) {
       if (copy && !*copy) {
         PyErr_SetString(PyExc_BufferError, "[from_dlpack] copy=False, but the array is on another device");
@@ -162,12 +154,12 @@ void CreateOptions::read(PyObject* dtype_object, PyObject* device_object) {
 Tensor create_tensor(PyObject* data, const CreateOptions& options) {
   if (is_tensor(data)) return finish(tensor_of(data), options, true);
   if (std::optional<Tensor> number = tensor_from_number(data, options))
-    return came_from_python(finish(*number, options, false));
+    return autograd::came_from_host(finish(*number, options, false));
   if (PyList_Check(data) || PyTuple_Check(data))
-    return came_from_python(finish(tensor_from_sequence(data, options), options, false));
+    return autograd::came_from_host(finish(tensor_from_sequence(data, options), options, false));
   if (PyRange_Check(data)) {
     const PyRef list = PyRef::adopt(checked(PySequence_List(data)));
-    return came_from_python(finish(tensor_from_sequence(list.get(), options), options, false));
+    return autograd::came_from_host(finish(tensor_from_sequence(list.get(), options), options, false));
   }
   bool shared = true;
   Tensor x;
@@ -183,7 +175,7 @@ Tensor create_tensor(PyObject* data, const CreateOptions& options) {
     fail<TypeError>("[", options.op, "] cannot make a tensor from ", type_name(data),
                     ": expected a number, a nested list of numbers, an array or a tensor");
   }
-  return came_from_python(finish(std::move(x), options, shared));
+  return autograd::came_from_host(finish(std::move(x), options, shared));
 }
 
 PyMethodDef* creation_functions() { return functions; }

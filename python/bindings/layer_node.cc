@@ -5,6 +5,7 @@
 
 #include "engine/autograd/accumulate.h"
 #include "engine/autograd/gradient_counts.h"
+#include "engine/autograd/host_values.h"
 #include "engine/autograd/lent.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/once.h"
@@ -107,10 +108,15 @@ TensorList PyLayerNode::run(TensorList grads) {
     const TensorList incoming = once ? grads : TensorList();
     const autograd::RecordedBackward recorded(*this);
     if (!once) {
+      const bool followed = autograd::is_grad_enabled() || autograd::duals_active();
+      const TensorList given = followed ? grads : TensorList();
+      const autograd::FollowHost host(*this, ctx, given, escaped);
       const autograd::LentGradients lent(grads);
       BackwardArguments arguments(context_, grads);
       const PyRef result = arguments.call(backward.get());
-      return lent.returned(gradients_from(result.get()));
+      TensorList results = lent.returned(gradients_from(result.get()));
+      host.settle(results);
+      return results;
     }
     TensorList results;
     {
@@ -165,8 +171,11 @@ TensorList PyLayerNode::tangents(autograd::DualCall& duals, std::span<Tensor* co
   }
   BackwardArguments arguments(context_);
   for (PyRef& value : values) arguments.add(std::move(value));
+  const autograd::FollowHost host(*this, ctx, inputs, escaped);
   const PyRef result = arguments.call(jvp.get());
-  return autograd::conform_tangents(*this, outputs, read_tangents(result.get()));
+  TensorList results = read_tangents(result.get());
+  host.settle(results);
+  return autograd::conform_tangents(*this, outputs, std::move(results));
 }
 
 TensorList PyLayerNode::read_tangents(PyObject* result) const {

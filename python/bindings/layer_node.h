@@ -43,6 +43,8 @@ class PyLayerNode final : public Node {
   std::unique_ptr<std::vector<Form>> forms;
   /// The keyword arguments' names in the order of forward's signature; null where there are none.
   PyRef keywords;
+  /// Values of an input, or such as derive from one, left forward for Python; see Note [Host values].
+  bool escaped = false;
 
  private:
   TensorList gradients_from(PyObject* result);

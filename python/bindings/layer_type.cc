@@ -150,6 +150,7 @@ PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs, a
   {
     const autograd::ForwardScope scope(true);
     result = run_forward(layer, context.get(), call, inputs);
+    raw->escaped = autograd::modes().escaped;
   }
   LayerOutputs outputs(std::move(result));
   const std::span<Tensor* const> tensors = outputs.tensors();

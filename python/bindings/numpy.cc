@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/autograd/departure.h"
+#include "engine/autograd/host_values.h"
 #include "engine/autograd/lent.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
@@ -189,14 +189,8 @@ void leave_tape(const Tensor& x, const char* op) {
     fail<RuntimeError>("[", op, "] the tensor wants a gradient, which would be lost here: call x.detach().", op,
                        "() instead");
   }
-  note_escape(x);
-}
-
-void note_escape(const Tensor& x) {
-  if (autograd::modes().in_forward && ((x->flags & TensorImpl::kDerived) || x.requires_grad()))
-    autograd::modes().escaped = true;
-  if (autograd::is_tracing()) [[unlikely]]
-    autograd::note_escape_to_host(x);
+  autograd::refuse_dual_escape(x, op);
+  autograd::note_escape(x);
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -306,16 +300,20 @@ Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
 PyObject* tensor_item(const Tensor& x, const char* op) {
   if (x->hidden) x.refuse_batched(op);
   if (x.numel() != 1) fail<ValueError>("[", op, "] expected a tensor with one element, this one is ", describe(x));
-  // A condition decides what is computed, and is no part of it.
-  if (autograd::is_tracing() && std::string_view(op) != "bool") [[unlikely]]
-    autograd::note_escape_to_host(x);
+  // What decides what is computed, a condition or an index, is no part of it.
+  const std::string_view what = op;
+  if (what != "bool" && what != "int" && what != "index") {
+    autograd::refuse_dual_escape(x, op);
+    autograd::note_escape(x);
+  }
   const Tensor readable = on_cpu(x, op);
   return checked(element_object(x.dtype(), static_cast<const char*>(readable.raw_data())));
 }
 
 PyObject* tensor_to_list(const Tensor& x) {
   if (x->hidden) x.refuse_batched("tolist");
-  note_escape(x);
+  autograd::refuse_dual_escape(x, "tolist");
+  autograd::note_escape(x);
   const Tensor readable = on_cpu(x, "tolist");
   return nested_list(readable, 0, static_cast<const char*>(readable.raw_data()));
 }

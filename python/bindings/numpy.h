@@ -32,11 +32,8 @@ PyObject* tensor_array(PyObject* self, PyObject* const* args, Py_ssize_t count, 
 /// Lamella's, naming `op`.
 Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared);
 
-/// For x's memory given to numpy: RuntimeError where that loses a gradient, else note_escape().
+/// For x's memory given to numpy: RuntimeError where that loses a gradient or a tangent, else autograd::note_escape().
 void leave_tape(const Tensor& x, const char* op);
-
-/// Notes that the values of x, which may depend on tensors that want a gradient, reach Python inside a layer's forward.
-void note_escape(const Tensor& x);
 
 /// The only element as a Python number; ValueError where there is not exactly one.
 PyObject* tensor_item(const Tensor& x, const char* op);

@@ -50,7 +50,8 @@ def checkpoint(
 
     The function must do the same on each call. It gets its tensor arguments as new leaves the second time, so it must
     not rely on what they were computed from; a tensor inside an object that is not one of the containers named above is
-    passed as it is. An argument that is written to in place before backward is a ``RuntimeError`` there.
+    passed as it is. An argument that is written to in place before backward is a ``RuntimeError`` there, and so is a
+    tensor that the function only refers to, unless the function writes to it itself (running statistics).
 
     Args:
         function: What to call.
@@ -82,7 +83,7 @@ def checkpoint(
     Raises:
         TypeError, ValueError: For an option that cannot be.
         RuntimeError: Inside :class:`disable_saved_tensors_hooks`; and in backward, where the function did not do the
-            same, or an argument was overwritten.
+            same, or an argument or a tensor that the function refers to was overwritten.
     """
     if not callable(function):
         raise TypeError(f"[checkpoint] function: expected a function, got {type(function).__name__}")
@@ -206,9 +207,12 @@ class _Reentrant(PyLayer):
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
         args, kwargs = rebuild(spec, tensors)
-        if not preserve_rng_state:
-            return function(*args, **kwargs)
-        ctx.random, result = _C._call_with_random_lease(_call, (function, args, kwargs))
+        if preserve_rng_state:
+            ctx.random, (ctx.reads, result) = _C._call_with_random_lease(
+                _C._call_noting_reads, (_call, (function, args, kwargs))
+            )
+        else:
+            ctx.reads, result = _C._call_noting_reads(_call, (function, args, kwargs))
         return result
 
     @staticmethod
@@ -223,10 +227,11 @@ class _Reentrant(PyLayer):
             x.requires_grad = wants
         args, kwargs = rebuild(ctx.spec, inputs)
         with _C.enable_grad():
+            again = (ctx.reads, _call, (ctx.function, args, kwargs))
             if ctx.random is None:
-                result = ctx.function(*args, **kwargs)
+                result = _C._call_comparing_reads(*again)
             else:
-                result = _C._call_with_random_state(ctx.random, _call, (ctx.function, args, kwargs))
+                result = _C._call_with_random_state(ctx.random, _C._call_comparing_reads, again)
         outputs, _ = flatten(result)
         if len(outputs) != len(grads):
             raise RuntimeError(

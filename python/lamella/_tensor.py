@@ -50,7 +50,7 @@ def _format(self: Tensor, spec: str) -> str:
         raise TypeError(
             f"[format] only a tensor with one element can be formatted by '{spec}', this one has {self.size}"
         )
-    return format(self.item(), spec)
+    return format(self.detach().item(), spec)
 
 
 def _state(tensor: Tensor) -> tuple[Any, ...]:

@@ -1,0 +1,113 @@
+#include "engine/autograd/host_values.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/autograd/departure.h"
+#include "engine/autograd/duals.h"
+#include "engine/autograd/meta.h"
+#include "engine/autograd/modes.h"
+#include "engine/autograd/thread_state.h"
+#include "engine/core/error.h"
+
+namespace lamella::autograd {
+namespace {
+
+/// What a tensor made of the host's values comes from in a recorded backward. It has the edges of all that the value
+/// may depend on, so that a pass for one of those comes by here, and another does not.
+class HostValue final : public Node {
+ public:
+  HostValue(const Node& layer, const TensorList* incoming) : layer_(layer.name()) {
+    for (const Edge& edge : layer.edges()) {
+      if (edge) add_edge(edge);
+    }
+    for (std::size_t i = 0; incoming && i < incoming->size(); ++i) {
+      if (!(*incoming)[i].defined()) continue;
+      if (Edge edge = gradient_edge((*incoming)[i])) add_edge(std::move(edge));
+    }
+    set_output_count(1);
+  }
+  std::string name() const override { return "HostValue"; }
+  TensorList run(TensorList) override {
+    fail<RuntimeError>("[", layer_,
+                       "] a derivative reached a value that the layer's backward or jvp made of numpy arrays or numbers, "
+                       "where nothing is recorded: how it depends on the inputs is unknown, and the result would be "
+                       "wrong. Compute it with Lamella's operators from what save_for_backward kept (and, for forward "
+                       "mode through a backward, define jvp), or mark backward with once_differentiable");
+  }
+
+ private:
+  std::string layer_;
+};
+
+bool is_called_dual(const Context& ctx) {
+  const Context::Extras* const extras = ctx.peek_extras();
+  return extras && std::ranges::any_of(extras->dual_levels, is_visible_level);
+}
+
+}  // namespace
+
+FollowHost::FollowHost(const Node& layer, const Context& ctx, const TensorList& incoming, bool escaped)
+    : layer_(layer),
+      ctx_(ctx),
+      incoming_(incoming),
+      follows_(is_grad_enabled() || duals_active()),
+      escaped_before_(modes().escaped),
+      incoming_before_(thread_state().incoming) {
+  modes().escaped = follows_ && escaped;
+  thread_state().incoming = &incoming;
+}
+
+FollowHost::~FollowHost() {
+  modes().escaped = escaped_before_;
+  thread_state().incoming = incoming_before_;
+}
+
+void FollowHost::settle(TensorList& results) const {
+  if (!follows_) return;
+  for (Tensor& x : results) {
+    if (!x.defined() || (x->flags & TensorImpl::kDerived) == 0) continue;
+    if (duals_active() && (is_called_dual(ctx_) || any_dual(std::span(incoming_.data(), incoming_.size())))) {
+      fail<RuntimeError>("[", layer_.name(),
+                         "] backward or jvp returned values that numpy arrays or numbers were made into, or that forward "
+                         "computed: forward mode cannot follow them, and the result would be wrong. Compute them with "
+                         "Lamella's operators from what save_for_backward kept");
+    }
+    if (!is_grad_enabled() || !is_unplaced(x)) continue;
+    x = make_alias(x);
+    make_meta(x).grad_fn = Ref<Node>::adopt(new HostValue(layer_, &incoming_));
+  }
+}
+
+Tensor came_from_host(Tensor x) {
+  if (modes().escaped && is_differentiable(x.dtype())) {
+    x->flags |= TensorImpl::kDerived;
+    const Node* const layer = modes().recorded_backward;
+    if (layer && is_grad_enabled() && is_unplaced(x))
+      make_meta(x).grad_fn = Ref<Node>::adopt(new HostValue(*layer, thread_state().incoming));
+  }
+  if (is_tracing()) [[unlikely]]
+    note_made_by_host(x);
+  return x;
+}
+
+void note_escape(const Tensor& x) {
+  Modes& now = modes();
+  const bool matters = (x->flags & TensorImpl::kDerived) || x.requires_grad() || has_tangents(x);
+  // What a backward reads may be detached, or derive from what is: every value counts there.
+  if (now.in_forward ? matters : now.recorded_backward && is_differentiable(x.dtype())) now.escaped = true;
+  if (is_tracing()) [[unlikely]]
+    note_escape_to_host(x);
+}
+
+void refuse_dual_escape(const Tensor& x, const char* op) {
+  if (!duals_active() || !is_dual(x)) return;
+  const bool method = std::string_view(op) == "numpy" || std::string_view(op) == "item" ||
+                      std::string_view(op) == "tolist" || std::string_view(op) == "__dlpack__";
+  fail<RuntimeError>("[", op,
+                     "] the tensor has a tangent of forward mode, which would be lost here: compute with Lamella's "
+                     "operators, or take the values alone by ",
+                     method ? str("x.detach().", op, "()") : std::string("x.detach()"));
+}
+
+}  // namespace lamella::autograd

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "engine/core/tensor.h"
+
+// Note [What a checkpoint reads]
+// A checkpoint's function may refer to tensors that are not its arguments. Written to in place before backward, they
+// would give the second run other values, in silence. So the first run notes, for each tensor that a call gets, which
+// memory it was and at which version; the second one makes the same calls, and compares. A tensor that the function
+// computed itself lies elsewhere the second time, or at the same address with the same number of writes: only memory
+// that outlived the first run, and was written to since, differs. What the function writes to itself (running
+// statistics) is left out. Nothing is held by this: what the function drops is freed.
+
+namespace lamella::autograd {
+
+/// What the first run of a function read.
+class ReadLog {
+ public:
+  struct Read {
+    const Storage* memory = nullptr;
+    std::uint32_t version = 0;
+  };
+
+ private:
+  friend class ReadWatch;
+
+  std::mutex mutex_;
+  std::vector<Read> reads_;
+  std::unordered_set<const Storage*> written_;
+};
+
+/// One run of a function whose reads are noted, or compared with those of the first run.
+class ReadWatch {
+ public:
+  ReadWatch(std::shared_ptr<ReadLog> log, bool repeats);
+
+  /// `op` is about to be called with these tensors. RuntimeError where one of them was written to since the first run;
+  /// those for which `reads` is false are passed over.
+  void begin_call(std::string_view op, std::span<const Tensor* const> inputs, const std::vector<bool>& reads);
+  /// The call is over: notes what it wrote to itself, running statistics for one.
+  void end_call() noexcept;
+  /// The function writes into this memory in place.
+  void note_write(const Storage& memory) noexcept;
+
+ private:
+  std::shared_ptr<ReadLog> log_;
+  bool repeats_;
+  std::size_t next_ = 0;
+  /// The inputs of the call that is under way, and their versions; in the first run only.
+  std::vector<std::pair<Tensor, std::uint32_t>> inputs_;
+  /// The pass that this run is in: what another one, begun by the function, computes is its own affair.
+  std::uint64_t pass_;
+};
+
+/// This thread's calls go to `watch` in this scope, in the place of another one.
+class WatchReads {
+ public:
+  explicit WatchReads(std::shared_ptr<ReadWatch> watch);
+  ~WatchReads();
+  WatchReads(const WatchReads&) = delete;
+  WatchReads& operator=(const WatchReads&) = delete;
+
+ private:
+  std::shared_ptr<ReadWatch> before_;
+  bool mode_before_;
+};
+
+}  // namespace lamella::autograd
