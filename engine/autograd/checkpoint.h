@@ -113,8 +113,8 @@ class CheckpointedCall {
 ///
 /// The function must do the same on each call (RuntimeError in backward where it saves other tensors); the random
 /// numbers of the first run are drawn again. Arguments are copied, with their tensors, which must not be written to
-/// until backward (RuntimeError there), nor must tensors that the function refers to. Tensors in vectors, tuples, optionals and plain structs are seen. Without
-/// recording it is a plain call.
+/// until backward (RuntimeError there), nor must tensors that the function refers to. Tensors in vectors, tuples,
+/// optionals and plain structs are seen. Without recording it is a plain call.
 ///
 ///     Tensor y = checkpoint([&](const Tensor& x) { return block(x); }, x);
 template <class F, class... Args>

@@ -29,11 +29,12 @@ class HostValue final : public Node {
   }
   std::string name() const override { return "HostValue"; }
   TensorList run(TensorList) override {
-    fail<RuntimeError>("[", layer_,
-                       "] a derivative reached a value that the layer's backward or jvp made of numpy arrays or numbers, "
-                       "where nothing is recorded: how it depends on the inputs is unknown, and the result would be "
-                       "wrong. Compute it with Lamella's operators from what save_for_backward kept (and, for forward "
-                       "mode through a backward, define jvp), or mark backward with once_differentiable");
+    fail<RuntimeError>(
+        "[", layer_,
+        "] a derivative reached a value that the layer's backward or jvp made of numpy arrays or numbers, "
+        "where nothing is recorded: how it depends on the inputs is unknown, and the result would be "
+        "wrong. Compute it with Lamella's operators from what save_for_backward kept (and, for forward "
+        "mode through a backward, define jvp), or mark backward with once_differentiable");
   }
 
  private:
@@ -68,10 +69,11 @@ void FollowHost::settle(TensorList& results) const {
   for (Tensor& x : results) {
     if (!x.defined() || (x->flags & TensorImpl::kDerived) == 0) continue;
     if (duals_active() && (is_called_dual(ctx_) || any_dual(std::span(incoming_.data(), incoming_.size())))) {
-      fail<RuntimeError>("[", layer_.name(),
-                         "] backward or jvp returned values that numpy arrays or numbers were made into, or that forward "
-                         "computed: forward mode cannot follow them, and the result would be wrong. Compute them with "
-                         "Lamella's operators from what save_for_backward kept");
+      fail<RuntimeError>(
+          "[", layer_.name(),
+          "] backward or jvp returned values that numpy arrays or numbers were made into, or that forward "
+          "computed: forward mode cannot follow them, and the result would be wrong. Compute them with "
+          "Lamella's operators from what save_for_backward kept");
     }
     if (!is_grad_enabled() || !is_unplaced(x)) continue;
     x = make_alias(x);

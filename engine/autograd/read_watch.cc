@@ -24,8 +24,7 @@ bool set_selective(bool on) noexcept {
 ReadWatch::ReadWatch(std::shared_ptr<ReadLog> log, bool repeats)
     : log_(std::move(log)), repeats_(repeats), pass_(current_pass_id()) {}
 
-void ReadWatch::begin_call(std::string_view op, std::span<const Tensor* const> inputs,
-                           const std::vector<bool>& reads) {
+void ReadWatch::begin_call(std::string_view op, std::span<const Tensor* const> inputs, const std::vector<bool>& reads) {
   if (current_pass_id() != pass_) return;
   const std::lock_guard lock(log_->mutex_);
   for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "ops/index/loops.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -165,8 +166,12 @@ void register_row_kernels(DeviceType type, RowKernels kernels) {
   device_kernels[static_cast<std::size_t>(type)] = kernels;
 }
 
-Tensor gather_rows(const Tensor& x, const Tensor& rows) { return GatherFn::apply(x, rows); }
+Tensor gather_rows(const Tensor& x, const Tensor& rows) {
+  check_same_device(x, rows, "index");
+  return GatherFn::apply(x, rows);
+}
 Tensor scatter_rows(const Tensor& x, const Tensor& rows, std::int64_t count) {
+  check_same_device(x, rows, "index");
   return ScatterFn::apply(x, rows, count);
 }
 

@@ -39,6 +39,7 @@ Tensor look_up(const Tensor& x, const Tensor& weight, const char* op) {
 void check_weight(const Tensor& x, const Tensor& weight, const char* op) {
   check_defined(x, op);
   check_defined(weight, op);
+  check_same_device(x, weight, op);
   if (weight.ndim() != 2) fail<ValueError>("[", op, "] weight must have the shape [rows, size], got ", weight.shape());
 }
 
@@ -133,6 +134,8 @@ Tensor EmbeddingBag::call(const Tensor& x, const Tensor& weight, const std::opti
                           std::string_view mode, const std::optional<Tensor>& per_sample_weights,
                           std::optional<std::int64_t> padding_idx, bool include_last_offset) {
   check_weight(x, weight, info.name);
+  if (offsets) check_same_device(x, *offsets, info.name);
+  if (per_sample_weights) check_same_device(x, *per_sample_weights, info.name);
   if (mode != "sum" && mode != "mean" && mode != "max")
     fail<ValueError>("[embedding_bag] mode must be \"sum\", \"mean\" or \"max\", got \"", mode, "\"");
   if (per_sample_weights && (mode != "sum" || per_sample_weights->shape() != x.shape()))

@@ -161,8 +161,8 @@ PyObject* call_comparing_reads(PyObject*, PyObject* const* args, Py_ssize_t coun
     PyObject* values[3];
     signature.bind(args, count, keywords, values);
     if (!PyTuple_Check(values[2])) Argument{signature, 2}.wrong_type("a tuple", values[2]);
-    const auto* log = static_cast<const std::shared_ptr<autograd::ReadLog>*>(
-        checked(PyCapsule_GetPointer(values[0], kReadsCapsule)));
+    const auto* log =
+        static_cast<const std::shared_ptr<autograd::ReadLog>*>(checked(PyCapsule_GetPointer(values[0], kReadsCapsule)));
     const autograd::WatchReads watch(std::make_shared<autograd::ReadWatch>(*log, true));
     return checked(PyObject_CallObject(values[1], values[2]));
   });

@@ -7,6 +7,7 @@
 #include "python/bindings/autograd.h"
 #include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
+#include "python/bindings/copies.h"
 #include "python/bindings/create.h"
 #include "python/bindings/devices.h"
 #include "python/bindings/dtype_functions.h"
@@ -56,6 +57,7 @@ void fill(PyObject* module) {
   add_stop_recomputation(module);
   checked(PyModule_AddFunctions(module, saved_hooks_functions()));
   checked(PyModule_AddFunctions(module, checkpoint_functions()));
+  checked(PyModule_AddFunctions(module, copy_functions()));
 
   static std::vector<PyMethodDef> operators = operator_functions();
   operators.push_back({nullptr, nullptr, 0, nullptr});
@@ -89,11 +91,23 @@ void fill(PyObject* module) {
 }  // namespace
 }  // namespace lamella::python
 
-PYBIND11_MODULE(_C, module) {
+PYBIND11_MODULE(_C_of_main, module) {
   module.doc() = "Lamella's engine and operators, for the package lamella.";
   const bool filled = lamella::python::guarded([&]() -> int {
                         lamella::python::fill(module.ptr());
                         return 0;
                       }) == 0;
   if (!filled) throw pybind11::error_already_set();
+}
+
+/// The entry point that Python looks for. pybind11's own would wait for the interpreter's lock for ever in an
+/// interpreter beside the main one, of whose objects the engine's threads and types know nothing.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError,
+                    "[lamella] cannot be imported in a subinterpreter: its types and threads belong to the main "
+                    "interpreter; use threads of that one, or processes (multiprocessing)");
+    return nullptr;
+  }
+  return PyInit__C_of_main();
 }

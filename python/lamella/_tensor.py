@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import weakref
 from typing import Any
 
-from ._C import Tensor, _hidden_axes, asarray, no_grad
+from ._C import (
+    Tensor,
+    _hidden_axes,
+    _memory_as_bytes,
+    _shared_memory,
+    _tensor_in_memory,
+    _unpack_dual,
+    asarray,
+    empty,
+    no_grad,
+)
 
 _SUMMARIZED_FROM = 1000  # elements; larger tensors are printed with their edges only
 
@@ -53,61 +65,124 @@ def _format(self: Tensor, spec: str) -> str:
     return format(self.detach().item(), spec)
 
 
-def _state(tensor: Tensor) -> tuple[Any, ...]:
-    device = str(tensor.device)
-    values: Any
-    if device == "meta":
-        values = tuple(tensor.shape)
-    else:
-        plain = tensor.detach().cpu()
-        # numpy has no bfloat16: float32 holds every one of its values.
-        values = (plain.astype("float32") if plain.dtype.name == "bfloat16" else plain).contiguous().numpy()
-    return values, tensor.dtype.name, device
+class _Memory:
+    """Memory that several tensors show. Copied or pickled once, however many of them are: they share it afterwards."""
+
+    __slots__ = ("__weakref__", "bytes")
+
+    def __init__(self, memory: Tensor) -> None:
+        self.bytes = memory
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Memory:
+        return _Memory(self.bytes.clone())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_memory, (self.bytes.cpu().numpy(), str(self.bytes.device))
 
 
-def _rebuild(
-    cls: type[Tensor], values: Any, dtype: str, device: str, stop_gradient: bool, attributes: dict[str, Any] | None
-) -> Tensor:
+#: By the storage's address. One pickle, or one deepcopy, keeps those that it meets alive, and so meets them again.
+_memories: weakref.WeakValueDictionary[int, _Memory] = weakref.WeakValueDictionary()
+
+
+def _memory_of(tensor: Tensor) -> tuple[_Memory, int] | None:
+    """The memory that the tensor has in common with another, and the byte where it begins there."""
+    found = _shared_memory(tensor)
+    if found is None:
+        return None
+    address, offset = found
+    memory = _memories.get(address)
+    if memory is None:
+        memory = _memories[address] = _Memory(_memory_as_bytes(tensor.detach()))
+    return memory, offset
+
+
+def _rebuild_memory(values: Any, device: str) -> _Memory:
+    return _Memory(asarray(values, copy=True).to(device))
+
+
+def _check_copied(tensor: Tensor, op: str) -> None:
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            f"[{op}] a result of recorded operations has a graph that cannot be copied with it: {op} x.detach()"
+        )
+    if _unpack_dual(tensor, None)[1] is not None:
+        raise RuntimeError(f"[{op}] a tangent of forward mode cannot be copied: {op} x.detach()")
+
+
+def _state(tensor: Tensor) -> Any:
+    if str(tensor.device) == "meta":
+        return tuple(tensor.shape)
+    if (place := _memory_of(tensor)) is not None:
+        memory, offset = place
+        return memory, tuple(tensor.shape), tuple(tensor.strides), offset
+    plain = tensor.detach().cpu()
+    # numpy has no bfloat16: float32 holds every one of its values.
+    return (plain.astype("float32") if plain.dtype.name == "bfloat16" else plain).contiguous().numpy()
+
+
+def _rebuild(cls: type[Tensor], values: Any, dtype: str, device: str, stop_gradient: bool) -> Tensor:
     """Makes a tensor from what :func:`_reduce` kept of it."""
-    from ._C import empty
-
     if device == "meta":
         plain = empty(values, dtype=dtype, device=device)
+    elif isinstance(values, tuple):
+        memory, shape, strides, offset = values
+        plain = _tensor_in_memory(memory.bytes, dtype, shape, strides, offset)
     else:
         plain = asarray(values, copy=True).astype(dtype, copy=False).to(device)
     tensor = plain if cls is Tensor else Tensor.__new__(cls, plain)
     tensor.stop_gradient = stop_gradient
-    if attributes:
-        tensor.__dict__.update(attributes)
     return tensor
 
 
+def _restore(tensor: Tensor, state: tuple[Tensor | None, dict[str, Any] | None]) -> None:
+    """Gives a tensor that :func:`_rebuild` made what may lead back to it: its gradient and its attributes."""
+    gradient, attributes = state
+    if gradient is not None:
+        tensor.grad = gradient
+    if attributes:
+        tensor.__dict__.update(attributes)
+
+
 def _reduce(self: Tensor, protocol: Any = None) -> tuple[Any, ...]:
-    """Pickles values, dtype, device and stop_gradient. A place on the tape cannot be kept, a gradient is not."""
-    if not self.is_leaf:
-        raise RuntimeError(
-            "[pickle] a result of recorded operations has a graph that cannot be kept: pickle x.detach()"
-        )
-    return _rebuild, (type(self), *_state(self), self.stop_gradient, getattr(self, "__dict__", None))
+    """Pickles values, dtype, device, stop_gradient, gradient and attributes. A place on the tape cannot be kept."""
+    _check_copied(self, "pickle")
+    made = type(self), _state(self), self.dtype.name, str(self.device), self.stop_gradient
+    gradient = None if self.grad is None else self.grad.detach()
+    return _rebuild, made, (gradient, getattr(self, "__dict__", None)), None, None, _restore
+
+
+def _copy(self: Tensor) -> Tensor:
+    """A leaf of its own with a copy of the values and of the gradient; attributes are the same objects."""
+    copied = _without_attributes(self, {})
+    if attributes := getattr(self, "__dict__", None):
+        copied.__dict__.update(attributes)
+    return copied
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf of its own with a copy of the values and of the gradient."""
-    import copy
+    """A leaf of its own with a copy of the values, the gradient and the attributes."""
+    copied = _without_attributes(self, memo)
+    if attributes := getattr(self, "__dict__", None):
+        copied.__dict__.update(copy.deepcopy(attributes, memo))
+    return copied
 
-    if not self.is_leaf:
-        raise RuntimeError(
-            "[deepcopy] a result of recorded operations cannot be copied with its graph: copy x.detach()"
-        )
+
+def _without_attributes(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    _check_copied(tensor, "copy")
     with no_grad():
-        plain = self.detach().clone()
-        copied = plain if type(self) is Tensor else Tensor.__new__(type(self), plain)
-        copied.stop_gradient = self.stop_gradient
-        memo[id(self)] = copied
-        if self.grad is not None:
-            copied.grad = copy.deepcopy(self.grad.detach(), memo)
-        if attributes := getattr(self, "__dict__", None):
-            copied.__dict__.update(copy.deepcopy(attributes, memo))
+        if (place := _memory_of(tensor)) is not None:
+            memory, offset = place
+            copied_memory = copy.deepcopy(memory, memo)
+            plain = _tensor_in_memory(
+                copied_memory.bytes, tensor.dtype, tuple(tensor.shape), tuple(tensor.strides), offset
+            )
+        else:
+            plain = tensor.detach().clone()
+        copied = plain if type(tensor) is Tensor else Tensor.__new__(type(tensor), plain)
+        copied.stop_gradient = tensor.stop_gradient
+        memo[id(tensor)] = copied
+        if tensor.grad is not None:
+            copied.grad = copy.deepcopy(tensor.grad.detach(), memo)
     return copied
 
 
@@ -130,6 +205,7 @@ def install() -> None:
         "__repr__": _repr,
         "__format__": _format,
         "__reduce_ex__": _reduce,
+        "__copy__": _copy,
         "__deepcopy__": _deepcopy,
         "__array_namespace__": _array_namespace,
     }

@@ -39,6 +39,7 @@ _DTYPES = {short: name for name, short in _NAMES.items()}
 _MAX_HEADER = 100_000_000  # the format's own limit
 _TREE = "lamella.tree"
 _MAX_DEPTH = 100
+_MAX_MEMBER = 65535 - len(".npy")  # bytes of a name, by the zip format
 
 
 def save(state: Any, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
@@ -54,7 +55,8 @@ def save(state: Any, path: str | os.PathLike[str], metadata: Mapping[str, str] |
 
     Raises:
         TypeError: ``state`` holds something else, or a dtype that the format lacks.
-        ValueError: another ending, a tensor on the ``meta`` device, two entries whose dotted names are the same.
+        ValueError: another ending, a tensor on the ``meta`` device, two entries whose dotted names are the same, a name
+            that the format cannot hold (in an ``.npz`` file one with a NUL, or both ``"a"`` and ``"a.npy"``).
         MemoryError: there is no memory for the file's parts.
     """
     with _named_memory_errors("save", path):
@@ -225,6 +227,7 @@ def _text(metadata: Mapping[str, str] | None, tree: Any) -> dict[str, str]:
 
 def _safetensors_writer(tensors: dict[str, lm.Tensor], text: dict[str, str]) -> Callable[[BinaryIO], None]:
     for name, tensor in tensors.items():
+        _encoded(name)
         if name == "__metadata__":
             raise ValueError("[save] the name '__metadata__' is the format's own")
         if tensor.dtype.name not in _NAMES:
@@ -378,6 +381,14 @@ def _npz_writer(tensors: dict[str, lm.Tensor], tree: Any) -> Callable[[BinaryIO]
         arrays[name] = tensor.numpy()
     if tree is not None:
         arrays[_TREE] = np.array(json.dumps(tree))
+    for name in arrays:
+        _check_member(name)
+        # numpy looks a name up among the members before it looks for the member that ends in .npy.
+        if name.endswith(".npy") and name.removesuffix(".npy") in arrays:
+            raise ValueError(
+                f"[save] '{name.removesuffix('.npy')}' and '{name}' are one name to what reads .npz files: rename one "
+                "of them (.safetensors can hold both)"
+            )
 
     def write(file: BinaryIO) -> None:
         with zipfile.ZipFile(file, "w") as archive:
@@ -388,18 +399,40 @@ def _npz_writer(tensors: dict[str, lm.Tensor], tree: Any) -> Callable[[BinaryIO]
     return write
 
 
+def _check_member(name: str) -> None:
+    """Refuses what a member of a zip file cannot be called: it would come back under another name, or not at all."""
+    if "\0" in name:
+        raise ValueError(f"[save] the name {name!r} holds a NUL, at which a name in an .npz file ends: rename it")
+    if len(_encoded(name)) > _MAX_MEMBER:
+        raise ValueError(f"[save] the name '{name[:60]}...' is longer than the {_MAX_MEMBER} bytes that .npz allows")
+
+
+def _encoded(name: str) -> bytes:
+    try:
+        return name.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"[save] the name {name!r} is no text that UTF-8 can hold: {error.reason}") from error
+
+
 def _read_npz(path: Path) -> Any:
+    import zipfile
+
     import numpy as np
 
     name = ""
     with path.open("rb") as file:
         try:
-            with np.load(file, allow_pickle=False) as archive:
-                arrays = {}
-                for name in archive.files:
-                    arrays[name] = archive[name]
-                    if not isinstance(arrays[name], np.ndarray):
+            # Member by member: numpy's own look-up takes "a.npy" for the member of that name, which is the array "a".
+            with zipfile.ZipFile(file) as archive:
+                arrays: dict[str, Any] = {}
+                for member in archive.namelist():
+                    name = member.removesuffix(".npy")
+                    if name == member:
                         raise ValueError("not an array")
+                    if name in arrays:
+                        raise ValueError("it stands there twice")
+                    with archive.open(member) as stream:
+                        arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
                 name = ""
         except MemoryError:
             raise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import lamella as lm
 
@@ -70,7 +70,7 @@ class GradScaler:
         self._backoff_factor = float(backoff_factor)
         self._growth_interval = int(growth_interval)
         self._growth_tracker = 0
-        self._notes: dict[int, _Notes] = {}
+        self._notes: dict[Optimizer, _Notes] = {}
 
     def scale(self, outputs: Any) -> Any:
         """Returns a tensor, or the tensors in lists and tuples, times the factor.
@@ -97,7 +97,7 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        notes = self._notes.setdefault(id(optimizer), _Notes())
+        notes = self._notes.setdefault(optimizer, _Notes())
         if notes.unscaled or notes.stepped:
             when = "after step()" if notes.stepped else "twice"
             raise RuntimeError(f"[GradScaler] unscale_() was called {when}; call update() in between")
@@ -127,7 +127,7 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if args or kwargs.get("closure") is not None:
             raise RuntimeError("[GradScaler] step takes no closure: the gradients it computes would stay scaled")
-        notes = self._notes.setdefault(id(optimizer), _Notes())
+        notes = self._notes.setdefault(optimizer, _Notes())
         if notes.stepped:
             raise RuntimeError("[GradScaler] step() was called twice; call update() in between")
         if not notes.unscaled:
@@ -160,6 +160,12 @@ class GradScaler:
                     self._scale *= self._growth_factor
                 self._growth_tracker = 0
         self._notes = {}
+
+    def __copy__(self) -> Self:
+        """A scaler that goes on from here, and takes no note of what this one does."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__, _notes={optimizer: replace(n) for optimizer, n in self._notes.items()})
+        return made
 
     def get_scale(self) -> float:
         """The factor; 1 where scaling is off."""

@@ -54,15 +54,13 @@ def normal_(
 
 def xavier_uniform_(tensor: lm.Tensor, gain: float = 1.0, *, generator: lm.Generator | None = None) -> lm.Tensor:
     """Uniform in ``±gain * sqrt(6 / (fan_in + fan_out))``."""
-    fan_in, fan_out = fans(tensor)
-    bound = gain * math.sqrt(6.0 / (fan_in + fan_out))
+    bound = gain * math.sqrt(6.0 / _fan_sum(tensor))
     return uniform_(tensor, -bound, bound, generator=generator)
 
 
 def xavier_normal_(tensor: lm.Tensor, gain: float = 1.0, *, generator: lm.Generator | None = None) -> lm.Tensor:
     """Normal with standard deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
-    fan_in, fan_out = fans(tensor)
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator=generator)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / _fan_sum(tensor)), generator=generator)
 
 
 def kaiming_uniform_(
@@ -123,6 +121,11 @@ def fans(tensor: lm.Tensor) -> tuple[int, int]:
         raise ValueError(f"[init] fan-in and fan-out need at least two axes, the tensor has shape {list(shape)}")
     window = math.prod(shape[2:])
     return shape[1] * window, shape[0] * window
+
+
+def _fan_sum(tensor: lm.Tensor) -> int:
+    """The sum of both fans; 1 for a tensor without elements, of which nothing is drawn."""
+    return max(sum(fans(tensor)), 1)
 
 
 def _kaiming_std(tensor: lm.Tensor, a: float, mode: str, nonlinearity: str) -> float:

@@ -333,6 +333,15 @@ class Module:
                 target.copy_(value)
         return missing, unexpected
 
+    def __copy__(self) -> Self:
+        """A module with the same parameters, buffers and submodules, registered in tables of its own."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        for table in ("_parameters", "_buffers", "_modules", "_transient"):
+            if table in self.__dict__:
+                made.__dict__[table] = self.__dict__[table].copy()
+        return made
+
     # ---- printing
 
     def extra_repr(self) -> str:

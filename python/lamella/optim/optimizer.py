@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import lamella as lm
 
@@ -21,7 +22,8 @@ class Optimizer:
 
     Attributes:
         param_groups: the groups; an option (``group["lr"] = 0.01``) may be changed between steps.
-        state: what the optimizer remembers of each tensor, by ``id(tensor)``.
+        state: what the optimizer remembers of each tensor, by ``id(tensor)``; copies and pickles of the optimizer
+            have it for their own tensors.
 
     A subclass defines ``check(group)``, which raises on options that make no sense, and either
     ``update(parameter, gradient, state, group)``, called with recording off for each tensor with a gradient, or
@@ -161,6 +163,25 @@ class Optimizer:
             parameter = parameters[position]
             state[id(parameter)] = {key: self._fitted(value, parameter, key) for key, value in values.items()}
         self.param_groups, self.state = groups, state
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and pickles take: what is remembered of each tensor by its position, as a copy has another id."""
+        return {**self.__dict__, "state": [self.state.get(id(p)) for p in self._parameters()]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes over what :meth:`__getstate__` gave, for the tensors that the groups hold now."""
+        self.__dict__.update(state)
+        remembered = zip(self._parameters(), state["state"], strict=True)
+        self.state = {id(p): values for p, values in remembered if values is not None}
+
+    def __copy__(self) -> Self:
+        """An optimizer of the same tensors, with options and state of its own."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.defaults = dict(self.defaults)
+        made.param_groups = [{**group, "params": list(group["params"])} for group in self.param_groups]
+        made.state = {key: {name: copy.copy(value) for name, value in s.items()} for key, s in self.state.items()}
+        return made
 
     def _fitted(self, value: Any, parameter: lm.Tensor, key: str) -> Any:
         """A copy of one remembered value, in the dtype and on the device of its parameter."""
