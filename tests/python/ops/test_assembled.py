@@ -13,12 +13,13 @@ import lamella as lm
 
 sp = pytest.importorskip("scipy.special")
 
-RNG = np.random.default_rng(7)
+#: Draws the constants of the tables below, at import; each test has a generator of its own.
+TABLE = np.random.default_rng(7)
 INF = float("inf")
 
 
-def numbers(*shape: int, low: float = -3, high: float = 3) -> np.ndarray:
-    return RNG.uniform(low, high, shape)
+def numbers(rng: np.random.Generator, *shape: int, low: float = -3, high: float = 3) -> np.ndarray:
+    return rng.uniform(low, high, shape)
 
 
 def windows(a: np.ndarray, axis: int, size: int, step: int) -> np.ndarray:
@@ -40,13 +41,13 @@ def replaced(a: np.ndarray, key: Any, b: np.ndarray) -> np.ndarray:
     return y
 
 
-A, B = numbers(3, 4), numbers(4, 3)
-SQUARE = numbers(3, 3)
-BATCH1, BATCH2 = numbers(2, 3, 4), numbers(2, 4, 5)
-CUBE = numbers(2, 4, 6)
-V3, V4 = numbers(3), numbers(4)
+A, B = numbers(TABLE, 3, 4), numbers(TABLE, 4, 3)
+SQUARE = numbers(TABLE, 3, 3)
+BATCH1, BATCH2 = numbers(TABLE, 2, 3, 4), numbers(TABLE, 2, 4, 5)
+CUBE = numbers(TABLE, 2, 4, 6)
+V3, V4 = numbers(TABLE, 3), numbers(TABLE, 4)
 WEIGHTS = np.array([1, 0, 2, 3])
-COMPLEX = numbers(2, 3) + 1j * numbers(2, 3)
+COMPLEX = numbers(TABLE, 2, 3) + 1j * numbers(TABLE, 2, 3)
 EDGES = np.array([0.0, -0.0, INF, -INF, np.nan, 1.0, -2.0])
 
 #: What is called, the arrays it is called with, and what numpy makes of them.
@@ -87,7 +88,7 @@ CASES: list[tuple[str, Callable[..., Any], list[np.ndarray], Any]] = [
     ("addr", lambda i, a, b: lm.addr(i, a, b, beta=3), [A, V3, V4], 3 * A + np.outer(V3, V4)),
     ("addr", lambda i, a, b: lm.addr(i, a[::-1], b, beta=3, alpha=2), [A, V3, V4], 3 * A + 2 * np.outer(V3[::-1], V4)),
     ("addr", lambda i, a, b: lm.addr(i.mT, a, b, beta=3, alpha=2), [A.T, V3, V4], 3 * A + 2 * np.outer(V3, V4)),
-    ("baddbmm", lambda i, a, b: lm.baddbmm(i, a, b), [numbers(3, 5), BATCH1, BATCH2], None),
+    ("baddbmm", lambda i, a, b: lm.baddbmm(i, a, b), [numbers(TABLE, 3, 5), BATCH1, BATCH2], None),
     ("addbmm", lambda i, a, b: lm.addbmm(i, a, b, beta=0), [np.zeros(5), BATCH1, BATCH2], (BATCH1 @ BATCH2).sum(0)),
     *[("diag", lambda a, k=k: lm.diag(a, k=k), [V3], np.diag(V3, k)) for k in (-2, 0, 1)],
     *[("diag", lambda a, k=k: lm.diag(a, k=k), [A], np.diag(A, k)) for k in (-5, -1, 2)],
@@ -119,7 +120,7 @@ CASES: list[tuple[str, Callable[..., Any], list[np.ndarray], Any]] = [
     (
         "index_reduce",
         lambda a, s: lm.index_reduce(a, 0, lm.asarray([2, 0]), s, "amax"),
-        [A, numbers(2, 4, low=2, high=5)],
+        [A, numbers(TABLE, 2, 4, low=2, high=5)],
         None,
     ),
     ("argwhere", lm.argwhere, [np.array([[0, 2], [3, 0]])], np.array([[0, 1], [1, 0]])),
@@ -182,14 +183,14 @@ CASES: list[tuple[str, Callable[..., Any], list[np.ndarray], Any]] = [
     ("view_as_real", lm.view_as_real, [COMPLEX], np.stack([COMPLEX.real, COMPLEX.imag], -1)),
     ("view_as_complex", lm.view_as_complex, [A[:, 1:3]], A[:, 1] + 1j * A[:, 2]),
     *[("cdist", lambda a, b, p=p: lm.cdist(a, b, p), [A, A[:2]], distances(A, A[:2], p)) for p in (0, 1, 2, 3, INF)],
-    ("cdist", lm.cdist, [big := numbers(30, 4), A], distances(big, A, 2)),
+    ("cdist", lm.cdist, [big := numbers(TABLE, 30, 4), A], distances(big, A, 2)),
     ("pdist", lm.pdist, [B], distances(B, B, 2)[np.triu_indices(4, 1)]),
     ("dist", lm.dist, [A, V4], np.linalg.norm(A - V4)),
     ("dist", lambda a, b: lm.dist(a, b, -INF), [V3, 2 * V3], np.abs(V3).min()),
     ("normalize", lm.normalize, [A], A / np.linalg.norm(A, axis=1, keepdims=True)),
     ("normalize", lambda a: lm.normalize(a, axis=0), [0 * A], 0 * A),
     ("channel_shuffle", lambda a: lm.channel_shuffle(a, 2), [CUBE], CUBE[:, [0, 2, 1, 3]]),
-    ("bilinear", lm.bilinear, [A, A[:, :2], numbers(3, 4, 2)], None),
+    ("bilinear", lm.bilinear, [A, A[:, :2], numbers(TABLE, 3, 4, 2)], None),
 ]
 
 
@@ -235,8 +236,8 @@ def test_windows_are_views() -> None:
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
-def test_unpooling_undoes_pooling(axes: int) -> None:
-    x = lm.asarray(RNG.permutation(4**axes * 2).astype("float64").reshape([1, 2] + [4] * axes))
+def test_unpooling_undoes_pooling(axes: int, rng: np.random.Generator) -> None:
+    x = lm.asarray(rng.permutation(4**axes * 2).astype("float64").reshape([1, 2] + [4] * axes))
     y, places = getattr(lm, f"max_pool{axes}d_with_indices")(x, 2)
     back = getattr(lm, f"max_unpool{axes}d")(y, places, 2)
     assert back.shape == x.shape
@@ -245,12 +246,12 @@ def test_unpooling_undoes_pooling(axes: int) -> None:
     assert wide.shape == (1, 2) + (5,) * axes
 
 
-def test_losses_of_several_labels() -> None:
-    x, labels = numbers(2, 4), [[3, 0, -1, 1], [-1, 0, 2, 1]]
+def test_losses_of_several_labels(rng: np.random.Generator) -> None:
+    x, labels = numbers(rng, 2, 4), [[3, 0, -1, 1], [-1, 0, 2, 1]]
     loss = lm.multilabel_margin_loss(lm.asarray(x), lm.asarray(labels), reduction="none")
     terms = sum(max(0, 1 - x[0, t] + x[0, j]) for t in (3, 0) for j in (1, 2))
     np.testing.assert_allclose(loss.numpy(), [terms / 4, 0])
-    targets = RNG.integers(0, 2, (2, 4)).astype(float)
+    targets = rng.integers(0, 2, (2, 4)).astype(float)
     soft = lm.multilabel_soft_margin_loss(lm.asarray(x), lm.asarray(targets))
     np.testing.assert_allclose(
         soft.item(), lm.binary_cross_entropy_with_logits(lm.asarray(x), lm.asarray(targets)).item()

@@ -10,15 +10,16 @@ import pytest
 
 import lamella as lm
 
-RNG = np.random.default_rng(11)
+#: Draws the constants of the tables below, at import; each test has a generator of its own.
+TABLE = np.random.default_rng(11)
 
 
-def numbers(*shape: int) -> np.ndarray:
-    return RNG.normal(size=shape)
+def numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.normal(size=shape)
 
 
-def complex_numbers(*shape: int) -> np.ndarray:
-    return numbers(*shape) + 1j * numbers(*shape)
+def complex_numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return numbers(rng, *shape) + 1j * numbers(rng, *shape)
 
 
 def slope(function: Callable[[np.ndarray], np.ndarray], z: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -35,7 +36,7 @@ def slope(function: Callable[[np.ndarray], np.ndarray], z: np.ndarray, weights: 
     return gradient
 
 
-Z = complex_numbers(3, 4)
+Z = complex_numbers(TABLE, 3, 4)
 
 COMPLEX: list[tuple[Callable[[lm.Tensor], lm.Tensor], Callable[[np.ndarray], np.ndarray]]] = [
     (lambda x: lm.cumprod(x, 0), lambda a: np.cumprod(a, 0)),
@@ -49,12 +50,12 @@ COMPLEX: list[tuple[Callable[[lm.Tensor], lm.Tensor], Callable[[np.ndarray], np.
 
 @pytest.mark.parametrize(("function", "reference"), COMPLEX)
 def test_complex_values_and_gradients(
-    function: Callable[[lm.Tensor], lm.Tensor], reference: Callable[[np.ndarray], np.ndarray]
+    function: Callable[[lm.Tensor], lm.Tensor], reference: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator
 ) -> None:
     x = lm.tensor(Z, stop_gradient=False)
     y = function(x)
     np.testing.assert_allclose(y.detach().numpy(), reference(Z), rtol=1e-12)
-    weights = complex_numbers(*y.shape) if y.dtype.name == "complex128" else numbers(*y.shape)
+    weights = complex_numbers(rng, *y.shape) if y.dtype.name == "complex128" else numbers(rng, *y.shape)
     (grad,) = lm.grad([y], [x], [lm.asarray(weights)])
     np.testing.assert_allclose(grad.numpy(), slope(reference, Z, np.asarray(weights)), rtol=1e-6, atol=1e-8)
 
@@ -73,10 +74,10 @@ def test_second_derivatives_of_complex_products() -> None:
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_complex_convolutions(axes: int, transposed: bool) -> None:
+def test_complex_convolutions(axes: int, transposed: bool, rng: np.random.Generator) -> None:
     name = f"conv_transpose{axes}d" if transposed else f"conv{axes}d"
     convolve = getattr(lm, name)
-    x, w, b = complex_numbers(2, 2, *[4] * axes), complex_numbers(2, 2, *[2] * axes), complex_numbers(2)
+    x, w, b = complex_numbers(rng, 2, 2, *[4] * axes), complex_numbers(rng, 2, 2, *[2] * axes), complex_numbers(rng, 2)
 
     def of_parts(a: np.ndarray, k: np.ndarray) -> np.ndarray:
         return convolve(lm.asarray(a), lm.asarray(k), stride=2, padding=1).numpy()
@@ -96,7 +97,7 @@ def test_complex_convolutions(axes: int, transposed: bool) -> None:
     with pytest.raises(ValueError, match=rf"\[{name}\] bias must have the shape \[2\]"):
         convolve(leaves[0], leaves[1], lm.ones([3], dtype="complex128"))
     if axes == 1:
-        weights = complex_numbers(*y.shape)
+        weights = complex_numbers(rng, *y.shape)
         grads = lm.grad([y], leaves[:2], [lm.asarray(weights)])
         for i, grad in enumerate(grads):
             given = [x, w]
@@ -140,9 +141,9 @@ def test_axes_of_a_number() -> None:
     [((1, 2, 3), (2, 1, 3), -2), ((4, 1), (4, 3), 1), ((3,), (2, 1), 0), ((2, 3), (3,), 1), ((1,), (5,), 0)],
 )
 def test_cosine_similarity_along_an_axis_that_is_broadcast(
-    shape1: tuple[int, ...], shape2: tuple[int, ...], axis: int
+    shape1: tuple[int, ...], shape2: tuple[int, ...], axis: int, rng: np.random.Generator
 ) -> None:
-    a, b = numbers(*shape1), numbers(*shape2)
+    a, b = numbers(rng, *shape1), numbers(rng, *shape2)
     wide1, wide2 = np.broadcast_arrays(a, b)
     norms = np.linalg.norm(wide1, axis=axis) * np.linalg.norm(wide2, axis=axis)
     got = lm.cosine_similarity(lm.asarray(a), lm.asarray(b), axis=axis)
@@ -172,15 +173,15 @@ def test_fourier_transforms_of_integers_are_those_of_floats(dtype: str) -> None:
         np.testing.assert_allclose(got.numpy(), getattr(np.fft, name)(values), rtol=1e-5, atol=1e-6)
 
 
-def test_forms_of_linear() -> None:
-    x, w = numbers(2, 3), numbers(3)
+def test_forms_of_linear(rng: np.random.Generator) -> None:
+    x, w = numbers(rng, 2, 3), numbers(rng, 3)
     got = lm.linear(lm.asarray(x), weight=lm.asarray(w), bias=lm.asarray(0.5))
     np.testing.assert_allclose(got.numpy(), x @ w + 0.5)
-    a, b, c = (RNG.integers(-5, 5, shape) for shape in ((2, 3), (4, 3), (4,)))
+    a, b, c = (rng.integers(-5, 5, shape) for shape in ((2, 3), (4, 3), (4,)))
     whole = lm.linear(lm.asarray(a), lm.asarray(b), lm.asarray(c))
     assert whole.dtype.name == "int64"
     np.testing.assert_array_equal(whole.numpy(), a @ b.T + c)
-    z = complex_numbers(4, 3)
+    z = complex_numbers(rng, 4, 3)
     np.testing.assert_allclose(lm.linear(lm.asarray(x), lm.asarray(z)).numpy(), x @ z.T)
     with pytest.raises(ValueError, match=r"\[linear\] bias must be a 0-d tensor"):
         lm.linear(lm.asarray(x), lm.asarray(w), lm.ones([2]))
@@ -188,8 +189,8 @@ def test_forms_of_linear() -> None:
         lm.linear(lm.ones([2, 3], dtype="bool"), lm.ones([4, 3], dtype="bool"))
 
 
-def test_gaussian_loss_broadcasts() -> None:
-    a, b, v = numbers(2, 3), numbers(2, 1), numbers(2, 1) ** 2
+def test_gaussian_loss_broadcasts(rng: np.random.Generator) -> None:
+    a, b, v = numbers(rng, 2, 3), numbers(rng, 2, 1), numbers(rng, 2, 1) ** 2
     got = lm.gaussian_nll_loss(lm.asarray(a), lm.asarray(b), lm.asarray(v), reduction="none")
     np.testing.assert_allclose(got.numpy(), 0.5 * (np.log(v) + (a - b) ** 2 / v))
     with pytest.raises(ValueError, match="gaussian_nll_loss"):
@@ -205,7 +206,7 @@ def test_norms_of_low_precision_do_not_overflow(dtype: str) -> None:
         np.testing.assert_allclose(norm.astype("float32").item(), wanted, rtol=1e-2)
 
 
-def test_small_forms() -> None:
+def test_small_forms(rng: np.random.Generator) -> None:
     assert lm.relu6(lm.asarray([-2, 3, 9])).tolist() == [0, 3, 6]
     assert lm.relu6(lm.asarray([7])).dtype.name == "int64"
     assert lm.outer(lm.asarray([True, False]), lm.asarray([True])).tolist() == [[True], [False]]
@@ -214,7 +215,7 @@ def test_small_forms() -> None:
     assert lm.diag(lm.asarray([True, False])).dtype.name == "bool"
     assert lm.prelu(lm.asarray([-2.0]), weight=lm.asarray(0.5)).tolist() == [-1.0]
     assert lm.avg_pool2d(lm.ones([1, 1, 4, 4]), 2, ()).shape == (1, 1, 2, 2)
-    z = lm.asarray(complex_numbers(2, 3))
+    z = lm.asarray(complex_numbers(rng, 2, 3))
     np.testing.assert_array_equal(z.H.numpy(), z.numpy().conj().T)
     np.testing.assert_array_equal(z[None].mH.numpy(), z.numpy().conj().T[None])
     with pytest.raises(ValueError, match=r"\[H\] needs a matrix"):

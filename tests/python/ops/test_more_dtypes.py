@@ -10,23 +10,24 @@ import pytest
 
 import lamella as lm
 
-RNG = np.random.default_rng(23)
+#: Draws the constants of the tables below, at import; each test has a generator of its own.
+TABLE = np.random.default_rng(23)
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 
 
-def integers(dtype: str, *shape: int) -> np.ndarray:
+def integers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
     low = 0 if dtype.startswith("u") else -4
-    return RNG.integers(low, 5, shape).astype(dtype)
+    return rng.integers(low, 5, shape).astype(dtype)
 
 
-def complex_numbers(*shape: int) -> np.ndarray:
-    return RNG.normal(size=shape) + 1j * RNG.normal(size=shape)
+def complex_numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.normal(size=shape) + 1j * rng.normal(size=shape)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("axes", [1, 2, 3])
-def test_convolutions_of_integers(axes: int, dtype: str) -> None:
-    x, w, b = integers(dtype, 2, 4, *[5] * axes), integers(dtype, 6, 2, *[2] * axes), integers(dtype, 6)
+def test_convolutions_of_integers(axes: int, dtype: str, rng: np.random.Generator) -> None:
+    x, w, b = integers(rng, dtype, 2, 4, *[5] * axes), integers(rng, dtype, 6, 2, *[2] * axes), integers(rng, dtype, 6)
     setting: dict[str, Any] = {"stride": 2, "padding": 1, "groups": 2}
     exact = [lm.asarray(a.astype("float64")) for a in (x, w, b)]
     y = getattr(lm, f"conv{axes}d")(*[lm.asarray(a) for a in (x, w, b)], **setting)
@@ -34,8 +35,8 @@ def test_convolutions_of_integers(axes: int, dtype: str) -> None:
     wanted = getattr(lm, f"conv{axes}d")(*exact, **setting).numpy()
     np.testing.assert_array_equal(y.numpy(), wanted.astype("int64").astype(dtype))
     back = getattr(lm, f"conv_transpose{axes}d")
-    w_back = integers(dtype, 4, 3, *[2] * axes)
-    y = back(lm.asarray(x), lm.asarray(w_back), lm.asarray(integers(dtype, 6) * 0), **setting)
+    w_back = integers(rng, dtype, 4, 3, *[2] * axes)
+    y = back(lm.asarray(x), lm.asarray(w_back), lm.asarray(integers(rng, dtype, 6) * 0), **setting)
     wanted = back(exact[0], lm.asarray(w_back.astype("float64")), **setting).numpy()
     assert y.dtype.name == dtype
     np.testing.assert_array_equal(y.numpy(), wanted.astype("int64").astype(dtype))
@@ -56,8 +57,8 @@ def quotient(sums: np.ndarray, counts: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32"])
-def test_means_of_windows_of_integers(dtype: str) -> None:
-    x = integers(dtype, 2, 3, 6, 7) * 25
+def test_means_of_windows_of_integers(dtype: str, rng: np.random.Generator) -> None:
+    x = integers(rng, dtype, 2, 3, 6, 7) * 25
     sums = lambda **more: lm.avg_pool2d(lm.asarray(x.astype("float64")), 3, 2, 1, divisor_override=1, **more).numpy()  # noqa: E731
     ones = lm.avg_pool2d(lm.ones(x.shape), 3, 2, 1, divisor_override=1).numpy()
     cases: list[tuple[dict[str, Any], Any]] = [
@@ -89,8 +90,8 @@ def test_means_of_extreme_integers() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "bfloat16", "complex64", "complex128"])
-def test_windows_keep_the_dtype(dtype: str) -> None:
-    image = RNG.integers(0, 2, (2, 3, 5, 6))
+def test_windows_keep_the_dtype(dtype: str, rng: np.random.Generator) -> None:
+    image = rng.integers(0, 2, (2, 3, 5, 6))
     x = lm.asarray(image).astype(dtype)
     columns = lm.unfold(x, (2, 3), padding=1, stride=2)
     assert columns.dtype.name == dtype
@@ -106,7 +107,7 @@ def test_windows_keep_the_dtype(dtype: str) -> None:
     np.testing.assert_array_equal(back.astype("complex128").numpy(), sums.numpy())
 
 
-A, B = complex_numbers(3, 4), complex_numbers(3, 4)
+A, B = complex_numbers(TABLE, 3, 4), complex_numbers(TABLE, 3, 4)
 
 
 def logcumsumexp(a: np.ndarray, axis: int) -> np.ndarray:
@@ -177,16 +178,16 @@ def test_bools() -> None:
     assert not lm.addr(lm.zeros([3, 2], dtype="bool"), a, b, alpha=False).numpy().any()
 
 
-def test_products_of_integers_stay_integers() -> None:
-    a, b, w = (integers("int64", *shape) for shape in ((2, 3), (2, 4), (5, 3, 4)))
+def test_products_of_integers_stay_integers(rng: np.random.Generator) -> None:
+    a, b, w = (integers(rng, "int64", *shape) for shape in ((2, 3), (2, 4), (5, 3, 4)))
     y = lm.bilinear(*[lm.asarray(v) for v in (a, b, w)])
     assert y.dtype.name == "int64"
     np.testing.assert_array_equal(y.numpy(), np.einsum("ni,oij,nj->no", a, w, b))
 
 
 @pytest.mark.parametrize("p", [-1.0, 0.0, float("-inf")])
-def test_distances_by_any_order(p: float) -> None:
-    a, b = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3))
+def test_distances_by_any_order(p: float, rng: np.random.Generator) -> None:
+    a, b = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
     got = lm.pairwise_distance(lm.asarray(a), lm.asarray(b), p, 0.0)
     np.testing.assert_allclose(got.numpy(), [np.linalg.norm(d, p) for d in a - b], rtol=1e-12)
     with pytest.raises(ValueError, match="p is NaN"):
@@ -201,8 +202,8 @@ def test_limits_of_logit_the_other_way_around() -> None:
     assert x.grad.tolist()[:3] == [0, 0, 0]
 
 
-def test_complex_windows() -> None:
-    x, w = RNG.normal(size=40), complex_numbers(8)
+def test_complex_windows(rng: np.random.Generator) -> None:
+    x, w = rng.normal(size=40), complex_numbers(rng, 8)
     spectra = lm.stft(lm.asarray(x), 8, window=lm.asarray(w), center=False)
     parts = np.lib.stride_tricks.sliding_window_view(x, 8)[::2] * w
     assert spectra.shape == (8, 17)  # all frequencies
