@@ -348,6 +348,7 @@ Tensor PutAlongAxis::call(const Tensor& x, const Tensor& indices, const Operand&
   if (values.is_number()) {
     given.src = everywhere(values.number(), x, index);
   } else {
+    check_same_device(x, values.tensor(), info.name);
     given.src = broadcast_to(cast(values.tensor(), x.dtype()), shape);
   }
   if (reduce == "assign") return ScatterFn::apply(given.x, given.src, given.index, given.axis);

@@ -166,6 +166,7 @@ Tensor IndexFill::into(const Tensor& x, std::int64_t axis, const Tensor& index, 
 Tensor IndexPut::call(const Tensor& x, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate) {
   check_defined(x, info.name);
   check_defined(values, info.name);
+  check_same_device(x, values, info.name);
   if (values.dtype() != x.dtype()) {
     fail<TypeError>("[index_put] values have dtype ", values.dtype(), " and x ", x.dtype(),
                     ": they must have the same");
@@ -173,6 +174,8 @@ Tensor IndexPut::call(const Tensor& x, const std::vector<Tensor>& indices, const
   IndexItems items;
   SmallVector<const Tensor*, 4> others{&values};
   for (const Tensor& index : indices) {
+    check_defined(index, info.name);
+    check_same_device(x, index, info.name);
     items.emplace_back(index);
     others.push_back(&index);
   }
@@ -192,6 +195,7 @@ Tensor MaskedSelect::call(const Tensor& x, const Tensor& mask) {
 Tensor MaskedScatter::call(const Tensor& x, const Tensor& mask, const Tensor& source) {
   check_mask(x, mask, info.name);
   check_defined(source, info.name);
+  check_same_device(x, source, info.name);
   if (source.dtype() != x.dtype()) {
     fail<TypeError>("[masked_scatter] source has dtype ", source.dtype(), " and x ", x.dtype(),
                     ": they must have the same");

@@ -82,7 +82,9 @@ Tensor DiagFlat::call(const Tensor& x, std::int64_t k) {
 
 Tensor DiagonalScatter::call(const Tensor& x, const Tensor& src, std::int64_t offset, std::int64_t axis1,
                              std::int64_t axis2) {
+  check_defined(x, info.name);
   check_defined(src, info.name);
+  check_same_device(x, src, info.name);
   const Tensor before = diagonal(x, offset, axis1, axis2);
   if (src.shape() != before.shape())
     fail<ValueError>("[diagonal_scatter] src must have the diagonal's shape ", before.shape(), ", got ", src.shape());

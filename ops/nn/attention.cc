@@ -203,6 +203,7 @@ Tensor ScaledDotProductAttention::call(const Tensor& query, const Tensor& key, c
     fail<ValueError>("[", kName, "] dropout_p must lie in [0, 1], got ", dropout_p);
   if (attn_mask && is_causal)
     fail<ValueError>("[", kName, "] takes attn_mask or is_causal, not both: put the one into the other");
+  if (attn_mask) check_same_device(query, *attn_mask, kName);
   if (attn_mask && attn_mask->dtype() != DType::Bool && attn_mask->dtype() != query.dtype())
     fail<TypeError>("[", kName, "] attn_mask must be bool or ", query.dtype(), ", got ", attn_mask->dtype());
   check_generator(kName, generator, query.device());

@@ -259,6 +259,8 @@ Tensor CtcLoss::call(const Tensor& log_probs, const Tensor& targets, const Tenso
                                      zero_infinity);
   check_reduction(reduction, kName);
   check_defined(log_probs, kName);
+  check_defined(targets, kName);
+  check_same_device(log_probs, targets, kName);
   if (log_probs.ndim() != 2 && log_probs.ndim() != 3) {
     fail<ValueError>("[ctc_loss] log_probs must be [steps, sequences, classes] or [steps, classes], got ",
                      log_probs.shape());

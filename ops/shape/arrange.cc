@@ -109,6 +109,7 @@ Tensor Repeat::call(const Tensor& x, const Operand& repeats, std::optional<std::
     return widened(x, at, times);
   }
   check_defined(repeats.tensor(), info.name);
+  check_same_device(x, repeats.tensor(), info.name);
   const Tensor numbers = repeated_numbers(checked_repeats(repeats.tensor(), x.shape()[at]));
   return pick(x, plan_along(at, to_device(numbers, x.device())));
 }
@@ -238,6 +239,7 @@ std::vector<Tensor> BroadcastArrays::call(const std::vector<Tensor>& arrays) {
   Dims shape;
   for (const Tensor& x : arrays) {
     check_defined(x, info.name);
+    check_same_device(arrays[0], x, info.name);
     shape = broadcast_shapes(shape, x.shape(), info.name);
   }
   std::vector<Tensor> result;
@@ -256,6 +258,7 @@ std::vector<Tensor> Meshgrid::call(const std::vector<Tensor>& arrays, std::strin
   Dims shape;
   for (const Tensor& x : arrays) {
     check_defined(x, info.name);
+    check_same_device(arrays[0], x, info.name);
     if (x.ndim() > 1) fail<ValueError>("[meshgrid] the tensors must have one axis each, got shape ", x.shape());
     if (x.dtype() != arrays[0].dtype())
       fail<ValueError>("[meshgrid] the tensors must have one dtype, got ", arrays[0].dtype(), " and ", x.dtype());

@@ -69,6 +69,11 @@ struct Asked {
   std::string_view interpolation;
   double whole = 1;
 
+  /// RuntimeError where q is on another device than x.
+  void check_device(const Tensor& x) const {
+    check_defined(x, info.name);
+    if (!q.is_number()) check_same_device(x, q.tensor(), info.name);
+  }
   /// q, checked, as doubles.
   std::vector<double> shares() const {
     std::vector<double> values = given();
@@ -137,6 +142,7 @@ Tensor weights_of(const Tensor& place, const Tensor& lower, std::string_view int
 }
 
 Tensor quantile_of(const Asked& asked, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  asked.check_device(x);
   const Sample sample(x, axis, keepdims, asked.info);
   asked.check_interpolation();
   const std::int64_t n = sample.rows.shape().back();
@@ -165,6 +171,7 @@ Tensor quantile_of(const Asked& asked, const Tensor& x, std::optional<std::int64
 }
 
 Tensor nan_quantile_of(const Asked& asked, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
+  asked.check_device(x);
   const Sample sample(x, axis, keepdims, asked.info);
   asked.check_interpolation();
   const Tensor ordered = sort(sample.rows);  // NaN stands last

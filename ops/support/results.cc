@@ -18,6 +18,7 @@ namespace {
 int kind_of(DType dtype) { return dtype == DType::Bool ? 0 : is_integral(dtype) ? 1 : is_floating(dtype) ? 2 : 3; }
 
 void check_fits(const Tensor& to, const Tensor& result, const char* op) {
+  check_same_device(result, to, op);
   if (result.shape() != to.shape()) {
     fail<ValueError>("[", op, "] a result of shape ", result.shape(), " cannot be written into a tensor of shape ",
                      to.shape());

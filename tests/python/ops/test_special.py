@@ -192,7 +192,9 @@ def test_incomplete_gamma(name: str, dtype: str, largest: float, rng: np.random.
     got = getattr(lm, name)(lm.asarray(a), lm.asarray(x)).numpy()
     assert got.dtype == dtype
     fits = expected > (1e-30 if dtype == "float32" else 1e-200)
-    np.testing.assert_allclose(got[fits], expected[fits], rtol=1e-6 if dtype == "float32" else 1e-12)
+    # An error of the exponent of a rounding's size is one of the result that grows with the exponent.
+    tolerated = (1e-7 if dtype == "float32" else 1e-13) * (4 + np.abs(np.log(expected[fits])))
+    assert (np.abs(got[fits] - expected[fits]) <= tolerated * expected[fits]).all()
     np.testing.assert_allclose(got[~fits], expected[~fits], atol=1e-30)
 
 
