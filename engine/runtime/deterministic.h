@@ -3,13 +3,11 @@
 namespace lamella {
 
 /// Makes results depend on nothing but their inputs, at the price of speed: not on the number of threads (our own
-/// kernels never do; oneDNN's then run on one thread each), and not on the order in which a device's threads come.
-/// Operators that have no such form raise RuntimeError. Of the process.
+/// kernels never do; oneDNN's and LAPACK's then run on one thread each). Of the process.
+///
+/// Every operator has such a form, so that none raises: kernels add in an order that the shapes alone decide, on CUDA
+/// too, where none uses atomic additions.
 void use_deterministic_algorithms(bool enabled) noexcept;
 bool are_deterministic_algorithms_enabled() noexcept;
-
-/// RuntimeError that names `op` and the way out, where deterministic algorithms are asked for: for operators whose
-/// results differ from run to run.
-void refuse_nondeterministic(const char* op);
 
 }  // namespace lamella
