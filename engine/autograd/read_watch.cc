@@ -66,6 +66,14 @@ void ReadWatch::note_write(const Storage& memory) noexcept {
   }
 }
 
+void note_read(std::string_view op, const Tensor& x) {
+  const auto watch = thread_state().read_watch;
+  if (!watch) return;
+  const Tensor* const inputs[] = {&x};
+  watch->begin_call(op, inputs, {true});
+  watch->end_call();
+}
+
 WatchReads::WatchReads(std::shared_ptr<ReadWatch> watch)
     : before_(std::exchange(thread_state().read_watch, std::move(watch))), mode_before_(set_selective(true)) {}
 

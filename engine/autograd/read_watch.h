@@ -61,6 +61,9 @@ class ReadWatch {
   std::uint64_t pass_;
 };
 
+/// `op`, which is no call of a layer, reads x to write it somewhere: to be called under Modes::kSelective.
+void note_read(std::string_view op, const Tensor& x);
+
 /// This thread's calls go to `watch` in this scope, in the place of another one.
 class WatchReads {
  public:

@@ -7,6 +7,7 @@
 
 #include "engine/autograd/departure.h"
 #include "engine/autograd/origin.h"
+#include "engine/autograd/read_watch.h"
 #include "engine/autograd/views.h"
 #include "engine/core/error.h"
 
@@ -299,6 +300,8 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
 bool records_in_place(const char* op, const Tensor& x, const Tensor& other) {
   if (x->storage->has_mark(Storage::kDeparted) && is_grad_enabled()) [[unlikely]]
     check_holders(op, x);
+  if ((modes().interceptors & Modes::kSelective) && other.defined()) [[unlikely]]
+    note_read(op, other);
   const bool takes_other = other.defined() && is_differentiable(x.dtype());
   const bool dual = duals_active() && (is_dual(x) || (takes_other && is_dual(other)));
   const bool recorded = is_grad_enabled() && (wants_gradient(x) ||

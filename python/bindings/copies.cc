@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "engine/autograd/modes.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
+#include "python/bindings/numpy.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/signature.h"
 #include "python/bindings/tensor_type.h"
@@ -85,6 +87,17 @@ PyObject* tensor_in_memory(PyObject*, PyObject* const* args, Py_ssize_t count, P
   });
 }
 
+PyObject* numpy_to_print(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("_numpy_to_print", "x, /");
+    static_cast<void>(read<const Tensor&>(object, {signature, 0}));
+    const bool escaped = autograd::modes().escaped;
+    PyObject* const array = tensor_to_numpy(object);
+    autograd::modes().escaped = escaped;
+    return array;
+  });
+}
+
 PyMethodDef functions[] = {
     {"_shared_memory", shared_memory, METH_O,
      "_shared_memory(x, /)\n--\n\nA number for the memory that x has in common with another tensor, and where x begins "
@@ -93,6 +106,8 @@ PyMethodDef functions[] = {
      "_memory_as_bytes(x, /)\n--\n\nAll of the memory that x lies in, as a tensor of bytes."},
     {"_tensor_in_memory", as_c_function(tensor_in_memory), METH_FASTCALL | METH_KEYWORDS,
      "_tensor_in_memory(memory, dtype, shape, strides, offset, /)\n--\n\nA tensor in a tensor of bytes."},
+    {"_numpy_to_print", numpy_to_print, METH_O,
+     "_numpy_to_print(x, /)\n--\n\nx.numpy() for values that are only looked at: nothing is computed from them."},
     {nullptr, nullptr, 0, nullptr},
 };
 

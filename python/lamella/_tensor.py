@@ -10,6 +10,7 @@ from ._C import (
     Tensor,
     _hidden_axes,
     _memory_as_bytes,
+    _numpy_to_print,
     _shared_memory,
     _tensor_in_memory,
     _unpack_dual,
@@ -28,7 +29,7 @@ def _text(tensor: Tensor) -> str:
     values = tensor.detach().cpu()
     if values.dtype.name == "bfloat16":
         values = values.astype("float32")
-    return np.array2string(values.numpy(), separator=", ", prefix="Tensor(", threshold=_SUMMARIZED_FROM)
+    return np.array2string(_numpy_to_print(values), separator=", ", prefix="Tensor(", threshold=_SUMMARIZED_FROM)
 
 
 def _repr(self: Tensor) -> str:
@@ -62,7 +63,10 @@ def _format(self: Tensor, spec: str) -> str:
         raise TypeError(
             f"[format] only a tensor with one element can be formatted by '{spec}', this one has {self.size}"
         )
-    return format(self.detach().item(), spec)
+    values = self.detach().cpu()
+    if values.dtype.name == "bfloat16":
+        values = values.astype("float32")
+    return format(_numpy_to_print(values).item(), spec)
 
 
 class _Memory:

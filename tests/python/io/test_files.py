@@ -6,6 +6,8 @@ import os
 import random
 import struct
 import zipfile
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -308,3 +310,51 @@ def test_random_damage_never_crashes(tmp_path, kind):
         except ValueError:
             refused += 1
     assert refused > 60
+
+
+COLLISIONS = [
+    *(("a", "a.npy"), ("a.npy", "a"), ("x.npy.npy", "x.npy"), ("", ".npy"), ("lamella.tree.npy", "b"), ("a\0b", "a")),
+    *(
+        ("a\0", "b"),
+        ("A", "a"),
+        ("a/b", "a\\b"),
+        ("a", "a "),
+        ("é", "e\u0301"),
+        ("a.b", "a"),
+        ("../a", "a"),
+        ("/a", "a"),
+    ),
+    *(("a.npz", "a"), ("x" * 70000, "a"), ("\ud800", "a"), ("\n", "a"), ("con", "nul"), ("1", "01"), ("\uff41", "a")),
+]
+
+
+@pytest.mark.parametrize("structured", [False, True])
+@pytest.mark.parametrize("ending", [".npz", ".safetensors"])
+@pytest.mark.parametrize("names", COLLISIONS, ids=lambda names: ascii(names)[:30])
+def test_two_names_never_become_one(names: tuple[str, str], ending: str, structured: bool, tmp_path: Path) -> None:
+    """Both come back as they were, to Lamella and to numpy, or nothing is written and the message names them."""
+    state: dict[str, Any] = {name: lm.full([2], float(i)) for i, name in enumerate(names)}
+    if structured:
+        state["extra"] = 5
+    path = tmp_path / f"x{ending}"
+    try:
+        lm.io.save(state, path)
+    except ValueError as error:
+        assert "[save]" in str(error) and "name" in str(error)
+        assert not list(tmp_path.iterdir())
+        return
+    loaded = lm.io.load(path)
+    assert set(loaded) == set(state)
+    for i, name in enumerate(names):
+        assert loaded[name].tolist() == [i, i]
+    if ending == ".npz":
+        with np.load(path) as archive:
+            for i, name in enumerate(names):
+                assert archive[name].tolist() == [i, i]
+
+
+def test_numpys_files_are_read_member_by_member(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", **{"a": np.zeros(2), "a.npy": np.ones(2)})
+    loaded = lm.io.load(tmp_path / "x.npz")
+    assert loaded["a"].tolist() == [0, 0]
+    assert loaded["a.npy"].tolist() == [1, 1]
