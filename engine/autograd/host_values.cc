@@ -31,10 +31,12 @@ class HostValue final : public Node {
   TensorList run(TensorList) override {
     fail<RuntimeError>(
         "[", layer_,
-        "] a derivative reached a value that the layer's backward or jvp made of numpy arrays or numbers, "
-        "where nothing is recorded: how it depends on the inputs is unknown, and the result would be "
-        "wrong. Compute it with Lamella's operators from what save_for_backward kept (and, for forward "
-        "mode through a backward, define jvp), or mark backward with once_differentiable");
+        "] a derivative reached a value that the layer's backward or jvp made of numpy arrays or numbers, where "
+        "nothing "
+        "is recorded: how it depends on the inputs is unknown, and the result would be wrong. Compute it with "
+        "Lamella's "
+        "operators from what save_for_backward kept (and, for forward mode through a backward, define jvp), or have "
+        "backward marked by lm.autograd.once_differentiable");
   }
 
  private:
@@ -97,7 +99,8 @@ void note_escape(const Tensor& x) {
   Modes& now = modes();
   const bool matters = (x->flags & TensorImpl::kDerived) || x.requires_grad() || has_tangents(x);
   // What a backward reads may be detached, or derive from what is: every value counts there.
-  if (now.in_forward ? matters : now.recorded_backward && is_differentiable(x.dtype())) now.escaped = true;
+  if (now.in_forward ? matters : now.recorded_backward && thread_state().incoming && is_differentiable(x.dtype()))
+    now.escaped = true;
   if (is_tracing()) [[unlikely]]
     note_escape_to_host(x);
 }

@@ -68,8 +68,9 @@ Tensor scaled(const Tensor& source, Scalar alpha) {
   return multiply(source, alpha);
 }
 
-const Tensor& check_value(const Operand& value, const char* op) {
+const Tensor& check_value(const Tensor& x, const Operand& value, const char* op) {
   check_defined(value.tensor(), op);
+  if (!value.tensor().device().is_cpu()) check_same_device(x, value.tensor(), op);
   if (value.tensor().ndim() != 0) {
     fail<ValueError>("[", op, "] value must be a number or a 0-d tensor, got shape ", value.tensor().shape());
   }
@@ -151,14 +152,14 @@ Tensor IndexFill::call(const Tensor& x, std::int64_t axis, const Tensor& index, 
   const Slices slices(x, axis, index, info.name);
   const Tensor result = value.is_number()
                             ? copy_with_room(slices.x, pointers(slices.numbers))
-                            : copy_with_room(slices.x, pointers(slices.numbers, check_value(value, info.name)));
+                            : copy_with_room(slices.x, pointers(slices.numbers, check_value(x, value, info.name)));
   set_index(result, slices.items(), value);
   return shaped_like(x, result);
 }
 
 Tensor IndexFill::into(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& value) {
   const Slices slices(x, axis, index, info.name);
-  if (!value.is_number()) check_value(value, info.name);
+  if (!value.is_number()) check_value(x, value, info.name);
   set_index(slices.x, slices.items(), value);
   return x;
 }
@@ -218,7 +219,7 @@ Tensor MaskedScatter::call(const Tensor& x, const Tensor& mask, const Tensor& so
 
 Tensor MaskedFill::call(const Tensor& x, const Tensor& mask, const Operand& value) {
   check_mask(x, mask, info.name);
-  if (!value.is_number()) check_value(value, info.name);
+  if (!value.is_number()) check_value(x, value, info.name);
   const Tensor result = where(mask, value, x);
   if (is_higher_kind(result.dtype(), x.dtype())) {
     fail<TypeError>("[masked_fill] a value of dtype ", result.dtype(), " cannot be written into a tensor of dtype ",
