@@ -35,8 +35,9 @@ Tensor complex_from_imaginary(const Tensor& x) { return from_imaginary(x); }
 
 Tensor angle_gradient(const Tensor& x, const Tensor& dy) {
   if (!is_complex(x.dtype())) return 0 * dy;
-  const Tensor squared = square(abs(x));
-  return where(squared == 0, 0, dy * x / where(squared == 0, 1, squared) * Scalar(kI));
+  // i x / |x|^2, without the square, which over- or underflows.
+  const Tensor origin = x == 0;
+  return where(origin, 0, dy * Scalar(kI) / conj(where(origin, 1, x)));
 }
 
 }  // namespace lamella

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "engine/autograd/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
@@ -94,6 +95,22 @@ Tensor divisor_or_multiple(const OpInfo& info, const Tensor& a, const Tensor& b,
   return y;
 }
 
+/// -x log(x), whose derivative is -1 - log(x): not a product that is 0 times infinity at 0.
+struct EntrLayer : Function<EntrLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "entr";
+
+  static Tensor forward(Context& ctx, const Tensor& x) {
+    if (ctx.recording()) ctx.save_for_backward(x);
+    return where(less(x, 0), -kInfinity, negative(xlogy(x, x)));
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto [x] = ctx.saved_tensors<1>();
+    return dy * (-1 - log(x));
+  }
+  static Tensor jvp(Context& ctx, const Tensor& dx) { return backward(ctx, dx); }
+};
+
 }  // namespace
 
 Tensor IsPosInf::call(const Tensor& x) { return is_number(x, kInfinity, info); }
@@ -114,10 +131,7 @@ Tensor Xlog1py::call(const Operand& first, const Operand& second) {
   return multiply(a, log1p(where(nothing, 0, b)));
 }
 
-Tensor Entr::call(const Tensor& given) {
-  const Tensor x = as_floating(given, info.name);
-  return where(less(x, 0), -kInfinity, negative(xlogy(x, x)));
-}
+Tensor Entr::call(const Tensor& given) { return EntrLayer::apply(as_floating(given, info.name)); }
 
 Tensor Ndtr::call(const Tensor& x) {
   return multiply(erfc(multiply(as_floating(x, info.name), -std::numbers::sqrt2 / 2)), 0.5);

@@ -35,8 +35,8 @@ struct Expm1 : Unary<Expm1> {
     return expm1(x);
   }
   template <class X>
-  LM_HD static constexpr X backward(const X&, const X& y, const X& dy) {
-    return dy * (y + 1);
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    return dy * exp(x);
   }
 };
 

@@ -20,8 +20,11 @@ struct Exp2 : Unary<Exp2> {
     return exp2(x);
   }
   template <class X>
-  LM_HD static constexpr X backward(const X&, const X& y, const X& dy) {
-    return 0.69314718055994530942 * dy * y;
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    // The largest powers overflow where they times log(2) do not: half of them is taken twice.
+    const auto above = real(x) > 0;
+    const X power = exp2(where(above, x - 1, x));
+    return dy * where(above, 1.38629436111989061883 * power, 0.69314718055994530942 * power);
   }
 };
 
@@ -38,11 +41,16 @@ struct LogAddExp : Binary<LogAddExp> {
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<0>, const X& a, const X& b, const X&, const X& dy) {
-    return dy * sigmoid(a - b);
+    return dy * sigmoid(difference(a, b));
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
-    return dy * sigmoid(b - a);
+    return dy * sigmoid(difference(b, a));
+  }
+  /// a - b, and 0 of the same infinity, which is a tie as any other.
+  template <class X>
+  LM_HD static constexpr X difference(const X& a, const X& b) {
+    return where((a == b) & isinf(a), 0, a - b);
   }
   /// Of complex numbers it is composed.
   static Tensor call(const Operand& a, const Operand& b);
@@ -61,11 +69,11 @@ struct LogAddExp2 : Binary<LogAddExp2> {
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<0>, const X& a, const X& b, const X&, const X& dy) {
-    return dy * sigmoid((a - b) * 0.69314718055994530942);
+    return dy * sigmoid(LogAddExp::difference(a, b) * 0.69314718055994530942);
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
-    return dy * sigmoid((b - a) * 0.69314718055994530942);
+    return dy * sigmoid(LogAddExp::difference(b, a) * 0.69314718055994530942);
   }
 };
 
@@ -84,11 +92,11 @@ struct Xlogy : Binary<Xlogy> {
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<0>, const X& a, const X& b, const X&, const X& dy) {
-    return where((a == 0) & (b <= 0), 0, dy * log(b));
+    return dy * log(where((a == 0) & (b <= 0), 1, b));
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
-    return dy * a / b;
+    return dy * a / where((a == 0) & (b == 0), 1, b);
   }
 };
 

@@ -5,6 +5,7 @@
 #include "ops/elementwise/exp.h"
 #include "ops/elementwise/extrema.h"
 #include "ops/elementwise/sigmoid.h"
+#include "ops/elementwise/slopes.h"
 #include "ops/elementwise/where.h"
 
 // Units that are x times a share of it that grows with x, and such shares.
@@ -21,12 +22,15 @@ struct Silu : Unary<Silu> {
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    return x * sigmoid(x);
+    if constexpr (simd::kIsComplexOperand<X>) {
+      return x * sigmoid(x);
+    } else {
+      return maximum(x, -detail::kFar) * sigmoid(x);  // minus infinity times 0 is no number
+    }
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    const X s = sigmoid(x);
-    return dy * s * (1 + x * (1 - s));
+    return dy * silu_slope(x);
   }
 };
 
@@ -43,15 +47,11 @@ struct Mish : Unary<Mish> {
   LM_HD static constexpr X forward(const X& x) {
     const X e = exp(minimum(x, 20));
     const X n = e * (e + 2);
-    return x * (n / (n + 2));
+    return maximum(x, -detail::kFar) * (n / (n + 2));
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    const X bounded = minimum(x, 20);
-    const X e = exp(bounded);
-    const X n = e * (e + 2);
-    const X d = n + 2;
-    return dy * (n / d + bounded * (4 * e * (e + 1) / (d * d)));
+    return dy * mish_slope(x);
   }
 };
 
@@ -87,7 +87,7 @@ struct Hardswish : Unary<Hardswish> {
                                .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    return x * minimum(maximum(x + 3, 0), 6) / 6;
+    return maximum(x, -3) * (minimum(maximum(x + 3, 0), 6) / 6);
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {

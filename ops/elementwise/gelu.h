@@ -3,6 +3,8 @@
 #include <string_view>
 
 #include "ops/elementwise/erf.h"
+#include "ops/elementwise/sigmoid.h"
+#include "ops/elementwise/slopes.h"
 #include "ops/elementwise/tanh.h"
 
 namespace lamella {
@@ -19,15 +21,22 @@ struct GeluErf : Unary<GeluErf> {
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    return gelu(x);
+    const X y = gelu(x);
+    if constexpr (simd::FloatOperand<X>) {
+      // There 1 + erf has lost digits.
+      const auto low = x < -2.5;
+      if (any(low)) return where(low, 0.5 * maximum(x, -100) * erfc(-0.70710678118654752440 * x), y);
+    }
+    return y;
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy * (0.5 * (1 + erf(0.70710678118654752440 * x)) + 0.39894228040143267794 * x * exp(-0.5 * x * x));
+    return dy * gelu_slope(x);
   }
 };
 
-/// The approximation by tanh that the same paper gives.
+/// The approximation by tanh that the same paper gives. (1 + tanh(z)) / 2 is sigmoid(2 z), which has digits below 0
+/// too.
 struct GeluTanh : Unary<GeluTanh> {
   static constexpr OpInfo info{
       .name = "gelu_tanh",
@@ -39,13 +48,11 @@ struct GeluTanh : Unary<GeluTanh> {
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    return maximum(x, -detail::kFar) * sigmoid(1.59576912160573071176 * (x + 0.044715 * x * x * x));
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    const X t = tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x));
-    const X slope = 0.79788456080286535588 * (1 + 0.134145 * x * x);
-    return 0.5 * dy * (1 + t + x * (1 - t * t) * slope);
+    return dy * gelu_tanh_slope(x);
   }
 };
 

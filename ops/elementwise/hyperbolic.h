@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/slopes.h"
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/trigonometry.h"
 
@@ -53,7 +54,7 @@ struct Asinh : Unary<Asinh> {
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy / sqrt(1 + x * x);
+    return dy * asinh_slope(x);
   }
 };
 
@@ -91,7 +92,7 @@ struct Atanh : Unary<Atanh> {
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy / (1 - x * x);
+    return dy * atanh_slope(x);
   }
 };
 

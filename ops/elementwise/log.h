@@ -60,7 +60,7 @@ struct Log2 : Unary<Log2> {
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy / (x * 0.69314718055994530942);
+    return 1.44269504088896340736 * dy / x;
   }
 };
 
@@ -80,7 +80,7 @@ struct Log10 : Unary<Log10> {
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy / (x * 2.30258509299404568402);
+    return 0.43429448190325182765 * dy / x;
   }
 };
 

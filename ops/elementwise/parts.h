@@ -5,6 +5,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/predicates.h"
 #include "ops/elementwise/rounding.h"
+#include "ops/elementwise/slopes.h"
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/trigonometry.h"
 #include "ops/elementwise/where.h"
@@ -42,12 +43,12 @@ struct Hypot : Binary<Hypot> {
     return hypot(a, b);
   }
   template <class X>
-  LM_HD static constexpr X backward(Wrt<0>, const X& a, const X&, const X& y, const X& dy) {
-    return dy * where(y == 0, 0, a / y);
+  LM_HD static constexpr X backward(Wrt<0>, const X& a, const X& b, const X& y, const X& dy) {
+    return dy * hypot_slope(a, b, y);
   }
   template <class X>
-  LM_HD static constexpr X backward(Wrt<1>, const X&, const X& b, const X& y, const X& dy) {
-    return dy * where(y == 0, 0, b / y);
+  LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X& y, const X& dy) {
+    return dy * hypot_slope(b, a, y);
   }
 };
 
@@ -223,16 +224,15 @@ struct Sinc : Unary<Sinc> {
                                .doc = "sin(pi * x) / (pi * x), and 1 at 0.",
                                .example = "sinc(full([2], 0.5))",
                                .reference = "np.sinc(x)",
-                               .dtypes = Floating | Complex,
-                               .kinks = {0.0, __builtin_nan("")}};
+                               .dtypes = Floating | Complex};
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    return where(x == 0, 1, sin(3.14159265358979323846 * x) / (3.14159265358979323846 * x));
+    return sinc_value(x);
   }
   template <class X>
-  LM_HD static constexpr X backward(const X& x, const X& y, const X& dy) {
-    return where(x == 0, 0, dy * (cos(3.14159265358979323846 * x) - y) / x);
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    return dy * sinc_slope(x);
   }
 };
 

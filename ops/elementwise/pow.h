@@ -23,11 +23,16 @@ struct Pow : Binary<Pow> {
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<0>, const X& a, const X& b, const X&, const X& dy) {
-    return dy * where(b == 0, 0, b * pow(a, b - 1));
+    if constexpr (std::is_same_v<X, Tensor>) {
+      // With a derivative by b at b = 0 as well; infinity times 0 does not come up.
+      return dy * (b * pow(where((b == 0) & isinf(reciprocal(a)), 1, a), b - 1));
+    } else {
+      return dy * where(b == 0, 0, b * pow(a, b - 1));
+    }
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X& y, const X& dy) {
-    return dy * where((a == 0) & (real(b) >= 0), 0, y * log(a));
+    return dy * (y * log(where((a == 0) & (real(b) >= 0), 1, a)));
   }
 };
 

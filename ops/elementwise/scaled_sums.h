@@ -62,7 +62,7 @@ struct AddCDiv : Quaternary<AddCDiv> {
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<2>, const X&, const X& a, const X& b, const X& value, const X&, const X& dy) {
-    return -dy * value * a / (b * b);
+    return -dy * (value * a / b) / b;
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<3>, const X&, const X& a, const X& b, const X&, const X&, const X& dy) {

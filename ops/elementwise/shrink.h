@@ -3,6 +3,7 @@
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/bitwise.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/slopes.h"
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/tanh.h"
 #include "ops/elementwise/where.h"
@@ -66,11 +67,21 @@ struct Tanhshrink : Unary<Tanhshrink> {
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    return x - tanh(x);
+    if constexpr (simd::kIsComplexOperand<X>) {
+      return x - tanh(x);
+    } else {
+      // Near 0 as (x cosh(x) - sinh(x)) / cosh(x), with the power series of the difference: 2 k x^(2k + 1) / (2k + 1)!.
+      const X t = tanh(x);
+      const X w = x * x;
+      const X inner = w * (1.0 / 518918400 +
+                           w * (1.0 / 93405312000.0 + w * (1.0 / 22230464256000.0 + w * (1.0 / 6758061133824000.0))));
+      const X sum = 1.0 / 3 + w * (1.0 / 30 + w * (1.0 / 840 + w * (1.0 / 45360 + w * (1.0 / 3991680 + inner))));
+      return where(abs(x) < 1, x * w * sum * sqrt(1 - t * t), x - t);
+    }
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy * square(tanh(x));
+    return dy * tanhshrink_slope(x);
   }
 };
 

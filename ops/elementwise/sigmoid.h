@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/slopes.h"
 
 namespace lamella {
 
@@ -16,8 +17,8 @@ struct Sigmoid : Unary<Sigmoid> {
     return sigmoid(x);
   }
   template <class X>
-  LM_HD static constexpr X backward(const X&, const X& y, const X& dy) {
-    return dy * y * (1 - y);
+  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
+    return dy * sigmoid_slope(x);
   }
 };
 

@@ -3,6 +3,7 @@
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/sigmoid.h"
+#include "ops/elementwise/slopes.h"
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 
@@ -61,11 +62,13 @@ struct Softsign : Unary<Softsign> {
                                .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    return x / (1 + abs(x));
+    const X bounded = detail::within(x, 1e30);  // infinity by infinity is no number
+    return bounded / (1 + abs(bounded));
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy / square(1 + abs(x));
+    const X share = 1 / (1 + abs(x));
+    return dy * share * share;
   }
   /// Of complex numbers it is composed.
   static Tensor call(const Tensor& x);

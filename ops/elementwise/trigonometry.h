@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/slopes.h"
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/square.h"
 
@@ -74,7 +75,7 @@ struct Asin : Unary<Asin> {
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy / sqrt(1 - x * x);
+    return dy * asin_slope(x);
   }
 };
 
@@ -93,7 +94,7 @@ struct Acos : Unary<Acos> {
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return -dy / sqrt(1 - x * x);
+    return -dy * asin_slope(x);
   }
 };
 
@@ -110,19 +111,21 @@ struct Atan : Unary<Atan> {
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy / (1 + x * x);
+    return dy * atan_slope(x);
   }
 };
 
 struct Atan2 : Binary<Atan2> {
-  static constexpr OpInfo info{
-      .name = "atan2",
-      .doc = "The angle of the point (b, a) in the plane: of a / b, in the quadrant that the signs tell.",
-      .example = "atan2(full([2], 0.5), full([2], 0.25))",
-      .reference = "np.arctan2(a, b)",
-      .dtypes = Floating,
-      .sample_low = 0.2,
-      .sample_high = 3.0};
+  static constexpr OpInfo info{.name = "atan2",
+                               .doc =
+                                   "The angle of the point (b, a) in the plane: of a / b, in the quadrant that the "
+                                   "signs tell. The subgradient at "
+                                   "the origin is 0.",
+                               .example = "atan2(full([2], 0.5), full([2], 0.25))",
+                               .reference = "np.arctan2(a, b)",
+                               .dtypes = Floating,
+                               .sample_low = 0.2,
+                               .sample_high = 3.0};
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
@@ -130,11 +133,11 @@ struct Atan2 : Binary<Atan2> {
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<0>, const X& a, const X& b, const X&, const X& dy) {
-    return dy * (b / (a * a + b * b));
+    return dy * atan2_slope(a, b);
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
-    return -dy * (a / (a * a + b * b));
+    return -dy * atan2_slope(b, a);
   }
 };
 

@@ -8,6 +8,7 @@
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/pow.h"
 #include "ops/elementwise/sqrt.h"
+#include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/movement/cast.h"
@@ -19,37 +20,41 @@
 namespace lamella {
 namespace {
 
-/// The root of sums of squares, whose derivative is 0 where they are.
-Tensor root(const Tensor& squares) {
-  const Tensor zero = equal(squares, 0);
-  return where(zero, 0, sqrt(where(zero, 1, squares)));
-}
-
-/// The root of sums of powers. Where it is 0, and with respect to numbers that are 0 (which is kept from powers below
-/// 1, whose slope is infinite there), the gradient is 0.
+/// The root of sums of powers, for which the same holds as for its parts; 0 where a power below 0 is infinite.
 Tensor power_norm(const Tensor& magnitudes, const std::optional<Dims>& axis, bool keepdims, double ord) {
-  const auto power = [ord](const Tensor& x) {
-    if (ord >= 1) return pow(x, ord);
-    const Tensor zero = equal(x, 0);
-    return where(zero, ord > 0 ? 0.0 : std::numeric_limits<double>::infinity(), pow(where(zero, 1, x), ord));
-  };
-  const Tensor total = sum(power(magnitudes), axis, keepdims);
-  const Tensor none = equal(total, ord > 0 ? 0.0 : std::numeric_limits<double>::infinity());
+  if (ord > 0) return root_or_zero(sum(power_or_zero(magnitudes, ord), axis, keepdims), ord);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor zero = equal(magnitudes, 0);
+  const Tensor total = sum(where(zero, kInfinity, pow(where(zero, 1, magnitudes), ord)), axis, keepdims);
+  const Tensor none = equal(total, kInfinity);
   return where(none, 0, pow(where(none, 1, total), 1 / ord));
 }
 
 }  // namespace
+
+Tensor power_or_zero(const Tensor& x, double p) {
+  if (p >= 1 && p == std::floor(p)) return p == 1 ? x : p == 2 ? square(x) : pow(x, p);
+  const Tensor zero = equal(x, 0);
+  return where(zero, 0, pow(where(zero, 1, x), p));
+}
+
+Tensor root_or_zero(const Tensor& x, double p) {
+  if (p == 1) return x;
+  const Tensor zero = equal(x, 0);
+  const Tensor positive = where(zero, 1, x);
+  return where(zero, 0, p == 2 ? sqrt(positive) : pow(positive, 1 / p));
+}
 
 Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, double ord) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   // 16-bit floats in float32, rounded once.
   if (is_floating(x.dtype()) && item_size(x.dtype()) == 2) {
-    const Tensor norm = ord == 2 ? root(square_sum(x, axis, keepdims, DType::Float32))
+    const Tensor norm = ord == 2 ? root_or_zero(square_sum(x, axis, keepdims, DType::Float32), 2)
                                  : call(cast(x, DType::Float32), axis, keepdims, ord);
     return cast(norm, x.dtype());
   }
-  if (ord == 2) return root(square_sum(is_complex(x.dtype()) ? abs(x) : x, axis, keepdims));
+  if (ord == 2) return root_or_zero(square_sum(is_complex(x.dtype()) ? abs(x) : x, axis, keepdims), 2);
   const Tensor magnitudes = abs(x);
   if (std::isinf(ord)) return ord > 0 ? max(magnitudes, axis, keepdims) : min(magnitudes, axis, keepdims);
   // What is not counted keeps its place in the graph: the gradient is 0.

@@ -40,6 +40,12 @@ struct LinalgMatrixNorm {
   static Tensor call(const Tensor& x, bool keepdims, std::string_view ord);
 };
 
+/// x^p for p above 0. With respect to an x of 0 the derivatives are 0 where p is no integer: of some order on they are
+/// infinite there.
+Tensor power_or_zero(const Tensor& x, double p);
+/// x^(1 / p), whose derivatives are 0 where x is: the root of a sum of powers.
+Tensor root_or_zero(const Tensor& x, double p);
+
 namespace linalg {
 
 inline Tensor vector_norm(const Tensor& x, const std::optional<Dims>& axis = std::nullopt, bool keepdims = false,

@@ -40,15 +40,14 @@ struct GluFn : Function<GluFn> {
     const Tensor operands[] = {x, gates, dy};
     if (autograd::is_grad_enabled() || autograd::any_dual(operands) ||
         std::ranges::any_of(operands, [](const Tensor& each) { return is_batched(each); })) {
-      const Tensor s = sigmoid(halves[1]);
-      return concat({dy * s, dy * halves[0] * s * (1 - s)}, axis);
+      return concat({dy * sigmoid(halves[1]), dy * halves[0] * sigmoid_slope(halves[1])}, axis);
     }
     const Tensor dx = empty(x.shape(), x.dtype(), x.device());
     const std::vector<Tensor> parts = split(dx, 2, axis);
     const auto& multiplication = elementwise_op<Multiply>();
     launch_elementwise(multiplication, -1, std::array{&dy, &gates}, parts[0], x.dtype());
     launch_elementwise(multiplication, -1, std::array{&dy, &halves[0]}, parts[1], x.dtype());
-    launch_elementwise(elementwise_op<Sigmoid>(), 0, std::array{&gates, &parts[1]}, parts[1], x.dtype());
+    launch_elementwise(elementwise_op<Sigmoid>(), 0, std::array{&halves[1], &parts[1]}, parts[1], x.dtype());
     return dx;
   }
 };

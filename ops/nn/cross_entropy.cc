@@ -192,7 +192,9 @@ Tensor of_probabilities(const Tensor& input, const Tensor& target, const std::op
   Tensor share = target;
   if (smoothing > 0) share = share * (1 - smoothing) + smoothing / static_cast<double>(classes.count);
   if (weight) share = share * along_classes(*weight, classes, input.ndim());
-  const Tensor terms = -sum(log_softmax(input, axis) * share, axis);
+  // A class that has no share counts 0, also where its probability is 0, of which the logarithm is infinite.
+  const Tensor log_p = log_softmax(input, axis);
+  const Tensor terms = -sum(where((share == 0) & isinf(log_p), 0, log_p) * share, axis);
   return reduce_loss(terms, reduction, "cross_entropy");
 }
 
@@ -232,7 +234,9 @@ Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, const std::
     return of_probabilities(values, target, weight, reduction, label_smoothing, classes);
   const Targets targets(target, classes, ignore_index, info.name);
   const auto at = static_cast<std::int64_t>(classes.axis);
-  const Tensor log_p = log_softmax(values, at);
+  // What is ignored may be infinite or no number: it is left out before anything is computed of it.
+  const Tensor log_p =
+      log_softmax(targets.counted.defined() ? where(expand_dims(targets.counted, at), values, 0) : values, at);
   Tensor terms = -pick_classes(log_p, targets.numbers, classes, info.name);
   const Tensor weights = weights_of(weight, targets.numbers);
   if (weights.defined()) terms = terms * weights;

@@ -46,10 +46,7 @@ Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, doub
   const Tensor d = is_complex(difference.dtype()) ? abs(difference) : difference;
   if (p == 1) return sum(abs(d), -1, keepdims);
   if (std::isinf(p)) return max(abs(d), -1, keepdims);
-  const Tensor total = p == 2 ? square_sum(d, Dims{-1}, keepdims) : sum(pow(abs(d), p), -1, keepdims);
-  const Tensor none = total == 0;
-  const Tensor positive = where(none, 1, total);
-  return where(none, 0, p == 2 ? sqrt(positive) : pow(positive, 1 / p));
+  return root_or_zero(p == 2 ? square_sum(d, Dims{-1}, keepdims) : sum(power_or_zero(abs(d), p), -1, keepdims), p);
 }
 
 }  // namespace lamella

@@ -37,20 +37,13 @@ namespace {
 /// As many rows as make the product of matrices worth its rounding.
 constexpr std::int64_t kFewRows = 25;
 
-/// x ** (1 / p), whose derivative is 0 where x is.
-Tensor root(const Tensor& x, double p) {
-  const Tensor none = equal(x, 0);
-  const Tensor positive = where(none, 1, x);
-  return where(none, 0, p == 2 ? sqrt(positive) : pow(positive, 1 / p));
-}
-
 /// The p-norm of d along the last axis.
 Tensor norm_of(const Tensor& d, double p) {
   if (p == 0) return cast(sum(not_equal(d, 0), -1), d.dtype());
   if (p == 1) return sum(abs(d), -1);
   if (std::isinf(p)) return d.size(-1) == 0 ? sum(abs(d), -1) : max(abs(d), -1);
-  return root(p == 2 && !is_complex(d.dtype()) ? square_sum(d, Dims{-1}) : sum(p == 2 ? square(d) : pow(abs(d), p), -1),
-              p);
+  if (p == 2 && !is_complex(d.dtype())) return root_or_zero(square_sum(d, Dims{-1}), p);
+  return root_or_zero(sum(p == 2 ? square(d) : power_or_zero(abs(d), p), -1), p);
 }
 
 constexpr std::int64_t kGrain = 16384;  // differences that one thread takes at a time
@@ -323,7 +316,7 @@ Tensor Cdist::call(const Tensor& x1, const Tensor& x2, double p) {
     return sqrt(clip(squares, Scalar(0), std::nullopt));
   }
   const Tensor lengths = add(square_sum(a, Dims{-1}, true), expand_dims(square_sum(b, Dims{-1}), -2));
-  return root(clip(subtract(lengths, multiply(matmul(a, matrix_transpose(b)), 2)), Scalar(0), std::nullopt), 2);
+  return root_or_zero(clip(subtract(lengths, multiply(matmul(a, matrix_transpose(b)), 2)), Scalar(0), std::nullopt), 2);
 }
 
 Tensor Pdist::call(const Tensor& given, double p) {

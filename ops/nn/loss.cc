@@ -1,5 +1,6 @@
 #include "ops/nn/loss.h"
 
+#include <limits>
 #include <numbers>
 
 #include "engine/autograd/modes.h"
@@ -90,10 +91,12 @@ Tensor KlDiv::call(const Tensor& input, const Tensor& target, std::string_view r
   check_same_shape(input, target, info.name);
   Tensor terms;
   if (log_target) {
-    terms = exp(target) * (target - input);
+    const Tensor none = target == -std::numeric_limits<double>::infinity();
+    terms = exp(target) * (where(none, 0, target) - where(none & isinf(input), 0, input));
   } else {
-    const Tensor log_t = log(where(target == 0, 1, target));
-    terms = target * (log_t - input);
+    // A target of 0 counts 0, also beside an infinite logarithm.
+    const Tensor none = target == 0;
+    terms = target * (log(where(none, 1, target)) - where(none & isinf(input), 0, input));
   }
   if (reduction != "batchmean") return reduce_loss(terms, reduction, info.name);
   return input.ndim() == 0 ? sum(terms) : sum(terms) / static_cast<double>(input.size(0));

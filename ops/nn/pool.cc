@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/elementwise/list.h"
+#include "ops/linalg/norms.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/pool_layers.h"
 #include "ops/nn/spatial.h"
@@ -178,8 +179,8 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
   if (!(norm_type > 0)) fail<ValueError>("[", info.name, "] norm_type must be positive, got ", norm_type);
   const Setting setting = read_setting(N, kernel_size, stride, {0}, {1}, ceil_mode, info.name);
   const Tensor sums =
-      pool_sum(pow(batched, norm_type), plan_windows(batched, setting, Divisor::None, info.name), info.name);
-  return without_batch_axis(pow(sums, 1.0 / norm_type), x);
+      pool_sum(power_or_zero(batched, norm_type), plan_windows(batched, setting, Divisor::None, info.name), info.name);
+  return without_batch_axis(root_or_zero(sums, norm_type), x);
 }
 
 template <int N>

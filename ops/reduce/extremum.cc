@@ -4,12 +4,15 @@
 #include "engine/autograd/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/logical.h"
+#include "ops/elementwise/predicates.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/may_hold.h"
 
 namespace lamella {
 namespace {
@@ -50,10 +53,13 @@ struct ExtremumLayer : Function<ExtremumLayer> {
     }
     return axes;
   }
-  /// 1 where an element equals the extremum and 0 elsewhere, and how many do.
+  /// 1 where an element is the extremum and 0 elsewhere, and how many do.
   static std::pair<Tensor, Tensor> choice(const Context& ctx) {
     const auto [x, y] = ctx.saved_tensors<2>();
-    const Tensor chosen = cast(equal(x, with_reduced_axes(ctx, y)), x.dtype());
+    const Tensor equal_ones = equal(x, with_reduced_axes(ctx, y));
+    // Where the extremum is NaN it is that of an element, which no number equals.
+    const bool may_be_nan = is_floating(x.dtype()) && may_hold(isnan(y));
+    const Tensor chosen = cast(may_be_nan ? logical_or(equal_ones, isnan(x)) : equal_ones, x.dtype());
     return {chosen, sum(chosen, reduced_axes(ctx), true)};
   }
 };

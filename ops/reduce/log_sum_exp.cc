@@ -19,12 +19,26 @@
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/may_hold.h"
 
 namespace lamella {
 namespace {
 
 /// Where y is minus infinity, 0: exp(x - y) is then 0 for the elements, all of which are minus infinity.
 Tensor finite_below(const Tensor& y) { return where(equal(y, -std::numeric_limits<double>::infinity()), 0.0, y); }
+
+/// exp(x - y), and where y is infinite equal shares of 1 for the elements that are.
+Tensor shares(const Tensor& x, const Tensor& y) {
+  Dims axes;
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    if (y.shape()[i] != x.shape()[i]) axes.push_back(static_cast<std::int64_t>(i));
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor endless = equal(y, infinity);
+  const Tensor ties = cast(equal(x, infinity), x.dtype());
+  const Tensor count = axes.empty() ? ties : sum(ties, axes, true);
+  return where(endless, divide(ties, maximum(count, 1)), exp(subtract(where(endless, 0, x), where(endless, 0, y))));
+}
 
 constexpr std::int64_t kGrain = 8192;      // elements that one thread takes at a time
 constexpr std::int64_t kManyRows = 8;      // rows that are enough to keep threads busy
@@ -81,7 +95,10 @@ struct LogSumExpFn : Function<LogSumExpFn> {
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const auto [x, y] = ctx.saved_tensors<2>();
     const Dims& shape = ctx.state<Dims>();
-    return multiply(exp(subtract(x, reshape(finite_below(y), shape))), reshape(dy, shape));
+    const Tensor total = reshape(finite_below(y), shape);
+    if (!may_hold(equal(y, std::numeric_limits<double>::infinity())))
+      return multiply(exp(subtract(x, total)), reshape(dy, shape));
+    return multiply(shares(x, total), reshape(dy, shape));
   }
 };
 

@@ -183,8 +183,14 @@ class ComplexOf {
   LM_HD friend R angle(ComplexOf a) { return atan2(a.im_, a.re_); }
   /// i z / |z|^2 times dy, and 0 at 0.
   LM_HD friend ComplexOf angle_gradient(ComplexOf a, R dy) {
-    const R squared = a.re_ * a.re_ + a.im_ * a.im_;
-    return {where(squared == 0, 0, -a.im_ * dy / squared), where(squared == 0, 0, a.re_ * dy / squared)};
+    const R re = abs(a.re_);
+    const R im = abs(a.im_);
+    const R size_of = where(re < im, im, re);
+    const R p = a.re_ / size_of;
+    const R q = a.im_ / size_of;
+    const R squared = p * p + q * q;
+    const M none = (size_of == 0) | isinf(re) | isinf(im);
+    return {where(none, 0, -q / squared / size_of * dy), where(none, 0, p / squared / size_of * dy)};
   }
   LM_HD friend ComplexOf negative(ComplexOf a) { return -a; }
   LM_HD friend ComplexOf square(ComplexOf a) { return a * a; }

@@ -133,8 +133,9 @@ LM_HD T hurwitz_zeta(T s, T q) {
     sum += ::pow(at, -s);
     at += 1;
   }
-  const T power = ::pow(at, -s);
-  sum += power * at / (s - 1) + power / 2;
+  const T rest = ::pow(at, 1 - s);  // a smaller power of a large number may be a denormal one
+  const T power = rest / at;
+  sum += rest / (s - 1) + power / 2;
   // B_2j / (2j)!
   constexpr T kTerms[] = {T(1.0 / 12),
                           T(-1.0 / 720),

@@ -12,6 +12,7 @@
 #include "ops/elementwise/order.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/special/slopes.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -82,49 +83,36 @@ Tensor call(const Rule& rule, const Tensor& given) {
   return cast(apply(rule, cast(x, DType::Float32)), x.dtype());
 }
 
-/// y / x, and its limit at 0.
-Tensor over(const Tensor& y, const Tensor& x, double limit) {
-  const Tensor zero = equal(x, 0);
-  return where(zero, limit, y / where(zero, 1, x));
+/// The derivative that a chain of formulas gives.
+template <const SlopeChain& kChain>
+Tensor by_chain(const Tensor& x, const Tensor&) {
+  return special::slope(kChain, x);
 }
 
-// The derivatives of Bessel functions: Abramowitz and Stegun, 9.1.28, 9.1.30, 9.6.27, 9.6.28, 10.1.23.
+// The derivatives of Bessel functions: Abramowitz and Stegun, 9.6.27, 9.6.28; see slopes.cc for the others.
 
-Tensor i0(const Tensor& x) { return I0::call(x); }
-Tensor i0e(const Tensor& x) { return I0e::call(x); }
 Tensor k0(const Tensor& x) { return ModifiedBesselK0::call(x); }
-Tensor k0e(const Tensor& x) { return ScaledModifiedBesselK0::call(x); }
 
-constexpr Rule kI0{I0::info.name, &cpu::SpecialTable::i0, [](const Tensor& x, const Tensor&) { return I1::call(x); },
-                   true, false};
-constexpr Rule kI0e{I0e::info.name, &cpu::SpecialTable::i0e,
-                    [](const Tensor& x, const Tensor& y) { return I1e::call(x) - sign(x) * y; }};
-constexpr Rule kI1{I1::info.name, &cpu::SpecialTable::i1,
-                   [](const Tensor& x, const Tensor& y) { return i0(x) - over(y, x, 0.5); }};
-constexpr Rule kI1e{I1e::info.name, &cpu::SpecialTable::i1e,
-                    [](const Tensor& x, const Tensor& y) { return i0e(x) - sign(x) * y - over(y, x, 0.5); }};
+constexpr Rule kI0{I0::info.name, &cpu::SpecialTable::i0, by_chain<special::kI0>, true, false};
+constexpr Rule kI0e{I0e::info.name, &cpu::SpecialTable::i0e, by_chain<special::kI0e>, true, false};
+constexpr Rule kI1{I1::info.name, &cpu::SpecialTable::i1, by_chain<special::kI1>, true, false};
+constexpr Rule kI1e{I1e::info.name, &cpu::SpecialTable::i1e, by_chain<special::kI1e>, true, false};
 
 constexpr Rule kK0{ModifiedBesselK0::info.name, &cpu::SpecialTable::k0,
                    [](const Tensor& x, const Tensor&) { return -ModifiedBesselK1::call(x); }, true, false};
 constexpr Rule kK1{ModifiedBesselK1::info.name, &cpu::SpecialTable::k1,
                    [](const Tensor& x, const Tensor& y) { return -k0(x) - y / x; }};
-constexpr Rule kK0e{ScaledModifiedBesselK0::info.name, &cpu::SpecialTable::k0e,
-                    [](const Tensor& x, const Tensor& y) { return y - ScaledModifiedBesselK1::call(x); }};
-constexpr Rule kK1e{ScaledModifiedBesselK1::info.name, &cpu::SpecialTable::k1e,
-                    [](const Tensor& x, const Tensor& y) { return y - k0e(x) - y / x; }};
+constexpr Rule kK0e{ScaledModifiedBesselK0::info.name, &cpu::SpecialTable::k0e, by_chain<special::kK0e>, true, false};
+constexpr Rule kK1e{ScaledModifiedBesselK1::info.name, &cpu::SpecialTable::k1e, by_chain<special::kK1e>, true, false};
 
-constexpr Rule kJ0{BesselJ0::info.name, &cpu::SpecialTable::j0,
-                   [](const Tensor& x, const Tensor&) { return -BesselJ1::call(x); }, true, false};
-constexpr Rule kJ1{BesselJ1::info.name, &cpu::SpecialTable::j1,
-                   [](const Tensor& x, const Tensor& y) { return BesselJ0::call(x) - over(y, x, 0.5); }};
-constexpr Rule kY0{BesselY0::info.name, &cpu::SpecialTable::y0,
-                   [](const Tensor& x, const Tensor&) { return -BesselY1::call(x); }, true, false};
-constexpr Rule kY1{BesselY1::info.name, &cpu::SpecialTable::y1,
-                   [](const Tensor& x, const Tensor& y) { return BesselY0::call(x) - y / x; }};
+constexpr Rule kJ0{BesselJ0::info.name, &cpu::SpecialTable::j0, by_chain<special::kJ0>, true, false};
+constexpr Rule kJ1{BesselJ1::info.name, &cpu::SpecialTable::j1, by_chain<special::kJ1>, true, false};
+constexpr Rule kY0{BesselY0::info.name, &cpu::SpecialTable::y0, by_chain<special::kY0>, true, false};
+constexpr Rule kY1{BesselY1::info.name, &cpu::SpecialTable::y1, by_chain<special::kY1>, true, false};
 
-constexpr Rule kSphericalJ1{
-    "spherical_bessel_j1", &cpu::SpecialTable::spherical_j1,
-    [](const Tensor& x, const Tensor& y) { return SphericalBesselJ0::call(x) - 2 * over(y, x, 1.0 / 3); }};
+constexpr Rule kSphericalJ1{"spherical_bessel_j1", &cpu::SpecialTable::spherical_j1,
+                            [](const Tensor& x, const Tensor&) { return -special::slope(special::kSphericalJ0, x, 2); },
+                            true, false};
 constexpr Rule kSphericalJ0{SphericalBesselJ0::info.name, &cpu::SpecialTable::spherical_j0,
                             [](const Tensor& x, const Tensor&) { return -apply(kSphericalJ1, x); }, true, false};
 
@@ -134,13 +122,13 @@ constexpr Rule kAiryAiSlope{"airy_ai_slope", &cpu::SpecialTable::airy_ai_slope,
 constexpr Rule kAiryAi{AiryAi::info.name, &cpu::SpecialTable::airy_ai,
                        [](const Tensor& x, const Tensor&) { return apply(kAiryAiSlope, x); }, true, false};
 
-constexpr Rule kErfcx{Erfcx::info.name, &cpu::SpecialTable::erfcx,
-                      [](const Tensor& x, const Tensor& y) { return 2 * x * y - 2 * std::numbers::inv_sqrtpi; }};
+constexpr Rule kErfcx{Erfcx::info.name, &cpu::SpecialTable::erfcx, by_chain<special::kErfcx>, true, false};
 constexpr Rule kNdtri{Ndtri::info.name, &cpu::SpecialTable::ndtri,
                       [](const Tensor&, const Tensor& y) { return 2.50662827463100050242 * exp(0.5 * y * y); }, false,
                       true};
 constexpr Rule kLogNdtrSlope{"log_ndtr_slope", &cpu::SpecialTable::log_ndtr_slope,
-                             [](const Tensor& x, const Tensor& y) { return -y * (x + y); }};
+                             [](const Tensor& x, const Tensor&) { return special::slope(special::kLogNdtr, x, 2); },
+                             true, false};
 constexpr Rule kLogNdtr{LogNdtr::info.name, &cpu::SpecialTable::log_ndtr,
                         [](const Tensor& x, const Tensor&) { return apply(kLogNdtrSlope, x); }, true, false};
 
@@ -150,6 +138,8 @@ constexpr Rule kLogit{Logit::info.name, &cpu::SpecialTable::logit,
                       [](const Tensor& x, const Tensor&) { return apply(kLogitSlope, x); }, true, false};
 
 }  // namespace
+
+Tensor special::log_ndtr_slope(const Tensor& x) { return apply(kLogNdtrSlope, x); }
 
 Tensor I0::call(const Tensor& x) { return lamella::call(kI0, x); }
 Tensor I0e::call(const Tensor& x) { return lamella::call(kI0e, x); }

@@ -1,0 +1,53 @@
+#include "ops/elementwise/slope_layer.h"
+
+#include "engine/autograd/function.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/movement/cast.h"
+
+namespace lamella {
+namespace {
+
+struct Order {
+  const SlopeChain* chain = nullptr;
+  int order = 1;
+  bool in_double = false;
+
+  Tensor at(const Tensor& x) const {
+    const Tensor wide = in_double && x.dtype() == DType::Float32 ? cast(x, DType::Float64) : in_full_precision(x);
+    return cast(chain->orders[order - 1](wide), x.dtype());
+  }
+};
+
+struct SlopeLayer : Function<SlopeLayer> {
+  static constexpr bool kChecksGradients = false;
+  static std::string name_of(const Context& ctx) { return static_cast<const SlopeChain*>(ctx.tag)->name; }
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Order& order) {
+    ctx.tag = order.chain;
+    if (ctx.recording()) {
+      ctx.save_for_backward(x);
+      ctx.state<Order>() = order;
+    }
+    return order.at(x);
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto [x] = ctx.saved_tensors<1>();
+    const Order& order = ctx.state<Order>();
+    return dy * slope(*order.chain, x, order.order + 1, order.in_double);
+  }
+  static Tensor jvp(Context& ctx, const Tensor& dx) { return backward(ctx, dx); }
+};
+
+}  // namespace
+
+Tensor in_full_precision(const Tensor& x) {
+  return is_floating(x.dtype()) && item_size(x.dtype()) == 2 ? cast(x, DType::Float32) : x;
+}
+
+Tensor slope(const SlopeChain& chain, const Tensor& x, int order, bool in_double) {
+  const Order at{&chain, order, in_double};
+  // What comes after the last one is derived from its formula.
+  return order < SlopeChain::kOrders ? SlopeLayer::apply(x, at) : at.at(x);
+}
+
+}  // namespace lamella

@@ -1,0 +1,238 @@
+#include "ops/special/slopes.h"
+
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "ops/creation/creation.h"
+#include "ops/elementwise/list.h"
+#include "ops/special/functions.h"
+
+namespace lamella::special {
+namespace {
+
+/// c[0] + c[1] x + ...
+template <std::size_t N>
+Tensor polynomial(const std::array<double, N>& c, const Tensor& x) {
+  Tensor sum = zeros_like(x) + c[N - 1];
+  for (std::size_t k = N - 1; k-- > 0;) sum = sum * x + c[k];
+  return sum;
+}
+
+/// The derivative of this order of the sum of sign^m (x / 2)^(2 m) / m!^2, for |x| <= 2: of J0, and of I0.
+template <int kOrder>
+Tensor bessel_series(const Tensor& x, double sign) {
+  constexpr int kTerms = 15;
+  std::array<double, kTerms> c{};
+  for (int i = 0; i < kTerms; ++i) {
+    const int m = i + (kOrder + 1) / 2;
+    double term = 1;
+    for (int k = 1; k <= m; ++k) term *= sign / (4.0 * k * k);
+    for (int k = 0; k < kOrder; ++k) term *= 2 * m - k;
+    c[static_cast<std::size_t>(i)] = term;
+  }
+  const Tensor sum = polynomial(c, square(x));
+  return kOrder % 2 == 0 ? sum : sum * x;
+}
+
+/// The derivatives of a Bessel function of order 0 from its values f0 and those of order 1, f1 (Abramowitz and Stegun,
+/// 9.1.28, 9.1.30, 9.6.27, 9.6.28). `sign` is -1 for J and Y, 1 for I.
+template <int kOrder>
+Tensor from_values(const Tensor& x, const Tensor& f0, const Tensor& f1, double sign) {
+  const Tensor share = f1 / x;
+  if constexpr (kOrder == 1) return sign * f1;
+  if constexpr (kOrder == 2) return sign * (f0 - share);
+  if constexpr (kOrder == 3) return f1 - sign * (f0 - 2 * share) / x;
+  if constexpr (kOrder == 4) return (f0 - 2 * share) * (1 + 3 * sign / square(x));
+}
+
+/// The same of a regular function, with its power series near 0.
+template <int kOrder>
+Tensor regular(const Tensor& x, const Tensor& f0, const Tensor& f1, double sign) {
+  if constexpr (kOrder == 1) return sign * f1;
+  const Tensor small = abs(x) <= 2;
+  const Tensor far = from_values<kOrder>(where(small, 2, x), f0, f1, sign);
+  return where(small, bessel_series<kOrder>(where(small, x, 0), sign), far);
+}
+
+template <int kOrder>
+Tensor of_j0(const Tensor& x) {
+  return regular<kOrder>(x, BesselJ0::call(x), BesselJ1::call(x), -1);
+}
+template <int kOrder>
+Tensor of_i0(const Tensor& x) {
+  const Tensor f0 = I0::call(x);
+  const Tensor endless = isinf(f0);
+  const Tensor limit = kOrder % 2 == 0 ? f0 : f0 * sign(x);
+  return where(endless, limit, regular<kOrder>(x, where(endless, 0, f0), where(endless, 0, I1::call(x)), 1));
+}
+template <int kOrder>
+Tensor of_y0(const Tensor& x) {
+  const Tensor f0 = BesselY0::call(x);
+  const Tensor f1 = BesselY1::call(x);
+  if constexpr (kOrder == 1) return -f1;
+  const Tensor share = f1 / x;  // which outgrows f0 near 0
+  return where(isinf(share), kOrder % 2 == 0 ? share : -share, from_values<kOrder>(x, f0, f1, -1));
+}
+
+/// The number of terms, and from where on they do, of the asymptotic series of exp(-x) I(x) and exp(x) K(x).
+constexpr int kFarTerms = 20;
+constexpr double kFarBessel = 25;
+
+/// The derivative of this order of the sum over k of sign^k a_k(nu) x^(-k - 1/2), for x > kFarBessel (Abramowitz and
+/// Stegun, 9.7.1, 9.7.2).
+template <int kOrder>
+Tensor bessel_far(const Tensor& x, int nu, double sign) {
+  std::array<double, kFarTerms> c{};
+  double a = 1;
+  for (int k = 0; k < kFarTerms; ++k) {
+    if (k > 0) a *= sign * (4.0 * nu * nu - (2.0 * k - 1) * (2.0 * k - 1)) / (8.0 * k);
+    double term = a;
+    for (int m = 0; m < kOrder; ++m) term *= -(k + m + 0.5);
+    c[static_cast<std::size_t>(k)] = term;
+  }
+  const Tensor u = 1 / x;
+  Tensor factor = rsqrt(x);
+  for (int m = 0; m < kOrder; ++m) factor = factor * u;
+  return factor * polynomial(c, u);
+}
+
+/// The derivative of exp(-|x|) I(x) for the order 0 or 1 of I, whose scaled derivatives d are those of I0.
+template <int kOrder, int kNu>
+Tensor of_scaled_i(const Tensor& x) {
+  const Tensor f0 = I0e::call(x);
+  const Tensor f1 = I1e::call(x);
+  const Tensor s = sign(x);
+  const auto derivative = [&]<int k>() { return regular<k>(x, f0, f1, 1); };
+  Tensor d0, d1, d2, d3;
+  if constexpr (kNu == 0) {
+    d0 = f0;
+    d1 = f1;
+    if constexpr (kOrder >= 2) d2 = derivative.template operator()<2>();
+    if constexpr (kOrder >= 3) d3 = derivative.template operator()<3>();
+  } else {
+    d0 = f1;
+    d1 = derivative.template operator()<2>();
+    if constexpr (kOrder >= 2) d2 = derivative.template operator()<3>();
+    if constexpr (kOrder >= 3) d3 = derivative.template operator()<4>();
+  }
+  Tensor near;
+  if constexpr (kOrder == 1) near = d1 - s * d0;
+  if constexpr (kOrder == 2) near = d2 - 2 * s * d1 + square(s) * d0;
+  if constexpr (kOrder == 3) near = d3 - 3 * s * d2 + 3 * square(s) * d1 - s * d0;
+  const Tensor size_of = abs(x);
+  const Tensor far = size_of > kFarBessel;
+  Tensor beyond = std::sqrt(0.5 / std::numbers::pi) * bessel_far<kOrder>(where(far, size_of, kFarBessel), kNu, -1);
+  if constexpr ((kOrder + kNu) % 2 == 1) beyond = beyond * s;
+  return where(far, beyond, near);
+}
+
+/// The derivatives of K0 and K1 times exp(x); near 0 the highest one of K outgrows the others.
+template <int kOrder, int kNu>
+Tensor of_scaled_k(const Tensor& x) {
+  const Tensor k0 = ScaledModifiedBesselK0::call(x);
+  const Tensor k1 = ScaledModifiedBesselK1::call(x);
+  const Tensor share = k1 / x;
+  // Those of K0, all scaled.
+  const Tensor d1 = -k1;
+  const Tensor d2 = k0 + share;
+  const Tensor d3 = -(k1 + (2 * share + k0) / x);
+  const Tensor d4 = k0 + 2 * share + (3 * k0 + 6 * share) / x / x;
+  std::array<Tensor, 4> d{k0, d1, d2, d3};
+  if constexpr (kNu == 1) d = {k1, -d2, -d3, -d4};
+  Tensor near;
+  if constexpr (kOrder == 1) near = d[1] + d[0];
+  if constexpr (kOrder == 2) near = d[2] + 2 * d[1] + d[0];
+  if constexpr (kOrder == 3) near = d[3] + 3 * d[2] + 3 * d[1] + d[0];
+  const Tensor& highest = d[kOrder];
+  const Tensor far = x > kFarBessel;
+  const Tensor beyond = std::sqrt(0.5 * std::numbers::pi) * bessel_far<kOrder>(where(far, x, kFarBessel), kNu, 1);
+  return where(far, beyond, where(isinf(highest), highest, near));
+}
+
+/// exp(x^2) erfc(x) beyond 6 (Abramowitz and Stegun, 7.1.23).
+template <int kOrder>
+Tensor erfcx_far(const Tensor& x) {
+  constexpr int kTerms = 36;
+  std::array<double, kTerms> c{};
+  double a = std::numbers::inv_sqrtpi;
+  for (int k = 0; k < kTerms; ++k) {
+    if (k > 0) a *= -(2.0 * k - 1) / 2;
+    double term = a;
+    for (int m = 0; m < kOrder; ++m) term *= -(2.0 * k + 1 + m);
+    c[static_cast<std::size_t>(k)] = term;
+  }
+  const Tensor u = 1 / x;
+  Tensor factor = u;
+  for (int m = 0; m < kOrder; ++m) factor = factor * u;
+  return factor * polynomial(c, square(u));
+}
+template <int kOrder>
+Tensor of_erfcx(const Tensor& x) {
+  constexpr double kEnd = 6;
+  constexpr double kScale = 2 * std::numbers::inv_sqrtpi;
+  const Tensor far = x > kEnd;
+  const Tensor z = where(far, 0, x);
+  const Tensor y = Erfcx::call(z);
+  Tensor near;
+  if constexpr (kOrder == 1) near = 2 * z * y - kScale;
+  if constexpr (kOrder == 2) near = (2 + 4 * square(z)) * y - 2 * kScale * z;
+  if constexpr (kOrder == 3) near = z * (12 + 8 * square(z)) * y - 4 * kScale * (1 + square(z));
+  return where(far, erfcx_far<kOrder>(where(far, x, kEnd)), near);
+}
+
+/// log(ndtr(x)) is -t^2 / 2 - log(t) and a series in t^-2, for t = -x; far below 0 its derivatives are those of that.
+template <int kOrder>
+Tensor of_log_ndtr(const Tensor& x) {
+  constexpr double kEnd = 9;
+  constexpr int kTerms = 30;
+  // The logarithm of the sum of (-1)^k (2 k - 1)!! v^k.
+  std::array<double, kTerms> m{1};
+  std::array<double, kTerms> a{};
+  for (int k = 1; k < kTerms; ++k) {
+    const auto at = static_cast<std::size_t>(k);
+    m[at] = -m[at - 1] * (2 * k - 1);
+    a[at] = k * m[at];
+    for (std::size_t j = 1; j < at; ++j) a[at] -= static_cast<double>(j) * a[j] * m[at - j];
+    a[at] /= k;
+  }
+  std::array<double, kTerms> c{kOrder == 2 ? 1.0 : 2.0};  // of -log(t)
+  for (int k = 1; k < kTerms; ++k) {
+    c[static_cast<std::size_t>(k)] = a[static_cast<std::size_t>(k)];
+    for (int i = 0; i < kOrder; ++i) c[static_cast<std::size_t>(k)] *= 2 * k + i;
+  }
+  const Tensor far = x < -kEnd;
+  const Tensor u = 1 / where(far, -x, kEnd);
+  const Tensor v = square(u);
+  const Tensor sum = polynomial(c, v);
+  const Tensor beyond = kOrder == 2 ? v * sum - 1 : v * u * sum;
+  const Tensor z = where(far, 0, x);
+  const Tensor y = log_ndtr_slope(z);
+  const Tensor bend = where(y == 0, 0, -y * (z + y));
+  return where(far, beyond, kOrder == 2 ? bend : where(y == 0, 0, -bend * (z + 2 * y) - y));
+}
+
+}  // namespace
+
+const SlopeChain kI0{I0::info.name, {of_i0<1>, of_i0<2>, of_i0<3>}};
+const SlopeChain kI1{I1::info.name, {of_i0<2>, of_i0<3>, of_i0<4>}};
+const SlopeChain kI0e{I0e::info.name, {of_scaled_i<1, 0>, of_scaled_i<2, 0>, of_scaled_i<3, 0>}};
+const SlopeChain kI1e{I1e::info.name, {of_scaled_i<1, 1>, of_scaled_i<2, 1>, of_scaled_i<3, 1>}};
+const SlopeChain kK0e{ScaledModifiedBesselK0::info.name, {of_scaled_k<1, 0>, of_scaled_k<2, 0>, of_scaled_k<3, 0>}};
+const SlopeChain kK1e{ScaledModifiedBesselK1::info.name, {of_scaled_k<1, 1>, of_scaled_k<2, 1>, of_scaled_k<3, 1>}};
+const SlopeChain kJ0{BesselJ0::info.name, {of_j0<1>, of_j0<2>, of_j0<3>}};
+const SlopeChain kJ1{BesselJ1::info.name,
+                     {[](const Tensor& x) { return -of_j0<2>(x); }, [](const Tensor& x) { return -of_j0<3>(x); },
+                      [](const Tensor& x) { return -of_j0<4>(x); }}};
+const SlopeChain kY0{BesselY0::info.name, {of_y0<1>, of_y0<2>, of_y0<3>}};
+const SlopeChain kY1{BesselY1::info.name,
+                     {[](const Tensor& x) { return -of_y0<2>(x); }, [](const Tensor& x) { return -of_y0<3>(x); },
+                      [](const Tensor& x) { return -of_y0<4>(x); }}};
+const SlopeChain kSphericalJ0{SphericalBesselJ0::info.name,
+                              {[](const Tensor& x) { return sine_ratio_derivative(x, 1); },
+                               [](const Tensor& x) { return sine_ratio_derivative(x, 2); },
+                               [](const Tensor& x) { return sine_ratio_derivative(x, 3); }}};
+const SlopeChain kErfcx{Erfcx::info.name, {of_erfcx<1>, of_erfcx<2>, of_erfcx<3>}};
+const SlopeChain kLogNdtr{LogNdtr::info.name, {log_ndtr_slope, of_log_ndtr<2>, of_log_ndtr<3>}};
+
+}  // namespace lamella::special
