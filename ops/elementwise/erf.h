@@ -2,6 +2,7 @@
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/exp.h"
+#include "ops/elementwise/slopes.h"
 
 namespace lamella {
 
@@ -18,7 +19,7 @@ struct Erf : Unary<Erf> {
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return 1.12837916709551257390 * dy * exp(-x * x);
+    return 1.12837916709551257390 * dy * bell(x);
   }
 };
 

@@ -73,7 +73,7 @@ struct Acosh : Unary<Acosh> {
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy / (sqrt(x - 1) * sqrt(x + 1));
+    return dy * acosh_slope(x);
   }
 };
 

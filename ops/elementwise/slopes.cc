@@ -195,6 +195,35 @@ constexpr SlopeChain kAsin{"asin",
                               const Tensor r = rsqrt(gap(x));
                               return (1 + 2 * square(x)) * r * square(square(r));
                             }}};
+constexpr SlopeChain kAcosh{"acosh",
+                            {[](const Tensor& x) { return 1 / (sqrt(x - 1) * sqrt(x + 1)); },
+                             [](const Tensor& x) {
+                               const Tensor far = x > 2;
+                               const Tensor u = 1 / where(far, x, 2);
+                               const Tensor near = where(far, 2, x);
+                               const Tensor r = 1 / (sqrt(near - 1) * sqrt(near + 1));
+                               const Tensor s = rsqrt(1 - square(u));
+                               return -where(far, square(u) * square(s) * s, near * square(r) * r);
+                             },
+                             [](const Tensor& x) {
+                               const Tensor far = x > 2;
+                               const Tensor u = 1 / where(far, x, 2);
+                               const Tensor near = where(far, 2, x);
+                               const Tensor r = 1 / (sqrt(near - 1) * sqrt(near + 1));
+                               const Tensor s = rsqrt(1 - square(u));
+                               return where(far, u * square(u) * (2 + square(u)) * square(square(s)) * s,
+                                            (1 + 2 * square(near)) * square(square(r)) * r);
+                             }}};
+constexpr SlopeChain kBell{"erf",
+                           {[](const Tensor& x) { return exp(-square(x)); },
+                            [](const Tensor& x) {
+                              const Tensor z = near(x, 40);
+                              return -2 * z * exp(-square(z));
+                            },
+                            [](const Tensor& x) {
+                              const Tensor z = near(x, 40);
+                              return (4 * square(z) - 2) * exp(-square(z));
+                            }}};
 constexpr SlopeChain kAtanh{"atanh",
                             {[](const Tensor& x) { return 1 / gap(x); },
                              [](const Tensor& x) {
@@ -360,6 +389,10 @@ Tensor asinh_slope(const Tensor& x) {
 Tensor asin_slope(const Tensor& x) {
   return slope_of(kAsin, x, [&] { return rsqrt(gap(x)); });
 }
+Tensor acosh_slope(const Tensor& x) {
+  return slope_of(kAcosh, x, [&] { return 1 / (sqrt(x - 1) * sqrt(x + 1)); });
+}
+Tensor bell(const Tensor& x) { return slope(kBell, x); }
 Tensor atanh_slope(const Tensor& x) {
   return slope_of(kAtanh, x, [&] { return 1 / gap(x); });
 }

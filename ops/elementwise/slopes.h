@@ -115,6 +115,20 @@ LM_HD constexpr X asinh_slope(const X& x) {
 }
 Tensor asinh_slope(const Tensor& x);
 
+/// The derivative of acosh, 1 / sqrt(x^2 - 1).
+template <class X>
+LM_HD constexpr X acosh_slope(const X& x) {
+  return 1 / (sqrt(x - 1) * sqrt(x + 1));
+}
+Tensor acosh_slope(const Tensor& x);
+
+/// The derivative of erf but for its factor, exp(-x^2).
+template <class X>
+LM_HD constexpr X bell(const X& x) {
+  return exp(-x * x);
+}
+Tensor bell(const Tensor& x);
+
 /// The derivative of asin, 1 / sqrt(1 - x^2): near 1 the product of the factors has all digits.
 template <class X>
 LM_HD constexpr X asin_slope(const X& x) {

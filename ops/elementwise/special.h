@@ -4,6 +4,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/erf.h"
 #include "ops/elementwise/exp.h"
+#include "ops/elementwise/slopes.h"
 
 namespace lamella {
 
@@ -20,7 +21,7 @@ struct Erfc : Unary<Erfc> {
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return -1.12837916709551257390 * dy * exp(-x * x);
+    return -1.12837916709551257390 * dy * bell(x);
   }
 };
 

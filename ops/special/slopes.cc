@@ -103,7 +103,12 @@ Tensor of_scaled_i(const Tensor& x) {
   const Tensor f0 = I0e::call(x);
   const Tensor f1 = I1e::call(x);
   const Tensor s = sign(x);
-  const auto derivative = [&]<int k>() { return regular<k>(x, f0, f1, 1); };
+  const Tensor size_of = abs(x);
+  const Tensor small = size_of <= 2;
+  const auto derivative = [&]<int k>() {
+    const Tensor series = bessel_series<k>(where(small, x, 0), 1) * exp(-size_of);
+    return where(small, series, from_values<k>(where(small, 2, x), f0, f1, 1));
+  };
   Tensor d0, d1, d2, d3;
   if constexpr (kNu == 0) {
     d0 = f0;
@@ -120,7 +125,6 @@ Tensor of_scaled_i(const Tensor& x) {
   if constexpr (kOrder == 1) near = d1 - s * d0;
   if constexpr (kOrder == 2) near = d2 - 2 * s * d1 + square(s) * d0;
   if constexpr (kOrder == 3) near = d3 - 3 * s * d2 + 3 * square(s) * d1 - s * d0;
-  const Tensor size_of = abs(x);
   const Tensor far = size_of > kFarBessel;
   Tensor beyond = std::sqrt(0.5 / std::numbers::pi) * bessel_far<kOrder>(where(far, size_of, kFarBessel), kNu, -1);
   if constexpr ((kOrder + kNu) % 2 == 1) beyond = beyond * s;
