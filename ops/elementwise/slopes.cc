@@ -261,6 +261,13 @@ Tensor slope_of(const SlopeChain& chain, const Tensor& x, const Composed& compos
   return is_complex(x.dtype()) ? composed() : slope(chain, x);
 }
 
+/// The derivative along tangents, one of which may be undefined: 0.
+Tensor along(const std::array<Tensor, 2>& slopes, const Tensor& da, const Tensor& db) {
+  if (!da.defined()) return db * slopes[1];
+  const Tensor part = da * slopes[0];
+  return db.defined() ? part + db * slopes[1] : part;
+}
+
 /// Re or Im of (b + i a)^-n times a factor: what all derivatives of atan2(a, b) are. Its own are of n + 1.
 struct InversePower : Function<InversePower> {
   static constexpr bool kChecksGradients = false;
@@ -305,10 +312,7 @@ struct InversePower : Function<InversePower> {
     const auto [by_a, by_b] = slopes(ctx);
     return {dy * by_a, dy * by_b};
   }
-  static Tensor jvp(Context& ctx, const Tensor& da, const Tensor& db) {
-    const auto [by_a, by_b] = slopes(ctx);
-    return da * by_a + db * by_b;
-  }
+  static Tensor jvp(Context& ctx, const Tensor& da, const Tensor& db) { return along(slopes(ctx), da, db); }
 };
 
 /// a / y of y = hypot(a, b): by a its derivative is (b / y)^2 / y, and by b it is -(a / y) (b / y) / y.
@@ -338,10 +342,7 @@ struct Direction : Function<Direction> {
     const auto [by_a, by_b] = slopes(ctx);
     return {dy * by_a, dy * by_b};
   }
-  static Tensor jvp(Context& ctx, const Tensor& da, const Tensor& db) {
-    const auto [by_a, by_b] = slopes(ctx);
-    return da * by_a + db * by_b;
-  }
+  static Tensor jvp(Context& ctx, const Tensor& da, const Tensor& db) { return along(slopes(ctx), da, db); }
 };
 
 }  // namespace
