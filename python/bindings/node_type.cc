@@ -125,6 +125,18 @@ PyObject* repr(PyObject* self) {
   return guarded([&] { return text("<" + alive(self).name() + " node>"); });
 }
 
+// A program may note the hash of a node whose object it drops: both go by the node, which outlives the object.
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(b, node_type)) Py_RETURN_NOTIMPLEMENTED;
+  const bool same = a == b || (field(a) && field(a) == field(b));
+  return PyBool_FromLong(same == (op == Py_EQ));
+}
+
+Py_hash_t hash(PyObject* self) {
+  const auto value = static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(field(self).get()) >> 4);
+  return value == -1 ? -2 : value;
+}
+
 PyObject* register_hook_method(PyObject* self, PyObject* function) {
   return guarded([&] { return register_posthook(alive(self), function); });
 }
@@ -188,6 +200,8 @@ PyTypeObject* make_node_type() {
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
       {Py_tp_clear, reinterpret_cast<void*>(clear)},
       {Py_tp_repr, reinterpret_cast<void*>(repr)},
+      {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+      {Py_tp_hash, reinterpret_cast<void*>(hash)},
       {Py_tp_members, members},
       {Py_tp_methods, methods},
       {Py_tp_getset, attributes},
