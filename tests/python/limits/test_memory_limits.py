@@ -34,7 +34,16 @@ def test_every_operator_succeeds_or_says_what_it_asked_for(group):
 
 
 def test_also_with_threads_of_its_own():
-    sweep("--fresh", *([] if FULL else ["--points", "6"]), "exp", "matmul_large", "svd_large", "conv2d_float32")
+    sweep(
+        "--fresh",
+        "--patience",
+        "60",
+        *([] if FULL else ["--points", "4"]),
+        "exp",
+        "matmul_large",
+        "inv_large",
+        "conv2d_float32",
+    )
 
 
 @pytest.mark.parametrize("megabytes", range(60, 600, 20 if FULL else 60))
