@@ -431,8 +431,16 @@ def _read_npz(path: Path) -> Any:
                         raise ValueError("not an array")
                     if name in arrays:
                         raise ValueError("it stands there twice")
-                    with archive.open(member) as stream:
-                        arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
+                    try:
+                        with archive.open(member) as stream:
+                            arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
+                    except MemoryError as error:
+                        claimed = (
+                            math.prod(getattr(error, "shape", ())) * getattr(error, "dtype", np.dtype("b")).itemsize
+                        )
+                        if claimed > archive.getinfo(member).file_size:
+                            raise ValueError(str(error)) from error  # damaged: it has no such elements
+                        raise
                 name = ""
         except MemoryError:
             raise
