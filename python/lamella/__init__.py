@@ -117,7 +117,10 @@ __all__ = sorted(
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return importlib.import_module(f"{__name__}.{name}")
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except MemoryError as error:
+            raise MemoryError(f"[import] there is no memory to load lamella.{name}. {error}".rstrip()) from error
     if name in _TRANSFORMS:
         value = globals()[name] = getattr(autograd, name)
         return value
