@@ -151,7 +151,11 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
+    try:
+        module = importlib.import_module(_LAZY[name])
+    except MemoryError as error:
+        raise MemoryError(f"[import] there is no memory to load lamella.autograd.{name}. {error}".rstrip()) from error
+    value = globals()[name] = getattr(module, name)
     return value
 
 
