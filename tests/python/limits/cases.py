@@ -58,6 +58,9 @@ def computed(name: str, function: Callable[..., Any], *shapes: tuple[int, ...], 
     CASES[name] = prepare
 
 
+# Loaded before there is a limit: Python's own compiler raises SystemError where it runs out of memory.
+PARTS = (lm.fft, lm.io, lm.linalg, lm.optim, *(getattr(lm.autograd, n) for n in ("checkpoint", "hessian", "jvp", "vmap")))
+
 # The first call of an operator, which loads the kernels.
 FIRST = "first_call"
 computed(FIRST, lm.exp, (300, 500))
