@@ -59,7 +59,13 @@ def computed(name: str, function: Callable[..., Any], *shapes: tuple[int, ...], 
 
 
 # Loaded before there is a limit: Python's own compiler raises SystemError where it runs out of memory.
-PARTS = (lm.fft, lm.io, lm.linalg, lm.optim, *(getattr(lm.autograd, n) for n in ("checkpoint", "hessian", "jvp", "vmap")))
+PARTS = (
+    lm.fft,
+    lm.io,
+    lm.linalg,
+    lm.optim,
+    *(getattr(lm.autograd, n) for n in ("checkpoint", "hessian", "jvp", "vmap")),
+)
 
 # The first call of an operator, which loads the kernels.
 FIRST = "first_call"
