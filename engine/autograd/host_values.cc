@@ -50,26 +50,30 @@ bool is_called_dual(const Context& ctx) {
 
 }  // namespace
 
-FollowHost::FollowHost(const Node& layer, const Context& ctx, const TensorList& incoming, bool escaped)
+FollowHost::FollowHost(const Node& layer, const Context& ctx, const TensorList& incoming, bool escaped, bool numbers)
     : layer_(layer),
       ctx_(ctx),
       incoming_(incoming),
       follows_(is_grad_enabled() || duals_active()),
       escaped_before_(modes().escaped),
-      incoming_before_(thread_state().incoming) {
+      incoming_before_(thread_state().incoming),
+      numbers_before_(thread_state().host_numbers) {
   modes().escaped = follows_ && escaped;
   thread_state().incoming = &incoming;
+  thread_state().host_numbers = follows_ && numbers;
 }
 
 FollowHost::~FollowHost() {
   modes().escaped = escaped_before_;
   thread_state().incoming = incoming_before_;
+  thread_state().host_numbers = numbers_before_;
 }
 
 void FollowHost::settle(TensorList& results) const {
   if (!follows_) return;
   for (Tensor& x : results) {
-    if (!x.defined() || (x->flags & TensorImpl::kDerived) == 0) continue;
+    const bool numbers = thread_state().host_numbers;
+    if (!x.defined() || !(numbers || (x->flags & TensorImpl::kDerived))) continue;
     if (duals_active() && (is_called_dual(ctx_) || any_dual(std::span(incoming_.data(), incoming_.size())))) {
       fail<RuntimeError>(
           "[", layer_.name(),
@@ -77,9 +81,11 @@ void FollowHost::settle(TensorList& results) const {
           "computed: forward mode cannot follow them, and the result would be wrong. Compute them with "
           "Lamella's operators from what save_for_backward kept");
     }
-    if (!is_grad_enabled() || !is_unplaced(x)) continue;
+    if (!is_grad_enabled() || !(numbers || is_unplaced(x))) continue;
+    auto node = Ref<Node>::adopt(new HostValue(layer_, &incoming_));
+    if (node->edges().empty()) continue;
     x = make_alias(x);
-    make_meta(x).grad_fn = Ref<Node>::adopt(new HostValue(layer_, &incoming_));
+    make_meta(x).grad_fn = std::move(node);
   }
 }
 
@@ -103,6 +109,10 @@ void note_escape(const Tensor& x) {
     now.escaped = true;
   if (is_tracing()) [[unlikely]]
     note_escape_to_host(x);
+}
+
+void note_host_number() noexcept {
+  if (modes().recorded_backward && thread_state().incoming) thread_state().host_numbers = true;
 }
 
 void refuse_dual_escape(const Tensor& x, const char* op) {

@@ -15,10 +15,12 @@ namespace lamella::autograd {
 
 /// The scope of a layer's backward or jvp in the host language, beside RecordedBackward. `incoming` are its arguments:
 /// gradients or tangents; `escaped`
-/// says that values of an input, or such as derive from one, left the layer's forward for the host language.
+/// says that values of an input, or such as derive from one, left the layer's forward for the host language, `numbers`
+/// that some of these may be numbers that the layer kept: they leave no mark on what they are multiplied with, so that
+/// all of the result is taken to depend on them.
 class FollowHost {
  public:
-  FollowHost(const Node& layer, const Context& ctx, const TensorList& incoming, bool escaped);
+  FollowHost(const Node& layer, const Context& ctx, const TensorList& incoming, bool escaped, bool numbers);
   ~FollowHost();
   FollowHost(const FollowHost&) = delete;
   FollowHost& operator=(const FollowHost&) = delete;
@@ -34,12 +36,15 @@ class FollowHost {
   const bool follows_;
   const bool escaped_before_;
   const TensorList* const incoming_before_;
+  const bool numbers_before_;
 };
 
 /// x, made of the host's values: marked, where Modes::escaped is set, as one that may depend on a layer's inputs.
 Tensor came_from_host(Tensor x);
 /// x's values go to the host language.
 void note_escape(const Tensor& x);
+/// A number that may come from a tensor's values takes part in what is computed.
+void note_host_number() noexcept;
 /// RuntimeError where x has a tangent, which would be lost when `op` gives its values to the host language.
 void refuse_dual_escape(const Tensor& x, const char* op);
 

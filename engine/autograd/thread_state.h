@@ -37,6 +37,8 @@ struct ThreadState {
   std::shared_ptr<ReadWatch> read_watch;
   /// The gradients or tangents that the innermost backward or jvp in the host language was given.
   const TensorList* incoming = nullptr;
+  /// Numbers that the host language read of tensors may be in what that backward or jvp computes.
+  bool host_numbers = false;
   /// Set in detect_anomaly.
   std::shared_ptr<Anomaly> anomaly;
 };

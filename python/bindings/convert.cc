@@ -1,5 +1,7 @@
 #include "python/bindings/convert.h"
 
+#include "engine/autograd/host_values.h"
+#include "engine/autograd/modes.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/numpy.h"
@@ -91,6 +93,9 @@ Scalar integer_scalar(PyObject* object) {
 
 bool as_scalar(PyObject* object, Scalar& value) {
   if (PyFloat_Check(object)) {
+    // A numpy scalar may be what numpy made of a tensor's values.
+    if (!PyFloat_CheckExact(object) && autograd::modes().escaped) [[unlikely]]
+      autograd::note_host_number();
     value = PyFloat_AS_DOUBLE(object);
     return true;
   }
@@ -108,6 +113,8 @@ bool as_scalar(PyObject* object, Scalar& value) {
     return true;
   }
   if (!is_numpy_scalar(object)) return false;
+  if (autograd::modes().escaped) [[unlikely]]
+    autograd::note_host_number();
   const char* name = type_name(object);
   if (std::string_view(name).find("bool") != std::string_view::npos) {
     value = checked(PyObject_IsTrue(object)) != 0;

@@ -110,7 +110,7 @@ TensorList PyLayerNode::run(TensorList grads) {
     if (!once) {
       const bool followed = autograd::is_grad_enabled() || autograd::duals_active();
       const TensorList given = followed ? grads : TensorList();
-      const autograd::FollowHost host(*this, ctx, given, escaped);
+      const autograd::FollowHost host(*this, ctx, given, escaped, keeps_numbers);
       const autograd::LentGradients lent(grads);
       BackwardArguments arguments(context_, grads);
       const PyRef result = arguments.call(backward.get());
@@ -171,7 +171,7 @@ TensorList PyLayerNode::tangents(autograd::DualCall& duals, std::span<Tensor* co
   }
   BackwardArguments arguments(context_);
   for (PyRef& value : values) arguments.add(std::move(value));
-  const autograd::FollowHost host(*this, ctx, inputs, escaped);
+  const autograd::FollowHost host(*this, ctx, inputs, escaped, keeps_numbers);
   const PyRef result = arguments.call(jvp.get());
   TensorList results = read_tangents(result.get());
   host.settle(results);

@@ -45,6 +45,8 @@ class PyLayerNode final : public Node {
   PyRef keywords;
   /// Values of an input, or such as derive from one, left forward for Python; see Note [Host values].
   bool escaped = false;
+  /// Such values may be among the numbers that forward set on ctx.
+  bool keeps_numbers = false;
 
  private:
   TensorList gradients_from(PyObject* result);

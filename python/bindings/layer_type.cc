@@ -124,6 +124,20 @@ PyRef run_forward(const Layer& layer, PyObject* context, const Call& call, const
   return PyRef::adopt(checked(PyObject_Vectorcall(layer.forward.get(), args.data() + 1, count, call.keywords)));
 }
 
+/// Whether forward set a number on ctx that is not one of the call's arguments.
+bool keeps_numbers(PyObject* context, const Call& call) {
+  PyObject* const attributes = reinterpret_cast<ContextObject*>(context)->attributes;
+  if (!attributes || !PyDict_Check(attributes)) return false;
+  Py_ssize_t at = 0;
+  PyObject* value = nullptr;
+  while (PyDict_Next(attributes, &at, nullptr, &value)) {
+    if (!PyFloat_Check(value) && !PyComplex_Check(value)) continue;
+    const std::span<PyObject* const> arguments(call.args, call.size());
+    if (std::ranges::find(arguments, value) == arguments.end()) return true;
+  }
+  return false;
+}
+
 void check_outputs(std::span<Tensor* const> outputs, const Layer& layer) {
   if (outputs.empty()) fail<ValueError>("[", layer.type->tp_name, "] forward returned no tensor");
 }
@@ -151,6 +165,7 @@ PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs, a
     const autograd::ForwardScope scope(true);
     result = run_forward(layer, context.get(), call, inputs);
     raw->escaped = autograd::modes().escaped;
+    if (raw->escaped) raw->keeps_numbers = keeps_numbers(context.get(), call);
   }
   LayerOutputs outputs(std::move(result));
   const std::span<Tensor* const> tensors = outputs.tensors();

@@ -305,6 +305,7 @@ PyObject* tensor_item(const Tensor& x, const char* op) {
   if (what != "bool" && what != "int" && what != "index") {
     autograd::refuse_dual_escape(x, op);
     autograd::note_escape(x);
+    if (is_differentiable(x.dtype())) autograd::note_host_number();
   }
   const Tensor readable = on_cpu(x, op);
   return checked(element_object(x.dtype(), static_cast<const char*>(readable.raw_data())));

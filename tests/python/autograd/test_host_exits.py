@@ -269,6 +269,51 @@ class Intermediate(Cube):
         return ctx.slope
 
 
+class KeptNumbers(Cube):
+    """Numbers that forward read of its input and kept."""
+
+    @staticmethod
+    def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
+        ctx.number = 3 * x.sum().item() ** 2
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx: Any, dy: lm.Tensor) -> Any:
+        return dy * ctx.number
+
+    @staticmethod
+    def jvp(ctx: Any, dx: lm.Tensor) -> Any:
+        return dx * ctx.number
+
+
+class Numbers(Cube):
+    """Numbers read where they are used."""
+
+    @staticmethod
+    def backward(ctx: Any, dy: lm.Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return dy * (3 * x.detach().sum().item() ** 2)
+
+    @staticmethod
+    def jvp(ctx: Any, dx: lm.Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return dx * (3 * float(x.detach().sum()) ** 2)
+
+
+class NumpyNumbers(Cube):
+    """Numpy's scalars, which are taken for numbers."""
+
+    @staticmethod
+    def backward(ctx: Any, dy: lm.Tensor) -> Any:
+        return dy * (3 * ctx.x.sum() ** 2)
+
+    @staticmethod
+    def jvp(ctx: Any, dx: lm.Tensor) -> Any:
+        return dx * np.float32(3 * ctx.x.sum() ** 2)
+
+
+#: Right for one element only.
+OF_ONE = [KeptNumbers, Numbers, NumpyNumbers]
 LAYERS = [KeptArray, KeptArrayAndOperators, Detached, Attached, Lists, Dlpack, Intermediate]
 
 
@@ -295,7 +340,11 @@ def operator_of(layer: Any, name: str) -> Callable[[lm.Tensor], lm.Tensor]:
     return op
 
 
-X, V, U = (0.5, 1.5), (1.0, -2.0), (0.25, 3.0)
+X, V = (0.5, 1.5), (1.0, -2.0)
+
+
+def ones() -> lm.Tensor:
+    return vec(*[1.0] * len(X))
 
 
 def first(f: Any) -> lm.Tensor:
@@ -304,7 +353,7 @@ def first(f: Any) -> lm.Tensor:
 
 
 def first_forward(f: Any) -> lm.Tensor:
-    return jvp(f, vec(*X), vec(1, 1))[1]
+    return jvp(f, vec(*X), ones())[1]
 
 
 def reverse_over_reverse(f: Any) -> lm.Tensor:
@@ -314,15 +363,15 @@ def reverse_over_reverse(f: Any) -> lm.Tensor:
 
 
 def forward_over_forward(f: Any) -> lm.Tensor:
-    return jvp(lambda y: jvp(f, y, vec(*V))[1], vec(*X), vec(1, 1))[1]
+    return jvp(lambda y: jvp(f, y, vec(*V))[1], vec(*X), ones())[1]
 
 
 def forward_over_forward_recorded(f: Any) -> lm.Tensor:
-    return jvp(lambda y: jvp(f, y, vec(*V))[1], vec(*X, grad=True), vec(1, 1))[1]
+    return jvp(lambda y: jvp(f, y, vec(*V))[1], vec(*X, grad=True), ones())[1]
 
 
 def forward_over_reverse_pass(f: Any) -> lm.Tensor:
-    return jvp(lambda y: lm.grad((f(y) * vec(*V)).sum(), y), vec(*X, grad=True), vec(1, 1))[1]
+    return jvp(lambda y: lm.grad((f(y) * vec(*V)).sum(), y), vec(*X, grad=True), ones())[1]
 
 
 def reverse_over_forward(f: Any) -> lm.Tensor:
@@ -357,6 +406,37 @@ def test_second_derivatives_through_numpy(layer: Any, form: str) -> None:
         else:
             assert result is not None
             np.testing.assert_allclose(result.detach().numpy(), expected, err_msg=follow.__name__)
+
+
+@pytest.mark.parametrize("layer", OF_ONE, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("form", ["jvp", "backward"])
+def test_second_derivatives_through_numbers(layer: Any, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "X", (1.5,))
+    monkeypatch.setitem(globals(), "V", (-2.0,))
+    test_second_derivatives_through_numpy(layer, form)
+
+
+@pytest.mark.parametrize("follow", SECOND, ids=lambda f: f.__name__)
+def test_numbers_of_the_call_and_of_the_program_are_constants(follow: Any) -> None:
+    class Scaled(lm.PyLayer):
+        @staticmethod
+        def forward(ctx: Any, x: lm.Tensor, factor: float) -> lm.Tensor:
+            ctx.save_for_backward(x)
+            ctx.factor, ctx.power = factor, 3
+            return lm.asarray(factor * x.numpy() ** 3)
+
+        @staticmethod
+        def backward(ctx: Any, dy: lm.Tensor) -> Any:
+            (x,) = ctx.saved_tensors
+            return dy * ctx.factor * ctx.power * 1.0 * x * x, None
+
+        @staticmethod
+        def jvp(ctx: Any, dx: lm.Tensor, dfactor: None) -> Any:
+            (x,) = ctx.saved_tensors
+            return dx * ctx.factor * ctx.power * 1.0 * x * x
+
+    got = follow(lambda x: Scaled.apply(x, 2.0)).detach().numpy()
+    np.testing.assert_allclose(got, 2 * follow(plain).detach().numpy())
 
 
 @pytest.mark.parametrize("follow", SECOND, ids=lambda f: f.__name__)
