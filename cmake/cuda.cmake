@@ -29,15 +29,23 @@ if(LAMELLA_CUDA)
   find_package(CUDAToolkit REQUIRED)
 
   add_library(lamella_cuda_libraries INTERFACE)
-  # The runtime is linked in, and finds the driver when it is first called: the library loads where CUDA is absent.
-  # cuBLAS is loaded when it is first needed: see engine/runtime/cuda/cublas.h.
-  target_link_libraries(lamella_cuda_libraries INTERFACE CUDA::cudart_static)
+  # The runtime lies beside the library, which so loads where CUDA is absent; the driver is found when it is first
+  # called. (Linked into the library it would not do: its thread-local page is more than a library that is loaded later
+  # gets of the memory that the model of our thread-local variables takes.) cuBLAS is loaded when it is first needed: see
+  # engine/runtime/cuda/cublas.h.
+  target_link_libraries(lamella_cuda_libraries INTERFACE CUDA::cudart)
+  get_target_property(cudart CUDA::cudart IMPORTED_LOCATION)
+  file(REAL_PATH ${cudart} cudart)
+  set(beside ${LAMELLA_OUTPUT_DIR}/libcudart.so.${CUDAToolkit_VERSION_MAJOR})
+  file(MAKE_DIRECTORY ${LAMELLA_OUTPUT_DIR})
+  file(COPY_FILE ${cudart} ${beside} ONLY_IF_DIFFERENT)
+  set_property(GLOBAL APPEND PROPERTY LAMELLA_BUNDLED ${beside})
   list(APPEND LAMELLA_RPATH "${CUDAToolkit_LIBRARY_DIR}")
 endif()
 
 function(lamella_cuda_target target)
   if(LAMELLA_CUDA)
-    set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Static)
+    set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Shared)
     target_compile_options(
       ${target}
       PRIVATE

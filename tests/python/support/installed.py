@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 # Python's files of the package, as scikit-build-core takes them: without what is built.
-_NOT_SOURCES = shutil.ignore_patterns("*.so", "_C.pyi", "__pycache__", "/cmake", "licenses")
+_NOT_SOURCES = shutil.ignore_patterns("*.so", "*.so.*", "_C.pyi", "__pycache__", "cmake", "licenses")
 
 
 def build_tree() -> Path:
