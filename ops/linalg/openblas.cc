@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 
+#include <mutex>
+
 #include "engine/core/error.h"
 #include "ops/runtime/library_folder.h"
 
@@ -15,20 +17,25 @@ constexpr const char* kSystemName = "libopenblas.so.0";
 constexpr const char* kPackagedName = "libscipy_openblas.so";
 
 struct OpenBlas {
+  std::mutex mutex;
   void* library = nullptr;
   std::string prefix;
   std::string error;  // where it was not found
 
-  OpenBlas() {
+  /// Null where there is none. What was not found, or did not fit, is looked for again.
+  void* function(const char* name) {
+    const std::lock_guard lock(mutex);
+    if (!library) load();
+    return library ? dlsym(library, (prefix + name).c_str()) : nullptr;
+  }
+
+ private:
+  void load() {
     const std::filesystem::path folder = detail::library_folder();
     open(folder / kPackagedName, "scipy_");
     open(kSystemName, "");
     open(folder.parent_path() / "scipy_openblas32" / "lib" / kPackagedName, "scipy_");
   }
-
-  void* function(const char* name) const { return library ? dlsym(library, (prefix + name).c_str()) : nullptr; }
-
- private:
   void open(const std::filesystem::path& path, const char* with_prefix) {
     if (library || (path.has_parent_path() && !std::filesystem::exists(path))) return;
     library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -40,29 +47,33 @@ struct OpenBlas {
   }
 };
 
-const OpenBlas& openblas() {
-  static const OpenBlas loaded;
-  return loaded;
+OpenBlas& openblas() {
+  static OpenBlas one;
+  return one;
 }
 
 }  // namespace
 
+void* find_openblas_function(const char* name) { return openblas().function(name); }
+
 void* openblas_function(const char* name) {
-  const OpenBlas& from = openblas();
-  if (!from.library) {
-    fail<NotImplementedError>("[linalg] matrices are factored by LAPACK, and OpenBLAS, which has it, was not found: ",
-                              "install Debian's libopenblas0-openmp, or scipy-openblas32 by pip (", from.error, ")");
-  }
-  void* const found = from.function(name);
-  if (!found) fail<NotImplementedError>("[linalg] the OpenBLAS of this machine has no ", name);
-  return found;
+  void* const found = find_openblas_function(name);
+  if (found) return found;
+  OpenBlas& from = openblas();
+  const std::lock_guard lock(from.mutex);
+  if (from.library) fail<NotImplementedError>("[linalg] the OpenBLAS of this machine has no ", name);
+  if (detail::lacked_memory(from.error))
+    fail<OutOfMemoryError>("[linalg] OpenBLAS does not fit into the memory that is left: ", from.error);
+  fail<NotImplementedError>("[linalg] matrices are factored by LAPACK, and OpenBLAS, which has it, was not found: ",
+                            "install Debian's libopenblas0-openmp, or scipy-openblas32 by pip (", from.error, ")");
 }
 
 std::string describe_openblas() {
-  const OpenBlas& from = openblas();
-  if (!from.library) return "OpenBLAS not found: " + from.error;
-  const auto describe = reinterpret_cast<const char* (*)()>(from.function("openblas_get_config"));
-  return describe ? describe() : "OpenBLAS";
+  const auto describe = reinterpret_cast<const char* (*)()>(find_openblas_function("openblas_get_config"));
+  if (describe) return describe();
+  OpenBlas& from = openblas();
+  const std::lock_guard lock(from.mutex);
+  return from.library ? "OpenBLAS" : "OpenBLAS not found: " + from.error;
 }
 
 }  // namespace lamella::linalg

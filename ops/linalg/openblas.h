@@ -7,8 +7,10 @@ namespace lamella::linalg {
 
 /// The address of a function of OpenBLAS, which is loaded with the first one asked for: from beside this library, where
 /// the loader looks, or from the Python package scipy-openblas32 beside Lamella's own, whose names have a prefix.
-/// NotImplementedError where there is none.
+/// NotImplementedError where there is none, and OutOfMemoryError where it did not fit into the memory that is left.
 void* openblas_function(const char* name);
+/// The same, or null.
+void* find_openblas_function(const char* name);
 
 /// How OpenBLAS describes itself, or why there is none.
 std::string describe_openblas();

@@ -17,4 +17,9 @@ std::filesystem::path library_folder() {
   return std::filesystem::absolute(info.dli_fname).parent_path();
 }
 
+bool lacked_memory(std::string_view error) {
+  const auto tells = [&](std::string_view text) { return error.find(text) != std::string_view::npos; };
+  return tells("annot allocate memory") || tells("failed to map segment") || tells("cannot create shared object");
+}
+
 }  // namespace lamella::detail

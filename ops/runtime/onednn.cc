@@ -4,35 +4,54 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+#include <mutex>
+
 #include "ops/runtime/library_folder.h"
 
 namespace lamella::detail {
 namespace {
 
 struct Module {
-  const Onednn* functions = nullptr;
+  std::mutex mutex;
+  std::atomic<const Onednn*> functions = nullptr;
+  /// Looked for, and not there.
+  std::atomic<bool> is_absent = false;
   std::string error;
 
-  Module() {
+  const Onednn* load() {
+    const std::lock_guard lock(mutex);
+    if (functions || is_absent) return functions;
     void* const opened = dlopen((library_folder() / "liblamella_onednn.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (opened) {
-      using Entry = const Onednn* (*)();
-      if (const auto entry = reinterpret_cast<Entry>(dlsym(opened, "lamella_onednn"))) functions = entry();
+    void* const entry = opened ? dlsym(opened, "lamella_onednn") : nullptr;
+    if (entry) {
+      functions = reinterpret_cast<const Onednn* (*)()>(entry)();
+    } else {
+      error = dlerror();
+      is_absent = !lacked_memory(error);
     }
-    if (!functions) error = dlerror();
+    return functions;
   }
 };
 
-const Module& module() {
-  static const Module loaded;
-  return loaded;
+Module& module() {
+  static Module one;
+  return one;
 }
 
 }  // namespace
 
-const Onednn* onednn() { return module().functions; }
+const Onednn* onednn() {
+  Module& one = module();
+  const Onednn* const found = one.functions.load(std::memory_order_acquire);
+  return found || one.is_absent.load(std::memory_order_relaxed) ? found : one.load();
+}
 
-std::string describe_onednn() { return onednn() ? onednn()->version() : "not found: " + module().error; }
+std::string describe_onednn() {
+  if (const Onednn* const found = onednn()) return found->version();
+  const std::lock_guard lock(module().mutex);
+  return "not found: " + module().error;
+}
 
 }  // namespace lamella::detail
 
