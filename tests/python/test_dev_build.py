@@ -1,0 +1,94 @@
+"""What the build decides by itself: which files are compiled together, and what `./dev` says of itself."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+UNITY = ROOT / "cmake" / "unity.py"
+
+spec = importlib.util.spec_from_file_location("unity", UNITY)
+assert spec and spec.loader
+unity = importlib.util.module_from_spec(spec)
+sys.modules["unity"] = unity
+spec.loader.exec_module(unity)
+
+
+def sources(layer: str) -> list[Path]:
+    return [file for file in (ROOT / layer).rglob("*.cc") if not {"cpu", "cuda", "simd"} & set(file.parts)]
+
+
+def groups(files: list[Path], lines: int = 1500) -> dict[str, list[Path]]:
+    command = [sys.executable, str(UNITY), str(lines), *map(str, files)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = defaultdict(list)
+    for line in printed.splitlines():
+        name, file = line.split(" ", 1)
+        found[name].append(Path(file))
+    return found
+
+
+@pytest.mark.parametrize("layer", ["engine", "ops", "python/bindings", "tests/cpp"])
+def test_files_that_are_compiled_together_share_no_name(layer):
+    files = sources(layer)
+    found = groups(files)
+    together = [file for members in found.values() for file in members]
+    assert len(together) == len(set(together)) > len(files) / 2
+    for members in found.values():
+        assert len({file.parent for file in members}) == 1
+        texts = {file: file.read_text() for file in members}
+        assert sum(text.count("\n") for text in texts.values()) <= 1500
+        for i, a in enumerate(members):
+            for b in members[i + 1 :]:
+                assert not unity.names(texts[a]) & unity.names(texts[b]), (a, b)
+
+
+FORMS = {
+    "struct Fn : Function<Fn> {": {"Fn"},
+    "template <class T> struct Fn {": {"Fn"},
+    "enum class Kind : int {": {"Kind"},
+    "constexpr std::int64_t kGrain = 4;": {"kGrain"},
+    "[[maybe_unused]] const bool registered = [] {": {"registered"},
+    "Tensor shaped(const Tensor& x) { return x; }": {"shaped"},
+    "std::string Type::str() const {": {"Type::str"},
+    "using Key = int;": {"Key"},
+    "using registry::Arg;": set(),
+    "#define LM_ROW 1": {"LM_ROW"},
+    "  return x;": set(),
+    "}  // namespace": set(),
+}
+
+
+@pytest.mark.parametrize("line", FORMS)
+def test_names_that_a_line_defines(line):
+    assert unity.names(line + "\n") == FORMS[line]
+    assert unity.names(f"namespace {{\n{line}\n}}  // namespace\n", unnamed=True) == FORMS[line]
+
+
+def test_names_that_meet_are_kept_apart(tmp_path):
+    """Two unnamed namespaces with one name; and one with a name that a header of another file declares."""
+    (tmp_path / "a.cc").write_text("namespace {\nint twice() { return 1; }\n}  // namespace\n")
+    (tmp_path / "b.cc").write_text("namespace {\nint twice() { return 2; }\n}  // namespace\n")
+    (tmp_path / "c.cc").write_text("namespace {\nint once() { return 3; }\n}  // namespace\n")
+    header = next(file for file in (ROOT / "ops").rglob("*.h") if "Tensor isfinite(" in file.read_text())
+    (tmp_path / "d.cc").write_text(f'#include "{header.relative_to(ROOT)}"\n')
+    (tmp_path / "e.cc").write_text("namespace {\nint isfinite() { return 3; }\n}  // namespace\n")
+    found = groups(sorted(tmp_path.glob("*.cc")))
+    together = [{file.name for file in members} for members in found.values()]
+    assert any({"a.cc", "c.cc"} <= members for members in together)
+    assert not any({"a.cc", "b.cc"} <= members or {"d.cc", "e.cc"} <= members for members in together)
+
+
+def test_the_commands_are_those_that_are_described():
+    usage = subprocess.run([ROOT / "dev", "help"], capture_output=True, text=True, check=True).stdout
+    described = set(re.findall(r"^\./dev (\w+)", usage, re.MULTILINE))
+    script = (ROOT / "dev").read_text()
+    cases = script[script.rindex('case "$command" in') :]
+    assert described == set(re.findall(r"^  (\w+)\)", cases, re.MULTILINE))
+    done = subprocess.run([ROOT / "dev", "none"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "there is no command 'none'" in done.stderr
