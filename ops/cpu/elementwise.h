@@ -383,15 +383,15 @@ void fill_backward(ElementwiseTable& table, int row) {
   }
 }
 
-template <class T>
+template <class T, bool kForward = true, bool kBackward = true>
 void fill_elementwise(ElementwiseTable& table) {
   constexpr DType kDType = dtype_of<T>;
   static_assert(ElementwiseOps::size <= ElementwiseTable::kMaxOps);
   ElementwiseOps::for_each([&]<class Op> {
     if constexpr (Op::info.dtypes.contains(kDType)) {
       constexpr int kRow = ElementwiseOps::index_of<Op>();
-      table.forward[kRow][static_cast<int>(kDType)] = &ElementwiseKernel<Op, T, -1>::run;
-      if constexpr (Differentiable.contains(kDType)) {
+      if constexpr (kForward) table.forward[kRow][static_cast<int>(kDType)] = &ElementwiseKernel<Op, T, -1>::run;
+      if constexpr (kBackward && Differentiable.contains(kDType)) {
         fill_backward<Op, T, 0>(table, kRow);
         fill_backward<Op, T, 1>(table, kRow);
         fill_backward<Op, T, 2>(table, kRow);

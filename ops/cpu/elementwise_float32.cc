@@ -2,6 +2,6 @@
 
 namespace lamella::cpu {
 
-void fill_elementwise_float32(ElementwiseTable& table) { fill_elementwise<float>(table); }
+void fill_elementwise_float32(ElementwiseTable& table) { fill_elementwise<float, true, false>(table); }
 
 }  // namespace lamella::cpu

@@ -2,6 +2,6 @@
 
 namespace lamella::cpu {
 
-void fill_elementwise_float64(ElementwiseTable& table) { fill_elementwise<double>(table); }
+void fill_elementwise_float64(ElementwiseTable& table) { fill_elementwise<double, true, false>(table); }
 
 }  // namespace lamella::cpu

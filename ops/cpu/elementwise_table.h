@@ -45,9 +45,11 @@ constexpr bool has_short_formulas(DType dtype) {
   return dtype == DType::Float32 || dtype == DType::Float64 || dtype == DType::Int32 || dtype == DType::Int64;
 }
 
-/// Each fills its dtypes' columns.
+/// Each fills its dtypes' columns; of those that take longest to compile, forward and gradients apart.
 void fill_elementwise_float32(ElementwiseTable& table);
+void fill_elementwise_float32_gradients(ElementwiseTable& table);
 void fill_elementwise_float64(ElementwiseTable& table);
+void fill_elementwise_float64_gradients(ElementwiseTable& table);
 void fill_elementwise_int32(ElementwiseTable& table);
 void fill_elementwise_int64(ElementwiseTable& table);
 void fill_elementwise_bool(ElementwiseTable& table);

@@ -7,7 +7,9 @@ KernelTable make_table() {
   KernelTable table{};
   table.isa = LAMELLA_ISA;
   fill_elementwise_float32(table.elementwise);
+  fill_elementwise_float32_gradients(table.elementwise);
   fill_elementwise_float64(table.elementwise);
+  fill_elementwise_float64_gradients(table.elementwise);
   fill_elementwise_int32(table.elementwise);
   fill_elementwise_int64(table.elementwise);
   fill_elementwise_bool(table.elementwise);
