@@ -79,7 +79,11 @@ def test_large_draws_are_the_same_for_any_number_of_threads():
 
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
-@pytest.mark.parametrize("wrong", [3, "cpu", object(), np.random.default_rng(), lm.Generator], ids=["int", "str", "object", "of numpy", "class"])
+@pytest.mark.parametrize(
+    "wrong",
+    [3, "cpu", object(), np.random.default_rng(), lm.Generator],
+    ids=["int", "str", "object", "of numpy", "class"],
+)
 def test_what_is_no_generator(draw, wrong):
     with pytest.raises(TypeError, match="generator"):
         draw(wrong)
