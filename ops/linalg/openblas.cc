@@ -3,10 +3,14 @@
 #ifdef LAMELLA_WITH_LAPACK
 
 #include <dlfcn.h>
+#include <sched.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <mutex>
 
 #include "engine/core/error.h"
+#include "engine/core/memory_limit.h"
 #include "ops/runtime/library_folder.h"
 
 namespace lamella::linalg {
@@ -15,6 +19,25 @@ namespace {
 /// Debian's name of the library, and that of the wheels on PyPI.
 constexpr const char* kSystemName = "libopenblas.so.0";
 constexpr const char* kPackagedName = "libscipy_openblas.so";
+
+/// Number of threads that OpenBLAS begins with.
+std::size_t first_threads() {
+  for (const char* name : {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"}) {
+    const char* const text = std::getenv(name);
+    const int count = text ? std::atoi(text) : 0;
+    if (count > 0) return static_cast<std::size_t>(std::min(count, 128));
+  }
+  cpu_set_t allowed;
+  return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? static_cast<std::size_t>(CPU_COUNT(&allowed)) : 1;
+}
+
+/// OutOfMemoryError where OpenBLAS would not fit: it maps a buffer for each of its threads as it is loaded, and tries
+/// again for ever where the system refuses.
+void require_room_for_openblas() {
+  constexpr std::size_t kCode = std::size_t{64} << 20;
+  constexpr std::size_t kBuffer = std::size_t{129} << 20;
+  require_room(kCode + first_threads() * kBuffer, "linalg", "OpenBLAS, which has a buffer for each of its threads");
+}
 
 struct OpenBlas {
   std::mutex mutex;
@@ -31,6 +54,7 @@ struct OpenBlas {
 
  private:
   void load() {
+    require_room_for_openblas();
     const std::filesystem::path folder = detail::library_folder();
     open(folder / kPackagedName, "scipy_");
     open(kSystemName, "");
@@ -68,12 +92,14 @@ void* openblas_function(const char* name) {
                             "install Debian's libopenblas0-openmp, or scipy-openblas32 by pip (", from.error, ")");
 }
 
-std::string describe_openblas() {
+std::string describe_openblas() try {
   const auto describe = reinterpret_cast<const char* (*)()>(find_openblas_function("openblas_get_config"));
   if (describe) return describe();
   OpenBlas& from = openblas();
   const std::lock_guard lock(from.mutex);
   return from.library ? "OpenBLAS" : "OpenBLAS not found: " + from.error;
+} catch (const OutOfMemoryError& error) {
+  return std::string("OpenBLAS not loaded: ") + error.what();
 }
 
 }  // namespace lamella::linalg

@@ -7,14 +7,7 @@
 #include <mutex>
 
 #include "engine/core/memory_limit.h"
-#include "ops/linalg/lapack_routines.h"
-
-// OpenBLAS's own functions, which take a buffer and give it back to those that it keeps. Undefined where its build
-// hides them.
-extern "C" {
-[[gnu::weak]] void* blas_memory_alloc(int);
-[[gnu::weak]] void blas_memory_free(void*);
-}
+#include "ops/linalg/openblas.h"
 
 namespace lamella::linalg::lapack {
 namespace {
@@ -33,10 +26,13 @@ void provide(int wanted, const char* op) {
   const int before = kept.load(std::memory_order_relaxed);
   if (wanted <= before) return;
   require_room(static_cast<std::size_t>(wanted - before) * kBufferBytes, op, "OpenBLAS's buffers");
-  if (!blas_memory_alloc || !blas_memory_free || wanted > kMostBuffers) return;
+  // OpenBLAS's own functions, which take a buffer and give it back to those that it keeps; some builds hide them.
+  const auto take = reinterpret_cast<void* (*)(int)>(find_openblas_function("blas_memory_alloc"));
+  const auto give = reinterpret_cast<void (*)(void*)>(find_openblas_function("blas_memory_free"));
+  if (!take || !give || wanted > kMostBuffers) return;
   std::array<void*, kMostBuffers> taken{};
-  for (int i = 0; i < wanted; ++i) taken[static_cast<std::size_t>(i)] = blas_memory_alloc(0);
-  for (int i = 0; i < wanted; ++i) blas_memory_free(taken[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < wanted; ++i) taken[static_cast<std::size_t>(i)] = take(0);
+  for (int i = 0; i < wanted; ++i) give(taken[static_cast<std::size_t>(i)]);
   kept.store(wanted, std::memory_order_release);
 }
 

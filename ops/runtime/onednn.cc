@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "engine/core/memory_limit.h"
 #include "ops/runtime/library_folder.h"
 
 namespace lamella::detail {
@@ -22,6 +23,12 @@ struct Module {
   const Onednn* load() {
     const std::lock_guard lock(mutex);
     if (functions || is_absent) return functions;
+    // Its own beginnings would end the process where memory is refused; without it products are Eigen's.
+    constexpr std::size_t kRoom = std::size_t{64} << 20;
+    if (memory_is_limited() && !has_room(kRoom)) {
+      error = "there is no memory to load it";
+      return nullptr;
+    }
     void* const opened = dlopen((library_folder() / "liblamella_onednn.so").c_str(), RTLD_NOW | RTLD_LOCAL);
     void* const entry = opened ? dlsym(opened, "lamella_onednn") : nullptr;
     if (entry) {
