@@ -1,8 +1,10 @@
 #include "engine/autograd/off_tape.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "engine/autograd/context.h"
 #include "engine/autograd/meta.h"
 #include "engine/autograd/modes.h"
 #include "engine/autograd/views.h"
@@ -121,7 +123,16 @@ class WrittenPast final : public Node {
  public:
   explicit WrittenPast(const char* op) : op_(op), line_(current_source_line()) {}
   std::string name() const override { return "overwritten"; }
-  TensorList run(TensorList) override {
+  TensorList run(TensorList grads) override {
+    // An operation that saved what was overwritten tells it better than this node can.
+    const bool told = std::ranges::all_of(edges(), [](const Edge& edge) {
+      bool overwritten = false;
+      if (edge && edge.node->context()) {
+        edge.node->context()->for_each_saved([&](const SavedTensor& saved) { overwritten |= saved.is_overwritten(); });
+      }
+      return overwritten;
+    });
+    if (told) return grads;
     fail<RuntimeError>("[backward] a tensor on the tape was overwritten by ", op_, line_ ? " at " : "",
                        line_ ? line_.file : "", line_ ? ":" : "", line_ ? std::to_string(line_.line) : std::string(),
                        " through detach(), of which its gradient does not know. Write under no_grad() where that is "

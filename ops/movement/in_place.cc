@@ -1,5 +1,7 @@
 #include "ops/movement/in_place.h"
 
+#include <algorithm>
+
 #include "engine/autograd/departure.h"
 #include "engine/autograd/function.h"
 #include "engine/autograd/lent.h"
@@ -64,10 +66,10 @@ void check_writable(const Tensor& x, const char* op) {
                        "outside (clone())");
   }
   if (has_repeated_elements(x)) {
-    fail<RuntimeError>(
-        "[", op,
-        "] cannot write into a tensor whose elements share memory (it was broadcast, or has windows that "
-        "overlap); work on a copy (clone())");
+    const bool broadcast = std::ranges::find(x.strides(), 0) != x.strides().end();
+    fail<RuntimeError>("[", op, "] cannot write into a ",
+                       broadcast ? "broadcast tensor" : "tensor with windows that overlap",
+                       ", whose elements share memory; work on a copy (clone())");
   }
 }
 
