@@ -279,6 +279,8 @@ def unary_truth(name: str) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of the grid, and [number, order, 2]: the truth there as two floats."""
     within, domain = NEAR.get(name, math.inf), DOMAIN.get(name, lambda x: True)
     points = [x for x in grid() if abs(x) <= within and domain(x)]
+    if op := references.DESCRIBED.get(name):
+        points = [x for x in points if op.sample_low <= x <= op.sample_high]
     if name in SPARSE:
         points = [x for i, x in enumerate(points) if i % SPARSE[name] == 0 or 0.2 < abs(x) < 40]
     rows = [[as_floats(v) for v in truth_at(name, x)] for x in points]

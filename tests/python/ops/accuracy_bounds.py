@@ -175,6 +175,11 @@ def is_left_out(name: str, order: int, dtype: str, x: float) -> bool:
     )
 
 
+def bound_of(name: str) -> Bound:
+    """The bound of an operator; a wide one for operators that are compared with their descriptions."""
+    return BOUNDS.get(name, Bound((USUAL,) * 4, (4, 8, 16, 32)))
+
+
 def table() -> str:
     """The table of docs/accuracy.md."""
     lines = ["| operator | value, 1st, 2nd, 3rd derivative | in 16 bits | why |", "|---|---|---|---|"]

@@ -7,12 +7,14 @@ third. What an operator's documentation says of a kink or a tie is in the refere
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath as mp
 
 from . import jets
 from .jets import Jet
+from .samples import ELEMENTWISE, Operator
 
 Reference = Callable[..., Jet]
 HALF_PI = mp.pi / 2
@@ -418,3 +420,29 @@ EXACT = frozenset(
         *("signbit", "nextafter", "where", "logical_and", "logical_or", "logical_xor", "logical_not"),
     }
 )
+
+#: numpy's functions by the names that operators' descriptions call them.
+NUMPY = SimpleNamespace(
+    **{
+        name: getattr(jets, name)
+        for name in ("exp", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt", "log", "log1p")
+    },
+    **{f"arc{name[1:]}": getattr(jets, name) for name in ("atan", "asin", "acos", "asinh", "acosh", "atanh")},
+    abs=absolute,
+    square=lambda x: x * x,
+    pi=mp.pi,
+)
+
+
+def described(op: Operator) -> Reference:
+    """What an operator of one number is by its own description, a formula of numpy's."""
+    return lambda x: eval(op.reference or "", {"np": NUMPY, op.argument_names[0]: x})
+
+
+#: Operators that no table lists: they are compared with their descriptions, where their samples come from.
+DESCRIBED = {
+    op.name: op
+    for op in ELEMENTWISE
+    if "float32" in op.dtypes and op.inputs == 1 and op.reference and op.name not in {*UNARY, *EXACT}
+}
+UNARY |= {name: described(op) for name, op in DESCRIBED.items()}
