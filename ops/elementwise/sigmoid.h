@@ -17,8 +17,8 @@ struct Sigmoid : Unary<Sigmoid> {
     return sigmoid(x);
   }
   template <class X>
-  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy * sigmoid_slope(x);
+  LM_HD static constexpr X backward(const X& x, const X& y, const X& dy) {
+    return dy * sigmoid_slope(x, y);
   }
 };
 

@@ -39,6 +39,17 @@ LM_HD constexpr X tanh_slope(const X& x) {
   }
 }
 Tensor tanh_slope(const Tensor& x);
+/// The same where y = tanh(x) is known: e^-2|x| (1 + |y|)^2, without a division.
+template <class X>
+LM_HD constexpr X tanh_slope(const X& x, const X& y) {
+  if constexpr (simd::kIsComplexOperand<X>) {
+    return 1 - y * y;
+  } else {
+    const X side = 1 + abs(y);
+    return exp(-2 * abs(x)) * side * side;
+  }
+}
+inline Tensor tanh_slope(const Tensor& x, const Tensor&) { return tanh_slope(x); }
 
 /// The derivative of sigmoid, sigmoid(x) sigmoid(-x).
 template <class X>
@@ -53,6 +64,16 @@ LM_HD constexpr X sigmoid_slope(const X& x) {
   }
 }
 Tensor sigmoid_slope(const Tensor& x);
+/// The same where y = sigmoid(x) is known: y (1 - y), with 1 - y = e^-x y where x is positive.
+template <class X>
+LM_HD constexpr X sigmoid_slope(const X& x, const X& y) {
+  if constexpr (simd::kIsComplexOperand<X>) {
+    return y * (1 - y);
+  } else {
+    return where(x > 0, exp(-abs(x)) * y, 1 - y) * y;
+  }
+}
+inline Tensor sigmoid_slope(const Tensor& x, const Tensor&) { return sigmoid_slope(x); }
 
 /// The derivative of x sigmoid(x).
 template <class X>

@@ -17,8 +17,8 @@ struct Tanh : Unary<Tanh> {
     return tanh(x);
   }
   template <class X>
-  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy * tanh_slope(x);
+  LM_HD static constexpr X backward(const X& x, const X& y, const X& dy) {
+    return dy * tanh_slope(x, y);
   }
 };
 
