@@ -66,7 +66,7 @@ void check_writable(const Tensor& x, const char* op) {
                        "outside (clone())");
   }
   if (has_repeated_elements(x)) {
-    const bool broadcast = std::ranges::find(x.strides(), 0) != x.strides().end();
+    const bool broadcast = x->hidden || std::ranges::find(x.strides(), 0) != x.strides().end();
     fail<RuntimeError>("[", op, "] cannot write into a ",
                        broadcast ? "broadcast tensor" : "tensor with windows that overlap",
                        ", whose elements share memory; work on a copy (clone())");
