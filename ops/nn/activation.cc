@@ -47,7 +47,7 @@ struct GluFn : Function<GluFn> {
     const auto& multiplication = elementwise_op<Multiply>();
     launch_elementwise(multiplication, -1, std::array{&dy, &gates}, parts[0], x.dtype());
     launch_elementwise(multiplication, -1, std::array{&dy, &halves[0]}, parts[1], x.dtype());
-    launch_elementwise(elementwise_op<Sigmoid>(), 0, std::array{&halves[1], &parts[1]}, parts[1], x.dtype());
+    launch_elementwise(elementwise_op<Sigmoid>(), 0, std::array{&halves[1], &gates, &parts[1]}, parts[1], x.dtype());
     return dx;
   }
 };
