@@ -80,6 +80,7 @@ function(lamella_unity target)
   list(FILTER sources INCLUDE REGEX "[.]cc$")
   execute_process(
     COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/unity.py 1500 ${sources}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}  # sources may be relative to it
     OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   string(REPLACE "\n" ";" lines "${lines}")
   foreach(line IN LISTS lines)
@@ -103,6 +104,11 @@ function(lamella_target target)
   # numbers do: the call's wide loads wait for the narrow stores before them.
   if(LAMELLA_COMPILER_FLAGS)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-tree-loop-distribute-patterns>)
+  endif()
+  # Beyond 10,000 instructions in a unit g++ inlines as much as makes it larger by 40 %: files that are compiled together
+  # would share what each of them has alone.
+  if(LAMELLA_UNITY AND LAMELLA_COMPILER_FLAGS AND NOT LAMELLA_SANITIZE)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=large-unit-insns=200000>)
   endif()
   lamella_pch(${target} ${LAMELLA_STANDARD_HEADERS} ${ARGN})
   lamella_unity(${target})

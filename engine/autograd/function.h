@@ -66,8 +66,8 @@ class FunctionNode final : public Node {
       if (is_once_differentiable<Layer>() && duals_active()) refuse_once_dual(*this, grads);
       if (is_once_differentiable<Layer>() && is_grad_enabled()) return run_once(std::move(grads));
       const RecordedBackward scope(*this);
-      const LentGradients lent(grads);
-      return lent.returned(assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx)));
+      lend_all(grads);
+      return assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx));
     } else {
       auto result = call_backward<Layer>(ctx, grads);
       if constexpr (std::is_same_v<decltype(result), TensorList>) {
@@ -94,8 +94,8 @@ class FunctionNode final : public Node {
       for (Tensor& grad : grads) {
         if (grad.defined()) grad = grad.detach();
       }
-      const LentGradients lent(grads);
-      results = lent.returned(assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx)));
+      lend_all(grads);
+      results = assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx));
     }
     forbid_second_derivative(*this, incoming, results);
     return results;

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "engine/autograd/context.h"
 
 namespace lamella::autograd {
+
+/// Arguments of a call, by their numbers.
+using GradientTargets = SmallVector<std::size_t, 4>;
 
 /// The arguments that the gradients returned by a layer's backward are for, in the order of the gradients. `given`
 /// tells for each gradient whether it is one, and not None.
@@ -15,7 +17,6 @@ namespace lamella::autograd {
 /// One gradient for each argument with tensors, or one for each argument; any number of None may follow, and has no
 /// argument then: the result is shorter than `given`. Fewer than there are arguments with tensors are for the first of
 /// these. Nothing where the number is another.
-std::optional<std::vector<std::size_t>> match_gradients(std::span<const ArgumentInfo> arguments,
-                                                        const std::vector<bool>& given);
+std::optional<GradientTargets> match_gradients(std::span<const ArgumentInfo> arguments, std::span<const bool> given);
 
 }  // namespace lamella::autograd

@@ -47,32 +47,6 @@ void run_table(const Node& node, const HookList& table, TensorList& grads) {
   }
 }
 
-/// Gradients that a hook on a node is given, and what they stand for after it.
-class LentList {
- public:
-  explicit LentList(const TensorList& own) {
-    for (const Tensor& g : own) lent_.push_back(g.defined() ? lend(g) : Tensor());
-  }
-  const TensorList& given() const noexcept { return lent_; }
-  /// Takes what was written over, where the hook returned nothing.
-  void settle(TensorList& own) const {
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      if (own[i].defined()) own[i] = Tensor(after_loan(lent_[i], own[i]));
-    }
-  }
-  /// Exchanges loans among what the hook returned.
-  void settle_returned(TensorList& returned, const TensorList& own) const {
-    for (Tensor& x : returned) {
-      for (std::size_t i = 0; i < own.size(); ++i) {
-        if (x.defined() && own[i].defined() && x.same(lent_[i])) x = Tensor(after_loan(lent_[i], own[i]));
-      }
-    }
-  }
-
- private:
-  TensorList lent_;
-};
-
 /// Shows the gradients to what retain_grad() asked for, which copies them.
 void keep_retained(const HookList& table, const TensorList& grads) {
   const auto entries = table.entries();
@@ -150,7 +124,7 @@ void run_node_pre_hooks(const Node& node, TensorList& grads) {
   if (!entries) return;
   const UserScope user;
   for (const auto& entry : *entries) {
-    const LentList lent(grads);
+    const LentGradients lent(grads);
     if (auto changed = entry.hook(lent.given())) {
       lent.settle_returned(*changed, grads);
       replace(grads, std::move(*changed), node.context() ? &node.context()->output_metas : nullptr,
@@ -172,8 +146,8 @@ void run_node_post_hooks(const Node& node, TensorList& results, const TensorList
   results.resize(node.edges().size());
   const UserScope user;
   for (const auto& entry : *entries) {
-    const LentList lent(results);
-    const LentList lent_incoming(incoming);
+    const LentGradients lent(results);
+    const LentGradients lent_incoming(incoming);
     if (auto changed = entry.hook(lent.given(), lent_incoming.given())) {
       lent.settle_returned(*changed, results);
       lent_incoming.settle_returned(*changed, incoming);

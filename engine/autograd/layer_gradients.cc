@@ -60,7 +60,7 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
                      by_argument != by_tensor ? str(", or ", by_argument, ", one for each argument") : std::string());
   };
 
-  std::vector<bool> given;
+  SmallVector<bool, 4> given;
   for (const GradientEntry& entry : entries) given.push_back(is_given(entry));
   const auto target = match_gradients(arguments, given);
   if (!target) wrong_count();

@@ -12,9 +12,23 @@ namespace lamella::autograd {
 // that storage, through any view, moves it and all its views to a copy. Where nobody writes, nothing is copied, and a
 // loan that comes back as a result is exchanged for the gradient itself.
 
-/// g, or where somebody else holds it another tensor on its memory, to be given to a function that may write into it.
-/// `holders` is the number of references to g that belong to the caller.
-Tensor lend(const Tensor& g, std::uint32_t holders = 1);
+namespace detail {
+Tensor lend_shared(const Tensor& g);
+}
+
+/// g, of which the caller holds one reference, or where somebody else holds it another tensor on its memory, to be
+/// given to a function that may write into it.
+inline Tensor lend(const Tensor& g) {
+  if (g->use_count() == 1 && g->storage->unique()) return g;
+  return detail::lend_shared(g);
+}
+/// Exchanges, in the gradients that a function is to be given, those that others hold for loans. What the function
+/// returns of them flows on as a loan: it is not lent again, and not written to.
+inline void lend_all(TensorList& grads) {
+  for (Tensor& g : grads) {
+    if (g.defined() && (g->use_count() != 1 || !g->storage->unique())) g = detail::lend_shared(g);
+  }
+}
 /// What `lent`, lend()'s answer for g, stands for after the function has run: g where nothing was written, else `lent`.
 inline const Tensor& after_loan(const Tensor& lent, const Tensor& g) {
   return lent->storage->has_mark(Storage::kLent) ? g : lent;
@@ -22,20 +36,18 @@ inline const Tensor& after_loan(const Tensor& lent, const Tensor& g) {
 /// Moves a storage marked kLent, and the tensors on it, to memory of their own. Called before a write.
 void end_loan(Storage& storage);
 
-/// Lends the gradients that a node's function is given.
+/// Gradients that a hook on a node is given, and what they stand for after it.
 class LentGradients {
  public:
-  /// Exchanges, in `grads`, what others hold.
-  explicit LentGradients(TensorList& grads);
-  /// The results of the function, with loans exchanged for what was lent.
-  TensorList returned(TensorList results) const;
+  explicit LentGradients(const TensorList& own);
+  const TensorList& given() const noexcept { return lent_; }
+  /// Takes what was written over, where the hook returned nothing.
+  void settle(TensorList& own) const;
+  /// Exchanges loans among what the hook returned.
+  void settle_returned(TensorList& returned, const TensorList& own) const;
 
  private:
-  struct Loan {
-    Tensor lent;
-    Tensor own;
-  };
-  SmallVector<Loan, 1> loans_;
+  TensorList lent_;
 };
 
 }  // namespace lamella::autograd

@@ -140,9 +140,9 @@ void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std
   for (const Tensor& x : extras->dirty) mark_written(x, interned(who));
 }
 
-/// RuntimeError where forward wrote into an input that is on the tape and said nothing: versions tell.
-void check_unmarked_writes(const Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
-                           const Dialect& dialect) {
+/// RuntimeError where forward wrote into an input that is on the tape and said nothing.
+[[gnu::cold]] void refuse_unmarked_writes(const Context& ctx, std::span<const Tensor* const> inputs,
+                                          std::span<Tensor* const> outputs, const Dialect& dialect) {
   const Context::Extras* const extras = ctx.peek_extras();
   const auto is_known = [&](const Tensor& x) {
     const bool marked =
@@ -158,6 +158,16 @@ void check_unmarked_writes(const Context& ctx, std::span<const Tensor* const> in
                        describe(x), ", ", describe_last_write(x),
                        ") in place, and the gradient would not know: call ctx.mark_dirty on it and return it, or work "
                        "on a copy (clone())");
+  }
+}
+
+/// The same, by the versions that the inputs had.
+inline void check_unmarked_writes(const Context& ctx, std::span<const Tensor* const> inputs,
+                                  std::span<Tensor* const> outputs, const Dialect& dialect) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if ((*inputs[i])->storage->version() == ctx.input_metas[i].version) [[likely]]
+      continue;
+    return refuse_unmarked_writes(ctx, inputs, outputs, dialect);
   }
 }
 

@@ -77,10 +77,12 @@ void SavedTensor::fail_overwritten(const Tensor& x, std::uint32_t version, const
                                    SourceLine saved_at) const {
   const std::string place = place_of_save(owner, saved_at);
   if ((version & Storage::kForeign) || x.version() == version) {
+    const bool known = x->storage->last_write().op != nullptr;
     fail<RuntimeError>("[", owner.name(), "] saved tensor ", position, " (", describe(x), ")",
-                       place.empty() ? "" : ", saved" + place + ",",
-                       " holds other values than when it was saved: somebody wrote into its memory, which is shared "
-                       "with numpy or through DLPack; save or compute with a copy (clone())");
+                       place.empty() ? "" : ", saved" + place + ",", " was ",
+                       known ? describe_last_write(x) + ", or overwritten" : std::string("overwritten"),
+                       " by somebody with whom its memory is shared, through numpy or through DLPack: it holds other "
+                       "values than when it was saved; save or compute with a copy (clone())");
   }
   fail<RuntimeError>("[", owner.name(), "] saved tensor ", position, " (", describe(x), ")",
                      place.empty() ? "" : ", saved" + place + ",", " was ", describe_last_write(x),

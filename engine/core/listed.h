@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 
 #include "engine/core/tensor.h"
@@ -8,8 +9,25 @@
 
 namespace lamella::detail {
 
+/// Memory that a storage marked kLoaned shows: what its `context` points to.
+struct Loan {
+  /// Keeps the memory; a reference is held.
+  Storage* owner;
+  char* low;
+  std::size_t bytes;
+  /// The tensor that was made with the storage, while it lives.
+  TensorImpl* first = nullptr;
+  SmallVector<TensorImpl*, 2> views;
+};
+inline Loan& loan_of(const Storage& storage) noexcept { return *static_cast<Loan*>(storage.context); }
+
+/// Another tensor on x's memory, with a storage of its own that is marked kLent and kLoaned; off the tape.
+Tensor lend_memory(const Tensor& x);
+
 /// Makes x one that for_each_listed finds, as long as it lives. Any thread may call it.
 void list(TensorImpl& x);
+/// Notes a view of lent memory.
+void list_view(TensorImpl& view);
 /// Called by a listed tensor that ends.
 void unlist(TensorImpl& x) noexcept;
 /// Calls f with each listed tensor on the storage. It runs under a lock: f must neither make nor free tensors.

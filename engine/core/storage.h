@@ -34,6 +34,8 @@ class Storage {
     kDeparted = 4,
     /// A gradient that a function of the user's may write to while others read it: see Note [Lent gradients].
     kLent = 8,
+    /// `context` is a detail::Loan: the memory is, or was, lent.
+    kLoaned = 16,
   };
   bool has_mark(unsigned mark) const noexcept { return (marks.load(std::memory_order_relaxed) & mark) != 0; }
   void set_mark(Mark mark) noexcept { marks.fetch_or(mark, std::memory_order_acq_rel); }

@@ -146,11 +146,54 @@ Tensor make_view(const Tensor& x, DimsView shape, DimsView strides, std::int64_t
   }
   impl->data = x->data ? x->data + offset * static_cast<std::int64_t>(item_size(x.dtype())) : nullptr;
   if (impl->storage->has_mark(Storage::kLent)) [[unlikely]]
-    detail::list(*impl);
+    detail::list_view(*impl);
   return result;
 }
 
 Tensor make_alias(const Tensor& x) { return make_view(x, x.shape(), x.strides()); }
+
+Tensor detail::lend_memory(const Tensor& x) {
+  const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
+  char* low = x->data;
+  char* high = x->data + item;
+  const auto reach = [&](std::int64_t size, std::int64_t stride) {
+    const std::int64_t bytes = (size - 1) * stride * item;
+    (bytes < 0 ? low : high) += bytes;
+  };
+  for (std::size_t i = 0; i < x.ndim(); ++i) reach(x.shape()[i], x.strides()[i]);
+  if (x->hidden) {
+    for (const HiddenAxis& axis : *x->hidden) reach(axis.size, axis.stride);
+  }
+  const auto [impl, storage] = make_owner(sizeof(Loan));
+  Tensor lent(Ref<TensorImpl>::adopt(impl));
+  impl->data = x->data;
+  impl->elements = x->elements;
+  impl->dtype = x->dtype;
+  impl->device = x->device;
+  impl->flags = x->flags & (TensorImpl::kDerived | TensorImpl::kInference);
+  impl->contiguous = x->contiguous;
+  impl->shape = x->shape;
+  impl->strides = x->strides;
+  if (x->hidden) impl->hidden = std::make_unique<HiddenAxes>(*x->hidden);
+  storage->device = x->device;
+  storage->data = low;
+  storage->embedded = true;  // what lies in the block is the loan itself
+  storage->bytes = sizeof(Loan);
+  storage->context = new (reinterpret_cast<char*>(impl) + kDataOffset)
+      Loan{x->storage, low, static_cast<std::size_t>(high - low), impl, {}};
+  x->storage->retain();
+  storage->deleter = [](void* context) {
+    auto* const loan = static_cast<Loan*>(context);
+    Storage* const owner = loan->owner;
+    loan->~Loan();
+    owner->release();
+  };
+  const unsigned read_only = x->storage->has_mark(Storage::kReadOnly) ? Storage::kReadOnly : 0;
+  storage->marks.store(static_cast<std::uint8_t>(Storage::kLent | Storage::kLoaned | read_only),
+                       std::memory_order_relaxed);
+  impl->listed.store(true, std::memory_order_relaxed);
+  return lent;
+}
 
 void mark_written(const Tensor& x, const char* op) {
   if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {

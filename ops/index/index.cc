@@ -1,5 +1,7 @@
 #include "ops/index/index.h"
 
+#include <algorithm>
+
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
@@ -278,6 +280,11 @@ Tensor index(const Tensor& x, const IndexItems& items) {
 }
 
 void set_index(const Tensor& x, const IndexItems& items, const Operand& value) {
+  if (!x.is_contiguous() && !has_tensor(items) && !is_batched(x) && has_repeated_elements(x) &&
+      std::ranges::find(x.strides(), 0) == x.strides().end()) {
+    copy_(slice(x, basic_region(x.shape(), items)), value);  // the part may lie in a window of x
+    return;
+  }
   check_writable(x, "setitem");
   const Tensor given = value.is_number() ? number_tensor(value.number(), x.dtype()) : cast(value.tensor(), x.dtype());
   // A single value fits whatever is picked, and what the items are is checked when it is written.

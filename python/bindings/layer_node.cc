@@ -108,15 +108,12 @@ TensorList PyLayerNode::run(TensorList grads) {
     const TensorList incoming = once ? grads : TensorList();
     const autograd::RecordedBackward recorded(*this);
     if (!once) {
-      const bool followed = autograd::is_grad_enabled() || autograd::duals_active();
-      const TensorList given = followed ? grads : TensorList();
-      const autograd::FollowHost host(*this, ctx, given, escaped, keeps_numbers);
-      const autograd::LentGradients lent(grads);
+      if (autograd::is_grad_enabled() || autograd::duals_active())
+        return run_followed(std::move(grads), backward.get());
+      autograd::lend_all(grads);
       BackwardArguments arguments(context_, grads);
       const PyRef result = arguments.call(backward.get());
-      TensorList results = lent.returned(gradients_from(result.get()));
-      host.settle(results);
-      return results;
+      return gradients_from(result.get());
     }
     TensorList results;
     {
@@ -124,10 +121,10 @@ TensorList PyLayerNode::run(TensorList grads) {
       for (Tensor& grad : grads) {
         if (grad.defined()) grad = grad.detach();
       }
-      const autograd::LentGradients lent(grads);
+      autograd::lend_all(grads);
       BackwardArguments arguments(context_, grads);
       const PyRef result = arguments.call(backward.get());
-      results = lent.returned(gradients_from(result.get()));
+      results = gradients_from(result.get());
     }
     autograd::forbid_second_derivative(*this, incoming, results);
     return results;
@@ -139,6 +136,17 @@ TensorList PyLayerNode::run(TensorList grads) {
                    ctx.created_at.line));
     throw_python_error();
   }
+}
+
+TensorList PyLayerNode::run_followed(TensorList grads, PyObject* backward) {
+  const TensorList given = grads;
+  const autograd::FollowHost host(*this, ctx, given, escaped, keeps_numbers);
+  autograd::lend_all(grads);
+  BackwardArguments arguments(context_, grads);
+  const PyRef result = arguments.call(backward);
+  TensorList results = gradients_from(result.get());
+  host.settle(results);
+  return results;
 }
 
 TensorList PyLayerNode::tangents(autograd::DualCall& duals, std::span<Tensor* const> outputs,
@@ -258,7 +266,7 @@ TensorList PyLayerNode::sort_gradients(PyObject* result) {
 
   if (items.size() != with_tensors.size() && items.size() > ctx.arguments.size()) drop_defaults(items);
   const std::vector<std::string> names = argument_names();
-  std::vector<bool> given;
+  SmallVector<bool, 4> given;
   for (const PyRef& item : items) given.push_back(item.get() != Py_None);
   // Where the number is wrong, what the entries belong to is unknown, and only their number will matter.
   const auto targets = autograd::match_gradients(ctx.arguments, given);

@@ -50,6 +50,8 @@ class PyLayerNode final : public Node {
 
  private:
   TensorList gradients_from(PyObject* result);
+  /// run() where the backward is recorded or has tangents, so that what it makes of the host's values is looked after.
+  TensorList run_followed(TensorList grads, PyObject* backward);
   TensorList read_tangents(PyObject* result) const;
   TensorList sort_gradients(PyObject* result);
   std::vector<std::string> argument_names() const;

@@ -56,6 +56,7 @@ LEFT_OUT: tuple[LeftOut, ...] = (
 TAIL = "a tail is an exponential of a square, whose rounding counts as often as the square is large"
 BETWEEN = "in float64, between the series near 0 and those far from it, differences of nearly equal values"
 ZERO = "near a zero an error of the size of the parts is many times what is left"
+RESULT = "the slope of sigmoid reads its result, which is rounded to 16 bits"
 PHASE = "the argument of an oscillation is rounded, and counts as often as it is large"
 
 #: Twice what was measured on a processor with AVX-512, rounded up to a power of 2, and at least 4, or 1 in 16 bits.
@@ -99,7 +100,7 @@ BOUNDS: dict[str, Bound] = {
     "frac": Bound((4, 4, 4, 4), (1, 1, 1, 1)),
     "angle": Bound((4, 4, 4, 4), (1, 1, 1, 1)),
     "relu": Bound((4, 4, 4, 4), (1, 1, 1, 1)),
-    "sigmoid": Bound((4, 4, 8, 16), (1, 1, 1, 1)),
+    "sigmoid": Bound((4, 4, 8, 16), (1, 2.5, 1, 1), RESULT),
     "gelu_erf": Bound((1024, 1024, 8, 4), (1, 1, 1, 1), TAIL),
     "gelu_tanh": Bound((1024, 512, 1024, 512), (1, 1, 1, 1), TAIL),
     "selu": Bound((4, 4, 4, 4), (1, 4, 4, 4)),
@@ -108,7 +109,7 @@ BOUNDS: dict[str, Bound] = {
     "mish": Bound((16, 16, 512, 256), (1, 1, 1, 1), ZERO),
     "hardsigmoid": Bound((4, 4, 4, 4), (1, 1, 1, 1)),
     "hardswish": Bound((4, 4, 4, 4), (1, 4, 1, 1)),
-    "log_sigmoid": Bound((4, 4, 4, 8), (1, 1, 1, 1)),
+    "log_sigmoid": Bound((4, 4, 4, 8), (1, 1, 2.5, 1), RESULT),
     "softsign": Bound((4, 4, 8, 16), (1, 4, 8, 8)),
     "i0": Bound((8, 8, 8, 8), (1, 1, 1, 1)),
     "i0e": Bound((8, 128, 4096, 131072), (1, 1, 1, 1), BETWEEN),
@@ -138,7 +139,7 @@ BOUNDS: dict[str, Bound] = {
     "hardtanh": Bound((4, 4, 4, 4), (1, 1, 1, 1)),
     "hardshrink": Bound((4, 4, 4, 4), (1, 1, 1, 1)),
     "softshrink": Bound((4, 4, 4, 4), (1, 1, 1, 1)),
-    "softplus": Bound((4, 4, 4, 8), (1, 1, 1, 1)),
+    "softplus": Bound((4, 4, 4, 8), (1, 1, 2.5, 1), RESULT),
     "threshold": Bound((4, 4, 4, 4), (1, 1, 1, 1)),
     "clip_between": Bound((4, 4, 4, 4), (1, 1, 1, 1)),
     "replace_nonfinite": Bound((4, 4, 4, 4), (1, 1, 1, 1)),
