@@ -46,7 +46,7 @@ bool is_given(const GradientEntry& entry) {
 TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<GradientEntry> entries,
                             const Dialect& dialect, std::span<const std::string> names) {
   const auto& arguments = ctx.arguments;
-  std::vector<std::size_t> tensor_arguments_at;
+  GradientTargets tensor_arguments_at;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].has_tensors) tensor_arguments_at.push_back(i);
   }
@@ -73,13 +73,13 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
     const ArgumentInfo& argument = arguments[(*target)[i]];
     GradientEntry& entry = entries[i];
     if (!given[i]) continue;
-    const std::string name = argument_name((*target)[i], names);
+    const auto name = [&] { return argument_name((*target)[i], names); };
     if (!argument.has_tensors) {
-      fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name, ", which is not a tensor");
+      fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name(), ", which is not a tensor");
     }
     if (!argument_wants(node, argument)) {
       if (dialect.strict_stop_gradient) {
-        fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name,
+        fail<ValueError>("[", node.name(), "] backward returned a gradient for ", name(),
                          ", which has stop_gradient=True; return None");
       }
       continue;
@@ -94,7 +94,7 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
     }
     if (entry.container != argument.container || entry.tensors.size() != argument.count) {
       fail<ValueError>(
-          "[", node.name(), "] backward must return, for ", name, ", ",
+          "[", node.name(), "] backward must return, for ", name(), ", ",
           argument.container ? str("a gradient of the argument's form, with ", argument.count, " tensors")
                              : std::string("one tensor"),
           ", got ",

@@ -1,5 +1,6 @@
 #include "engine/autograd/lent.h"
 
+#include <cstring>
 #include <utility>
 
 #include "engine/autograd/duals.h"
@@ -14,6 +15,14 @@ Tensor detail::lend_shared(const Tensor& g) {
   if (!g->data || g.numel() == 0) return g;
   // A write into it is refused.
   if (!g.is_contiguous() && !g->hidden && overlaps_itself(g.shape(), g.strides())) return g;
+  // A copy of a few numbers costs less than a loan, and nobody has to copy it again.
+  constexpr std::size_t kFewBytes = 1024;
+  if (g.nbytes() <= kFewBytes && g.is_contiguous() && g.device().is_cpu() && !is_grad_enabled() && !duals_active()) {
+    const Tensor copy = empty(g.shape(), g.dtype());
+    std::memcpy(copy->data, g->data, g.nbytes());
+    copy->flags |= g->flags & (TensorImpl::kDerived | TensorImpl::kInference);
+    return copy;
+  }
   Edge edge;
   if (is_grad_enabled()) {
     edge = gradient_edge(g);

@@ -9,8 +9,8 @@ namespace lamella::autograd {
 // A backward of the user's, or a hook, may write into the gradient that it is given. Where others hold that gradient
 // (another branch, the caller's seed, a gradient that was kept), they must not see it. So a shared gradient is *lent*:
 // the function gets another tensor on the same memory with a storage of its own, marked kLent. The first write into
-// that storage, through any view, moves it and all its views to a copy. Where nobody writes, nothing is copied, and a
-// loan that comes back as a result is exchanged for the gradient itself.
+// that storage, through any view, moves it and all its views to a copy. Where nobody writes, nothing is copied, but for
+// gradients of a few numbers.
 
 namespace detail {
 Tensor lend_shared(const Tensor& g);

@@ -180,10 +180,13 @@ void note_holder(const Tensor& x) {
   root->storage->set_mark(Storage::kDeparted);
 }
 
-void settle_unrecorded_view(std::span<const Tensor* const> inputs, const Tensor& y) {
+void track_unrecorded(std::span<const Tensor* const> inputs, const Tensor& y) {
+  if (const Tensor* const shown = shown_input(inputs, y)) track_view(*shown, y);
+}
+
+void note_unrecorded_view(std::span<const Tensor* const> inputs, const Tensor& y) {
   const Tensor* const shown = shown_input(inputs, y);
   if (!shown) return;
-  if (is_grad_enabled()) return track_view(*shown, y);
   y->flags |= (*shown)->flags & TensorImpl::kDetached;
   note_holder(*shown);
 }

@@ -22,8 +22,10 @@ namespace lamella::autograd {
 
 /// Lists x's holder where it is on the tape: an alias of it left the tape.
 void note_holder(const Tensor& x);
-/// Follows an unrecorded view: tracked where recording is on (see Note [Views]), else as an alias off the tape.
-void settle_unrecorded_view(std::span<const Tensor* const> inputs, const Tensor& y);
+/// Makes y a tracked view of the input whose memory it shows; see Note [Views].
+void track_unrecorded(std::span<const Tensor* const> inputs, const Tensor& y);
+/// The same where recording is off: y, which may show memory of an input, is an alias off the tape.
+void note_unrecorded_view(std::span<const Tensor* const> inputs, const Tensor& y);
 /// Notes that y, a result of code of the user's that was not recorded and no view of its inputs, shows memory of
 /// another result or of something kept: a write into it that is recorded would not reach that.
 inline void note_shared_result(const Tensor& y) {

@@ -173,7 +173,7 @@ inline void check_unmarked_writes(const Context& ctx, std::span<const Tensor* co
 
 /// Marks what the outputs of a layer share with one another, or with what its forward kept: a write into one of them
 /// must not pass unseen.
-void note_shared_outputs(const Context& ctx, std::span<Tensor* const> outputs, std::size_t i) {
+void note_shared_outputs(Context& ctx, std::span<Tensor* const> outputs, std::size_t i) {
   const Tensor& y = *outputs[i];
   if (y->storage->unique()) return;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
@@ -181,9 +181,9 @@ void note_shared_outputs(const Context& ctx, std::span<Tensor* const> outputs, s
   }
   // The aliases that the context saved are the engine's own, and are not written to.
   std::uint32_t own = 1;
-  ctx.for_each_saved([&](const SavedTensor& saved) {
+  for (const SavedTensor& saved : ctx.saved()) {
     own += saved.tensor().defined() && saved.tensor()->storage == y->storage && !saved.tensor().same(y);
-  });
+  }
   if (y->storage->use_count() > own) note_holder(y);
 }
 

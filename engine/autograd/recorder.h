@@ -92,9 +92,11 @@ inline void note_derived(const Inputs& inputs, const Tensor& output) {
 
 /// Follows any result of a call that was not recorded, where it shows an input's memory.
 inline void track_result(std::span<const Tensor* const> inputs, const Tensor& y) {
-  if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) == TensorImpl::kView &&
-      (is_grad_enabled() || !modes().internal)) {
-    settle_unrecorded_view(inputs, y);
+  if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) != TensorImpl::kView) return;
+  if (is_grad_enabled()) {
+    track_unrecorded(inputs, y);
+  } else if (!modes().internal) {
+    note_unrecorded_view(inputs, y);
   }
 }
 
