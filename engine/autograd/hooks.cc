@@ -40,7 +40,7 @@ void run_table(const Node& node, const HookList& table, TensorList& grads) {
     Tensor changed = entry.hook(lent);
     // What a hook wrote into its argument flows on; others keep what they had.
     if (!changed.defined() || changed.same(lent)) {
-      grad = Tensor(after_loan(lent, grad));
+      grad = after_loan(lent, grad);
     } else {
       grad = conform(std::move(changed), TensorMeta(grad), takes_any_dtype(node), "register_hook");
     }

@@ -61,14 +61,14 @@ LentGradients::LentGradients(const TensorList& own) {
 
 void LentGradients::settle(TensorList& own) const {
   for (std::size_t i = 0; i < own.size(); ++i) {
-    if (own[i].defined()) own[i] = Tensor(after_loan(lent_[i], own[i]));
+    if (own[i].defined()) own[i] = after_loan(lent_[i], own[i]);
   }
 }
 
 void LentGradients::settle_returned(TensorList& returned, const TensorList& own) const {
   for (Tensor& x : returned) {
     for (std::size_t i = 0; i < own.size(); ++i) {
-      if (x.defined() && own[i].defined() && x.same(lent_[i])) x = Tensor(after_loan(lent_[i], own[i]));
+      if (x.defined() && own[i].defined() && x.same(lent_[i])) x = after_loan(lent_[i], own[i]);
     }
   }
 }

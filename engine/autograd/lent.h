@@ -30,7 +30,7 @@ inline void lend_all(TensorList& grads) {
   }
 }
 /// What `lent`, lend()'s answer for g, stands for after the function has run: g where nothing was written, else `lent`.
-inline const Tensor& after_loan(const Tensor& lent, const Tensor& g) {
+inline Tensor after_loan(const Tensor& lent, const Tensor& g) {
   return lent->storage->has_mark(Storage::kLent) ? g : lent;
 }
 /// Moves a storage marked kLent, and the tensors on it, to memory of their own. Called before a write.

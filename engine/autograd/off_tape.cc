@@ -146,7 +146,8 @@ class WrittenPast final : public Node {
 
 /// Gives the holders of x's elements a place whose gradient is an error.
 void lose_places(const char* op, const Tensor& x) {
-  const auto node = Ref<Node>::adopt(new WrittenPast(op));
+  auto* const written = new WrittenPast(op);
+  const Ref<Node> node = Ref<Node>::adopt(written);
   const auto is_lost = [](const AutogradMeta& meta) {
     return dynamic_cast<const WrittenPast*>(meta.grad_fn.get()) != nullptr;
   };
@@ -155,10 +156,10 @@ void lose_places(const char* op, const Tensor& x) {
     AutogradMeta& meta = *holder.meta.load(std::memory_order_acquire);
     if (is_lost(meta)) return;
     // Nothing is freed under the lock: the node has the old place as an edge.
-    node->add_edge({std::exchange(meta.grad_fn, node), std::exchange(meta.output_nr, count++)});
+    written->add_edge({std::exchange(meta.grad_fn, node), std::exchange(meta.output_nr, count++)});
     meta.kept_output = false;
   });
-  node->set_output_count(count);
+  written->set_output_count(count);
   x->storage->history.fetch_add(1, std::memory_order_acq_rel);
 }
 

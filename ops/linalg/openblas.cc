@@ -24,8 +24,8 @@ constexpr const char* kPackagedName = "libscipy_openblas.so";
 std::size_t first_threads() {
   for (const char* name : {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const char* const text = std::getenv(name);
-    const int count = text ? std::atoi(text) : 0;
-    if (count > 0) return static_cast<std::size_t>(std::min(count, 128));
+    const long count = text ? std::strtol(text, nullptr, 10) : 0;
+    if (count > 0) return static_cast<std::size_t>(std::min(count, 128L));
   }
   cpu_set_t allowed;
   return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? static_cast<std::size_t>(CPU_COUNT(&allowed)) : 1;

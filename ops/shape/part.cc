@@ -1,6 +1,7 @@
 #include "ops/shape/part.h"
 
-#include <optional>
+#include <limits>
+#include <utility>
 
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
@@ -57,29 +58,33 @@ Tensor entry_of(const Tensor& x, std::size_t axis, std::int64_t i) {
   return make_view(x, shape, strides, offset);
 }
 
-/// Adds values into `part`, whose windows overlap: in pieces that do not, one after the other, cut along the axes of
-/// the smallest sizes that do.
+/// The axis to cut a part with overlapping windows along: the shortest whose removal leaves no overlap, or else the
+/// shortest.
+std::size_t axis_to_cut(const Tensor& part) {
+  const auto leaves_none = [&](std::size_t axis) {
+    const Tensor rest = entry_of(part, axis, 0);
+    return !overlaps_itself(rest.shape(), rest.strides());
+  };
+  std::size_t best = 0;
+  std::pair<bool, std::int64_t> best_rank{true, std::numeric_limits<std::int64_t>::max()};
+  for (std::size_t axis = 0; axis < part.ndim(); ++axis) {
+    if (part.shape()[axis] == 1) continue;
+    const std::pair rank{!leaves_none(axis), part.shape()[axis]};
+    if (rank >= best_rank) continue;
+    best = axis;
+    best_rank = rank;
+  }
+  return best;
+}
+
+/// Adds values into `part`, whose windows may overlap: in pieces that do not, one after the other.
 void add_windows(const Tensor& part, const Tensor& values) {
   if (!overlaps_itself(part.shape(), part.strides())) {
     add_(part, values);
     return;
   }
-  // The axis whose removal leaves no overlap, or else the shortest one.
-  std::optional<std::size_t> chosen;
-  for (const bool final : {true, false}) {
-    for (std::size_t axis = 0; axis < part.ndim(); ++axis) {
-      if (part.shape()[axis] == 1) continue;
-      if (final) {
-        const Tensor rest = entry_of(part, axis, 0);
-        if (overlaps_itself(rest.shape(), rest.strides())) continue;
-      }
-      if (!chosen || part.shape()[axis] < part.shape()[*chosen]) chosen = axis;
-    }
-    if (chosen) break;
-  }
-  for (std::int64_t i = 0; i < part.shape()[*chosen]; ++i) {
-    add_windows(entry_of(part, *chosen, i), entry_of(values, *chosen, i));
-  }
+  const std::size_t axis = axis_to_cut(part);
+  for (std::int64_t i = 0; i < part.shape()[axis]; ++i) add_windows(entry_of(part, axis, i), entry_of(values, axis, i));
 }
 
 struct TakeFn : Function<TakeFn> {
