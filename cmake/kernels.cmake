@@ -1,4 +1,4 @@
-# The CPU kernels: ops/cpu/*.cc compiled once per instruction set, each into a module of its own, of which the library
+# The CPU kernels: ops/cpu/*.cc and ops/<family>/cpu/*.cc compiled once per instruction set, each into a module of its own, of which the library
 # loads one. A module exports nothing but its table: were weak symbols compiled for AVX-512 visible, the dynamic linker
 # could hand them to an older machine. It links nothing of Lamella's either.
 
@@ -69,7 +69,7 @@ function(lamella_kernel_target target isa)
               ${PROJECT_SOURCE_DIR}/ops/simd/vec.h)
 endfunction()
 
-file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ops/cpu/*.cc)
+file(GLOB kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ops/cpu/*.cc ${PROJECT_SOURCE_DIR}/ops/*/cpu/*.cc)
 foreach(isa IN LISTS LAMELLA_ISAS)
   if(NOT isa IN_LIST known_isas)
     message(FATAL_ERROR "LAMELLA_CPU_ISAS names '${isa}' (known here: ${known_isas})")

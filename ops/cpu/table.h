@@ -1,29 +1,29 @@
 #pragma once
 
 #include "engine/core/dtype.h"
-#include "ops/cpu/attention_table.h"
-#include "ops/cpu/ctc_table.h"
-#include "ops/cpu/distance_table.h"
-#include "ops/cpu/elementwise_table.h"
-#include "ops/cpu/fft_table.h"
-#include "ops/cpu/grid_table.h"
-#include "ops/cpu/lu_table.h"
-#include "ops/cpu/matmul_table.h"
-#include "ops/cpu/moments_table.h"
-#include "ops/cpu/movement_table.h"
-#include "ops/cpu/norm_table.h"
-#include "ops/cpu/optimizer_table.h"
-#include "ops/cpu/picks_table.h"
-#include "ops/cpu/pool_table.h"
-#include "ops/cpu/random_table.h"
-#include "ops/cpu/reduce_table.h"
-#include "ops/cpu/reflections_table.h"
-#include "ops/cpu/resample_table.h"
-#include "ops/cpu/scan_table.h"
-#include "ops/cpu/select_table.h"
-#include "ops/cpu/softmax_table.h"
-#include "ops/cpu/special_table.h"
-#include "ops/cpu/triangle_table.h"
+#include "ops/elementwise/cpu/table.h"
+#include "ops/fft/cpu/table.h"
+#include "ops/index/cpu/loops_table.h"
+#include "ops/linalg/cpu/elimination_table.h"
+#include "ops/linalg/cpu/matmul_table.h"
+#include "ops/linalg/cpu/reflections_table.h"
+#include "ops/linalg/cpu/triangles_table.h"
+#include "ops/movement/cpu/movement_table.h"
+#include "ops/nn/cpu/attention_table.h"
+#include "ops/nn/cpu/ctc_table.h"
+#include "ops/nn/cpu/distance_table.h"
+#include "ops/nn/cpu/grid_sample_table.h"
+#include "ops/nn/cpu/interpolate_table.h"
+#include "ops/nn/cpu/norm_table.h"
+#include "ops/nn/cpu/pool_table.h"
+#include "ops/nn/cpu/softmax_table.h"
+#include "ops/optim/cpu/steps_table.h"
+#include "ops/random/cpu/fill_table.h"
+#include "ops/reduce/cpu/moments_table.h"
+#include "ops/reduce/cpu/table.h"
+#include "ops/scan/cpu/table.h"
+#include "ops/sort/cpu/rows_table.h"
+#include "ops/special/cpu/table.h"
 
 namespace lamella::cpu {
 
@@ -34,22 +34,22 @@ struct KernelTable {
   MovementKernels movement;
   ReduceKernels reduce;
   MomentTable moments;
-  PickKernels picks;
+  IndexKernels index;
   ScanKernels scan;
-  SelectKernels select;
+  SortKernels sort;
   MatmulKernels matmul;
   SoftmaxTable softmax;
   FftTable fft;
   RandomKernels random;
   NormTable norm;
   PoolKernels pool;
-  ResampleTable resample;
+  InterpolateTable interpolate;
   AttentionTable attention;
   OptimizerTable optimizer;
   DistanceTable distance;
-  GridTable grid;
+  GridSampleTable grid_sample;
   CtcTable ctc;
-  LuKernels lu;
+  EliminationKernels elimination;
   TriangleKernels triangle;
   ReflectionKernels reflections;
   SpecialTable special;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
+#include "ops/runtime/cpu_loader.h"
 
 namespace lamella {
 namespace {

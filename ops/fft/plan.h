@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <memory>
 
-#include "ops/cpu/fft_table.h"
-#include "ops/cpu/loader.h"
+#include "ops/fft/cpu/table.h"
+#include "ops/runtime/cpu_loader.h"
 
 namespace lamella::fft {
 
 /// A plan for transforms of `length` complex numbers and the tables that it points to, kept for later calls with that
-/// length. Any length of at least 1; its largest prime factors decide how it is done (ops/cpu/fft_table.h).
+/// length. Any length of at least 1; its largest prime factors decide how it is done (ops/fft/cpu/table.h).
 /// T is float or double.
 template <class T>
 using PlanOf = std::shared_ptr<const cpu::FftPlan<T>>;

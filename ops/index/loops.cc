@@ -7,7 +7,7 @@
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -29,7 +29,7 @@ struct Wide {
   std::uint64_t words[2];
 };
 
-const cpu::PickKernels& kernels() { return cpu_kernels().picks; }
+const cpu::IndexKernels& kernels() { return cpu_kernels().index; }
 
 template <class Loop>
 Loop loop_of(Loop loop, DType dtype) {

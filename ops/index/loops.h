@@ -5,7 +5,7 @@
 #include "engine/core/dtype.h"
 #include "engine/core/shape.h"
 #include "engine/core/tensor.h"
-#include "ops/cpu/picks_table.h"
+#include "ops/index/cpu/loops_table.h"
 
 // The loops on the CPU behind indexing with tensors, and behind gather() and scatter().
 

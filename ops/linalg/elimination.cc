@@ -10,7 +10,6 @@
 #include "engine/core/error.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/linalg/batches.h"
 #include "ops/linalg/column_groups.h"
@@ -18,6 +17,7 @@
 #include "ops/linalg/triangles.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
+#include "ops/runtime/cpu_loader.h"
 
 namespace lamella::linalg {
 namespace {
@@ -35,7 +35,7 @@ void eliminate_small(const Tensor& rows, const Tensor& pivots) {
   const std::int64_t steps = std::min(m, n);
   const std::int64_t count = rows.numel() / (m * n);
   const std::int64_t size = m * n * item_of(rows);
-  const auto kernel = cpu_kernels().lu.small[place_of(rows)];
+  const auto kernel = cpu_kernels().elimination.small[place_of(rows)];
   const HostRelease release(count * m * n * steps);
   parallel_for(0, count, std::max<std::int64_t>(1, kGrain / (m * n * steps)),
                [&](std::int64_t begin, std::int64_t end) {
@@ -49,7 +49,7 @@ void eliminate_small(const Tensor& rows, const Tensor& pivots) {
 
 /// One large matrix, panel by panel; threads share the columns on the right of each.
 void eliminate_large(const Tensor& rows, const Tensor& pivots, std::int64_t i) {
-  const cpu::LuKernels& kernels = cpu_kernels().lu;
+  const cpu::EliminationKernels& kernels = cpu_kernels().elimination;
   const std::size_t place = place_of(rows);
   const std::int64_t m = rows.size(-2);
   const std::int64_t n = rows.size(-1);
@@ -194,7 +194,9 @@ void exchange_columns(const Tensor& y, const Tensor& pivots) {
 
 }  // namespace
 
-bool has_elimination(const Tensor& x) { return x.device().is_cpu() && cpu_kernels().lu.small[place_of(x)] != nullptr; }
+bool has_elimination(const Tensor& x) {
+  return x.device().is_cpu() && cpu_kernels().elimination.small[place_of(x)] != nullptr;
+}
 
 void eliminate(const Tensor& rows, const Tensor& pivots) {
   if (rows.size(-2) <= cpu::kMostLuRows && rows.size(-1) <= cpu::kMostLuRows) return eliminate_small(rows, pivots);

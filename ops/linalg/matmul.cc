@@ -3,7 +3,7 @@
 #include "engine/autograd/backward.h"
 #include "engine/autograd/function.h"
 #include "ops/linalg/adjoint.h"
-#include "ops/linalg/product.h"
+#include "ops/linalg/gemm.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"

@@ -6,7 +6,7 @@
 #include "engine/core/error.h"
 #include "engine/core/memory_limit.h"
 #include "engine/runtime/parallel.h"
-#include "ops/linalg/product.h"
+#include "ops/linalg/gemm.h"
 #include "ops/runtime/onednn_functions.h"
 
 namespace lamella::detail {

@@ -1,11 +1,11 @@
 #include "ops/linalg/reflection_blocks.h"
 
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/linalg/batches.h"
 #include "ops/linalg/column_groups.h"
 #include "ops/movement/cast.h"
+#include "ops/runtime/cpu_loader.h"
 
 namespace lamella::linalg {
 namespace {

@@ -1,8 +1,8 @@
 #include "ops/linalg/triangles.h"
 
-#include "ops/cpu/loader.h"
 #include "ops/linalg/batches.h"
 #include "ops/linalg/column_groups.h"
+#include "ops/runtime/cpu_loader.h"
 
 namespace lamella::linalg {
 

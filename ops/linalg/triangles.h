@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/cpu/triangle_table.h"
+#include "ops/linalg/cpu/triangles_table.h"
 #include "ops/linalg/factor.h"
 
 // Systems with triangles of real numbers, by kernels of ours: OpenBLAS's (0.3.21) take twice as long with vectors of 64

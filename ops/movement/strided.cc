@@ -6,9 +6,9 @@
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/extension/extension.h"
 #include "ops/operand.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 

@@ -9,9 +9,9 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "engine/runtime/philox.h"
-#include "ops/cpu/loader.h"
 #include "ops/movement/cast.h"
 #include "ops/random/fill.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/shape/broadcast.h"
 
 // Note [Attention by tiles]

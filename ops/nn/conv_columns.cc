@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/nn/conv_problem.h"
+#include "ops/runtime/cpu_loader.h"
 
 // Note [Columns]
 // The values of x that one output position reads, one column for each position, make a matrix [c / groups * kernel,

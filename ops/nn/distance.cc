@@ -1,52 +1,365 @@
 #include "ops/nn/distance.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
+#include "engine/autograd/backward.h"
+#include "engine/autograd/function.h"
+#include "engine/autograd/modes.h"
+#include "engine/autograd/recorder.h"
+#include "engine/core/host.h"
+#include "engine/runtime/parallel.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
+#include "ops/index/select.h"
+#include "ops/index/take.h"
+#include "ops/linalg/diagonal_forms.h"
+#include "ops/linalg/matmul.h"
 #include "ops/linalg/norms.h"
+#include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
+#include "ops/runtime/cpu_loader.h"
+#include "ops/shape/arrange.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/along.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
+namespace {
 
-Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t axis, double eps) {
-  if (autograd::autocast_active()) [[unlikely]]
-    return call_in_autocast<CosineSimilarity>(x1, x2, axis, eps);
-  const Tensor a = as_floating(x1, info.name);
-  const Tensor b = as_floating(x2, info.name);
-  const Dims shape = broadcast_shapes(a.shape(), b.shape(), info.name);
-  const auto ndim = static_cast<std::int64_t>(shape.size());
-  if (ndim == 0) return CosineSimilarity::call(reshape(a, {1}), reshape(b, {1}), axis, eps);
-  const std::int64_t at = normalize_axis(axis, shape.size(), info.name) - ndim;
-  const std::int64_t length = shape[shape.size() - static_cast<std::size_t>(-at)];
-  // The bound is put on the squares: the root of one that is not below it has a derivative.
-  const auto norm = [&](const Tensor& x) {
-    const bool missing = static_cast<std::int64_t>(x.ndim()) < -at;
-    const std::int64_t own = missing ? 1 : x.size(at);
-    Tensor squares = missing ? square(x) : square_sum(x, Dims{at}, true);
-    if (own != length) squares = squares * length;  // the one element counts as often as it is repeated
-    return sqrt(clip(squares, Operand(eps * eps), std::nullopt));
-  };
-  return sum(a * b / (norm(a) * norm(b)), at);
+/// As many rows as make the product of matrices worth its rounding.
+constexpr std::int64_t kFewRows = 25;
+
+/// The p-norm of d along the last axis.
+Tensor norm_of(const Tensor& d, double p) {
+  if (p == 0) return cast(sum(not_equal(d, 0), -1), d.dtype());
+  if (p == 1) return sum(abs(d), -1);
+  if (std::isinf(p)) return d.size(-1) == 0 ? sum(abs(d), -1) : max(abs(d), -1);
+  if (p == 2 && !is_complex(d.dtype())) return root_or_zero(square_sum(d, Dims{-1}), p);
+  return root_or_zero(sum(p == 2 ? square(d) : power_or_zero(abs(d), p), -1), p);
 }
 
-Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims) {
+constexpr std::int64_t kGrain = 16384;  // differences that one thread takes at a time
+
+/// Whether the kernel for distances takes x: there are no tensors of all differences.
+bool has_kernel(const Tensor& x) {
+  return x.device().is_cpu() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && !is_batched(x);
+}
+/// The same where nothing is recorded.
+bool is_measured(const Tensor& x) { return has_kernel(x) && !is_followed(x) && !autograd::is_tracing(); }
+
+/// Calls run(kernels, T()) with the kernels for x's dtype.
+template <class F>
+void with_kernel(const Tensor& x, F&& run) {
+  const cpu::DistanceTable& table = cpu_kernels().distance;
+  if (x.dtype() == DType::Float32) {
+    run(table.float32, float());
+  } else {
+    run(table.float64, double());
+  }
+}
+
+/// a and b with broadcast leading axes, contiguous.
+std::pair<Tensor, Tensor> whole_batches(const Tensor& a, const Tensor& b, const char* op) {
+  const Dims batch =
+      broadcast_shapes(DimsView(a.shape()).first(a.ndim() - 2), DimsView(b.shape()).first(b.ndim() - 2), op);
+  const auto whole = [&](const Tensor& x) {
+    Dims shape = batch;
+    shape.push_back(x.size(-2));
+    shape.push_back(x.size(-1));
+    return contiguous(broadcast_to(x, shape));
+  };
+  return {whole(a), whole(b)};
+}
+
+/// The distances of all rows of a and b, whose leading axes broadcast.
+Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op) {
+  const auto whole = whole_batches(a, b, op);
+  const Tensor& x = whole.first;
+  const Tensor& y = whole.second;
+  const std::int64_t rows = a.size(-2);
+  const std::int64_t columns = b.size(-2);
+  const std::int64_t width = a.size(-1);
+  Dims shape = x.shape();
+  shape.back() = columns;
+  const Tensor out = empty(shape, x.dtype());
+  if (out.numel() == 0) return out;
+  const bool is_short = width > 0 && width <= cpu::kShortRow;
+  const Tensor across = is_short ? contiguous(matrix_transpose(y)) : Tensor();
+  const HostRelease release(out.numel() * width);
+  with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
+    parallel_for(0, out.numel() / columns,
+                 std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, columns * width)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t r = begin, n = 1; r < end; r += n) {
+                     const T* const row = x.data<T>() + r * width;
+                     T* const to = out.data<T>() + r * columns;
+                     const std::int64_t other = r / rows * columns * width;
+                     if (is_short) {
+                       n = std::min(end, (r / rows + 1) * rows) - r;
+                       kernels.short_distances(row, n, across.data<T>() + other, columns, to, columns, width, p);
+                     } else {
+                       kernels.distances(row, y.data<T>() + other, to, columns, width, p);
+                     }
+                   }
+                 });
+  });
+  autograd::note_derived(pointers(a, b), out);
+  return out;
+}
+
+/// The distances of each row of x from those behind it.
+Tensor pair_distances(const Tensor& given, double p) {
+  const Tensor x = contiguous(given);
+  const std::int64_t rows = x.size(0);
+  const std::int64_t width = x.size(1);
+  const Tensor out = empty({rows * (rows - 1) / 2}, x.dtype());
+  if (out.numel() == 0) return out;
+  const bool is_short = width > 0 && width <= cpu::kShortRow;
+  const Tensor across = is_short ? contiguous(matrix_transpose(x)) : Tensor();
+  const HostRelease release(out.numel() * width);
+  with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
+    const auto measure = [&](std::int64_t r) {
+      const T* const row = x.data<T>() + r * width;
+      T* const to = out.data<T>() + r * (2 * rows - r - 1) / 2;
+      if (is_short) {
+        kernels.short_distances(row, 1, across.data<T>() + r + 1, rows, to, rows - r - 1, width, p);
+      } else {
+        kernels.distances(row, row + width, to, rows - r - 1, width, p);
+      }
+    };
+    // A row from the front and one from the back have as many distances as any other two.
+    parallel_for(0, rows / 2, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, rows * width)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t r = begin; r < end; ++r) {
+                     measure(r);
+                     if (rows - 2 - r != r) measure(rows - 2 - r);
+                   }
+                 });
+  });
+  autograd::note_derived(pointers(given), out);
+  return out;
+}
+
+/// Whether distances of this kind have a gradient of their own: sums of differences, or of their signs, with weights.
+bool has_gradient_kernel(double p) { return p == 1 || p == 2; }
+
+/// What the differences are multiplied by, or their signs for p = 1, where dy is the gradient of the distances y.
+Tensor weights_of(const Tensor& dy, const Tensor& y, double p) {
+  if (p == 1) return dy;
+  const Tensor none = equal(y, 0);
+  return where(none, 0, divide(dy, where(none, 1, y)));
+}
+/// For differences d with distances of gradient dy: their gradient, recorded.
+Tensor gradient_of_differences(const Tensor& d, const Tensor& dy, double p) {
+  return multiply(p == 1 ? sign(d) : d, expand_dims(weights_of(dy, p == 1 ? dy : norm_of(d, p), p), -1));
+}
+
+/// For each row of x: the sum over the rows of y of the weights times the differences, or their signs. The weights are
+/// [.., rows, others], or with the last axes exchanged where `across` is set.
+Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weights, bool across, bool signs) {
+  const Tensor out = empty(x.shape(), x.dtype());
+  if (out.numel() == 0) return out;
+  const std::int64_t rows = x.size(-2);
+  const std::int64_t others = y.size(-2);
+  const std::int64_t width = x.size(-1);
+  const HostRelease release(out.numel() * others);
+  with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
+    parallel_for(0, out.numel() / width, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, others * width)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t r = begin; r < end; ++r) {
+                     const std::int64_t batch = r / rows;
+                     const T* const own = weights.data<T>() + batch * rows * others;
+                     kernels.gradient(x.data<T>() + r * width, y.data<T>() + batch * others * width,
+                                      own + r % rows * (across ? 1 : others), across ? rows : 1,
+                                      out.data<T>() + r * width, others, width, signs);
+                   }
+                 });
+  });
+  return out;
+}
+
+/// Distances with p = 1 or 2 of all rows of a and b, which have the same leading axes and are contiguous.
+struct DistancesLayer : Function<DistancesLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "cdist";
+
+  static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b, double p) {
+    Tensor y = all_distances(a, b, p, "cdist");
+    if (ctx.recording()) {
+      ctx.save_for_backward(a, b, y);
+      ctx.state<double>() = p;
+    }
+    return y;
+  }
+  static std::array<Tensor, 2> backward(Context& ctx, const Tensor& given) {
+    const auto [a, b, y] = ctx.saved_tensors<3>();
+    const double p = ctx.state<double>();
+    const auto& edges = ctx.node()->edges();
+    std::array<Tensor, 2> grads;
+    if (!is_measured(a) || !is_measured(b) || !is_measured(given)) {
+      const Tensor d = subtract(expand_dims(a, -2), expand_dims(b, -3));
+      const Tensor dd = gradient_of_differences(d, given, p);
+      return {sum(dd, -2), negative(sum(dd, -3))};
+    }
+    const Tensor weights = contiguous(weights_of(given, y, p));
+    const auto side = [&](const Tensor& own, const Tensor& other, bool across) {
+      return weighted_differences(own, other, weights, across, p == 1);
+    };
+    if (autograd::is_needed(edges[0])) grads[0] = side(contiguous(a), contiguous(b), false);
+    if (autograd::is_needed(edges[1])) grads[1] = side(contiguous(b), contiguous(a), true);
+    return grads;
+  }
+};
+
+/// The rows of x, first and second, of each pair.
+struct Pairs {
+  Tensor first;
+  Tensor second;
+
+  explicit Pairs(const Tensor& x) {
+    const Tensor places = TriuIndices::call(x.size(0), x.size(0), 1, x.device());
+    first = select(places, 0, 0);
+    second = select(places, 0, 1);
+  }
+  Tensor differences(const Tensor& x) const { return subtract(take(x, first, 0), take(x, second, 0)); }
+};
+
+struct PairDistancesLayer : Function<PairDistancesLayer> {
+  static constexpr bool kChecksGradients = false;
+  static constexpr std::string_view name = "pdist";
+
+  static Tensor forward(Context& ctx, const Tensor& x, double p) {
+    Tensor y = pair_distances(x, p);
+    if (ctx.recording()) {
+      ctx.save_for_backward(x, y);
+      ctx.state<double>() = p;
+    }
+    return y;
+  }
+  static Tensor backward(Context& ctx, const Tensor& given) {
+    const auto [saved, y] = ctx.saved_tensors<2>();
+    const double p = ctx.state<double>();
+    if (!is_measured(saved) || !is_measured(given)) {
+      const Pairs pairs(saved);
+      const Tensor dd = gradient_of_differences(pairs.differences(saved), given, p);
+      const Tensor zero = zeros(saved.shape(), saved.dtype(), saved.device());
+      return index_add(index_add(zero, 0, pairs.first, dd), 0, pairs.second, negative(dd));
+    }
+    const Tensor x = contiguous(saved);
+    return weighted_differences(x, x, square_form(contiguous(weights_of(given, y, p)), x.size(0)), false, p == 1);
+  }
+
+ private:
+  /// What belongs to the pairs of n rows as a symmetric matrix, with 0 on its diagonal.
+  static Tensor square_form(const Tensor& pairs, std::int64_t n) {
+    const Tensor out = zeros({n, n}, pairs.dtype());
+    with_kernel(out, [&]<class T>(const cpu::DistanceKernels<T>&, T) {
+      const T* from = pairs.data<T>();
+      T* const to = out.data<T>();
+      for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t j = i + 1; j < n; ++j) to[i * n + j] = to[j * n + i] = *from++;
+      }
+    });
+    return out;
+  }
+};
+
+/// Whether the layers above take x in a call that is recorded: forward mode goes through what is composed.
+bool has_layer(const Tensor& x, double p) {
+  return has_gradient_kernel(p) && has_kernel(x) && !autograd::duals_active() && !autograd::is_tracing();
+}
+
+void check_p(double p, const char* op) {
+  if (!(p >= 0)) fail<ValueError>("[", op, "] p must be at least 0, got ", p);
+}
+
+/// x as floating numbers where it holds integers; complex ones stay.
+Tensor as_numbers(const Tensor& x, const char* op) {
+  check_defined(x, op);
+  return is_complex(x.dtype()) ? x : as_floating(x, op);
+}
+
+}  // namespace
+
+Tensor Cdist::call(const Tensor& x1, const Tensor& x2, double p) {
   if (autograd::autocast_active()) [[unlikely]]
-    return call_in_autocast<PairwiseDistance>(x1, x2, p, eps, keepdims);
-  if (std::isnan(p)) fail<ValueError>("[pairwise_distance] p is NaN");
-  check_defined(x1, info.name);
-  check_defined(x2, info.name);
-  const Tensor difference = as_inexact(x1) - as_inexact(x2) + eps;
-  if (difference.ndim() == 0) fail<ValueError>("[pairwise_distance] x1 and x2 need an axis, got 0-d tensors");
-  if (p <= 0) return linalg::vector_norm(difference, Dims{-1}, keepdims, p);
-  const Tensor d = is_complex(difference.dtype()) ? abs(difference) : difference;
-  if (p == 1) return sum(abs(d), -1, keepdims);
-  if (std::isinf(p)) return max(abs(d), -1, keepdims);
-  return root_or_zero(p == 2 ? square_sum(d, Dims{-1}, keepdims) : sum(power_or_zero(abs(d), p), -1, keepdims), p);
+    return call_in_autocast<Cdist>(x1, x2, p);
+  check_p(p, info.name);
+  const Tensor a = as_floating(x1, info.name);
+  const Tensor b = as_floating(x2, info.name);
+  if (a.ndim() < 2 || b.ndim() < 2 || a.size(-1) != b.size(-1)) {
+    fail<ValueError>("[cdist] needs matrices with rows of the same size, got the shapes ", x1.shape(), " and ",
+                     x2.shape());
+  }
+  const bool measured = a.dtype() == b.dtype() && is_measured(a) && is_measured(b);
+  const bool is_short = measured && a.size(-1) <= cpu::kShortRow;
+  if (p != 2 || is_short || (a.size(-2) <= kFewRows && b.size(-2) <= kFewRows)) {
+    if (measured) return all_distances(a, b, p, info.name);
+    if (a.dtype() == b.dtype() && has_layer(a, p) && has_layer(b, p)) {
+      const auto [x, y] = whole_batches(a, b, info.name);
+      return DistancesLayer::apply(x, y, p);
+    }
+    return norm_of(subtract(expand_dims(a, -2), expand_dims(b, -3)), p);
+  }
+  // |a - b|^2 = |a|^2 - 2 ab + |b|^2, without a tensor of all differences.
+  if (measured) {
+    const Tensor products = matmul(multiply(a, -2), matrix_transpose(b));
+    const Tensor squares = add(add(products, square_sum(a, Dims{-1}, true)), expand_dims(square_sum(b, Dims{-1}), -2));
+    return sqrt(clip(squares, Scalar(0), std::nullopt));
+  }
+  const Tensor lengths = add(square_sum(a, Dims{-1}, true), expand_dims(square_sum(b, Dims{-1}), -2));
+  return root_or_zero(clip(subtract(lengths, multiply(matmul(a, matrix_transpose(b)), 2)), Scalar(0), std::nullopt), 2);
+}
+
+Tensor Pdist::call(const Tensor& given, double p) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Pdist>(given, p);
+  check_p(p, info.name);
+  const Tensor x = as_floating(given, info.name);
+  if (x.ndim() != 2) fail<ValueError>("[pdist] takes a matrix, got shape ", x.shape());
+  if (is_measured(x)) return pair_distances(x, p);
+  if (has_layer(x, p)) return PairDistancesLayer::apply(x, p);
+  return norm_of(Pairs(x).differences(x), p);
+}
+
+Tensor Dist::call(const Tensor& x1, const Tensor& x2, double p) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Dist>(x1, x2, p);
+  const Tensor difference = subtract(as_numbers(x1, info.name), as_numbers(x2, info.name));
+  const Tensor flat = reshape(is_complex(difference.dtype()) ? abs(difference) : difference, {-1});
+  if (p >= 0) return cast(norm_of(cast(flat, promote_types(flat.dtype(), DType::Float32)), p), flat.dtype());
+  return LinalgVectorNorm::call(flat, Dims{0}, false, p);
+}
+
+Tensor Normalize::call(const Tensor& given, double p, const Dims& axis, double eps) {
+  const Tensor x = as_numbers(given, info.name);
+  if (x.ndim() == 0) return reshape(call(reshape(x, {1}), p, axis, eps), Dims{});
+  return divide(x, maximum(LinalgVectorNorm::call(x, axis, true, p), eps));
+}
+
+Tensor Renorm::call(const Tensor& given, double p, std::int64_t axis, double maxnorm) {
+  const Tensor x = as_numbers(given, info.name);
+  if (!(p > 0)) fail<ValueError>("[renorm] p must be above 0, got ", p);
+  if (!(maxnorm >= 0)) fail<ValueError>("[renorm] maxnorm must not be negative, got ", maxnorm);
+  if (x.ndim() < 2) fail<ValueError>("[renorm] needs at least two axes, got shape ", x.shape());
+  const std::int64_t at = normalize_axis(axis, x.ndim(), info.name);
+  Dims others;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.ndim()); ++i) {
+    if (i != at) others.push_back(i);
+  }
+  constexpr double kSmall = 1e-7;  // as PyTorch has it: the result is within maxnorm after rounding
+  const Tensor norms = LinalgVectorNorm::call(x, others, true, p);
+  const Tensor large = greater(norms, maxnorm);
+  const Tensor factors = where(large, divide(maxnorm, add(where(large, norms, 1), kSmall)), 1);
+  return multiply(x, factors);
 }
 
 }  // namespace lamella

@@ -1,45 +1,70 @@
 #pragma once
 
+#include <optional>
+
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
+// Norms of differences, and what is scaled by its norm. Where a distance is 0 its derivative is 0.
+
 namespace lamella {
 
-struct CosineSimilarity {
+struct Cdist {
+  static constexpr OpInfo info{.name = "cdist",
+                               .doc =
+                                   "The p-norms of the differences of each row of x1, [.., n, size], and each row of "
+                                   "x2, [.., m, size]: a matrix "
+                                   "[.., n, m]; axes in front broadcast. p is at least 0, or infinite.",
+                               .parameters = "x1, x2, /, p=2.0",
+                               .example = "cdist(ones([2, 3]), zeros([4, 3]))",
+                               .dtypes = Floating,
+                               .method = false,
+                               .autocast = Autocast::Float32};
+  static Tensor call(const Tensor& x1, const Tensor& x2, double p);
+};
+
+struct Pdist {
   static constexpr OpInfo info{
-      .name = "cosine_similarity",
+      .name = "pdist",
       .doc =
-          "The cosine of the angle between x1 and x2, which broadcast, along an axis: their product over that of their "
-          "norms, of which none counts as less than eps.",
-      .parameters = "x1, x2, /, axis=1, eps=1e-8",
-      .example = "cosine_similarity(ones([2, 3]), ones([2, 3]))",
+          "The p-norms of the differences of each two rows of a matrix: the upper triangle of cdist(x, x), row by row.",
+      .parameters = "x, /, p=2.0",
+      .example = "pdist(eye(3))",
       .dtypes = Floating,
       .method = false,
       .autocast = Autocast::Float32};
-  static Tensor call(const Tensor& x1, const Tensor& x2, std::int64_t axis, double eps);
+  static Tensor call(const Tensor& x, double p);
 };
 
-struct PairwiseDistance {
+struct Dist {
+  static constexpr OpInfo info{.name = "dist",
+                               .doc = "The p-norm of x1 - x2, which broadcast, over all elements.",
+                               .parameters = "x1, x2, /, p=2.0",
+                               .example = "dist(ones([2, 3]), zeros([3]))",
+                               .dtypes = Floating | Complex,
+                               .autocast = Autocast::Float32};
+  static Tensor call(const Tensor& x1, const Tensor& x2, double p);
+};
+
+struct Normalize {
+  static constexpr OpInfo info{.name = "normalize",
+                               .doc = "x divided by its p-norms along the axes, of which none counts as less than eps.",
+                               .parameters = "x, /, p=2.0, axis=1, eps=1e-12",
+                               .example = "normalize(ones([2, 3]))",
+                               .dtypes = Floating | Complex,
+                               .method = false};
+  static Tensor call(const Tensor& x, double p, const Dims& axis, double eps);
+};
+
+struct Renorm {
   static constexpr OpInfo info{
-      .name = "pairwise_distance",
-      .doc =
-          "The p-norm of x1 - x2 + eps along the last axis, as vector_norm has it for any p. Where it is 0 and p above "
-          "0 its derivative is 0.",
-      .parameters = "x1, x2, /, p=2.0, eps=1e-6, keepdims=False",
-      .example = "pairwise_distance(ones([2, 3]), zeros([2, 3]))",
-      .dtypes = Floating | Complex,
-      .method = false,
-      .autocast = Autocast::Float32};
-  /// ValueError for a p that is not a number, and for 0-d tensors.
-  static Tensor call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims);
+      .name = "renorm",
+      .doc = "x with those of its slices along an axis scaled down whose p-norm is larger than maxnorm, to that norm.",
+      .parameters = "x, p, axis, maxnorm",
+      .example = "renorm(ones([2, 3]), 1.0, 0, 2.0)",
+      .dtypes = Floating | Complex};
+  /// ValueError for a p that is not above 0, or a negative maxnorm.
+  static Tensor call(const Tensor& x, double p, std::int64_t axis, double maxnorm);
 };
-
-inline Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, std::int64_t axis = 1, double eps = 1e-8) {
-  return CosineSimilarity::call(x1, x2, axis, eps);
-}
-inline Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p = 2, double eps = 1e-6,
-                                bool keepdims = false) {
-  return PairwiseDistance::call(x1, x2, p, eps, keepdims);
-}
 
 }  // namespace lamella

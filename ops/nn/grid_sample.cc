@@ -10,12 +10,12 @@
 #include "engine/autograd/modes.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/index/rows.h"
 #include "ops/linalg/matmul.h"
 #include "ops/movement/cast.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
@@ -264,7 +264,7 @@ struct GridSampleFn : Function<GridSampleFn> {
 
   template <class F>
   static void with_kernels(DType dtype, F&& f) {
-    const cpu::GridTable& table = cpu_kernels().grid;
+    const cpu::GridSampleTable& table = cpu_kernels().grid_sample;
     dtype == DType::Float32 ? f(table.float32, float()) : f(table.float64, double());
   }
 

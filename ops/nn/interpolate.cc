@@ -7,7 +7,6 @@
 #include "engine/autograd/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/rounding.h"
@@ -15,6 +14,7 @@
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/precision.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
@@ -193,7 +193,7 @@ Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transpo
                    }
                  });
   };
-  const cpu::ResampleTable& table = cpu_kernels().resample;
+  const cpu::InterpolateTable& table = cpu_kernels().interpolate;
   x.dtype() == DType::Float32 ? launch(table.float32, float()) : launch(table.float64, double());
   return y;
 }

@@ -6,8 +6,8 @@
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/movement/cast.h"
+#include "ops/runtime/cpu_loader.h"
 
 namespace lamella {
 namespace {

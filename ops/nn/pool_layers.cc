@@ -5,10 +5,10 @@
 #include "engine/autograd/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 

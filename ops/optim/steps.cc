@@ -9,10 +9,10 @@
 #include "engine/autograd/recorder.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/in_place.h"
 #include "ops/movement/strided.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 

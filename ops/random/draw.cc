@@ -12,12 +12,12 @@
 #include "engine/core/half.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/random/examples.h"
 #include "ops/random/launch.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {

@@ -8,12 +8,12 @@
 
 #include "engine/autograd/modes.h"
 #include "engine/core/host.h"
-#include "ops/cpu/loader.h"
 #include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
 #include "ops/random/draw.h"
 #include "ops/random/examples.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"

@@ -7,9 +7,9 @@
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"

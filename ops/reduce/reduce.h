@@ -4,7 +4,7 @@
 
 #include "engine/autograd/context.h"
 #include "engine/core/tensor.h"
-#include "ops/cpu/reduce_table.h"
+#include "ops/reduce/cpu/table.h"
 
 namespace lamella {
 

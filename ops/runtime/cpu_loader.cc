@@ -10,7 +10,7 @@
 
 #include "engine/core/error.h"
 #include "engine/core/memory_limit.h"
-#include "ops/cpu/loader.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/runtime/library_folder.h"
 
 namespace lamella::detail {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/core/tensor.h"
-#include "ops/cpu/scan_table.h"
+#include "ops/scan/cpu/table.h"
 
 namespace lamella {
 

@@ -6,9 +6,9 @@
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/cpu/loader.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/sort/counting.h"
 #include "ops/sort/radix.h"
 #include "ops/support/along.h"
@@ -234,7 +234,7 @@ Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted,
       });
       return;
     }
-    const auto kernel = require_kernel(cpu_kernels().select.top[static_cast<std::size_t>(x.dtype())], op, x.dtype());
+    const auto kernel = require_kernel(cpu_kernels().sort.top[static_cast<std::size_t>(x.dtype())], op, x.dtype());
     const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
     for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
       kernel({from->data + begin * n * item, end - begin, n}, k, largest, sorted, y.data<std::int64_t>() + begin * k);
@@ -250,7 +250,7 @@ Tensor top_positions_down(const Tensor& x, std::int64_t axis, std::int64_t k, bo
   shape[static_cast<std::size_t>(axis)] = k;
   Tensor y = empty(shape, DType::Int64);
   if (y.numel() == 0) return y;
-  const auto kernel = require_kernel(cpu_kernels().select.top_down[static_cast<std::size_t>(x.dtype())], op, x.dtype());
+  const auto kernel = require_kernel(cpu_kernels().sort.top_down[static_cast<std::size_t>(x.dtype())], op, x.dtype());
   const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
   const std::int64_t blocks = (along.inner + kColumns - 1) / kColumns;
   const std::int64_t work = along.n * std::min(along.inner, kColumns);
@@ -284,7 +284,7 @@ Tensor nth_positions(const Tensor& x, cpu::Rank rank, std::int64_t k, const char
   const std::int64_t n = row_length(x);
   check_length(n, op);
   return for_rows(x, 1, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
-    const auto kernel = require_kernel(cpu_kernels().select.nth[static_cast<std::size_t>(x.dtype())], op, x.dtype());
+    const auto kernel = require_kernel(cpu_kernels().sort.nth[static_cast<std::size_t>(x.dtype())], op, x.dtype());
     const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
     for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
       kernel({from->data + begin * n * item, end - begin, n}, rank, k, y.data<std::int64_t>() + begin);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/core/tensor.h"
-#include "ops/cpu/select_table.h"
+#include "ops/sort/cpu/rows_table.h"
 
 namespace lamella {
 

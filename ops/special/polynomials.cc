@@ -8,9 +8,9 @@
 
 #include "engine/autograd/function.h"
 #include "engine/core/error.h"
-#include "ops/cpu/loader.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
+#include "ops/runtime/cpu_loader.h"
 #include "ops/special/operands.h"
 #include "ops/special/pairs.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "engine/core/tensor.h"
-#include "ops/cpu/reduce_table.h"
+#include "ops/reduce/cpu/table.h"
 #include "ops/support/checks.h"
 
 namespace lamella {

@@ -13,8 +13,8 @@
 #include <random>
 #include <vector>
 
-#include "ops/cpu/loader.h"
 #include "ops/elementwise/list.h"
+#include "ops/runtime/cpu_loader.h"
 
 namespace lamella {
 namespace {

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "engine/core/dtype.h"
-#include "ops/cpu/reduce_table.h"
+#include "ops/reduce/cpu/table.h"
 #include "ops/simd/integer.h"
 
 // What reductions do with two partial results. Each takes elements `In`, keeps partial results `Partial` and gives

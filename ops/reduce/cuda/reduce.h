@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/core/tensor.h"
-#include "ops/cpu/reduce_table.h"
+#include "ops/reduce/cpu/table.h"
 
 namespace lamella::cuda {
 

@@ -1,7 +1,0 @@
-#include "ops/cpu/elementwise.h"
-
-namespace lamella::cpu {
-
-void fill_elementwise_bool(ElementwiseTable& table) { fill_elementwise<bool>(table); }
-
-}  // namespace lamella::cpu

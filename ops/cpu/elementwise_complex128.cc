@@ -1,7 +1,0 @@
-#include "ops/cpu/elementwise.h"
-
-namespace lamella::cpu {
-
-void fill_elementwise_complex128(ElementwiseTable& table) { fill_elementwise<std::complex<double>>(table); }
-
-}  // namespace lamella::cpu

@@ -1,0 +1,404 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "ops/cpu/stepped_rows.h"
+#include "ops/cpu/stream.h"
+#include "ops/elementwise/cpu/few.h"
+#include "ops/elementwise/cpu/table.h"
+#include "ops/elementwise/formula.h"
+#include "ops/elementwise/list.h"
+#include "ops/movement/convert.h"
+#include "ops/simd/vec.h"
+
+// The loops around the formulas. Included by the source files of the dtypes.
+
+// Note [Blocks]
+// A kernel has one copy of its formula, on operands whose elements lie side by side, or that stay where they are: a
+// repeated element is a vector of it. A row ends with a vector that may overlap the one before. Operands that lie
+// otherwise are brought into blocks in the first level cache before, and so are rows that do not fill a vector. What
+// that takes is code that all operators of a dtype share. Blocks that are filled by vectors are short, so that the
+// operands are read in turns: in runs of 4 KiB the processor reads ahead what comes behind the end of one, while
+// another one is waited for. Those that are filled, or emptied, an element at a time are longer: a vector waits for the
+// elements that it is made of.
+
+// Note [Short formulas]
+// An operator that does next to nothing is as fast as its operands are loaded. Where they are every second element, the
+// way through blocks is a store and a load more for each; where rows are short, what starts a row takes longer than the
+// row. Such operators have a second copy of their formula, which picks every second element in registers, and goes from
+// row to row.
+
+namespace lamella::cpu {
+
+/// What pads an operand.
+template <class T>
+constexpr T one() {
+  if constexpr (kIsHalf<T>) {
+    return T(1.0f);
+  } else {
+    return T(1);
+  }
+}
+
+/// An operand of the loop: what it is loaded as, and its element type in memory.
+template <class T, class V>
+struct Memory {
+  using element = T;
+  using vector = V;
+};
+
+/// n elements of an operand, one beside the other, and 1 up to `padded`: every formula can compute with that.
+template <class T>
+[[gnu::noinline]] void gather_block(const T* from, std::int64_t stride, std::int64_t n, std::int64_t padded, T* to) {
+  if (stride == 0) {
+    std::fill_n(to, n, *from);
+  } else if (stride == 1) {
+    std::copy_n(from, n, to);
+  } else if (stride == -1) {
+    copy_backwards<T>(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), n);
+  } else if (stride == 2) {
+    copy_every_second<T>(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), n);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
+  }
+  std::fill_n(to + n, padded - n, one<T>());
+}
+
+template <class T>
+[[gnu::noinline]] void scatter_block(const T* from, std::int64_t n, T* to, std::int64_t stride) {
+  for (std::int64_t i = 0; i < n; ++i) to[i * stride] = from[i];
+}
+
+/// A vector of every second element from `from` on, and nothing behind the last of them.
+template <class T>
+simd::Vec<T> load_every_second(const T* from) {
+  constexpr int kLanes = simd::Vec<T>::size;
+  const auto a = simd::Vec<T>::load(from).native();
+  const auto b = simd::Vec<T>::load(from + kLanes - 1).native();
+  return [&]<int... I>(std::integer_sequence<int, I...>) {
+    return simd::Vec<T>(__builtin_shufflevector(a, b, (I < kLanes / 2 ? 2 * I : 2 * I + 1)...));
+  }(std::make_integer_sequence<int, kLanes>());
+}
+
+/// Kernel W of Op on elements T: forward (-1), or the gradient of input W. See Note [Blocks]. It computes on vectors V.
+template <class Op, class T, int W, class V = typename simd::OperandOf<simd::Vec, T>::type>
+struct ElementwiseKernel {
+  static constexpr unsigned kOperands = kKernelOperands<Op, W>;
+  static constexpr int kCount = std::popcount(kOperands);
+  using X = V;
+  using Y = ForwardResult<Op, X>;
+  static_assert(std::is_same_v<typename X::value_type, T>);
+  static constexpr int kLanes = X::size;
+  static constexpr std::int64_t kBlockBytes = 4096;
+  static constexpr std::int64_t kShortBlockBytes = 1024;
+  static constexpr std::int64_t kBlock = kBlockBytes / static_cast<std::int64_t>(sizeof(T));
+  static constexpr std::int64_t kShortBlock = kShortBlockBytes / static_cast<std::int64_t>(sizeof(T));
+  /// Whether elements E are numbers of which a vector of the machine's holds kLanes.
+  template <class E>
+  static constexpr bool kFewAtOnce = kMovesFew<E> && std::is_arithmetic_v<E> && kLanes * sizeof(E) == LM_SIMD_BYTES;
+
+  template <int I>
+  using MemoryOf =
+      std::conditional_t<Op::kMaskInput && I == 0, Memory<bool, typename X::mask_type>,
+                         std::conditional_t<(I < Op::kInputs), Memory<T, X>, Memory<typename Y::value_type, Y>>>;
+
+  /// Hands the formula the operands of one step. Those that it does not read are never loaded.
+  struct Source {
+    const char* const* in;
+    template <int I>
+    auto at() const {
+      using M = MemoryOf<I>;
+      if constexpr ((kOperands >> I & 1) == 0) {
+        return typename M::vector{};
+      } else {
+        return M::vector::load(reinterpret_cast<const typename M::element*>(in[operand_slot(kOperands, I)]));
+      }
+    }
+  };
+
+  template <class From>
+  static auto compute(const From& source) {
+    if constexpr (W < 0) {
+      return apply_forward<Op>(source);
+    } else {
+      return apply_backward<Op, W>(source);
+    }
+  }
+
+  using Out = typename decltype(compute(std::declval<Source>()))::value_type;
+  static_assert(sizeof(Out) <= sizeof(T));
+
+  /// See Note [Short formulas].
+  static constexpr bool kIsShort =
+      W < 0 && has_short_formulas(dtype_of<T>) && Op::kShortFormula && std::is_same_v<X, simd::Vec<T>>;
+
+  /// The same where an operand may be every second element, or one that is repeated.
+  struct SteppedSource {
+    const char* const* in;
+    const std::int64_t* strides;
+    const X* repeated;
+    template <int I>
+    X at() const {
+      constexpr int kSlot = operand_slot(kOperands, I);
+      if (strides[kSlot] == 0) return repeated[kSlot];
+      const auto* const from = reinterpret_cast<const T*>(in[kSlot]);
+      return strides[kSlot] == 2 ? load_every_second(from) : X::load(from);
+    }
+  };
+
+  /// Most calls are one row, of a few elements: nothing stands in their way.
+  [[gnu::flatten]] static void run(const Loop& loop) {
+    bool flat = loop.out_inner == 1 && loop.outer == 1 && !streams(loop);
+    for (int k = 0; k < kCount; ++k) flat &= loop.in_inner[k] == 1;
+    if (!flat) return run_rows(loop);
+    const std::int64_t whole = loop.inner - loop.inner % kLanes;
+    auto* const out = reinterpret_cast<Out*>(loop.out);
+    if (whole > 0) compute_run(loop.in, kSteps.data(), out, whole);
+    if (whole < loop.inner) {
+      Blocks blocks;
+      run_block(loop, loop.in, kSteps.data(), out, whole, kBlock, blocks);
+    }
+  }
+
+ private:
+  struct Blocks {
+    alignas(64) char memory[kCount + 1][kBlockBytes];
+    /// The element of which a block has a vector.
+    const char* repeated[kCount] = {};
+  };
+
+  /// How many bytes one step takes of each operand whose elements lie side by side.
+  static constexpr auto kSteps = [] {
+    std::array<std::int64_t, kCount> steps{};
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      ((kOperands >> I & 1 ? void(steps[operand_slot(kOperands, I)] = kLanes * sizeof(typename MemoryOf<I>::element))
+                           : void()),
+       ...);
+    }(std::make_integer_sequence<int, Loop::kMaxOperands>());
+    return steps;
+  }();
+
+  [[gnu::noinline]] static void run_rows(const Loop& loop) {
+    bool dense = loop.out_inner == 1;
+    for (int k = 0; k < kCount; ++k) dense &= loop.in_inner[k] == 1;
+    const std::int64_t* steps = kSteps.data();
+    std::array<std::int64_t, kCount> own;
+    std::int64_t most = kBlock;
+    bool by_vectors = loop.out_inner == 1;
+    bool second = false;
+    if (!dense) {
+      own = kSteps;
+      for (int k = 0; k < kCount; ++k) {
+        const std::int64_t stride = loop.in_inner[k];
+        if (stride == 0) own[k] = 0;
+        by_vectors &= static_cast<std::uint64_t>(stride) <= 2;
+        second |= stride == 2;
+      }
+      if (by_vectors) most = second || streams(loop) ? kShortBlock : loop.inner;
+      steps = own.data();
+    }
+    const bool fills_vectors = by_vectors && loop.inner >= kLanes && !streams(loop);
+    if constexpr (kIsShort) {
+      const bool short_rows = loop.outer > 1 && loop.inner <= kShortBlock;
+      if (fills_vectors && (second || short_rows)) return run_stepped(loop);
+    }
+    const std::int64_t rest = fills_vectors && !second ? loop.inner % kLanes : 0;
+    const std::int64_t whole = dense && !streams(loop) ? loop.inner - loop.inner % kLanes : 0;
+    Blocks blocks;
+    for (std::int64_t j = 0; j < loop.outer; ++j) {
+      auto* const out = reinterpret_cast<Out*>(loop.out) + j * loop.out_outer;
+      const char* in[kCount];
+      locate<0>(loop, j, in);
+      if (rest > 0) compute_end(loop, in, steps, blocks);
+      if (whole > 0) compute_run(in, steps, out, whole);
+      for (std::int64_t i = whole; i < loop.inner - rest;) i += run_block(loop, in, steps, out, i, most, blocks);
+      if (rest > 0) std::memcpy(out + loop.inner - kLanes, blocks.memory[kCount], kLanes * sizeof(Out));
+    }
+    if (streams(loop)) end_stream();
+  }
+
+  /// See Note [Short formulas]: for rows of a vector and more, whose elements are every second one, side by side or
+  /// repeated. A row ends with its last vector, which may overlap the one before: it is computed first, for the row may
+  /// be written where it is read.
+  [[gnu::noinline]] static void run_stepped(const Loop& loop) {
+    constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t last = loop.inner - kLanes;
+    const bool overlaps = last % kLanes != 0;
+    const std::int64_t whole = overlaps ? last : loop.inner;
+    std::int64_t strides[kCount];
+    std::int64_t steps[kCount];
+    X repeated[kCount] = {};
+    for (int k = 0; k < kCount; ++k) {
+      strides[k] = loop.in_inner[k];
+      steps[k] = strides[k] * kLanes * kSize;
+    }
+    for (std::int64_t j = 0; j < loop.outer; ++j) {
+      auto* const out = reinterpret_cast<T*>(loop.out) + j * loop.out_outer;
+      const char* in[kCount];
+      locate<0>(loop, j, in);
+      for (int k = 0; k < kCount; ++k) {
+        if (strides[k] == 0) repeated[k] = X(*reinterpret_cast<const T*>(in[k]));
+      }
+      X end{};
+      if (overlaps) {
+        const char* at_last[kCount];
+        for (int k = 0; k < kCount; ++k) at_last[k] = in[k] + last * strides[k] * kSize;
+        end = compute(SteppedSource{at_last, strides, repeated});
+      }
+      for (std::int64_t i = 0; i < whole; i += kLanes) {
+        compute(SteppedSource{in, strides, repeated}).store(out + i);
+        for (int k = 0; k < kCount; ++k) in[k] += steps[k];
+      }
+      if (overlaps) end.store(out + last);
+    }
+  }
+
+  /// The last vector of a row, as results in their block. It overlaps the one before, and is computed before that is
+  /// written, for the row may be written where it is read.
+  static void compute_end(const Loop& loop, const char* const* row, const std::int64_t* steps, Blocks& blocks) {
+    const char* in[kCount];
+    bring<0>(loop, row, loop.inner - kLanes, kLanes, kLanes, blocks, in);
+    compute_run(in, steps, reinterpret_cast<Out*>(blocks.memory[kCount]), kLanes);
+  }
+
+  static bool streams(const Loop& loop) { return kStreams && loop.streams; }
+
+  /// The one copy of the formula, where it is not short: n is a multiple of the lanes.
+  [[gnu::noinline]] static void compute_run(const char* const* operands, const std::int64_t* steps, Out* out,
+                                            std::int64_t n) {
+    const char* in[kCount];
+    std::int64_t step[kCount];
+    for (int k = 0; k < kCount; ++k) {
+      in[k] = operands[k];
+      step[k] = steps[k];
+    }
+    for (std::int64_t i = 0; i < n; i += kLanes) {
+      compute(Source{in}).store(out + i);
+      for (int k = 0; k < kCount; ++k) in[k] += step[k];
+    }
+  }
+
+  /// Elements from i on, at most so many; gives how many.
+  static std::int64_t run_block(const Loop& loop, const char* const* row, const std::int64_t* steps, Out* out,
+                                std::int64_t i, std::int64_t most, Blocks& blocks) {
+    std::int64_t n = std::min(most, loop.inner - i);
+    if (n > kLanes) n -= n % kLanes;  // the rest makes a block of its own
+    const std::int64_t padded = n < kLanes ? kLanes : n;
+    const char* in[kCount];
+    bring<0>(loop, row, i, n, padded, blocks, in);
+    const bool direct = loop.out_inner == 1 && n == padded;
+    if (direct && !streams(loop)) {
+      compute_run(in, steps, out + i, n);
+    } else {
+      auto* const results = reinterpret_cast<Out*>(blocks.memory[kCount]);
+      compute_run(in, steps, results, padded);
+      if (direct) {
+        stream_block(results, n * static_cast<std::int64_t>(sizeof(Out)), out + i);
+        return n;
+      }
+      if constexpr (kFewAtOnce<Out>) {
+        if (loop.out_inner == 1 && n < kLanes) {
+          scatter_few(results, n, out + i);
+          return n;
+        }
+      }
+      scatter_block(results, n, out + i * loop.out_inner, loop.out_inner);
+    }
+    return n;
+  }
+
+  /// Where the operands' elements from i on are, in place or in their blocks.
+  template <int I>
+  static void bring(const Loop& loop, const char* const* row, std::int64_t i, std::int64_t n, std::int64_t padded,
+                    Blocks& blocks, const char** in) {
+    if constexpr (kOperands >> I) {
+      if constexpr (kOperands >> I & 1) {
+        constexpr int kSlot = operand_slot(kOperands, I);
+        using Element = typename MemoryOf<I>::element;
+        const std::int64_t stride = loop.in_inner[kSlot];
+        const char* const from = row[kSlot] + i * stride * static_cast<std::int64_t>(sizeof(Element));
+        const auto* const elements = reinterpret_cast<const Element*>(from);
+        auto* const block = reinterpret_cast<Element*>(blocks.memory[kSlot]);
+        in[kSlot] = stride == 1 && n == padded ? from : blocks.memory[kSlot];
+        if (stride == 0) {
+          if (blocks.repeated[kSlot] != from) {
+            repeat<typename MemoryOf<I>::vector>(*elements, block);
+            blocks.repeated[kSlot] = from;
+          }
+        } else if (in[kSlot] != from) {
+          bring_side_by_side(elements, stride, n, padded, block);
+        }
+      }
+      bring<I + 1>(loop, row, i, n, padded, blocks, in);
+    }
+  }
+
+  template <class Element>
+  static void bring_side_by_side(const Element* from, std::int64_t stride, std::int64_t n, std::int64_t padded,
+                                 Element* block) {
+    if constexpr (kFewAtOnce<Element>) {
+      if (n < kLanes && stride == 1) return gather_few(from, n, one<Element>(), block);
+      if (n < kLanes && stride == 2) return gather_few_apart(from, n, one<Element>(), block);
+    }
+    gather_block(from, stride, n, padded, block);
+  }
+
+  /// A vector of one element.
+  template <class Vector, class Element>
+  static void repeat(const Element& element, Element* block) {
+    if constexpr (std::is_same_v<Element, bool>) {
+      std::memset(block, element, kLanes);
+    } else if constexpr (kIsHalf<Element>) {
+      const auto words = simd::splat<simd::Native<std::uint16_t, 2 * kLanes>>(std::bit_cast<std::uint16_t>(element));
+      std::memcpy(static_cast<void*>(block), &words, sizeof(words));
+    } else if constexpr (std::is_arithmetic_v<Element> && std::is_same_v<typename Vector::value_type, Element>) {
+      Vector(element).store(block);
+    } else {
+      gather_block(&element, 0, kLanes, kLanes, block);
+    }
+  }
+
+  /// The first elements of row j.
+  template <int I>
+  static void locate(const Loop& loop, std::int64_t j, const char** in) {
+    if constexpr (kOperands >> I) {
+      if constexpr (kOperands >> I & 1) {
+        constexpr int kSlot = operand_slot(kOperands, I);
+        in[kSlot] = loop.in[kSlot] +
+                    j * loop.in_outer[kSlot] * static_cast<std::int64_t>(sizeof(typename MemoryOf<I>::element));
+      }
+      locate<I + 1>(loop, j, in);
+    }
+  }
+};
+
+template <class Op, class T, int W>
+void fill_backward(ElementwiseTable& table, int row) {
+  if constexpr (kHasBackward<Op, W> && !kReadsGradientAlone<Op, W>) {
+    table.backward[row][W][static_cast<int>(dtype_of<T>)] = &ElementwiseKernel<Op, T, W>::run;
+  }
+}
+
+template <class T, bool kForward = true, bool kBackward = true>
+void fill_elementwise(ElementwiseTable& table) {
+  constexpr DType kDType = dtype_of<T>;
+  static_assert(ElementwiseOps::size <= ElementwiseTable::kMaxOps);
+  ElementwiseOps::for_each([&]<class Op> {
+    if constexpr (Op::info.dtypes.contains(kDType)) {
+      constexpr int kRow = ElementwiseOps::index_of<Op>();
+      if constexpr (kForward) table.forward[kRow][static_cast<int>(kDType)] = &ElementwiseKernel<Op, T, -1>::run;
+      if constexpr (kBackward && Differentiable.contains(kDType)) {
+        fill_backward<Op, T, 0>(table, kRow);
+        fill_backward<Op, T, 1>(table, kRow);
+        fill_backward<Op, T, 2>(table, kRow);
+        fill_backward<Op, T, 3>(table, kRow);
+      }
+    }
+  });
+}
+
+}  // namespace lamella::cpu

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lamella::cpu {
+
+enum class GridMode : std::uint8_t { Linear, Nearest, Cubic };
+enum class GridOutside : std::uint8_t { Zeros, Border, Reflection };
+
+/// How many elements of each axis a sample is made of.
+constexpr std::int64_t grid_neighbors(GridMode mode) {
+  return mode == GridMode::Linear ? 2 : mode == GridMode::Nearest ? 1 : 4;
+}
+
+/// Samples of one image at places that a grid names: x [channels, height, width], grid [places, 2], y and dy
+/// [channels, places], all contiguous. The width is that of a sample's neighbors at least.
+template <class T>
+struct GridArgs {
+  const T* x = nullptr;
+  const T* grid = nullptr;
+  const T* dy = nullptr;
+  T* y = nullptr;
+  T* dx = nullptr;
+  T* dgrid = nullptr;
+  std::int64_t channels = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t places = 0;
+  std::int64_t first = 0;  // of the places that forward computes
+  std::int64_t last = 0;
+  GridMode mode = GridMode::Linear;
+  GridOutside outside = GridOutside::Zeros;
+  bool align_corners = false;
+};
+
+template <class T>
+struct GridKernels {
+  void (*forward)(const GridArgs<T>&) = nullptr;
+  /// dx and dgrid, of all places; either may be null.
+  void (*backward)(const GridArgs<T>&) = nullptr;
+};
+
+struct GridSampleTable {
+  GridKernels<float> float32;
+  GridKernels<double> float64;
+};
+
+void fill_grid_sample(GridSampleTable& table);
+
+}  // namespace lamella::cpu

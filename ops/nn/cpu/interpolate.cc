@@ -1,0 +1,61 @@
+#include "ops/nn/cpu/interpolate_table.h"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace lamella::cpu {
+namespace {
+
+/// Along a last axis, with the usual numbers of taps as constants.
+template <class T, class Taps>
+void gather_row(const ResampleArgs<T>& a, Taps taps) {
+  for (std::int64_t o = 0; o < a.out; ++o) {
+    T sum = a.weight[o * taps] * a.from[a.index[o * taps]];
+    for (std::int64_t k = 1; k < taps; ++k) sum += a.weight[o * taps + k] * a.from[a.index[o * taps + k]];
+    a.to[o] = sum;
+  }
+}
+
+template <class T>
+void gather(const ResampleArgs<T>& a) {
+  if (a.inner == 1) {
+    if (a.taps == 1) return gather_row(a, std::integral_constant<std::int64_t, 1>());
+    if (a.taps == 2) return gather_row(a, std::integral_constant<std::int64_t, 2>());
+    if (a.taps == 4) return gather_row(a, std::integral_constant<std::int64_t, 4>());
+    return gather_row(a, a.taps);
+  }
+  for (std::int64_t o = 0; o < a.out; ++o) {
+    T* __restrict to = a.to + o * a.inner;
+    for (std::int64_t k = o * a.taps; k < (o + 1) * a.taps; ++k) {
+      const T* __restrict from = a.from + a.index[k] * a.inner;
+      const T weight = a.weight[k];
+      if (k == o * a.taps) {
+        for (std::int64_t i = 0; i < a.inner; ++i) to[i] = weight * from[i];
+      } else {
+        for (std::int64_t i = 0; i < a.inner; ++i) to[i] += weight * from[i];
+      }
+    }
+  }
+}
+
+template <class T>
+void scatter(const ResampleArgs<T>& a) {
+  std::fill_n(a.to, a.in * a.inner, T(0));
+  for (std::int64_t o = 0; o < a.out; ++o) {
+    const T* __restrict from = a.from + o * a.inner;
+    for (std::int64_t k = o * a.taps; k < (o + 1) * a.taps; ++k) {
+      T* __restrict to = a.to + a.index[k] * a.inner;
+      const T weight = a.weight[k];
+      for (std::int64_t i = 0; i < a.inner; ++i) to[i] += weight * from[i];
+    }
+  }
+}
+
+}  // namespace
+
+void fill_interpolate(InterpolateTable& table) {
+  table.float32 = {&gather<float>, &scatter<float>};
+  table.float64 = {&gather<double>, &scatter<double>};
+}
+
+}  // namespace lamella::cpu

@@ -1,0 +1,539 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "ops/nn/cpu/pool_table.h"
+#include "ops/reduce/cpu/loops.h"
+#include "ops/simd/vec.h"
+#include "ops/simd/vec_functions.h"
+
+namespace lamella::cpu {
+namespace {
+
+/// What is computed in: half and bfloat16 in float.
+template <class T>
+struct Wide {
+  using type = T;
+};
+template <>
+struct Wide<Half> {
+  using type = float;
+};
+template <>
+struct Wide<BFloat16> {
+  using type = float;
+};
+
+template <class A>
+constexpr bool is_nan(A value) {
+  return value != value;
+}
+
+template <class A>
+constexpr A lowest() {
+  return std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+}
+
+std::int64_t plane_in(const PoolArgs& args) { return args.axes[0].in * args.axes[1].in * args.axes[2].in; }
+std::int64_t plane_out(const PoolArgs& args) { return args.axes[0].out * args.axes[1].out * args.axes[2].out; }
+
+/// Calls f(first output, d, h) for each row of outputs of a plane.
+template <class F>
+void for_each_row(const PoolArgs& args, F&& f) {
+  const auto& [depth, height, width] = args.axes;
+  for (std::int64_t d = 0; d < depth.out; ++d) {
+    for (std::int64_t h = 0; h < height.out; ++h) f((d * height.out + h) * width.out, d, h);
+  }
+}
+
+/// Calls f(offset) for each row of inputs that the windows of the row (d, h) of outputs see.
+template <class F>
+void for_each_input_row(const PoolArgs& args, std::int64_t d, std::int64_t h, F&& f) {
+  const auto& [depth, height, width] = args.axes;
+  for (std::int64_t id = depth.begin[d]; id < depth.end[d]; id += depth.step) {
+    for (std::int64_t ih = height.begin[h]; ih < height.end[h]; ih += height.step) f((id * height.in + ih) * width.in);
+  }
+}
+
+/// Whether the windows of the row (d, h) of outputs see one row of inputs.
+bool is_one_row(const PoolArgs& args, std::int64_t d, std::int64_t h) {
+  const auto one = [](const PoolAxis& axis, std::int64_t o) {
+    return axis.begin[o] < axis.end[o] && axis.begin[o] + axis.step >= axis.end[o];
+  };
+  return one(args.axes[0], d) && one(args.axes[1], h);
+}
+
+/// The rows of inputs that the windows of the row (d, h) of outputs see, joined to one: the row itself where it is one,
+/// and otherwise in `to`, which begins with `none`.
+template <class A, class T, class Join>
+const A* joined_rows(const PoolArgs& args, std::int64_t d, std::int64_t h, const T* x, A none, A* to,
+                     const Join& join) {
+  const std::int64_t width = args.axes[2].in;
+  if constexpr (std::is_same_v<A, T>) {
+    if (is_one_row(args, d, h)) {
+      const A* row = nullptr;
+      for_each_input_row(args, d, h, [&](std::int64_t offset) { row = x + offset; });
+      return row;
+    }
+  }
+  std::fill_n(to, width, none);
+  for_each_input_row(args, d, h, [&](std::int64_t offset) {
+    for (std::int64_t i = 0; i < width; ++i) to[i] = join(to[i], static_cast<A>(x[offset + i]));
+  });
+  return to;
+}
+
+/// Outputs [first, last) along an axis whose windows hold `taps` elements each and begin `stride` after one another:
+/// all but those at the ends, most of the time.
+struct Uniform {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t stride = 0;
+  std::int64_t taps = 0;
+};
+
+Uniform uniform_windows(const PoolAxis& axis) {
+  const auto taps = [&](std::int64_t o) { return (axis.end[o] - axis.begin[o] + axis.step - 1) / axis.step; };
+  const std::int64_t middle = axis.out / 2;
+  Uniform run{middle, middle + 1, 0, taps(middle)};
+  if (middle + 1 < axis.out) run.stride = axis.begin[middle + 1] - axis.begin[middle];
+  const auto fits = [&](std::int64_t o) {
+    return taps(o) == run.taps && axis.begin[o] == axis.begin[middle] + (o - middle) * run.stride;
+  };
+  while (run.first > 0 && fits(run.first - 1)) --run.first;
+  while (run.last < axis.out && fits(run.last)) ++run.last;
+  // Few large windows are taken one after the other.
+  if (run.last - run.first < run.taps) run.last = run.first;
+  return run;
+}
+
+/// Calls f(output, input) for one tap of all windows of the run; vectors come of it for the usual strides, which are
+/// constants here.
+template <class F>
+void for_each_in_tap(const Uniform& run, std::int64_t first_input, F&& f) {
+  const auto loop = [&](auto stride) {
+    for (std::int64_t o = 0; o < run.last - run.first; ++o) f(run.first + o, first_input + o * stride);
+  };
+  if (run.stride == 1) {
+    loop(std::integral_constant<std::int64_t, 1>());
+  } else if (run.stride == 2) {
+    loop(std::integral_constant<std::int64_t, 2>());
+  } else if (run.stride == 3) {
+    loop(std::integral_constant<std::int64_t, 3>());
+  } else {
+    loop(run.stride);
+  }
+}
+
+/// The larger one, or NaN if one of them is, without a branch, which would often go the wrong way.
+template <class A>
+A larger(A found, A value) {
+  const bool takes = (value > found) | (value != value);
+  return takes ? value : found;
+}
+
+// Each row of outputs first takes the windows' rows together, all columns at once, which the compiler makes vectors of,
+// and then the columns of each window.
+
+/// The largest of every `step`-th element in [begin, end).
+template <class A>
+A largest_of(const A* x, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  A largest = lowest<A>();
+  std::int64_t i = begin;
+  if constexpr (std::is_floating_point_v<A>) {
+    using V = simd::Vec<A>;
+    if (step == 1 && end - begin >= V::size) {
+      V lanes = V::load(x + begin);
+      for (i += V::size; i + V::size <= end; i += V::size) lanes = maximum(lanes, V::load(x + i));
+      for (int k = 0; k < V::size; ++k) largest = larger(largest, lanes[k]);
+    }
+  }
+  for (; i < end; i += step) largest = larger(largest, x[i]);
+  return largest;
+}
+
+/// The largest of the columns of a window and where it is, the first one of several. A function by itself, as its loop
+/// wants the registers.
+template <class A>
+[[gnu::noinline]] void place_of_largest(const A* top, const std::int64_t* row, std::int64_t begin, std::int64_t end,
+                                        std::int64_t step, A& found, std::int64_t& place) {
+  const A largest = largest_of(top, begin, end, step);
+  const bool largest_is_nan = is_nan(largest);
+  constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
+  std::int64_t at = kNowhere;
+  for (std::int64_t i = begin; i < end; i += step) {
+    const bool nan = is_nan(top[i]);
+    const bool equal = (top[i] == largest) | (nan & largest_is_nan);
+    const std::int64_t here = (equal & (row[i] >= 0)) ? row[i] + i : kNowhere;
+    at = here < at ? here : at;
+  }
+  found = largest;
+  place = at == kNowhere ? -1 : at;
+}
+
+/// The windows of one row of outputs, as far as they are uniform: the largest elements so far, and the numbers of the
+/// taps that they came from.
+template <class A>
+struct Largest {
+  using V = simd::Vec<A>;
+
+  std::vector<A> values;
+  std::vector<A> found;
+  std::vector<A> taps;
+  /// Where the first window's element of each tap is in the plane.
+  std::vector<std::int64_t> origins;
+
+  explicit Largest(std::int64_t windows) : values(room(windows)), found(values.size()), taps(values.size()) {}
+  static std::size_t room(std::int64_t windows) {
+    return static_cast<std::size_t>((windows + V::size - 1) / V::size * V::size);
+  }
+
+  /// The elements of as many windows as there are lanes.
+  template <class Stride>
+  static V load(const A* x, Stride stride) {
+    if constexpr (std::is_same_v<Stride, std::integral_constant<std::int64_t, 1>>) {
+      return V::load(x);
+    } else if constexpr (std::is_same_v<Stride, std::integral_constant<std::int64_t, 2>>) {
+      const auto low = V::load(x).native();
+      const auto high = V::load(x + V::size).native();
+      return [&]<int... I>(std::integer_sequence<int, I...>) {
+        return V(__builtin_shufflevector(low, high, (2 * I)...));
+      }(std::make_integer_sequence<int, V::size>());
+    } else {
+      return V::load_strided(x, stride);
+    }
+  }
+
+  /// Takes one element of each window, which is `stride` from that of the window before. Behind the last window's lie
+  /// enough to fill vectors with, unless n, the number of windows, says otherwise.
+  template <class T, class Stride>
+  void take(const T* x, Stride stride, std::int64_t n) {
+    const V tap(static_cast<A>(origins.size()));
+    const bool first = origins.empty();
+    const auto compare = [&](std::size_t o, V value) {
+      const V best = V::load(found.data() + o);
+      const auto takes = (value > best) | ((value != value) & (best == best));
+      (first ? value : where(takes, value, best)).store(found.data() + o);
+      (first ? tap : where(takes, tap, V::load(taps.data() + o))).store(taps.data() + o);
+    };
+    if constexpr (std::is_same_v<T, A>) {
+      if (n == 0) {
+        for (std::size_t o = 0; o < found.size(); o += V::size) {
+          compare(o, load(x + static_cast<std::int64_t>(o) * stride, stride));
+        }
+        return;
+      }
+    }
+    const auto count = n == 0 ? static_cast<std::int64_t>(found.size()) : n;
+    for (std::int64_t o = 0; o < count; ++o) values[static_cast<std::size_t>(o)] = static_cast<A>(x[o * stride]);
+    for (std::size_t o = 0; o < found.size(); o += V::size) compare(o, V::load(values.data() + o));
+  }
+};
+
+/// One window by itself.
+template <class T>
+void scan_window(const PoolArgs& args, const T* x, std::int64_t d, std::int64_t h, std::int64_t o, T& y,
+                 std::int64_t& place) {
+  using A = typename Wide<T>::type;
+  const PoolAxis& width = args.axes[2];
+  A found = lowest<A>();
+  place = -1;
+  for_each_input_row(args, d, h, [&](std::int64_t offset) {
+    for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) {
+      const A value = static_cast<A>(x[offset + i]);
+      if (place >= 0 && !(value > found) && (!is_nan(value) || is_nan(found))) continue;
+      found = value;
+      place = offset + i;
+    }
+  });
+  y = static_cast<T>(found);
+}
+
+/// A row of outputs and their places, where `run` is not empty: every element of the windows in turn, for all of them
+/// at once. `x` is the plane, of which `left` elements and those of planes after it may be read.
+template <class T, class A>
+void max_row(const PoolArgs& args, const Uniform& run, const T* x, std::int64_t left, std::int64_t d, std::int64_t h,
+             Largest<A>& largest, T* y, std::int64_t* place) {
+  const PoolAxis& width = args.axes[2];
+  const std::int64_t n = run.last - run.first;
+  const auto whole = static_cast<std::int64_t>(largest.found.size());
+  largest.origins.clear();
+  const auto take = [&](std::int64_t from, auto stride) {
+    // Whole vectors: lanes beyond the windows see what lies behind, and nobody looks at what they find.
+    largest.take(x + from, stride, from + whole * stride <= left ? 0 : n);
+    largest.origins.push_back(from);
+  };
+  for_each_input_row(args, d, h, [&](std::int64_t offset) {
+    for (std::int64_t k = 0; k < run.taps; ++k) {
+      const std::int64_t from = offset + width.begin[run.first] + k * width.step;
+      if (run.stride == 1) {
+        take(from, std::integral_constant<std::int64_t, 1>());
+      } else if (run.stride == 2) {
+        take(from, std::integral_constant<std::int64_t, 2>());
+      } else {
+        take(from, run.stride);
+      }
+    }
+  });
+  const bool empty = largest.origins.empty();
+  for (std::int64_t o = 0; o < n; ++o) {
+    const auto at = static_cast<std::size_t>(o);
+    y[run.first + o] = static_cast<T>(empty ? lowest<A>() : largest.found[at]);
+    place[run.first + o] = empty ? -1 : largest.origins[static_cast<std::size_t>(largest.taps[at])] + o * run.stride;
+  }
+  for (std::int64_t o = 0; o < run.first; ++o) scan_window(args, x, d, h, o, y[o], place[o]);
+  for (std::int64_t o = run.last; o < width.out; ++o) scan_window(args, x, d, h, o, y[o], place[o]);
+}
+
+/// The largest of the elements begin, begin + 1 .. of a row and where it is, the first NaN where there is one.
+template <class A>
+void first_largest(const A* x, std::int64_t begin, std::int64_t end, A& found, std::int64_t& place) {
+  found = largest_of(x, begin, end, 1);
+  place = -1;
+  if (begin >= end) return;
+  const A largest = found;
+  std::int64_t i = begin;
+  if constexpr (std::is_floating_point_v<A>) {
+    using V = simd::Vec<A>;
+    const auto has_it = [&](V v) { return is_nan(largest) ? (v != v).native() : (v == V(largest)).native(); };
+    while (i + V::size <= end && !simd::any_lane(has_it(V::load(x + i)))) i += V::size;
+  }
+  // The end is reached only where somebody wrote to the elements meanwhile.
+  while (i + 1 < end && !(x[i] == largest || is_nan(x[i]))) ++i;
+  found = x[i];
+  place = i;
+}
+
+template <class T>
+void max_kernel(const PoolArgs& args) {
+  using A = typename Wide<T>::type;
+  const PoolAxis& width = args.axes[2];
+  std::vector<A> best(static_cast<std::size_t>(width.in));
+  std::vector<A> results(static_cast<std::size_t>(width.out));
+  std::vector<std::int64_t> rows(args.places ? static_cast<std::size_t>(width.in) : 0);
+  const Uniform run = uniform_windows(width);
+  Largest<std::conditional_t<std::is_floating_point_v<A>, A, float>> largest(run.last - run.first);
+  for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+    const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
+    T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
+    for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
+      A* const top = best.data();
+      if (!args.places) {
+        const A* const seen = joined_rows(args, d, h, x, lowest<A>(), top, [](A a, A b) { return larger(a, b); });
+        A* const found = results.data();
+        std::fill(results.begin(), results.end(), lowest<A>());
+        const auto one = [&](std::int64_t o) { found[o] = largest_of(seen, width.begin[o], width.end[o], width.step); };
+        for (std::int64_t o = 0; o < run.first; ++o) one(o);
+        for (std::int64_t k = 0; k < run.taps; ++k) {
+          for_each_in_tap(run, width.begin[run.first] + k * width.step,
+                          [&](std::int64_t o, std::int64_t i) { found[o] = larger(found[o], seen[i]); });
+        }
+        for (std::int64_t o = run.last; o < width.out; ++o) one(o);
+        for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = static_cast<T>(found[o]);
+        return;
+      }
+      std::int64_t* const places = args.places + plane * plane_out(args);
+      std::int64_t* const place = places + at;
+      if constexpr (std::is_floating_point_v<A>) {
+        if (run.first < run.last) {
+          max_row(args, run, x, (args.last - plane) * plane_in(args), d, h, largest, y + at, place);
+          return;
+        }
+      }
+      if constexpr (std::is_same_v<A, T>) {
+        // Large windows of one row need no places of the columns.
+        if (run.first == run.last && width.step == 1 && is_one_row(args, d, h)) {
+          for_each_input_row(args, d, h, [&](std::int64_t offset) {
+            for (std::int64_t o = 0; o < width.out; ++o) {
+              first_largest(x + offset, width.begin[o], width.end[o], y[at + o], place[o]);
+              if (place[o] >= 0) place[o] += offset;
+            }
+          });
+          return;
+        }
+      }
+      std::fill(best.begin(), best.end(), lowest<A>());
+      std::int64_t* const row = rows.data();
+      std::fill(rows.begin(), rows.end(), -1);
+      for_each_input_row(args, d, h, [&](std::int64_t offset) {
+        for (std::int64_t i = 0; i < width.in; ++i) {
+          const A value = static_cast<A>(x[offset + i]);
+          const bool better = value > top[i] || row[i] < 0 || (is_nan(value) && !is_nan(top[i]));
+          top[i] = better ? value : top[i];
+          row[i] = better ? offset : row[i];
+        }
+      });
+      A* const found = results.data();
+      for (std::int64_t o = 0; o < width.out; ++o) {
+        place_of_largest(top, row, width.begin[o], width.end[o], width.step, found[o], place[o]);
+      }
+      for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = static_cast<T>(found[o]);
+    });
+  }
+}
+
+/// For reduce_vectors().
+struct Sum {
+  template <class X>
+  static X combine(X a, X b) {
+    return a + b;
+  }
+};
+
+/// The sum of the elements [begin, end).
+template <class A>
+A sum_of(const A* x, std::int64_t begin, std::int64_t end) {
+  A sum = 0;
+  std::int64_t i = begin + reduce_vectors<Sum, 1>(end - begin, &sum,
+                                                  [&](std::int64_t at) { return simd::Vec<A>::load(x + begin + at); });
+  for (; i < end; ++i) sum += x[i];
+  return sum;
+}
+
+/// A window's sum times its scale, the reciprocal of a whole number; of integers the quotient, without its fraction.
+template <class A>
+A scaled_sum(A sum, double scale) {
+  if constexpr (std::is_integral_v<A>) {
+    constexpr double kLargest = 0x1p62;
+    if (scale == 0) return 0;
+    const auto divisor = static_cast<A>(std::llround(std::clamp(1 / scale, -kLargest, kLargest)));
+    return divisor == -1 ? 0 - sum : sum / divisor;  // the lowest integer has no quotient by -1
+  } else {
+    return sum * static_cast<A>(scale);
+  }
+}
+
+template <class T>
+void sum_kernel(const PoolArgs& args) {
+  using A = typename Wide<T>::type;
+  const PoolAxis& width = args.axes[2];
+  std::vector<A> columns(static_cast<std::size_t>(width.in));
+  for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+    const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
+    T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
+    for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
+      const A* const seen =
+          joined_rows(args, d, h, x, A(0), columns.data(), [](A a, A b) { return static_cast<A>(a + b); });
+      const double scale = args.axes[0].scale[d] * args.axes[1].scale[h];
+      for (std::int64_t o = 0; o < width.out; ++o) {
+        const A sum = sum_of(seen, width.begin[o], width.end[o]);
+        y[at + o] = static_cast<T>(scaled_sum(sum, scale * width.scale[o]));
+      }
+    });
+  }
+}
+
+/// A row of inputs: what the windows that see each of them give, of which part(o) is that of window o.
+template <class A, class Part>
+void spread_row(const PoolAxis& width, A* to, const Part& part) {
+  // The windows' begins and ends never decrease.
+  std::int64_t done = 0;
+  for (std::int64_t o = 0; o < width.out; ++o) {
+    const std::int64_t begin = width.begin[o];
+    const std::int64_t end = width.end[o];
+    const A value = part(o);
+    for (; done < begin; ++done) to[done] = 0;
+    for (std::int64_t i = begin; i < std::min(done, end); ++i) to[i] += value;
+    for (; done < end; ++done) to[done] = value;
+  }
+  for (; done < width.in; ++done) to[done] = 0;
+}
+
+template <class T>
+void spread_kernel(const PoolArgs& args) {
+  using A = typename Wide<T>::type;
+  const auto& [depth, height, width] = args.axes;
+  const std::int64_t in = plane_in(args);
+  const auto part_of = [&](const T* dy, std::int64_t d, std::int64_t h) {
+    return [&, dy, scale = depth.scale[d] * height.scale[h]](std::int64_t o) {
+      return static_cast<A>(dy[o]) * static_cast<A>(scale * width.scale[o]);
+    };
+  };
+  if constexpr (std::is_same_v<A, T>) {
+    if (in == width.in && plane_out(args) == width.out && is_one_row(args, 0, 0)) {
+      for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+        spread_row(width, static_cast<T*>(args.to) + plane * in,
+                   part_of(static_cast<const T*>(args.from) + plane * width.out, 0, 0));
+      }
+      return;
+    }
+  }
+  std::vector<A> columns(static_cast<std::size_t>(width.in));
+  std::vector<A> total(static_cast<std::size_t>(in));
+  for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+    const T* const dy = static_cast<const T*>(args.from) + plane * plane_out(args);
+    T* const dx = static_cast<T*>(args.to) + plane * in;
+    std::fill(total.begin(), total.end(), A(0));
+    for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
+      A* const parts = columns.data();
+      spread_row(width, parts, part_of(dy + at, d, h));
+      for_each_input_row(args, d, h, [&](std::int64_t offset) {
+        A* const to = total.data() + offset;
+        for (std::int64_t i = 0; i < width.in; ++i) to[i] += parts[i];
+      });
+    });
+    for (std::int64_t i = 0; i < in; ++i) dx[i] = static_cast<T>(total[static_cast<std::size_t>(i)]);
+  }
+}
+
+template <class T>
+void pick_kernel(const PoolArgs& args) {
+  const std::int64_t count = plane_out(args);
+  for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+    const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
+    T* const y = static_cast<T*>(args.to) + plane * count;
+    const std::int64_t* const places = args.places + plane * count;
+    for (std::int64_t i = 0; i < count; ++i) y[i] = places[i] < 0 ? T(0.0F) : x[places[i]];
+  }
+}
+
+template <class T>
+void put_kernel(const PoolArgs& args) {
+  using A = typename Wide<T>::type;
+  const std::int64_t count = plane_out(args);
+  constexpr bool kInPlace = std::is_same_v<A, T>;
+  std::vector<A> sums(kInPlace ? 0 : static_cast<std::size_t>(plane_in(args)));
+  for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+    const T* const dy = static_cast<const T*>(args.from) + plane * count;
+    T* const dx = static_cast<T*>(args.to) + plane * plane_in(args);
+    const std::int64_t* const places = args.places + plane * count;
+    A* total = nullptr;
+    if constexpr (kInPlace) {
+      total = dx;
+    } else {
+      total = sums.data();
+    }
+    std::fill_n(total, plane_in(args), A(0));
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (places[i] >= 0) total[places[i]] += static_cast<A>(dy[i]);
+    }
+    if constexpr (!kInPlace) std::transform(sums.begin(), sums.end(), dx, [](A sum) { return static_cast<T>(sum); });
+  }
+}
+
+template <class... T>
+void fill_max(PoolKernels& kernels) {
+  ((kernels.max[static_cast<std::size_t>(dtype_of<T>)] = max_kernel<T>), ...);
+}
+
+template <class... T>
+void fill_linear(PoolKernels& kernels) {
+  ((kernels.sum[static_cast<std::size_t>(dtype_of<T>)] = sum_kernel<T>,
+    kernels.spread[static_cast<std::size_t>(dtype_of<T>)] = spread_kernel<T>,
+    kernels.pick[static_cast<std::size_t>(dtype_of<T>)] = pick_kernel<T>,
+    kernels.put[static_cast<std::size_t>(dtype_of<T>)] = put_kernel<T>),
+   ...);
+}
+
+}  // namespace
+
+void fill_pool(PoolKernels& kernels) {
+  fill_max<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t,
+           std::uint64_t, Half, BFloat16, float, double>(kernels);
+  fill_linear<Half, BFloat16, float, double>(kernels);
+  kernels.sum[static_cast<std::size_t>(DType::Int64)] = sum_kernel<std::int64_t>;
+}
+
+}  // namespace lamella::cpu

@@ -1,0 +1,52 @@
+#include "ops/nn/similarity.h"
+
+#include <cmath>
+
+#include "ops/elementwise/list.h"
+#include "ops/linalg/norms.h"
+#include "ops/reduce/extremum.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
+#include "ops/support/checks.h"
+
+namespace lamella {
+
+Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t axis, double eps) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<CosineSimilarity>(x1, x2, axis, eps);
+  const Tensor a = as_floating(x1, info.name);
+  const Tensor b = as_floating(x2, info.name);
+  const Dims shape = broadcast_shapes(a.shape(), b.shape(), info.name);
+  const auto ndim = static_cast<std::int64_t>(shape.size());
+  if (ndim == 0) return CosineSimilarity::call(reshape(a, {1}), reshape(b, {1}), axis, eps);
+  const std::int64_t at = normalize_axis(axis, shape.size(), info.name) - ndim;
+  const std::int64_t length = shape[shape.size() - static_cast<std::size_t>(-at)];
+  // The bound is put on the squares: the root of one that is not below it has a derivative.
+  const auto norm = [&](const Tensor& x) {
+    const bool missing = static_cast<std::int64_t>(x.ndim()) < -at;
+    const std::int64_t own = missing ? 1 : x.size(at);
+    Tensor squares = missing ? square(x) : square_sum(x, Dims{at}, true);
+    if (own != length) squares = squares * length;  // the one element counts as often as it is repeated
+    return sqrt(clip(squares, Operand(eps * eps), std::nullopt));
+  };
+  return sum(a * b / (norm(a) * norm(b)), at);
+}
+
+Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<PairwiseDistance>(x1, x2, p, eps, keepdims);
+  if (std::isnan(p)) fail<ValueError>("[pairwise_distance] p is NaN");
+  check_defined(x1, info.name);
+  check_defined(x2, info.name);
+  const Tensor difference = as_inexact(x1) - as_inexact(x2) + eps;
+  if (difference.ndim() == 0) fail<ValueError>("[pairwise_distance] x1 and x2 need an axis, got 0-d tensors");
+  if (p <= 0) return linalg::vector_norm(difference, Dims{-1}, keepdims, p);
+  const Tensor d = is_complex(difference.dtype()) ? abs(difference) : difference;
+  if (p == 1) return sum(abs(d), -1, keepdims);
+  if (std::isinf(p)) return max(abs(d), -1, keepdims);
+  return root_or_zero(p == 2 ? square_sum(d, Dims{-1}, keepdims) : sum(power_or_zero(abs(d), p), -1, keepdims), p);
+}
+
+}  // namespace lamella

@@ -1,0 +1,707 @@
+#pragma once
+
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "ops/cpu/pairs.h"
+#include "ops/cpu/tile.h"
+#include "ops/movement/convert.h"
+#include "ops/reduce/cpu/table.h"
+#include "ops/reduce/cpu/widen.h"
+#include "ops/simd/vec.h"
+
+// Sums are pairwise: halves are added, down to blocks, so that the rounding error grows with the logarithm of the
+// length. All other reductions go the same way. Where an array is cut depends on its length alone.
+//
+// An Op<T> names the type of its results, `Acc`, with `identity()`, `combine(a, b)` for results and, where registers
+// hold elements and results alike, for vectors of them, and `lift(x)`, an element as a result, which an op that changes
+// elements has for vectors, too. `kRepeats` says that an element may be taken twice.
+
+namespace lamella::cpu {
+inline namespace LM_SIMD_ISA {
+
+using simd::Vec;
+
+constexpr std::int64_t kStridedBlock = 64;    // the same of elements apart
+constexpr std::int64_t kReduceColumns = 512;  // columns that are reduced at once
+constexpr int kAccumulators = 4;
+/// Contiguous elements that are reduced at once: each lane of float is a chain of 64.
+constexpr std::int64_t kReduceBlock = std::int64_t{64} * kAccumulators * Vec<float>::size;
+
+/// Registers hold elements and partial results alike.
+template <template <class> class Op, class T>
+inline constexpr bool kInVectors = std::is_same_v<T, typename Op<T>::Acc> && !std::is_same_v<T, bool> && !kIsComplex<T>;
+
+template <int kBy, class V, std::size_t... I>
+V rotated(V v, std::index_sequence<I...>) {
+  constexpr int kLanes = sizeof...(I);
+  return __builtin_shufflevector(v, v, (static_cast<int>(I) + kBy) % kLanes...);
+}
+
+/// The lanes of a vector, combined pairwise until kKept are left, in front.
+template <class Op, int kKept, class T, int kWidth = Vec<T>::size / 2>
+Vec<T> folded(Vec<T> v) {
+  if constexpr (kWidth >= kKept) {
+    const Vec<T> other(rotated<kWidth>(v.native(), std::make_index_sequence<Vec<T>::size>()));
+    return folded<Op, kKept, T, kWidth / 2>(Op::combine(v, other));
+  } else {
+    return v;
+  }
+}
+template <class Op, int kKept, class T>
+void fold_lanes(Vec<T> v, T* kept) {
+  T lanes[Vec<T>::size];
+  folded<Op, kKept>(v).store(lanes);
+  std::copy_n(lanes, kKept, kept);
+}
+
+/// Elements are widened on the way into registers.
+template <template <class> class Op, class T>
+inline constexpr bool kWidens = kIsHalf<T> && std::is_same_v<typename Op<T>::Acc, float> && kLoadsWide<T>;
+
+/// Vectors of elements that lie beside one another, as results.
+template <template <class> class Op, class T>
+Vec<typename Op<T>::Acc> load_lifted(const T* x) {
+  using Acc = typename Op<T>::Acc;
+  const auto elements = [&] {
+    if constexpr (kWidens<Op, T>) {
+      return load_wide(x);
+    } else {
+      return Vec<Acc>::load(x);
+    }
+  }();
+  if constexpr (requires { Op<T>::lift(elements); }) {
+    return Op<T>::lift(elements);
+  } else {
+    return elements;
+  }
+}
+
+template <class Op>
+inline constexpr bool kTakesTwice = requires { requires Op::kRepeats; };
+
+/// Vectors at the start of a row of n elements, at least one, which load(i) gives from the i-th on; and in `taken` how
+/// many elements these were.
+template <class Op, class T, class Load>
+Vec<T> combined_vectors(std::int64_t n, std::int64_t& taken, Load&& load) {
+  using V = Vec<T>;
+  constexpr std::int64_t kStep = kAccumulators * V::size;
+  V total;
+  std::int64_t i = 0;
+  if (n >= kStep) {
+    V parts[kAccumulators];
+    for (int k = 0; k < kAccumulators; ++k) parts[k] = load(k * V::size);
+    for (i = kStep; i + kStep <= n; i += kStep) {
+      for (int k = 0; k < kAccumulators; ++k) parts[k] = Op::combine(parts[k], load(i + k * V::size));
+    }
+    total = Op::combine(Op::combine(parts[0], parts[1]), Op::combine(parts[2], parts[3]));
+  } else {
+    total = load(0);
+    i = V::size;
+  }
+  for (; i + V::size <= n; i += V::size) total = Op::combine(total, load(i));
+  if constexpr (kTakesTwice<Op>) {
+    if (i < n) total = Op::combine(total, load(n - V::size));
+    i = n;
+  }
+  taken = i;
+  return total;
+}
+
+/// The same where there may be no whole vector, folded to kKept partial results. Returns how many elements were taken.
+template <class Op, int kKept, class T, class Load>
+std::int64_t reduce_vectors(std::int64_t n, T* kept, Load&& load) {
+  if (n < Vec<T>::size) return 0;
+  std::int64_t taken = 0;
+  fold_lanes<Op, kKept>(combined_vectors<Op, T>(n, taken, load), kept);
+  return taken;
+}
+
+/// Complex numbers at the start of a row, as many as fill two vectors of real and two of imaginary parts again and
+/// again; gives how many.
+template <template <class> class Op, class T>
+std::int64_t reduce_split(const T* x, std::int64_t n, T& result) {
+  using Part = typename T::value_type;
+  using V = Vec<Part>;
+  constexpr int kChains = 2;
+  constexpr std::int64_t kStep = kChains * V::size;
+  if (n < 2 * kStep) return 0;
+  const auto* const from = reinterpret_cast<const Part*>(x);
+  Number<V> parts[kChains];
+  for (int k = 0; k < kChains; ++k) parts[k] = load_pairs(from + 2 * k * V::size);
+  std::int64_t i = kStep;
+  for (; i + kStep <= n; i += kStep) {
+    for (int k = 0; k < kChains; ++k) {
+      const auto next = load_pairs(from + 2 * (i + k * V::size));
+      Op<T>::combine_parts(parts[k], next);
+    }
+  }
+  Op<T>::combine_parts(parts[0], parts[1]);
+  T lanes[V::size];
+  store_pairs(parts[0], reinterpret_cast<Part*>(lanes));
+  for (int half = V::size / 2; half > 0; half /= 2) {
+    for (int k = 0; k < half; ++k) lanes[k] = Op<T>::combine(lanes[k], lanes[k + half]);
+  }
+  result = lanes[0];
+  return i;
+}
+
+/// A short contiguous row.
+template <template <class> class Op, class T>
+typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
+  using Acc = typename Op<T>::Acc;
+  if constexpr (kIsHalf<T> && std::is_same_v<Acc, float> && !kWidens<Op, T>) {
+    float values[kReduceBlock];
+    widen(x, n, values);
+    return reduce_block<Op, float>(values, n);
+  } else {
+    Acc result = Op<T>::identity();
+    std::int64_t i = 0;
+    if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
+      Acc part;
+      i = reduce_vectors<Op<T>, 1>(n, &part, [&](std::int64_t at) { return load_lifted<Op>(x + at); });
+      if (i > 0) result = part;
+    } else if constexpr (requires { typename Op<T>::Parts; }) {  // complex numbers of which the parts are added
+      using Part = typename T::value_type;
+      const auto* numbers = reinterpret_cast<const Part*>(x);
+      Part parts[2];
+      i = reduce_vectors<typename Op<T>::Parts, 2>(2 * n, parts,
+                                                   [&](std::int64_t at) { return Vec<Part>::load(numbers + at); });
+      if (i > 0) result = {parts[0], parts[1]};
+      i /= 2;
+    } else if constexpr (requires { Op<T>::kSplits; }) {
+      i = reduce_split<Op>(x, n, result);
+    }
+    for (; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[i]));
+    return result;
+  }
+}
+
+/// The elements 0, 2, 4 .. behind x, as many as fill a vector; reads the one behind the last of them, too.
+template <class T>
+Vec<T> load_every_second(const T* x) {
+  return Vec<T>(every_second<0>(Vec<T>::load(x).native(), Vec<T>::load(x + Vec<T>::size).native(),
+                                std::make_index_sequence<Vec<T>::size>()));
+}
+
+template <template <class> class Op, class T>
+typename Op<T>::Acc reduce_strided_block(const T* x, std::int64_t step, std::int64_t n) {
+  using Acc = typename Op<T>::Acc;
+  if constexpr (kInVectors<Op, T>) {
+    Acc result;
+    if (step == 2) {
+      // Without the last element, behind which there may be no other one.
+      std::int64_t i = reduce_vectors<Op<T>, 1>(n - 1, &result, [&](std::int64_t at) {
+        const Vec<T> elements = load_every_second(x + 2 * at);
+        if constexpr (requires { Op<T>::lift(elements); }) {
+          return Op<T>::lift(elements);
+        } else {
+          return elements;
+        }
+      });
+      if (i > 0) {
+        for (; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[2 * i]));
+        return result;
+      }
+    }
+  }
+  std::int64_t i = 1;
+  Acc result = Op<T>::lift(x[0]);
+  if (n >= 2 * kAccumulators) {
+    // Several chains, as one waits for each of its steps.
+    Acc parts[kAccumulators];
+    for (int k = 0; k < kAccumulators; ++k) parts[k] = Op<T>::lift(x[k * step]);
+    for (i = kAccumulators; i + kAccumulators <= n; i += kAccumulators) {
+      for (int k = 0; k < kAccumulators; ++k) parts[k] = Op<T>::combine(parts[k], Op<T>::lift(x[(i + k) * step]));
+    }
+    result = Op<T>::combine(Op<T>::combine(parts[0], parts[1]), Op<T>::combine(parts[2], parts[3]));
+  }
+  for (; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[i * step]));
+  return result;
+}
+
+/// Half of n and more, in whole blocks.
+inline std::int64_t first_half(std::int64_t n, std::int64_t block) { return (n / 2 + block - 1) / block * block; }
+
+/// A long contiguous row of whole vectors, as one vector of partial results: lanes that are folded block by block keep
+/// the loads of the next one waiting.
+template <template <class> class Op, class T>
+Vec<typename Op<T>::Acc> reduce_to_vector(const T* x, std::int64_t n) {
+  using Acc = typename Op<T>::Acc;
+  if (n <= kReduceBlock) {
+    std::int64_t taken = 0;
+    return combined_vectors<Op<T>, Acc>(n, taken, [&](std::int64_t at) { return load_lifted<Op>(x + at); });
+  }
+  const std::int64_t half = first_half(n, kReduceBlock);
+  const Vec<Acc> first = reduce_to_vector<Op, T>(x, half);
+  return Op<T>::combine(first, reduce_to_vector<Op, T>(x + half, n - half));
+}
+
+template <template <class> class Op, class T>
+typename Op<T>::Acc reduce_pairwise(const T* x, std::int64_t step, std::int64_t n) {
+  using Acc = typename Op<T>::Acc;
+  if (step == 1 && n <= kReduceBlock) return reduce_block<Op, T>(x, n);
+  if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
+    if (step == 1) {
+      const std::int64_t whole = n / Vec<Acc>::size * Vec<Acc>::size;
+      Acc result;
+      fold_lanes<Op<T>, 1>(reduce_to_vector<Op, T>(x, whole), &result);
+      for (std::int64_t i = whole; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[i]));
+      return result;
+    }
+  }
+  const bool in_vectors = step == 1 || (step == 2 && kInVectors<Op, T>);
+  const std::int64_t block = in_vectors ? kReduceBlock : kStridedBlock;
+  if (n <= block) return reduce_strided_block<Op, T>(x, step, n);
+  const std::int64_t half = first_half(n, block);
+  // In the order of memory, which the processor reads ahead in; the order of arguments is the compiler's choice.
+  const Acc first = reduce_pairwise<Op, T>(x, step, half);
+  return Op<T>::combine(first, reduce_pairwise<Op, T>(x + half * step, step, n - half));
+}
+
+/// Vectors that hold rows of kWidth lanes, of which load(at) gives the one at lane `at` of all: a vector of their
+/// results. Neighbors are combined, so that each step halves the rows.
+template <class Op, int kWidth, class Load>
+auto reduce_lanes(Load&& load, std::int64_t at) {
+  if constexpr (kWidth == 1) {
+    return load(at);
+  } else {
+    const auto a = reduce_lanes<Op, kWidth / 2>(load, at);
+    using V = std::remove_const_t<decltype(a)>;
+    const auto b = reduce_lanes<Op, kWidth / 2>(load, at + kWidth / 2 * V::size);
+    constexpr auto kLanes = std::make_index_sequence<V::size>();
+    return Op::combine(V(every_second<0>(a.native(), b.native(), kLanes)),
+                       V(every_second<1>(a.native(), b.native(), kLanes)));
+  }
+}
+
+/// Short rows, one behind the other: as many at once as a vector has lanes. The last ones are computed in the same way,
+/// on a copy, so that a row's result does not depend on where it stands.
+template <template <class> class Op, int kWidth, class T>
+void reduce_short_rows(const T* x, std::int64_t rows, typename Op<T>::Acc* out) {
+  using V = Vec<typename Op<T>::Acc>;
+  const auto reduced = [](const T* from) {
+    return reduce_lanes<Op<T>, kWidth>([from](std::int64_t at) { return load_lifted<Op>(from + at); }, 0);
+  };
+  std::int64_t r = 0;
+  for (; r + V::size <= rows; r += V::size) reduced(x + r * kWidth).store(out + r);
+  if (r == rows) return;
+  T last[kWidth * V::size] = {};
+  std::copy_n(x + r * kWidth, (rows - r) * kWidth, last);
+  typename Op<T>::Acc results[V::size];
+  reduced(last).store(results);
+  std::copy_n(results, rows - r, out + r);
+}
+
+/// The same for rows of n elements where there is such a loop; false otherwise.
+template <template <class> class Op, class T>
+bool reduced_short_rows(const T* x, std::int64_t n, std::int64_t rows, typename Op<T>::Acc* out) {
+  const auto try_width = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+    if constexpr (kWidth <= Vec<typename Op<T>::Acc>::size) {
+      if (n == kWidth) reduce_short_rows<Op, kWidth>(x, rows, out);
+      return n == kWidth;
+    }
+    return false;
+  };
+  return try_width(std::integral_constant<int, 2>()) || try_width(std::integral_constant<int, 4>()) ||
+         try_width(std::integral_constant<int, 8>()) || try_width(std::integral_constant<int, 16>());
+}
+
+/// From each group of kGroup lanes of a, then of b, one half.
+template <int kGroup, bool kSecond, class V, std::size_t... I>
+V halves_of_groups(V a, V b, std::index_sequence<I...>) {
+  constexpr int kHalf = kGroup / 2;
+  return __builtin_shufflevector(
+      a, b, (static_cast<int>(I) / kHalf * kGroup + static_cast<int>(I) % kHalf + (kSecond ? kHalf : 0))...);
+}
+
+/// The lanes of as many vectors as each has lanes, combined as fold_lanes() does: one vector of the results.
+template <class Op, class V, int kVectors = V::size>
+V folded_together(const V* v) {
+  if constexpr (kVectors == 1) {
+    return *v;
+  } else {
+    constexpr auto kLanes = std::make_index_sequence<V::size>();
+    constexpr int kGroup = 2 * V::size / kVectors;
+    const V a = folded_together<Op, V, kVectors / 2>(v);
+    const V b = folded_together<Op, V, kVectors / 2>(v + kVectors / 2);
+    return Op::combine(V(halves_of_groups<kGroup, false>(a.native(), b.native(), kLanes)),
+                       V(halves_of_groups<kGroup, true>(a.native(), b.native(), kLanes)));
+  }
+}
+
+/// How many rows are reduced together: a vector has the results of so many.
+template <template <class> class Op, class T>
+constexpr std::int64_t rows_together() {
+  if constexpr (kIsComplex<T>) {
+    return Vec<typename T::value_type>::size / 2;
+  } else {
+    return Vec<typename Op<T>::Acc>::size;
+  }
+}
+
+/// As many contiguous rows, of at least one vector each: what reduce_block() gives for each.
+template <template <class> class Op, class T>
+void reduce_block_rows(const T* x, std::int64_t n, std::int64_t row_step, typename Op<T>::Acc* out) {
+  constexpr auto kRows = static_cast<int>(rows_together<Op, T>());
+  std::int64_t taken = 0;
+  if constexpr (requires { typename Op<T>::Parts; }) {
+    using Parts = typename Op<T>::Parts;
+    using Part = typename T::value_type;
+    Vec<Part> totals[kRows];
+    for (int r = 0; r < kRows; ++r) {
+      const auto* const row = reinterpret_cast<const Part*>(x + r * row_step);
+      const auto load = [row](std::int64_t at) { return Vec<Part>::load(row + at); };
+      totals[r] = combined_vectors<Parts, Part>(2 * n, taken, load);
+    }
+    folded_together<Parts, Vec<Part>, kRows>(totals).store(reinterpret_cast<Part*>(out));
+    taken /= 2;
+  } else {
+    using Acc = typename Op<T>::Acc;
+    Vec<Acc> totals[kRows];
+    for (int r = 0; r < kRows; ++r) {
+      const T* const row = x + r * row_step;
+      totals[r] = combined_vectors<Op<T>, Acc>(n, taken, [row](std::int64_t at) { return load_lifted<Op>(row + at); });
+    }
+    folded_together<Op<T>>(totals).store(out);
+  }
+  for (std::int64_t i = taken; i < n; ++i) {
+    for (int r = 0; r < kRows; ++r) out[r] = Op<T>::combine(out[r], Op<T>::lift(x[r * row_step + i]));
+  }
+}
+
+/// kRows rows of a few elements, in turn.
+template <int kRows, template <class> class Op, class T>
+void reduce_few_elements(const T* x, std::int64_t n, std::int64_t row_step, typename Op<T>::Acc* out) {
+  typename Op<T>::Acc results[kRows];
+  for (int k = 0; k < kRows; ++k) results[k] = Op<T>::lift(x[k * row_step]);
+  for (std::int64_t i = 1; i < n; ++i) {
+    for (int k = 0; k < kRows; ++k) results[k] = Op<T>::combine(results[k], Op<T>::lift(x[k * row_step + i]));
+  }
+  for (int k = 0; k < kRows; ++k) out[k] = results[k];
+}
+
+/// Below so many elements a row is one of a few.
+template <template <class> class Op, class T>
+constexpr std::int64_t few_elements() {
+  if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
+    return std::min<std::int64_t>(16, Vec<typename Op<T>::Acc>::size);
+  } else if constexpr (requires { Op<T>::kSplits; }) {
+    return 4 * Vec<typename T::value_type>::size;  // what reduce_split() begins with
+  } else if constexpr (kIsComplex<T>) {
+    return rows_together<Op, T>();
+  } else {
+    return 8;
+  }
+}
+
+/// Every row's result depends on the row and n alone, not on how many rows there are.
+template <template <class> class Op, class T>
+void reduce_contiguous_rows(const T* x, std::int64_t n, std::int64_t rows, std::int64_t row_step,
+                            typename Op<T>::Acc* out) {
+  using Acc = typename Op<T>::Acc;
+  constexpr bool kVectors = kInVectors<Op, T> || kWidens<Op, T>;
+  std::int64_t r = 0;
+  if constexpr (kVectors && sizeof(Acc) >= 4) {
+    if (row_step == n && reduced_short_rows<Op>(x, n, rows, out)) return;
+  }
+  if constexpr ((kVectors && sizeof(Acc) >= 4) || requires { typename Op<T>::Parts; }) {
+    constexpr std::int64_t kRows = rows_together<Op, T>();
+    if (n >= kRows && n <= kReduceBlock) {
+      for (; r + kRows <= rows; r += kRows) reduce_block_rows<Op>(x + r * row_step, n, row_step, out + r);
+    }
+  }
+  if constexpr (kVectors || std::is_arithmetic_v<T> || kIsComplex<T>) {
+    constexpr std::int64_t kFew = few_elements<Op, T>();
+    constexpr std::int64_t kRows = kIsComplex<T> ? 8 : 4;
+    if (n < kFew) {
+      for (; r + kRows <= rows; r += kRows) reduce_few_elements<kRows, Op>(x + r * row_step, n, row_step, out + r);
+      for (; r < rows; ++r) reduce_few_elements<1, Op>(x + r * row_step, n, row_step, out + r);
+      return;
+    }
+  }
+  if (n <= kReduceBlock) {
+    for (; r < rows; ++r) out[r] = reduce_block<Op, T>(x + r * row_step, n);
+  } else {
+    for (; r < rows; ++r) out[r] = reduce_pairwise<Op, T>(x + r * row_step, 1, n);
+  }
+}
+
+template <template <class> class Op, class T>
+void reduce_rows(const void* x, std::int64_t step, std::int64_t n, std::int64_t rows, std::int64_t row_step,
+                 void* out) {
+  const auto* row = static_cast<const T*>(x);
+  auto* to = static_cast<typename Op<T>::Acc*>(out);
+  if (step == 1) return reduce_contiguous_rows<Op>(row, n, rows, row_step, to);
+  for (std::int64_t r = 0; r < rows; ++r) to[r] = reduce_pairwise<Op, T>(row + r * row_step, step, n);
+}
+
+/// Of so many vectors side by side, the rows that are reduced beside one another: a vector waits for the one above it.
+constexpr int row_chains(std::int64_t vectors) { return vectors == 1 ? 4 : vectors == 2 ? 2 : 1; }
+
+/// kWidth vectors of columns of a few rows, the last one from column `last` on.
+template <template <class> class Op, int kWidth, class T, int kChains = row_chains(kWidth)>
+void reduce_column_vectors(const T* x, std::int64_t step, std::int64_t n, std::int64_t last, typename Op<T>::Acc* out) {
+  using V = Vec<typename Op<T>::Acc>;
+  if constexpr (kChains > 1) {
+    if (n < kChains) return reduce_column_vectors<Op, kWidth, T, 1>(x, step, n, last, out);
+  }
+  const auto column = [last](int k) { return k + 1 < kWidth ? k * V::size : last; };
+  V results[kChains][kWidth];
+  for (int h = 0; h < kChains; ++h) {
+    for (int k = 0; k < kWidth; ++k) results[h][k] = load_lifted<Op>(x + h * step + column(k));
+  }
+  const auto add_row = [&](V(&chain)[kWidth], std::int64_t r) {
+    for (int k = 0; k < kWidth; ++k) chain[k] = Op<T>::combine(chain[k], load_lifted<Op>(x + r * step + column(k)));
+  };
+  std::int64_t r = kChains;
+  for (; r + kChains <= n; r += kChains) {
+    for (int h = 0; h < kChains; ++h) add_row(results[h], r + h);
+  }
+  for (; r < n; ++r) add_row(results[0], r);
+  for (int half = kChains / 2; half > 0; half /= 2) {
+    for (int h = 0; h < half; ++h) {
+      for (int k = 0; k < kWidth; ++k) results[h][k] = Op<T>::combine(results[h][k], results[h + half][k]);
+    }
+  }
+  for (int k = 0; k < kWidth; ++k) results[0][k].store(out + column(k));
+}
+
+/// The whole vectors of wide rows, a few rows at a time: what is read in turn lies side by side, which the processor
+/// reads ahead in, and the results stay in the first level cache. Returns how many columns that are.
+template <template <class> class Op, class T>
+std::int64_t reduce_wide_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
+                              typename Op<T>::Acc* out) {
+  using V = Vec<typename Op<T>::Acc>;
+  constexpr int kRows = 4;
+  const std::int64_t whole = columns / V::size * V::size;
+  if (n < kRows) return 0;
+  std::int64_t r = 0;
+  const auto of_rows = [&](std::int64_t c) {
+    const T* const from = x + r * step + c;
+    return Op<T>::combine(Op<T>::combine(load_lifted<Op>(from), load_lifted<Op>(from + step)),
+                          Op<T>::combine(load_lifted<Op>(from + 2 * step), load_lifted<Op>(from + 3 * step)));
+  };
+  for (std::int64_t c = 0; c < whole; c += V::size) of_rows(c).store(out + c);
+  for (r = kRows; r + kRows <= n; r += kRows) {
+    for (std::int64_t c = 0; c < whole; c += V::size) Op<T>::combine(V::load(out + c), of_rows(c)).store(out + c);
+  }
+  for (; r < n; ++r) {
+    for (std::int64_t c = 0; c < whole; c += V::size)
+      Op<T>::combine(V::load(out + c), load_lifted<Op>(x + r * step + c)).store(out + c);
+  }
+  return whole;
+}
+
+/// All columns of a few rows, at least a vector of them: the last vector may take some a second time.
+template <template <class> class Op, class T>
+void reduce_whole_vectors(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
+                          typename Op<T>::Acc* out) {
+  constexpr std::int64_t kSize = Vec<typename Op<T>::Acc>::size;
+  constexpr int kWidth = 4;
+  constexpr std::int64_t kWide = 16 * kSize;
+  std::int64_t c = columns >= kWide ? reduce_wide_rows<Op>(x, step, n, columns, out) : 0;
+  for (; c + kWidth * kSize <= columns; c += kWidth * kSize)
+    reduce_column_vectors<Op, kWidth>(x + c, step, n, (kWidth - 1) * kSize, out + c);
+  const std::int64_t vectors = (columns - c + kSize - 1) / kSize;
+  // From the vector before it, where there is no whole one.
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    ((vectors == I + 1 ? reduce_column_vectors<Op, I + 1>(x + c, step, n, columns - c - kSize, out + c) : void()), ...);
+  }(std::make_integer_sequence<int, kWidth>());
+}
+
+/// Rows one after the other, each kColumns long: several in a vector.
+template <template <class> class Op, int kColumns, class T>
+void reduce_narrow_rows(const T* x, std::int64_t n, typename Op<T>::Acc* out) {
+  const std::int64_t taken =
+      reduce_vectors<Op<T>, kColumns>(n * kColumns, out, [&](std::int64_t at) { return load_lifted<Op>(x + at); });
+  std::int64_t r = taken / kColumns;
+  if (r == 0) {
+    for (int k = 0; k < kColumns; ++k) out[k] = Op<T>::lift(x[k]);
+    r = 1;
+  }
+  for (; r < n; ++r) {
+    for (int k = 0; k < kColumns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(x[r * kColumns + k]));
+  }
+}
+
+/// The same of any number of columns, fewer than a vector has lanes, and few rows: of each vector as many lanes count
+/// as whole rows have.
+template <template <class> class Op, class T>
+void reduce_rows_in_lanes(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
+  using Acc = typename Op<T>::Acc;
+  using V = Vec<Acc>;
+  constexpr int kChains = 4;
+  const std::int64_t rows = V::size / columns;
+  const std::int64_t step = rows * columns;
+  const std::int64_t vectors = (n * columns - V::size) / step + 1;
+  V sums[kChains];
+  for (std::int64_t v = 0; v < std::min<std::int64_t>(vectors, kChains); ++v) sums[v] = load_lifted<Op>(x + v * step);
+  std::int64_t v = kChains;
+  for (; v + kChains <= vectors; v += kChains) {
+    for (int h = 0; h < kChains; ++h) sums[h] = Op<T>::combine(sums[h], load_lifted<Op>(x + (v + h) * step));
+  }
+  for (; v < vectors; ++v) sums[0] = Op<T>::combine(sums[0], load_lifted<Op>(x + v * step));
+  for (int h = 1; h < std::min<std::int64_t>(vectors, kChains); ++h) sums[0] = Op<T>::combine(sums[0], sums[h]);
+  Acc lanes[V::size];
+  sums[0].store(lanes);
+  std::copy_n(lanes, columns, out);
+  for (std::int64_t r = 1; r < rows; ++r) {
+    for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::combine(out[k], lanes[r * columns + k]);
+  }
+  for (std::int64_t r = vectors * rows; r < n; ++r) {
+    for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(x[r * columns + k]));
+  }
+}
+
+/// The same of many rows: as many as a vector has lanes are whole vectors again.
+template <template <class> class Op, class T>
+void reduce_rows_of_part(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
+  using Acc = typename Op<T>::Acc;
+  using V = Vec<Acc>;
+  V sums[V::size];
+  for (std::int64_t v = 0; v < columns; ++v) sums[v] = load_lifted<Op>(x + v * V::size);
+  std::int64_t r = V::size;
+  for (; r + V::size <= n; r += V::size) {
+    const T* const rows = x + r * columns;
+    for (std::int64_t v = 0; v < columns; ++v) sums[v] = Op<T>::combine(sums[v], load_lifted<Op>(rows + v * V::size));
+  }
+  Acc lanes[V::size * V::size];
+  for (std::int64_t v = 0; v < columns; ++v) sums[v].store(lanes + v * V::size);
+  for (std::int64_t half = V::size / 2 * columns; half >= columns; half /= 2) {
+    for (std::int64_t i = 0; i < half; ++i) lanes[i] = Op<T>::combine(lanes[i], lanes[i + half]);
+  }
+  for (; r < n; ++r) {
+    for (std::int64_t k = 0; k < columns; ++k) lanes[k] = Op<T>::combine(lanes[k], Op<T>::lift(x[r * columns + k]));
+  }
+  std::copy_n(lanes, columns, out);
+}
+
+/// Whether several rows of so many columns are vectors of results T.
+template <class T>
+constexpr bool is_narrow(std::int64_t columns) {
+  return columns > 1 && columns < Vec<T>::size;
+}
+
+/// The same for any number of columns that is_narrow(); false for others, and for too few rows.
+template <template <class> class Op, class T>
+bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
+  const auto try_width = [&]<int kColumns>(std::integral_constant<int, kColumns>) {
+    if constexpr (kColumns < Vec<typename Op<T>::Acc>::size) {
+      if (columns == kColumns) reduce_narrow_rows<Op, kColumns>(x, n, out);
+      return columns == kColumns;
+    }
+    return false;
+  };
+  if (try_width(std::integral_constant<int, 2>()) || try_width(std::integral_constant<int, 4>()) ||
+      try_width(std::integral_constant<int, 8>()))
+    return true;
+  constexpr std::int64_t kSize = Vec<typename Op<T>::Acc>::size;
+  if (!is_narrow<typename Op<T>::Acc>(columns) || n * columns < kSize) return false;
+  if (n < 16 * kSize) {
+    reduce_rows_in_lanes<Op>(x, n, columns, out);
+  } else {
+    reduce_rows_of_part<Op>(x, n, columns, out);
+  }
+  return true;
+}
+
+/// Whole vectors of columns of complex numbers; gives how many columns that are.
+template <template <class> class Op, class T>
+std::int64_t reduce_split_columns(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns, T* out) {
+  using Part = typename T::value_type;
+  std::int64_t c = 0;
+  for (; c + Vec<Part>::size <= columns; c += Vec<Part>::size) {
+    auto result = load_pairs(reinterpret_cast<const Part*>(x + c));
+    for (std::int64_t r = 1; r < n; ++r) {
+      const auto next = load_pairs(reinterpret_cast<const Part*>(x + r * step + c));
+      Op<T>::combine_parts(result, next);
+    }
+    store_pairs(result, reinterpret_cast<Part*>(out + c));
+  }
+  return c;
+}
+
+template <template <class> class Op, class T>
+void reduce_few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
+  using Acc = typename Op<T>::Acc;
+  if constexpr (kIsHalf<T> && std::is_same_v<Acc, float> && !kWidens<Op, T>) {
+    float row[kReduceColumns];
+    for (std::int64_t r = 0; r < n; ++r) {
+      widen(x + r * step, columns, row);
+      for (std::int64_t k = 0; k < columns; ++k) {
+        const float element = Op<float>::lift(row[k]);
+        out[k] = r == 0 ? element : Op<float>::combine(out[k], element);
+      }
+    }
+  } else {
+    if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
+      if (step == columns && reduced_narrow_rows<Op>(x, n, columns, out)) return;
+      if (columns >= Vec<Acc>::size) return reduce_whole_vectors<Op>(x, step, n, columns, out);
+    }
+    std::int64_t c = 0;
+    if constexpr (requires { Op<T>::kSplits; }) c = reduce_split_columns<Op>(x, step, n, columns, out);
+    for (std::int64_t k = c; k < columns; ++k) out[k] = Op<T>::lift(x[k]);
+    for (std::int64_t r = 1; r < n; ++r) {
+      const T* row = x + r * step;
+      for (std::int64_t k = c; k < columns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(row[k]));
+    }
+  }
+}
+
+template <template <class> class Op, class T>
+void reduce_columns_pairwise(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
+                             typename Op<T>::Acc* out) {
+  // As many more where several fit into a vector as leave the chains of additions as long.
+  constexpr std::int64_t kRows = 32;
+  std::int64_t rows_at_once = kRows;
+  if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
+    using Acc = typename Op<T>::Acc;
+    if (columns >= Vec<Acc>::size) {
+      rows_at_once *= row_chains((columns + Vec<Acc>::size - 1) / Vec<Acc>::size);
+    } else if (step == columns && is_narrow<Acc>(columns)) {
+      rows_at_once *= 16;
+    }
+  }
+  if (n <= rows_at_once) {
+    reduce_few_rows<Op, T>(x, step, n, columns, out);
+    return;
+  }
+  const std::int64_t half = (n / 2 + rows_at_once - 1) / rows_at_once * rows_at_once;
+  typename Op<T>::Acc rest[kReduceColumns];
+  reduce_columns_pairwise<Op, T>(x, step, half, columns, out);
+  reduce_columns_pairwise<Op, T>(x + half * step, step, n - half, columns, rest);
+  for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::combine(out[k], rest[k]);
+}
+
+template <template <class> class Op, class T>
+void reduce_columns(const void* x, std::int64_t step, std::int64_t n, std::int64_t columns, void* out) {
+  if constexpr (requires { typename Op<T>::Parts; }) {
+    // Parts that are combined by themselves are columns of their own.
+    reduce_columns<Op, typename T::value_type>(x, 2 * step, n, 2 * columns, out);
+  } else {
+    const auto* in = static_cast<const T*>(x);
+    auto* to = static_cast<typename Op<T>::Acc*>(out);
+    for (std::int64_t c = 0; c < columns; c += kReduceColumns) {
+      reduce_columns_pairwise<Op, T>(in + c, step, n, std::min(kReduceColumns, columns - c), to + c);
+    }
+  }
+}
+
+/// Sets the kernels of a reduction for elements of `dtype`, which are stored as T.
+template <template <class> class Op, class T>
+void set_reduction(ReduceKernels& kernels, Reduction reduction, DType dtype = dtype_of<T>) {
+  const auto row = static_cast<std::size_t>(reduction);
+  kernels.rows[row][static_cast<std::size_t>(dtype)] = reduce_rows<Op, T>;
+  kernels.columns[row][static_cast<std::size_t>(dtype)] = reduce_columns<Op, T>;
+}
+template <template <class> class Op, class... T>
+void set_reductions(ReduceKernels& kernels, Reduction reduction) {
+  (set_reduction<Op, T>(kernels, reduction), ...);
+}
+
+}  // namespace LM_SIMD_ISA
+}  // namespace lamella::cpu

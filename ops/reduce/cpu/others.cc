@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <complex>
+
+#include "ops/cpu/complex_product.h"
+#include "ops/movement/convert.h"
+#include "ops/reduce/cpu/table.h"
+
+// The gradient of a product for each of its factors: the product of all others, from those before it and those behind
+// it, so that zeros need no care.
+
+namespace lamella::cpu {
+namespace {
+
+template <class T>
+T times(T a, T b) {
+  if constexpr (kIsComplex<T>) {
+    return complex_product(a, b);
+  } else {
+    return a * b;
+  }
+}
+
+template <class T>
+T conjugate(T a) {
+  if constexpr (kIsComplex<T>) {
+    return std::conj(a);
+  } else {
+    return a;
+  }
+}
+
+/// kRows contiguous rows at once, as each product waits for the one before it.
+template <int kRows, class T>
+void rows_at_once(const T* x, const T* dy, T* dx, std::int64_t n) {
+  T product[kRows];
+  for (T& each : product) each = T(1);
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (int k = 0; k < kRows; ++k) {
+      dx[k * n + i] = product[k];
+      product[k] = times(product[k], x[k * n + i]);
+    }
+  }
+  for (int k = 0; k < kRows; ++k) product[k] = conjugate(dy[k]);
+  for (std::int64_t i = n; i-- > 0;) {
+    for (int k = 0; k < kRows; ++k) {
+      dx[k * n + i] = conjugate(times(dx[k * n + i], product[k]));
+      product[k] = times(product[k], x[k * n + i]);
+    }
+  }
+}
+
+template <class T>
+void rows(const void* x, const void* dy, void* dx, std::int64_t n, std::int64_t rows) {
+  constexpr std::int64_t kRows = 8;
+  const auto* from = static_cast<const T*>(x);
+  const auto* by = static_cast<const T*>(dy);
+  auto* to = static_cast<T*>(dx);
+  std::int64_t r = 0;
+  for (; r + kRows <= rows; r += kRows) rows_at_once<kRows>(from + r * n, by + r, to + r * n, n);
+  for (; r < rows; ++r) rows_at_once<1>(from + r * n, by + r, to + r * n, n);
+}
+
+template <class T>
+void columns(const void* x, const void* dy, void* dx, std::int64_t step, std::int64_t n, std::int64_t columns) {
+  constexpr std::int64_t kBlock = 64;
+  for (std::int64_t c = 0; c < columns; c += kBlock) {
+    const std::int64_t width = std::min(kBlock, columns - c);
+    const T* __restrict from = static_cast<const T*>(x) + c;
+    T* __restrict to = static_cast<T*>(dx) + c;
+    T product[kBlock];
+    std::fill_n(product, kBlock, T(1));
+    for (std::int64_t r = 0; r < n; ++r) {
+      for (std::int64_t k = 0; k < width; ++k) {
+        to[r * step + k] = product[k];
+        product[k] = times(product[k], from[r * step + k]);
+      }
+    }
+    for (std::int64_t k = 0; k < width; ++k) product[k] = conjugate(static_cast<const T*>(dy)[c + k]);
+    for (std::int64_t r = n; r-- > 0;) {
+      for (std::int64_t k = 0; k < width; ++k) {
+        to[r * step + k] = conjugate(times(to[r * step + k], product[k]));
+        product[k] = times(product[k], from[r * step + k]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void fill_reduce_others(ReduceKernels& kernels) {
+  const auto fill = [&]<class... T>() {
+    ((kernels.other_rows[static_cast<std::size_t>(dtype_of<T>)] = rows<T>,
+      kernels.other_columns[static_cast<std::size_t>(dtype_of<T>)] = columns<T>),
+     ...);
+  };
+  fill.template operator()<float, double, std::complex<float>, std::complex<double>>();
+}
+
+}  // namespace lamella::cpu
