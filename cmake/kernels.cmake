@@ -1,5 +1,5 @@
-# The CPU kernels: ops/cpu/*.cc and ops/<family>/cpu/*.cc compiled once per instruction set, each into a module of its own, of which the library
-# loads one. A module exports nothing but its table: were weak symbols compiled for AVX-512 visible, the dynamic linker
+# The CPU kernels: ops/cpu/*.cc and ops/<family>/cpu/*.cc, compiled once per instruction set, each into a module of its
+# own, of which the library loads one. A module exports nothing but its table: were weak symbols compiled for AVX-512 visible, the dynamic linker
 # could hand them to an older machine. It links nothing of Lamella's either.
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -69,7 +69,9 @@ function(lamella_kernel_target target isa)
               ${PROJECT_SOURCE_DIR}/ops/simd/vec.h)
 endfunction()
 
-file(GLOB kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ops/cpu/*.cc ${PROJECT_SOURCE_DIR}/ops/*/cpu/*.cc)
+file(GLOB kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ops/cpu/*.cc
+     ${PROJECT_SOURCE_DIR}/ops/*/cpu/*.cc)
+lamella_elementwise_instances(kernel_sources cpu cc bool int32 int64 uint64 ${elementwise_floating})
 foreach(isa IN LISTS LAMELLA_ISAS)
   if(NOT isa IN_LIST known_isas)
     message(FATAL_ERROR "LAMELLA_CPU_ISAS names '${isa}' (known here: ${known_isas})")

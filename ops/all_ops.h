@@ -1,11 +1,27 @@
 #pragma once
 
+#include "ops/creation/list.h"
+#include "ops/elementwise/composed_list.h"
 #include "ops/elementwise/list.h"
-#include "ops/other_ops.h"
+#include "ops/fft/list.h"
+#include "ops/index/list.h"
+#include "ops/linalg/list.h"
+#include "ops/movement/list.h"
+#include "ops/nn/list.h"
+#include "ops/random/list.h"
+#include "ops/reduce/list.h"
+#include "ops/scan/list.h"
+#include "ops/shape/list.h"
+#include "ops/sort/list.h"
+#include "ops/special/list.h"
 
 namespace lamella {
 
+/// The lists of the families.
+using OperatorLists = OperatorListsOf<ElementwiseOps, CreationOps, RandomOps, MovementOps, ShapeOps, IndexOps,
+                                      ComposedOps, ReduceOps, ScanOps, SortOps, LinalgOps, FftOps, SpecialOps, NnOps>;
+
 /// Every operator: the bindings, the docs and the tests are made for each of them.
-using AllOps = ConcatLists<ElementwiseOps, OtherOps>::type;
+using AllOps = OperatorLists::Joined;
 
 }  // namespace lamella

@@ -16,6 +16,14 @@ enum class Autocast : std::uint8_t {
 /// What is known of an operator besides its code: the bindings, the docs, the checks against numpy and the gradient
 /// checks are made from this.
 struct OpInfo {
+  /// An operand of an elementwise operator that is a setting rather than data.
+  struct Setting {
+    /// Position of the operand; -1 where there is none.
+    int operand = -1;
+    /// A value that tests pass.
+    double sample = 0;
+  };
+
   /// The name in C++ and in Python.
   const char* name;
   /// One or more sentences for the docs.
@@ -38,7 +46,19 @@ struct OpInfo {
   bool method = true;
   /// See ops/support/autocast.h.
   Autocast autocast = Autocast::Keep;
+  /// Has the form `f(.., out=y)`, as all elementwise operators have.
+  bool out = false;
+  /// Has the form `f_(x, ..)`, which overwrites its first argument, as the elementwise operators of numbers have.
+  bool in_place = false;
+  /// Asks the device of an extension for a kernel before it computes in any other way, as elementwise operators do.
+  bool asks_device = false;
+  /// Up to two.
+  Setting settings[2] = {};
 };
+
+/// True for an operator that computes each element by itself, from those in its place.
+template <class Op>
+concept IsElementwise = requires { Op::kMaskInput; };
 
 /// A list of operators.
 template <class... Ops>
@@ -59,11 +79,32 @@ struct OpList {
   }
 };
 
-template <class A, class B>
-struct ConcatLists;
-template <class... A, class... B>
-struct ConcatLists<OpList<A...>, OpList<B...>> {
-  using type = OpList<A..., B...>;
+namespace detail {
+template <class... Lists>
+struct Concat;
+template <class... A>
+struct Concat<OpList<A...>> {
+  using type = OpList<A...>;
+};
+template <class... A, class... B, class... Rest>
+struct Concat<OpList<A...>, OpList<B...>, Rest...> {
+  using type = typename Concat<OpList<A..., B...>, Rest...>::type;
+};
+}  // namespace detail
+
+/// One list of the operators of several.
+template <class... Lists>
+using ConcatLists = typename detail::Concat<Lists...>::type;
+
+/// Lists of operators.
+template <class... Lists>
+struct OperatorListsOf {
+  using Joined = ConcatLists<Lists...>;
+  /// Calls f.operator()<List>() for each.
+  template <class F>
+  static constexpr void for_each(F&& f) {
+    (f.template operator()<Lists>(), ...);
+  }
 };
 
 }  // namespace lamella

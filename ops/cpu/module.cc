@@ -1,4 +1,5 @@
 #include "ops/cpu/table.h"
+#include "ops/elementwise/instances.h"
 
 namespace lamella::cpu {
 namespace {
@@ -6,16 +7,10 @@ namespace {
 KernelTable make_table() {
   KernelTable table{};
   table.isa = LAMELLA_ISA;
-  fill_elementwise_float32(table.elementwise);
-  fill_elementwise_float32_gradients(table.elementwise);
-  fill_elementwise_float64(table.elementwise);
-  fill_elementwise_float64_gradients(table.elementwise);
-  fill_elementwise_int32(table.elementwise);
-  fill_elementwise_int64(table.elementwise);
-  fill_elementwise_bool(table.elementwise);
-  fill_elementwise_uint64(table.elementwise);
-  fill_elementwise_complex64(table.elementwise);
-  fill_elementwise_complex128(table.elementwise);
+  static_assert(ElementwiseOps::size <= ElementwiseTable::kMaxOps);
+  for_each_instance<bool, std::int32_t, std::int64_t, std::uint64_t, float, double, std::complex<float>,
+                    std::complex<double>>(
+      [&]<class T, class Ops>(int first) { fill_elementwise<T, Ops>(table.elementwise, first); });
   fill_elementwise_narrow(table.elementwise);
   fill_elementwise_small(table.elementwise);
   fill_movement(table.movement);

@@ -156,7 +156,9 @@ struct Tril {
                                .doc = "The lower triangles of the matrices in the last two axes: 0 above diagonal k.",
                                .parameters = "x, /, *, k=0",
                                .example = "tril(ones([3, 3]))",
-                               .reference = "np.tril(x, k)"};
+                               .reference = "np.tril(x, k)",
+                               .out = true,
+                               .in_place = true};
   static Tensor call(const Tensor& x, DiagonalNumber k);
   static void into(const Tensor& x, DiagonalNumber k);
 };
@@ -166,7 +168,9 @@ struct Triu {
                                .doc = "The upper triangles of the matrices in the last two axes: 0 below diagonal k.",
                                .parameters = "x, /, *, k=0",
                                .example = "triu(ones([3, 3]))",
-                               .reference = "np.triu(x, k)"};
+                               .reference = "np.triu(x, k)",
+                               .out = true,
+                               .in_place = true};
   static Tensor call(const Tensor& x, DiagonalNumber k);
   static void into(const Tensor& x, DiagonalNumber k);
 };

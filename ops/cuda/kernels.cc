@@ -6,12 +6,10 @@
 namespace lamella::cuda {
 namespace {
 
-constexpr DeviceKernels kKernels{.copy = copy, .fill = fill, .reduce = reduce, .matmul = matmul};
-
-[[maybe_unused]] const bool kRegistered = [] {
-  register_device_kernels(DeviceType::CUDA, &kKernels);
-  return true;
-}();
+[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::copy>(DeviceType::CUDA, copy) &&
+                                          register_kernel<&DeviceKernels::fill>(DeviceType::CUDA, fill) &&
+                                          register_kernel<&DeviceKernels::reduce>(DeviceType::CUDA, reduce) &&
+                                          register_kernel<&DeviceKernels::matmul>(DeviceType::CUDA, matmul);
 
 }  // namespace
 }  // namespace lamella::cuda

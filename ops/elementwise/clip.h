@@ -18,7 +18,8 @@ struct ClipBetween : Ternary<ClipBetween> {
                                .example = "clip_between(full([2], 5.0), 0.0, 1.0)",
                                .reference = "np.minimum(np.maximum(x, low), high)",
                                .dtypes = Real,
-                               .method = false};
+                               .method = false,
+                               .settings = {{1, -1.05}, {2, 1.15}}};
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& low, const X& high) {
     return minimum(maximum(x, low), high);
@@ -44,7 +45,9 @@ struct Clip {
           "x limited to [min, max]; a bound of None does not limit. The gradient passes where x is within the bounds.",
       .parameters = "x, /, min=None, max=None",
       .example = "clip(full([2], 5.0), 0.0, 1.0)",
-      .dtypes = Real};
+      .dtypes = Real,
+      .out = true,
+      .in_place = true};
   static Tensor call(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max);
   /// x itself limited, off the tape.
   static void into(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max);

@@ -30,7 +30,8 @@ struct RealPart {
                                .parameters = "x, /",
                                .example = "real(full([2], 0.5))",
                                .reference = "np.real(x)",
-                               .method = false};
+                               .method = false,
+                               .out = true};
   static Tensor call(const Tensor& x);
 };
 
@@ -40,7 +41,8 @@ struct ImaginaryPart {
                                .parameters = "x, /",
                                .example = "imag(full([2], 0.5))",
                                .reference = "np.imag(x)",
-                               .method = false};
+                               .method = false,
+                               .out = true};
   static Tensor call(const Tensor& x);
 };
 

@@ -61,7 +61,8 @@ struct Gelu {
                                .doc = "The Gaussian error linear unit, exact or with approximate='tanh'.",
                                .parameters = "x, /, approximate='none'",
                                .example = "gelu(full([2], 0.5), approximate='tanh')",
-                               .dtypes = Floating};
+                               .dtypes = Floating,
+                               .in_place = true};
   static Tensor call(const Tensor& x, std::string_view approximate = "none");
 };
 

@@ -10,11 +10,11 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/tiles.h"
-#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/caches.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -28,8 +28,6 @@ constexpr std::int64_t kLineBytes = 4096;    // of a line of joined rows
 constexpr std::int64_t kWorthMoving = 128;   // bytes of a row that is moved to a line
 constexpr std::int64_t kVector = 64;         // bytes of the longest vectors
 constexpr std::int64_t kSpread = 32;         // bytes that are written at once
-
-std::array<ElementwiseLauncher, kDeviceTypeCount> launchers{};
 
 void run_flat(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes,
               std::int64_t work) {
@@ -362,10 +360,6 @@ StridedLoop make_strided_loop(std::span<const Tensor* const> operands, const Ten
   return loop;
 }
 
-void register_elementwise_launcher(DeviceType type, ElementwiseLauncher launcher) {
-  launchers[static_cast<std::size_t>(type)] = launcher;
-}
-
 bool has_fused_backward(const ElementwiseOp& op, int wrt) {
   return op.reads[static_cast<std::size_t>(wrt)] != 1u << (op.inputs + 1);
 }
@@ -388,33 +382,17 @@ void launch_batched(const ElementwiseOp& op, int wrt, std::span<const Tensor* co
   launch_elementwise(op, wrt, std::span(list.data(), operands.size()), physical(out, axes), dtype);
 }
 
-}  // namespace
-
-void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
-                        DType dtype) {
+/// Work that an element is, in units of what moves it.
+std::int64_t work_of(const ElementwiseOp& op, int wrt, DType result) {
   constexpr std::size_t kWide = 8;  // bytes of an element, of which a vector holds half as many
-  const std::int64_t work = !op.takes_long || wrt >= 0 ? 1 : item_size(out.dtype()) < kWide ? 2 : 4;
+  return !op.takes_long || wrt >= 0 ? 1 : item_size(result) < kWide ? 2 : 4;
+}
+
+void run_on_cpu(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
+                DType dtype) {
+  const std::int64_t work = work_of(op, wrt, out.dtype());
   const std::int64_t few = kFew / work;
-  bool flat = out.is_contiguous();
-  for (const Tensor* x : operands) flat &= x->is_contiguous() && x->numel() == out.numel();
-  if (flat && out.device().is_cpu() && out.numel() < few) {
-    if (out.numel() == 0) return;
-    Loop loop = flat_loop(operands, out);
-    const LoopKernel kernel = cpu_kernel(op, wrt, dtype, static_cast<int>(operands.size()), loop);
-    kernel(loop);
-    return;
-  }
-  if (is_batched(out) || is_batched(operands)) [[unlikely]]
-    return launch_batched(op, wrt, operands, out, dtype);
-  if (out.device().is_meta() || out.numel() == 0) return;
-  if (is_extension(out.device())) return extension::launch(op, wrt, operands, out);
   StridedLoop loop = make_strided_loop(operands, out);
-  if (!out.device().is_cpu()) {
-    const ElementwiseLauncher launcher = launchers[static_cast<std::size_t>(out.device().type)];
-    if (!launcher) fail<NotImplementedError>("[", op.info->name, "] has no kernel for device ", out.device());
-    launcher(op, wrt, dtype, loop, out.device());
-    return;
-  }
   const std::size_t out_size = item_size(out.dtype());
   const bool transposed = loop.elements >= kWorthJoining && find_transposed(loop, static_cast<std::int64_t>(out_size));
   Loop inner = inner_loop(loop);
@@ -438,6 +416,28 @@ void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor
   } else {
     run_rows(kernel, inner, joined, loop, sizes);
   }
+}
+
+[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::elementwise>(DeviceType::CPU, run_on_cpu);
+
+}  // namespace
+
+void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
+                        DType dtype) {
+  const std::int64_t few = kFew / work_of(op, wrt, out.dtype());
+  bool flat = out.is_contiguous();
+  for (const Tensor* x : operands) flat &= x->is_contiguous() && x->numel() == out.numel();
+  if (flat && out.device().is_cpu() && out.numel() < few) {
+    if (out.numel() == 0) return;
+    Loop loop = flat_loop(operands, out);
+    const LoopKernel kernel = cpu_kernel(op, wrt, dtype, static_cast<int>(operands.size()), loop);
+    kernel(loop);
+    return;
+  }
+  if (is_batched(out) || is_batched(operands)) [[unlikely]]
+    return launch_batched(op, wrt, operands, out, dtype);
+  if (out.device().is_meta() || out.numel() == 0) return;
+  device_kernel<&DeviceKernels::elementwise>(out.device(), op.info->name)(op, wrt, operands, out, dtype);
 }
 
 }  // namespace lamella

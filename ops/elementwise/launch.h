@@ -27,13 +27,6 @@ struct StridedLoop {
 /// The loop in which each operand broadcasts to out's shape.
 StridedLoop make_strided_loop(std::span<const Tensor* const> operands, const Tensor& out);
 
-/// Runs kernel `wrt` of an operator (-1: forward) on a device other than the CPU. `dtype` is that of the inputs.
-using ElementwiseLauncher = void (*)(const ElementwiseOp& op, int wrt, DType dtype, const StridedLoop& loop,
-                                     Device device);
-
-/// A device's runtime registers its launcher when the library loads.
-void register_elementwise_launcher(DeviceType type, ElementwiseLauncher launcher);
-
 /// Computes `out = kernel(operands)`: each operand broadcasts to out's shape. `operands` are those that the kernel
 /// reads, in order. NotImplementedError where the device or dtype has no kernel.
 void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,

@@ -46,7 +46,8 @@ struct SmoothL1 : Ternary<SmoothL1> {
           "np.where(np.abs(input - target) < beta, 0.5 * (input - target) ** 2 / beta, "
           "np.abs(input - target) - 0.5 * beta)",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .settings = {{2, 1.25}}};
   template <class X>
   LM_HD static constexpr X forward(const X& input, const X& target, const X& beta) {
     const X d = input - target;

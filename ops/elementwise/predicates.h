@@ -53,7 +53,8 @@ struct ReplaceNonfinite : Ternary<ReplaceNonfinite> {
       .example = "replace_nonfinite(full([2], float('nan')), 0.0, 1e6)",
       .reference = "np.where(np.isnan(x), nan, np.where(np.isinf(x), np.copysign(largest, x), x))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .settings = {{1, 0.5}, {2, 9.0}}};
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& nan, const X& largest) {
     return where(isnan(x), nan, where(isinf(x), copysign(largest, x), x));

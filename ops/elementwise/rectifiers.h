@@ -29,7 +29,8 @@ struct LeakyRelu : Binary<LeakyRelu> {
                                .reference = "np.where(x > 0, x, negative_slope * x)",
                                .dtypes = Floating,
                                .kinks = {0.0, __builtin_nan("")},
-                               .method = false};
+                               .method = false,
+                               .settings = {{1, 0.35}}};
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& slope) {
     return where(x > 0, x, slope * x);
@@ -55,7 +56,8 @@ struct Elu : Binary<Elu> {
       .reference = "np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))",
       .dtypes = Floating,
       .kinks = {0.0, __builtin_nan("")},
-      .method = false};
+      .method = false,
+      .settings = {{1, 1.4}}};
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& alpha) {
@@ -104,7 +106,8 @@ struct Celu : Binary<Celu> {
       .reference = "np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))",
       .dtypes = Floating,
       .kinks = {0.0, __builtin_nan("")},
-      .method = false};
+      .method = false,
+      .settings = {{1, 0.7}}};
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& alpha) {
@@ -127,7 +130,8 @@ struct Hardtanh : Ternary<Hardtanh> {
                                .example = "hardtanh(full([2], 5.0))",
                                .reference = "np.minimum(np.maximum(x, min_val), max_val)",
                                .dtypes = Real,
-                               .method = false};
+                               .method = false,
+                               .settings = {{1, -1.05}, {2, 1.15}}};
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& low, const X& high) {
     return minimum(maximum(x, low), high);
@@ -152,7 +156,8 @@ struct Threshold : Ternary<Threshold> {
                                .example = "threshold(full([2], 0.5), 1.0, 0.0)",
                                .reference = "np.where(x <= threshold, value, x)",
                                .dtypes = Real,
-                               .method = false};
+                               .method = false,
+                               .settings = {{1, -0.65}, {2, 0.4}}};
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& threshold, const X& value) {
     return where(x <= threshold, value, x);

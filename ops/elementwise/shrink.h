@@ -20,7 +20,8 @@ struct Hardshrink : Binary<Hardshrink> {
       .example = "hardshrink(full([2], 0.75))",
       .reference = "np.where((x >= -lambd) & (x <= lambd), 0, x)",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .settings = {{1, 0.55}}};
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& lambd) {
     return where((x >= -lambd) & (x <= lambd), 0, x);
@@ -41,7 +42,8 @@ struct Softshrink : Binary<Softshrink> {
       .example = "softshrink(full([2], 0.75))",
       .reference = "np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0))",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .settings = {{1, 0.55}}};
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& lambd) {
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0));

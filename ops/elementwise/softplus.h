@@ -19,7 +19,8 @@ struct Softplus : Ternary<Softplus> {
       .example = "softplus(full([2], 0.5))",
       .reference = "np.where(beta * x > threshold, x, np.logaddexp(0, beta * x) / beta)",
       .dtypes = Floating,
-      .method = false};
+      .method = false,
+      .settings = {{1, 1.3}, {2, 2.2}}};
   static constexpr bool kTakesLong = true;
   // The exponential is of -|z| and does not overflow.
   template <class X>

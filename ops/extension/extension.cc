@@ -180,7 +180,7 @@ std::optional<Tensor> call_kernel(std::string_view op, std::span<const Arg> give
   return result.take_tensor();
 }
 
-void launch(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out) {
+void launch(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType) {
   const autograd::NoGrad scope;
   const BackendDeviceGuard guard(out.device());
   const OperatorHandle handle = handle_of(op);

@@ -52,20 +52,14 @@ auto on_host(std::string_view op, Device device, F&& f, const Xs&... xs) {
 
 namespace extension {
 
-/// The operators, beside the elementwise ones, that ask an extension's device for a kernel.
-inline constexpr std::string_view kAsking[] = {"sum",    "prod",   "max",           "min",    "any",     "all",
-                                               "argmax", "argmin", "count_nonzero", "matmul", "softmax", "log_softmax"};
-
 /// Runs the kernel that `op` has on the device, or the fallback, on these arguments; those that the schema has beyond
 /// them get their defaults. The result has the shape and dtype that are given, or RuntimeError names the kernel.
 /// Nothing where the operator has neither, or only the fallback to the host, which the caller knows a better way to.
 std::optional<Tensor> call_kernel(std::string_view op, std::span<const registry::Arg> args, DimsView shape, DType dtype,
                                   Device device);
 
-/// launch_elementwise() there.
-void launch(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out);
-/// Copies, of which one side is there: any strides, dtypes and other devices.
-void copy(const Tensor& to, const Tensor& from);
+/// DeviceKernels::elementwise of the extension's device.
+void launch(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType dtype);
 
 }  // namespace extension
 }  // namespace lamella

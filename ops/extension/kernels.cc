@@ -10,6 +10,8 @@
 #include "ops/extension/extension.h"
 #include "ops/linalg/matmul.h"
 #include "ops/movement/strided.h"
+#include "ops/nn/softmax.h"
+#include "ops/random/fill.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/permute.h"
@@ -118,6 +120,19 @@ void copy_between(const Tensor& to, const Tensor& from) {
   send_anywhere(to, fetched(from));
 }
 
+void copy(const Tensor& to, const Tensor& from) {
+  if (!is_extension(to.device())) {
+    // To the host, or to a device of another kind by way of it.
+    write_values(to, fetched(from), "copy");
+  } else if (!is_extension(from.device())) {
+    send_anywhere(to, moved(from, kCPU));
+  } else if (to.device() != from.device()) {
+    copy_between(to, from);
+  } else if (!copied_there(to, from)) {
+    send_anywhere(to, fetched(from));
+  }
+}
+
 void fill(const Tensor& to, const void* value) {
   if (device_backend(to.device()).fill(to, value, backend_stream(to.device()))) return;
   const Tensor number = empty({}, to.dtype());
@@ -128,9 +143,6 @@ void fill(const Tensor& to, const void* value) {
 }
 
 // Reductions and products.
-
-constexpr std::array<const char*, cpu::kReductionCount> kReductions{
-    "sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "count_nonzero", "nansum", "square_sum"};
 
 /// A kernel sees a matrix, whose rows it reduces.
 Tensor as_rows(const Tensor& x, const Dims& axes) {
@@ -144,9 +156,9 @@ Tensor as_rows(const Tensor& x, const Dims& axes) {
   return reshape(prepared(permute_dims(x, order), x.dtype()), Dims{rows, x.numel() / rows});
 }
 
-void reduce_there(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor& out) {
+void reduce_there(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor& out, const char*) {
   const autograd::NoGrad scope;
-  const char* const op = kReductions[static_cast<std::size_t>(reduction)];
+  const char* const op = cpu::name_of(reduction);  // a kernel of the extension's has that name
   const Tensor rows = as_rows(x, axes);
   const std::array<std::int64_t, 1> last{1};
   const bool one_axis = reduction == Reduction::ArgMax || reduction == Reduction::ArgMin;
@@ -167,43 +179,72 @@ Tensor factor(const Tensor& x, const Tensor& out) {
   return prepared(x.shape() == shape ? x : broadcast_to(x, shape), x.dtype());
 }
 
-void multiply_there(const Tensor& a, const Tensor& b, const Tensor& out) {
+bool multiply_there(const Tensor& a, const Tensor& b, const Tensor&, const Tensor& out, const char*) {
   const autograd::NoGrad scope;
   const std::array<Tensor, 2> factors{factor(a, out), factor(b, out)};
   const std::array<Arg, 2> args{factors[0], factors[1]};
   if (const auto y = extension::call_kernel("matmul", args, out.shape(), out.dtype(), out.device())) {
-    return write_values(out, *y, "matmul");
+    write_values(out, *y, "matmul");
+    return false;
   }
   require_fallback("matmul", out.device());
   write_values(out, matmul(fetched(factors[0]), fetched(factors[1])), "matmul");
+  return false;
 }
 
-constexpr DeviceKernels kKernels{
-    .copy = extension::copy, .fill = fill, .reduce = reduce_there, .matmul = multiply_there};
+// What the host computes where there is no kernel.
 
-[[maybe_unused]] const bool kRegistered = [] {
-  register_device_kernels(DeviceType::PrivateUse1, &kKernels);
-  return true;
-}();
+/// One of the CPU's kernels.
+template <auto kMember>
+auto kernel_of_host(std::string_view op) {
+  return device_kernel<kMember>(kCPU, op);
+}
+
+Tensor softmax_there(const Tensor& x, std::size_t axis, bool log) {
+  const char* const op = log ? LogSoftmax::info.name : Softmax::info.name;
+  const std::array<Arg, 2> args{x, std::int64_t{-1}};
+  if (auto y = extension::call_kernel(op, args, x.shape(), x.dtype(), x.device())) return *y;
+  const auto run = [&](const Tensor& host) { return kernel_of_host<&DeviceKernels::softmax>(op)(host, axis, log); };
+  return on_host(op, x.device(), run, x);
+}
+
+Tensor softmax_gradient_there(const Tensor& y, const Tensor& dy, std::size_t axis, bool log) {
+  const char* const op = log ? LogSoftmax::info.name : Softmax::info.name;
+  const auto run = [&](const Tensor& a, const Tensor& b) {
+    return kernel_of_host<&DeviceKernels::softmax_gradient>(op)(a, b, axis, log);
+  };
+  return on_host(op, y.device(), run, y, dy);
+}
+
+Tensor gather_rows_there(const Tensor& matrix, const Tensor& rows) {
+  return on_host("index", matrix.device(), kernel_of_host<&DeviceKernels::gather_rows>("index"), matrix, rows);
+}
+
+Tensor scatter_rows_there(const Tensor& matrix, const Tensor& rows, std::int64_t count) {
+  const auto run = [&](const Tensor& a, const Tensor& b) {
+    return kernel_of_host<&DeviceKernels::scatter_rows>("index")(a, b, count);
+  };
+  return on_host("index", matrix.device(), run, matrix, rows);
+}
+
+void random_there(const random::Fill& fill, const Tensor& out) {
+  const Tensor host = empty(out.shape(), out.dtype());
+  kernel_of_host<&DeviceKernels::random>("random")(fill, host);
+  write_values(out, host, "random");
+}
+
+template <auto kMember, class Kernel>
+bool add(Kernel kernel) {
+  return register_kernel<kMember>(DeviceType::PrivateUse1, kernel);
+}
+
+[[maybe_unused]] const bool kRegistered =
+    add<&DeviceKernels::copy>(copy) && add<&DeviceKernels::fill>(fill) &&
+    add<&DeviceKernels::elementwise>(extension::launch) && add<&DeviceKernels::reduce>(reduce_there) &&
+    add<&DeviceKernels::matmul>(multiply_there) && add<&DeviceKernels::softmax>(softmax_there) &&
+    add<&DeviceKernels::softmax_gradient>(softmax_gradient_there) &&
+    add<&DeviceKernels::gather_rows>(gather_rows_there) && add<&DeviceKernels::scatter_rows>(scatter_rows_there) &&
+    add<&DeviceKernels::random>(random_there);
 
 }  // namespace
-
-namespace extension {
-
-void copy(const Tensor& to, const Tensor& from) {
-  if (to.numel() == 0) return;
-  if (!is_extension(to.device())) {
-    // To the host, or to a device of another kind by way of it.
-    const Tensor host = fetched(from);
-    write_values(to, host, "copy");
-  } else if (!is_extension(from.device())) {
-    send_anywhere(to, moved(from, kCPU));
-  } else if (to.device() != from.device()) {
-    copy_between(to, from);
-  } else if (!copied_there(to, from)) {
-    send_anywhere(to, fetched(from));
-  }
-}
-
-}  // namespace extension
 }  // namespace lamella

@@ -17,7 +17,8 @@ struct Gather {
           "element of x at that place whose number along the axis stands there. IndexError for a number below 0 or "
           "too large. Gradients of elements gathered several times are summed, in the order along the axis.",
       .parameters = "x, axis, index",
-      .example = "gather(ones([2, 3]), 1, zeros([2, 1], dtype='int64'))"};
+      .example = "gather(ones([2, 3]), 1, zeros([2, 1], dtype='int64'))",
+      .out = true};
   static Tensor call(const Tensor& x, std::int64_t axis, const Tensor& index);
 };
 
@@ -29,7 +30,8 @@ struct Scatter {
           "the elements that gather(x, axis, index) picks. Of several values for an element the last along the axis "
           "counts, and it alone gets a gradient.",
       .parameters = "x, axis, index, src",
-      .example = "scatter(zeros([3]), 0, asarray([2, 0]), ones([2]))"};
+      .example = "scatter(zeros([3]), 0, asarray([2, 0]), ones([2]))",
+      .in_place = true};
   static Tensor call(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& src);
   static Tensor into(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& src);
 };
@@ -41,7 +43,8 @@ struct ScatterAdd {
           "A copy of x with the values of `src`, a tensor of x's dtype at least as large as `index`, added to the "
           "elements that gather(x, axis, index) picks, in the order along the axis.",
       .parameters = "x, axis, index, src",
-      .example = "scatter_add(zeros([3]), 0, asarray([2, 2]), ones([2]))"};
+      .example = "scatter_add(zeros([3]), 0, asarray([2, 2]), ones([2]))",
+      .in_place = true};
   static Tensor call(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& src);
   static Tensor into(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& src);
 };
@@ -56,7 +59,8 @@ struct ScatterReduce {
           "that have it; derivatives of a product up to the second are right for any number of factors of 0, further "
           "ones for one of them.",
       .parameters = "x, axis, index, src, reduce, *, include_self=True",
-      .example = "scatter_reduce(zeros([3]), 0, asarray([2, 2]), asarray([1.0, 3.0]), 'amax')"};
+      .example = "scatter_reduce(zeros([3]), 0, asarray([2, 2]), asarray([1.0, 3.0]), 'amax')",
+      .in_place = true};
   static Tensor call(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& src,
                      std::string_view reduce, bool include_self);
 };
@@ -69,7 +73,8 @@ struct PutAlongAxis {
           "picks: all three broadcast together but along the axis. `reduce` is 'assign', 'add', 'mul', 'mean', 'amax' "
           "or 'amin', as in scatter_reduce.",
       .parameters = "x, indices, values, axis, reduce='assign', include_self=True",
-      .example = "put_along_axis(zeros([2, 3]), asarray([[0], [2]]), 5.0, 1)"};
+      .example = "put_along_axis(zeros([2, 3]), asarray([[0], [2]]), 5.0, 1)",
+      .in_place = true};
   static Tensor call(const Tensor& x, const Tensor& indices, const Operand& values, std::int64_t axis,
                      std::string_view reduce, bool include_self);
 };

@@ -1,27 +1,17 @@
 #include "ops/index/rows.h"
 
-#include <array>
-
 #include "engine/autograd/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
-#include "ops/extension/extension.h"
 #include "ops/index/loops.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
-
-std::array<RowKernels, kDeviceTypeCount> device_kernels{};
-
-const RowKernels& kernels_of(Device device, const char* op) {
-  const RowKernels& kernels = device_kernels[static_cast<std::size_t>(device.type)];
-  if (!kernels.gather) fail<NotImplementedError>("[", op, "] has no kernel for device ", device);
-  return kernels;
-}
 
 constexpr std::int64_t kNear = std::int64_t{4} << 20;  // bytes that the second level cache may hold
 
@@ -40,40 +30,34 @@ void run_rows(PickAction action, const Tensor& matrix, const Tensor& rows, const
              .axes = {{width, item, item, 0}}});
 }
 
-Tensor gather(const Tensor& x, const Tensor& rows) {
-  Tensor out = empty({rows.numel(), x.shape()[1]}, x.dtype(), x.device());
-  if (out.device().is_meta() || out.numel() == 0) return out;
-  if (is_extension(out.device())) return on_host("index", out.device(), gather, x, rows);
-  const Tensor matrix = contiguous(x);
-  if (out.device().is_cpu()) {
-    run_rows(PickAction::Read, matrix, rows, out);
-  } else {
-    kernels_of(out.device(), "index")
-        .gather(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(), x.shape()[1],
-                out.raw_data());
-  }
+Tensor gather_on_cpu(const Tensor& matrix, const Tensor& rows) {
+  Tensor out = empty({rows.numel(), matrix.shape()[1]}, matrix.dtype());
+  run_rows(PickAction::Read, matrix, rows, out);
   return out;
 }
 
-Tensor scatter(const Tensor& x, const Tensor& rows, std::int64_t count) {
+Tensor scatter_on_cpu(const Tensor& matrix, const Tensor& rows, std::int64_t count) {
   // Sums of low precision are formed in float32 and rounded once.
-  if (x.device().is_cpu() && (x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16))
-    return cast(scatter(cast(x, DType::Float32), rows, count), x.dtype());
-  Tensor out = zeros(Dims{count, x.shape()[1]}, x.dtype(), x.device());
-  if (out.device().is_meta() || x.numel() == 0) return out;
-  if (is_extension(out.device())) {
-    const auto scatter_there = [count](const Tensor& a, const Tensor& b) { return scatter(a, b, count); };
-    return on_host("index", out.device(), scatter_there, x, rows);
-  }
-  const Tensor matrix = contiguous(x);
-  if (out.device().is_cpu()) {
-    run_rows(PickAction::Add, out, rows, matrix);
-  } else {
-    kernels_of(out.device(), "index")
-        .scatter(out.device(), x.dtype(), matrix.raw_data(), rows.data<std::int64_t>(), rows.numel(), x.shape()[1],
-                 out.raw_data(), count);
-  }
+  if (matrix.dtype() == DType::Float16 || matrix.dtype() == DType::BFloat16)
+    return cast(scatter_on_cpu(cast(matrix, DType::Float32), rows, count), matrix.dtype());
+  Tensor out = zeros(Dims{count, matrix.shape()[1]}, matrix.dtype(), matrix.device());
+  run_rows(PickAction::Add, out, rows, matrix);
   return out;
+}
+
+[[maybe_unused]] const bool kRegistered =
+    register_kernel<&DeviceKernels::gather_rows>(DeviceType::CPU, gather_on_cpu) &&
+    register_kernel<&DeviceKernels::scatter_rows>(DeviceType::CPU, scatter_on_cpu);
+
+Tensor gather(const Tensor& x, const Tensor& rows) {
+  if (x.device().is_meta() || rows.numel() * x.shape()[1] == 0)
+    return empty({rows.numel(), x.shape()[1]}, x.dtype(), x.device());
+  return device_kernel<&DeviceKernels::gather_rows>(x.device(), "index")(contiguous(x), rows);
+}
+
+Tensor scatter(const Tensor& x, const Tensor& rows, std::int64_t count) {
+  if (x.device().is_meta() || x.numel() == 0) return zeros(Dims{count, x.shape()[1]}, x.dtype(), x.device());
+  return device_kernel<&DeviceKernels::scatter_rows>(x.device(), "index")(contiguous(x), rows, count);
 }
 
 /// The examples' matrices one below the other, and the rows' numbers in that matrix; see Note [Batched tensors].
@@ -161,10 +145,6 @@ struct ScatterFn : Function<ScatterFn> {
 };
 
 }  // namespace
-
-void register_row_kernels(DeviceType type, RowKernels kernels) {
-  device_kernels[static_cast<std::size_t>(type)] = kernels;
-}
 
 Tensor gather_rows(const Tensor& x, const Tensor& rows) {
   check_same_device(x, rows, "index");

@@ -10,14 +10,4 @@ Tensor gather_rows(const Tensor& x, const Tensor& rows);
 /// The transpose of gather_rows: a matrix of `count` rows, result[rows[i]] += x[i], summed in the order of i.
 Tensor scatter_rows(const Tensor& x, const Tensor& rows, std::int64_t count);
 
-/// What a device other than the CPU brings. Pointers to contiguous data.
-struct RowKernels {
-  void (*gather)(Device device, DType dtype, const void* x, const std::int64_t* rows, std::int64_t count,
-                 std::int64_t width, void* out);
-  /// `out` is zero before.
-  void (*scatter)(Device device, DType dtype, const void* x, const std::int64_t* rows, std::int64_t count,
-                  std::int64_t width, void* out, std::int64_t out_rows);
-};
-void register_row_kernels(DeviceType type, RowKernels kernels);
-
 }  // namespace lamella

@@ -15,7 +15,8 @@ struct IndexSelect {
           "The slices of x along an axis whose numbers stand in `index`, an integer tensor with one axis. IndexError "
           "for a number below 0 or too large.",
       .parameters = "x, axis, index",
-      .example = "index_select(ones([3, 2]), 0, asarray([2, 0]))"};
+      .example = "index_select(ones([3, 2]), 0, asarray([2, 0]))",
+      .out = true};
   static Tensor call(const Tensor& x, std::int64_t axis, const Tensor& index);
 };
 
@@ -27,7 +28,8 @@ struct IndexAdd {
           "whose "
           "numbers stand in `index`, an integer tensor with one axis: to one that stands there several times in order.",
       .parameters = "x, axis, index, source, *, alpha=1",
-      .example = "index_add(zeros([3]), 0, asarray([2, 2]), ones([2]))"};
+      .example = "index_add(zeros([3]), 0, asarray([2, 2]), ones([2]))",
+      .in_place = true};
   static Tensor call(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source, Scalar alpha);
   static Tensor into(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source, Scalar alpha);
 };
@@ -39,7 +41,8 @@ struct IndexCopy {
           "A copy of x whose slices along an axis with the numbers in `index`, an integer tensor with one axis, are "
           "those of `source`, of x's dtype. Of several for a slice the last counts.",
       .parameters = "x, axis, index, source",
-      .example = "index_copy(zeros([3]), 0, asarray([2, 0]), ones([2]))"};
+      .example = "index_copy(zeros([3]), 0, asarray([2, 0]), ones([2]))",
+      .in_place = true};
   static Tensor call(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source);
   static Tensor into(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source);
 };
@@ -51,7 +54,8 @@ struct IndexFill {
           "A copy of x whose slices along an axis with the numbers in `index`, an integer tensor with one axis, are "
           "filled with a number or a 0-d tensor.",
       .parameters = "x, axis, index, value",
-      .example = "index_fill(zeros([3]), 0, asarray([2, 0]), 7)"};
+      .example = "index_fill(zeros([3]), 0, asarray([2, 0]), 7)",
+      .in_place = true};
   static Tensor call(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& value);
   static Tensor into(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& value);
 };
@@ -63,7 +67,8 @@ struct IndexPut {
           "A copy y of x after y[indices] = values, where `indices` are tensors of integers or bools, one for each of "
           "the first axes, and `values` broadcasts; with accumulate the values are added, in the order of the picks.",
       .parameters = "x, indices, values, accumulate=False",
-      .example = "index_put(zeros([3]), [asarray([2, 2])], ones([2]), accumulate=True)"};
+      .example = "index_put(zeros([3]), [asarray([2, 2])], ones([2]), accumulate=True)",
+      .in_place = true};
   static Tensor call(const Tensor& x, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate);
 };
 
@@ -74,7 +79,8 @@ struct MaskedSelect {
           "The elements of x where `mask`, a bool tensor that broadcasts with x, is true, in row-major order: a tensor "
           "with one axis.",
       .parameters = "x, mask",
-      .example = "masked_select(arange(3), asarray([True, False, True]))"};
+      .example = "masked_select(arange(3), asarray([True, False, True]))",
+      .out = true};
   static Tensor call(const Tensor& x, const Tensor& mask);
 };
 
@@ -85,7 +91,8 @@ struct MaskedScatter {
           "A copy of x (broadcast with `mask`, a bool tensor) whose elements where the mask is true are the first ones "
           "of `source`, of x's dtype, in row-major order. ValueError where it has too few.",
       .parameters = "x, mask, source",
-      .example = "masked_scatter(zeros([3]), asarray([True, False, True]), ones([2]))"};
+      .example = "masked_scatter(zeros([3]), asarray([True, False, True]), ones([2]))",
+      .in_place = true};
   static Tensor call(const Tensor& x, const Tensor& mask, const Tensor& source);
 };
 

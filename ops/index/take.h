@@ -15,7 +15,8 @@ struct Take {
                                    "the axis. Gradients of elements taken several times are summed.",
                                .parameters = "x, indices, /, *, axis=None",
                                .example = "take(arange(5), asarray([0, -1]))",
-                               .reference = "np.take(x, indices, axis=axis)"};
+                               .reference = "np.take(x, indices, axis=axis)",
+                               .out = true};
   static Tensor call(const Tensor& x, const Tensor& indices, std::optional<std::int64_t> axis);
 };
 
@@ -27,7 +28,8 @@ struct TakeAlongAxis {
           "but for that axis, up to broadcasting.",
       .parameters = "x, indices, /, *, axis=-1",
       .example = "take_along_axis(ones([2, 3]), zeros([2, 1], dtype='int64'), axis=1)",
-      .reference = "np.take_along_axis(x, indices, axis)"};
+      .reference = "np.take_along_axis(x, indices, axis)",
+      .out = true};
   static Tensor call(const Tensor& x, const Tensor& indices, std::int64_t axis);
 };
 

@@ -266,91 +266,6 @@ bool small_outer_products(const Tensor& a, const Tensor& b, const Tensor& out) {
   return true;
 }
 
-void product_on_cpu(Tensor a, Tensor b, [[maybe_unused]] const Tensor& bias, const Tensor& out, const char* op) {
-  const auto column = static_cast<std::size_t>(out.dtype());
-  const cpu::MatmulKernels& kernels = cpu_kernels().matmul;
-  const auto item = static_cast<std::int64_t>(item_size(out.dtype()));
-  const std::int64_t work = a.size(-2) * a.size(-1) * b.size(-1);
-  const DimsView batch(out.shape().data(), out.ndim() - 2);
-  const std::int64_t batches = count_elements(batch);
-  const HostRelease release(work * batches);
-
-  const auto for_each_matrix = [&](std::int64_t begin, std::int64_t end, auto&& multiply) {
-    MatrixView av = view_of_matrix(a);
-    MatrixView bv = view_of_matrix(b);
-    const auto* a_data = static_cast<const char*>(av.data);
-    const auto* b_data = static_cast<const char*>(bv.data);
-    for (std::int64_t i = begin; i < end; ++i) {
-      av.data = a_data + batch_offset(a, batch, i);
-      bv.data = b_data + batch_offset(b, batch, i);
-      multiply(arguments(av, bv, out->data + i * av.rows * bv.columns * item));
-    }
-  };
-
-  if (is_vector_product(a, b, out.dtype())) {
-    if (batches > 1 && (column_products(a, b, batch, out) || row_products(a, b, batch, out))) return;
-    if (b.size(-1) == 1) {
-      b = detail::dense_vector(b, b.ndim() - 2);
-      if (!is_readable(a)) a = contiguous(a);
-    } else {
-      a = detail::dense_vector(a, a.ndim() - 1);
-      if (!is_readable(b)) b = contiguous(b);
-    }
-    parallel_for(0, batches, std::max<std::int64_t>(1, kGrain / work), [&](std::int64_t begin, std::int64_t end) {
-      for_each_matrix(begin, end,
-                      [&](const cpu::MatmulArgs& one) { detail::multiply_vector(one, out.dtype(), batches == 1); });
-    });
-    return;
-  }
-  if (work <= kSmallProduct || is_integral(out.dtype()) || is_complex(out.dtype())) {
-    if (!is_readable(a)) a = contiguous(a);
-    if (!is_readable(b)) b = contiguous(b);
-    const auto kernel = require_kernel(kernels.small[column], op, out.dtype());
-    const std::int64_t grain = is_complex(out.dtype()) ? kComplexGrain : kGrain;
-    if (batches == 1) {
-      for_each_matrix(0, 1, [&](const cpu::MatmulArgs& all) {
-        // At least a few strips of a complex product: each part copies b.
-        const std::int64_t least = is_complex(out.dtype()) ? kComplexRows : 1;
-        parallel_for(0, all.m, std::max(least, grain / (all.k * all.n)),
-                     [&](std::int64_t first, std::int64_t last) { kernel(part_of(all, first, last, item)); });
-      });
-    } else {
-      parallel_for(0, batches, std::max<std::int64_t>(1, grain / work),
-                   [&](std::int64_t begin, std::int64_t end) { for_each_matrix(begin, end, kernel); });
-    }
-    return;
-  }
-  if (!is_readable(a)) a = contiguous(a);
-  if (!is_readable(b)) b = contiguous(b);
-  if (const detail::Onednn* const library = detail::onednn(); library && library->multiplies(out.dtype())) {
-    MatrixView av = view_of_matrix(a);
-    MatrixView bv = view_of_matrix(b);
-    const void* const added = bias.defined() ? bias.raw_data() : nullptr;
-    const auto a_step = batch_step(a, batch);
-    const auto b_step = batch_step(b, batch);
-    if (a_step && b_step) {
-      av.batch = *a_step;
-      bv.batch = *b_step;
-      library->product(av, bv, added, out.raw_data(), batches, out.dtype());
-    } else {
-      for_each_matrix(0, batches, [&](const cpu::MatmulArgs& one) {
-        av.data = one.a;
-        bv.data = one.b;
-        library->product(av, bv, added, one.c, 1, out.dtype());
-      });
-    }
-    return;
-  }
-  const auto kernel = require_kernel(kernels.large[column], op, out.dtype());
-  for_each_matrix(0, batches, [&](const cpu::MatmulArgs& all) {
-    parallel_for(0, all.m, kRowBlock, [&](std::int64_t first, std::int64_t last) {
-      // Blocks of a fixed size, so that the bits do not depend on how many threads share them.
-      for (std::int64_t row = first; row < last; row += kRowBlock)
-        kernel(part_of(all, row, std::min(row + kRowBlock, last), item));
-    });
-  });
-}
-
 /// x in another dtype, not recorded, with its axes in the same order in memory: a product takes either.
 Tensor converted(const Tensor& x, DType dtype) {
   if (!x.defined() || x.dtype() == dtype) return x;
@@ -374,7 +289,7 @@ Tensor converted(const Tensor& x, DType dtype) {
   return y;
 }
 
-/// Whether product_on_cpu() leaves this to oneDNN, which adds the bias, too.
+/// True if a product is oneDNN's, which adds the bias, too.
 bool is_for_onednn(const Tensor& a, const Tensor& b, const Tensor& out) {
   if (!out.device().is_cpu() || a.size(-2) <= 1 || b.size(-1) <= 1 || a.size(-1) <= 1) return false;
   if (a.size(-2) * a.size(-1) * b.size(-1) <= kSmallProduct) return false;
@@ -382,27 +297,119 @@ bool is_for_onednn(const Tensor& a, const Tensor& b, const Tensor& out) {
   return library && library->multiplies(out.dtype());
 }
 
+bool product_on_cpu(const Tensor& given_a, const Tensor& given_b, const Tensor& bias, const Tensor& out,
+                    const char* op) {
+  Tensor a = given_a;
+  Tensor b = given_b;
+  const bool by_onednn = is_for_onednn(a, b, out);
+  const DType computing = cpu::computing_dtype(out.dtype());
+  if (computing != out.dtype() && !by_onednn) [[unlikely]] {
+    const Tensor wide = empty(out.shape(), computing);
+    write_product(converted(a, computing), converted(b, computing), converted(bias, computing), wide, op);
+    write_values(out, wide, op);
+    return true;
+  }
+  if (a.size(-1) == 1) {
+    if (!small_outer_products(a, b, out)) detail::outer_product(a, b, out);
+    return false;
+  }
+  const auto column = static_cast<std::size_t>(out.dtype());
+  const cpu::MatmulKernels& kernels = cpu_kernels().matmul;
+  const auto item = static_cast<std::int64_t>(item_size(out.dtype()));
+  const std::int64_t work = a.size(-2) * a.size(-1) * b.size(-1);
+  const DimsView batch(out.shape().data(), out.ndim() - 2);
+  const std::int64_t batches = count_elements(batch);
+  const HostRelease release(work * batches);
+
+  const auto for_each_matrix = [&](std::int64_t begin, std::int64_t end, auto&& multiply) {
+    MatrixView av = view_of_matrix(a);
+    MatrixView bv = view_of_matrix(b);
+    const auto* a_data = static_cast<const char*>(av.data);
+    const auto* b_data = static_cast<const char*>(bv.data);
+    for (std::int64_t i = begin; i < end; ++i) {
+      av.data = a_data + batch_offset(a, batch, i);
+      bv.data = b_data + batch_offset(b, batch, i);
+      multiply(arguments(av, bv, out->data + i * av.rows * bv.columns * item));
+    }
+  };
+
+  if (is_vector_product(a, b, out.dtype())) {
+    if (batches > 1 && (column_products(a, b, batch, out) || row_products(a, b, batch, out))) return false;
+    if (b.size(-1) == 1) {
+      b = detail::dense_vector(b, b.ndim() - 2);
+      if (!is_readable(a)) a = contiguous(a);
+    } else {
+      a = detail::dense_vector(a, a.ndim() - 1);
+      if (!is_readable(b)) b = contiguous(b);
+    }
+    parallel_for(0, batches, std::max<std::int64_t>(1, kGrain / work), [&](std::int64_t begin, std::int64_t end) {
+      for_each_matrix(begin, end,
+                      [&](const cpu::MatmulArgs& one) { detail::multiply_vector(one, out.dtype(), batches == 1); });
+    });
+    return false;
+  }
+  if (work <= kSmallProduct || is_integral(out.dtype()) || is_complex(out.dtype())) {
+    if (!is_readable(a)) a = contiguous(a);
+    if (!is_readable(b)) b = contiguous(b);
+    const auto kernel = require_kernel(kernels.small[column], op, out.dtype());
+    const std::int64_t grain = is_complex(out.dtype()) ? kComplexGrain : kGrain;
+    if (batches == 1) {
+      for_each_matrix(0, 1, [&](const cpu::MatmulArgs& all) {
+        // At least a few strips of a complex product: each part copies b.
+        const std::int64_t least = is_complex(out.dtype()) ? kComplexRows : 1;
+        parallel_for(0, all.m, std::max(least, grain / (all.k * all.n)),
+                     [&](std::int64_t first, std::int64_t last) { kernel(part_of(all, first, last, item)); });
+      });
+    } else {
+      parallel_for(0, batches, std::max<std::int64_t>(1, grain / work),
+                   [&](std::int64_t begin, std::int64_t end) { for_each_matrix(begin, end, kernel); });
+    }
+    return false;
+  }
+  if (!is_readable(a)) a = contiguous(a);
+  if (!is_readable(b)) b = contiguous(b);
+  if (by_onednn) {
+    const detail::Onednn* const library = detail::onednn();
+    MatrixView av = view_of_matrix(a);
+    MatrixView bv = view_of_matrix(b);
+    const void* const added = bias.defined() ? bias.raw_data() : nullptr;
+    const auto a_step = batch_step(a, batch);
+    const auto b_step = batch_step(b, batch);
+    if (a_step && b_step) {
+      av.batch = *a_step;
+      bv.batch = *b_step;
+      library->product(av, bv, added, out.raw_data(), batches, out.dtype());
+    } else {
+      for_each_matrix(0, batches, [&](const cpu::MatmulArgs& one) {
+        av.data = one.a;
+        bv.data = one.b;
+        library->product(av, bv, added, one.c, 1, out.dtype());
+      });
+    }
+    return true;
+  }
+  const auto kernel = require_kernel(kernels.large[column], op, out.dtype());
+  for_each_matrix(0, batches, [&](const cpu::MatmulArgs& all) {
+    parallel_for(0, all.m, kRowBlock, [&](std::int64_t first, std::int64_t last) {
+      // Blocks of a fixed size, so that the bits do not depend on how many threads share them.
+      for (std::int64_t row = first; row < last; row += kRowBlock)
+        kernel(part_of(all, row, std::min(row + kRowBlock, last), item));
+    });
+  });
+  return false;
+}
+
+[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::matmul>(DeviceType::CPU, product_on_cpu);
+
 }  // namespace
 
 void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op) {
   if (out.device().is_meta() || out.numel() == 0) return;
-  const DType computing = out.device().is_cpu() ? cpu::computing_dtype(out.dtype()) : out.dtype();
-  if (computing != out.dtype() && !is_for_onednn(a, b, out)) [[unlikely]] {
-    const Tensor wide = empty(out.shape(), computing);
-    write_product(converted(a, computing), converted(b, computing), converted(bias, computing), wide, op);
-    write_values(out, wide, op);
-    return;
-  }
   bool bias_added = false;
   if (a.size(-1) == 0) {
     write_value(out, 0, op);
-  } else if (a.size(-1) == 1 && out.device().is_cpu()) {
-    if (!small_outer_products(a, b, out)) detail::outer_product(a, b, out);
-  } else if (out.device().is_cpu()) {
-    product_on_cpu(a, b, bias, out, op);
-    bias_added = is_for_onednn(a, b, out);
   } else {
-    device_kernel<&DeviceKernels::matmul>(out.device(), op)(a, b, out);
+    bias_added = device_kernel<&DeviceKernels::matmul>(out.device(), op)(a, b, bias, out, op);
   }
   if (bias.defined() && !bias_added) {
     const Tensor* const operands[] = {&out, &bias};

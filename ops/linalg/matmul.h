@@ -17,7 +17,9 @@ struct Matmul {
       .example = "matmul(ones([2, 3]), ones([3, 4]))",
       .reference = "np.matmul(a, b)",
       .dtypes = Numeric,
-      .autocast = Autocast::Lower};
+      .autocast = Autocast::Lower,
+      .out = true,
+      .asks_device = true};
   static Tensor call(const Tensor& a, const Tensor& b);
 };
 

@@ -161,20 +161,9 @@ void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, D
   });
 }
 
-void write_values(const Tensor& to, const Tensor& from, const char* op) {
-  if (is_batched(to) || is_batched(from)) [[unlikely]] {
-    check_room(to, from, op);
-    const HiddenAxes axes = hidden_axes(pointers(to));
-    return write_values(physical(to, axes), physical(from, axes, 0, MissingAxis::Repeated), op);
-  }
-  if (to.device().is_meta() || to.numel() == 0) return;
-  if (from.device().is_meta()) fail<RuntimeError>("[", op, "] a meta tensor has no data to copy to ", to.device());
-  if (!to.device().is_cpu() || !from.device().is_cpu()) {
-    if (is_extension(to.device()) || is_extension(from.device())) return extension::copy(to, from);
-    const Device device = to.device().is_cpu() ? from.device() : to.device();
-    device_kernel<&DeviceKernels::copy>(device, op)(to, from);
-    return;
-  }
+namespace {
+
+void copy_on_cpu(const Tensor& to, const Tensor& from) {
   const HostRelease release(to.numel());
   const cpu::MovementKernels& kernels = cpu_kernels().movement;
   const auto to_item = static_cast<std::int64_t>(item_size(to.dtype()));
@@ -187,8 +176,8 @@ void write_values(const Tensor& to, const Tensor& from, const char* op) {
   if (to.dtype() != from.dtype() && is_scattered(from)) {
     // Moved first, as what moves elements takes several rows, or a tile of them, at once.
     const Tensor packed = empty(from.shape(), from.dtype());
-    write_values(packed, from, op);
-    return write_values(to, packed, op);
+    copy_on_cpu(packed, from);
+    return copy_on_cpu(to, packed);
   }
   if (to.is_contiguous() && from.is_contiguous()) {
     run_line(kernel,
@@ -198,25 +187,42 @@ void write_values(const Tensor& to, const Tensor& from, const char* op) {
   }
 }
 
+void fill_on_cpu(const Tensor& to, const void* value) {
+  const HostRelease release(to.numel());
+  const auto* const number = static_cast<const char*>(value);
+  const auto kernel = cpu_kernels().movement.fill[std::countr_zero(item_size(to.dtype()))];
+  if (to.is_contiguous()) {
+    run_line(kernel, {.to = to->data,
+                      .from = number,
+                      .inner = to.numel(),
+                      .to_inner = static_cast<std::int64_t>(item_size(to.dtype()))});
+  } else {
+    run_strided(kernel, to.shape(), to->data, byte_strides(to), number, Dims(to.ndim(), 0));
+  }
+}
+
+[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::copy>(DeviceType::CPU, copy_on_cpu) &&
+                                          register_kernel<&DeviceKernels::fill>(DeviceType::CPU, fill_on_cpu);
+
+}  // namespace
+
+void write_values(const Tensor& to, const Tensor& from, const char* op) {
+  if (is_batched(to) || is_batched(from)) [[unlikely]] {
+    check_room(to, from, op);
+    const HiddenAxes axes = hidden_axes(pointers(to));
+    return write_values(physical(to, axes), physical(from, axes, 0, MissingAxis::Repeated), op);
+  }
+  if (to.device().is_meta() || to.numel() == 0) return;
+  if (from.device().is_meta()) fail<RuntimeError>("[", op, "] a meta tensor has no data to copy to ", to.device());
+  const bool from_there = is_extension(from.device()) || to.device().is_cpu();
+  device_kernel<&DeviceKernels::copy>(from_there ? from.device() : to.device(), op)(to, from);
+}
+
 void write_value(const Tensor& to, Scalar value, const char* op) {
   if (is_batched(to)) [[unlikely]]
     return write_value(physical(to, *to->hidden), value, op);
   if (to.device().is_meta() || to.numel() == 0) return;
-  const Tensor number = number_tensor(value, to.dtype());
-  if (!to.device().is_cpu()) {
-    device_kernel<&DeviceKernels::fill>(to.device(), op)(to, number.raw_data());
-    return;
-  }
-  const HostRelease release(to.numel());
-  const auto kernel = cpu_kernels().movement.fill[std::countr_zero(item_size(to.dtype()))];
-  if (to.is_contiguous()) {
-    run_line(kernel, {.to = to->data,
-                      .from = number->data,
-                      .inner = to.numel(),
-                      .to_inner = static_cast<std::int64_t>(item_size(to.dtype()))});
-  } else {
-    run_strided(kernel, to.shape(), to->data, byte_strides(to), number->data, Dims(to.ndim(), 0));
-  }
+  device_kernel<&DeviceKernels::fill>(to.device(), op)(to, number_tensor(value, to.dtype()).raw_data());
 }
 
 bool may_overlap(const Tensor& a, const Tensor& b) {

@@ -15,7 +15,8 @@ struct Dropout {
       .parameters = "x, /, p=0.5, training=True, *, generator=None",
       .example = "dropout(ones([4]), 0.25)",
       .dtypes = Floating | Complex,
-      .method = false};
+      .method = false,
+      .in_place = true};
   /// ValueError for a p outside [0, 1], or a generator of another device than x's.
   static Tensor call(const Tensor& x, double p, bool training, Generator* generator = nullptr);
 };

@@ -1,7 +1,5 @@
 #include "ops/nn/softmax.h"
 
-#include <array>
-
 #include "engine/autograd/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
@@ -18,6 +16,7 @@
 #include "ops/support/autocast.h"
 #include "ops/support/caches.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -25,13 +24,7 @@ namespace {
 
 constexpr std::int64_t kGrain = 8192;  // elements that one thread takes at a time
 
-std::array<SoftmaxLauncher, kDeviceTypeCount> launchers{};
-
-const SoftmaxLauncher& launcher_of(Device device, const char* op) {
-  const SoftmaxLauncher& launcher = launchers[static_cast<std::size_t>(device.type)];
-  if (!launcher.forward) fail<NotImplementedError>("[", op, "] has no kernel for device ", device);
-  return launcher;
-}
+constexpr const char* name_of(bool log) { return log ? LogSoftmax::info.name : Softmax::info.name; }
 
 /// A tensor as [outer, width, inner], with the axis in the middle.
 struct Slabs {
@@ -80,28 +73,10 @@ void with_kernels(DType dtype, const char* op, F&& f) {
   }
 }
 
-/// `axis` counts from the end: hidden axes stand in front.
-Tensor run_forward(const Tensor& given, std::size_t axis_from_end, bool log, const char* op) {
-  if (is_batched(given)) [[unlikely]] {
-    const HiddenAxes axes = *given->hidden;
-    return hide_in_place(run_forward(physical(given, axes), axis_from_end, log, op), axes);
-  }
-  const Tensor x = contiguous(given);
+Tensor softmax_on_cpu(const Tensor& x, std::size_t axis, bool log) {
   Tensor y = empty_like(x);
-  if (y.device().is_meta() || y.numel() == 0) return y;
-  const Slabs slabs(x, x.ndim() - axis_from_end);
-  if (is_extension(x.device())) {
-    const std::array<registry::Arg, 2> args{x, std::int64_t{-1}};
-    if (auto given_there = extension::call_kernel(op, args, y.shape(), y.dtype(), y.device())) return *given_there;
-    const auto run_there = [&](const Tensor& host) { return run_forward(host, axis_from_end, log, op); };
-    return on_host(op, x.device(), run_there, x);
-  }
-  if (!x.device().is_cpu()) {
-    launcher_of(x.device(), op)
-        .forward(x.device(), x.dtype(), x.raw_data(), y.raw_data(), slabs.outer, slabs.width, log);
-    return y;
-  }
-  with_kernels(x.dtype(), op, [&]<class T>(const cpu::SoftmaxKernels<T>& kernels, T) {
+  const Slabs slabs(x, axis);
+  with_kernels(x.dtype(), name_of(log), [&]<class T>(const cpu::SoftmaxKernels<T>& kernels, T) {
     const T* from = x.data<T>();
     T* to = y.data<T>();
     if (slabs.inner == 1) {
@@ -118,27 +93,10 @@ Tensor run_forward(const Tensor& given, std::size_t axis_from_end, bool log, con
   return y;
 }
 
-Tensor run_backward(const Tensor& output, const Tensor& given, std::size_t axis_from_end, bool log, const char* op) {
-  if (is_batched(output) || is_batched(given)) [[unlikely]] {
-    const HiddenAxes axes = hidden_axes(pointers(output, given));
-    const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
-    return hide_in_place(run_backward(whole(output), whole(given), axis_from_end, log, op), axes);
-  }
-  const Tensor y = contiguous(output);
-  const Tensor dy = contiguous(given);
+Tensor gradient_on_cpu(const Tensor& y, const Tensor& dy, std::size_t axis, bool log) {
   Tensor dx = empty_like(y);
-  if (dx.device().is_meta() || dx.numel() == 0) return dx;
-  const Slabs slabs(y, y.ndim() - axis_from_end);
-  if (is_extension(y.device())) {
-    const auto run_there = [&](const Tensor& a, const Tensor& b) { return run_backward(a, b, axis_from_end, log, op); };
-    return on_host(op, y.device(), run_there, y, dy);
-  }
-  if (!y.device().is_cpu()) {
-    launcher_of(y.device(), op)
-        .backward(y.device(), y.dtype(), y.raw_data(), dy.raw_data(), dx.raw_data(), slabs.outer, slabs.width, log);
-    return dx;
-  }
-  with_kernels(y.dtype(), op, [&]<class T>(const cpu::SoftmaxKernels<T>& kernels, T) {
+  const Slabs slabs(y, axis);
+  with_kernels(y.dtype(), name_of(log), [&]<class T>(const cpu::SoftmaxKernels<T>& kernels, T) {
     if (slabs.inner == 1) {
       slabs.for_each_part([&](std::int64_t at, std::int64_t rows) {
         kernels.backward(y.data<T>() + at, dy.data<T>() + at, dx.data<T>() + at, rows, slabs.width, log);
@@ -153,14 +111,41 @@ Tensor run_backward(const Tensor& output, const Tensor& given, std::size_t axis_
   return dx;
 }
 
+[[maybe_unused]] const bool kRegistered =
+    register_kernel<&DeviceKernels::softmax>(DeviceType::CPU, softmax_on_cpu) &&
+    register_kernel<&DeviceKernels::softmax_gradient>(DeviceType::CPU, gradient_on_cpu);
+
+/// `axis` counts from the end: hidden axes stand in front.
+Tensor run_forward(const Tensor& given, std::size_t axis_from_end, bool log) {
+  if (is_batched(given)) [[unlikely]] {
+    const HiddenAxes axes = *given->hidden;
+    return hide_in_place(run_forward(physical(given, axes), axis_from_end, log), axes);
+  }
+  const Tensor x = contiguous(given);
+  if (x.device().is_meta() || x.numel() == 0) return empty_like(x);
+  return device_kernel<&DeviceKernels::softmax>(x.device(), name_of(log))(x, x.ndim() - axis_from_end, log);
+}
+
+Tensor run_backward(const Tensor& output, const Tensor& given, std::size_t axis_from_end, bool log) {
+  if (is_batched(output) || is_batched(given)) [[unlikely]] {
+    const HiddenAxes axes = hidden_axes(pointers(output, given));
+    const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
+    return hide_in_place(run_backward(whole(output), whole(given), axis_from_end, log), axes);
+  }
+  const Tensor y = contiguous(output);
+  if (y.device().is_meta() || y.numel() == 0) return empty_like(y);
+  const auto kernel = device_kernel<&DeviceKernels::softmax_gradient>(y.device(), name_of(log));
+  return kernel(y, contiguous(given), y.ndim() - axis_from_end, log);
+}
+
 /// dx = y (dy - sum(dy y)), and dy - exp(y) sum(dy) for the logarithm. `axis` counts from the end: -1 is the last one.
 template <bool kLog>
 struct SoftmaxFn : Function<SoftmaxFn<kLog>> {
   static constexpr bool kChecksGradients = false;
-  static constexpr const char* name = kLog ? "log_softmax" : "softmax";
+  static constexpr const char* name = name_of(kLog);
 
   static Tensor forward(Context& ctx, const Tensor& x, std::int64_t axis) {
-    Tensor y = run_forward(x, static_cast<std::size_t>(-axis), kLog, name);
+    Tensor y = run_forward(x, static_cast<std::size_t>(-axis), kLog);
     ctx.template state<std::int64_t>() = axis;
     ctx.save_for_backward(y);
     return y;
@@ -172,7 +157,7 @@ struct SoftmaxFn : Function<SoftmaxFn<kLog>> {
     // An extension's device has the parts of the formula, and perhaps no host to fall back to.
     const bool fused = !is_extension(y.device()) || falls_back_to_host(y.device());
     if (fused && !autograd::is_grad_enabled() && !autograd::any_dual(operands))
-      return {run_backward(y, dy, static_cast<std::size_t>(-axis), kLog, name)};
+      return {run_backward(y, dy, static_cast<std::size_t>(-axis), kLog)};
     if constexpr (kLog) {
       return {dy - exp(y) * sum(dy, axis, true)};
     } else {
@@ -220,10 +205,6 @@ Tensor gumbel_noise(const Tensor& x, Generator* generator) {
 }
 
 }  // namespace
-
-void register_softmax_launcher(DeviceType type, SoftmaxLauncher launcher) {
-  launchers[static_cast<std::size_t>(type)] = launcher;
-}
 
 Tensor Softmax::call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
   if (dtype) return call(cast_first(x, *dtype, info), axis, std::nullopt);

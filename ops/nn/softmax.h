@@ -17,7 +17,10 @@ struct Softmax {
                                .example = "softmax(ones([2, 3]))",
                                .reference = "sp.softmax(x, axis)",
                                .dtypes = Floating,
-                               .autocast = Autocast::Float32};
+                               .autocast = Autocast::Float32,
+                               .out = true,
+                               .in_place = true,
+                               .asks_device = true};
   static Tensor call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype);
 };
 
@@ -29,7 +32,9 @@ struct LogSoftmax {
       .example = "log_softmax(ones([2, 3]))",
       .reference = "sp.log_softmax(x, axis)",
       .dtypes = Floating,
-      .autocast = Autocast::Float32};
+      .autocast = Autocast::Float32,
+      .out = true,
+      .asks_device = true};
   static Tensor call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype);
 };
 
@@ -73,13 +78,5 @@ inline Tensor gumbel_softmax(const Tensor& x, double tau = 1, bool hard = false,
                              Generator* generator = nullptr) {
   return GumbelSoftmax::call(x, tau, hard, axis, generator);
 }
-
-/// What a device other than the CPU brings: rows of contiguous data.
-struct SoftmaxLauncher {
-  void (*forward)(Device device, DType dtype, const void* x, void* y, std::int64_t rows, std::int64_t width, bool log);
-  void (*backward)(Device device, DType dtype, const void* y, const void* dy, void* dx, std::int64_t rows,
-                   std::int64_t width, bool log);
-};
-void register_softmax_launcher(DeviceType type, SoftmaxLauncher launcher);
 
 }  // namespace lamella

@@ -16,21 +16,11 @@
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/random/examples.h"
-#include "ops/random/launch.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
-namespace {
-
-std::array<FillLauncher, kDeviceTypeCount> launchers{};
-
-}  // namespace
-
-void register_fill_launcher(DeviceType type, FillLauncher launcher) {
-  launchers[static_cast<std::size_t>(type)] = launcher;
-}
-
 namespace random {
 namespace {
 
@@ -65,6 +55,12 @@ void fill_cpu(T* out, std::int64_t count, const Fill& fill) {
   });
 }
 
+void fill_on_cpu(const Fill& fill, const Tensor& out) {
+  visit<kFilled>(out.dtype(), "random", [&]<class T> { fill_cpu(out.data<T>(), out.numel(), fill); });
+}
+
+[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::random>(DeviceType::CPU, fill_on_cpu);
+
 /// Every element has its own part of the stream, whatever else is drawn at the same time.
 void fill_tensor(const char* op, Fill fill, const Tensor& out, Generator* generator) {
   const Device device = out.device();
@@ -74,19 +70,7 @@ void fill_tensor(const char* op, Fill fill, const Tensor& out, Generator* genera
     const GeneratorState state = (generator ? *generator : default_generator(device)).reserve(blocks);
     fill.seed = state.seed;
     fill.offset = state.offset;
-    if (device.is_cpu()) {
-      fill_cpu(out.data<T>(), out.numel(), fill);
-      return;
-    }
-    if (is_extension(device)) {
-      const Tensor host = empty(out.shape(), out.dtype());
-      fill_cpu(host.data<T>(), host.numel(), fill);
-      write_values(out, host, op);
-      return;
-    }
-    const FillLauncher launcher = launchers[static_cast<std::size_t>(device.type)];
-    if (!launcher) fail<NotImplementedError>("[", op, "] has no kernel for device ", device);
-    launcher(device, out.dtype(), fill, out.raw_data(), out.numel());
+    device_kernel<&DeviceKernels::random>(device, op)(fill, out);
   });
 }
 

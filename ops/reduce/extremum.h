@@ -16,7 +16,9 @@ struct Max {
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "max(arange(6), axis=0)",
       .reference = "np.max(x, axis=axis, keepdims=keepdims)",
-      .dtypes = Real | Boolean};
+      .dtypes = Real | Boolean,
+      .out = true,
+      .asks_device = true};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 
@@ -29,7 +31,9 @@ struct Min {
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "min(arange(6), axis=0)",
       .reference = "np.min(x, axis=axis, keepdims=keepdims)",
-      .dtypes = Real | Boolean};
+      .dtypes = Real | Boolean,
+      .out = true,
+      .asks_device = true};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 
@@ -42,7 +46,9 @@ struct ArgMax {
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "argmax(arange(6))",
       .reference = "np.argmax(x, axis=axis, keepdims=keepdims)",
-      .dtypes = Real | Boolean};
+      .dtypes = Real | Boolean,
+      .out = true,
+      .asks_device = true};
   static Tensor call(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims);
 };
 
@@ -55,7 +61,9 @@ struct ArgMin {
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "argmin(arange(6))",
       .reference = "np.argmin(x, axis=axis, keepdims=keepdims)",
-      .dtypes = Real | Boolean};
+      .dtypes = Real | Boolean,
+      .out = true,
+      .asks_device = true};
   static Tensor call(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims);
 };
 
@@ -65,7 +73,9 @@ struct Any {
       .doc = "Whether some element over the given axes (all of them for None) is not 0. False for no elements.",
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "any(zeros([2, 3]), axis=1)",
-      .reference = "np.any(x, axis=axis, keepdims=keepdims)"};
+      .reference = "np.any(x, axis=axis, keepdims=keepdims)",
+      .out = true,
+      .asks_device = true};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 
@@ -75,7 +85,9 @@ struct All {
       .doc = "Whether no element over the given axes (all of them for None) is 0. True for no elements.",
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "all(ones([2, 3]), axis=1)",
-      .reference = "np.all(x, axis=axis, keepdims=keepdims)"};
+      .reference = "np.all(x, axis=axis, keepdims=keepdims)",
+      .out = true,
+      .asks_device = true};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 
@@ -85,7 +97,8 @@ struct CountNonzero {
       .doc = "How many elements over the given axes (all of them for None) are not 0, as int64. NaN is not 0.",
       .parameters = "x, /, *, axis=None, keepdims=False",
       .example = "count_nonzero(eye(3), axis=1)",
-      .reference = "np.count_nonzero(x, axis=axis, keepdims=keepdims)"};
+      .reference = "np.count_nonzero(x, axis=axis, keepdims=keepdims)",
+      .asks_device = true};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 

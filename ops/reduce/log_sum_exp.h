@@ -16,7 +16,8 @@ struct LogSumExp {
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "logsumexp(zeros([2, 3]), axis=1)",
       .reference = "sp.logsumexp(x, axis=axis, keepdims=keepdims)",
-      .dtypes = Floating | Complex};
+      .dtypes = Floating | Complex,
+      .out = true};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 

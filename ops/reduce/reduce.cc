@@ -297,15 +297,11 @@ Tensor reduce(Reduction reduction, const Tensor& x, const Dims& axes, bool keepd
         write_value(out, 1, op);
         return out;
       default:
-        fail<ValueError>("[", op, "] an axis of length 0 has no such element; the shape is ", x.shape());
+        fail<ValueError>("[", op, "] cannot reduce an axis of length 0; the shape is ", x.shape());
     }
   }
   if (out.device().is_meta() || out.numel() == 0) return out;
-  if (out.device().is_cpu()) {
-    reduce_on_cpu(reduction, x, axes, out, op);
-  } else {
-    device_kernel<&DeviceKernels::reduce>(out.device(), op)(reduction, x, axes, out);
-  }
+  device_kernel<&DeviceKernels::reduce>(out.device(), op)(reduction, x, axes, out, op);
   return out;
 }
 

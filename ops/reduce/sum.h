@@ -17,7 +17,9 @@ struct Sum {
       .parameters = "x, /, axis=None, keepdims=False, *, dtype=None",
       .example = "sum(ones([2, 3]), axis=1)",
       .reference = "np.sum(x, axis=axis, keepdims=keepdims)",
-      .autocast = Autocast::Float32};
+      .autocast = Autocast::Float32,
+      .out = true,
+      .asks_device = true};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype);
 };
 
@@ -30,7 +32,8 @@ struct Mean {
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "mean(ones([2, 3]), axis=0)",
       .reference = "np.mean(x, axis=axis, keepdims=keepdims)",
-      .autocast = Autocast::Float32};
+      .autocast = Autocast::Float32,
+      .out = true};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 
@@ -44,7 +47,9 @@ struct Prod {
       .parameters = "x, /, axis=None, keepdims=False, *, dtype=None",
       .example = "prod(full([2, 3], 2.0), axis=1)",
       .reference = "np.prod(x, axis=axis, keepdims=keepdims)",
-      .autocast = Autocast::Float32};
+      .autocast = Autocast::Float32,
+      .out = true,
+      .asks_device = true};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype);
 };
 

@@ -17,7 +17,8 @@ struct Var {
       .parameters = "x, /, axis=None, correction=0.0, keepdims=False",
       .example = "var(arange(5), correction=1)",
       .reference = "np.var(x, axis=axis, correction=correction, keepdims=keepdims)",
-      .dtypes = Real | Boolean};
+      .dtypes = Real | Boolean,
+      .out = true};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, double correction, bool keepdims);
 };
 
@@ -27,7 +28,8 @@ struct Std {
                                .parameters = "x, /, axis=None, correction=0.0, keepdims=False",
                                .example = "std(arange(5))",
                                .reference = "np.std(x, axis=axis, correction=correction, keepdims=keepdims)",
-                               .dtypes = Real | Boolean};
+                               .dtypes = Real | Boolean,
+                               .out = true};
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, double correction, bool keepdims);
 };
 

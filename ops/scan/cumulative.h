@@ -17,7 +17,9 @@ struct CumulativeSum {
           "uint64, "
           "floating values in float64. With a dtype, x is cast to it first.",
       .parameters = "x, /, *, axis=None, dtype=None, include_initial=False",
-      .example = "cumulative_sum(arange(4), include_initial=True)"};
+      .example = "cumulative_sum(arange(4), include_initial=True)",
+      .out = true,
+      .in_place = true};
   static Tensor call(const Tensor& x, std::optional<std::int64_t> axis, std::optional<DType> dtype,
                      bool include_initial);
 };
@@ -30,7 +32,9 @@ struct CumulativeProd {
           "include_initial, a 1 before them. The dtypes are those of cumulative_sum. The gradient is exact where there "
           "are zeros, too.",
       .parameters = "x, /, *, axis=None, dtype=None, include_initial=False",
-      .example = "cumulative_prod(full([3], 2.0))"};
+      .example = "cumulative_prod(full([3], 2.0))",
+      .out = true,
+      .in_place = true};
   static Tensor call(const Tensor& x, std::optional<std::int64_t> axis, std::optional<DType> dtype,
                      bool include_initial);
 };

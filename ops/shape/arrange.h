@@ -32,7 +32,8 @@ struct Repeat {
           "an integer tensor for each of them; without an axis, x is flattened first.",
       .parameters = "x, repeats, /, *, axis=None",
       .example = "repeat(arange(3), 2)",
-      .reference = "np.repeat(x, repeats, axis)"};
+      .reference = "np.repeat(x, repeats, axis)",
+      .out = true};
   static Tensor call(const Tensor& x, const Operand& repeats, std::optional<std::int64_t> axis);
 };
 
@@ -44,7 +45,8 @@ struct Tile {
           "to begin with ones.",
       .parameters = "x, repetitions, /",
       .example = "tile(arange(3), [2, 2])",
-      .reference = "np.tile(x, repetitions)"};
+      .reference = "np.tile(x, repetitions)",
+      .out = true};
   static Tensor call(const Tensor& x, const Dims& repetitions);
 };
 

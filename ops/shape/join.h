@@ -18,7 +18,8 @@ struct Concat {
       .parameters = "arrays, /, axis=0",
       .example = "concat([ones([2, 3]), zeros([1, 3])], axis=0)",
       .reference = "np.concatenate(arrays, axis)",
-      .method = false};
+      .method = false,
+      .out = true};
   static Tensor call(const std::vector<Tensor>& arrays, std::optional<std::int64_t> axis);
 };
 
@@ -28,7 +29,8 @@ struct Stack {
                                .parameters = "arrays, /, axis=0",
                                .example = "stack([ones([2]), zeros([2])], axis=1)",
                                .reference = "np.stack(arrays, axis)",
-                               .method = false};
+                               .method = false,
+                               .out = true};
   static Tensor call(const std::vector<Tensor>& arrays, std::int64_t axis);
 };
 
@@ -61,7 +63,8 @@ struct Roll {
           "the other; for None, along the flattened tensor. Several axes have a shift each, or one for all.",
       .parameters = "x, /, shift, axis=None",
       .example = "roll(arange(5), 2)",
-      .reference = "np.roll(x, shift, axis)"};
+      .reference = "np.roll(x, shift, axis)",
+      .out = true};
   static Tensor call(const Tensor& x, const Dims& shift, const std::optional<Dims>& axis);
 };
 

@@ -17,7 +17,8 @@ struct Sort {
                                .parameters = "x, /, *, axis=-1, descending=False, stable=True",
                                .example = "sort(asarray([3, 1, 2]), descending=True)",
                                .reference = "np.sort(x, axis)",
-                               .dtypes = Real | Boolean};
+                               .dtypes = Real | Boolean,
+                               .out = true};
   static Tensor call(const Tensor& x, std::int64_t axis, bool descending, bool stable);
 };
 
@@ -29,7 +30,8 @@ struct ArgSort {
                                .parameters = "x, /, *, axis=-1, descending=False, stable=True",
                                .example = "argsort(asarray([3, 1, 2]))",
                                .reference = "np.argsort(x, axis, stable=True)",
-                               .dtypes = Real | Boolean};
+                               .dtypes = Real | Boolean,
+                               .out = true};
   static Tensor call(const Tensor& x, std::int64_t axis, bool descending, bool stable);
 };
 

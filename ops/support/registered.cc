@@ -208,7 +208,7 @@ struct Entry {
   /// The names of the results, where they have some.
   std::span<const char* const> fields;
   bool gives_tensor;
-  bool asks_devices;
+  bool asks_device;
   void (*call)(const void*, const CallContext&, const Arg*, Value*);
   /// The operator's function, as `call` takes it.
   const void* function;
@@ -226,13 +226,12 @@ constexpr Entry entry_of() {
               .types = Call::types,
               .fields = {},
               .gives_tensor = Call::kGivesTensor,
-              .asks_devices = requires {Op::kMaskInput;
+              .asks_device = IsElementwise<Op> || Op::info.asks_device,
+              .call = Call::call,
+              .function = &kFunction<Op>};
+  if constexpr (kNamesResults) entry.fields = Op::kFields;
+  return entry;
 }
-, .call = Call::call, .function = &kFunction<Op>
-};  // namespace
-if constexpr (kNamesResults) entry.fields = Op::kFields;
-return entry;
-}  // namespace lamella
 
 constexpr auto kEntries = [] {
   std::array<Entry, AllOps::size> entries{};
@@ -259,10 +258,7 @@ void define_all() {
   static auto* const library = new Library(Library::Kind::Fragment, "lamella", DispatchKey::Undefined, place);
   for (const Entry& entry : kEntries) {
     auto kernel = registry::KernelFunction::boxed(entry.call, const_cast<void*>(entry.function), nullptr);
-    if (entry.asks_devices ||
-        std::ranges::find(extension::kAsking, std::string_view(entry.info->name)) != std::end(extension::kAsking)) {
-      kernel.set_asks_devices();
-    }
+    if (entry.asks_device) kernel.set_asks_devices();
     library->define(schema(entry), std::move(kernel), DispatchKey::CompositeImplicitAutograd, place);
     library->doc(entry.info->name, entry.info->doc);
   }

@@ -31,7 +31,7 @@ const Tensor& read_tensor(PyObject* object, const Argument& argument) {
   if (is_numpy_array(object) || PyList_Check(object) || PyTuple_Check(object)) {
     argument.wrong_type("a Tensor (lm.asarray makes one)", object);
   }
-  argument.wrong_type("a Tensor", object);
+  argument.wrong_type(ArgumentType<Tensor>::expected, object);
 }
 
 std::optional<std::int64_t> as_index(PyObject* object, const Argument& argument) {
@@ -48,14 +48,14 @@ std::optional<std::int64_t> as_index(PyObject* object, const Argument& argument)
 
 std::int64_t read_int(PyObject* object, const Argument& argument) {
   const std::optional<std::int64_t> value = as_index(object, argument);
-  if (!value) argument.wrong_type("an int", object);
+  if (!value) argument.wrong_type(ArgumentType<std::int64_t>::expected, object);
   return *value;
 }
 
 double read_double(PyObject* object, const Argument& argument) {
   if (PyFloat_Check(object)) return PyFloat_AS_DOUBLE(object);
   if (PyBool_Check(object) || PyComplex_Check(object) || !(has_float(object) || PyIndex_Check(object))) {
-    argument.wrong_type("a number", object);
+    argument.wrong_type(ArgumentType<double>::expected, object);
   }
   const double value = PyFloat_AsDouble(object);
   if (value == -1.0 && PyErr_Occurred()) {
@@ -68,7 +68,7 @@ double read_double(PyObject* object, const Argument& argument) {
 
 bool read_bool(PyObject* object, const Argument& argument) {
   if (!is_numpy_scalar(object) || std::string_view(type_name(object)).find("bool") == std::string_view::npos) {
-    argument.wrong_type("a bool", object);
+    argument.wrong_type(ArgumentType<bool>::expected, object);
   }
   return checked(PyObject_IsTrue(object)) != 0;
 }
@@ -144,7 +144,7 @@ Scalar read_scalar(PyObject* object, const Argument& argument) {
     const PyRef item = PyRef::adopt(tensor_item(tensor_of(object), argument.signature.function()));
     if (as_scalar(item.get(), value)) return value;
   }
-  argument.wrong_type("a number", object);
+  argument.wrong_type(ArgumentType<Scalar>::expected, object);
 }
 
 Dims read_dims(PyObject* object, const Argument& argument) {
@@ -152,12 +152,12 @@ Dims read_dims(PyObject* object, const Argument& argument) {
   if (!listed) {
     const bool array = is_numpy_array(object) || (is_tensor(object) && tensor_of(object).ndim() > 0);
     if (is_tensor(object) && !is_integral(tensor_of(object).dtype())) {
-      argument.wrong_type("an int or a sequence of ints", object);
+      argument.wrong_type(ArgumentType<Dims>::expected, object);
     }
     if (!PyBool_Check(object) && PyIndex_Check(object) && !array) return {read_int(object, argument)};
   }
   if (!listed && (PyUnicode_Check(object) || PyBytes_Check(object) || !PySequence_Check(object))) {
-    argument.wrong_type("an int or a sequence of ints", object);
+    argument.wrong_type(ArgumentType<Dims>::expected, object);
   }
   const PyRef items = PyRef::adopt(PySequence_Fast(object, "expected a sequence"));
   if (!items) throw_python_error();
@@ -166,7 +166,7 @@ Dims read_dims(PyObject* object, const Argument& argument) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
     const PyRef item = PyRef::share(PySequence_Fast_GET_ITEM(items.get(), i));
     const std::optional<std::int64_t> value = as_index(item.get(), argument);
-    if (!value) argument.wrong_type("an int or a sequence of ints", item.get());
+    if (!value) argument.wrong_type(ArgumentType<Dims>::expected, item.get());
     dims.push_back(*value);
   }
   return dims;
@@ -178,7 +178,7 @@ DType read_dtype(PyObject* object, const Argument& argument) {
     if (PyUnicode_Check(object)) {
       argument.wrong_value(lamella::str("there is no dtype '", checked(PyUnicode_AsUTF8(object)), "'"));
     }
-    argument.wrong_type("a dtype", object);
+    argument.wrong_type(ArgumentType<DType>::expected, object);
   }
   return dtype;
 }
@@ -186,14 +186,15 @@ DType read_dtype(PyObject* object, const Argument& argument) {
 Device read_device(PyObject* object, const Argument& argument) { return Device::parse(read_text(object, argument)); }
 
 std::string_view read_text(PyObject* object, const Argument& argument) {
-  if (!PyUnicode_Check(object)) argument.wrong_type("a str", object);
+  if (!PyUnicode_Check(object)) argument.wrong_type(ArgumentType<std::string_view>::expected, object);
   Py_ssize_t size = 0;
   const char* text = checked(PyUnicode_AsUTF8AndSize(object, &size));
   return {text, static_cast<std::size_t>(size)};
 }
 
 std::vector<Tensor> read_tensors(PyObject* object, const Argument& argument) {
-  if (!PyList_Check(object) && !PyTuple_Check(object)) argument.wrong_type("a list or tuple of tensors", object);
+  if (!PyList_Check(object) && !PyTuple_Check(object))
+    argument.wrong_type(ArgumentType<std::vector<Tensor>>::expected, object);
   std::vector<Tensor> tensors;
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
   tensors.reserve(static_cast<std::size_t>(count));

@@ -7,7 +7,7 @@ namespace lamella::python {
 
 std::vector<double> read_doubles(PyObject* object, const Argument& argument) {
   if (PyUnicode_Check(object) || PyBytes_Check(object))
-    argument.wrong_type("a number or a sequence of numbers", object);
+    argument.wrong_type(ArgumentType<std::vector<double>>::expected, object);
   if (PyFloat_Check(object) || PyIndex_Check(object) || !PySequence_Check(object))
     return {read_double(object, argument)};
   const PyRef items = PyRef::adopt(PySequence_Fast(object, "expected a sequence"));

@@ -10,8 +10,10 @@ namespace lamella::python {
 std::vector<double> read_doubles(PyObject* object, const Argument& argument);
 
 template <>
-inline std::vector<double> read<std::vector<double>>(PyObject* object, const Argument& argument) {
-  return read_doubles(object, argument);
-}
+struct ArgumentType<std::vector<double>> {
+  static constexpr const char* annotation = "float | Sequence[float]";
+  static constexpr const char* expected = "a number or a sequence of numbers";
+  static std::vector<double> read(PyObject* object, const Argument& argument) { return read_doubles(object, argument); }
+};
 
 }  // namespace lamella::python

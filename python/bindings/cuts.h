@@ -7,16 +7,20 @@ namespace lamella::python {
 
 /// A number of parts, or a sequence of numbers.
 template <>
-inline Cuts read<Cuts>(PyObject* object, const Argument& argument) {
-  // Arrays of integers, those of no axes too, are sequences that have an index.
-  const auto has_no_length = [&] {
-    if (!PySequence_Check(object)) return true;
-    if (PySequence_Size(object) >= 0) return false;
-    PyErr_Clear();
-    return true;
-  };
-  if (!PyBool_Check(object) && PyIndex_Check(object) && has_no_length()) return read_int(object, argument);
-  return read_dims(object, argument);
-}
+struct ArgumentType<Cuts> {
+  static constexpr const char* annotation = "SupportsIndex | Sequence[SupportsIndex]";
+  static constexpr const char* expected = "an int or a sequence of ints";
+  static Cuts read(PyObject* object, const Argument& argument) {
+    // Arrays of integers, those of no axes too, are sequences that have an index.
+    const auto has_no_length = [&] {
+      if (!PySequence_Check(object)) return true;
+      if (PySequence_Size(object) >= 0) return false;
+      PyErr_Clear();
+      return true;
+    };
+    if (!PyBool_Check(object) && PyIndex_Check(object) && has_no_length()) return read_int(object, argument);
+    return read_dims(object, argument);
+  }
+};
 
 }  // namespace lamella::python

@@ -10,8 +10,12 @@ namespace lamella::python {
 std::pair<double, double> read_interval(PyObject* object, const Argument& argument);
 
 template <>
-inline std::pair<double, double> read<std::pair<double, double>>(PyObject* object, const Argument& argument) {
-  return read_interval(object, argument);
-}
+struct ArgumentType<std::pair<double, double>> {
+  static constexpr const char* annotation = "tuple[float, float]";
+  static constexpr const char* expected = "two numbers";
+  static std::pair<double, double> read(PyObject* object, const Argument& argument) {
+    return read_interval(object, argument);
+  }
+};
 
 }  // namespace lamella::python

@@ -10,8 +10,12 @@ namespace lamella::python {
 std::vector<HeldOperand> read_operands(PyObject* object, const Argument& argument);
 
 template <>
-inline std::vector<HeldOperand> read<std::vector<HeldOperand>>(PyObject* object, const Argument& argument) {
-  return read_operands(object, argument);
-}
+struct ArgumentType<std::vector<HeldOperand>> {
+  static constexpr const char* annotation = "Tensor | _complex | Sequence[Tensor | _complex]";
+  static constexpr const char* expected = "a Tensor, a number, or a sequence of these";
+  static std::vector<HeldOperand> read(PyObject* object, const Argument& argument) {
+    return read_operands(object, argument);
+  }
+};
 
 }  // namespace lamella::python

@@ -7,10 +7,11 @@
 #include <tuple>
 #include <utility>
 
-#include "ops/all_ops.h"
+#include "ops/op_info.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/convert_doubles.h"
 #include "python/bindings/cuts.h"
+#include "python/bindings/definition.h"
 #include "python/bindings/diagonal.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/interval.h"
@@ -122,37 +123,26 @@ struct Binding<Op, R (*)(A...)> {
   }
 };
 
-using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
-
-/// How one form of an operator is called.
-struct EntryPoints {
-  const Signature** signature;
-  FastCall function;
-  FastCall method;
-};
-
-/// What is defined for an operator, made while compiling: code for each of several hundred takes long to compile.
-struct Definition {
-  const OpInfo* info;
-  const char* parameters;
-  std::size_t values;
-  bool takes_out;
-  EntryPoints form;
-  /// The names of the parts of the result, where they have some, and where the type goes that is made of them.
-  std::span<const char* const> fields;
-  PyTypeObject** result_type;
-  /// Null functions where there is none.
-  EntryPoints in_place;
-  /// Null for an operator that is not elementwise.
-  const ElementwiseOp& (*elementwise)();
+/// The types of an operator's parameters, the last of which may be `out`, as a stub file spells them.
+template <class Op, class F = decltype(&Op::call)>
+struct Annotations;
+template <class Op, class R, class... A>
+struct Annotations<Op, R (*)(A...)> {
+  static constexpr auto kAll = [] {
+    std::array<const char*, Binding<Op>::kValues> all{ArgumentType<std::remove_cvref_t<A>>::annotation...};
+    if constexpr (takes_out<Op>()) all.back() = ArgumentType<std::optional<Tensor>>::annotation;
+    return all;
+  }();
 };
 
 template <class Op>
 constexpr Definition definition_of() {
   using B = Binding<Op>;
+  const char* const several = requires { Op::kGivesList; } ? "list[Tensor]" : "tuple[Tensor, ...]";
   Definition definition{.info = &Op::info,
                         .parameters = parameters_of<Op>(),
-                        .values = B::kValues,
+                        .types = Annotations<Op>::kAll,
+                        .returns = gives_a_tensor(&Op::call) ? "Tensor" : several,
                         .takes_out = B::kTakesOut,
                         .form = {&B::signature, B::function, B::method},
                         .fields = {},
@@ -168,17 +158,15 @@ constexpr Definition definition_of() {
   return definition;
 }
 
-/// The definitions of a list of operators.
 template <class Ops>
-constexpr auto definitions_of() {
-  std::array<Definition, Ops::size> all{};
-  std::size_t i = 0;
-  Ops::for_each([&]<class Op> { all[i++] = definition_of<Op>(); });
-  return all;
+std::span<const Definition> definitions_of() {
+  static constexpr auto kAll = [] {
+    std::array<Definition, Ops::size> all{};
+    std::size_t i = 0;
+    Ops::for_each([&]<class Op> { all[i++] = definition_of<Op>(); });
+    return all;
+  }();
+  return kAll;
 }
-
-/// Those of AllOps, in parts.
-std::span<const Definition> definitions_of_elementwise();
-std::span<const Definition> definitions_of_others();
 
 }  // namespace lamella::python

@@ -6,10 +6,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "ops/all_ops.h"
+#include "python/bindings/definition.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/py_ref.h"
-#include "python/bindings/result_forms.h"
 
 namespace lamella::python {
 namespace {
@@ -47,6 +46,18 @@ PyRef kinks_of(const OpInfo& info) {
   return tuple_of(points);
 }
 
+/// A dict {operand: value}.
+PyRef settings_of(const OpInfo& info) {
+  PyRef dict = PyRef::adopt(checked(PyDict_New()));
+  for (const OpInfo::Setting& setting : info.settings) {
+    if (setting.operand < 0) break;
+    const PyRef operand = PyRef::adopt(checked(PyLong_FromLong(setting.operand)));
+    const PyRef value = PyRef::adopt(checked(PyFloat_FromDouble(setting.sample)));
+    checked(PyDict_SetItem(dict.get(), operand.get(), value.get()));
+  }
+  return dict;
+}
+
 PyRef describe(const OpInfo& info) {
   PyRef dict = PyRef::adopt(checked(PyDict_New()));
   set(dict, "name", text_or_none(info.name));
@@ -57,115 +68,11 @@ PyRef describe(const OpInfo& info) {
   set(dict, "sample_low", PyRef::adopt(PyFloat_FromDouble(info.sample_low)));
   set(dict, "sample_high", PyRef::adopt(PyFloat_FromDouble(info.sample_high)));
   set(dict, "kinks", kinks_of(info));
+  set(dict, "settings", settings_of(info));
+  set(dict, "asks_device", PyRef::adopt(PyBool_FromLong(info.asks_device)));
   set(dict, "method", PyRef::adopt(PyBool_FromLong(info.method)));
   return dict;
 }
-
-/// The Python type of a parameter or result of an operator, as a stub file spells it.
-template <class T>
-constexpr const char* annotation() {
-  using D = std::remove_cvref_t<T>;
-  if constexpr (std::is_same_v<D, Tensor>) {
-    return "Tensor";
-  } else if constexpr (std::is_same_v<D, Operand>) {
-    return "Tensor | _complex";
-  } else if constexpr (std::is_same_v<D, std::optional<Operand>>) {
-    return "Tensor | _complex | None";
-  } else if constexpr (std::is_same_v<D, std::optional<Tensor>>) {
-    return "Tensor | None";
-  } else if constexpr (std::is_same_v<D, Dims> || std::is_same_v<D, Cuts>) {
-    return "SupportsIndex | Sequence[SupportsIndex]";
-  } else if constexpr (std::is_same_v<D, Padding>) {
-    return "str | SupportsIndex | Sequence[SupportsIndex]";
-  } else if constexpr (std::is_same_v<D, OutputSize>) {
-    return "SupportsIndex | Sequence[SupportsIndex | None]";
-  } else if constexpr (std::is_same_v<D, std::optional<Dims>>) {
-    return "SupportsIndex | Sequence[SupportsIndex] | None";
-  } else if constexpr (std::is_same_v<D, std::int64_t> || std::is_same_v<D, DiagonalNumber>) {
-    return "SupportsIndex";
-  } else if constexpr (std::is_same_v<D, std::optional<std::int64_t>>) {
-    return "SupportsIndex | None";
-  } else if constexpr (std::is_same_v<D, DType>) {
-    return "_DTypeLike";
-  } else if constexpr (std::is_same_v<D, std::optional<DType>>) {
-    return "_DTypeLike | None";
-  } else if constexpr (std::is_same_v<D, std::optional<Device>>) {
-    return "str | None";
-  } else if constexpr (std::is_same_v<D, Generator*>) {
-    return "Generator | None";
-  } else if constexpr (std::is_same_v<D, bool>) {
-    return "bool";
-  } else if constexpr (std::is_same_v<D, std::optional<bool>>) {
-    return "_bool | None";
-  } else if constexpr (std::is_same_v<D, std::optional<Scalar>>) {
-    return "_complex | None";
-  } else if constexpr (std::is_same_v<D, Scalar>) {
-    return "_complex";
-  } else if constexpr (std::is_same_v<D, std::optional<double>>) {
-    return "float | None";
-  } else if constexpr (std::is_same_v<D, double>) {
-    return "float";
-  } else if constexpr (std::is_same_v<D, std::optional<std::vector<double>>>) {
-    return "float | Sequence[float] | None";
-  } else if constexpr (std::is_same_v<D, std::vector<HeldOperand>>) {
-    return "Tensor | _complex | Sequence[Tensor | _complex]";
-  } else if constexpr (std::is_same_v<D, std::optional<std::vector<HeldOperand>>>) {
-    return "Tensor | _complex | Sequence[Tensor | _complex] | None";
-  } else if constexpr (std::is_same_v<D, std::string_view>) {
-    return "str";
-  } else if constexpr (std::is_same_v<D, std::optional<std::pair<double, double>>>) {
-    return "tuple[float, float] | None";
-  } else {
-    static_assert(std::is_same_v<typename D::value_type, Tensor>);
-    return "Sequence[Tensor]";
-  }
-}
-
-/// What is told of an operator, made while compiling: code for each of several hundred takes long to compile.
-struct Listed {
-  const OpInfo* info;
-  /// The types of the parameters, the last of which may be `out`, and that of the result.
-  std::span<const char* const> types;
-  const char* returns;
-  /// The names of the parts of the result, where they have some.
-  std::span<const char* const> fields;
-  bool may_work_in_place;
-  /// Null for one that is not elementwise.
-  const ElementwiseOp& (*elementwise)();
-};
-
-template <class Op, class F = decltype(&Op::call)>
-struct Types;
-template <class Op, class R, class... A>
-struct Types<Op, R (*)(A...)> {
-  static constexpr std::size_t kCount = sizeof...(A) + (takes_out<Op>() ? 1 : 0);
-  static constexpr auto kAll = [] {
-    std::array<const char*, kCount> all{annotation<A>()...};
-    if constexpr (takes_out<Op>()) all.back() = "Tensor | None";
-    return all;
-  }();
-};
-
-template <class Op>
-constexpr Listed listed() {
-  const char* const several = requires { Op::kGivesList; } ? "list[Tensor]" : "tuple[Tensor, ...]";
-  Listed listed{.info = &Op::info,
-                .types = Types<Op>::kAll,
-                .returns = gives_a_tensor(&Op::call) ? "Tensor" : several,
-                .fields = {},
-                .may_work_in_place = may_work_in_place<Op>(),
-                .elementwise = nullptr};
-  if constexpr (requires { Op::kFields; }) listed.fields = Op::kFields;
-  if constexpr (IsElementwise<Op>) listed.elementwise = elementwise_op<Op>;
-  return listed;
-}
-
-constexpr auto kListed = [] {
-  std::array<Listed, AllOps::size> all{};
-  std::size_t i = 0;
-  AllOps::for_each([&]<class Op> { all[i++] = listed<Op>(); });
-  return all;
-}();
 
 PyRef texts(std::span<const char* const> all) {
   std::vector<PyRef> items;
@@ -188,15 +95,12 @@ void add_elementwise(const PyRef& dict, const ElementwiseOp& op) {
 PyObject* operator_list(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyRef list = PyRef::adopt(checked(PyList_New(0)));
-    const std::vector<const char*> names = operator_names();
-    for (const Listed& op : kListed) {
+    for (const Definition& op : operator_definitions()) {
       const PyRef dict = describe(*op.info);
       set(dict, "types", texts(op.types));
       set(dict, "returns", text_or_none(op.returns));
       set(dict, "fields", texts(op.fields));
-      const bool in_place = op.may_work_in_place && !(op.elementwise && op.elementwise().mask_output) &&
-                            is_free_in_place(op.info->name, names);
-      set(dict, "in_place", PyRef::adopt(PyBool_FromLong(in_place)));
+      set(dict, "in_place", PyRef::adopt(PyBool_FromLong(has_in_place_form(op))));
       set(dict, "elementwise", PyRef::share(op.elementwise ? Py_True : Py_False));
       if (op.elementwise) add_elementwise(dict, op.elementwise());
       checked(PyList_Append(list.get(), dict.get()));

@@ -1,16 +1,30 @@
 #include "python/bindings/operators.h"
 
 #include <algorithm>
+#include <deque>
 #include <string>
+#include <unordered_set>
 
+#include "ops/all_ops.h"
+#include "python/bindings/definition.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
 #include "python/bindings/named_result.h"
-#include "python/bindings/operator_definitions.h"
-#include "python/bindings/result_forms.h"
 
 namespace lamella::python {
 namespace {
+
+/// Texts that live as long as the process, as the functions they belong to.
+const char* keep(std::string text) {
+  static auto* texts = new std::deque<std::string>;
+  return texts->emplace_back(std::move(text)).c_str();
+}
+
+/// Parameters with `out` as the last one, by keyword only.
+std::string with_out(std::string_view parameters) {
+  const bool marked = parameters.find("*,") != std::string_view::npos;
+  return std::string(parameters) + (marked ? ", out=None" : ", *, out=None");
+}
 
 std::string dtype_list(DTypeSet dtypes) {
   if (dtypes == AnyDType) return "any";
@@ -40,9 +54,9 @@ void prepare(const Definition& op) {
   const Signature*& signature = *op.form.signature;
   if (signature) return;
   signature = new Signature(op.info->name, op.takes_out ? keep(with_out(op.parameters)) : op.parameters);
-  if (signature->size() != op.values) {
+  if (signature->size() != op.types.size()) {
     fail<RuntimeError>("[", op.info->name, "] its description has ", signature->size(), " parameters, the function ",
-                       op.values);
+                       op.types.size());
   }
   if (!op.fields.empty()) *op.result_type = named_result_type(op.info->name, op.fields);
 }
@@ -54,29 +68,42 @@ PyMethodDef method_def(const EntryPoints& form, const char* doc) {
 }
 
 template <bool kMethod>
-std::vector<PyMethodDef> definitions() {
+std::vector<PyMethodDef> method_defs() {
   std::vector<PyMethodDef> defs;
-  const std::vector<const char*>& names = operator_names();
-  const auto define = [&](const Definition& op) {
+  for (const Definition& op : operator_definitions()) {
     prepare(op);
-    if (kMethod && !op.info->method) return;
+    if (kMethod && !op.info->method) continue;
     defs.push_back(method_def<kMethod>(op.form, docstring(*op.info, **op.form.signature, kMethod)));
-    // Not of one that gives bools, nor where the in-place form is an operator of its own.
-    if (!op.in_place.function || (op.elementwise && op.elementwise().mask_output) ||
-        !is_free_in_place(op.info->name, names))
-      return;
+    if (!has_in_place_form(op)) continue;
     const Signature*& signature = *op.in_place.signature;
     if (!signature) signature = new Signature(keep(std::string(op.info->name) + "_"), op.parameters);
     defs.push_back(method_def<kMethod>(op.in_place, in_place_docstring(*op.info, *signature, kMethod)));
-  };
-  std::ranges::for_each(definitions_of_elementwise(), define);
-  std::ranges::for_each(definitions_of_others(), define);
+  }
   return defs;
 }
 
 }  // namespace
 
-std::vector<PyMethodDef> operator_functions() { return definitions<false>(); }
-std::vector<PyMethodDef> operator_methods() { return definitions<true>(); }
+const std::vector<Definition>& operator_definitions() {
+  static const auto* const definitions = [] {
+    auto* all = new std::vector<Definition>;
+    OperatorLists::for_each([&]<class Ops> { std::ranges::copy(definitions_of<Ops>(), std::back_inserter(*all)); });
+    return all;
+  }();
+  return *definitions;
+}
+
+bool has_in_place_form(const Definition& op) {
+  static const auto* const names = [] {
+    auto* all = new std::unordered_set<std::string>;
+    for (const Definition& each : operator_definitions()) all->emplace(each.info->name);
+    return all;
+  }();
+  if (!op.in_place.function || (op.elementwise && op.elementwise().mask_output)) return false;
+  return !names->contains(str(op.info->name, "_"));
+}
+
+std::vector<PyMethodDef> operator_functions() { return method_defs<false>(); }
+std::vector<PyMethodDef> operator_methods() { return method_defs<true>(); }
 
 }  // namespace lamella::python

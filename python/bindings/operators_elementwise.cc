@@ -1,10 +1,8 @@
+#include "ops/elementwise/list.h"
 #include "python/bindings/operator_definitions.h"
 
 namespace lamella::python {
 
-std::span<const Definition> definitions_of_elementwise() {
-  static constexpr auto kAll = definitions_of<ElementwiseOps>();
-  return kAll;
-}
+template std::span<const Definition> definitions_of<ElementwiseOps>();
 
 }  // namespace lamella::python

@@ -7,15 +7,19 @@ namespace lamella::python {
 
 /// The padding of a convolution: 'same', 'valid', a number or one for each axis.
 template <>
-inline Padding read<Padding>(PyObject* object, const Argument& argument) {
-  if (!PyUnicode_Check(object)) return Padding(read_dims(object, argument));
-  const std::string_view name = read_text(object, argument);
-  if (name != "same" && name != "valid") {
-    argument.wrong_value(str("expected 'same', 'valid', a number or one for each spatial axis, got '", name, "'"));
+struct ArgumentType<Padding> {
+  static constexpr const char* annotation = "str | SupportsIndex | Sequence[SupportsIndex]";
+  static constexpr const char* expected = "'same', 'valid', a number or one for each spatial axis";
+  static Padding read(PyObject* object, const Argument& argument) {
+    if (!PyUnicode_Check(object)) return Padding(read_dims(object, argument));
+    const std::string_view name = read_text(object, argument);
+    if (name != "same" && name != "valid") {
+      argument.wrong_value(str("expected ", expected, ", got '", name, "'"));
+    }
+    Padding padding;
+    padding.same = name == "same";
+    return padding;
   }
-  Padding padding;
-  padding.same = name == "same";
-  return padding;
-}
+};
 
 }  // namespace lamella::python

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -12,7 +11,8 @@
 #include <vector>
 
 #include "engine/autograd/modes.h"
-#include "ops/all_ops.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/op_info.h"
 #include "ops/support/results.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
@@ -21,104 +21,27 @@
 
 namespace lamella::python {
 
-/// Operators with `out=`, beside all elementwise ones.
-inline constexpr auto kWithOut = std::to_array<std::string_view>({"sum",
-                                                                  "mean",
-                                                                  "prod",
-                                                                  "max",
-                                                                  "min",
-                                                                  "argmax",
-                                                                  "argmin",
-                                                                  "any",
-                                                                  "all",
-                                                                  "var",
-                                                                  "std",
-                                                                  "cumulative_sum",
-                                                                  "cumulative_prod",
-                                                                  "logsumexp",
-                                                                  "matmul",
-                                                                  "clip",
-                                                                  "softmax",
-                                                                  "log_softmax",
-                                                                  "concat",
-                                                                  "stack",
-                                                                  "take",
-                                                                  "take_along_axis",
-                                                                  "gather",
-                                                                  "index_select",
-                                                                  "masked_select",
-                                                                  "tril",
-                                                                  "triu",
-                                                                  "roll",
-                                                                  "repeat",
-                                                                  "tile",
-                                                                  "sort",
-                                                                  "argsort",
-                                                                  "where",
-                                                                  "real",
-                                                                  "imag"});
-/// Operators with an in-place form, beside the elementwise ones of numbers.
-inline constexpr auto kInPlace =
-    std::to_array<std::string_view>({"clip", "gelu", "tril", "triu", "scatter", "scatter_add", "scatter_reduce",
-                                     "put_along_axis", "index_add", "index_copy", "index_fill", "index_put",
-                                     "masked_scatter", "cumulative_sum", "cumulative_prod", "softmax", "dropout"});
-
-template <class Op>
-concept IsElementwise = requires { Op::kMaskInput; };
-
-template <std::size_t N>
-constexpr bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
-  for (const std::string_view each : names) {
-    if (each == name) return true;
-  }
-  return false;
-}
-
 template <class R, class... A>
 constexpr bool gives_a_tensor(R (*)(A...)) {
   return std::is_same_v<R, Tensor>;
 }
 
+/// True if the operator has the form with `out=`.
 template <class Op>
 constexpr bool takes_out() {
   if constexpr (requires { Op::kNumberByNumber; }) return true;
-  return IsElementwise<Op> || (contains(kWithOut, Op::info.name) && gives_a_tensor(&Op::call));
+  static_assert(!Op::info.out || gives_a_tensor(&Op::call), "out= takes one result");
+  return IsElementwise<Op> || Op::info.out;
 }
-/// Whether the operator may have an in-place form: its first parameter is a tensor.
+/// True if the operator may have an in-place form: its first parameter is a tensor.
 template <class Op>
 constexpr bool may_work_in_place() {
   if constexpr (IsElementwise<Op>) {
     return !Op::kMaskInput && Op::info.method;
   } else {
-    return contains(kInPlace, Op::info.name) && gives_a_tensor(&Op::call);
+    static_assert(!Op::info.in_place || gives_a_tensor(&Op::call), "an in-place form has one result");
+    return Op::info.in_place;
   }
-}
-
-/// The names of all operators.
-inline const std::vector<const char*>& operator_names() {
-  static constexpr auto kInfos = [] {
-    std::array<const OpInfo*, AllOps::size> infos{};
-    std::size_t i = 0;
-    AllOps::for_each([&]<class Op> { infos[i++] = &Op::info; });
-    return infos;
-  }();
-  static const auto* const names = [] {
-    auto* all = new std::vector<const char*>;
-    for (const OpInfo* info : kInfos) all->push_back(info->name);
-    return all;
-  }();
-  return *names;
-}
-/// Whether no operator has the name of the in-place form of the one of this name.
-inline bool is_free_in_place(std::string_view op, const std::vector<const char*>& names) {
-  const std::string name = std::string(op) + "_";
-  return std::ranges::none_of(names, [&](const char* other) { return name == other; });
-}
-
-/// Texts that live as long as the process, as the functions they belong to.
-inline const char* keep(std::string text) {
-  static auto* texts = new std::deque<std::string>;
-  return texts->emplace_back(std::move(text)).c_str();
 }
 
 template <class Op>
@@ -133,12 +56,6 @@ constexpr const char* parameters_of() {
 constexpr bool is_variadic(std::string_view parameters) {
   return parameters.size() > 1 && parameters[0] == '*' && parameters[1] != ',';
 }
-/// Parameters with `out` as the last one, by keyword only.
-inline std::string with_out(std::string_view parameters) {
-  const bool marked = parameters.find("*,") != std::string_view::npos;
-  return std::string(parameters) + (marked ? ", out=None" : ", *, out=None");
-}
-
 /// What an argument is kept in between its conversion and the call.
 template <class T>
 struct Held {
@@ -157,16 +74,6 @@ template <class T>
 struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
-
-template <class T>
-typename Held<T>::type convert(PyObject* object, const Argument& argument) {
-  using H = typename Held<T>::type;
-  if constexpr (IsOptional<H>::value) {
-    return read_optional<typename H::value_type>(object, argument);
-  } else {
-    return read<H>(object, argument);
-  }
-}
 
 /// The tensors among converted arguments.
 class TensorsOf {
@@ -213,7 +120,7 @@ template <class Op, class... A>
 PyObject* call_with_out(PyObject** values, const Signature& signature) {
   constexpr const char* kName = Op::info.name;
   return [&]<std::size_t... I>(std::index_sequence<I...>) -> PyObject* {
-    const std::tuple<typename Held<A>::type...> held{convert<A>(values[I], Argument{signature, I})...};
+    const std::tuple<typename Held<A>::type...> held{read<A>(values[I], Argument{signature, I})...};
     const Tensor& out = read<const Tensor&>(values[sizeof...(A)], Argument{signature, sizeof...(A)});
     const TensorsOf inputs(std::get<I>(held)...);
     check_out(inputs, out, kName);
@@ -279,7 +186,7 @@ struct InPlaceBinding<Op, Tensor (*)(X, A...)> {
   static PyObject* call(PyObject** values) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       const Tensor& x = read<const Tensor&>(values[0], Argument{*signature, 0});
-      const std::tuple<typename Held<A>::type...> held{convert<A>(values[I + 1], Argument{*signature, I + 1})...};
+      const std::tuple<typename Held<A>::type...> held{read<A>(values[I + 1], Argument{*signature, I + 1})...};
       return wrap(call_in_place<Op>(signature->function(), x, std::get<I>(held)...));
     }(std::index_sequence_for<A...>{});
   }

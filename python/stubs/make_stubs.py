@@ -39,7 +39,6 @@ def annotated(signature: str, types: tuple[str, ...], skip_first: bool) -> str:
             continue
         name, equals, default = parameter.partition("=")
         kind = next(remaining)
-        kind = "_bool" if kind == "bool" else kind  # `bool` is a dtype in this module
         if name.startswith("*"):
             kind = kind.removeprefix("Sequence[").removesuffix("]")
         result.append(f"{name}: {kind}" + (f" = {default}" if equals else ""))

@@ -11,11 +11,10 @@
 #include "ops/elementwise/cpu/few.h"
 #include "ops/elementwise/cpu/table.h"
 #include "ops/elementwise/formula.h"
-#include "ops/elementwise/list.h"
 #include "ops/movement/convert.h"
 #include "ops/simd/vec.h"
 
-// The loops around the formulas. Included by the source files of the dtypes.
+// The loops around the formulas. Included by the instances; see cmake/elementwise.cmake.
 
 // Note [Blocks]
 // A kernel has one copy of its formula, on operands whose elements lie side by side, or that stay where they are: a
@@ -383,19 +382,18 @@ void fill_backward(ElementwiseTable& table, int row) {
   }
 }
 
-template <class T, bool kForward = true, bool kBackward = true>
-void fill_elementwise(ElementwiseTable& table) {
+template <class T, class Ops>
+void fill_elementwise(ElementwiseTable& table, int first) {
   constexpr DType kDType = dtype_of<T>;
-  static_assert(ElementwiseOps::size <= ElementwiseTable::kMaxOps);
-  ElementwiseOps::for_each([&]<class Op> {
+  Ops::for_each([&]<class Op> {
     if constexpr (Op::info.dtypes.contains(kDType)) {
-      constexpr int kRow = ElementwiseOps::index_of<Op>();
-      if constexpr (kForward) table.forward[kRow][static_cast<int>(kDType)] = &ElementwiseKernel<Op, T, -1>::run;
-      if constexpr (kBackward && Differentiable.contains(kDType)) {
-        fill_backward<Op, T, 0>(table, kRow);
-        fill_backward<Op, T, 1>(table, kRow);
-        fill_backward<Op, T, 2>(table, kRow);
-        fill_backward<Op, T, 3>(table, kRow);
+      const int row = first + Ops::template index_of<Op>();
+      table.forward[row][static_cast<int>(kDType)] = &ElementwiseKernel<Op, T, -1>::run;
+      if constexpr (Differentiable.contains(kDType)) {
+        fill_backward<Op, T, 0>(table, row);
+        fill_backward<Op, T, 1>(table, row);
+        fill_backward<Op, T, 2>(table, row);
+        fill_backward<Op, T, 3>(table, row);
       }
     }
   });

@@ -1,4 +1,5 @@
 #include "ops/elementwise/cpu/kernel.h"
+#include "ops/elementwise/list.h"
 #include "ops/simd/brief.h"
 #include "ops/simd/float_bits.h"
 

@@ -45,17 +45,12 @@ constexpr bool has_short_formulas(DType dtype) {
   return dtype == DType::Float32 || dtype == DType::Float64 || dtype == DType::Int32 || dtype == DType::Int64;
 }
 
-/// Each fills its dtypes' columns; of those that take longest to compile, forward and gradients apart.
-void fill_elementwise_float32(ElementwiseTable& table);
-void fill_elementwise_float32_gradients(ElementwiseTable& table);
-void fill_elementwise_float64(ElementwiseTable& table);
-void fill_elementwise_float64_gradients(ElementwiseTable& table);
-void fill_elementwise_int32(ElementwiseTable& table);
-void fill_elementwise_int64(ElementwiseTable& table);
-void fill_elementwise_bool(ElementwiseTable& table);
-void fill_elementwise_uint64(ElementwiseTable& table);
-void fill_elementwise_complex64(ElementwiseTable& table);
-void fill_elementwise_complex128(ElementwiseTable& table);
+/// Fills the columns of T, in the rows of the operators of a list, which begin with row `first`. Instances are files of
+/// their own, which cmake/elementwise.cmake writes.
+template <class T, class Ops>
+void fill_elementwise(ElementwiseTable& table, int first);
+
+/// Fill the columns of 8- and 16-bit dtypes and of uint32; see Note [Narrow dtypes].
 void fill_elementwise_narrow(ElementwiseTable& table);
 void fill_elementwise_small(ElementwiseTable& table);
 

@@ -4,12 +4,11 @@
 #include "ops/elementwise/cuda/args.h"
 #include "ops/elementwise/cuda/table.h"
 #include "ops/elementwise/formula.h"
-#include "ops/elementwise/list.h"
 #include "ops/movement/convert.h"
 #include "ops/simd/complex.h"
 #include "ops/simd/lane.h"
 
-// The kernels around the formulas. Included by one source file per dtype.
+// The kernels around the formulas. Included by the instances; see cmake/elementwise.cmake.
 
 namespace lamella::cuda {
 
@@ -262,27 +261,26 @@ void fill_backward(ElementwiseTable& table, int row, DType dtype) {
 
 /// The kernels of Op that compute with T, for elements of `dtype`.
 template <class Op, class T>
-void fill_operator(ElementwiseTable& table, DType dtype) {
-  constexpr int kRow = ElementwiseOps::index_of<Op>();
-  table.forward[kRow][static_cast<int>(dtype)] = make_entry<Op, T, -1>(dtype);
+void fill_operator(ElementwiseTable& table, int row, DType dtype) {
+  table.forward[row][static_cast<int>(dtype)] = make_entry<Op, T, -1>(dtype);
   if constexpr (Differentiable.contains(dtype_of<T>)) {
-    fill_backward<Op, T, 0>(table, kRow, dtype);
-    fill_backward<Op, T, 1>(table, kRow, dtype);
-    fill_backward<Op, T, 2>(table, kRow, dtype);
-    fill_backward<Op, T, 3>(table, kRow, dtype);
+    fill_backward<Op, T, 0>(table, row, dtype);
+    fill_backward<Op, T, 1>(table, row, dtype);
+    fill_backward<Op, T, 2>(table, row, dtype);
+    fill_backward<Op, T, 3>(table, row, dtype);
   }
 }
 
-template <class T>
-void fill_elementwise(ElementwiseTable& table) {
+template <class T, class Ops>
+void fill_elementwise(ElementwiseTable& table, int first) {
   constexpr DType kDType = dtype_of<T>;
-  static_assert(ElementwiseOps::size <= ElementwiseTable::kMaxOps);
-  ElementwiseOps::for_each([&]<class Op>() {
+  Ops::for_each([&]<class Op>() {
     if constexpr (Op::info.dtypes.contains(kDType)) {
-      fill_operator<Op, T>(table, kDType);
+      const int row = first + Ops::template index_of<Op>();
+      fill_operator<Op, T>(table, row, kDType);
       if constexpr (std::is_same_v<T, float> && Op::kInWiderDType) {
         for (const DType narrow : {DType::Float16, DType::BFloat16}) {
-          if (Op::info.dtypes.contains(narrow)) fill_operator<Op, T>(table, narrow);
+          if (Op::info.dtypes.contains(narrow)) fill_operator<Op, T>(table, row, narrow);
         }
       }
     }

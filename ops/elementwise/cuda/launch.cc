@@ -6,6 +6,8 @@
 #include "engine/runtime/cuda/stream.h"
 #include "ops/elementwise/cuda/args.h"
 #include "ops/elementwise/cuda/table.h"
+#include "ops/elementwise/instances.h"
+#include "ops/support/device_kernels.h"
 
 namespace lamella::cuda {
 namespace {
@@ -13,19 +15,10 @@ namespace {
 const ElementwiseTable& elementwise_table() {
   static const ElementwiseTable* const table = [] {
     auto* filled = new ElementwiseTable;
-    fill_elementwise_float32(*filled);
-    fill_elementwise_float64(*filled);
-    fill_elementwise_int32(*filled);
-    fill_elementwise_int64(*filled);
-    fill_elementwise_bool(*filled);
-    fill_elementwise_int8(*filled);
-    fill_elementwise_int16(*filled);
-    fill_elementwise_uint8(*filled);
-    fill_elementwise_uint16(*filled);
-    fill_elementwise_uint32(*filled);
-    fill_elementwise_uint64(*filled);
-    fill_elementwise_complex64(*filled);
-    fill_elementwise_complex128(*filled);
+    static_assert(ElementwiseOps::size <= ElementwiseTable::kMaxOps);
+    for_each_instance<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
+                      std::uint32_t, std::uint64_t, float, double, std::complex<float>, std::complex<double>>(
+        [&]<class T, class Ops>(int first) { fill_elementwise<T, Ops>(*filled, first); });
     return filled;
   }();
   return *table;
@@ -64,7 +57,9 @@ ElementwiseArgs make_args(const ElementwiseEntry& entry, const StridedLoop& loop
   return args;
 }
 
-void launch(const ElementwiseOp& op, int wrt, DType dtype, const StridedLoop& loop, Device device) {
+void launch(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType dtype) {
+  const StridedLoop loop = make_strided_loop(operands, out);
+  const Device device = out.device();
   const auto column = static_cast<std::size_t>(dtype);
   const ElementwiseTable& table = elementwise_table();
   const ElementwiseEntry& entry = wrt < 0 ? table.forward[op.index][column] : table.backward[op.index][wrt][column];
@@ -80,10 +75,7 @@ void launch(const ElementwiseOp& op, int wrt, DType dtype, const StridedLoop& lo
   });
 }
 
-[[maybe_unused]] const bool kRegistered = [] {
-  register_elementwise_launcher(DeviceType::CUDA, launch);
-  return true;
-}();
+[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::elementwise>(DeviceType::CUDA, launch);
 
 }  // namespace
 }  // namespace lamella::cuda

@@ -25,19 +25,10 @@ struct ElementwiseTable {
   ElementwiseEntry backward[kMaxOps][ElementwiseOp::kMaxInputs][kDTypeCount];
 };
 
-/// Each fills its dtype's column; that of float32 those of float16 and bfloat16, too.
-void fill_elementwise_float32(ElementwiseTable& table);
-void fill_elementwise_float64(ElementwiseTable& table);
-void fill_elementwise_int32(ElementwiseTable& table);
-void fill_elementwise_int64(ElementwiseTable& table);
-void fill_elementwise_bool(ElementwiseTable& table);
-void fill_elementwise_int8(ElementwiseTable& table);
-void fill_elementwise_int16(ElementwiseTable& table);
-void fill_elementwise_uint8(ElementwiseTable& table);
-void fill_elementwise_uint16(ElementwiseTable& table);
-void fill_elementwise_uint32(ElementwiseTable& table);
-void fill_elementwise_uint64(ElementwiseTable& table);
-void fill_elementwise_complex64(ElementwiseTable& table);
-void fill_elementwise_complex128(ElementwiseTable& table);
+/// Fills the columns of T, in the rows of the operators of a list, which begin with row `first`. Instances are files of
+/// their own, which cmake/elementwise.cmake writes; those of float fill the columns of
+/// float16 and bfloat16, too.
+template <class T, class Ops>
+void fill_elementwise(ElementwiseTable& table, int first);
 
 }  // namespace lamella::cuda

@@ -1,14 +1,14 @@
-#include "ops/index/rows.h"
-
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/stream.h"
+#include "ops/creation/creation.h"
 #include "ops/cuda/pack.h"
 #include "ops/simd/lane.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 
 namespace lamella::cuda {
 namespace {
@@ -55,14 +55,18 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-void gather(Device device, DType dtype, const void* x, const std::int64_t* rows, std::int64_t count, std::int64_t width,
-            void* out) {
+Tensor gather(const Tensor& matrix, const Tensor& rows) {
+  const Device device = matrix.device();
+  const std::int64_t count = rows.numel();
+  const std::int64_t width = matrix.shape()[1];
+  Tensor out = empty({count, width}, matrix.dtype(), device);
   const DeviceGuard guard(device);
   const auto run = [&]<class W>() {
     gather_kernel<W><<<block_count(count * width), kThreads, 0, current_stream(device)>>>(
-        static_cast<const W*>(x), rows, count, width, static_cast<W*>(out));
+        static_cast<const W*>(matrix.raw_data()), rows.data<std::int64_t>(), count, width,
+        static_cast<W*>(out.raw_data()));
   };
-  switch (item_size(dtype)) {
+  switch (item_size(matrix.dtype())) {
     case 1:
       run.template operator()<Word<1>>();
       break;
@@ -79,6 +83,7 @@ void gather(Device device, DType dtype, const void* x, const std::int64_t* rows,
       run.template operator()<Word<16>>();
   }
   check_launch("index");
+  return out;
 }
 
 /// The rows in ascending order, and where each stood; equal ones keep their order.
@@ -106,23 +111,24 @@ struct Sorted {
   }
 };
 
-void scatter(Device device, DType dtype, const void* x, const std::int64_t* rows, std::int64_t count,
-             std::int64_t width, void* out, std::int64_t out_rows) {
+Tensor scatter(const Tensor& matrix, const Tensor& rows, std::int64_t count) {
+  const Device device = matrix.device();
+  const std::int64_t picks = rows.numel();
+  const std::int64_t width = matrix.shape()[1];
+  Tensor out = zeros(Dims{count, width}, matrix.dtype(), device);
   const DeviceGuard guard(device);
-  const Sorted sorted(device, rows, count, out_rows);
-  const auto run = [&]<class T>() {
-    scatter_kernel<T><<<block_count(count * width), kThreads, 0, current_stream(device)>>>(
-        static_cast<const T*>(x), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), count, width,
-        static_cast<T*>(out));
+  const Sorted sorted(device, rows.data<std::int64_t>(), picks, count);
+  visit<kSummed>(matrix.dtype(), "index", [&]<class T>() {
+    scatter_kernel<T><<<block_count(picks * width), kThreads, 0, current_stream(device)>>>(
+        matrix.data<T>(), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), picks, width,
+        out.data<T>());
     check_launch("index");
-  };
-  visit<kSummed>(dtype, "index", run);
+  });
+  return out;
 }
 
-[[maybe_unused]] const bool kRegistered = [] {
-  register_row_kernels(DeviceType::CUDA, {gather, scatter});
-  return true;
-}();
+[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::gather_rows>(DeviceType::CUDA, gather) &&
+                                          register_kernel<&DeviceKernels::scatter_rows>(DeviceType::CUDA, scatter);
 
 }  // namespace
 }  // namespace lamella::cuda

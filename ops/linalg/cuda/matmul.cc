@@ -167,18 +167,13 @@ void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out) {
 
 }  // namespace
 
-void matmul(const Tensor& a, const Tensor& b, const Tensor& out) {
-  if (out.numel() == 0) return;
+bool matmul(const Tensor& a, const Tensor& b, const Tensor&, const Tensor& out, const char* op) {
   const DeviceGuard guard(out.device());
-  if (a.size(-1) == 0) {
-    check(cudaMemsetAsync(out.raw_data(), 0, out.nbytes(), current_stream(out.device())), "matmul");
-    return;
-  }
   if (out.dtype() == DType::Int32 || out.dtype() == DType::Int64) {
     multiply_integers(a, b, out);
-    return;
+    return false;
   }
-  if (!is_floating(out.dtype()) && !is_complex(out.dtype())) no_kernel("matmul", out.dtype(), out.device());
+  if (!is_floating(out.dtype()) && !is_complex(out.dtype())) no_kernel(op, out.dtype(), out.device());
   Layout a_layout;
   Layout b_layout;
   const Tensor left = find_layout(a, a_layout) ? a : as_contiguous(a);
@@ -186,6 +181,7 @@ void matmul(const Tensor& a, const Tensor& b, const Tensor& out) {
   find_layout(left, a_layout);
   find_layout(right, b_layout);
   multiply_floating(left, a_layout, right, b_layout, out);
+  return false;
 }
 
 }  // namespace lamella::cuda

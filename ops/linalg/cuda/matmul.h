@@ -8,8 +8,8 @@ namespace lamella::cuda {
 
 /// out = a @ b for batches of matrices whose leading axes broadcast to those of `out`, which is contiguous; any
 /// strides. Floating and complex dtypes by cuBLAS, in float32 without the reduced precision of TF32; int32 and int64 by
-/// a kernel of its own, wrapping.
-void matmul(const Tensor& a, const Tensor& b, const Tensor& out);
+/// a kernel of its own, wrapping. Returns false: the bias is left to the caller.
+bool matmul(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
 
 /// A batch of products of integer matrices; strides in elements, c's rows dense.
 struct IntegerMatmul {

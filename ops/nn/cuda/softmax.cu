@@ -8,6 +8,7 @@
 #include "engine/runtime/cuda/stream.h"
 #include "ops/cuda/lanes.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 
 namespace lamella::cuda {
 namespace {
@@ -92,27 +93,32 @@ void with_type(Device device, DType dtype, bool log, F&& f) {
   check_launch(op);
 }
 
-void forward(Device device, DType dtype, const void* x, void* y, std::int64_t rows, std::int64_t width, bool log) {
+Tensor forward(const Tensor& x, std::size_t axis, bool log) {
+  Tensor y = empty_like(x);
+  const std::int64_t width = x.shape()[axis];
+  const std::int64_t rows = x.numel() / width;
   const Grid grid(rows, width);
-  with_type(device, dtype, log, [&]<class T>() {
-    softmax_kernel<T><<<grid.blocks, kLaneThreads, 0, current_stream(device)>>>(
-        static_cast<const T*>(x), static_cast<T*>(y), rows, width, log, grid.lanes);
+  with_type(x.device(), x.dtype(), log, [&]<class T>() {
+    softmax_kernel<T><<<grid.blocks, kLaneThreads, 0, current_stream(x.device())>>>(x.data<T>(), y.data<T>(), rows,
+                                                                                    width, log, grid.lanes);
   });
+  return y;
 }
 
-void backward(Device device, DType dtype, const void* y, const void* dy, void* dx, std::int64_t rows,
-              std::int64_t width, bool log) {
+Tensor backward(const Tensor& y, const Tensor& dy, std::size_t axis, bool log) {
+  Tensor dx = empty_like(y);
+  const std::int64_t width = y.shape()[axis];
+  const std::int64_t rows = y.numel() / width;
   const Grid grid(rows, width);
-  with_type(device, dtype, log, [&]<class T>() {
-    softmax_backward_kernel<T><<<grid.blocks, kLaneThreads, 0, current_stream(device)>>>(
-        static_cast<const T*>(y), static_cast<const T*>(dy), static_cast<T*>(dx), rows, width, log, grid.lanes);
+  with_type(y.device(), y.dtype(), log, [&]<class T>() {
+    softmax_backward_kernel<T><<<grid.blocks, kLaneThreads, 0, current_stream(y.device())>>>(
+        y.data<T>(), dy.data<T>(), dx.data<T>(), rows, width, log, grid.lanes);
   });
+  return dx;
 }
 
-[[maybe_unused]] const bool kRegistered = [] {
-  register_softmax_launcher(DeviceType::CUDA, {forward, backward});
-  return true;
-}();
+[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::softmax>(DeviceType::CUDA, forward) &&
+                                          register_kernel<&DeviceKernels::softmax_gradient>(DeviceType::CUDA, backward);
 
 }  // namespace
 }  // namespace lamella::cuda

@@ -5,7 +5,7 @@
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/stream.h"
-#include "ops/random/launch.h"
+#include "ops/support/device_kernels.h"
 
 namespace lamella::cuda {
 namespace {
@@ -27,22 +27,21 @@ __global__ void __launch_bounds__(kThreads) fill_kernel(const random::Fill fill,
   }
 }
 
-void fill_random(Device device, DType dtype, const random::Fill& fill, void* out, std::int64_t count) {
+void fill_random(const random::Fill& fill, const Tensor& out) {
+  const Device device = out.device();
+  const std::int64_t count = out.numel();
   const DeviceGuard guard(device);
-  visit<kFilled>(dtype, "random", [&]<class T>() {
+  visit<kFilled>(out.dtype(), "random", [&]<class T>() {
     constexpr std::int64_t kMaxBlocks = 1 << 16;
     constexpr std::int64_t kPerBlock = random::kPerBlock<T>;
     const std::int64_t blocks = (count + kPerBlock * kThreads - 1) / (kPerBlock * kThreads);
     fill_kernel<T><<<static_cast<unsigned>(std::min(kMaxBlocks, blocks)), kThreads, 0, current_stream(device)>>>(
-        fill, static_cast<T*>(out), count);
+        fill, out.data<T>(), count);
   });
   check_launch("random");
 }
 
-[[maybe_unused]] const bool kRegistered = [] {
-  register_fill_launcher(DeviceType::CUDA, fill_random);
-  return true;
-}();
+[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::random>(DeviceType::CUDA, fill_random);
 
 }  // namespace
 }  // namespace lamella::cuda

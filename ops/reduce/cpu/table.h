@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "engine/core/dtype.h"
@@ -7,7 +8,12 @@
 namespace lamella::cpu {
 
 enum class Reduction : std::uint8_t { Sum, Prod, Max, Min, Any, All, ArgMax, ArgMin, Count, NanSum, SquareSum };
-inline constexpr int kReductionCount = 11;
+/// Their names, in this order, as operators and errors have them.
+inline constexpr auto kReductionNames = std::to_array<const char*>(
+    {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "count_nonzero", "nansum", "square_sum"});
+inline constexpr int kReductionCount = static_cast<int>(kReductionNames.size());
+
+constexpr const char* name_of(Reduction reduction) { return kReductionNames[static_cast<std::size_t>(reduction)]; }
 
 /// Kernels take at least one element. The result's type is that of reduce_result(); partial results are reduced further
 /// by the kernels of combining(), which exist for that type too (but for the Arg reductions).

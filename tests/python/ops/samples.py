@@ -26,6 +26,7 @@ class Operator:
     sample_low: float
     sample_high: float
     kinks: tuple[float, ...]
+    settings: dict[int, float]
 
     def __call__(self, *args: object) -> lm.Tensor:
         return getattr(lm, self.name)(*args)
@@ -37,20 +38,6 @@ class Operator:
 
 
 ALL = _C.operators()
-#: What stands for an operand that is a setting rather than data, by its position.
-PARAMETERS: dict[str, dict[int, float]] = {
-    "clip_between": {1: -1.05, 2: 1.15},
-    "leaky_relu": {1: 0.35},
-    "elu": {1: 1.4},
-    "celu": {1: 0.7},
-    "hardtanh": {1: -1.05, 2: 1.15},
-    "threshold": {1: -0.65, 2: 0.4},
-    "hardshrink": {1: 0.55},
-    "softshrink": {1: 0.55},
-    "softplus": {1: 1.3, 2: 2.2},
-    "smooth_l1": {2: 1.25},
-    "replace_nonfinite": {1: 0.5, 2: 9.0},
-}
 ELEMENTWISE = [
     Operator(**{field: info[field] for field in Operator.__dataclass_fields__}) for info in ALL if info["elementwise"]
 ]
@@ -136,7 +123,7 @@ def draw(op: Operator, shape: tuple[int, ...], dtype: str, rng: np.random.Genera
 def arguments(op: Operator, shapes: list[tuple[int, ...]], dtype: str, rng: np.random.Generator) -> list[np.ndarray]:
     """One array per operand. Bounds of a clip are in order; operands of a comparison are equal here and there."""
     arrays = [draw(op, shape, dtype, rng, i) for i, shape in enumerate(shapes)]
-    for i, value in PARAMETERS.get(op.name, {}).items():
+    for i, value in op.settings.items():
         setting = max(1, np.ceil(value)) if dtype.startswith("u") else np.ceil(value) if is_integer(dtype) else value
         arrays[i] = rounded(np.full(shapes[i], setting), dtype)
     return arrays

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "ops/creation/creation.h"
+#include "ops/op_info.h"
+
+namespace lamella {
+
+/// Operators that create tensors.
+using CreationOps = OpList<  //
+    Zeros, Ones, Full, Empty, ZerosLike, OnesLike, FullLike, EmptyLike, Arange, Linspace, Logspace, Eye, Tril,
+    Triu  // creation
+    >;
+
+}  // namespace lamella

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "ops/op_info.h"
+#include "ops/sort/consecutive.h"
+#include "ops/sort/histogram.h"
+#include "ops/sort/histogram_grid.h"
+#include "ops/sort/quantiles.h"
+#include "ops/sort/search.h"
+#include "ops/sort/sort.h"
+#include "ops/sort/unique.h"
+
+namespace lamella {
+
+/// Operators that order elements, search and count them.
+using SortOps = OpList<                                                   //
+    UniqueConsecutive,                                                    // consecutive
+    BinCount, Histogram,                                                  // histogram
+    Histc, HistogramDd,                                                   // histogram_grid
+    Median, NanMedian, Quantile, NanQuantile, Percentile, NanPercentile,  // quantiles
+    SearchSorted, IsIn,                                                   // search
+    Sort, ArgSort, TopK, KthValue, ModeValue,                             // sort
+    UniqueAll, UniqueCounts, UniqueInverse, UniqueValues, Unique          // unique
+    >;
+
+}  // namespace lamella

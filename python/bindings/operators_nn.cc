@@ -1,0 +1,8 @@
+#include "ops/nn/list.h"
+#include "python/bindings/operator_definitions.h"
+
+namespace lamella::python {
+
+template std::span<const Definition> definitions_of<NnOps>();
+
+}  // namespace lamella::python
