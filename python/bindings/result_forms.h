@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/all_ops.h"
 #include "ops/support/results.h"
 #include "python/bindings/convert.h"
