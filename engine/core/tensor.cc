@@ -4,15 +4,15 @@
 #include <array>
 #include <new>
 
-#include "engine/autograd/meta.h"
-#include "engine/autograd/modes.h"
-#include "engine/autograd/read_watch.h"
-#include "engine/autograd/thread_state.h"
+#include "engine/autograd/checkpoint/read_watch.h"
+#include "engine/autograd/graph/meta.h"
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
 #include "engine/core/foreign.h"
 #include "engine/core/listed.h"
+#include "engine/core/modes.h"
 #include "engine/core/small_blocks.h"
+#include "engine/core/thread_state.h"
 
 namespace lamella {
 namespace {

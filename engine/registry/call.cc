@@ -1,8 +1,8 @@
-#include "engine/autograd/lent.h"
-#include "engine/autograd/meta.h"
-#include "engine/autograd/modes.h"
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/backward/lent.h"
+#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/recording/recorder.h"
 #include "engine/core/error.h"
+#include "engine/core/modes.h"
 #include "engine/registry/checks.h"
 #include "engine/registry/entry.h"
 

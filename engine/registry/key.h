@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "engine/autograd/modes.h"
 #include "engine/core/device.h"
+#include "engine/core/modes.h"
 
 namespace lamella {
 

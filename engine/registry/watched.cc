@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
 #include "engine/registry/entry.h"
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "engine/autograd/autocast.h"
-#include "engine/autograd/backward.h"
-#include "engine/autograd/departure.h"
-#include "engine/autograd/function.h"
-#include "engine/autograd/primitives.h"
+#include "engine/autograd/autocast/autocast.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/trace/departure.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/complex.h"

@@ -1,6 +1,6 @@
 #include "ops/elementwise/slope_layer.h"
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/movement/cast.h"
 

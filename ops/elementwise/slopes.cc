@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/elementwise/slope_layer.h"

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/autograd/modes.h"
-#include "engine/autograd/tensors_in.h"
+#include "engine/core/modes.h"
 #include "engine/core/tensor.h"
+#include "engine/core/tensors_in.h"
 #include "engine/registry/value.h"
 #include "ops/elementwise/elementwise.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"

@@ -1,8 +1,8 @@
 #include "ops/index/along.h"
 
-#include "engine/autograd/duals.h"
-#include "engine/autograd/function.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/tangents/duals.h"
+#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"

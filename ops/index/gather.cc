@@ -2,9 +2,9 @@
 
 #include <limits>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/duals.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/tangents/duals.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/operand.h"

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <span>
 
-#include "engine/autograd/departure.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/trace/departure.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/movement/cast.h"
 #include "ops/support/hidden.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/elementwise/list.h"
 #include "ops/index/loops.h"
 #include "ops/movement/cast.h"

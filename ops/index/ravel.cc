@@ -1,6 +1,6 @@
 #include "ops/index/ravel.h"
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/elementwise/list.h"
 #include "ops/index/loops.h"
 #include "ops/movement/cast.h"

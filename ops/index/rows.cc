@@ -1,6 +1,6 @@
 #include "ops/index/rows.h"
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/index/loops.h"

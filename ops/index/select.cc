@@ -1,6 +1,6 @@
 #include "ops/index/select.h"
 
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/recording/recorder.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/index.h"

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "engine/autograd/departure.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/trace/departure.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/complex.h"

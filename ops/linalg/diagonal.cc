@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/index/insert.h"
 #include "ops/movement/strided.h"
 #include "ops/reduce/sum.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <bitset>
 
-#include "engine/autograd/autocast.h"
+#include "engine/autograd/autocast/autocast.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"

@@ -2,8 +2,8 @@
 
 #include <tuple>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/extension/extension.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/batches.h"

@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"

@@ -1,7 +1,7 @@
 #include "ops/linalg/matmul.h"
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/gemm.h"
 #include "ops/movement/cast.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/extrema.h"
 #include "ops/elementwise/sqrt.h"

@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"

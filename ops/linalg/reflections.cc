@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/extension/extension.h"

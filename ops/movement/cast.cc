@@ -1,6 +1,6 @@
 #include "ops/movement/cast.h"
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/order.h"
 #include "ops/movement/strided.h"
 #include "ops/support/checks.h"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "engine/autograd/departure.h"
-#include "engine/autograd/function.h"
-#include "engine/autograd/lent.h"
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/backward/lent.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/recording/recorder.h"
+#include "engine/autograd/trace/departure.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/launch.h"
 #include "ops/elementwise/where.h"

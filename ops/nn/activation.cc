@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/autograd/duals.h"
-#include "engine/autograd/function.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/tangents/duals.h"
+#include "engine/core/modes.h"
 #include "ops/elementwise/launch.h"
 #include "ops/elementwise/list.h"
 #include "ops/extension/extension.h"

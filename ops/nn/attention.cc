@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/linalg/matmul.h"

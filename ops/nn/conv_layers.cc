@@ -1,7 +1,7 @@
 #include "ops/nn/conv_layers.h"
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/extension/extension.h"

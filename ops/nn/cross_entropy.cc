@@ -3,7 +3,7 @@
 #include <array>
 #include <atomic>
 
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/recording/recorder.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
-#include "engine/autograd/modes.h"
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/recording/recorder.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"

@@ -4,11 +4,11 @@
 #include <array>
 #include <vector>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/duals.h"
-#include "engine/autograd/function.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/tangents/duals.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"

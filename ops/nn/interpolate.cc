@@ -4,7 +4,7 @@
 #include <cmath>
 #include <memory>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"

@@ -3,7 +3,7 @@
 #include <limits>
 #include <numbers>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/reduction.h"

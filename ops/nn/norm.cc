@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/list.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"

@@ -1,6 +1,6 @@
 #include "ops/nn/softmax.h"
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/autograd/departure.h"
-#include "engine/autograd/modes.h"
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/recording/recorder.h"
+#include "engine/autograd/trace/departure.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/in_place.h"

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "engine/autograd/modes.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/list.h"
 #include "ops/extension/extension.h"

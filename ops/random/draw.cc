@@ -7,10 +7,10 @@
 #include <limits>
 #include <utility>
 
-#include "engine/autograd/modes.h"
-#include "engine/autograd/thread_state.h"
 #include "engine/core/half.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
+#include "engine/core/thread_state.h"
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"

@@ -1,7 +1,7 @@
 #include "ops/random/examples.h"
 
-#include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
+#include "engine/core/thread_state.h"
 
 namespace lamella {
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <numbers>
 
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/recording/recorder.h"
 #include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"

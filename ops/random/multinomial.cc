@@ -3,8 +3,8 @@
 #include <limits>
 #include <vector>
 
-#include "engine/autograd/modes.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/autograd/modes.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 #include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"

@@ -1,7 +1,7 @@
 #include "ops/reduce/extremum.h"
 
-#include "engine/autograd/departure.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/trace/departure.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/logical.h"

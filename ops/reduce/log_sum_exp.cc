@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "engine/autograd/function.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"

@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "engine/autograd/departure.h"
-#include "engine/autograd/duals.h"
-#include "engine/autograd/function.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/tangents/duals.h"
+#include "engine/autograd/trace/departure.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/complex.h"

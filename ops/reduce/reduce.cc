@@ -255,6 +255,8 @@ void reduce_on_cpu(Reduction reduction, const Tensor& x, const Dims& axes, const
   run({reduction, from.dtype(), from->data, merge(kept), reduced[0], out->data, op});
 }
 
+[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::reduce>(DeviceType::CPU, reduce_on_cpu);
+
 }  // namespace
 
 Dims reduced_shape(const Tensor& x, const Dims& axes, bool keepdims) {

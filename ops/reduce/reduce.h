@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "engine/autograd/context.h"
+#include "engine/autograd/saved/context.h"
 #include "engine/core/tensor.h"
 #include "ops/reduce/cpu/table.h"
 

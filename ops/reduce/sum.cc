@@ -1,6 +1,6 @@
 #include "ops/reduce/sum.h"
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/square.h"
 #include "ops/extension/extension.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/elementwise/clip.h"
 #include "ops/elementwise/list.h"
 #include "ops/linalg/adjoint.h"

@@ -2,9 +2,9 @@
 
 #include <limits>
 
-#include "engine/autograd/function.h"
-#include "engine/autograd/modes.h"
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/recording/recorder.h"
+#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"

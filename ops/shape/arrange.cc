@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/index/picks.h"
 #include "ops/index/plan.h"
 #include "ops/index/region.h"

@@ -1,6 +1,6 @@
 #include "ops/shape/broadcast.h"
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"

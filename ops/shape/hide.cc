@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/permute.h"
 

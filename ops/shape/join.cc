@@ -4,9 +4,9 @@
 #include <bit>
 #include <optional>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
-#include "engine/autograd/primitives.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/index/region.h"

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/in_place.h"
 #include "ops/movement/strided.h"

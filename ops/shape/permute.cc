@@ -1,6 +1,6 @@
 #include "ops/shape/permute.h"
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 

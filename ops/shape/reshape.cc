@@ -1,6 +1,6 @@
 #include "ops/shape/reshape.h"
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/shape/view.h"

@@ -1,6 +1,6 @@
 #include "ops/sort/consecutive.h"
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/index/nonzero.h"

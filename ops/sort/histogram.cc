@@ -4,8 +4,8 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/autograd/modes.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"

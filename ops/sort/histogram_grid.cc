@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/extension/extension.h"

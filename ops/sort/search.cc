@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "engine/autograd/modes.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"

@@ -1,6 +1,6 @@
 #include "ops/sort/sort.h"
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/sort/pick.h"

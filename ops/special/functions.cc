@@ -4,7 +4,7 @@
 #include <numbers>
 #include <string>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/list.h"

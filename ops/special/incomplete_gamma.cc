@@ -3,7 +3,7 @@
 #include <string>
 #include <type_traits>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
 #include "ops/special/operands.h"

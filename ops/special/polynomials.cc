@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"

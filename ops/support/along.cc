@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "engine/autograd/departure.h"
-#include "engine/autograd/function.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/trace/departure.h"
+#include "engine/core/modes.h"
 #include "ops/support/checks.h"
 
 namespace lamella {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/autograd/autocast.h"
+#include "engine/autograd/autocast/autocast.h"
 #include "ops/op_info.h"
 
 namespace lamella {

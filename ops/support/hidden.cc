@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/autograd/thread_state.h"
 #include "engine/core/error.h"
+#include "engine/core/thread_state.h"
 #include "ops/shape/hide.h"
 #include "ops/shape/reshape.h"
 

@@ -1,6 +1,6 @@
-#include "engine/autograd/primitives.h"
+#include "engine/autograd/graph/primitives.h"
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/launch.h"

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "engine/autograd/departure.h"
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/recording/recorder.h"
+#include "engine/autograd/trace/departure.h"
 #include "ops/elementwise/launch.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
-#include "engine/autograd/modes.h"
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/recording/recorder.h"
+#include "engine/core/modes.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/join.h"

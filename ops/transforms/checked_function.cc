@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/meta.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/meta.h"
+#include "engine/core/modes.h"
 #include "ops/movement/cast.h"
 
 namespace lamella::autograd {

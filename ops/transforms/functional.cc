@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "engine/autograd/forward_ad.h"
-#include "engine/autograd/meta.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/forward_mode/forward_ad.h"
+#include "engine/autograd/graph/meta.h"
+#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"

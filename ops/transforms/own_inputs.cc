@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "engine/autograd/accumulate.h"
-#include "engine/autograd/backward.h"
-#include "engine/autograd/forward_ad.h"
-#include "engine/autograd/meta.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/forward_mode/forward_ad.h"
+#include "engine/autograd/graph/accumulate.h"
+#include "engine/autograd/graph/meta.h"
+#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/in_place.h"
 #include "ops/shape/reshape.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/autograd/vmap_rule.h"
+#include "engine/autograd/vmap/vmap_rule.h"
 #include "engine/core/tensor.h"
 #include "ops/transforms/functional.h"
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "engine/autograd/modes.h"
 #include "engine/core/error.h"
+#include "engine/core/modes.h"
 #include "engine/registry/dispatcher.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
 #include "engine/registry/dispatcher.h"
 #include "ops/shape/arrange.h"

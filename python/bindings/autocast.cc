@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "engine/autograd/autocast.h"
+#include "engine/autograd/autocast/autocast.h"
 #include "engine/runtime/deterministic.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/dtype_type.h"

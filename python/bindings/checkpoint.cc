@@ -4,10 +4,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/context.h"
-#include "engine/autograd/meta.h"
-#include "engine/autograd/read_watch.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/checkpoint/read_watch.h"
+#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/saved/context.h"
 #include "engine/runtime/random_lease.h"
 #include "engine/runtime/random_replay.h"
 #include "python/bindings/convert.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "engine/autograd/checkpoint.h"
+#include "engine/autograd/checkpoint/checkpoint.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {

@@ -2,7 +2,7 @@
 
 #include <structmember.h>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/likeness.h"
 #include "python/bindings/method.h"

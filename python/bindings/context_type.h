@@ -2,7 +2,7 @@
 
 #include <Python.h>
 
-#include "engine/autograd/context.h"
+#include "engine/autograd/saved/context.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {

@@ -1,7 +1,7 @@
 #include "python/bindings/convert.h"
 
-#include "engine/autograd/host_values.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/layers/host_values.h"
+#include "engine/core/modes.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/numpy.h"

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/autograd/node.h"
+#include "engine/autograd/graph/node.h"
 #include "engine/core/device.h"
 #include "engine/core/dtype.h"
 #include "engine/core/shape.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"

@@ -1,7 +1,7 @@
 #include "python/bindings/create.h"
 
-#include "engine/autograd/host_values.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/layers/host_values.h"
+#include "engine/core/modes.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/dlpack.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "engine/autograd/lent.h"
+#include "engine/autograd/backward/lent.h"
 #include "engine/core/foreign.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/convert.h"

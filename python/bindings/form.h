@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/recording/recorder.h"
 #include "engine/core/tensor.h"
 #include "python/bindings/py_ref.h"
 

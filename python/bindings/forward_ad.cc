@@ -1,7 +1,7 @@
 // Forward mode: levels, and making and taking apart tensors with tangents. lamella.autograd.forward_ad is written on
 // it.
 
-#include "engine/autograd/forward_ad.h"
+#include "engine/autograd/forward_mode/forward_ad.h"
 
 #include "python/bindings/autograd.h"
 #include "python/bindings/convert.h"

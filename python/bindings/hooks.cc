@@ -4,7 +4,7 @@
 #include <new>
 #include <string_view>
 
-#include "engine/autograd/backward.h"
+#include "engine/autograd/backward/backward.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"

@@ -2,7 +2,7 @@
 
 #include <Python.h>
 
-#include "engine/autograd/hooks.h"
+#include "engine/autograd/backward/hooks.h"
 #include "python/bindings/gil.h"
 
 namespace lamella::python {

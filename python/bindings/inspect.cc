@@ -1,9 +1,9 @@
 #include "python/bindings/inspect.h"
 
-#include "engine/autograd/anomaly.h"
-#include "engine/autograd/draw.h"
-#include "engine/autograd/explain.h"
-#include "engine/autograd/inspect.h"
+#include "engine/autograd/diagnosis/draw.h"
+#include "engine/autograd/diagnosis/explain.h"
+#include "engine/autograd/diagnosis/inspect.h"
+#include "engine/autograd/trace/anomaly.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"

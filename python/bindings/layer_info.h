@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/recording/recorder.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/autograd/accumulate.h"
-#include "engine/autograd/gradient_counts.h"
-#include "engine/autograd/host_values.h"
-#include "engine/autograd/lent.h"
-#include "engine/autograd/modes.h"
-#include "engine/autograd/once.h"
+#include "engine/autograd/backward/lent.h"
+#include "engine/autograd/graph/accumulate.h"
+#include "engine/autograd/layers/gradient_counts.h"
+#include "engine/autograd/layers/host_values.h"
+#include "engine/autograd/layers/once.h"
+#include "engine/core/modes.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"

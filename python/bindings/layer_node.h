@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/autograd/context.h"
-#include "engine/autograd/dual_call.h"
-#include "engine/autograd/layer_gradients.h"
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/layers/dual_call.h"
+#include "engine/autograd/layers/layer_gradients.h"
+#include "engine/autograd/recording/recorder.h"
+#include "engine/autograd/saved/context.h"
 #include "python/bindings/form.h"
 #include "python/bindings/py_ref.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/autograd/departure.h"
-#include "engine/autograd/recorder.h"
+#include "engine/autograd/recording/recorder.h"
+#include "engine/autograd/trace/departure.h"
 #include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/errors.h"

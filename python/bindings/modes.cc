@@ -1,6 +1,6 @@
 // Gradient modes: no_grad, enable_grad, set_grad_enabled and inference_mode, context managers and decorators.
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 
 #include <utility>
 

@@ -7,8 +7,8 @@
 #include <new>
 #include <unordered_map>
 
-#include "engine/autograd/inspect.h"
-#include "engine/autograd/origin.h"
+#include "engine/autograd/diagnosis/inspect.h"
+#include "engine/autograd/graph/origin.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/hooks.h"

@@ -2,7 +2,7 @@
 
 #include <Python.h>
 
-#include "engine/autograd/node.h"
+#include "engine/autograd/graph/node.h"
 
 namespace lamella::python {
 

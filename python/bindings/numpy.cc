@@ -9,11 +9,11 @@
 #include <optional>
 #include <string>
 
-#include "engine/autograd/host_values.h"
-#include "engine/autograd/lent.h"
-#include "engine/autograd/meta.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/backward/lent.h"
+#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/layers/host_values.h"
 #include "engine/core/foreign.h"
+#include "engine/core/modes.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/signature.h"

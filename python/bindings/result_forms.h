@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/op_info.h"
 #include "ops/support/results.h"

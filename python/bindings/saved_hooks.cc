@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/autograd/thread_state.h"
+#include "engine/core/thread_state.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"

@@ -2,8 +2,8 @@
 
 #include <Python.h>
 
-#include "engine/autograd/context.h"
-#include "engine/autograd/saved_tensor_hooks.h"
+#include "engine/autograd/saved/context.h"
+#include "engine/autograd/saved/saved_tensor_hooks.h"
 #include "python/bindings/gil.h"
 
 namespace lamella::python {

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "engine/autograd/meta.h"
+#include "engine/autograd/graph/meta.h"
 #include "engine/core/tensor.h"
 #include "python/bindings/py_ref.h"
 

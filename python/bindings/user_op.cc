@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "engine/registry/load.h"
 #include "ops/user_op/call.h"
 #include "ops/user_op/schema.h"

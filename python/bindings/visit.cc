@@ -3,8 +3,8 @@
 #include <any>
 #include <mutex>
 
-#include "engine/autograd/accumulate.h"
-#include "engine/autograd/meta.h"
+#include "engine/autograd/graph/accumulate.h"
+#include "engine/autograd/graph/meta.h"
 #include "python/bindings/checkpoint.h"
 #include "python/bindings/hooks.h"
 #include "python/bindings/layer_node.h"

@@ -2,7 +2,7 @@
 
 #include <Python.h>
 
-#include "engine/autograd/node.h"
+#include "engine/autograd/graph/node.h"
 #include "engine/core/tensor.h"
 
 namespace lamella::python {

@@ -2,7 +2,7 @@
 
 #include <Python.h>
 
-#include "engine/autograd/vmap_rule.h"
+#include "engine/autograd/vmap/vmap_rule.h"
 
 namespace lamella::python {
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/autograd/backward.h"
+#include "engine/autograd/backward/backward.h"
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
 #include "engine/registry/library.h"

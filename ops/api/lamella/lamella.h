@@ -2,13 +2,13 @@
 
 // Lamella's C++ interface in one header: tensors, the tape, Function<T> and every operator.
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/checkpoint.h"
-#include "engine/autograd/forward_ad.h"
-#include "engine/autograd/function.h"
-#include "engine/autograd/modes.h"
-#include "engine/autograd/saved_tensor_hooks.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/checkpoint/checkpoint.h"
+#include "engine/autograd/forward_mode/forward_ad.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/saved/saved_tensor_hooks.h"
 #include "engine/core/allocator.h"
+#include "engine/core/modes.h"
 #include "engine/core/tensor.h"
 #include "engine/runtime/fork_rng.h"
 #include "engine/runtime/generator.h"

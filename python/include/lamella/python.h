@@ -24,7 +24,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/core/tensor.h"
 #include "lamella/abi.h"
 

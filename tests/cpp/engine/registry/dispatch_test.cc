@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
 #include "engine/registry/checks.h"
 #include "engine/registry/library.h"
 #include "ops/all_ops.h"

@@ -1,6 +1,6 @@
 #include "ops/index/index.h"
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/all_ops.h"
 #include "tests/cpp/gradcheck.h"
 

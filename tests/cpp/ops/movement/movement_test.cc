@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "ops/all_ops.h"
 #include "ops/movement/strided.h"
 #include "tests/cpp/gradcheck.h"

@@ -1,8 +1,8 @@
 #include "ops/transforms/functional.h"
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/modes.h"
+#include "engine/autograd/backward/backward.h"
 #include "engine/core/allocator.h"
+#include "engine/core/modes.h"
 #include "ops/all_ops.h"
 #include "tests/cpp/tensors.h"
 

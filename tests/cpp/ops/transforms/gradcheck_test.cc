@@ -2,7 +2,7 @@
 
 #include <complex>
 
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/all_ops.h"
 #include "tests/cpp/tensors.h"
 

@@ -1,7 +1,7 @@
 #include "ops/transforms/vmap.h"
 
-#include "engine/autograd/backward.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/layers/function.h"
 #include "ops/all_ops.h"
 #include "ops/index/index.h"
 #include "ops/shape/hide.h"

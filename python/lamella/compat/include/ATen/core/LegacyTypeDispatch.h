@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "engine/autograd/modes.h"
+#include "engine/core/modes.h"
 #include "engine/registry/key.h"
 
 namespace c10 {

@@ -15,8 +15,8 @@
 #include "c10/macros/Macros.h"
 #include "c10/util/ArrayRef.h"
 #include "c10/util/Exception.h"
-#include "engine/autograd/backward.h"
-#include "engine/autograd/hooks.h"
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/backward/hooks.h"
 #include "ops/all_ops.h"
 #include "ops/index/index.h"
 

@@ -11,7 +11,7 @@
 
 #include "ATen/Functions.h"
 #include "ATen/core/ivalue.h"
-#include "engine/autograd/function.h"
+#include "engine/autograd/layers/function.h"
 #include "torch/types.h"
 
 namespace torch::autograd {

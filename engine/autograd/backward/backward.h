@@ -1,0 +1,89 @@
+#pragma once
+
+#include <any>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "engine/autograd/graph/node.h"
+#include "engine/core/tensor.h"
+
+namespace lamella::autograd {
+
+/// Options of grad().
+struct GradOptions {
+  /// Keep what was saved, for another pass through the same graph. The default is `create_graph`.
+  bool retain_graph = false;
+  /// Record the pass itself, for higher derivatives.
+  bool create_graph = false;
+  /// Inputs that the outputs do not depend on give an undefined gradient instead of a RuntimeError.
+  bool allow_unused = false;
+  /// The same, but such inputs give zeros.
+  bool materialize_grads = false;
+  /// Each of `grad_outputs` has one more axis, the first: the gradients of all its entries are computed in one pass,
+  /// and the results have that axis too.
+  bool is_grads_batched = false;
+};
+
+/// What a gradient is asked for: a tensor, or a place on the tape whose tensor may be gone.
+using GradTarget = std::variant<Tensor, Edge>;
+
+/// Computes the gradients of `tensors` and adds them to the `grad` of the leaves that want one.
+///
+/// `grad_tensors` are the gradients to begin with, one for each tensor; an empty list, or an undefined entry, stands
+/// for ones, which only a tensor with one element may leave out. Where `inputs` are named, only their gradients are
+/// computed, and added to their `grad` also where they are no leaves. RuntimeError where a tensor is off the tape or
+/// the graph was freed; ValueError for a shape that does not fit. Nodes run on the calling thread, newest first.
+void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors = {}, bool retain_graph = false,
+              bool create_graph = false, std::span<const Tensor> inputs = {});
+/// The same; an edge among the inputs must lead to a leaf (ValueError).
+void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors, bool retain_graph,
+              bool create_graph, std::span<const GradTarget> inputs);
+inline void backward(std::initializer_list<Tensor> tensors, bool retain_graph = false, bool create_graph = false) {
+  backward(std::span(tensors.begin(), tensors.size()), {}, retain_graph, create_graph);
+}
+inline void backward(const Tensor& tensor, const Tensor& grad = {}, bool retain_graph = false,
+                     bool create_graph = false) {
+  backward(std::span(&tensor, 1), std::span(&grad, grad.defined() ? 1 : 0), retain_graph, create_graph);
+}
+
+/// Computes and returns the gradients of `outputs` with respect to `inputs`; no `grad` is touched.
+std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                         std::span<const Tensor> grad_outputs = {}, const GradOptions& options = {});
+/// The same; materialize_grads needs tensors, whose shape it takes (ValueError).
+std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const GradTarget> inputs,
+                         std::span<const Tensor> grad_outputs, const GradOptions& options);
+inline std::vector<Tensor> grad(std::initializer_list<Tensor> outputs, std::initializer_list<Tensor> inputs,
+                                const GradOptions& options = {}) {
+  return grad(std::span(outputs.begin(), outputs.size()), std::span(inputs.begin(), inputs.size()), {}, options);
+}
+
+/// Whether a pass runs on this thread.
+bool is_in_pass() noexcept;
+/// Whether the pass that runs on this thread wants a gradient along `edge`; outside a pass, whether there is one.
+bool is_needed(const Edge& edge) noexcept;
+/// The number of the pass that runs on this thread, which no other has; 0 outside a pass.
+std::uint64_t current_pass_id() noexcept;
+/// Whether the pass that runs on this thread is for all leaves, not for named inputs; false outside a pass.
+bool pass_is_for_all_leaves() noexcept;
+/// In this scope no pass counts as running on this thread: what is computed on the way is not its business.
+class OutsidePass {
+ public:
+  OutsidePass() noexcept;
+  ~OutsidePass();
+  OutsidePass(const OutsidePass&) = delete;
+  OutsidePass& operator=(const OutsidePass&) = delete;
+
+ private:
+  void* pass_;
+};
+/// Runs `callback` on this thread at the end of the pass that runs on it now, after all its nodes and in the modes that
+/// the pass was called in; those of a pass that fails are dropped. RuntimeError outside a pass.
+void queue_callback(std::function<void()> callback);
+/// A place for data that lasts as long as the pass that runs on this thread, under any address as its key. RuntimeError
+/// outside a pass.
+std::any& pass_data(const void* key);
+
+}  // namespace lamella::autograd

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <any>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "engine/autograd/graph/node.h"
+#include "engine/autograd/saved/saved_tensor.h"
+#include "engine/core/tensor.h"
+#include "engine/core/tensors_in.h"
+#include "engine/runtime/random_replay.h"
+
+// Note [Selective checkpoints]
+// A checkpoint with a policy asks it, in forward, about every call of an operator or a layer that the function makes
+// (calls made by a layer's own forward belong to the layer). A call that is to be kept leaves its results here, and
+// what else it saved for backward beside its inputs. When the function runs again, calls come in the same order: one
+// that was kept is not computed (unless somebody wrote to its results since), its results are handed out, and what it
+// saved goes to the checkpoint's hooks as if it had just been saved. So the hooks see the same sequence as in forward.
+
+namespace lamella::autograd {
+
+/// Whether the results of a call of `op` with these tensors are to be kept for backward, rather than computed again.
+using CheckpointPolicy = std::function<bool(std::string_view op, std::span<const Tensor* const> inputs)>;
+
+/// What a checkpoint keeps of the calls that its function made, in order.
+struct KeptCalls {
+  /// Something that a call saved for backward.
+  struct Save {
+    /// Which of the call's inputs it was; -1 for another tensor, kept here.
+    std::ptrdiff_t input = -1;
+    SavedTensor tensor;
+  };
+  struct Result {
+    SavedTensor tensor;
+    bool wants_gradient = false;
+  };
+  struct Call {
+    std::string op;
+    bool kept = false;
+    std::vector<Result> results;
+    /// The form of what the caller gets, without the tensors: a Result, or what the host language puts there.
+    std::any form;
+    std::vector<Save> saves;
+    /// Where random numbers stood after the call, where it drew some.
+    std::optional<RandomState> random;
+  };
+
+  CheckpointPolicy policy;
+  bool preserve_rng_state = true;
+  /// Whether calls are compared with forward's.
+  bool check = true;
+  /// Stands for the checkpoint in messages.
+  Ref<Node> label;
+  std::vector<Call> calls;
+  /// The function came to its end in forward.
+  bool complete = false;
+};
+
+class SelectedCall;
+
+/// One run of a checkpoint's function: forward, or its repetition.
+class Selection {
+ public:
+  Selection(std::shared_ptr<KeptCalls> kept, bool repeats) : kept_(std::move(kept)), repeats_(repeats) {}
+
+  /// A tensor is about to be packed: notes it where the call that saves it is to be kept.
+  void note_packed(const Tensor& x);
+
+ private:
+  friend class SelectedCall;
+
+  std::shared_ptr<KeptCalls> kept_;
+  bool repeats_;
+  std::size_t next_ = 0;
+  SelectedCall* running_ = nullptr;
+};
+
+/// A call of an operator or a layer under Modes::kSelective, from before its computation to after it. While it lasts
+/// the mode is off: what the call does is its own affair.
+class SelectedCall {
+ public:
+  /// Asks the policy, or looks up what forward kept. RuntimeError where forward called something else here.
+  SelectedCall(std::string op, std::span<const Tensor* const> inputs);
+  ~SelectedCall();
+  SelectedCall(const SelectedCall&) = delete;
+  SelectedCall& operator=(const SelectedCall&) = delete;
+
+  /// Whether the results are there: the call is not to be computed.
+  bool is_replayed() const noexcept { return replayed_; }
+  /// Those results, and (see KeptCalls::Call) their form.
+  std::vector<Tensor> results();
+  const std::any& form() const;
+  /// Whether keep() is to be called.
+  bool is_keeping() const noexcept { return keeping_; }
+  /// Keeps what was computed, unless the call wrote into one of its inputs: that has to be done again.
+  void keep(std::span<const Tensor* const> results, std::any form = {});
+
+ private:
+  friend class Selection;
+
+  KeptCalls::Call& call() const { return selection_->kept_->calls[at_]; }
+  void note_packed(const Tensor& x);
+
+  std::shared_ptr<Selection> selection_;
+  std::vector<Tensor> inputs_;
+  std::vector<std::uint32_t> versions_;
+  std::optional<RandomState> random_before_;
+  std::size_t at_ = 0;
+  bool replayed_ = false;
+  bool keeping_ = false;
+  SelectedCall* outer_ = nullptr;
+};
+
+/// Makes a call under Modes::kSelective: `compute` is run unless its results were kept.
+template <class Result, class Compute>
+  requires std::is_copy_constructible_v<Result>
+Result select_call(std::string op, std::span<const Tensor* const> inputs, Compute&& compute) {
+  SelectedCall selected(std::move(op), inputs);
+  if (selected.is_replayed()) {
+    std::vector<Tensor> tensors = selected.results();
+    Result result = std::any_cast<const Result&>(selected.form());
+    std::size_t next = 0;
+    for_each_tensor(result, [&](Tensor& x) { x = std::move(tensors[next++]); });
+    return result;
+  }
+  Result result = compute();
+  if (selected.is_keeping()) {
+    std::vector<const Tensor*> tensors;
+    for_each_tensor(result, [&](const Tensor& x) { tensors.push_back(&x); });
+    Result form = result;
+    for_each_tensor(form, [](Tensor& x) { x = Tensor(); });
+    selected.keep(tensors, std::move(form));
+  }
+  return result;
+}
+
+}  // namespace lamella::autograd

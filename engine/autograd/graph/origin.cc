@@ -1,0 +1,185 @@
+#include "engine/autograd/graph/origin.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <utility>
+
+#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/trace/anomaly.h"
+#include "engine/core/cpp_frames.h"
+#include "engine/core/error.h"
+#include "engine/core/modes.h"
+
+namespace lamella::autograd {
+namespace {
+
+constexpr std::size_t kHostFrames = 8;
+constexpr std::size_t kNativeFrames = 4;
+/// Recorded passes of recorded passes are told down to this depth.
+constexpr std::uint32_t kMaxGeneration = 4;
+
+thread_local const Node* running = nullptr;
+
+/// All nodes that were made under trace(), for the counts. A node enters when the next one is made on its thread, or
+/// when that thread asks: it is under construction before, and must not be looked at.
+class LiveNodes {
+ public:
+  void add(WeakNode node) {
+    const std::lock_guard lock(mutex_);
+    if (nodes_.size() >= sweep_at_) sweep();
+    nodes_.push_back(std::move(node));
+  }
+  std::vector<Ref<Node>> all() {
+    std::vector<Ref<Node>> alive;
+    const std::lock_guard lock(mutex_);
+    sweep();
+    for (const WeakNode& node : nodes_) {
+      if (Ref<Node> held = node.lock()) alive.push_back(std::move(held));
+    }
+    return alive;
+  }
+
+ private:
+  /// Lets go of the memory of nodes that are gone.
+  void sweep() {
+    std::erase_if(nodes_, [](const WeakNode& n) { return n.expired(); });
+    sweep_at_ = std::max(kSweep, 2 * nodes_.size());
+  }
+
+  static constexpr std::size_t kSweep = 1024;
+  std::mutex mutex_;
+  std::vector<WeakNode> nodes_;
+  std::size_t sweep_at_ = kSweep;
+};
+
+LiveNodes& live_nodes_list() {
+  static auto* const list = new LiveNodes;  // never destroyed: threads may end after it would be
+  return *list;
+}
+
+/// The newest node of a thread.
+struct Newest {
+  WeakNode node;
+  void settle() {
+    if (!node.expired()) live_nodes_list().add(std::move(node));
+    node = WeakNode();
+  }
+  ~Newest() { settle(); }
+};
+thread_local Newest newest;
+
+std::shared_ptr<const Origin> capture() {
+  auto origin = std::make_shared<Origin>();
+  if (const auto stack = host_hooks().stack) {
+    std::array<HostFrame, kHostFrames> frames;
+    origin->host.assign(frames.begin(),
+                        frames.begin() + static_cast<std::ptrdiff_t>(stack(frames.data(), kHostFrames)));
+  }
+  origin->native = capture_frames();
+  if (running) {
+    origin->parent_name = running->name();
+    if (auto parent = origin_of(*running); parent && parent->generation < kMaxGeneration) {
+      origin->generation = parent->generation + 1;
+      origin->parent = std::move(parent);
+    }
+  }
+  return origin;
+}
+
+void change(Node& node, std::shared_ptr<const Origin> origin) {
+  NodeExtras& extras = node.make_extras();
+  const std::lock_guard lock(extras.lock);
+  extras.origin.swap(origin);  // the old one is freed after the lock
+}
+
+/// An error that tells a result of a call is not finite.
+void check_result(const Node& node, std::size_t i, const Tensor& y, const AnomalyChecks& checks) {
+  const NonFinite bad = count_bad(y, checks);
+  if (bad.nan + bad.inf == 0) return;
+  std::string message = str("[", node.name(), "] forward gave ", describe_bad(bad, y), " in its output ", i,
+                            "; look at the values it was called with");
+  if (const auto origin = origin_of(node)) message += "\n" + long_place(*origin, "  ");
+  if (message.ends_with('\n')) message.pop_back();
+  fail<RuntimeError>(message);
+}
+
+}  // namespace
+
+void note_origin(Node& node) {
+  change(node, capture());
+  newest.settle();
+  newest.node = WeakNode(&node);
+}
+
+void note_call(Node& node, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
+  auto origin = origin_of(node);
+  auto noted = origin ? std::make_shared<Origin>(*origin) : std::make_shared<Origin>();
+  for (const Tensor* y : outputs) noted->outputs.emplace_back(*y);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (i < node.edges().size() && node.edges()[i]) continue;
+    if (auto departure = departure_of(*inputs[i])) {
+      noted->departed.emplace_back(static_cast<std::uint32_t>(i), std::move(departure));
+    }
+  }
+  change(node, std::move(noted));
+  const auto anomaly = detected_anomaly();
+  if (!anomaly || !anomaly->checks().forward) return;
+  for (std::size_t i = 0; i < outputs.size(); ++i) check_result(node, i, *outputs[i], anomaly->checks());
+}
+
+std::shared_ptr<const Origin> origin_of(const Node& node) {
+  NodeExtras* extras = node.extras();
+  if (!extras) return {};
+  const std::lock_guard lock(extras->lock);
+  return extras->origin;
+}
+
+SourceLine user_line() {
+  HostFrame frame;
+  if (host_hooks().stack && host_hooks().stack(&frame, 1) == 1) return {frame.file, frame.line};
+  return current_source_line();
+}
+
+std::string short_place(const Origin& origin) {
+  if (const SourceLine line = origin.line()) return str(line.file, ":", line.line);
+  const auto frames = user_frames(origin.native, 1);
+  return frames.empty() ? std::string() : frames[0].function;
+}
+
+std::string long_place(const Origin& origin, const std::string& indent) {
+  std::string text;
+  for (std::size_t i = 0; i < origin.host.size(); ++i) {
+    const HostFrame& frame = origin.host[i];
+    text += str(indent, i ? "from " : "called at ", frame.file, ":", frame.line, ", in ", frame.function, "\n");
+  }
+  const auto frames = user_frames(origin.native, kNativeFrames);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const bool first = i == 0 && origin.host.empty();
+    text += str(indent, first ? "called in " : "from ", frames[i].function, " (C++, ", frames[i].object, "+0x",
+                std::hex, frames[i].offset, ")\n");
+  }
+  if (!origin.parent_name.empty()) {
+    text += str(indent, "recorded while the backward of `", origin.parent_name, "` ran",
+                origin.parent ? ", which was\n" : "\n");
+    if (origin.parent) text += long_place(*origin.parent, indent + "  ");
+  }
+  return text;
+}
+
+std::string name_and_place(const Node& node) {
+  const auto origin = origin_of(node);
+  const std::string place = origin ? short_place(*origin) : std::string();
+  return str("`", node.name(), "`", place.empty() ? "" : " (called at ", place, place.empty() ? "" : ")");
+}
+
+RunningNode::RunningNode(const Node& node) noexcept : before_(std::exchange(running, &node)) {}
+RunningNode::~RunningNode() { running = before_; }
+
+std::vector<Ref<Node>> traced_nodes() {
+  newest.settle();
+  return live_nodes_list().all();
+}
+
+}  // namespace lamella::autograd

@@ -1,0 +1,10 @@
+#include "engine/autograd/graph/primitives.h"
+
+namespace lamella::autograd {
+
+Primitives& primitives() {
+  static constinit Primitives registered;
+  return registered;
+}
+
+}  // namespace lamella::autograd

@@ -1,0 +1,297 @@
+#include "engine/autograd/tangents/duals.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/graph/views.h"
+#include "engine/autograd/saved/context.h"
+#include "engine/core/error.h"
+#include "engine/core/thread_state.h"
+
+namespace lamella::autograd {
+
+/// A level that a thread is in. It knows the tangents that end with it.
+class LiveLevel {
+ public:
+  LiveLevel() = default;
+  LiveLevel(const LiveLevel&) = delete;
+  LiveLevel& operator=(const LiveLevel&) = delete;
+
+  std::uint64_t number() const noexcept { return number_; }
+
+  std::shared_ptr<Tensor> keep(const Tensor& tangent) {
+    auto value = std::make_shared<Tensor>(tangent);
+    if (values_.size() >= sweep_at_) {
+      std::erase_if(values_, [](const auto& old) { return old.expired(); });
+      sweep_at_ = std::max(kFirstSweep, 2 * values_.size());
+    }
+    values_.push_back(value);
+    return value;
+  }
+
+  void end() {
+    // Freeing a tensor may run code of the host language: not while the list is walked.
+    std::vector<Tensor> freed;
+    for (const auto& weak : values_) {
+      if (const auto value = weak.lock()) freed.push_back(std::exchange(*value, Tensor()));
+    }
+    values_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kFirstSweep = 256;
+
+  const std::uint64_t number_ = next_level();
+  std::vector<std::weak_ptr<Tensor>> values_;
+  std::size_t sweep_at_ = kFirstSweep;
+};
+
+namespace {
+
+void update_flag() noexcept {
+  std::uint8_t& interceptors = modes().interceptors;
+  constexpr std::uint8_t kDuals = Modes::kDuals;
+  interceptors =
+      static_cast<std::uint8_t>(thread_state().dual_levels.empty() ? interceptors & ~kDuals : interceptors | kDuals);
+}
+
+LiveLevel* find_visible(std::uint64_t level) noexcept {
+  for (const auto& live : thread_state().dual_levels) {
+    if (live->number() == level) return live.get();
+  }
+  return nullptr;
+}
+
+Tangent* find_entry(MetaExtras& extras, std::uint64_t level) {
+  for (Tangent& entry : extras.tangents) {
+    if (entry.level == level) return &entry;
+  }
+  return nullptr;
+}
+
+/// x's entry for a level as it stands; an empty one where there is none.
+Tangent read_entry(const Tensor& x, std::uint64_t level) {
+  AutogradMeta* const meta = peek_meta(x);
+  if (!meta) return {};
+  const std::lock_guard lock(meta->lock);
+  const Tangent* const entry = meta->extras ? find_entry(*meta->extras, level) : nullptr;
+  return entry ? *entry : Tangent();
+}
+
+/// Puts an entry in the place of the one of its level; those of ended levels go.
+void write_entry(const Tensor& x, Tangent entry) {
+  AutogradMeta& meta = make_meta(x);
+  SmallVector<Tangent, 1> before;  // freed after the lock
+  const std::lock_guard lock(meta.lock);
+  MetaExtras& extras = meta.make_extras();
+  SmallVector<Tangent, 1> entries;
+  for (const Tangent& old : extras.tangents) {
+    if (old.level != entry.level && !(old.value && !old.value->defined())) entries.push_back(old);
+  }
+  const auto* const at = std::ranges::find_if(entries, [&](const Tangent& old) { return old.level > entry.level; });
+  entries.insert(at, std::move(entry));
+  before = std::exchange(extras.tangents, std::move(entries));
+}
+
+bool is_tracked(const Tensor& x) { return (x->flags & TensorImpl::kTracked) != 0; }
+
+/// The entry of a tensor, which a view looks up in its base where that was written to since.
+Tangent current_entry(const Tensor& x, std::uint64_t level) {
+  Tangent own = read_entry(x, level);
+  if (!is_tracked(x)) return own;
+  const Tensor base = base_of(x);
+  const Tangent whole = read_entry(base, level);
+  if (whole.level == 0 || whole.writes == own.writes) return own;
+  Tensor part;
+  if (whole.value && whole.value->defined()) {
+    const HideLevels hide(level);
+    part = primitives().take_view(*whole.value, ViewGeometry(base, x));
+  }
+  LiveLevel* const live = find_visible(level);
+  Tangent entry{level, part.defined() && live ? live->keep(part) : nullptr, whole.writes};
+  write_entry(x, entry);
+  return entry;
+}
+
+Tensor value_of(const Tangent& entry) { return entry.value ? *entry.value : Tensor(); }
+
+void add_level(Levels& levels, std::uint64_t level) {
+  const auto* const at = std::ranges::lower_bound(levels, level);
+  if (at == levels.end() || *at != level) levels.insert(at, level);
+}
+
+void add_levels(Levels& levels, const Tensor& x) {
+  // A view may have a tangent by its base alone.
+  const auto has_entries = [](const Tensor& y) {
+    AutogradMeta* const meta = peek_meta(y);
+    if (!meta) return false;
+    const std::lock_guard lock(meta->lock);
+    return meta->extras && !meta->extras->tangents.empty();
+  };
+  if (!has_entries(x) && !(is_tracked(x) && has_entries(base_of(x)))) return;
+  // A copy: looking an entry up hides levels for a while.
+  const auto live_levels = thread_state().dual_levels;
+  for (const auto& live : live_levels) {
+    if (value_of(current_entry(x, live->number())).defined()) add_level(levels, live->number());
+  }
+}
+
+/// RuntimeError for a value that a layer's forward computed where no tangents were, in a backward that runs with them.
+void refuse_intermediate(const Tensor& x) {
+  const Node* const layer = modes().recorded_backward;
+  if ((x->flags & TensorImpl::kDerived) == 0 || !layer || !layer->context()) return;
+  const Context::Extras* const extras = layer->context()->peek_extras();
+  if (!extras || std::ranges::none_of(extras->dual_levels, find_visible)) return;
+  fail<RuntimeError>("[", layer->name(),
+                     "] forward mode reached a value that the layer computed in forward, where nothing is followed: "
+                     "its own tangent is unknown, and the result would be wrong. Save inputs or outputs of the layer "
+                     "instead, and compute the value again in backward or jvp");
+}
+
+}  // namespace
+
+std::uint64_t enter_dual_level() {
+  auto level = std::make_shared<LiveLevel>();
+  const std::uint64_t number = level->number();
+  thread_state().dual_levels.push_back(std::move(level));
+  update_flag();
+  return number;
+}
+
+void exit_dual_level(std::uint64_t level) {
+  auto& levels = thread_state().dual_levels;
+  if (levels.empty() || levels.back()->number() != level) {
+    fail<RuntimeError>("[exit_dual_level] level ", level,
+                       " is not the innermost one of this thread: levels end in the reverse order of their beginning");
+  }
+  const std::shared_ptr<LiveLevel> ended = std::move(levels.back());
+  levels.pop_back();
+  update_flag();
+  ended->end();
+}
+
+std::optional<std::uint64_t> innermost_dual_level() {
+  const auto& levels = thread_state().dual_levels;
+  return levels.empty() ? std::nullopt : std::optional(levels.back()->number());
+}
+
+bool is_visible_level(std::uint64_t level) { return find_visible(level) != nullptr; }
+
+HideLevels::HideLevels(std::uint64_t from) : before_(thread_state().dual_levels) {
+  std::erase_if(thread_state().dual_levels, [&](const auto& live) { return live->number() >= from; });
+  update_flag();
+}
+
+HideLevels::~HideLevels() {
+  thread_state().dual_levels = std::move(before_);
+  update_flag();
+}
+
+Levels levels_of(std::span<const Tensor* const> tensors) {
+  Levels levels;
+  for (const Tensor* x : tensors) {
+    if (!x->defined() || !is_differentiable(x->dtype())) continue;
+    if ((*x)->flags & TensorImpl::kDerived) refuse_intermediate(*x);
+    add_levels(levels, *x);
+  }
+  return levels;
+}
+
+bool is_dual(const Tensor& x) {
+  const Tensor* const one[] = {&x};
+  return !levels_of(one).empty();
+}
+
+bool has_tangents(const Tensor& x) {
+  AutogradMeta* const meta = peek_meta(x);
+  if (!meta) return false;
+  const std::lock_guard lock(meta->lock);
+  if (!meta->extras) return false;
+  return std::ranges::any_of(meta->extras->tangents, [](const Tangent& entry) { return value_of(entry).defined(); });
+}
+
+Tensor tangent_of(const Tensor& x, std::uint64_t level) { return value_of(current_entry(x, level)); }
+
+void set_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent) {
+  LiveLevel* const live = find_visible(level);
+  if (!live) return;
+  const Tangent whole = is_tracked(x) ? read_entry(base_of(x), level) : Tangent();
+  if (!tangent.defined() && whole.level == 0 && read_entry(x, level).level == 0) return;
+  write_entry(x, {level, tangent.defined() ? live->keep(tangent) : nullptr, whole.writes});
+}
+
+Tangent make_tangent(std::uint64_t level, const Tensor& tangent) {
+  LiveLevel* const live = find_visible(level);
+  return {level, live ? live->keep(tangent) : nullptr, 0};
+}
+
+void share_tangents(const Tensor& from, const Tensor& to) {
+  const auto live_levels = thread_state().dual_levels;  // a copy: looking an entry up hides levels for a while
+  for (const auto& live : live_levels) {
+    Tangent entry = current_entry(from, live->number());
+    if (entry.level == 0) continue;
+    entry.writes = is_tracked(to) ? read_entry(base_of(to), entry.level).writes : 0;
+    write_entry(to, std::move(entry));
+  }
+}
+
+void write_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent) {
+  LiveLevel* const live = find_visible(level);
+  if (!live) return;
+  const auto kept = [&](const Tensor& value) { return value.defined() ? live->keep(value) : nullptr; };
+  if (!is_tracked(x)) {
+    const std::uint32_t writes = read_entry(x, level).writes + 1;
+    write_entry(x, {level, kept(tangent), writes});
+    return;
+  }
+  const Tensor base = base_of(x);
+  const Tangent before = current_entry(base, level);
+  const Tensor old = value_of(before);
+  Tensor whole;
+  {
+    const HideLevels hide(level);
+    const ViewGeometry geometry(base, x);
+    if (old.defined()) whole = primitives().clear_view(old, geometry);
+    if (tangent.defined()) {
+      const Tensor part = primitives().place_view(tangent, geometry);
+      whole = whole.defined() ? primitives().add(whole, part) : part;
+    }
+  }
+  write_entry(base, {level, kept(whole), before.writes + 1});
+  write_entry(x, {level, kept(tangent), before.writes + 1});
+}
+
+void move_tangents(const Tensor& x, const Tensor& result) {
+  Levels levels;
+  add_levels(levels, x);
+  if (result.defined()) add_levels(levels, result);
+  for (const std::uint64_t level : levels) {
+    write_tangent(x, level, result.defined() ? tangent_of(result, level) : Tensor());
+  }
+}
+
+void track_dual_views(std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
+  for (Tensor* y : outputs) {
+    if (is_tracked(*y)) {
+      note_dual_writes(base_of(*y), *y);  // made while all levels were hidden
+      continue;
+    }
+    if (((*y)->flags & TensorImpl::kView) == 0) continue;
+    if (const Tensor* const shown = shown_input(inputs, *y)) track_view(*shown, *y, true);
+  }
+}
+
+void note_dual_writes(const Tensor& base, const Tensor& view) {
+  Levels written;
+  if (AutogradMeta* const meta = peek_meta(base)) {
+    const std::lock_guard lock(meta->lock);
+    if (!meta->extras) return;
+    for (const Tangent& entry : meta->extras->tangents) {
+      if (entry.writes != 0 && !(entry.value && !entry.value->defined())) written.push_back(entry.level);
+    }
+  }
+  for (const std::uint64_t level : written) write_entry(view, {level, nullptr, read_entry(base, level).writes});
+}
+
+}  // namespace lamella::autograd

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/autograd/graph/meta.h"
+#include "engine/core/modes.h"
+#include "engine/core/tensor.h"
+
+namespace lamella::autograd {
+
+// Note [Duals]
+// A tensor may have a tangent for each *level* of forward mode that its thread is in. While a thread is in one,
+// Modes::kDuals is set, and an operator that gets a tensor with a tangent computes those of its results beside them.
+//
+// Levels are looked at one by one, outermost first, each with itself and all inner ones hidden (HideLevels). What is
+// computed for an inner level has thus itself tangents of the outer ones, and never the other way round: a nested call
+// of jvp sees the outer one's perturbation as part of its values, and does not mistake one for the other. Nothing is
+// hidden from the tape: a tangent is an ordinary tensor, recorded where its operands are.
+//
+// A tangent may be on the tape of the very node that keeps its tensor (tanh saves its output, whose tangent is computed
+// from it). So tensors share a tangent by a pointer that the level empties when it ends: no cycle outlives it.
+
+class LiveLevel;
+
+/// Whether this thread is in a level: the one question on the ordinary path.
+inline bool duals_active() noexcept { return (modes().interceptors & Modes::kDuals) != 0; }
+
+/// In this scope, level `from` of this thread and those inside of it are not looked at; levels entered in it are.
+class HideLevels {
+ public:
+  explicit HideLevels(std::uint64_t from = 0);
+  ~HideLevels();
+  HideLevels(const HideLevels&) = delete;
+  HideLevels& operator=(const HideLevels&) = delete;
+
+ private:
+  std::vector<std::shared_ptr<LiveLevel>> before_;
+};
+
+/// The innermost level of this thread that is not hidden.
+std::optional<std::uint64_t> innermost_dual_level();
+bool is_visible_level(std::uint64_t level);
+
+using Levels = SmallVector<std::uint64_t, 2>;
+
+/// The levels at which one of these tensors has a tangent, outermost first; hidden ones do not count.
+Levels levels_of(std::span<const Tensor* const> tensors);
+/// Whether x has a tangent at a level that is not hidden.
+bool is_dual(const Tensor& x);
+inline bool any_dual(std::span<const Tensor> tensors) {
+  if (!duals_active()) return false;
+  for (const Tensor& x : tensors) {
+    if (x.defined() && is_dual(x)) return true;
+  }
+  return false;
+}
+/// Whether x has, or had, a tangent at any level, hidden or not.
+bool has_tangents(const Tensor& x);
+
+/// x's tangent; undefined where it has none.
+Tensor tangent_of(const Tensor& x, std::uint64_t level);
+/// Gives x a tangent, or takes it away (an undefined one). The level is not hidden.
+void set_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent);
+/// A tangent for such an entry; the level is not hidden.
+Tangent make_tangent(std::uint64_t level, const Tensor& tangent);
+/// `to`, an alias of `from`, gets its tangents.
+void share_tangents(const Tensor& from, const Tensor& to);
+/// After a write in place: x's tangents become those of `result`, which holds the new values (undefined: constants).
+/// The base and the other views of x's memory follow.
+void move_tangents(const Tensor& x, const Tensor& result);
+/// The same at one level, where x's tangent becomes `tangent`. Nothing happens where the level is hidden.
+void write_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent);
+/// Follows outputs of a built-in operator that are views of its inputs also where recording is off: a write into such a
+/// view moves its base's tangents.
+void track_dual_views(std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs);
+/// A view that is made of a base whose tangents were written to has seen these writes.
+void note_dual_writes(const Tensor& base, const Tensor& view);
+
+}  // namespace lamella::autograd
