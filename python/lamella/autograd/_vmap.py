@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from ._C import (
+from .._C import (
     Tensor,
     _hidden_axes,
     _hide_axis,
@@ -18,6 +17,7 @@ from ._C import (
     restore_rng_states,
     rng_states,
 )
+from .._tree import parts_of, shell_of
 
 __all__ = ["VmapInfo", "vmap"]
 
@@ -28,58 +28,32 @@ Randomness: TypeAlias = Literal["error", "different", "same"]
 _Leaf: TypeAlias = Callable[[Any, Any, object], Any]
 
 
-def _parts(value: Any) -> list[tuple[Any, Any]] | None:
-    """The keys and values of a container; None for anything else."""
-    if isinstance(value, dict):
-        return list(value.items())
-    if isinstance(value, list | tuple):
-        return list(enumerate(value))
-    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-        import dataclasses  # slow to import, and seldom needed
-
-        return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
-    return None
-
-
-def _rebuilt(value: Any, keys: list[Any], items: list[Any]) -> Any:
-    """A container like `value` with other items."""
-    if isinstance(value, tuple):
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    result = copy.copy(value)
-    for key, item in zip(keys, items, strict=True):
-        if isinstance(result, list | dict):
-            result[key] = item
-        else:
-            object.__setattr__(result, key, item)
-    return result
-
-
-def _axes_of_parts(keys: list[Any], axes: Axes, path: object, what: str) -> list[Axes]:
+def _axes_of_parts(keys: Sequence[Any], axes: Axes, path: object, what: str) -> list[Axes]:
     """The axes for the parts of a container: one for all, or one for each."""
     if axes is None or isinstance(axes, int):
         return [axes] * len(keys)
-    own = _parts(axes)
+    own = parts_of(axes)
     if own is None:
         raise TypeError(f"[vmap] {what} holds ints, None, and containers of these, not {type(axes).__name__}")
-    found = dict(own)
-    if set(found) != set(keys) or len(own) != len(keys):
+    found = dict(zip(*own, strict=True))
+    if set(found) != set(keys):
         raise ValueError(
-            f"[vmap] {what} for {path} has {len(own)} entries ({list(found)}), {path} has {len(keys)} ({keys})"
+            f"[vmap] {what} for {path} has {len(found)} entries ({list(found)}), {path} has {len(keys)} ({list(keys)})"
         )
     return [found[key] for key in keys]
 
 
 def _map(value: Any, axes: Axes, path: object, what: str, leaf: _Leaf) -> Any:
     """The same nested containers with ``leaf(value, axis, path)`` in place of what is none."""
-    parts = _parts(value)
+    parts = parts_of(value)
     if parts is None:
         if axes is not None and (isinstance(axes, bool) or not isinstance(axes, int)):
             raise TypeError(f"[vmap] {what} for {path} must be an int or None, got {type(axes).__name__}")
         return leaf(value, axes, path)
-    keys = [key for key, _ in parts]
+    keys, items = parts
     own = _axes_of_parts(keys, axes, path, what)
-    items = [_map(item, axis, _Part(path, key), what, leaf) for (key, item), axis in zip(parts, own, strict=True)]
-    return _rebuilt(value, keys, items)
+    mapped = [_map(item, axis, _Part(path, key), what, leaf) for key, item, axis in zip(keys, items, own, strict=True)]
+    return shell_of(value, keys)(mapped)
 
 
 class _Part:

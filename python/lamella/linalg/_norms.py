@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from . import _C
-from ._arguments import expect_tensors
-from ._C import Tensor
-from ._C import linalg_svdvals as svdvals
-from ._C import linalg_vector_norm as vector_norm
+from .. import _C
+from .._arguments import expect_tensors
+from .._C import Tensor
+from .._C import linalg_svdvals as svdvals
+from .._C import linalg_vector_norm as vector_norm
 
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro") -> Tensor:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from . import _C
-from ._arguments import expect_tensors
-from ._C import Tensor
+from .. import _C
+from .._arguments import expect_tensors
+from .._C import Tensor
+
+__all__ = [
+    "ctc_loss",
+    "rrelu",
+    "triplet_margin_with_distance_loss",
+]
 
 
 def _lengths(given: Tensor | Sequence[int]) -> Tensor:

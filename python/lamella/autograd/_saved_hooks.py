@@ -6,8 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from . import _C
-from ._C import Tensor
+from .. import _C
+from .._C import Tensor
 
 
 class saved_tensors_hooks:  # noqa: N801

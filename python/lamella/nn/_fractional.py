@@ -6,9 +6,16 @@ from collections.abc import Sequence
 from operator import index
 from typing import SupportsIndex
 
-from . import _C
-from ._arguments import expect_tensors
-from ._C import Tensor
+from .. import _C
+from .._arguments import expect_tensors
+from .._C import Tensor
+
+__all__ = [
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+]
 
 Sizes = SupportsIndex | Sequence[SupportsIndex]
 Ratios = float | Sequence[float]

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from . import _C
-from ._C import PyLayer, Tensor
-from ._tree import Spec, flatten, rebuild
+from .. import _C
+from .._C import PyLayer, Tensor
+from .._tree import Spec, flatten, rebuild
 
 
 class CheckpointPolicy(enum.Enum):

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ._C import DType, Generator, Tensor
+from .._C import DType, Generator, Tensor
 
 _BASES: dict[Any, str] = {
     Tensor: "Tensor",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from operator import index
 
-from . import _C
-from ._arguments import expect_tensors
-from ._C import Generator, Tensor
-from ._linalg_results import SVDResult
+from .. import _C
+from .._arguments import expect_tensors
+from .._C import Generator, Tensor
+from ._results import SVDResult
 
 
 def _checked_count(x: Tensor, q: int | None, niter: int, op: str) -> int:

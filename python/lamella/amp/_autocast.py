@@ -7,9 +7,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from . import _C
-from ._C import DType, Tensor
-from ._tree import flatten, rebuild
+from .. import _C
+from .._C import DType, Tensor
+from .._tree import flatten, rebuild
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_enabled"]
 
@@ -87,7 +87,7 @@ class autocast:  # noqa: N801
         return copy
 
     def __call__(self, function: _F, /) -> _F:
-        from ._decorate import decorate  # it imports inspect, which is slow
+        from .._decorate import decorate  # it imports inspect, which is slow
 
         return decorate(function, self._again, name="autocast")  # type: ignore[return-value]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
-from . import _C
+from .. import _C
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -47,7 +47,7 @@ class trace:  # noqa: N801 (called like a function)
 
     def __call__(self, function: _Function) -> _Function:
         """Decorates a function."""
-        from ._decorate import decorate  # slow to import, and seldom needed
+        from .._decorate import decorate  # slow to import, and seldom needed
 
         decorated: Any = decorate(function, self._again, name=self._name)
         return decorated  # type: ignore[no-any-return]

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from . import _C
-from ._arguments import expect_tensors
-from ._C import (
+from .. import _C
+from .._arguments import expect_tensors
+from .._C import (
     Tensor,
     cross,
     diagonal,
@@ -24,31 +24,34 @@ from ._C import (
     trace,
     vecdot,
 )
-from ._C import linalg_cholesky as cholesky
-from ._C import linalg_cholesky_inverse as cholesky_inverse
-from ._C import linalg_cholesky_solve as cholesky_solve
-from ._C import linalg_det as det
-from ._C import linalg_eigvals as eigvals
-from ._C import linalg_eigvalsh as eigvalsh
-from ._C import linalg_householder_product as householder_product
-from ._C import linalg_inv as inv
-from ._C import linalg_ldl_solve as ldl_solve
-from ._C import linalg_lu_solve as lu_solve
-from ._C import linalg_matrix_exp as matrix_exp
-from ._C import linalg_matrix_power as matrix_power
-from ._C import linalg_matrix_sqrth as matrix_sqrth
-from ._C import linalg_ormqr as ormqr
-from ._C import linalg_solve as solve
-from ._C import linalg_solve_triangular as solve_triangular
-from ._C import linalg_svdvals as svdvals
-from ._C import linalg_vector_norm as vector_norm
+from .._C import linalg_cholesky as cholesky
+from .._C import linalg_cholesky_inverse as cholesky_inverse
+from .._C import linalg_cholesky_solve as cholesky_solve
+from .._C import linalg_det as det
+from .._C import linalg_eigvals as eigvals
+from .._C import linalg_eigvalsh as eigvalsh
+from .._C import linalg_householder_product as householder_product
+from .._C import linalg_inv as inv
+from .._C import linalg_ldl_solve as ldl_solve
+from .._C import linalg_lu_solve as lu_solve
+from .._C import linalg_matrix_exp as matrix_exp
+from .._C import linalg_matrix_power as matrix_power
+from .._C import linalg_matrix_sqrth as matrix_sqrth
+from .._C import linalg_ormqr as ormqr
+from .._C import linalg_solve as solve
+from .._C import linalg_solve_triangular as solve_triangular
+from .._C import linalg_svdvals as svdvals
+from .._C import linalg_vector_norm as vector_norm
 from ._equations import (
     logdet,
     tensorinv,
     tensorsolve,
     vander,
 )
-from ._linalg_results import (
+from ._low_rank import pca_lowrank, svd_lowrank
+from ._norms import cond, matrix_norm, norm
+from ._products import tensordot
+from ._results import (
     CholeskyExResult,
     EighResult,
     EigResult,
@@ -66,9 +69,6 @@ from ._linalg_results import (
     SolveExResult,
     SVDResult,
 )
-from ._low_rank import pca_lowrank, svd_lowrank
-from ._norms import cond, matrix_norm, norm
-from ._products import tensordot
 
 __all__ = [
     "CholeskyExResult",

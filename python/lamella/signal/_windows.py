@@ -7,8 +7,9 @@ discrete Fourier transform".
 
 from __future__ import annotations
 
-from .signal import windows as _windows
-from .signal.windows import DTypeLike, Tensor
+from .._C import Tensor
+from . import windows as _windows
+from .windows import DTypeLike
 
 
 def hann_window(

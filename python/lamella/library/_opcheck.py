@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from . import _C
-from ._C import Tensor
+from .. import _C
+from .._C import Tensor
+from .._tree import TensorTree
 
 _TESTS = ("test_schema", "test_autograd_registration", "test_fake", "test_gradients")
 
@@ -77,26 +76,13 @@ def _outcome(run: Callable[..., str | None], *arguments: Any) -> str:
 
 
 def _mapped(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
-    """`value` with `function` of each tensor in it."""
-    if isinstance(value, Tensor):
-        return function(value)
-    if isinstance(value, list | tuple):
-        items = [_mapped(item, function) for item in value]
-        return items if isinstance(value, list) else tuple(items)
-    if isinstance(value, dict):
-        return {key: _mapped(item, function) for key, item in value.items()}
-    return value
+    """Returns `value` with `function` of each tensor in it."""
+    tree = TensorTree(value)
+    return tree.build(map(function, tree.tensors))
 
 
 def _tensors(value: Any) -> list[Tensor]:
-    found: list[Tensor] = []
-
-    def note(x: Tensor) -> Tensor:
-        found.append(x)
-        return x
-
-    _mapped(value, note)
-    return found
+    return TensorTree(value).tensors
 
 
 def _fresh(x: Tensor) -> Tensor:
@@ -116,6 +102,8 @@ def _named_arguments(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _check_schema(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    import numpy as np  # slow to import, and the package is loaded for signatures of operators, too
+
     args, kwargs = _mapped(args, _fresh), _mapped(kwargs, _fresh)
     named = _named_arguments(operator, args, kwargs)
     before = {name: [np.array(x.numpy()) for x in _tensors(value)] for name, (value, _) in named.items()}
@@ -179,7 +167,7 @@ def _check_fake(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _check_gradients(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     if not _wants_gradient(args, kwargs):
         return "SKIPPED: no tensor among the arguments wants a gradient"
-    from .autograd import check_layer
+    from ..autograd import check_layer
 
     report = check_layer(operator, *args, raise_exception=False, **kwargs)
     if not report.ok:

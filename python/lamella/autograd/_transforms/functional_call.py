@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._C import Tensor
+from ..._C import Tensor
 
 if TYPE_CHECKING:
-    from ..nn import Module
+    from ...nn import Module
 
 
 class _Slot(NamedTuple):

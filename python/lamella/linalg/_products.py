@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import SupportsIndex
 
-from . import _C
-from ._arguments import expect_tensors
-from ._C import Tensor
+from .. import _C
+from .._arguments import expect_tensors
+from .._C import Tensor
 
 
 def einsum(subscripts: str, *operands: Tensor) -> Tensor:

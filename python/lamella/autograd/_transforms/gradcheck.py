@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import _C
-from .._C import Tensor
-from .tree import TensorTree, flatten
+from ... import _C
+from ..._C import Tensor
+from ..._tree import TensorTree, leaves_of
 
 
 class GradcheckError(RuntimeError):
@@ -152,7 +152,7 @@ def check(
         names = tuple(_input_name(path) for path in tree.paths())
 
     def call(tensors: tuple[Tensor, ...]) -> list[Tensor]:
-        leaves, _ = flatten(func(*tree.build(tensors)))
+        leaves, _ = leaves_of(func(*tree.build(tensors)))
         return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
     second = grad_outputs is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._C import Tensor
+from .._C import Tensor
 
 
 class EigResult(NamedTuple):
@@ -123,3 +123,10 @@ class LstsqResult(NamedTuple):
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
+
+
+# Pickles name a class by its module: the public one does not change when files move.
+for _class in list(globals().values()):
+    if isinstance(_class, type) and issubclass(_class, tuple):
+        _class.__module__ = "lamella.linalg"
+del _class

@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .. import _C
-from .._C import PyLayerContext, Tensor, no_grad
+from ... import _C
+from ..._C import PyLayerContext, Tensor, no_grad
 from .gradcheck import GradcheckError, check
 from .layer_subject import FailedError, NotRunError, Subject, compare_gradients, compare_outputs, same_values, values_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import _C
-from .._C import PyLayer, Tensor, enable_grad, grad, no_grad
+from ... import _C
+from ..._C import PyLayer, Tensor, enable_grad, grad, no_grad
+from ..._tree import TensorTree, leaves_of
 from .functional_call import functional_call
-from .tree import TensorTree, flatten
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -65,7 +65,7 @@ class Subject:
             result = (
                 functional_call(self.layer, parameters, args, kwargs) if parameters else self._call(*args, **kwargs)
             )
-        leaves, _ = flatten(result)
+        leaves, _ = leaves_of(result)
         return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
     def seeds(self, outputs: list[Tensor]) -> list[Tensor]:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from operator import index
 
-from . import _C
-from ._arguments import expect_tensors
-from ._C import Tensor
+from .. import _C
+from .._arguments import expect_tensors
+from .._C import Tensor
 
 
 def logdet(x: Tensor, /) -> Tensor:

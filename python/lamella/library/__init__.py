@@ -31,9 +31,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
-from . import _C
-from ._library_schema import infer_schema
+from .. import _C
 from ._opcheck import OpCheckError, opcheck
+from ._schema import infer_schema
 
 __all__ = ["CustomOp", "Library", "OpCheckError", "custom_op", "infer_schema", "opcheck"]
 

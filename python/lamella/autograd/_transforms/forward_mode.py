@@ -7,18 +7,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .. import _C
-from .._C import Tensor, enable_grad, grad
-from ..autograd.forward_ad import dual_level, make_dual, unpack_dual
+from ... import _C
+from ..._C import Tensor, enable_grad, grad
+from ..._tree import Structure, leaves_of, tensor_leaves_of
+from ..forward_ad import dual_level, make_dual, unpack_dual
 from .argnums import ArgNums
-from .tree import Structure, flatten, flatten_tensors
 
 
 def _push(
     op: str, func: Callable[..., Any], primals: Any, tangents: list[Any], strict: bool, has_aux: bool
 ) -> tuple[Any, list[Tensor], Structure, Any]:
     """The output of one run of ``func``, its tangents, how they stand in it, and the auxiliary output."""
-    leaves, arguments = flatten_tensors(primals, op, "primals")
+    leaves, arguments = tensor_leaves_of(primals, op, "primals")
     aux: Any = None
     with dual_level() as level:
         inputs = arguments.build(
@@ -30,11 +30,11 @@ def _push(
             if not isinstance(result, tuple) or len(result) != 2:
                 raise TypeError(f"[{op}] with has_aux=True the function returns a pair (output, aux)")
             result, aux = result
-            parts, aux_structure = flatten(aux)
+            parts, aux_structure = leaves_of(aux)
             aux = aux_structure.build(
                 unpack_dual(part, level=level).primal if isinstance(part, Tensor) else part for part in parts
             )
-        outputs, structure = flatten_tensors(result, op, "the function's result")
+        outputs, structure = tensor_leaves_of(result, op, "the function's result")
         values: list[Tensor] = []
         derivatives: list[Tensor] = []
         for i, y in enumerate(outputs):
@@ -76,7 +76,7 @@ def jvp(
     """
     if not callable(func):
         raise TypeError(f"[jvp] func is {type(func).__name__}: expected a function")
-    directions = flatten(primals)[1].leaves_of(tangents)
+    directions = leaves_of(primals)[1].leaves_of(tangents)
     if directions is None:
         raise ValueError("[jvp] the tangents must have the structure of the primals")
     output, derivatives, structure, aux = _push("jvp", func, primals, directions, strict, has_aux)
@@ -109,10 +109,10 @@ def jacfwd(
     @functools.wraps(func)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         of_chosen, primals = chosen.split(args, kwargs)
-        inputs, arguments = flatten_tensors(primals, "jacfwd", "the arguments")
+        inputs, arguments = tensor_leaves_of(primals, "jacfwd", "the arguments")
         none: list[Any] = [None] * len(inputs)
         output, _, structure, aux = _push("jacfwd", of_chosen, primals, none, False, has_aux)
-        outputs, _ = flatten(output)
+        outputs, _ = leaves_of(output)
         blocks: list[list[Tensor]] = [[] for _ in outputs]
         for i, x in enumerate(inputs):
             columns: list[list[Tensor]] = []
@@ -157,14 +157,14 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """
     if not callable(func):
         raise TypeError(f"[linearize] func is {type(func).__name__}: expected a function")
-    leaves, arguments = flatten_tensors(primals, "linearize", "primals")
+    leaves, arguments = tensor_leaves_of(primals, "linearize", "primals")
     own = []
     for leaf in leaves:
         x = leaf.detach()
         x.stop_gradient = False
         own.append(x)
     with enable_grad():
-        outputs, structure = flatten_tensors(func(*arguments.build(own)), "linearize", "the function's result")
+        outputs, structure = tensor_leaves_of(func(*arguments.build(own)), "linearize", "the function's result")
         recorded = [i for i, y in enumerate(outputs) if not y.stop_gradient]
         seeds = []
         for i in recorded:

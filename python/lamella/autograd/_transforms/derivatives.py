@@ -10,10 +10,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import _C
-from .._C import Tensor, enable_grad, grad, is_grad_enabled
+from ... import _C
+from ..._C import Tensor, enable_grad, grad, is_grad_enabled
+from ..._tree import Structure, leaves_of, tensor_leaves_of
 from .argnums import ArgNums
-from .tree import Structure, flatten, flatten_tensors
 
 _STRATEGIES = {"reverse-mode": False, "forward-mode": True}
 
@@ -32,7 +32,7 @@ class _Function:
         self.has_aux = has_aux
         #: A tuple holds the arguments; anything else is the only one.
         self.several = isinstance(inputs, tuple)
-        self.tensors, self.inputs = flatten_tensors(inputs, op, "inputs")
+        self.tensors, self.inputs = tensor_leaves_of(inputs, op, "inputs")
 
     def __call__(self, tensors: tuple[Tensor, ...]) -> list[Tensor]:
         arguments = self.inputs.build(tensors)
@@ -41,7 +41,7 @@ class _Function:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise TypeError(f"[{self.op}] with has_aux=True the function returns a pair (output, aux)")
             result, self.aux = result
-        leaves, self.outputs = flatten_tensors(result, self.op, "the function's result")
+        leaves, self.outputs = tensor_leaves_of(result, self.op, "the function's result")
         return leaves
 
 
@@ -104,7 +104,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 def _released(aux: Any, own: tuple[Tensor, ...], recording: bool) -> Any:
     """``aux`` with its tensors off the tape, but for those that depend on something else that wants a gradient."""
-    leaves, structure = flatten(aux)
+    leaves, structure = leaves_of(aux)
     return structure.build(
         _C._off_tape(leaf)
         if isinstance(leaf, Tensor) and not (recording and _C._depends_on_others([leaf], own))
@@ -185,7 +185,7 @@ def _product(
     product = _C._hvp if op == "hvp" else _C._vhp
     vector: list[Tensor] = []
     if v is not None:
-        flatten_tensors(v, op, "v")  # for its errors
+        tensor_leaves_of(v, op, "v")  # for its errors
         leaves = call.inputs.leaves_of(v)
         if leaves is None:
             raise ValueError(f"[{op}] v must have the structure of the inputs")
@@ -257,7 +257,7 @@ def jacrev(
         result = call.outputs.build(tree if chosen.several else tree[0] for tree in trees)
         if not has_aux:
             return result
-        leaves, structure = flatten(call.aux)
+        leaves, structure = leaves_of(call.aux)
         return result, structure.build(_C._off_tape(x) if isinstance(x, Tensor) else x for x in leaves)
 
     return jacobian_of
