@@ -10,7 +10,7 @@ import pytest
 
 import lamella as lm
 
-from .test_linalg import DTYPES, close, draw, mh
+from .matrices import DTYPES, close, draw, mh
 
 la = lm.linalg
 MATRICES = ((1, 1), (2, 2), (3, 3), (2, 5, 5), (0, 2, 2), (2, 0, 0), (3, 40, 40), (0, 0))

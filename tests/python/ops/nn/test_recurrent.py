@@ -11,7 +11,7 @@ import scipy.special as sp
 import lamella as lm
 from lamella import nn
 
-from .gradcheck import check_gradients
+from ..gradcheck import check_gradients
 
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}
 State = list[np.ndarray]

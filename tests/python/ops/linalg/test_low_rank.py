@@ -10,7 +10,7 @@ import pytest
 
 import lamella as lm
 
-from .test_linalg import DTYPES, close, draw, mh
+from .matrices import DTYPES, close, draw, mh
 
 la = lm.linalg
 SHAPES = ((8, 5), (5, 8), (2, 3, 9, 7), (0, 4, 3), (3, 3))

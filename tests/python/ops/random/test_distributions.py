@@ -11,7 +11,7 @@ from scipy import stats
 
 import lamella as lm
 
-from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
+from ..random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
 
 N = 50_000
 vmap = lm.autograd.vmap

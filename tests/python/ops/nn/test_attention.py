@@ -9,7 +9,7 @@ import pytest
 
 import lamella as lm
 
-from .gradcheck import check_gradients
+from ..gradcheck import check_gradients
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import scipy.special as sp
 
 import lamella as lm
 
-from .gradcheck import check_gradients
+from ..gradcheck import check_gradients
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

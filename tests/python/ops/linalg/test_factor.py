@@ -11,7 +11,7 @@ from scipy import linalg as reference
 
 import lamella as lm
 
-from .test_linalg import DTYPES, SHAPES, close, draw, mh, real, regular
+from .matrices import DTYPES, SHAPES, close, draw, mh, real, regular
 
 la = lm.linalg
 

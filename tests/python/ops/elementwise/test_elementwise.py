@@ -9,7 +9,7 @@ import scipy.special as sp
 import lamella as lm
 from lamella import _C
 
-from .samples import ALL, DIFFERENTIABLE, ELEMENTWISE, EPS, Operator, arguments, case_id, cases, numpy_values, tensor
+from ..samples import ALL, DIFFERENTIABLE, ELEMENTWISE, EPS, Operator, arguments, case_id, cases, numpy_values, tensor
 
 SHAPES = {
     "matrix": [(3, 5)] * 4,

@@ -9,7 +9,7 @@ import pytest
 
 import lamella as lm
 
-from .test_linalg import DTYPES, close, draw, real
+from .matrices import DTYPES, close, draw, real
 
 la = lm.linalg
 

@@ -9,7 +9,7 @@ import pytest
 
 import lamella as lm
 
-from .gradcheck import check_gradients
+from ..gradcheck import check_gradients
 
 SUMS = {"sum": np.sum, "prod": np.prod, "mean": np.mean}
 EXTREMES = {"max": np.max, "min": np.min}

@@ -10,7 +10,7 @@ import pytest
 
 import lamella as lm
 
-from .test_linalg import DTYPES, close, draw, mh
+from .matrices import DTYPES, close, draw, mh
 
 la = lm.linalg
 

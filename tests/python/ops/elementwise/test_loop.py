@@ -15,7 +15,7 @@ from scipy import special
 
 import lamella as lm
 
-from .samples import DTYPES
+from ..samples import DTYPES
 
 SMALL = ["int8", "uint8", "int16", "uint16"]
 INTEGERS = [*SMALL, "int32", "uint32", "int64", "uint64"]

@@ -7,7 +7,7 @@ import pytest
 
 import lamella as lm
 
-from .gradcheck import check_gradients
+from ..gradcheck import check_gradients
 
 SHAPES = [
     ((3,), (3,)),

@@ -12,7 +12,7 @@ from scipy.signal import windows as reference_windows
 
 import lamella as lm
 
-from .gradcheck import check_gradients
+from ..gradcheck import check_gradients
 
 vmap = lm.autograd.vmap
 

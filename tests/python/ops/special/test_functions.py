@@ -9,7 +9,7 @@ import pytest
 
 import lamella as lm
 
-from .special_calls import POLYNOMIALS, UNARY
+from ..special_calls import POLYNOMIALS, UNARY
 
 sp = pytest.importorskip("scipy.special")
 

@@ -11,7 +11,7 @@ import scipy.special as sp
 
 import lamella as lm
 
-from .gradcheck import check_gradients
+from ..gradcheck import check_gradients
 
 REDUCTIONS = ["mean", "sum", "none"]
 

@@ -8,7 +8,7 @@ import pytest
 import lamella as lm
 from lamella import nn
 
-from .gradcheck import check_gradients
+from ..gradcheck import check_gradients
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64"])

@@ -11,7 +11,7 @@ import scipy.linalg
 
 import lamella as lm
 
-from .test_linalg import DTYPES, close, draw, hermitian, mh, real, regular
+from .matrices import DTYPES, close, draw, hermitian, mh, real, regular
 
 la = lm.linalg
 MATRICES = ((1, 1), (3, 3), (2, 3, 3), (0, 2, 2), (2, 0, 0), (40, 40))
