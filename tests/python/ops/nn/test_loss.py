@@ -391,3 +391,11 @@ def test_bad_settings() -> None:
     ):
         with pytest.raises(ValueError, match=r"^\[\w+\]"):
             call()
+
+
+def test_mse_loss(rng: np.random.Generator) -> None:
+    x, y = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
+    np.testing.assert_allclose(lm.mse_loss(lm.asarray(x), lm.asarray(y)).item(), ((x - y) ** 2).mean())
+    check_gradients(lm.mse_loss, x, y)
+    with pytest.raises(ValueError, match=r"\[mse_loss\].*same shape"):
+        lm.mse_loss(lm.ones([3, 1]), lm.ones([3]))
