@@ -1,4 +1,4 @@
-"""Makes the parts of pages that derive from the list of operators, and prints the documentation of one operator.
+"""Makes the parts of pages that derive from something else, and prints the documentation of one operator.
 
     python docs/pages.py            write the pages anew
     python docs/pages.py --check    fail where a page is not what would be written
@@ -12,10 +12,11 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -26,8 +27,35 @@ def _accuracy() -> str:
     return table()
 
 
+class Decision(NamedTuple):
+    """The head of a page of docs/decisions."""
+
+    title: str
+    date: str
+    status: str
+    consequence: str
+
+
+def head_of(page: Path) -> Decision:
+    """Returns the head of a decision's page; ValueError where a part of it is missing."""
+    text = page.read_text("utf-8")
+    parts = {"title": re.match(r"# (.+)\n\n- \*\*Date", text)}
+    for name in ("Date", "Status", "Consequence"):
+        parts[name.lower()] = re.search(rf"^- \*\*{name}:\*\* (.+(?:\n  .+)*)$", text, re.MULTILINE)
+    if missing := [name for name, match in parts.items() if match is None]:
+        raise ValueError(f"{page.name} must begin with title, date, status and consequence: no {missing[0]}")
+    return Decision(**{name: " ".join(match[1].split()) for name, match in parts.items() if match})
+
+
+def _decisions() -> str:
+    pages = [page for page in (ROOT / "docs" / "decisions").glob("*.md") if page.name != "README.md"]
+    heads = sorted((head_of(page), page.name) for page in pages)
+    rows = [f"| [{head.title}]({name}) | {head.date} | {head.status} | {head.consequence} |" for head, name in heads]
+    return "\n".join(["| decision | date | status | consequence |", "|---|---|---|---|", *rows])
+
+
 #: By the page's name, what makes its part.
-PAGES: dict[str, Callable[[], str]] = {"accuracy.md": _accuracy}
+PAGES: dict[str, Callable[[], str]] = {"accuracy.md": _accuracy, "decisions/README.md": _decisions}
 
 
 def made(page: Path, part: str) -> str:

@@ -150,6 +150,22 @@ def test_the_made_part_of_a_page_is_between_its_marks(tmp_path):
         pages.made(page, "new")
 
 
+@pytest.mark.parametrize("name", pages.PAGES)
+def test_pages_are_what_would_be_made(name):
+    page = ROOT / "docs" / name
+    assert pages.made(page, pages.PAGES[name]()) == page.read_text("utf-8"), "./dev doc writes it"
+
+
+def test_a_decision_begins_with_its_date_status_and_consequence(tmp_path):
+    page = tmp_path / "page.md"
+    begin = "# Title\n\n- **Date:** 2026-11-22\n"
+    page.write_text(f"{begin}- **Status:** accepted\n- **Consequence:** Two\n  lines.\n\nWhy.\n")
+    assert pages.head_of(page) == ("Title", "2026-11-22", "accepted", "Two lines.")
+    page.write_text(f"{begin}\nWhy.\n")
+    with pytest.raises(ValueError, match="no status"):
+        pages.head_of(page)
+
+
 @pytest.mark.parametrize("name", ["dev", "docs/accuracy.md", "tests/python/ops/__init__.py"])
 def test_files_have_the_line_ends_that_git_is_told(name):
     attributes = (ROOT / ".gitattributes").read_text()
