@@ -110,13 +110,13 @@ def _describe(value: Any, tensors: list[Tensor]) -> Spec:
 
 
 class Structure(NamedTuple):
-    """How the leaves of a tree stand in it. A leaf is whatever is no list, tuple or dict."""
+    """Places of the leaves in a tree. A leaf is whatever is no list, tuple or dict."""
 
     #: None for a leaf.
     shell: Shell | None
     keys: Sequence[Any]
     children: tuple[Structure, ...]
-    #: Whether the items have names, as a dict's, and not only places.
+    #: True if the items have names, as a dict's, and not only places.
     named: bool = False
 
     def build(self, leaves: Iterable[Any]) -> Any:
@@ -151,7 +151,7 @@ class Structure(NamedTuple):
         )
 
     def paths(self, prefix: str = "") -> Iterator[str]:
-        """What stands behind the tree's name in an expression for each leaf: ``[0]['w']``."""
+        """Yields what stands behind the tree's name in an expression for each leaf: ``[0]['w']``."""
         if self.shell is None:
             yield prefix
         for key, child in zip(self.keys, self.children, strict=True):

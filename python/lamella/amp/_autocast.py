@@ -81,7 +81,7 @@ class autocast:  # noqa: N801
         _C._leave_autocast(self._before.pop())
 
     def _again(self) -> autocast:
-        """One for another call: the function may run on several threads."""
+        """Returns another one for each call, as the function may run on several threads."""
         copy = autocast(None, self._dtype, self._enabled, self._cache)
         copy._where = self._where
         return copy
@@ -106,7 +106,7 @@ class _InState:
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether autocast is on for a kind of device, ``"cpu"`` or ``"cuda"``; for ``None``, for any."""
+    """True if autocast is on for a kind of device, ``"cpu"`` or ``"cuda"``; for ``None``, for any."""
     state = _C._autocast_state()
     return any(state[place] is not None for place in _places("is_autocast_enabled", device_type))
 

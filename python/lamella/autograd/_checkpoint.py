@@ -14,7 +14,7 @@ from .._tree import Spec, flatten, rebuild
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy of :func:`checkpoint` says of a call.
+    """Answer of a policy of :func:`checkpoint` about a call.
 
     Nothing here overrules a policy, so ``PREFER_`` means the same as ``MUST_``.
     """

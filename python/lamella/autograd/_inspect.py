@@ -128,7 +128,7 @@ class set_detect_anomaly(detect_anomaly):  # noqa: N801 (called like a function)
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether this thread is in :class:`detect_anomaly`."""
+    """True if this thread is in :class:`detect_anomaly`."""
     return _C._tracing_state()[2] is not None
 
 
@@ -174,12 +174,12 @@ def draw(
 
 
 class NodeCount(NamedTuple):
-    """What the nodes of one operation or layer hold."""
+    """Count and memory of the nodes of one operation or layer."""
 
     nodes: int
-    """How many there are."""
+    """Number of such nodes."""
     saved_bytes: int
-    """What they save for backward. Memory that several save counts for the first that was met."""
+    """Bytes that they save for backward. Memory that several save counts for the first that was met."""
 
 
 class GraphStats(dict[str, NodeCount]):
@@ -187,12 +187,12 @@ class GraphStats(dict[str, NodeCount]):
 
     @property
     def nodes(self) -> int:
-        """Of all together."""
+        """Number of nodes of all together."""
         return sum(count.nodes for count in self.values())
 
     @property
     def saved_bytes(self) -> int:
-        """Of all together, each piece of memory once."""
+        """Bytes that all together save, each piece of memory once."""
         return sum(count.saved_bytes for count in self.values())
 
     def __repr__(self) -> str:
@@ -234,7 +234,7 @@ def graph_stats(*tensors: _C.Tensor) -> GraphStats:
 
 
 def live_nodes() -> dict[str, int]:
-    """How many nodes live that were recorded under :class:`trace`, on any thread, by the name of the operation.
+    """Counts the living nodes that were recorded under :class:`trace`, on any thread, by the name of the operation.
 
     The newest node of another thread that records at this moment may be missing.
     """

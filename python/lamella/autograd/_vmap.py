@@ -24,12 +24,12 @@ __all__ = ["VmapInfo", "vmap"]
 #: An axis, None, or nested lists, tuples and dicts of these.
 Axes: TypeAlias = Any
 Randomness: TypeAlias = Literal["error", "different", "same"]
-#: What stands for a value: the value, its axis, and what it is called, of which str() is the text for a message.
+#: Maps a value, given with its axis and its name, of which str() is the text for a message.
 _Leaf: TypeAlias = Callable[[Any, Any, object], Any]
 
 
 def _axes_of_parts(keys: Sequence[Any], axes: Axes, path: object, what: str) -> list[Axes]:
-    """The axes for the parts of a container: one for all, or one for each."""
+    """Returns the axes for the parts of a container: one for all, or one for each."""
     if axes is None or isinstance(axes, int):
         return [axes] * len(keys)
     own = parts_of(axes)
@@ -44,7 +44,7 @@ def _axes_of_parts(keys: Sequence[Any], axes: Axes, path: object, what: str) -> 
 
 
 def _map(value: Any, axes: Axes, path: object, what: str, leaf: _Leaf) -> Any:
-    """The same nested containers with ``leaf(value, axis, path)`` in place of what is none."""
+    """Returns like containers with ``leaf(value, axis, path)`` in place of what is none."""
     parts = parts_of(value)
     if parts is None:
         if axes is not None and (isinstance(axes, bool) or not isinstance(axes, int)):
@@ -156,7 +156,7 @@ class _Call:
         return value
 
     def hidden(self, level: int, begin: int, end: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with the mapped axes hidden, of the examples from `begin` to `end`."""
+        """Returns the arguments of the examples from `begin` to `end`, with the mapped axes hidden."""
         whole = begin == 0 and end == self.size
 
         def hide(value: Any, axis: Any, path: object) -> Any:
@@ -170,7 +170,7 @@ class _Call:
 
 
 def _shown(result: Any, out_axes: Axes, level: int, size: int) -> Any:
-    """A result with the mapped axes where `out_axes` wants them."""
+    """Returns a result with the mapped axes where `out_axes` wants them."""
 
     def show(value: Any, axis: Any, path: object) -> Any:
         if not isinstance(value, Tensor):
@@ -189,14 +189,14 @@ def _shown(result: Any, out_axes: Axes, level: int, size: int) -> Any:
 
 
 def _leaves(result: Any, out_axes: Axes) -> list[Tensor]:
-    """The tensors of a result, in order."""
+    """Returns the tensors of a result, in order."""
     found: list[Tensor] = []
     _map(result, out_axes, "the result", "out_axes", lambda value, axis, path: found.append(value))
     return found
 
 
 def _joined(parts: list[Any], out_axes: Axes) -> Any:
-    """The results of all chunks as one."""
+    """Returns the results of all chunks as one."""
     leaves = [iter(_leaves(part, out_axes)) for part in parts]
 
     def join(value: Any, axis: Any, path: object) -> Any:
@@ -268,11 +268,11 @@ def vmap(
 
 
 class VmapInfo(NamedTuple):
-    """What a layer's own ``vmap`` is told."""
+    """Argument of a layer's own ``vmap`` that describes the call."""
 
     #: The size of the mapped axis.
     batch_size: int
-    #: What vmap was told to do with random numbers.
+    #: The `randomness` that vmap was called with.
     randomness: Randomness
 
 

@@ -44,7 +44,7 @@ _KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "privateuse1": "PrivateUs
 
 
 def _caller() -> tuple[str, int]:
-    """The line that called into this module."""
+    """Returns file and line that called into this package."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
@@ -52,7 +52,7 @@ def _caller() -> tuple[str, int]:
 
 
 def _place(function: _Function) -> tuple[str, int]:
-    """Where a function stands; where it is registered, for what is no function of Python's."""
+    """Returns file and line of a function; those of its registration, for what is no function of Python's."""
     code = getattr(function, "__code__", None)
     return (code.co_filename, code.co_firstlineno) if code is not None else _caller()
 
@@ -273,7 +273,7 @@ class CustomOp:
 
 
 def _lengths(results: list[str], output: Any) -> list[int | None]:
-    """For each result that has gradients, how many tensors a list has, and None for a tensor."""
+    """Number of tensors in each result that has gradients: None for a tensor, a length for a list."""
     values = [output] if len(results) == 1 else output
     lengths: list[int | None] = []
     for kind, value in zip(results, values, strict=True):

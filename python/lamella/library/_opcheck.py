@@ -95,7 +95,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _named_arguments(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, tuple[Any, bool]]:
-    """For each argument that was given: its value, and whether the schema says that it is written to."""
+    """Returns each given argument's value, and whether the schema says that it is written to."""
     infos = operator.arguments
     given = dict(zip((info[0] for info in infos), args, strict=False)) | kwargs
     return {info[0]: (given[info[0]], bool(info[5]) and info[5].endswith("!")) for info in infos if info[0] in given}

@@ -1,4 +1,4 @@
-"""What registered operators look like from Python: their signatures."""
+"""Signatures of registered operators, for Python."""
 
 from __future__ import annotations
 

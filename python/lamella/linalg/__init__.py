@@ -194,7 +194,7 @@ def lu_factor(x: Tensor, /, *, pivot: bool = True) -> LUFactorResult:
 
 
 def lu_factor_ex(x: Tensor, /, *, pivot: bool = True, check_errors: bool = False) -> LUFactorExResult:
-    """What :func:`lu_factor` gives, and which pivot of each matrix is the first that is 0, from 1 on, or 0 (int32).
+    """Returns :func:`lu_factor`'s factors, and which pivot of each matrix is the first that is 0, from 1 on, or 0.
 
     With ``check_errors=True`` one that is 0 is a ValueError.
     """
@@ -227,7 +227,7 @@ def lu_unpack(lu: Tensor, pivots: Tensor, /, *, unpack_data: bool = True, unpack
 
 
 def cholesky_ex(x: Tensor, /, *, upper: bool = False, check_errors: bool = False) -> CholeskyExResult:
-    """What :func:`cholesky` gives, and 0 for each matrix (int32), or the order of its first part that is not definite.
+    """Returns :func:`cholesky`'s factor, and 0 (int32) for each matrix, or the order of its first part not definite.
 
     The factor of such a matrix means nothing. With ``check_errors=True`` it is a ValueError.
     """
@@ -235,7 +235,7 @@ def cholesky_ex(x: Tensor, /, *, upper: bool = False, check_errors: bool = False
 
 
 def inv_ex(x: Tensor, /, *, check_errors: bool = False) -> InvExResult:
-    """What :func:`inv` gives, and which pivot of each matrix is the first that is 0, from 1 on, or 0 (int32).
+    """Returns what :func:`inv` gives, and which pivot of each matrix is the first that is 0, from 1 on, or 0 (int32).
 
     A matrix with one is singular and has NaN instead of an inverse. With ``check_errors=True`` it is a
     ValueError.
@@ -244,7 +244,7 @@ def inv_ex(x: Tensor, /, *, check_errors: bool = False) -> InvExResult:
 
 
 def solve_ex(x1: Tensor, x2: Tensor, /, *, left: bool = True, check_errors: bool = False) -> SolveExResult:
-    """What :func:`solve` gives, and which pivot of each x1 is the first that is 0, from 1 on, or 0 (int32).
+    """Returns what :func:`solve` gives, and which pivot of each x1 is the first that is 0, from 1 on, or 0 (int32).
 
     A matrix with one is singular and has infinities or NaN instead of a solution. With ``check_errors=True`` it is a
     ValueError.
@@ -262,7 +262,7 @@ def ldl_factor(x: Tensor, /, *, hermitian: bool = False) -> LDLFactorResult:
 
 
 def ldl_factor_ex(x: Tensor, /, *, hermitian: bool = False, check_errors: bool = False) -> LDLFactorExResult:
-    """What :func:`ldl_factor` gives, and 0 for each matrix (int32), or which number on the diagonal makes it singular.
+    """Returns :func:`ldl_factor`'s factors, and 0 (int32) for each matrix, or which number on the diagonal is 0.
 
     With ``check_errors=True`` it is a ValueError.
     """
@@ -361,7 +361,7 @@ def matrix_rank(
     atol: float | Tensor | None = None,
     hermitian: bool = False,
 ) -> Tensor:
-    """How many singular values are larger than both atol and rtol times the largest one, as int64.
+    """Number of singular values larger than both atol and rtol times the largest one, as int64.
 
     The tolerances, and what `hermitian` says, are those of :func:`pinv`.
     """

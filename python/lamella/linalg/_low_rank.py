@@ -11,7 +11,7 @@ from ._results import SVDResult
 
 
 def _checked_count(x: Tensor, q: int | None, niter: int, op: str) -> int:
-    """How many values there are to be."""
+    """Number of values that are wanted."""
     expect_tensors(op, x=x)
     if x.dtype not in (_C.float32, _C.float64, _C.complex64, _C.complex128):
         raise TypeError(f"[{op}] x: expected float32, float64, complex64 or complex128, got {x.dtype}")

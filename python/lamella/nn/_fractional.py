@@ -49,7 +49,7 @@ def _output_sizes(
 
 
 def _starts(samples: Tensor, size: int, out: int, kernel: int) -> Tensor:
-    """Where the windows begin, [..., out]: steps of the two numbers next to (size - kernel) / (out - 1), mixed."""
+    """Returns the windows' begins, [..., out]: steps of the two numbers next to (size - kernel) / (out - 1), mixed."""
     last = _C.full([*samples.shape, 1], size - kernel, dtype="int64", device=samples.device)
     if out == 1:
         return last

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class ArgNums:
-    """Which positional arguments of ``func`` to differentiate with respect to: an index, or a tuple of them.
+    """Positional arguments of ``func`` to differentiate with respect to: an index, or a tuple of them.
 
     Raises:
         TypeError: ``func`` is no function, or ``argnums`` something else.

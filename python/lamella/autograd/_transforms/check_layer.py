@@ -17,7 +17,7 @@ _DEFAULTS: dict[str, Any] = {"eps": 1e-6, "atol": 1e-5, "rtol": 1e-3, "nondet_to
 
 
 class LayerReport(dict[str, str]):
-    """What :func:`check_layer` found: for each check "ok", "not run: ..." with the reason, or what is wrong."""
+    """Findings of :func:`check_layer`: for each check "ok", "not run: ..." with the reason, or what is wrong."""
 
     @property
     def failures(self) -> dict[str, str]:
@@ -26,7 +26,7 @@ class LayerReport(dict[str, str]):
 
     @property
     def ok(self) -> bool:
-        """Whether no check failed."""
+        """True if no check failed."""
         return not self.failures
 
     def __str__(self) -> str:

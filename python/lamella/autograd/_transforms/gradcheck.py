@@ -140,7 +140,7 @@ def check(
     switches: tuple[bool, bool, bool, bool, bool],
     names: tuple[str, ...] | None = None,
 ) -> str | None:
-    """What is wrong with the gradients, or with ``grad_outputs`` (a list) the second derivatives; None where nothing.
+    """Returns what is wrong with the gradients (with a list ``grad_outputs`` the second derivatives), or None.
 
     ``names`` are what the message calls the inputs' tensors.
     """

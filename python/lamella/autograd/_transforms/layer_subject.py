@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-#: How far the values of two ways to compute the same may lie apart, relative to the largest, by dtype.
+#: Tolerance between two ways to compute a value, relative to the largest one, by dtype.
 _CLOSE = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 
 
 class FailedError(Exception):
-    """What a check found."""
+    """Verdict of a check."""
 
 
 class NotRunError(Exception):
@@ -136,7 +136,7 @@ def values_of(x: Tensor) -> Array:
 
 
 def same_values(a: Array, b: Array, tolerance: float) -> bool:
-    """Whether all values agree to within ``tolerance`` times the largest of them (0: to the bit, NaN alike)."""
+    """True if all values agree to within ``tolerance`` times the largest of them (0: to the bit, NaN alike)."""
     import numpy as np
 
     if a.shape != b.shape or a.dtype != b.dtype:
