@@ -1,4 +1,4 @@
-"""What the Python array API standard asks of a namespace beside its functions: constants, and the inspection of it."""
+"""Constants and inspection of the namespace, as the Python array API standard wants them beside functions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _kinds_of(kind: str | tuple[str, ...] | None) -> list[str]:
 
 
 class __array_namespace_info__:  # noqa: N801 (the standard's name)
-    """What the namespace can do, as the Python array API standard (2024.12) has it."""
+    """Tells what the namespace can do, as the Python array API standard (2024.12) has it."""
 
     def capabilities(self) -> dict[str, object]:
         """Features that the standard leaves open, and the largest number of axes."""

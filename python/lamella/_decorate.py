@@ -1,4 +1,4 @@
-"""Functions that run in a gradient mode of their own."""
+"""Functions that run in a mode of their own: of gradients, of autocast, of tracing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def decorate(
                     except GeneratorExit:
                         raise
                     except BaseException as error:
-                        # What the caller throws in goes to the function, which may answer it by another value.
+                        # An exception that the caller throws in goes to the function, which may answer it by a value.
                         step = generator.athrow(error)
             finally:
                 await _InMode(generator.aclose(), scope)
@@ -103,6 +103,6 @@ class _InMode:
             return self.steps.throw(*error)
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the generator or coroutine."""
         with self.scope():
             self.steps.close()

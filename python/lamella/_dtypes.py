@@ -1,4 +1,4 @@
-"""What is known of the numbers of a dtype."""
+"""Limits of the numbers of a dtype."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ._C import DType, Tensor, _float_limits, _integer_limits
 
 
 class FloatInfo(NamedTuple):
-    """What :func:`finfo` tells.
+    """Limits of a floating dtype, as :func:`finfo` returns them.
 
     Args:
         bits: Bits of a number, or of one part of a complex one.
@@ -28,7 +28,7 @@ class FloatInfo(NamedTuple):
 
 
 class IntegerInfo(NamedTuple):
-    """What :func:`iinfo` tells.
+    """Limits of an integer dtype, as :func:`iinfo` returns them.
 
     Args:
         bits: Bits of a number.

@@ -71,7 +71,7 @@ def _floating(x: Tensor, function: str) -> Tensor:
 
 
 def _scale(norm: str, lengths: Sequence[int], forward: bool, function: str) -> float:
-    """What the sum is multiplied by."""
+    """Returns the number that the sum is multiplied by."""
     if norm not in ("backward", "ortho", "forward"):
         raise ValueError(f"[{function}] norm: expected 'backward', 'ortho' or 'forward', got {norm!r}")
     count = math.prod(lengths)

@@ -1,4 +1,4 @@
-"""How much memory tensors hold, by device."""
+"""Bytes that tensors hold, by device."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ _R = TypeVar("_R")
 
 
 class _ForkRng:
-    """What :func:`fork_rng` gives. One object may be entered again before it is left."""
+    """Context manager of :func:`fork_rng`. One object may be entered again before it is left."""
 
     def __init__(self, devices: list[str] | None, enabled: bool) -> None:
         self._devices = devices

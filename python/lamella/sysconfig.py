@@ -1,4 +1,4 @@
-"""Where a build finds Lamella: ``python -m lamella.sysconfig --cflags --ldflags``, or ``--cmakedir``."""
+"""Tells a build where Lamella is: ``python -m lamella.sysconfig --cflags --ldflags``, or ``--cmakedir``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def get_lib() -> str:
 
 
 def get_compile_flags() -> list[str]:
-    """What g++, clang++ and nvcc take to compile against the headers; the last is the C++ standard that these need."""
+    """Returns flags of g++, clang++ and nvcc to compile with the headers; the last is the C++ standard they need."""
     return [*_include_flags(), "-std=c++20"]
 
 
@@ -46,7 +46,7 @@ def _include_flags() -> list[str]:
 
 
 def get_link_flags() -> list[str]:
-    """What the linker takes to link with the library, which a running Python has loaded already."""
+    """Returns flags to link with the library, which a running Python has loaded already."""
     return [f"-L{get_lib()}", "-llamella"]
 
 

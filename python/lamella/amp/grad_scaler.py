@@ -14,7 +14,7 @@ from ..optim import Optimizer
 
 @dataclass
 class _Notes:
-    """What is known of one optimizer since the last update."""
+    """Notes on one optimizer since the last update."""
 
     unscaled: bool = False
     stepped: bool = False
@@ -172,7 +172,7 @@ class GradScaler:
         return self._scale if self._enabled else 1.0
 
     def is_enabled(self) -> bool:
-        """Whether anything is scaled."""
+        """True if anything is scaled."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is seen of the graph itself: its nodes, places on it, and hooks on several of its tensors."""
+"""The graph itself: its nodes, places on it, and hooks on several of its tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class GradientEdge(NamedTuple):
 
     #: The operation, or for a leaf the node that adds its gradients up.
     node: Node
-    #: Which of its outputs.
+    #: Number of the node's output.
     output_nr: int
 
 

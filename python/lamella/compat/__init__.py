@@ -16,7 +16,7 @@ from pathlib import Path
 PATH = Path(__file__).parent / "path"
 #: The folder in which a compiler finds the headers of other frameworks, such as <torch/extension.h>.
 HEADERS = Path(__file__).parent / "include"
-#: What keeps pip from installing the frameworks themselves beside the fronts.
+#: Keeps pip from installing the frameworks themselves beside the fronts.
 CONSTRAINTS = Path(__file__).parent / "constraints.txt"
 
 USAGE = """\
@@ -84,7 +84,7 @@ def main() -> None:
         print(USAGE)
         sys.exit(0 if arguments else 2)
     _warn_of_wheels(arguments)
-    # What stands before `-m lamella.compat` (-W error, -X dev, -u) is meant for the program as well.
+    # Options before `-m lamella.compat` (-W error, -X dev, -u) are meant for the program as well.
     options = sys.orig_argv[1 : len(sys.orig_argv) - len(arguments)]
     try:
         line = command(arguments, _without_module(options))

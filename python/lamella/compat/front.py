@@ -1,4 +1,4 @@
-"""What the fronts of other frameworks share: the paths of their modules, and saying which names they lack."""
+"""Shared by the fronts of other frameworks: paths of their modules, and errors for names that they lack."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Module:
         self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, _transient=set())
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes. A subclass defines it."""
+        """Computes the module's result. A subclass defines it."""
         raise NotImplementedError(f"[{type(self).__name__}] the module defines no forward")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -345,7 +345,7 @@ class Module:
     # ---- printing
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses of the module's own line when it is printed."""
+        """Returns the text between the parentheses of the module's own line when it is printed."""
         return ""
 
     def __repr__(self) -> str:

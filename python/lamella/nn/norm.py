@@ -203,7 +203,7 @@ class _TrackedNorm(_ChannelNorm):
         return momentum
 
     def _uses_input(self) -> bool:
-        """Whether the statistics are those of the input."""
+        """True if the statistics are those of the input."""
         return self.training or self.running_mean is None or self.running_var is None
 
     def extra_repr(self) -> str:

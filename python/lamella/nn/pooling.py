@@ -10,7 +10,7 @@ import lamella as lm
 from .module import Module
 
 Size = int | Sequence[int]
-#: Where an axis has None it keeps the input's size.
+#: Size of the output; an axis with None keeps the input's size.
 OutputSize = int | Sequence[int | None]
 
 

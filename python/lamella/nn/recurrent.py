@@ -23,7 +23,7 @@ def _check_sizes(name: str, **sizes: int) -> None:
 
 
 class _Recurrent(Module):
-    """What cells and networks share: their sizes, and how their parameters start."""
+    """Base of cells and networks: their sizes, and how their parameters start."""
 
     _gates = 1
 
@@ -168,7 +168,7 @@ class _Network(_Recurrent):
         return lm.swapaxes(x, 0, 1) if self.batch_first and x.ndim == 3 else x
 
     def _state(self, x: lm.Tensor) -> lm.Tensor:
-        """For an ``x`` with the steps as axis 0."""
+        """Runs over an ``x`` with the steps as axis 0."""
         return self._zeros(x, self.num_layers * (1 + self.bidirectional), *x.shape[1:-1], self.hidden_size)
 
     def extra_repr(self) -> str:

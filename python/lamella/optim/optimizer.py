@@ -1,4 +1,4 @@
-"""What all optimizers share: parameter groups, state, and its saving."""
+"""Base of all optimizers: parameter groups, state, and its saving."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Optimizer:
         self.param_groups, self.state = groups, state
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copies and pickles take: what is remembered of each tensor by its position, as a copy has another id."""
+        """Returns the state for copies and pickles, by the position of each tensor, as a copy has another id."""
         return {**self.__dict__, "state": [self.state.get(id(p)) for p in self._parameters()]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

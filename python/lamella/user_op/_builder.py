@@ -12,7 +12,7 @@ __all__ = ["UserOp", "UserOpBuilder", "op_info", "sbp_signatures", "user_op_buil
 
 
 def op_info(op: str) -> dict[str, Any]:
-    """What an operator declares: inputs, outputs, attributes, kernels, and whether it has a gradient.
+    """Declaration of an operator: inputs, outputs, attributes, kernels, and whether it has a gradient.
 
     Raises:
         ValueError: there is no operator of that name.

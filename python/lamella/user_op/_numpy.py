@@ -16,7 +16,7 @@ from lamella.user_op._builder import user_op_builder
 
 __all__ = ["numpy_op", "register_numpy_kernel"]
 
-#: What a kernel is: a tuple of arrays to an array, or to a tuple or list of them.
+#: A kernel: takes a tuple of arrays to an array, or to a tuple or list of them.
 NumpyKernel: TypeAlias = Callable[[tuple[npt.NDArray[Any], ...]], Any]
 #: Shape and dtype.
 Description: TypeAlias = tuple[tuple[int, ...], DType]
@@ -59,7 +59,7 @@ def _read_only(x: Tensor) -> npt.NDArray[Any]:
 
 
 def _output(op: str, k: int, result: Any, wanted: Description, inputs: tuple[npt.NDArray[Any], ...]) -> Tensor:
-    """What the kernel returned as output ``k``, as the tensor that is wanted."""
+    """Returns the kernel's output ``k`` as the tensor that is wanted."""
     shape, dtype = wanted
     if not isinstance(result, (np.ndarray, np.generic)):
         raise TypeError(

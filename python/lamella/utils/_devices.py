@@ -60,12 +60,12 @@ def generate_methods_for_privateuse1_backend(for_tensor: bool = True, for_module
     module_on_device.__doc__ = f"Moves parameters and buffers to ``{name}:index``, by default the current one."
     if for_tensor:
         _put(lm.Tensor, name, on_device)
-        _put(lm.Tensor, f"is_{name}", property(is_on_device, doc=f"Whether the tensor is on a device ``{name}``."))
+        _put(lm.Tensor, f"is_{name}", property(is_on_device, doc=f"True if the tensor is on a device ``{name}``."))
     if for_module:
         _put(lm.nn.Module, name, module_on_device)
 
 
-#: What was put where.
+#: Owners and names of the members that were put there.
 _generated: set[tuple[type, str]] = set()
 
 
@@ -141,12 +141,12 @@ def _named(device: str | int | None) -> str:
 
 
 def is_available() -> bool:
-    """Whether there is such a device."""
+    """True if there is such a device."""
     return _C._privateuse1_count() > 0
 
 
 def device_count() -> int:
-    """How many of them this process can use."""
+    """Number of devices of this kind that the process can use."""
     return _C._privateuse1_count()
 
 
@@ -235,7 +235,7 @@ def manual_seed(seed: int, device: str | int | None = None) -> None:
 
 
 def get_rng_state(device: str | int | None = None) -> tuple[int, int, int]:
-    """Where a device's random numbers stand."""
+    """Returns the state of a device's random numbers."""
     return _C.get_rng_state(_named(device))
 
 

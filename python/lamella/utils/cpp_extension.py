@@ -60,7 +60,7 @@ __all__ = [
 
 CUDA_HOME = toolchain.cuda_home()
 
-# What load_inline() puts before texts of C++, and before those of CUDA.
+# Lines that load_inline() puts before texts of C++, and before those of CUDA.
 _INLINE_HEADERS = (
     "#include <lamella/lamella.h>\n#include <lamella/python.h>\n",
     "#include <lamella/lamella.h>\n#include <cuda_runtime.h>\n",
@@ -133,7 +133,7 @@ def library_paths(device_type: str = "cpu") -> list[str]:
 
 
 def is_ninja_available() -> bool:
-    """Whether ninja is installed. Nothing here needs it: what it would do is done without."""
+    """True if ninja is installed, which nothing here needs."""
     return shutil.which("ninja") is not None
 
 

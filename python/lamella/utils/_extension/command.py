@@ -73,7 +73,7 @@ class BuildExtension(build_ext):
 
     @classmethod
     def with_options(cls, **options: Any) -> type[BuildExtension]:
-        """The same command with other options; TypeError for one it does not have."""
+        """Returns a copy of the command with other options; TypeError for one it does not have."""
         unknown = set(options) - {"use_ninja", "no_python_abi_suffix"}
         if unknown:
             raise TypeError(f"[BuildExtension] has no option '{sorted(unknown)[0]}': use_ninja, no_python_abi_suffix")
@@ -101,7 +101,7 @@ class BuildExtension(build_ext):
             raise ValueError(f"[cpp_extension] extension '{ext.name}' has no sources")
 
     def described(self, ext: Extension) -> library.Library:
-        """What there is to build, from the extension and from the command line's options."""
+        """Returns what there is to build, from the extension and from the command line's options."""
         module = ext.name.rpartition(".")[2]
         definitions = [f"-DTORCH_EXTENSION_NAME={module}", f"-DLAMELLA_EXTENSION_NAME={module}"]
         for name, value in [*ext.define_macros, *(self.define or [])]:

@@ -1,4 +1,4 @@
-"""How many compilers run at once, and running them."""
+"""Runs compilers, as many at once as the machine bears."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-# What one compiler at work on an extension takes at most, pybind11's templates and nvcc included, with some room.
+# Bytes that one compiler at work on an extension takes at most, with pybind11's templates or nvcc, and some room.
 MEMORY_PER_JOB = 1_500_000_000
 
 
@@ -23,7 +23,7 @@ class BuildError(RuntimeError):
 class Command:
     """One run of a compiler."""
 
-    #: What is made, for messages: "extension.cpp".
+    #: Name of the result, for messages: "extension.cpp".
     what: str
     line: list[str]
     folder: Path
@@ -50,7 +50,7 @@ def available_memory() -> int | None:
 
 
 def job_count(commands: int) -> int:
-    """How many of ``commands`` run at once: MAX_JOBS, or as many as processors and memory allow.
+    """Number of ``commands`` that run at once: MAX_JOBS, or as many as processors and memory allow.
 
     Raises:
         ValueError: MAX_JOBS is set and no positive number.

@@ -21,7 +21,7 @@ from pathlib import Path
 from lamella.utils._extension import jobs, toolchain
 from lamella.utils._extension.lock import folder_lock
 
-# How many of each are kept in a folder, the last used ones.
+# Number of libraries and of objects kept in a folder, the last used ones.
 _LIBRARIES_KEPT = 4
 _OBJECTS_KEPT = 64
 
@@ -30,7 +30,7 @@ _KEY_LENGTH = 24
 
 @dataclass
 class Library:
-    """What is to be built."""
+    """Description of what is to be built."""
 
     #: File name of the library, with its suffix.
     file_name: str
@@ -122,7 +122,7 @@ class _Unit:
         self.record = folder / f"{source.stem}-{self.key}.json"
 
     def content(self) -> str | None:
-        """What tells the object from others: the digests of all that went into it; None where that is not known."""
+        """Returns the digests of all that went into the object; None where that is not known."""
         try:
             headers: dict[str, str] = json.loads(self.record.read_text("utf-8"))
         except (OSError, ValueError):
@@ -167,7 +167,7 @@ def _compile(units: list[_Unit], verbose: bool, serial: bool) -> None:
 
 
 def _target(library: Library, units: Iterable[_Unit], folder: Path) -> Path | None:
-    """Where the library of these units lies or is to lie; None where a unit has to be compiled first to know."""
+    """Returns the path for the library of these units; None where a unit has to be compiled first to know."""
     contents = []
     for unit in units:
         content = unit.content()

@@ -121,7 +121,7 @@ def library_dirs(with_cuda: bool) -> list[str]:
 
 
 def cxx_flags(compiler: Compiler) -> list[str]:
-    """What every C++ source is compiled with, before the flags of its extension."""
+    """Returns the flags that every C++ source is compiled with, before the flags of its extension."""
     flags = [STANDARD, "-O2", "-fPIC"]
     if compiler.is_gcc:
         # Otherwise static variables of inline functions are one for all versions of an extension in a process, so that
@@ -131,7 +131,7 @@ def cxx_flags(compiler: Compiler) -> list[str]:
 
 
 def nvcc_flags(given: list[str]) -> list[str]:
-    """What every CUDA source is compiled with: the host's flags, and the GPUs where ``given`` names none."""
+    """Returns the flags of every CUDA source: the host's flags, and the GPUs where ``given`` names none."""
     host = cxx()
     flags = [STANDARD, "-O2", "--expt-relaxed-constexpr", "--extended-lambda", "-Xcompiler", "-fPIC"]
     flags.append("-diag-suppress=1835")  # attributes of the host's compiler in the headers

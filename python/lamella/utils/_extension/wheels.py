@@ -1,4 +1,4 @@
-"""What it takes to make a wheel."""
+"""Checks and settings for making wheels of extensions."""
 
 from __future__ import annotations
 
