@@ -1,5 +1,6 @@
 #include "engine/autograd/backward/lent.h"
 #include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/recording/recorder.h"
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
