@@ -5,7 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/graph/place.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "tests/cpp/engine/autograd/support.h"
 
 // What a pass is asked for (inputs by name, edges), and what happens at its end.

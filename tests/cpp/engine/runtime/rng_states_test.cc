@@ -20,13 +20,15 @@ namespace {
 constexpr Device kFirst{DeviceType::PrivateUse1, 0};
 
 /// Devices of a kind that has a count and nothing else: generators need no more. Each test takes one that no other has
-/// used, as a generator once made stays.
+/// used, as a generator once made stays; so do the devices, whose generators later tests come by.
 class RngStates : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { bring_devices(); }
+  void TearDown() override { bring_devices(); }
+
+  static void bring_devices() {
     register_device_runtime(DeviceType::PrivateUse1, {.count = []() noexcept { return 100; }});
   }
-  void TearDown() override { register_device_runtime(DeviceType::PrivateUse1, {}); }
 
   static Device unused_device() {
     static int next = 1;
