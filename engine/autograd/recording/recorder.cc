@@ -7,6 +7,7 @@
 
 #include "engine/autograd/checkpoint/read_watch.h"
 #include "engine/autograd/checkpoint/selection.h"
+#include "engine/autograd/graph/holders.h"
 #include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/place.h"
 #include "engine/autograd/trace/call_watch.h"

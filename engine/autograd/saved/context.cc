@@ -92,13 +92,11 @@ void Context::drop_marks() noexcept {
 }
 
 void Context::release_saved() noexcept {
-  SmallVector<autograd::SavedTensor, 2> freed;
-  {
+  const SmallVector<autograd::SavedTensor, 2> dropped = [this] {  // freed after the lock
     const std::lock_guard lock(lock_);
     if (save_called_) freed_ = true;
-    freed = std::move(saved_);
-    saved_.clear();
-  }
+    return std::move(saved_);
+  }();
 }
 
 }  // namespace lamella

@@ -5,6 +5,7 @@
 
 #include "engine/autograd/graph/place.h"
 #include "engine/autograd/graph/running_pass.h"
+#include "engine/core/modes.h"
 
 namespace lamella::autograd {
 namespace {

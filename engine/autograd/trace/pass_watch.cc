@@ -8,7 +8,9 @@
 #include "engine/autograd/graph/accumulate.h"
 #include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/origin.h"
+#include "engine/autograd/trace/departure.h"
 #include "engine/core/error.h"
+#include "engine/core/modes.h"
 
 namespace lamella::autograd {
 namespace {
