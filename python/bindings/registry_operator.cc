@@ -335,7 +335,7 @@ PyRef result_list(const OperatorHandle& handle) {
 
 /// inspect.signature() reads it.
 PyRef python_signature(const OperatorHandle& handle) {
-  const PyRef module = PyRef::adopt(checked(PyImport_ImportModule("lamella._registry")));
+  const PyRef module = PyRef::adopt(checked(PyImport_ImportModule("lamella.library._signature")));
   return PyRef::adopt(checked(PyObject_CallMethod(module.get(), "signature", "NN", argument_list(handle).release(),
                                                   result_list(handle).release())));
 }

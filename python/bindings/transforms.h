@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// The functions of the module that differentiate and check functions written in Python, for lamella._transforms.
+/// Functions of the module that differentiate and check functions written in Python, for lamella.autograd._transforms.
 PyMethodDef* transform_functions();
 
 }  // namespace lamella::python

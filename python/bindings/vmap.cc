@@ -105,7 +105,7 @@ PyMethodDef* vmap_functions() { return functions; }
 
 PyObject* call_vmap_rule(PyObject* layer, PyObject* function, const autograd::VmapRule& rule, PyObject* args,
                          PyObject* keywords) {
-  const PyRef module = PyRef::adopt(checked(PyImport_ImportModule("lamella._vmap")));
+  const PyRef module = PyRef::adopt(checked(PyImport_ImportModule("lamella.autograd._vmap")));
   const autograd::VmapInfo& info = rule.info();
   const autograd::VmapRule::Left left(rule);
   return checked(PyObject_CallMethod(

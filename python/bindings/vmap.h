@@ -6,10 +6,10 @@
 
 namespace lamella::python {
 
-/// What lamella._vmap is made of: functions of the module that enter and leave a call of vmap, and hide and show axes.
+/// Functions of the module for lamella.autograd._vmap: they enter and leave a call of vmap, and hide and show axes.
 PyMethodDef* vmap_functions();
 
-/// Calls a PyLayer's own rule for vmap with the innermost batched axis shown; see lamella._vmap.call_rule.
+/// Calls a PyLayer's own rule for vmap with the innermost batched axis shown; see call_rule in lamella.autograd._vmap.
 PyObject* call_vmap_rule(PyObject* layer, PyObject* function, const autograd::VmapRule& rule, PyObject* args,
                          PyObject* keywords);
 

@@ -10,81 +10,114 @@ in Python, a ``Function<T>`` written in C++. All are recorded on one tape, in th
     x.grad  # Tensor([2., 4.], dtype=float32)
 """
 
-# The names imported here are the package's surface: F401 does not see that.
+# `as` tells type checkers which of the names imported here are the surface of the package.
 # ruff: noqa: F401
 
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
 from . import _room  # first: it may refuse to have the compiled part loaded
 
 # isort: split
 
-from . import _C, _tensor, autograd, config, cuda, memory, random
-from ._array_api import __array_api_version__, __array_namespace_info__, e, inf, nan, newaxis, pi
-from ._autocast import autocast, is_autocast_enabled
-from ._C import *  # noqa: F403 (the types, dtypes and operators of the compiled part)
-from ._dtypes import finfo, iinfo
-from ._forms import ctc_loss, rrelu, triplet_margin_with_distance_loss  # type: ignore[assignment]
-from ._fractional import (
-    fractional_max_pool2d,
-    fractional_max_pool2d_with_indices,
-    fractional_max_pool3d,
-    fractional_max_pool3d_with_indices,
-)
-from ._products import einsum, tensordot  # type: ignore[assignment]
-from ._sets import histogramdd, unique, unique_consecutive  # type: ignore[assignment]
-from ._windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
-from .config import show_config
+# Before the compiled part, some of whose operators these stand for: a type checker takes the first.
+if _typing.TYPE_CHECKING:
+    from . import amp as amp
+    from . import compat as compat
+    from . import fft as fft
+    from . import io as io
+    from . import library as library
+    from . import linalg as linalg
+    from . import nn as nn
+    from . import ops as ops
+    from . import optim as optim
+    from . import progress as progress
+    from . import user_op as user_op
+    from . import utils as utils
+    from ._sets import histogramdd as histogramdd
+    from ._sets import unique as unique
+    from ._sets import unique_consecutive as unique_consecutive
+    from .amp import autocast as autocast
+    from .amp import is_autocast_enabled as is_autocast_enabled
+    from .autograd import checkpoint as checkpoint
+    from .autograd import hessian as hessian
+    from .autograd import jacobian as jacobian
+    from .autograd import jvp as jvp
+    from .autograd import vjp as vjp
+    from .autograd import vmap as vmap
+    from .linalg._products import einsum as einsum
+    from .linalg._products import tensordot as tensordot
+    from .nn._forms import ctc_loss as ctc_loss
+    from .nn._forms import rrelu as rrelu
+    from .nn._forms import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+    from .nn._fractional import fractional_max_pool2d as fractional_max_pool2d
+    from .nn._fractional import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
+    from .nn._fractional import fractional_max_pool3d as fractional_max_pool3d
+    from .nn._fractional import fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices
+    from .signal._windows import bartlett_window as bartlett_window
+    from .signal._windows import blackman_window as blackman_window
+    from .signal._windows import hamming_window as hamming_window
+    from .signal._windows import hann_window as hann_window
+    from .signal._windows import kaiser_window as kaiser_window
 
-if TYPE_CHECKING:
-    from . import amp, compat, fft, io, library, linalg, nn, ops, optim, progress, signal, user_op, utils
-    from ._checkpoint import checkpoint
-    from ._transforms.derivatives import hessian, jacobian, vjp
-    from ._transforms.forward_mode import jvp
-    from ._vmap import vmap
+from . import _C, _lazy, _tensor
+from . import autograd as autograd
+from . import config as config
+from . import cuda as cuda
+from . import memory as memory
+from . import random as random
+from . import signal as signal
+from ._array_api import __array_api_version__, __array_namespace_info__
+from ._array_api import e as e
+from ._array_api import inf as inf
+from ._array_api import nan as nan
+from ._array_api import newaxis as newaxis
+from ._array_api import pi as pi
+from ._C import *  # type: ignore[assignment, no-redef]  # noqa: F403 (types, dtypes and operators)
+from ._dtypes import finfo as finfo
+from ._dtypes import iinfo as iinfo
+from .config import show_config as show_config
 
 __version__: str = _C.__version__
 
 _tensor.install()
 
-# Imported when they are first asked for: `import lamella` stays quick.
-_LAZY = frozenset(
-    ["amp", "compat", "fft", "io", "library", "linalg", "nn", "ops", "optim", "progress", "signal", "user_op", "utils"]
+__getattr__, _loaded_later = _lazy.loader(
+    __name__,
+    {
+        "_sets": ["histogramdd", "unique", "unique_consecutive"],
+        "amp": [],
+        "amp._autocast": ["autocast", "is_autocast_enabled"],
+        "autograd": ["checkpoint", "hessian", "jacobian", "jvp", "vjp", "vmap"],
+        "compat": [],
+        "fft": [],
+        "io": [],
+        "library": [],
+        "linalg": [],
+        "linalg._products": ["einsum", "tensordot"],
+        "nn": [],
+        "nn._forms": ["ctc_loss", "rrelu", "triplet_margin_with_distance_loss"],
+        "nn._fractional": [
+            "fractional_max_pool2d",
+            "fractional_max_pool2d_with_indices",
+            "fractional_max_pool3d",
+            "fractional_max_pool3d_with_indices",
+        ],
+        "ops": [],
+        "optim": [],
+        "progress": [],
+        "signal._windows": [
+            "bartlett_window",
+            "blackman_window",
+            "hamming_window",
+            "hann_window",
+            "kaiser_window",
+        ],
+        "user_op": [],
+        "utils": [],
+    },
 )
 
-# Functions of lamella.autograd that are found here, too, beside `grad`.
-_TRANSFORMS = frozenset(["checkpoint", "hessian", "jacobian", "jvp", "vjp", "vmap"])
-
-_OWN = frozenset(
-    [
-        "autocast",
-        "autograd",
-        "bartlett_window",
-        "blackman_window",
-        "config",
-        "cuda",
-        "finfo",
-        "fractional_max_pool2d",
-        "fractional_max_pool2d_with_indices",
-        "fractional_max_pool3d",
-        "fractional_max_pool3d_with_indices",
-        "hamming_window",
-        "hann_window",
-        "iinfo",
-        "is_autocast_enabled",
-        "kaiser_window",
-        "memory",
-        "random",
-        "rrelu",
-        "show_config",
-        "triplet_margin_with_distance_loss",
-    ]
-)
-_CONSTANTS = frozenset(["e", "inf", "nan", "newaxis", "pi"])
-# What has a module of its own to be found in.
+# Names of the compiled part that have a module of their own to be found in.
 _ELSEWHERE = frozenset(
     [
         "HookHandle",
@@ -103,28 +136,14 @@ _ELSEWHERE = frozenset(
         "register_multi_grad_hook",
     ]
 )
-for _name in _ELSEWHERE:
+for _name in _ELSEWHERE | (_loaded_later & globals().keys()):
     del globals()[_name]
 del _name
 
-# What lamella.linalg and lamella.fft have under shorter names.
+# The operators of lamella.linalg and lamella.fft, which are shown there under shorter names.
 _PARTS = ("_", "linalg_", "fft_")
 
-__all__ = sorted(
-    ({name for name in dir(_C) if not name.startswith(_PARTS)} - _ELSEWHERE) | _OWN | _CONSTANTS | _LAZY | _TRANSFORMS
-)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        try:
-            return importlib.import_module(f"{__name__}.{name}")
-        except MemoryError as error:
-            raise MemoryError(f"[import] there is no memory to load lamella.{name}. {error}".rstrip()) from error
-    if name in _TRANSFORMS:
-        value = globals()[name] = getattr(autograd, name)
-        return value
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__all__ = sorted(name for name in {*globals(), *_loaded_later} if not name.startswith(_PARTS))
 
 
 def __dir__() -> list[str]:

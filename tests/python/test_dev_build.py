@@ -1,6 +1,7 @@
 """What the build decides by itself: which files are compiled together, and what `./dev` says of itself."""
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -12,11 +13,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 UNITY = ROOT / "cmake" / "unity.py"
 
-spec = importlib.util.spec_from_file_location("unity", UNITY)
-assert spec and spec.loader
-unity = importlib.util.module_from_spec(spec)
-sys.modules["unity"] = unity
-spec.loader.exec_module(unity)
+
+def load(name: str, path: Path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+unity = load("unity", UNITY)
+pages = load("pages", ROOT / "docs" / "pages.py")
 
 
 def sources(layer: str) -> list[Path]:
@@ -92,3 +100,80 @@ def test_the_commands_are_those_that_are_described():
     assert described == set(re.findall(r"^  (\w+)\)", cases, re.MULTILINE))
     done = subprocess.run([ROOT / "dev", "none"], capture_output=True, text=True, check=False)
     assert done.returncode != 0 and "there is no command 'none'" in done.stderr
+
+
+def run(*command):
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+    )
+
+
+def test_hooks_before_a_commit_run_what_dev_runs():
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    script = (ROOT / "dev").read_text()
+    entries = re.findall(r"^ +entry: (.+)$", hooks, re.MULTILINE)
+    assert len(entries) == hooks.count("- id: ") >= 5
+    for entry in entries:
+        assert entry in script.replace("format -q", "format")
+    assert set(re.findall(r"repo: (\S+)", hooks)) == {"local"}
+
+
+def test_bench_runs_a_benchmark_by_its_name():
+    listed = run("-m", "benchmarks.by_name")
+    assert listed.returncode == 0 and {"mlp64", "softmax", "instructions"} <= set(listed.stdout.split())
+    unknown = run("-m", "benchmarks.by_name", "softmx")
+    assert unknown.returncode == 2 and "did you mean softmax" in unknown.stderr and "mlp64" in unknown.stderr
+    checked = run("-m", "benchmarks.by_name", "add_recorded", "--check", "--python", sys.executable)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_doc_prints_operators_and_checks_pages():
+    softmax = run("docs/pages.py", "softmax", "linalg.svd", "lm.Tensor.sum")
+    assert softmax.returncode == 0, softmax.stderr
+    for part in ("lm.softmax(x, /, axis=-1", "divided by its sum", "lm.linalg.svd(x: Tensor", "lm.Tensor.sum("):
+        assert part in softmax.stdout
+    unknown = run("docs/pages.py", "softmx")
+    assert unknown.returncode == 2 and "did you mean softmax" in unknown.stderr
+
+
+def test_the_made_part_of_a_page_is_between_its_marks(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- table -->\nold\n<!-- end -->\nafter\n")
+    assert pages.made(page, "new") == "before\n<!-- table -->\nnew\n<!-- end -->\nafter\n"
+    page.write_text("no marks\n")
+    with pytest.raises(ValueError, match=r"page\.md has no part"):
+        pages.made(page, "new")
+
+
+@pytest.mark.parametrize("name", pages.PAGES)
+def test_pages_are_what_would_be_made(name):
+    page = ROOT / "docs" / name
+    assert pages.made(page, pages.PAGES[name]()) == page.read_text("utf-8"), "./dev doc writes it"
+
+
+def test_a_decision_begins_with_its_date_status_and_consequence(tmp_path):
+    page = tmp_path / "page.md"
+    begin = "# Title\n\n- **Date:** 2026-11-22\n"
+    page.write_text(f"{begin}- **Status:** accepted\n- **Consequence:** Two\n  lines.\n\nWhy.\n")
+    assert pages.head_of(page) == ("Title", "2026-11-22", "accepted", "Two lines.")
+    page.write_text(f"{begin}\nWhy.\n")
+    with pytest.raises(ValueError, match="no status"):
+        pages.head_of(page)
+
+
+@pytest.mark.parametrize("name", ["dev", "docs/accuracy.md", "tests/python/ops/__init__.py"])
+def test_files_have_the_line_ends_that_git_is_told(name):
+    attributes = (ROOT / ".gitattributes").read_text()
+    assert re.search(r"^\* +text=auto eol=lf$", attributes, re.MULTILINE)
+    assert b"\r" not in (ROOT / name).read_bytes()
+
+
+def test_patterns_of_attributes_match_files():
+    for line in (ROOT / ".gitattributes").read_text().splitlines():
+        pattern = line.split()[0] if line and not line.startswith("#") else "*"
+        assert any(ROOT.glob(pattern)) or any(ROOT.glob(f"*/**/{pattern}")), pattern

@@ -1,7 +1,7 @@
 """Training in mixed precision: :class:`autocast`, :class:`GradScaler`, and decorators for custom layers."""
 
-from .._autocast import autocast, custom_bwd, custom_fwd, is_autocast_enabled
 from .._C import get_autocast_dtype, set_autocast_dtype
+from ._autocast import autocast, custom_bwd, custom_fwd, is_autocast_enabled
 from .grad_scaler import GradScaler
 
 __all__ = [

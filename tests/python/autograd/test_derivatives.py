@@ -69,9 +69,9 @@ def test_jacobian_agrees_with_differences(name: str, create_graph: bool) -> None
 
 
 def _flatten(tree: Any) -> tuple[list[lm.Tensor], Any]:
-    from lamella._transforms.tree import flatten
+    from lamella._tree import leaves_of
 
-    return flatten(tree)
+    return leaves_of(tree)
 
 
 def _rows(got: Any, result: Any, inputs: Any) -> list[list[lm.Tensor]]:

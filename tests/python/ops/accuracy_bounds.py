@@ -1,6 +1,6 @@
 """What errors are tolerated, in units in the last place: the table of docs/accuracy.md.
 
-    python -m tests.python.ops.accuracy_bounds
+    ./dev doc
 
 writes it there.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 #: Above this a bound needs a reason.
 USUAL = 64
@@ -193,9 +192,3 @@ def table() -> str:
         orders = ", ".join(("value", "1st", "2nd", "3rd")[order] for order in each.orders)
         lines.append(f"- {names}, {orders} derivative at {each.numbers}: {each.reason}.")
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    page = Path(__file__).parents[3] / "docs" / "accuracy.md"
-    head, rest = page.read_text().split("<!-- table -->")
-    page.write_text(f"{head}<!-- table -->\n{table()}\n<!-- end -->{rest.split('<!-- end -->')[1]}")

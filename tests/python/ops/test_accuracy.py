@@ -107,4 +107,4 @@ def test_operator_of_more_numbers(name: str) -> None:
 
 def test_the_page_has_the_bounds() -> None:
     text = PAGE.read_text()
-    assert accuracy_bounds.table() in text, "docs/accuracy.md differs: python -m tests.python.ops.accuracy_bounds"
+    assert accuracy_bounds.table() in text, "docs/accuracy.md differs: ./dev doc writes it"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import lamella as lm
+from lamella._tree import TensorTree
 from lamella.compat.front import close_module
 from lamella.library import CustomOp, OpCheckError, custom_op, infer_schema  # noqa: F401
 from lamella.library import Library as _Library
@@ -123,15 +124,14 @@ def opcheck(
 
 
 def _run_backward(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    def copied(value: Any) -> Any:
-        if isinstance(value, lm.Tensor):
-            return value.detach().clone().requires_grad_(value.requires_grad) * 1
-        return [copied(item) for item in value] if isinstance(value, list | tuple) else value
+    def copied(x: lm.Tensor) -> lm.Tensor:
+        return x.detach().clone().requires_grad_(x.requires_grad) * 1
 
+    given = TensorTree((args, kwargs))
     try:
-        result = op(*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
-        for y in result if isinstance(result, list | tuple) else [result]:
-            if isinstance(y, lm.Tensor) and y.requires_grad:
+        copied_args, copied_kwargs = given.build(map(copied, given.tensors))
+        for y in TensorTree(op(*copied_args, **copied_kwargs)).tensors:
+            if y.requires_grad:
                 y.sum().backward(retain_graph=True)
     except Exception as error:
         return f"{type(error).__name__}: {error}"

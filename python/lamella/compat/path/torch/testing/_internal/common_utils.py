@@ -5,16 +5,12 @@ from __future__ import annotations
 import unittest
 from typing import Any
 
-import lamella as lm
+from lamella._tree import flatten
 from lamella.compat.front import close_module
 
 from .. import assert_close
 
 IS_WINDOWS = IS_MACOS = TEST_WITH_ROCM = False
-
-
-def _has_tensors(value: Any) -> bool:
-    return isinstance(value, lm.Tensor) or (isinstance(value, (list, tuple)) and any(map(_has_tensors, value)))
 
 
 class TestCase(unittest.TestCase):
@@ -24,7 +20,7 @@ class TestCase(unittest.TestCase):
         self, first: Any, second: Any, msg: str | None = None, *, rtol: float | None = None, atol: float | None = None
     ) -> None:
         """AssertionError where the two differ by more than the tolerances of their dtype."""
-        if _has_tensors(first) or _has_tensors(second):
+        if flatten([first, second])[0]:
             assert_close(first, second, rtol=rtol, atol=atol, equal_nan=True, msg=msg)
         elif rtol is not None or atol is not None:
             self.assertLessEqual(abs(first - second), (atol or 0) + (rtol or 0) * abs(second), msg)

@@ -1,0 +1,34 @@
+"""Names of a package that load their module when they are first asked for: ``import lamella`` stays quick."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+def loader(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], frozenset[str]]:
+    """Returns a package's ``__getattr__``, and the names that it finds.
+
+    Args:
+        package: The package's own name.
+        homes: By the module that has them, relative to the package, the names that the package shows of it. A module
+            without names is shown itself.
+
+    The function raises MemoryError, with the name that was asked for, where there is no room for the module.
+    """
+    places = {name: home for home, names in homes.items() for name in names or [home]}
+
+    def load(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        try:
+            home = importlib.import_module(f"{package}.{places[name]}")
+        except MemoryError as error:
+            raise MemoryError(f"[import] there is no memory to load {package}.{name}. {error}".rstrip()) from error
+        value = getattr(home, name) if homes[places[name]] else home
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load, frozenset(places)
