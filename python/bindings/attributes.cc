@@ -19,7 +19,7 @@ PyObject* to_tuple(const Dims& dims) {
   return tuple.release();
 }
 
-/// A property from a function of the tensor.
+/// Getter of a property: wraps the result of `Read` for the tensor.
 template <auto Read>
 PyObject* get(PyObject* self, void*) {
   return guarded([&]() -> PyObject* { return Read(tensor_of(self)); });
@@ -58,8 +58,8 @@ int set_grad(PyObject* self, PyObject* value, void*) {
   });
 }
 
-/// x.real = value and x.imag = value: writes into the view that the attribute is. `x.imag += 1` assigns that very view,
-/// which has the values already.
+/// Implements `x.real = value` and `x.imag = value`: writes into the view that the attribute is. `x.imag += 1` assigns
+/// that very view, whose values are in place already.
 template <Tensor (*Part)(const Tensor&)>
 int set_part(PyObject* self, PyObject* value, void* name) {
   return guarded([&]() -> int {
@@ -68,7 +68,8 @@ int set_part(PyObject* self, PyObject* value, void* name) {
     const Tensor& x = tensor_of(self);
     const Tensor part = Part(x);
     if (part->storage != x->storage)
-      fail<TypeError>("[", attribute, "] a tensor of dtype ", x.dtype(), " has no imaginary part that could be set");
+      fail<TypeError>("[", attribute, "] a tensor of dtype ", x.dtype(),
+                      " has no imaginary part to set; cast it to a complex dtype");
     return PyObject_SetItem(wrap_ref(part).get(), Py_Ellipsis, value);
   });
 }

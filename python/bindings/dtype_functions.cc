@@ -16,7 +16,7 @@
 namespace lamella::python {
 namespace {
 
-/// A dtype, or that of a tensor.
+/// Reads a dtype; for a tensor, returns its dtype.
 DType dtype_or_tensor(PyObject* object, const Argument& argument) {
   return is_tensor(object) ? tensor_of(object).dtype() : read_dtype(object, argument);
 }

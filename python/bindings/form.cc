@@ -83,7 +83,7 @@ bool is_container(PyObject* object) noexcept {
 
 void TensorFinder::find(PyObject* value, Form* form) {
   if (is_tensor(value)) {
-    tensor_of(value);  // must have been initialized
+    tensor_of(value);  // raises if the tensor was never initialized
     objects.push_back(PyRef::share(value));
     if (form) form->kind = Form::Kind::Tensor;
   } else if (is_container(value)) {
@@ -94,7 +94,7 @@ void TensorFinder::find(PyObject* value, Form* form) {
 
 void TensorFinder::find_parts(PyObject* value, Form* form) {
   const auto add = [&](PyObject* part, PyObject* key) {
-    const PyRef held = PyRef::share(part);  // looking into a dataclass may run Python code, which may drop it
+    const PyRef held = PyRef::share(part);  // reading a dataclass's fields may run Python code that drops the part
     Form* below = nullptr;
     if (form) {
       below = &form->parts.emplace_back();

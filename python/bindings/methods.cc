@@ -1,4 +1,4 @@
-// Methods of lm.Tensor beside the operators'.
+// Methods of lm.Tensor that are not operators.
 
 #include <algorithm>
 #include <cstring>
@@ -20,7 +20,7 @@
 namespace lamella::python {
 namespace {
 
-/// A method without arguments from a function of the tensor.
+/// Method without arguments that calls `Function` with the tensor.
 template <auto Function>
 PyObject* plain(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* { return Function(tensor_of(self)); });
@@ -98,7 +98,8 @@ PyObject* cuda(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
     PyObject* values[2] = {self};
     signature.bind(args, count, keywords, values, 1);
     const std::int64_t index = read_int(values[1], {signature, 1});
-    if (index < 0 || index > 127) Argument{signature, 1}.wrong_value("there is no such device");
+    if (index < 0 || index > 127)
+      Argument{signature, 1}.wrong_value(str("expected the index of a CUDA device in [0, 128), got ", index));
     return wrap(to_device(tensor_of(self), Device(DeviceType::CUDA, static_cast<int>(index))));
   });
 }

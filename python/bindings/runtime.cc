@@ -16,7 +16,7 @@ namespace {
 
 PyObject* number(std::int64_t value) { return checked(PyLong_FromLongLong(value)); }
 
-/// A function of a device, "cpu" by default.
+/// Calls `Function` for a device, "cpu" by default.
 template <auto Function>
 PyObject* of_device(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
@@ -57,7 +57,7 @@ PyObject* set_num_threads(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("set_num_threads", "count, /");
     const std::int64_t count = read_int(value, {signature, 0});
-    if (count < 1 || count > 65536) Argument{signature, 0}.wrong_value(str("there cannot be ", count, " threads"));
+    if (count < 1 || count > 65536) Argument{signature, 0}.wrong_value(str("expected 1 to 65536 threads, got ", count));
     set_thread_count(static_cast<int>(count));
     Py_RETURN_NONE;
   });
