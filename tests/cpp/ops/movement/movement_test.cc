@@ -5,14 +5,8 @@
 #include "ops/movement/strided.h"
 #include "tests/cpp/gradcheck.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
-
-using testing::expect_error;
-using testing::expect_gradients;
-using testing::sample;
-using testing::tensor_of;
-using testing::values;
 
 constexpr DType kAll[] = {DType::Bool,     DType::Int8,    DType::Int16,   DType::Int32,     DType::Int64,
                           DType::UInt8,    DType::UInt16,  DType::UInt32,  DType::UInt64,    DType::Float16,
@@ -276,4 +270,4 @@ TEST(Movement, OverlapIsSeen) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing

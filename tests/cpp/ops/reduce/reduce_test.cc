@@ -5,17 +5,9 @@
 #include "ops/all_ops.h"
 #include "tests/cpp/gradcheck.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
 
-using testing::expect_error;
-using testing::expect_gradients;
-using testing::sample;
-using testing::tensor_of;
-using testing::values;
-
-using Ints = std::vector<std::int64_t>;
-using Floats = std::vector<float>;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// Folds `axes` of x element by element.
@@ -267,4 +259,4 @@ TEST(Reduce, TiedExtremesShareTheGradient) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing
