@@ -10,7 +10,7 @@ from pathlib import Path
 FORBIDDEN = {
     "engine": ("ops/", "python/", "lamella/", "pybind11/", "Python.h"),
     "ops": ("python/", "lamella/python.h", "pybind11/", "Python.h"),
-    # The kernels are compiled for instruction sets the machine may lack, and share no symbol with the library.
+    # Kernels are compiled for instruction sets that the machine may lack, and share no symbol with the library.
     "ops/cpu": ("engine/autograd/", "engine/registry/", "engine/runtime/"),
     "ops/*/cpu": ("engine/autograd/", "engine/registry/", "engine/runtime/"),
 }
@@ -19,7 +19,7 @@ SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 
 
 def violations(root: Path) -> list[str]:
-    """The includes under `root` that go against the layers, one line of text each."""
+    """Returns the includes under `root` that violate the layers, one line of text each."""
     found = []
     for layer, forbidden in FORBIDDEN.items():
         files = sorted(path for folder in root.glob(layer) for path in folder.rglob("*") if path.suffix in SUFFIXES)
