@@ -4,6 +4,9 @@
 
 A module may export its table and nothing else, and may use nothing of the library: a weak symbol compiled for a newer
 instruction set, if exported, could replace the library's own of the same name.
+
+The library's thread_local objects must be small: a program that loads it late, as Python does, has about 1.6 kB left
+for those of all its libraries, and reports "cannot allocate memory in static TLS block" if that is not enough.
 """
 
 import subprocess

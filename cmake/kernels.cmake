@@ -1,6 +1,6 @@
-# The CPU kernels: ops/cpu/*.cc and ops/<family>/cpu/*.cc, compiled once per instruction set, each into a module of its
-# own, of which the library loads one. A module exports nothing but its table: were weak symbols compiled for AVX-512 visible, the dynamic linker
-# could hand them to an older machine. It links nothing of Lamella's either.
+# Builds the CPU kernels: ops/cpu/*.cc and ops/<family>/cpu/*.cc, compiled once per instruction set, each into a module of
+# its own, of which the library loads one. A module exports its table alone: if weak symbols compiled for AVX-512 were
+# visible, the dynamic linker could hand them to an older machine. It links nothing of Lamella's, either.
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(known_isas x86-64-v2 x86-64-v3 x86-64-v4)
