@@ -31,7 +31,7 @@ _LEADING_VALUES = 8
 
 
 def describe_result(array: np.ndarray) -> dict[str, Any]:
-    """What the driver compares: enough to tell different work, little enough to send."""
+    """Returns the numbers that the driver compares: enough to tell different work, few enough to send."""
     real = array.reshape(-1).view(array.real.dtype) if np.iscomplexobj(array) else array
     given = np.asarray(real, np.float64).reshape(-1)
     values = np.where(np.isfinite(given), given, 0)
@@ -54,7 +54,7 @@ class Worker:
         self._ready: tuple[str, Loop] | None = None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one request."""
+        """Answers one request."""
         match request["do"]:
             case "hello":
                 empty = compile_loop(Work("pass", {}, ()))

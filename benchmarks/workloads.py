@@ -1,4 +1,4 @@
-"""What is measured: each workload once, over the adapters, so that every framework does the same work."""
+"""Workloads: each is written once, over the adapters, so that every framework does the same work."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Workload:
     frameworks: tuple[str, ...] | None = None
 
     def is_for(self, framework: str) -> bool:
-        """Whether the framework can do it."""
+        """True if the framework can run the workload."""
         return self.frameworks is None or framework in self.frameworks
 
 

@@ -35,7 +35,7 @@ def tensor_of(value: torch.Tensor) -> lm.Tensor:
 
 
 def translated(value: Any, tensors: dict[int, lm.Tensor]) -> Any:
-    """An argument; `tensors` remembers, by id, what each tensor has become."""
+    """Returns an argument; `tensors` remembers, by id, what each tensor has become."""
     if isinstance(value, torch.Tensor):
         return tensors.setdefault(id(value), tensor_of(value))
     if isinstance(value, torch.dtype):
@@ -51,7 +51,7 @@ def translated(value: Any, tensors: dict[int, lm.Tensor]) -> Any:
 
 @functools.cache
 def parameters(function: Call) -> Mapping[str, inspect.Parameter]:
-    """The function's parameters by name; none are known of some."""
+    """Returns the function's parameters by name; none are known of some."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):

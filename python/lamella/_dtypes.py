@@ -1,4 +1,4 @@
-"""What is known of the numbers of a dtype."""
+"""Limits of the numbers of a dtype."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ._C import DType, Tensor, _float_limits, _integer_limits
 
 
 class FloatInfo(NamedTuple):
-    """What :func:`finfo` tells.
+    """Result of :func:`finfo`.
 
     Args:
         bits: Bits of a number, or of one part of a complex one.
@@ -28,7 +28,7 @@ class FloatInfo(NamedTuple):
 
 
 class IntegerInfo(NamedTuple):
-    """What :func:`iinfo` tells.
+    """Result of :func:`iinfo`.
 
     Args:
         bits: Bits of a number.
@@ -44,7 +44,7 @@ class IntegerInfo(NamedTuple):
 
 
 def finfo(type: DType | str | Tensor, /) -> FloatInfo:
-    """The limits of a floating or complex dtype, or of a tensor's.
+    """Returns the limits of a floating or complex dtype, or of a tensor's.
 
     Raises:
         TypeError: For another dtype.
@@ -54,7 +54,7 @@ def finfo(type: DType | str | Tensor, /) -> FloatInfo:
 
 
 def iinfo(type: DType | str | Tensor, /) -> IntegerInfo:
-    """The limits of an integer dtype, or of a tensor's.
+    """Returns the limits of an integer dtype, or of a tensor's.
 
     Raises:
         TypeError: For another dtype.

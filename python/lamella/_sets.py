@@ -38,7 +38,7 @@ def unique(
     return_counts: bool = False,
     axis: SupportsIndex | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
-    """What occurs in x, each once, in ascending order: of its elements, or with an axis of the slices along it.
+    """Returns the distinct elements of x in ascending order, or with an axis the distinct slices along it.
 
     Slices are in the order of their first elements that differ. A tuple where more is asked for: behind the values with
     `return_inverse` the place of each element (of x's shape), or slice (one axis), among them, and with `return_counts`
@@ -77,7 +77,7 @@ def unique_consecutive(
     return_counts: bool = False,
     axis: SupportsIndex | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
-    """The first of each run of equal neighbors: of x's elements, flattened, or with an axis of the slices along it.
+    """Returns the first of each run of equal neighbors: of x's elements, flattened, or of the slices along an axis.
 
     A tuple where more is asked for: behind the values with `return_inverse` the number of the run that each element (in
     x's shape), or slice (one axis), belongs to, and with `return_counts` the lengths of the runs. NaN is equal to
@@ -98,7 +98,7 @@ def histogramdd(
     weights: Tensor | None = None,
     density: bool = False,
 ) -> tuple[Tensor, list[Tensor]]:
-    """How many of the points x, [..., dimensions], lie in each cell of a grid, and the edges of each dimension's bins.
+    """Counts the points x, [..., dimensions], in each cell of a grid; also returns the edges of each dimension's bins.
 
     `bins` says how many there are, all of one width, or is a tensor of their edges in ascending order: one for all
     dimensions, or one for each. `range` holds the ends of each dimension, as pairs or all in one sequence, for bins of

@@ -112,7 +112,7 @@ class set_detect_anomaly(detect_anomaly):  # noqa: N801 (called like a function)
         self._entered = False
 
     def __enter__(self) -> Self:
-        # The first block ends what the call began.
+        # The first block ends the mode that the call began.
         if self._entered:
             return super().__enter__()
         self._entered = True
@@ -128,7 +128,7 @@ class set_detect_anomaly(detect_anomaly):  # noqa: N801 (called like a function)
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether this thread is in :class:`detect_anomaly`."""
+    """True if this thread is in :class:`detect_anomaly`."""
     return _C._tracing_state()[2] is not None
 
 
@@ -174,12 +174,12 @@ def draw(
 
 
 class NodeCount(NamedTuple):
-    """What the nodes of one operation or layer hold."""
+    """Number of nodes of one operation or layer, and the bytes that they save for backward."""
 
     nodes: int
-    """How many there are."""
+    """Number of nodes."""
     saved_bytes: int
-    """What they save for backward. Memory that several save counts for the first that was met."""
+    """Bytes saved for backward. Memory that several operations save counts for the first that was met."""
 
 
 class GraphStats(dict[str, NodeCount]):
@@ -187,12 +187,12 @@ class GraphStats(dict[str, NodeCount]):
 
     @property
     def nodes(self) -> int:
-        """Of all together."""
+        """Number of nodes of all operations."""
         return sum(count.nodes for count in self.values())
 
     @property
     def saved_bytes(self) -> int:
-        """Of all together, each piece of memory once."""
+        """Bytes saved by the nodes of all operations, each piece of memory once."""
         return sum(count.saved_bytes for count in self.values())
 
     def __repr__(self) -> str:
@@ -234,7 +234,7 @@ def graph_stats(*tensors: _C.Tensor) -> GraphStats:
 
 
 def live_nodes() -> dict[str, int]:
-    """How many nodes live that were recorded under :class:`trace`, on any thread, by the name of the operation.
+    """Counts the living nodes that were recorded under :class:`trace`, on any thread, by the name of the operation.
 
     The newest node of another thread that records at this moment may be missing.
     """
@@ -242,8 +242,8 @@ def live_nodes() -> dict[str, int]:
 
 
 def saved_bytes() -> dict[str, int]:
-    """The bytes that those nodes save for backward, by the name of the operation; memory that several save counts once.
+    """Returns the bytes saved for backward by nodes recorded under :class:`trace`, by the name of the operation.
 
-    See :func:`live_nodes`.
+    Memory that several nodes save counts once. See :func:`live_nodes` for the nodes that count.
     """
     return _Counts({name: count[1] for name, count in _C._live_stats().items()}, "saved bytes")

@@ -1,4 +1,4 @@
-"""What becomes of the tensors that operations save for their backward."""
+"""Hooks on the tensors that operations save for their backward."""
 
 from __future__ import annotations
 

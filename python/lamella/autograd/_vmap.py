@@ -21,15 +21,15 @@ from .._tree import parts_of, shell_of
 
 __all__ = ["VmapInfo", "vmap"]
 
-#: An axis, None, or nested lists, tuples and dicts of these.
+#: Axis of an argument: a number, None, or nested lists, tuples and dicts of these.
 Axes: TypeAlias = Any
 Randomness: TypeAlias = Literal["error", "different", "same"]
-#: What stands for a value: the value, its axis, and what it is called, of which str() is the text for a message.
+#: Replaces a leaf, given the value, its axis, and an object whose str() names it in messages.
 _Leaf: TypeAlias = Callable[[Any, Any, object], Any]
 
 
 def _axes_of_parts(keys: Sequence[Any], axes: Axes, path: object, what: str) -> list[Axes]:
-    """The axes for the parts of a container: one for all, or one for each."""
+    """Returns the axes for the parts of a container: one for all, or one for each."""
     if axes is None or isinstance(axes, int):
         return [axes] * len(keys)
     own = parts_of(axes)
@@ -44,7 +44,7 @@ def _axes_of_parts(keys: Sequence[Any], axes: Axes, path: object, what: str) -> 
 
 
 def _map(value: Any, axes: Axes, path: object, what: str, leaf: _Leaf) -> Any:
-    """The same nested containers with ``leaf(value, axis, path)`` in place of what is none."""
+    """Returns the nested containers with ``leaf(value, axis, path)`` in place of whatever is no container."""
     parts = parts_of(value)
     if parts is None:
         if axes is not None and (isinstance(axes, bool) or not isinstance(axes, int)):
@@ -57,7 +57,7 @@ def _map(value: Any, axes: Axes, path: object, what: str, leaf: _Leaf) -> Any:
 
 
 class _Part:
-    """The name of a part of a container: made when a message needs it."""
+    """Name of a part of a container, made only when a message needs it."""
 
     __slots__ = ("key", "whole")
 
@@ -70,7 +70,7 @@ class _Part:
 
 
 class _Argument:
-    """The name of a positional argument, which only the signature of the function tells."""
+    """Name of a positional argument, read from the function's signature only when a message needs it."""
 
     __slots__ = ("func", "place")
 
@@ -96,7 +96,7 @@ class _Argument:
 
 
 class _Call:
-    """The arguments of one call of a mapped function, and the axes they are mapped over."""
+    """Arguments of one call of a mapped function, and the axes they are mapped over."""
 
     def __init__(self, func: Callable[..., Any], in_axes: Axes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if in_axes is None or (isinstance(in_axes, int) and not isinstance(in_axes, bool)):
@@ -112,7 +112,7 @@ class _Call:
         self.kwargs = kwargs
         self.axes = tuple(in_axes)
         self.names = [_Argument(func, i) for i in range(len(args))]
-        #: The size of the mapped axes, and the first argument that has it.
+        #: Size of the mapped axes, and the first argument that has it.
         self.size: int | None = None
         self.first: object = None
         self._map_args(self._look)
@@ -156,7 +156,7 @@ class _Call:
         return value
 
     def hidden(self, level: int, begin: int, end: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with the mapped axes hidden, of the examples from `begin` to `end`."""
+        """Returns the arguments with the mapped axes hidden, of the examples from `begin` to `end`."""
         whole = begin == 0 and end == self.size
 
         def hide(value: Any, axis: Any, path: object) -> Any:
@@ -170,7 +170,7 @@ class _Call:
 
 
 def _shown(result: Any, out_axes: Axes, level: int, size: int) -> Any:
-    """A result with the mapped axes where `out_axes` wants them."""
+    """Returns a result with the mapped axes where `out_axes` wants them."""
 
     def show(value: Any, axis: Any, path: object) -> Any:
         if not isinstance(value, Tensor):
@@ -189,14 +189,14 @@ def _shown(result: Any, out_axes: Axes, level: int, size: int) -> Any:
 
 
 def _leaves(result: Any, out_axes: Axes) -> list[Tensor]:
-    """The tensors of a result, in order."""
+    """Returns the tensors of a result, in order."""
     found: list[Tensor] = []
     _map(result, out_axes, "the result", "out_axes", lambda value, axis, path: found.append(value))
     return found
 
 
 def _joined(parts: list[Any], out_axes: Axes) -> Any:
-    """The results of all chunks as one."""
+    """Returns the results of all chunks as one."""
     leaves = [iter(_leaves(part, out_axes)) for part in parts]
 
     def join(value: Any, axis: Any, path: object) -> Any:
@@ -213,7 +213,7 @@ def vmap(
     randomness: Randomness = "error",
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that computes `func`, which is written for one example, for each of a batch.
+    """Returns a function that computes `func`, which is written for one example, for each of a batch.
 
     ``vmap(func)(xs)`` is ``stack([func(x) for x in xs])`` in one call, whose operators work on all examples at once.
     Inside of `func` a tensor shows the shape of one example. The call is recorded as any other, and can be mapped or
@@ -268,11 +268,11 @@ def vmap(
 
 
 class VmapInfo(NamedTuple):
-    """What a layer's own ``vmap`` is told."""
+    """Arguments of vmap, as a layer's own ``vmap`` is told them."""
 
-    #: The size of the mapped axis.
+    #: Size of the mapped axis.
     batch_size: int
-    #: What vmap was told to do with random numbers.
+    #: vmap's argument `randomness`.
     randomness: Randomness
 
 

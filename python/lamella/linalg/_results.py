@@ -1,4 +1,4 @@
-"""The named tuples that functions of lamella.linalg return."""
+"""Named tuples that functions of lamella.linalg return."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from .._C import Tensor
 
 
 class EigResult(NamedTuple):
-    """What :func:`lamella.linalg.eig` returns."""
+    """Result of :func:`lamella.linalg.eig`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
-    """What :func:`lamella.linalg.eigh` returns."""
+    """Result of :func:`lamella.linalg.eigh`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class PolarResult(NamedTuple):
-    """What :func:`lamella.linalg.polar` returns."""
+    """Result of :func:`lamella.linalg.polar`."""
 
     U: Tensor
     H: Tensor
 
 
 class QRResult(NamedTuple):
-    """What :func:`lamella.linalg.qr` returns."""
+    """Result of :func:`lamella.linalg.qr`."""
 
     Q: Tensor
     R: Tensor
 
 
 class GeqrfResult(NamedTuple):
-    """What :func:`lamella.linalg.geqrf` returns."""
+    """Result of :func:`lamella.linalg.geqrf`."""
 
     a: Tensor
     tau: Tensor
 
 
 class SlogdetResult(NamedTuple):
-    """What :func:`lamella.linalg.slogdet` returns."""
+    """Result of :func:`lamella.linalg.slogdet`."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 class SVDResult(NamedTuple):
-    """What :func:`lamella.linalg.svd` returns."""
+    """Result of :func:`lamella.linalg.svd`."""
 
     U: Tensor
     S: Tensor
@@ -58,14 +58,14 @@ class SVDResult(NamedTuple):
 
 
 class LUFactorResult(NamedTuple):
-    """What :func:`lamella.linalg.lu_factor` returns."""
+    """Result of :func:`lamella.linalg.lu_factor`."""
 
     LU: Tensor
     pivots: Tensor
 
 
 class LUFactorExResult(NamedTuple):
-    """What :func:`lamella.linalg.lu_factor_ex` returns."""
+    """Result of :func:`lamella.linalg.lu_factor_ex`."""
 
     LU: Tensor
     pivots: Tensor
@@ -73,7 +73,7 @@ class LUFactorExResult(NamedTuple):
 
 
 class LUResult(NamedTuple):
-    """What :func:`lamella.linalg.lu` returns."""
+    """Result of :func:`lamella.linalg.lu`."""
 
     P: Tensor
     L: Tensor
@@ -81,35 +81,35 @@ class LUResult(NamedTuple):
 
 
 class CholeskyExResult(NamedTuple):
-    """What :func:`lamella.linalg.cholesky_ex` returns."""
+    """Result of :func:`lamella.linalg.cholesky_ex`."""
 
     L: Tensor
     info: Tensor
 
 
 class InvExResult(NamedTuple):
-    """What :func:`lamella.linalg.inv_ex` returns."""
+    """Result of :func:`lamella.linalg.inv_ex`."""
 
     inverse: Tensor
     info: Tensor
 
 
 class SolveExResult(NamedTuple):
-    """What :func:`lamella.linalg.solve_ex` returns."""
+    """Result of :func:`lamella.linalg.solve_ex`."""
 
     result: Tensor
     info: Tensor
 
 
 class LDLFactorResult(NamedTuple):
-    """What :func:`lamella.linalg.ldl_factor` returns."""
+    """Result of :func:`lamella.linalg.ldl_factor`."""
 
     LD: Tensor
     pivots: Tensor
 
 
 class LDLFactorExResult(NamedTuple):
-    """What :func:`lamella.linalg.ldl_factor_ex` returns."""
+    """Result of :func:`lamella.linalg.ldl_factor_ex`."""
 
     LD: Tensor
     pivots: Tensor
@@ -117,7 +117,7 @@ class LDLFactorExResult(NamedTuple):
 
 
 class LstsqResult(NamedTuple):
-    """What :func:`lamella.linalg.lstsq` returns."""
+    """Result of :func:`lamella.linalg.lstsq`."""
 
     solution: Tensor
     residuals: Tensor
@@ -125,7 +125,7 @@ class LstsqResult(NamedTuple):
     singular_values: Tensor
 
 
-# Pickles name a class by its module: the public one does not change when files move.
+# The public module name does not change when files move: pickles name a class by its module.
 for _class in list(globals().values()):
     if isinstance(_class, type) and issubclass(_class, tuple):
         _class.__module__ = "lamella.linalg"

@@ -38,7 +38,7 @@ def _places(length: int, name: str) -> Tensor:
 
 
 def _steps(length: int, sym: bool) -> int:
-    """How many steps a window spans; 1 where it has no two elements, which avoids a division by 0."""
+    """Returns the number of steps that a window spans; 1 for fewer than two elements, to avoid a division by 0."""
     return max(length - 1 if sym else length, 1)
 
 

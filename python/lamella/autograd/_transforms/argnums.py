@@ -7,7 +7,7 @@ from typing import Any
 
 
 class ArgNums:
-    """Which positional arguments of ``func`` to differentiate with respect to: an index, or a tuple of them.
+    """Positional arguments of ``func`` to differentiate with respect to: an index, or a tuple of them.
 
     Raises:
         TypeError: ``func`` is no function, or ``argnums`` something else.
@@ -25,7 +25,7 @@ class ArgNums:
         self._argnums = argnums
 
     def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """A function of the chosen arguments alone, and these.
+        """Returns a function of the chosen arguments alone, and these.
 
         Raises:
             ValueError: the call has no such arguments.
