@@ -1,10 +1,10 @@
-"""Limits of the numbers of a dtype."""
+"""Limits of the numbers of a dtype, and dtypes for numpy."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._C import DType, Tensor, _float_limits, _integer_limits
+from ._C import DType, Tensor, _float_limits, _integer_limits, bfloat16, float32
 
 
 class FloatInfo(NamedTuple):
@@ -61,3 +61,9 @@ def iinfo(type: DType | str | Tensor, /) -> IntegerInfo:
     """
     bits, lowest, largest, dtype = _integer_limits(type)
     return IntegerInfo(bits, largest, lowest, dtype)
+
+
+def for_numpy(x: Tensor) -> Tensor:
+    """Returns x off the tape, on the CPU and in a dtype of numpy's: bfloat16 as float32, which holds all its values."""
+    plain = x.detach().cpu()
+    return plain.astype(float32) if plain.dtype == bfloat16 else plain

@@ -18,6 +18,7 @@ from ._C import (
     empty,
     no_grad,
 )
+from ._dtypes import for_numpy
 
 _SUMMARIZED_FROM = 1000  # number of elements from which on a tensor is printed with its edges only
 
@@ -26,10 +27,9 @@ def _text(tensor: Tensor) -> str:
     """Returns the elements as numpy prints them."""
     import numpy as np
 
-    values = tensor.detach().cpu()
-    if values.dtype.name == "bfloat16":
-        values = values.astype("float32")
-    return np.array2string(_numpy_to_print(values), separator=", ", prefix="Tensor(", threshold=_SUMMARIZED_FROM)
+    return np.array2string(
+        _numpy_to_print(for_numpy(tensor)), separator=", ", prefix="Tensor(", threshold=_SUMMARIZED_FROM
+    )
 
 
 def _repr(self: Tensor) -> str:
@@ -63,10 +63,7 @@ def _format(self: Tensor, spec: str) -> str:
         raise TypeError(
             f"[format] only a tensor with one element can be formatted by '{spec}', this one has {self.size}"
         )
-    values = self.detach().cpu()
-    if values.dtype.name == "bfloat16":
-        values = values.astype("float32")
-    return format(_numpy_to_print(values).item(), spec)
+    return format(_numpy_to_print(for_numpy(self)).item(), spec)
 
 
 class _Memory:
@@ -120,9 +117,7 @@ def _state(tensor: Tensor) -> Any:
     if (place := _memory_of(tensor)) is not None:
         memory, offset = place
         return memory, tuple(tensor.shape), tuple(tensor.strides), offset
-    plain = tensor.detach().cpu()
-    # numpy has no bfloat16; float32 holds every one of its values.
-    return (plain.astype("float32") if plain.dtype.name == "bfloat16" else plain).contiguous().numpy()
+    return for_numpy(tensor).contiguous().numpy()
 
 
 def _rebuild(cls: type[Tensor], values: Any, dtype: str, device: str, stop_gradient: bool) -> Tensor:

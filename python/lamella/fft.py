@@ -46,7 +46,6 @@ __all__ = [
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 
-_FLOATS = ("float16", "bfloat16")  # too short for a transform
 _COMPLEX = {"float32": "complex64", "float64": "complex128", "complex64": "complex64", "complex128": "complex128"}
 
 
@@ -56,7 +55,7 @@ def _complex(x: Tensor, function: str) -> Tensor:
 
 
 def _real(x: Tensor, function: str) -> Tensor:
-    if x.dtype.name.startswith("complex"):
+    if _C.isdtype(x.dtype, "complex floating"):
         raise TypeError(f"[{function}] takes real numbers, not {x.dtype.name}")
     return _floating(x, function)
 
@@ -65,7 +64,7 @@ def _floating(x: Tensor, function: str) -> Tensor:
     """x, as float32 where it holds integers or bools."""
     if x.dtype.name in _COMPLEX:
         return x
-    if x.dtype.name in _FLOATS:
+    if _C.isdtype(x.dtype, "real floating"):  # float16 and bfloat16, which are too short for a transform
         raise TypeError(f"[{function}] does not take dtype {x.dtype.name}: expected one of {', '.join(_COMPLEX)}")
     return _C.cast(x, "float32")
 
@@ -298,7 +297,7 @@ def _frequencies(
     # Multiplies by the inverse, as numpy does: the same bits, and no division of each number.
     values = _C.arange(first, last, dtype="float64", device=device) * (1 / (n * d) if d else math.inf)
     result = _C.cast(values, "float32" if dtype is None else dtype)
-    if result.dtype.name not in ("float32", "float64", "float16", "bfloat16"):
+    if not _C.isdtype(result.dtype, "real floating"):
         raise TypeError(f"[{function}] dtype: expected a real floating dtype, got {result.dtype.name}")
     return result
 

@@ -376,7 +376,7 @@ def _npz_writer(tensors: dict[str, lm.Tensor], tree: Any) -> Callable[[BinaryIO]
     for name, tensor in tensors.items():
         if name == _TREE:
             raise ValueError(f"[save] the name '{_TREE}' is Lamella's own")
-        if tensor.dtype.name == "bfloat16":
+        if tensor.dtype == lm.bfloat16:
             raise TypeError(f"[save] '{name}' is bfloat16, which .npz lacks (.safetensors has it)")
         arrays[name] = tensor.numpy()
     if tree is not None:

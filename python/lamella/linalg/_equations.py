@@ -17,7 +17,7 @@ def logdet(x: Tensor, /) -> Tensor:
     It is NaN for a real matrix whose determinant is negative, and -inf for a singular one.
     """
     sign, logarithm = _C.linalg_slogdet(x)
-    if x.dtype.name.startswith("complex"):
+    if _C.isdtype(x.dtype, "complex floating"):
         return _C.log(sign) + logarithm
     return _C.where(sign < 0, math.nan, logarithm)
 
@@ -28,7 +28,7 @@ def vander(x: Tensor, /, *, N: int | None = None) -> Tensor:  # noqa: N803
     N says how many there are, which is as many as numbers where it is not given. (numpy's fall from left to right.)
     """
     expect_tensors("vander", x=x)
-    if x.dtype.name == "bool":
+    if x.dtype == _C.bool:
         raise TypeError("[vander] does not take dtype bool")
     if x.ndim == 0:
         x = x[None]

@@ -72,7 +72,7 @@ def _pooled(
     expect_tensors(name, x=x)
     if x.ndim not in (axes + 1, axes + 2):
         raise ValueError(f"[{name}] x must have {axes + 1} or {axes + 2} axes, got the shape {x.shape}")
-    if not x.dtype.name.startswith(("float", "bfloat")):
+    if not _C.isdtype(x.dtype, "real floating"):
         raise TypeError(f"[{name}] does not take dtype {x.dtype.name}")
     shape = list(x.shape[x.ndim - axes :])
     kernel = _sizes(kernel_size, axes, name, "kernel_size")
@@ -83,7 +83,7 @@ def _pooled(
     planes = list(x.shape[: x.ndim - axes])
     batch = planes if len(planes) == 2 else [1, *planes]
     if random_samples is None:
-        dtype = x.dtype if x.dtype.name in ("float32", "float64") else "float32"
+        dtype = x.dtype if x.dtype in (_C.float32, _C.float64) else _C.float32
         random_samples = _C.rand([*batch, axes], dtype=dtype, device=x.device, generator=generator)
     expect_tensors(name, random_samples=random_samples)
     if list(random_samples.shape) != [*batch, axes]:

@@ -376,4 +376,4 @@ def _convert(tensor: lm.Tensor, target: Any, device: bool) -> lm.Tensor:
 
 
 def _is_floating(dtype: Any) -> bool:
-    return dtype.name.startswith(("float", "bfloat", "complex"))
+    return lm.isdtype(dtype, ("real floating", "complex floating"))

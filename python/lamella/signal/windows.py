@@ -44,7 +44,7 @@ def _steps(length: int, sym: bool) -> int:
 
 def _given(w: Tensor, name: str, dtype: DTypeLike, device: str | None) -> Tensor:
     w = _C.cast(_C.ones([1], dtype="float64") if w.shape == (1,) else w, dtype or "float32")
-    if not w.dtype.name.startswith(("float", "bfloat")):
+    if not _C.isdtype(w.dtype, "real floating"):
         raise TypeError(f"[{name}] dtype must be floating, got {w.dtype.name}")
     return w if device is None else _C.to_device(w, device)
 

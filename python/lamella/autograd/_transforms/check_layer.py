@@ -269,7 +269,7 @@ def _strided(x: Tensor) -> Tensor:
 
     with no_grad():
         plain = x.detach()
-        if plain.device == "cpu" and plain.dtype.name != "bfloat16":
+        if plain.device == "cpu" and plain.dtype != _C.bfloat16:
             # The copy is no view of another tensor, which a layer could not write into while gradients are recorded.
             values = plain.numpy()
             copy = _C.from_numpy(np.stack([values, values], axis=-1)[..., 0])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _C
 from ..._C import PyLayer, Tensor, enable_grad, grad, no_grad
+from ..._dtypes import for_numpy
 from ..._tree import TensorTree, leaves_of
 from .functional_call import functional_call
 
@@ -123,16 +124,13 @@ def _argument_name(path: str) -> str:
 
 
 def _is_complex(x: Tensor) -> bool:
-    return x.dtype.name.startswith("complex")
+    return _C.isdtype(x.dtype, "complex floating")
 
 
 def values_of(x: Tensor) -> Array:
     """Returns a copy of a tensor's values that numpy can hold."""
     with no_grad():
-        plain = x.detach().cpu()
-        if plain.dtype.name == "bfloat16":
-            plain = plain.astype("float32")
-        return plain.numpy().copy()
+        return for_numpy(x).numpy().copy()
 
 
 def same_values(a: Array, b: Array, tolerance: float) -> bool:
