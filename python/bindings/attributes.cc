@@ -115,13 +115,13 @@ PyGetSetDef attributes[] = {
      "The imaginary part, a view of complex x, into which values that are set are written; new zeros for real x.",
      const_cast<char*>("imag")},
     {"stop_gradient", get<[](const Tensor& x) { return PyBool_FromLong(x.stop_gradient()); }>, set_stop_gradient,
-     "Whether the tensor wants no gradient: True for a new tensor, False for a parameter and what is computed from "
+     "True if the tensor wants no gradient: True for a new tensor, False for a parameter and what is computed from "
      "one.",
      nullptr},
     {"requires_grad", get<[](const Tensor& x) { return PyBool_FromLong(x.requires_grad()); }>, set_requires_grad,
      "The opposite of stop_gradient.", nullptr},
     {"is_leaf", get<[](const Tensor& x) { return PyBool_FromLong(x.is_leaf()); }>, nullptr,
-     "Whether the tensor is not the result of a recorded operation.", nullptr},
+     "True if the tensor is not the result of a recorded operation.", nullptr},
     {"grad", get<[](const Tensor& x) { return wrap(x.grad()); }>, set_grad,
      "The gradient that backward passes have added up; None where there is none. Setting it to None, or deleting it, "
      "drops it.",
@@ -131,7 +131,7 @@ PyGetSetDef attributes[] = {
     {"output_nr", get<[](const Tensor& x) { return number(output_nr(x)); }>, nullptr,
      "Which output of grad_fn's operation the tensor is; 0 for a leaf.", nullptr},
     {"retains_grad", get<[](const Tensor& x) { return PyBool_FromLong(autograd::retains_grad(x)); }>, nullptr,
-     "Whether retain_grad() was called for the tensor; False for a leaf.", nullptr},
+     "True if retain_grad() was called for the tensor; False for a leaf.", nullptr},
     {"inplace_version", get<[](const Tensor& x) { return number(x.version()); }>, nullptr,
      "Counts the writes in place into the tensor's memory.", nullptr},
     {"_version", get<[](const Tensor& x) { return number(x.version()); }>, nullptr, "The same as inplace_version.",

@@ -115,10 +115,10 @@ PyMethodDef functions[] = {
      "named: "
      "bfloat16 or float16."},
     {"use_deterministic_algorithms", set_deterministic, METH_O,
-     "use_deterministic_algorithms(mode, /)\n--\n\nWhether results are to depend on nothing but their inputs, at the "
+     "use_deterministic_algorithms(mode, /)\n--\n\nMakes results depend on nothing but their inputs, at the "
      "price of speed."},
     {"are_deterministic_algorithms_enabled", is_deterministic, METH_NOARGS,
-     "are_deterministic_algorithms_enabled()\n--\n\nWhether deterministic algorithms were asked for."},
+     "are_deterministic_algorithms_enabled()\n--\n\nTrue if deterministic algorithms were asked for."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -188,7 +188,7 @@ PyMethodDef functions[] = {
      "_call_comparing_reads(reads, function, args, /)\n--\n\n"
      "Calls function(*args); RuntimeError where a tensor that it reads was written to since reads were noted."},
     {"_pass_is_for_all_leaves", pass_is_for_all_leaves, METH_NOARGS,
-     "_pass_is_for_all_leaves()\n--\n\nWhether the backward pass on this thread is for all leaves, not named inputs."},
+     "_pass_is_for_all_leaves()\n--\n\nTrue if the backward pass on this thread is for all leaves, not named inputs."},
     {nullptr, nullptr, 0, nullptr},
 };
 

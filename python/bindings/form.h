@@ -37,6 +37,34 @@ PyRef dataclass_fields(PyObject* object);
 /// True if the object can hold tensors: a list, a tuple, a dict, or an instance of a dataclass.
 bool is_container(PyObject* object) noexcept;
 
+/// Calls f(part, key, owner) for each part of a container, in order, and returns the container's kind. `key` is null
+/// for a sequence. `part` is borrowed from the container and `owner` null, but for a dataclass, where `owner` has the
+/// reference that reading the field gave.
+template <class F>
+Form::Kind for_each_part(PyObject* container, F&& f) {
+  if (PyList_Check(container) || PyTuple_Check(container)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(container); ++i)
+      f(PySequence_Fast_GET_ITEM(container, i), nullptr, PyRef());
+    return Form::Kind::Sequence;
+  }
+  PyObject *key = nullptr, *value = nullptr;
+  if (PyDict_Check(container)) {
+    for (Py_ssize_t at = 0; PyDict_Next(container, &at, &key, &value);) f(value, key, PyRef());
+    return Form::Kind::Mapping;
+  }
+  const PyRef fields = dataclass_fields(container);
+  for (Py_ssize_t at = 0; PyDict_Next(fields.get(), &at, &key, &value);) {
+    PyRef owner = PyRef::adopt(PyObject_GenericGetAttr(container, key));
+    if (!owner) {
+      PyErr_Clear();  // a class variable, or a field that was deleted
+      continue;
+    }
+    PyObject* const part = owner.get();
+    f(part, key, std::move(owner));
+  }
+  return Form::Kind::Record;
+}
+
 /// Collects the tensors in values. RecursionError for containers that hold themselves.
 class TensorFinder {
  public:

@@ -42,30 +42,14 @@ void LayerOutputs::find(PyObject* value, bool exclusive) {
   }
   if (!is_container(value)) return;
   const RecursionGuard guard;
-  const auto part = [&](PyObject* item) { find(item, exclusive && is_sole_reference(item)); };
-  if (PyList_Check(value) || PyTuple_Check(value)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) part(PySequence_Fast_GET_ITEM(value, i));
-  } else if (PyDict_Check(value)) {
-    PyObject *key = nullptr, *item = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(value, &at, &key, &item);) part(item);
-  } else {
-    const PyRef fields = dataclass_fields(value);
-    PyObject *key = nullptr, *field = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(fields.get(), &at, &key, &field);) {
-      PyRef item = PyRef::adopt(PyObject_GenericGetAttr(value, key));
-      if (!item) {
-        PyErr_Clear();
-        continue;
-      }
-      if (is_sole_reference(item.get())) {  // a property computed it, nobody else holds it
-        find(item.get(), false);
-        continue;
-      }
-      PyObject* const held = item.get();
-      item = PyRef();  // drops our reference, so that the remaining ones are the instance's and the user's
-      part(held);
+  for_each_part(value, [&](PyObject* part, PyObject*, PyRef owner) {
+    if (owner && is_sole_reference(part)) {  // a property computed it, nobody else holds it
+      find(part, false);
+      return;
     }
-  }
+    owner = PyRef();  // the remaining references are the instance's and the user's
+    find(part, exclusive && is_sole_reference(part));
+  });
 }
 
 std::span<Tensor* const> LayerOutputs::tensors() {

@@ -115,7 +115,7 @@ PyMethodDef own_methods[] = {
     {"tolist", plain<tensor_to_list>, METH_NOARGS,
      "tolist($self, /)\n--\n\nThe elements as Python numbers in nested lists."},
     {"detach", plain<[](const Tensor& x) { return wrap(x.detach()); }>, METH_NOARGS,
-     "detach($self, /)\n--\n\nThe same data without a place on the tape."},
+     "detach($self, /)\n--\n\nReturns a tensor on the same memory, off the tape."},
     {"detach_", detach_in_place, METH_NOARGS,
      "detach_($self, /)\n--\n\n"
      "Takes the tensor itself off the tape, so that it becomes a leaf that wants no gradient, and returns it. "
@@ -124,7 +124,7 @@ PyMethodDef own_methods[] = {
     {"requires_grad_", as_c_function(requires_grad_), METH_FASTCALL | METH_KEYWORDS,
      "requires_grad_($self, requires_grad=True)\n--\n\nSets requires_grad, and returns the tensor itself."},
     {"is_inference", plain<[](const Tensor& x) { return PyBool_FromLong((x->flags & TensorImpl::kInference) != 0); }>,
-     METH_NOARGS, "is_inference($self, /)\n--\n\nWhether the tensor was made in inference_mode."},
+     METH_NOARGS, "is_inference($self, /)\n--\n\nTrue if the tensor was made in inference_mode."},
     {"to", as_c_function(to), METH_FASTCALL | METH_KEYWORDS,
      "to($self, target=None, *, dtype=None, device=None)\n--\n\n"
      "The tensor on another device, in another dtype, or both; itself where it is that already."},
@@ -133,7 +133,7 @@ PyMethodDef own_methods[] = {
     {"cuda", as_c_function(cuda), METH_FASTCALL | METH_KEYWORDS,
      "cuda($self, index=0)\n--\n\nThe tensor on a CUDA device."},
     {"is_contiguous", plain<[](const Tensor& x) { return PyBool_FromLong(x.is_contiguous()); }>, METH_NOARGS,
-     "is_contiguous($self, /)\n--\n\nWhether the elements lie in memory in row-major order."},
+     "is_contiguous($self, /)\n--\n\nTrue if the elements lie in memory in row-major order."},
     {"data_ptr", plain<[](const Tensor& x) { return PyLong_FromVoidPtr(x.raw_data()); }>, METH_NOARGS,
      "data_ptr($self, /)\n--\n\nThe address of the first element."},
     {"clear_grad", plain<clear_grad>, METH_NOARGS, "clear_grad($self, /)\n--\n\nDrops the gradient."},

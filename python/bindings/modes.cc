@@ -173,14 +173,14 @@ void dealloc(PyObject* self) {
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(autograd::is_grad_enabled()); }
 
 PyMethodDef is_enabled_definition{"is_grad_enabled", is_grad_enabled, METH_NOARGS,
-                                  "is_grad_enabled()\n--\n\nWhether this thread records operations."};
+                                  "is_grad_enabled()\n--\n\nTrue if this thread records operations."};
 
 PyObject* is_inference_mode_enabled(PyObject*, PyObject*) {
   return PyBool_FromLong(autograd::is_inference_mode_enabled());
 }
 
 PyMethodDef is_inference_definition{"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
-                                    "is_inference_mode_enabled()\n--\n\nWhether this thread is in inference mode."};
+                                    "is_inference_mode_enabled()\n--\n\nTrue if this thread is in inference mode."};
 
 void add_function(PyObject* module, PyMethodDef& definition) {
   const PyRef function = PyRef::adopt(checked(PyCFunction_NewEx(&definition, nullptr, nullptr)));

@@ -77,7 +77,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, user_op_functions()));
   checked(PyModule_AddFunctions(module, optimizer_functions()));
   static PyMethodDef listing[] = {
-      {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},
+      {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nDescribes each operator, as a list of dicts."},
       {nullptr, nullptr, 0, nullptr},
   };
   checked(PyModule_AddFunctions(module, listing));

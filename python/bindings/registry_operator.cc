@@ -365,7 +365,7 @@ PyGetSetDef attributes[] = {
      "Where the operator was defined.", nullptr},
     {"is_defined",
      attribute<[](const OperatorHandle& op) { return PyRef::share(op.is_defined() ? Py_True : Py_False); }>, nullptr,
-     "Whether the operator is still registered.", nullptr},
+     "True if the operator is still registered.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -393,7 +393,7 @@ PyMethodDef methods[] = {
      "below_autograd($self, /, *args, **kwargs)\n--\n\n"
      "Calls the kernel of the tensors' device: what a kernel for Autograd does."},
     {"has_kernel", has_kernel, METH_O,
-     "has_kernel($self, key, /)\n--\n\nWhether there is a kernel for this key, such as 'CPU'."},
+     "has_kernel($self, key, /)\n--\n\nTrue if there is a kernel for this key, such as 'CPU'."},
     {nullptr, nullptr, 0, nullptr},
 };
 

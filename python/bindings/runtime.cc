@@ -120,11 +120,12 @@ PyMethodDef functions[] = {
     {"set_num_threads", set_num_threads, METH_O,
      "set_num_threads(count, /)\n--\n\nSets how many threads one operation may use."},
     {"cuda_is_available", cuda_is_available, METH_NOARGS,
-     "cuda_is_available()\n--\n\nWhether there is a CUDA device to compute on."},
+     "cuda_is_available()\n--\n\nTrue if there is a CUDA device to compute on."},
     {"cuda_device_count", cuda_device_count, METH_NOARGS, "cuda_device_count()\n--\n\nThe number of CUDA devices."},
     {"cuda_synchronize", cuda_synchronize, METH_NOARGS,
      "cuda_synchronize()\n--\n\nWaits for all work on CUDA devices."},
-    {"_config", config, METH_NOARGS, "_config()\n--\n\nHow this library was built and what it runs on, a dict."},
+    {"_config", config, METH_NOARGS,
+     "_config()\n--\n\nReturns how this library was built and what it runs on, as a dict."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -364,7 +364,7 @@ PyMethodDef* user_op_functions() {
       {"_user_op_define", as_c_function(define), METH_FASTCALL | METH_KEYWORDS,
        "_user_op_define(op, inputs, outputs, infer, backward, saved, file, line)\n--\n\nDefines an operator that is "
        "computed in Python."},
-      {"_user_op_info", as_c_function(info), METH_O, "_user_op_info(op, /)\n--\n\nWhat an operator declares."},
+      {"_user_op_info", as_c_function(info), METH_O, "_user_op_info(op, /)\n--\n\nReturns what an operator declares."},
       {nullptr, nullptr, 0, nullptr},
   };
   return functions;

@@ -100,7 +100,7 @@ _put("numel", lambda self: math.prod(self.shape))
 _put("type_as", lambda self, other: self.astype(other.dtype, copy=False))
 _put("is_cuda", property(lambda self: self.device.startswith("cuda"), doc="True if the tensor is on a GPU."))
 _put("is_cpu", property(lambda self: self.device == "cpu", doc="True if the tensor is on the CPU."))
-_put("data", property(lambda self: self.detach(), doc="The same data without a place on the tape."))
+_put("data", property(lambda self: self.detach(), doc="A tensor on the same memory, off the tape."))
 _put("clamp_", Tensor.clip_)
 for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"):
     _put(_name, _method(getattr(F, _name)))
