@@ -78,7 +78,7 @@ struct Binding<Op, R (*)(A...)> {
     }
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       // Braces make the arguments be converted from left to right.
-      const std::tuple<typename Held<A>::type...> held{convert<A>(values[I], Argument{*signature, I})...};
+      const std::tuple<typename Held<A>::type...> held{read<A>(values[I], Argument{*signature, I})...};
       if constexpr (requires { Op::kFields; }) {
         return named_result(result_type, Op::call(std::get<I>(held)...));
       } else if constexpr (requires { Op::kGivesList; }) {
