@@ -1,4 +1,4 @@
-"""Functions that run in a gradient mode of their own."""
+"""Functions that run in a mode of their own: of gradients, of autocast, of tracing."""
 
 from __future__ import annotations
 
@@ -104,6 +104,6 @@ class _InMode:
             return self.steps.throw(*error)
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the generator or coroutine."""
         with self.scope():
             self.steps.close()

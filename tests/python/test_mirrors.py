@@ -12,7 +12,8 @@ def sources(family):
     """The stems of what a family is made of: its operators, their kernels, and what Python adds to them."""
     folders = [ROOT / "ops" / family, ROOT / "ops" / "cpu", ROOT / "ops" / "cuda", ROOT / "python" / "lamella" / family]
     files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".h", ".cc", ".cu", ".py")]
-    return {path.stem.lstrip("_") for path in files}
+    stems = {path.stem.lstrip("_") for path in files}
+    return stems | {stem.removeprefix(f"{family}_") for stem in stems}
 
 
 @pytest.mark.parametrize("family", sorted(path.name for path in TESTS.iterdir() if (path / "__init__.py").exists()))

@@ -48,7 +48,7 @@ class saved_tensors_hooks:  # noqa: N801
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends that."""
+        """Takes the pair out of force."""
         _C._pop_saved_tensors_hooks(self._pack, self._unpack)
 
 

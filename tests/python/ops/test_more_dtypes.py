@@ -3,108 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 import lamella as lm
 
+from .draws import complex_numbers
+
 #: Draws the constants of the tables below, at import; each test has a generator of its own.
 TABLE = np.random.default_rng(23)
-INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-
-
-def integers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
-    low = 0 if dtype.startswith("u") else -4
-    return rng.integers(low, 5, shape).astype(dtype)
-
-
-def complex_numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    return rng.normal(size=shape) + 1j * rng.normal(size=shape)
-
-
-@pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("axes", [1, 2, 3])
-def test_convolutions_of_integers(axes: int, dtype: str, rng: np.random.Generator) -> None:
-    x, w, b = integers(rng, dtype, 2, 4, *[5] * axes), integers(rng, dtype, 6, 2, *[2] * axes), integers(rng, dtype, 6)
-    setting: dict[str, Any] = {"stride": 2, "padding": 1, "groups": 2}
-    exact = [lm.asarray(a.astype("float64")) for a in (x, w, b)]
-    y = getattr(lm, f"conv{axes}d")(*[lm.asarray(a) for a in (x, w, b)], **setting)
-    assert y.dtype.name == dtype
-    wanted = getattr(lm, f"conv{axes}d")(*exact, **setting).numpy()
-    np.testing.assert_array_equal(y.numpy(), wanted.astype("int64").astype(dtype))
-    back = getattr(lm, f"conv_transpose{axes}d")
-    w_back = integers(rng, dtype, 4, 3, *[2] * axes)
-    y = back(lm.asarray(x), lm.asarray(w_back), lm.asarray(integers(rng, dtype, 6) * 0), **setting)
-    wanted = back(exact[0], lm.asarray(w_back.astype("float64")), **setting).numpy()
-    assert y.dtype.name == dtype
-    np.testing.assert_array_equal(y.numpy(), wanted.astype("int64").astype(dtype))
-
-
-def test_convolutions_of_integers_wrap_around_and_broadcast_dtypes() -> None:
-    x = lm.asarray(np.array([[[100, 100, 100]]], "int8"))
-    assert lm.conv1d(x, lm.ones([1, 1, 2], dtype="int8")).tolist() == [[[-56, -56]]]
-    big = lm.asarray([[[2**62, 2**62]]])
-    assert lm.conv1d(big, lm.ones([1, 1, 2], dtype="int64"), lm.asarray([-1])).tolist() == [[[2**63 - 1]]]
-    assert lm.conv1d(x, lm.ones([1, 1, 1], dtype="int32")).dtype.name == "int32"
-    assert lm.conv1d(lm.ones([0, 1, 3], dtype="int64"), lm.ones([2, 1, 2], dtype="int64")).shape == (0, 2, 2)
-    assert lm.autograd.vmap(lm.conv1d)(x[None], lm.ones([1, 1, 1, 2], dtype="int8")).tolist() == [[[[-56, -56]]]]
-
-
-def quotient(sums: np.ndarray, counts: Any) -> np.ndarray:
-    return np.trunc(sums / counts).astype("int64")
-
-
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32"])
-def test_means_of_windows_of_integers(dtype: str, rng: np.random.Generator) -> None:
-    x = integers(rng, dtype, 2, 3, 6, 7) * 25
-    sums = lambda **more: lm.avg_pool2d(lm.asarray(x.astype("float64")), 3, 2, 1, divisor_override=1, **more).numpy()  # noqa: E731
-    ones = lm.avg_pool2d(lm.ones(x.shape), 3, 2, 1, divisor_override=1).numpy()
-    cases: list[tuple[dict[str, Any], Any]] = [
-        ({}, 9),
-        ({"count_include_pad": False}, ones),
-        ({"divisor_override": 4}, 4),
-        ({"divisor_override": -1}, -1),
-    ]
-    for setting, counts in cases:
-        y = lm.avg_pool2d(lm.asarray(x), 3, 2, 1, **setting)
-        assert y.dtype.name == dtype
-        np.testing.assert_array_equal(y.numpy(), quotient(sums(), counts).astype(dtype))
-    assert (
-        lm.avg_pool1d(lm.asarray(x[0]), 7).tolist()
-        == quotient(x[0].astype("float64").sum(-1, keepdims=True), 7).tolist()
-    )
-    assert lm.avg_pool3d(lm.asarray(x), (3, 2, 2)).shape == (2, 1, 3, 3)
-    with pytest.raises(TypeError, match=r"\[avg_pool1d\] does not take dtype uint64"):
-        lm.avg_pool1d(lm.ones([1, 1, 4], dtype="uint64"), 2)
-
-
-def test_means_of_extreme_integers() -> None:
-    low, high = -(2**63), 2**63 - 1
-    x = lm.asarray([[[low, high]]])
-    assert lm.avg_pool1d(x, 1).tolist() == [[[low, high]]]
-    assert lm.avg_pool2d(x[None], (1, 1), divisor_override=-1).tolist() == [[[[low, -high]]]]  # -low is not an int64
-    assert lm.avg_pool2d(x[None], (1, 1), divisor_override=high).tolist()[0][0][0][0] in (-1, -2)
-    assert lm.local_response_norm(lm.asarray([[[3]], [[-4]]]), 2, alpha=2.0, beta=1.0, k=1.0).dtype.name == "float32"
-
-
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "bfloat16", "complex64", "complex128"])
-def test_windows_keep_the_dtype(dtype: str, rng: np.random.Generator) -> None:
-    image = rng.integers(0, 2, (2, 3, 5, 6))
-    x = lm.asarray(image).astype(dtype)
-    columns = lm.unfold(x, (2, 3), padding=1, stride=2)
-    assert columns.dtype.name == dtype
-    wanted = lm.unfold(lm.asarray(image.astype("float64")), (2, 3), padding=1, stride=2)
-    np.testing.assert_array_equal(columns.astype("complex128").numpy(), wanted.numpy())
-    if dtype == "bool":
-        with pytest.raises(TypeError, match=r"\[fold\] does not take dtype bool"):
-            lm.fold(columns, (5, 6), (2, 3), padding=1, stride=2)
-        return
-    back = lm.fold(columns, (5, 6), (2, 3), padding=1, stride=2)
-    assert back.dtype.name == dtype
-    sums = lm.fold(wanted, (5, 6), (2, 3), padding=1, stride=2)
-    np.testing.assert_array_equal(back.astype("complex128").numpy(), sums.numpy())
 
 
 A, B = complex_numbers(TABLE, 3, 4), complex_numbers(TABLE, 3, 4)
@@ -178,65 +86,12 @@ def test_bools() -> None:
     assert not lm.addr(lm.zeros([3, 2], dtype="bool"), a, b, alpha=False).numpy().any()
 
 
-def test_products_of_integers_stay_integers(rng: np.random.Generator) -> None:
-    a, b, w = (integers(rng, "int64", *shape) for shape in ((2, 3), (2, 4), (5, 3, 4)))
-    y = lm.bilinear(*[lm.asarray(v) for v in (a, b, w)])
-    assert y.dtype.name == "int64"
-    np.testing.assert_array_equal(y.numpy(), np.einsum("ni,oij,nj->no", a, w, b))
-
-
-@pytest.mark.parametrize("p", [-1.0, 0.0, float("-inf")])
-def test_distances_by_any_order(p: float, rng: np.random.Generator) -> None:
-    a, b = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
-    got = lm.pairwise_distance(lm.asarray(a), lm.asarray(b), p, 0.0)
-    np.testing.assert_allclose(got.numpy(), [np.linalg.norm(d, p) for d in a - b], rtol=1e-12)
-    with pytest.raises(ValueError, match="p is NaN"):
-        lm.pairwise_distance(lm.asarray(a), lm.asarray(b), float("nan"))
-
-
 def test_limits_of_logit_the_other_way_around() -> None:
     x = lm.tensor([0.2, 0.65, 0.9, float("nan")], stop_gradient=False)
     y = lm.logit(x, 0.6)
     np.testing.assert_allclose(y.detach().numpy(), [np.log(1.5), -np.log(1.5), -np.log(1.5), np.nan], rtol=1e-6)
     y[:3].sum().backward()
     assert x.grad.tolist()[:3] == [0, 0, 0]
-
-
-def test_complex_windows(rng: np.random.Generator) -> None:
-    x, w = rng.normal(size=40), complex_numbers(rng, 8)
-    spectra = lm.stft(lm.asarray(x), 8, window=lm.asarray(w), center=False)
-    parts = np.lib.stride_tricks.sliding_window_view(x, 8)[::2] * w
-    assert spectra.shape == (8, 17)  # all frequencies
-    np.testing.assert_allclose(spectra.numpy(), np.fft.fft(parts).T, rtol=1e-10, atol=1e-12)
-    back = lm.istft(spectra, 8, window=lm.asarray(w), center=False, return_complex=True)
-    np.testing.assert_allclose(back.numpy(), x, rtol=1e-9, atol=1e-9)
-    leaf = lm.tensor(w, stop_gradient=False)
-    assert lm.autograd.gradcheck(lambda w: lm.stft(lm.asarray(x[:12]), 8, window=w, center=False), [leaf])
-
-
-def test_random_complex_numbers() -> None:
-    lm.seed(3)
-    z = lm.randn([20000], dtype="complex128").numpy()
-    np.testing.assert_allclose([z.real.var(), z.imag.var()], 0.5, rtol=0.05)
-    assert abs(np.corrcoef(z.real, z.imag)[0, 1]) < 0.05
-    z = lm.rand([2, 5000], dtype="complex64").numpy()
-    assert z.dtype == np.complex64 and z.shape == (2, 5000)
-    for part in (z.real, z.imag):
-        assert part.min() >= 0 and part.max() < 1
-        np.testing.assert_allclose(part.mean(), 0.5, rtol=0.05)
-    assert lm.rand([0], dtype="complex64").shape == (0,)
-    kept = lm.dropout(lm.full([1000], 1 + 2j, dtype="complex64"), 0.5).numpy()
-    assert set(kept.tolist()) == {0, 2 + 4j}
-    assert lm.dropout2d(lm.ones([2, 3, 4, 4], dtype="complex128"), 0.0).dtype.name == "complex128"
-
-
-@pytest.mark.parametrize(("shape", "axis"), [((0,), None), ((3, 0), 1), ((0, 3), 0), ((3, 0), 0)])
-def test_products_of_nothing_are_followed(shape: tuple[int, ...], axis: int | None) -> None:
-    x = lm.tensor(np.zeros(shape), stop_gradient=False)
-    y = lm.prod(x, axis=axis)
-    np.testing.assert_array_equal(y.detach().numpy(), np.prod(np.zeros(shape), axis=axis))
-    y.sum().backward()
-    assert x.grad.shape == shape
 
 
 def test_low_precision_by_way_of_float32() -> None:

@@ -194,3 +194,13 @@ def test_same_bits_for_any_number_of_threads(shape: tuple[int, ...], dtype: str,
 def test_errors(call: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64"])
+def test_fourier_transforms_of_integers_are_those_of_floats(dtype: str) -> None:
+    values = np.array([1, 0, 1, 1, 0])
+    x = lm.asarray(values.astype(dtype))
+    for name in ("fft", "ifft", "rfft", "ihfft", "hfft", "irfft"):
+        got = getattr(lm.fft, name)(x)
+        assert got.dtype.name in ("complex64", "float32")
+        np.testing.assert_allclose(got.numpy(), getattr(np.fft, name)(values), rtol=1e-5, atol=1e-6)

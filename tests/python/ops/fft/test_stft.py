@@ -10,6 +10,7 @@ import pytest
 
 import lamella as lm
 
+from ..draws import complex_numbers
 from .test_fft import draw
 
 
@@ -203,3 +204,15 @@ def test_integers_and_methods() -> None:
     x = lm.arange(12)
     assert x.stft(4).dtype.name == "complex64"
     np.testing.assert_allclose(x.stft(4).istft(4).numpy(), np.arange(12), atol=1e-5)
+
+
+def test_complex_windows(rng: np.random.Generator) -> None:
+    x, w = rng.normal(size=40), complex_numbers(rng, 8)
+    spectra = lm.stft(lm.asarray(x), 8, window=lm.asarray(w), center=False)
+    parts = np.lib.stride_tricks.sliding_window_view(x, 8)[::2] * w
+    assert spectra.shape == (8, 17)  # all frequencies
+    np.testing.assert_allclose(spectra.numpy(), np.fft.fft(parts).T, rtol=1e-10, atol=1e-12)
+    back = lm.istft(spectra, 8, window=lm.asarray(w), center=False, return_complex=True)
+    np.testing.assert_allclose(back.numpy(), x, rtol=1e-9, atol=1e-9)
+    leaf = lm.tensor(w, stop_gradient=False)
+    assert lm.autograd.gradcheck(lambda w: lm.stft(lm.asarray(x[:12]), 8, window=w, center=False), [leaf])

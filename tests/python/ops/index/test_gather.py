@@ -10,6 +10,7 @@ import pytest
 
 import lamella as lm
 
+from ..fused import check_both
 from ..gradcheck import check_gradients
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -485,3 +486,21 @@ def test_picked_rows(dtype: str, width: int, rng: np.random.Generator) -> None:
         written[lm.asarray(order)] = x
         expected[order] = a
         np.testing.assert_array_equal(written.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("shape", [(4, 6), (2, 3, 40)])
+def test_scatter_of_numbers_that_repeat(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
+    index = lm.asarray(rng.integers(0, 5, shape))
+    x, src = rng.normal(size=(*shape[:-1], 5)), rng.normal(size=shape)
+    check_both(lambda x, src: lm.scatter(x, -1, index, src), [x, src], dtype)
+    check_both(lambda src: lm.scatter(lm.zeros((*shape[:-1], 5), dtype=dtype), -1, index, src), [src], dtype)
+    # Only the last of the values that are written to an element counts.
+    last = np.zeros(shape)
+    for at in np.ndindex(shape):
+        last[at] = not (index.numpy()[at[:-1]][at[-1] + 1 :] == index.numpy()[at]).any()
+    a = lm.tensor(src).astype(dtype)
+    a.stop_gradient = False
+    lm.scatter(lm.asarray(x).astype(dtype), -1, index, a).sum().backward()
+    assert a.grad is not None
+    np.testing.assert_array_equal(a.grad.astype("float64").numpy(), last)

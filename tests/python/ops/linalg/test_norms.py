@@ -160,3 +160,12 @@ def test_derivatives_of_cross_products(dtype: str, rng: np.random.Generator) -> 
     for x, y, axis in ((leaf(2, 3), leaf(3), -1), (leaf(3, 2), leaf(2, 3, 1), -2)):
         assert lm.autograd.gradcheck(lambda a, b, axis=axis: lm.cross(a, b, axis=axis), (x, y), check_forward_ad=True)
         assert lm.autograd.gradgradcheck(lambda a, b, axis=axis: lm.cross(a, b, axis=axis), (x, y))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_norms_of_low_precision_do_not_overflow(dtype: str) -> None:
+    x = lm.full([64], 300.0, dtype=dtype)
+    for order, wanted in ((2, 2400.0), (1, 19200.0), (3, 1200.0), (float("inf"), 300.0)):
+        norm = lm.linalg.vector_norm(x, ord=order)
+        assert norm.dtype.name == dtype
+        np.testing.assert_allclose(norm.astype("float32").item(), wanted, rtol=1e-2)

@@ -102,3 +102,14 @@ def test_glu(rng: np.random.Generator) -> None:
     for bad in (lm.ones([3]), lm.asarray(1.0)):
         with pytest.raises(ValueError, match=r"\[glu\]"):
             lm.glu(bad)
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (2, 10, 3)])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_glu_along_axes(shape: tuple[int, ...], axis: int, rng: np.random.Generator) -> None:
+    if shape[axis] % 2:
+        shape = (*shape[:-1], 4)
+    x = rng.normal(size=shape)
+    a, b = np.split(x, 2, axis)
+    np.testing.assert_allclose(lm.glu(lm.asarray(x), axis).numpy(), a / (1 + np.exp(-b)), rtol=1e-12)
+    check_gradients(lambda x: lm.glu(x, axis), x)

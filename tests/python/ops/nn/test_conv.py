@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import lamella as lm
+
+from ..draws import complex_numbers, integers, slope
 
 FORWARD = {1: lm.conv1d, 2: lm.conv2d, 3: lm.conv3d}
 TRANSPOSED = {1: lm.conv_transpose1d, 2: lm.conv_transpose2d, 3: lm.conv_transpose3d}
@@ -345,3 +348,71 @@ def test_vmap_of_float32(mapped: tuple[int | None, int | None], groups: int, rng
         own = [lm.asarray(a[i] if axis == 0 else a) for a, axis in zip(given, mapped, strict=True)]
         for all_of, one in zip(got, gradients(*own), strict=True):
             np.testing.assert_allclose(all_of.numpy()[i], one.numpy(), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_complex_convolutions(axes: int, transposed: bool, rng: np.random.Generator) -> None:
+    name = f"conv_transpose{axes}d" if transposed else f"conv{axes}d"
+    convolve = getattr(lm, name)
+    x, w, b = complex_numbers(rng, 2, 2, *[4] * axes), complex_numbers(rng, 2, 2, *[2] * axes), complex_numbers(rng, 2)
+
+    def of_parts(a: np.ndarray, k: np.ndarray) -> np.ndarray:
+        return convolve(lm.asarray(a), lm.asarray(k), stride=2, padding=1).numpy()
+
+    wanted = (
+        of_parts(x.real, w.real) - of_parts(x.imag, w.imag) + 1j * (of_parts(x.real, w.imag) + of_parts(x.imag, w.real))
+    )
+    wanted = wanted + b.reshape(2, *[1] * axes)
+    leaves = [lm.tensor(v, stop_gradient=False) for v in (x, w, b)]
+    y = convolve(*leaves, stride=2, padding=1)
+    np.testing.assert_allclose(y.detach().numpy(), wanted, rtol=1e-12, atol=1e-12)
+    # Real arguments beside complex ones.
+    mixed = convolve(lm.asarray(x.real.copy()), leaves[1], stride=2, padding=1)
+    np.testing.assert_allclose(
+        mixed.detach().numpy(), of_parts(x.real, w.real) + 1j * of_parts(x.real, w.imag), rtol=1e-12, atol=1e-12
+    )
+    with pytest.raises(ValueError, match=rf"\[{name}\] bias must have the shape \[2\]"):
+        convolve(leaves[0], leaves[1], lm.ones([3], dtype="complex128"))
+    if axes == 1:
+        weights = complex_numbers(rng, *y.shape)
+        grads = lm.grad([y], leaves[:2], [lm.asarray(weights)])
+        for i, grad in enumerate(grads):
+            given = [x, w]
+
+            def of_one(a: np.ndarray, i: int = i, given: Sequence[np.ndarray] = given) -> np.ndarray:
+                args = [a if k == i else v for k, v in enumerate(given)]
+                return convolve(*[lm.asarray(v) for v in args], stride=2, padding=1).numpy()
+
+            np.testing.assert_allclose(grad.numpy(), slope(of_one, given[i], weights), rtol=1e-6, atol=1e-8)
+
+
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_convolutions_of_integers(axes: int, dtype: str, rng: np.random.Generator) -> None:
+    x, w, b = integers(rng, dtype, 2, 4, *[5] * axes), integers(rng, dtype, 6, 2, *[2] * axes), integers(rng, dtype, 6)
+    setting: dict[str, Any] = {"stride": 2, "padding": 1, "groups": 2}
+    exact = [lm.asarray(a.astype("float64")) for a in (x, w, b)]
+    y = getattr(lm, f"conv{axes}d")(*[lm.asarray(a) for a in (x, w, b)], **setting)
+    assert y.dtype.name == dtype
+    wanted = getattr(lm, f"conv{axes}d")(*exact, **setting).numpy()
+    np.testing.assert_array_equal(y.numpy(), wanted.astype("int64").astype(dtype))
+    back = getattr(lm, f"conv_transpose{axes}d")
+    w_back = integers(rng, dtype, 4, 3, *[2] * axes)
+    y = back(lm.asarray(x), lm.asarray(w_back), lm.asarray(integers(rng, dtype, 6) * 0), **setting)
+    wanted = back(exact[0], lm.asarray(w_back.astype("float64")), **setting).numpy()
+    assert y.dtype.name == dtype
+    np.testing.assert_array_equal(y.numpy(), wanted.astype("int64").astype(dtype))
+
+
+def test_convolutions_of_integers_wrap_around_and_broadcast_dtypes() -> None:
+    x = lm.asarray(np.array([[[100, 100, 100]]], "int8"))
+    assert lm.conv1d(x, lm.ones([1, 1, 2], dtype="int8")).tolist() == [[[-56, -56]]]
+    big = lm.asarray([[[2**62, 2**62]]])
+    assert lm.conv1d(big, lm.ones([1, 1, 2], dtype="int64"), lm.asarray([-1])).tolist() == [[[2**63 - 1]]]
+    assert lm.conv1d(x, lm.ones([1, 1, 1], dtype="int32")).dtype.name == "int32"
+    assert lm.conv1d(lm.ones([0, 1, 3], dtype="int64"), lm.ones([2, 1, 2], dtype="int64")).shape == (0, 2, 2)
+    assert lm.autograd.vmap(lm.conv1d)(x[None], lm.ones([1, 1, 1, 2], dtype="int8")).tolist() == [[[[-56, -56]]]]

@@ -9,6 +9,8 @@ import pytest
 
 import lamella as lm
 
+from ..fused import FUSED, check_both, gradients
+from ..gradcheck import check_gradients
 from .test_interpolate import cubic
 
 
@@ -106,3 +108,73 @@ def test_grid_sample_errors() -> None:
     ]:
         with pytest.raises(error, match=r"^\[grid_sample\]"):
             call()
+
+
+GRIDS = list(itertools.product(("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"), (False, True)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("mode", "padding", "align"), GRIDS)
+def test_gradients_of_grid_sample(mode: str, padding: str, align: bool, dtype: str, rng: np.random.Generator) -> None:
+    x = rng.normal(size=(2, 3, 5, 4))
+    # Far outside, on the borders, on elements; more places than are looked up at once.
+    grid = rng.uniform(-1.7, 1.7, size=(2, 16, 17, 2))
+    grid[0, 0, :6, 0] = [-1, 1, 0, 3.2, -4.1, 1]
+    grid[0, 0, :6, 1] = [-1, 1, 0, -3.2, 4.1, -1]
+
+    def f(x: lm.Tensor, grid: lm.Tensor) -> lm.Tensor:
+        return lm.grid_sample(x, grid, mode, padding, align)
+
+    y, _ = gradients(f, [x, grid], dtype, False)
+    # A volume of one layer is sampled by the composition; it knows no cubic mode.
+    if mode != "bicubic":
+        flat = np.concatenate([grid, np.zeros((*grid.shape[:-1], 1))], -1)[:, None]
+        volume, _ = gradients(f, [x[:, :, None], flat], dtype, False)
+        np.testing.assert_allclose(y, volume[:, :, 0], rtol=FUSED[dtype], atol=FUSED[dtype])
+    check_both(f, [x, grid], dtype)
+
+
+def test_grid_sample_of_views_and_numbers_that_are_none(rng: np.random.Generator) -> None:
+    x = lm.asarray(rng.normal(size=(1, 4, 6, 2)).astype("float32"))
+    grid = lm.asarray(rng.uniform(-1, 1, size=(1, 3, 2, 2)).astype("float32"))
+    turned = lm.permute_dims(x, (0, 3, 1, 2))
+    whole = lm.contiguous(turned)
+    assert lm.grid_sample(turned, grid).tolist() == lm.grid_sample(whole, grid).tolist()
+    nan = lm.full([1, 1, 3, 2], float("nan"))
+    infinite = lm.full([1, 1, 3, 2], float("inf"))
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for padding in ("zeros", "border", "reflection"):
+            for places in (nan, infinite, -infinite):
+                assert lm.grid_sample(whole, places, mode, padding).shape == (1, 2, 1, 3)
+    assert lm.grid_sample(whole, infinite, "nearest", "zeros").tolist() == np.zeros((1, 2, 1, 3)).tolist()
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("size", [(1, 1), (2, 1), (1, 2), (3, 3), (4, 5), (40, 4)])
+def test_grid_sample_of_few_and_many_columns(mode: str, size: tuple[int, int], rng: np.random.Generator) -> None:
+    x = rng.normal(size=(1, 2, *size))
+    # More places than go at once, and not whole vectors of them.
+    grid = rng.uniform(-1.5, 1.5, size=(1, 7, 43, 2))
+    for padding in ("zeros", "border", "reflection"):
+        check_both(lambda x, grid: lm.grid_sample(x, grid, mode, padding), [x, grid], "float64")  # noqa: B023
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_grid_sample_beside_infinite_elements(mode: str) -> None:
+    x = lm.zeros([1, 1, 6, 6])
+    x[0, 0, :, 0] = float("inf")
+    x[0, 0, :, 5] = float("nan")
+    # What is not read counts nothing: left and right of the image, and between finite elements.
+    grid = lm.asarray([[[[-3.0, 0.0], [0.0, 0.0], [3.0, 0.0], [0.0, 5.0]]]])
+    assert lm.grid_sample(x, grid, mode).tolist() == [[[[0.0] * 4]]]
+
+
+def test_second_derivatives_of_grid_sample(rng: np.random.Generator) -> None:
+    x, grid = rng.normal(size=(1, 2, 4, 3)), rng.uniform(-0.9, 0.9, size=(1, 2, 2, 2))
+    check_gradients(lambda x, grid: lm.grid_sample(x, grid), x, grid)
+    check_gradients(lambda x, grid: lm.grid_sample(x, grid, "bicubic"), x, grid)
+
+    def by_itself(x: lm.Tensor) -> lm.Tensor:
+        return lm.grid_sample(x, lm.tanh(lm.permute_dims(x[:, :, :2], (0, 2, 3, 1))))
+
+    check_gradients(by_itself, x)

@@ -399,3 +399,11 @@ def test_mse_loss(rng: np.random.Generator) -> None:
     check_gradients(lm.mse_loss, x, y)
     with pytest.raises(ValueError, match=r"\[mse_loss\].*same shape"):
         lm.mse_loss(lm.ones([3, 1]), lm.ones([3]))
+
+
+def test_gaussian_loss_broadcasts(rng: np.random.Generator) -> None:
+    a, b, v = rng.normal(size=(2, 3)), rng.normal(size=(2, 1)), rng.normal(size=(2, 1)) ** 2
+    got = lm.gaussian_nll_loss(lm.asarray(a), lm.asarray(b), lm.asarray(v), reduction="none")
+    np.testing.assert_allclose(got.numpy(), 0.5 * (np.log(v) + (a - b) ** 2 / v))
+    with pytest.raises(ValueError, match="gaussian_nll_loss"):
+        lm.gaussian_nll_loss(lm.ones([2, 3]), lm.ones([2, 4]), lm.ones([2, 3]))

@@ -10,6 +10,8 @@ import pytest
 
 import lamella as lm
 
+from ..fused import FUSED, check_both, gradients
+
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "bfloat16": 3e-2, "float16": 4e-3}
 Function = Callable[..., Any]
@@ -334,3 +336,32 @@ def test_running_statistics_have_no_room_for_examples() -> None:
     mean, var = lm.zeros([2]), lm.ones([2])
     with pytest.raises(RuntimeError, match="under vmap"):
         lm.autograd.vmap(lambda x: lm.batch_norm(x, mean, var, training=True))(lm.ones([3, 4, 2]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(2, 3), (70, 5), (300, 40), (5, 3, 2), (33, 4, 7), (3000, 10)])
+@pytest.mark.parametrize("weights", [True, False])
+def test_batch_norm_of_small_planes(
+    shape: tuple[int, ...], weights: bool, dtype: str, rng: np.random.Generator
+) -> None:
+    x = rng.normal(size=shape) * 3 + 5
+    w, b = rng.normal(size=shape[1]), rng.normal(size=shape[1])
+
+    def f(x: lm.Tensor, w: lm.Tensor, b: lm.Tensor) -> lm.Tensor:
+        return lm.batch_norm(x, None, None, w if weights else None, b if weights else None, training=True)
+
+    axes = (0, *range(2, len(shape)))
+    expected = (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + 1e-5)
+    if weights:
+        expected = expected * w.reshape(1, -1, *[1] * (len(shape) - 2)) + b.reshape(1, -1, *[1] * (len(shape) - 2))
+    y, _ = gradients(f, [x, w, b], dtype, False)
+    np.testing.assert_allclose(y, expected, rtol=FUSED[dtype], atol=FUSED[dtype])
+    check_both(f, [x, w, b], dtype)
+
+
+def test_running_statistics_of_small_planes(rng: np.random.Generator) -> None:
+    x = rng.normal(size=(50, 4, 3)) + 2
+    mean, variance = lm.zeros([4], dtype="float64"), lm.ones([4], dtype="float64")
+    lm.batch_norm(lm.asarray(x), mean, variance, training=True, momentum=1.0)
+    np.testing.assert_allclose(mean.numpy(), x.mean((0, 2)))
+    np.testing.assert_allclose(variance.numpy(), x.var((0, 2), ddof=1))

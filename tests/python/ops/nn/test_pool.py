@@ -11,6 +11,8 @@ import pytest
 
 import lamella as lm
 
+from ..draws import integers
+
 MAX = {1: lm.max_pool1d, 2: lm.max_pool2d, 3: lm.max_pool3d}
 MAX_WITH_INDICES = {1: lm.max_pool1d_with_indices, 2: lm.max_pool2d_with_indices, 3: lm.max_pool3d_with_indices}
 AVG = {1: lm.avg_pool1d, 2: lm.avg_pool2d, 3: lm.avg_pool3d}
@@ -339,3 +341,58 @@ def test_places_in_large_windows(n: int, count: int, dtype: str, rng: np.random.
             best = int(np.argmax(np.isnan(part))) if np.isnan(part).any() else int(np.argmax(part))
             assert places.numpy()[(*at, o)] == window[best]
             np.testing.assert_array_equal(values.numpy()[(*at, o)], part[best])
+
+
+def quotient(sums: np.ndarray, counts: Any) -> np.ndarray:
+    return np.trunc(sums / counts).astype("int64")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32"])
+def test_means_of_windows_of_integers(dtype: str, rng: np.random.Generator) -> None:
+    x = integers(rng, dtype, 2, 3, 6, 7) * 25
+    sums = lambda **more: lm.avg_pool2d(lm.asarray(x.astype("float64")), 3, 2, 1, divisor_override=1, **more).numpy()  # noqa: E731
+    ones = lm.avg_pool2d(lm.ones(x.shape), 3, 2, 1, divisor_override=1).numpy()
+    cases: list[tuple[dict[str, Any], Any]] = [
+        ({}, 9),
+        ({"count_include_pad": False}, ones),
+        ({"divisor_override": 4}, 4),
+        ({"divisor_override": -1}, -1),
+    ]
+    for setting, counts in cases:
+        y = lm.avg_pool2d(lm.asarray(x), 3, 2, 1, **setting)
+        assert y.dtype.name == dtype
+        np.testing.assert_array_equal(y.numpy(), quotient(sums(), counts).astype(dtype))
+    assert (
+        lm.avg_pool1d(lm.asarray(x[0]), 7).tolist()
+        == quotient(x[0].astype("float64").sum(-1, keepdims=True), 7).tolist()
+    )
+    assert lm.avg_pool3d(lm.asarray(x), (3, 2, 2)).shape == (2, 1, 3, 3)
+    with pytest.raises(TypeError, match=r"\[avg_pool1d\] does not take dtype uint64"):
+        lm.avg_pool1d(lm.ones([1, 1, 4], dtype="uint64"), 2)
+
+
+def test_means_of_extreme_integers() -> None:
+    low, high = -(2**63), 2**63 - 1
+    x = lm.asarray([[[low, high]]])
+    assert lm.avg_pool1d(x, 1).tolist() == [[[low, high]]]
+    assert lm.avg_pool2d(x[None], (1, 1), divisor_override=-1).tolist() == [[[[low, -high]]]]  # -low is not an int64
+    assert lm.avg_pool2d(x[None], (1, 1), divisor_override=high).tolist()[0][0][0][0] in (-1, -2)
+    assert lm.local_response_norm(lm.asarray([[[3]], [[-4]]]), 2, alpha=2.0, beta=1.0, k=1.0).dtype.name == "float32"
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "bfloat16", "complex64", "complex128"])
+def test_windows_keep_the_dtype(dtype: str, rng: np.random.Generator) -> None:
+    image = rng.integers(0, 2, (2, 3, 5, 6))
+    x = lm.asarray(image).astype(dtype)
+    columns = lm.unfold(x, (2, 3), padding=1, stride=2)
+    assert columns.dtype.name == dtype
+    wanted = lm.unfold(lm.asarray(image.astype("float64")), (2, 3), padding=1, stride=2)
+    np.testing.assert_array_equal(columns.astype("complex128").numpy(), wanted.numpy())
+    if dtype == "bool":
+        with pytest.raises(TypeError, match=r"\[fold\] does not take dtype bool"):
+            lm.fold(columns, (5, 6), (2, 3), padding=1, stride=2)
+        return
+    back = lm.fold(columns, (5, 6), (2, 3), padding=1, stride=2)
+    assert back.dtype.name == dtype
+    sums = lm.fold(wanted, (5, 6), (2, 3), padding=1, stride=2)
+    np.testing.assert_array_equal(back.astype("complex128").numpy(), sums.numpy())

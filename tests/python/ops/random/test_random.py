@@ -104,3 +104,19 @@ def test_bad_arguments() -> None:
     assert lm.rand([0, 3]).shape == (0, 3)
     assert lm.randn([]).shape == ()
     assert lm.rand([2, 3], device="meta").shape == (2, 3)
+
+
+def test_random_complex_numbers() -> None:
+    lm.seed(3)
+    z = lm.randn([20000], dtype="complex128").numpy()
+    np.testing.assert_allclose([z.real.var(), z.imag.var()], 0.5, rtol=0.05)
+    assert abs(np.corrcoef(z.real, z.imag)[0, 1]) < 0.05
+    z = lm.rand([2, 5000], dtype="complex64").numpy()
+    assert z.dtype == np.complex64 and z.shape == (2, 5000)
+    for part in (z.real, z.imag):
+        assert part.min() >= 0 and part.max() < 1
+        np.testing.assert_allclose(part.mean(), 0.5, rtol=0.05)
+    assert lm.rand([0], dtype="complex64").shape == (0,)
+    kept = lm.dropout(lm.full([1000], 1 + 2j, dtype="complex64"), 0.5).numpy()
+    assert set(kept.tolist()) == {0, 2 + 4j}
+    assert lm.dropout2d(lm.ones([2, 3, 4, 4], dtype="complex128"), 0.0).dtype.name == "complex128"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,3 +183,21 @@ def test_logsumexp_of_rows(width: int, dtype: str, rng: np.random.Generator) -> 
     np.testing.assert_allclose(got.numpy(), expected, rtol=tolerance(dtype))
     assert lm.logsumexp(lm.asarray(x), axis=1, keepdims=True).shape == (12, 1)
     np.testing.assert_allclose(lm.logsumexp(lm.asarray(x[6:])).item(), everything, rtol=tolerance(dtype))
+
+
+REDUCTIONS = ("sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "logsumexp", "nansum", "nanmean")
+
+
+@pytest.mark.parametrize("axis", [0, -1, (0,)])
+@pytest.mark.parametrize("name", [*REDUCTIONS, "var", "std", "argmax", "argmin", "aminmax"])
+def test_a_number_is_reduced_along_its_one_element(name: str, axis: Any) -> None:
+    if name.startswith("arg") and isinstance(axis, tuple):
+        axis = axis[0]
+    function = getattr(lm, name)
+    x = lm.asarray(2.5)
+    for keepdims in (False, True):
+        got, wanted = function(x, axis=axis, keepdims=keepdims), function(x)
+        for y, w in zip(got if name == "aminmax" else [got], wanted if name == "aminmax" else [wanted], strict=True):
+            assert y.shape == () and y.dtype == w.dtype and y.item() == w.item()
+    with pytest.raises(IndexError, match="out of range"):
+        function(x, axis=1)

@@ -190,3 +190,8 @@ def test_diff(dtype: str, rng: np.random.Generator) -> None:
         lm.diff(lm.asarray(1.0))
     with pytest.raises(ValueError, match=r"\[diff\] n "):
         lm.diff(t, n=-1)
+
+
+def test_no_differences_are_the_tensor_itself() -> None:
+    x = lm.asarray([1, 4, 9])
+    assert lm.diff(x, n=0, prepend=lm.asarray([0]), append=lm.asarray([0])).tolist() == [1, 4, 9]

@@ -60,3 +60,11 @@ def test_derivatives_of_quantiles(rng: np.random.Generator) -> None:
     x = lm.tensor([1.0, NAN, 3.0, 7.0], stop_gradient=False)
     lm.nanquantile(x, 0.25).backward()
     assert x.grad is not None and x.grad.tolist() == [0.5, 0.0, 0.5, 0.0]
+
+
+def test_the_gradient_of_a_quantile_by_its_share() -> None:
+    x, shares = lm.asarray([1.0, 5.0, 2.0, 9.0]), np.array([0.1, 0.5, 0.9, 1.0])
+    q = lm.tensor(shares, stop_gradient=False)
+    lm.quantile(x, q).sum().backward()
+    # Between neighbors the value moves (n - 1) times as fast as the share, times their distance.
+    np.testing.assert_allclose(q.grad.numpy(), [3 * 1, 3 * 3, 3 * 4, 0], rtol=1e-6)
