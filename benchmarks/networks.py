@@ -66,7 +66,7 @@ def convolutional(fw: Adapter) -> Any:
 
 
 def transformer_weights() -> list[np.ndarray]:
-    """In the order of the block's layers; linear ones as [in, out]."""
+    """Returns the weights in the order of the block's layers; linear ones as [in, out]."""
     width, _, hidden = TRANSFORMER
     norm = [_vector(width, 1.0), _vector(width)]
     attention = [_weight(width, 3 * width, inputs=width, seed=0), _weight(width, width, inputs=width, seed=1)]

@@ -49,7 +49,7 @@ def draw(drawn: Sequence[Row], title: str, path: Path) -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    # The same record gives the same file.
+    # Fixed settings, so that a record always gives the same file.
     matplotlib.rcParams.update({"svg.hashsalt": "lamella", "svg.fonttype": "none", "font.size": 9})
     from matplotlib import pyplot
 

@@ -26,7 +26,7 @@ from benchmarks.operators.workloads import SWEEP
 from benchmarks.timing import Loop, calibrate, compile_loop, time_loop, warm_up
 from benchmarks.workloads import WORKLOADS, Work
 
-#: How many leading values of each result are compared one by one, beside the sums over all of them.
+#: Number of leading values of each result that are compared one by one, beside the sums over all of them.
 _LEADING_VALUES = 8
 
 
@@ -112,7 +112,7 @@ def serve(worker: Worker, requests: TextIO, answers: TextIO) -> None:
 
 def main(framework: str) -> None:
     """Serves on the process's own pipes."""
-    # What a framework prints must not get between the answers.
+    # Output of a framework must not get between the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     adapter = load(framework)

@@ -132,7 +132,7 @@ def _flagged(extreme: str) -> Call:
 
 
 def _median(name: str) -> Call:
-    """With the place of the first element that is the median, where there is an axis."""
+    """Returns the median, and the position of the first element that equals it if there is an axis."""
 
     def run(x: Any, *args: Any, dim: Any = None, keepdim: bool = False) -> Any:
         axis = args[0] if args else dim
@@ -394,7 +394,7 @@ def _scattered(x: Any, dim: int, index: Any, src: Any, *, reduce: str | None = N
 
 
 def _converted(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """To a dtype, or to that of another tensor."""
+    """Converts to a dtype, or to that of another tensor."""
     other = next((a.dtype for a in args if isinstance(a, lm.Tensor)), x.dtype)
     return lm.astype(x, next((a for a in args if a in DTYPE_NAMES), kwargs.get("dtype", other)))
 

@@ -18,7 +18,7 @@ class Input:
     """A tensor that a case asks for."""
 
     shape: tuple[int, ...]
-    #: How the values are drawn: see `array`.
+    #: Distribution of the values: see `array`.
     kind: str = "normal"
     dtype: str = "float32"
     low: float = 0.0
@@ -101,7 +101,7 @@ class Row:
     ours: str
     theirs: str
     cases: tuple[Case, ...] = field(default=())
-    #: Whether results must agree: not where they are random, known up to a sign, or made of rounding errors.
+    #: True if results must agree: not if they are random, known up to a sign, or made of rounding errors.
     agrees: bool = True
     #: Relative to the largest value.
     tolerance: float = 1e-4

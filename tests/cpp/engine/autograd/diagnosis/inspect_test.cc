@@ -77,7 +77,7 @@ TEST(InspectTest, LiveNodesAreThoseMadeUnderTrace) {
   EXPECT_EQ(count("Cube"), 0u);
 }
 
-// What trace() notes
+// Notes of trace()
 
 TEST(InspectTest, NodesKnowTheirPlaceAndResults) {
   const Tensor x = leaf({1.0f, 2.0f});
