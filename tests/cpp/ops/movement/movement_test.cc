@@ -2,6 +2,7 @@
 
 #include "engine/core/modes.h"
 #include "ops/all_ops.h"
+#include "ops/index/index.h"
 #include "ops/movement/strided.h"
 #include "tests/cpp/gradcheck.h"
 

@@ -3,6 +3,7 @@
 
 #include "engine/runtime/parallel.h"
 #include "ops/all_ops.h"
+#include "ops/index/index.h"
 #include "tests/cpp/gradcheck.h"
 
 namespace lamella::testing {
