@@ -27,6 +27,11 @@ def _accuracy() -> str:
     return table()
 
 
+def _where_is() -> str:
+    table: Callable[[], str] = importlib.import_module("docs.where_is").table
+    return table()
+
+
 class Decision(NamedTuple):
     """The head of a page of docs/decisions."""
 
@@ -55,7 +60,11 @@ def _decisions() -> str:
 
 
 #: By the page's name, what makes its part.
-PAGES: dict[str, Callable[[], str]] = {"accuracy.md": _accuracy, "decisions/README.md": _decisions}
+PAGES: dict[str, Callable[[], str]] = {
+    "accuracy.md": _accuracy,
+    "decisions/README.md": _decisions,
+    "where-is.md": _where_is,
+}
 
 
 def made(page: Path, part: str) -> str:

@@ -1,7 +1,13 @@
 #include "engine/core/host.h"
 
-namespace lamella::detail {
+namespace lamella {
 
-constinit HostHooks host_hooks;
+constinit HostHooks detail::host_hooks;
 
-}  // namespace lamella::detail
+SourceLine user_line() {
+  HostFrame frame;
+  if (host_hooks().stack && host_hooks().stack(&frame, 1) == 1) return {frame.file, frame.line};
+  return current_source_line();
+}
+
+}  // namespace lamella

@@ -21,9 +21,6 @@ struct Loan {
 };
 inline Loan& loan_of(const Storage& storage) noexcept { return *static_cast<Loan*>(storage.context); }
 
-/// Another tensor on x's memory, with a storage of its own that is marked kLent and kLoaned; off the tape.
-Tensor lend_memory(const Tensor& x);
-
 /// Makes x one that for_each_listed finds, as long as it lives. Any thread may call it.
 void list(TensorImpl& x);
 /// Notes a view of lent memory.

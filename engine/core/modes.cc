@@ -1,25 +1,7 @@
 #include "engine/core/modes.h"
 
-#include <atomic>
+namespace lamella::autograd::detail {
 
-#include "engine/core/thread_state.h"
+[[gnu::tls_model("initial-exec")]] thread_local constinit Modes modes;
 
-namespace lamella::autograd {
-
-namespace detail {
-
-[[gnu::tls_model("initial-exec")]] thread_local Modes modes;
-
-}  // namespace detail
-
-ThreadState& thread_state() noexcept {
-  thread_local ThreadState state;
-  return state;
-}
-
-std::uint64_t next_level() noexcept {
-  static std::atomic<std::uint64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
-}
-
-}  // namespace lamella::autograd
+}  // namespace lamella::autograd::detail

@@ -41,7 +41,7 @@ struct Modes {
 };
 
 namespace detail {
-[[gnu::tls_model("initial-exec")]] extern thread_local Modes modes;
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit Modes modes;
 }
 
 inline Modes& modes() noexcept { return detail::modes; }
@@ -53,6 +53,8 @@ inline void set_grad_enabled(bool enabled) noexcept { modes().grad_enabled = ena
 /// Whether this thread is in inference mode.
 inline bool is_inference_mode_enabled() noexcept { return modes().inference; }
 
+/// Whether this thread is in a level of forward mode: the one question on the ordinary path.
+inline bool duals_active() noexcept { return (modes().interceptors & Modes::kDuals) != 0; }
 /// Whether this thread writes down where and why tensors leave the tape, and where nodes come from.
 inline bool is_tracing() noexcept { return (modes().interceptors & Modes::kTrace) != 0; }
 

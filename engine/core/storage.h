@@ -80,6 +80,7 @@ class Storage {
   std::uint32_t use_count() const noexcept { return refs_.load(std::memory_order_acquire); }
 
  private:
+  /// Defined in tensor.cc: a storage lies in the block of the tensor that it was made with.
   void destroy() noexcept;
 
   // A WriteRecord in an order that leaves no gap: the tensor object and its storage fill four cache lines exactly.

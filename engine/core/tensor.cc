@@ -4,8 +4,7 @@
 #include <array>
 #include <new>
 
-#include "engine/autograd/checkpoint/read_watch.h"
-#include "engine/autograd/graph/meta.h"
+#include "engine/core/access_watch.h"
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
 #include "engine/core/foreign.h"
@@ -64,19 +63,6 @@ void Storage::destroy() noexcept {
   const std::size_t block_bytes = kDataOffset + (embedded ? bytes : 0);
   this->~Storage();
   detail::free_block(block, block_bytes);
-}
-
-void TensorImpl::destroy() noexcept {
-  if (listed.load(std::memory_order_relaxed)) [[unlikely]]
-    detail::unlist(*this);
-  delete meta.load(std::memory_order_relaxed);
-  Storage* shared = storage;
-  TensorImpl* const viewed = base;
-  const bool owner = (flags & kView) == 0;
-  this->~TensorImpl();
-  if (!owner) detail::free_block(this, sizeof(TensorImpl));
-  shared->release();
-  if (viewed) viewed->release();
 }
 
 Tensor empty(DimsView shape, DType dtype, Device device) {
@@ -197,7 +183,7 @@ Tensor detail::lend_memory(const Tensor& x) {
 
 void mark_written(const Tensor& x, const char* op) {
   if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
-    if (const auto& watch = autograd::thread_state().read_watch) watch->note_write(*x->storage);
+    if (const auto& watch = autograd::thread_state().access_watch) watch->note_write(*x->storage);
   }
   x->storage->bump_version(op, current_source_line());
 }
@@ -213,6 +199,12 @@ std::string describe(const Tensor& x) {
     for (const HiddenAxis& axis : *x->hidden) text += str(", batched over ", axis.size);
   }
   return text;
+}
+
+std::string describe_last_write(const Tensor& x) {
+  const WriteRecord write = x->storage->last_write();
+  const std::string place = write.line ? str(" at ", write.line.file, ":", write.line.line) : std::string();
+  return str("overwritten by ", write.op ? write.op : "an operation", place);
 }
 
 void Tensor::refuse_batched(const char* what) const {

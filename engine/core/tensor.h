@@ -112,6 +112,8 @@ class TensorImpl {
   std::uint32_t use_count() const noexcept { return refs_.load(std::memory_order_acquire); }
 
  private:
+  /// Defined, as are the members of Tensor below that concern the tape, in
+  /// engine/autograd/recording/tensor_members.cc, which knows AutogradMeta.
   void destroy() noexcept;
 
   std::atomic<std::uint32_t> refs_{1};
@@ -120,7 +122,8 @@ class TensorImpl {
 /// An n-dimensional array on a device: a counted handle, cheap to copy; a default-made one is "undefined" and holds
 /// nothing.
 ///
-/// Operators are free functions (`lamella::sum(x)`, `a + b`); the class knows data, shape and its place on the tape.
+/// Operators are free functions (`lamella::sum(x)`, `a + b`); the class knows data, shape and its place on the tape
+/// (whose part is defined in engine/autograd/recording/tensor_members.cc).
 class Tensor {
  public:
   Tensor() = default;
@@ -130,8 +133,6 @@ class Tensor {
   explicit operator bool() const noexcept { return defined(); }
   TensorImpl* impl() const noexcept { return impl_.get(); }
   TensorImpl* operator->() const noexcept { return impl_.get(); }
-  /// Gives the handle's reference away.
-  TensorImpl* detach_impl() noexcept { return impl_.detach(); }
 
   const Dims& shape() const noexcept { return impl_->shape; }
   /// Strides in elements.
@@ -194,6 +195,9 @@ class Tensor {
   Ref<TensorImpl> impl_;
 };
 
+/// Gradients, in the order of a node's outputs or inputs; an undefined tensor stands for "no gradient".
+using TensorList = SmallVector<Tensor, 2>;
+
 /// A new tensor with undefined contents; OutOfMemoryError, ValueError for a negative size.
 Tensor empty(DimsView shape, DType dtype = DType::Float32, Device device = kCPU);
 inline Tensor empty(std::initializer_list<std::int64_t> shape, DType dtype = DType::Float32, Device device = kCPU) {
@@ -220,5 +224,13 @@ void register_current_stream(DeviceType type, CurrentStream function);
 
 /// "float32[2, 3] on cpu", for messages.
 std::string describe(const Tensor& x);
+/// "overwritten by add_ at model.py:3": who wrote last into x's memory, for messages.
+std::string describe_last_write(const Tensor& x);
+
+namespace detail {
+/// Another tensor on x's memory, with a storage of its own that is marked kLent and kLoaned; off the tape. See Loan in
+/// listed.h.
+Tensor lend_memory(const Tensor& x);
+}  // namespace detail
 
 }  // namespace lamella

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/autograd/graph/node.h"
 #include "engine/core/tensor.h"
 
 namespace lamella::autograd {

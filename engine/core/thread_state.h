@@ -5,15 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "engine/autograd/backward/hooks.h"
-#include "engine/autograd/vmap/vmap_rule.h"
+#include "engine/core/batch_scope.h"
+#include "engine/core/small_vector.h"
 
-namespace lamella::autograd {
+namespace lamella {
+
+class Tensor;
+using TensorList = SmallVector<Tensor, 2>;
+
+namespace autograd {
 
 class LiveLevel;
 class SavedTensorHooks;
+class AccessWatch;
 class Anomaly;
-class ReadWatch;
 class Selection;
 
 /// What a thread has entered, beside its Modes: the scopes that few programs use. A pass that goes on in another thread
@@ -34,7 +39,7 @@ struct ThreadState {
   /// Set while a checkpoint with a policy runs.
   std::shared_ptr<Selection> selection;
   /// Set while a checkpoint's function runs: what its calls read is noted, or compared.
-  std::shared_ptr<ReadWatch> read_watch;
+  std::shared_ptr<AccessWatch> access_watch;
   /// The gradients or tangents that the innermost backward or jvp in the host language was given.
   const TensorList* incoming = nullptr;
   /// Numbers that the host language read of tensors may be in what that backward or jvp computes.
@@ -49,4 +54,5 @@ ThreadState& thread_state() noexcept;
 /// Levels are never used twice: what outlives its scope is recognized.
 std::uint64_t next_level() noexcept;
 
-}  // namespace lamella::autograd
+}  // namespace autograd
+}  // namespace lamella

@@ -1,10 +1,13 @@
+#include "engine/registry/call.h"
+
 #include "engine/autograd/backward/lent.h"
 #include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/recording/recorder.h"
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
 #include "engine/registry/checks.h"
-#include "engine/registry/entry.h"
+#include "engine/registry/watched.h"
 
 namespace lamella {
 
@@ -245,10 +248,6 @@ const Record* device_kernel_for(const OperatorEntry& entry, DeviceType type, boo
 using registry::Arg;
 using registry::Call;
 using registry::Value;
-
-bool OperatorHandle::has_device_kernel(DeviceType type) const noexcept {
-  return registry::device_kernel_for(*entry_, type, true) != nullptr;
-}
 
 bool OperatorHandle::run_device_kernel(DeviceType type, bool with_fallback, const Arg* args, Value* results) const {
   const registry::Record* const record = registry::device_kernel_for(*entry_, type, with_fallback);

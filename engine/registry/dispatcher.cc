@@ -3,49 +3,12 @@
 #include <algorithm>
 
 #include "engine/core/error.h"
-#include "engine/registry/entry.h"
+#include "engine/registry/pending.h"
 #include "engine/registry/registry.h"
 
 namespace lamella {
 
 namespace registry {
-
-Registry& the_registry() {
-  static auto* const registry = new Registry;
-  return *registry;
-}
-
-OperatorEntry& Registry::entry(const std::string& name, const std::string& overload) {
-  const std::string full = overload.empty() ? name : name + "." + overload;
-  std::unique_ptr<OperatorEntry>& found = entries[full];
-  if (!found) {
-    found = std::make_unique<OperatorEntry>(name, overload);
-    overloads[name].push_back(found.get());
-  }
-  return *found;
-}
-
-void Registry::provide(std::string_view ns) {
-  const auto provider = providers.find(ns);
-  if (provider == providers.end()) return;
-  void (*const define)() = provider->second;
-  providers.erase(provider);  // it looks its own operators up
-  define();
-}
-
-void Registry::update_all() {
-  for (std::size_t key = 0; key < kDispatchKeyCount; ++key) {
-    const Record* const first = fallbacks[key].empty() ? nullptr : fallbacks[key].front().record;
-    current_fallbacks[key].store(first, std::memory_order_release);
-  }
-  for (const auto& [name, entry] : entries) entry->update();
-}
-
-const Record* fallback_for(DispatchKey key) noexcept {
-  return the_registry().current_fallbacks[static_cast<std::size_t>(key)].load(std::memory_order_acquire);
-}
-
-std::string Place::str() const { return file.empty() ? "unknown" : file + ":" + std::to_string(line); }
 
 namespace {
 

@@ -1,157 +1,13 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <optional>
-#include <source_location>
-#include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <type_traits>
 #include <vector>
 
-#include "engine/registry/convert.h"
-#include "engine/registry/kernel.h"
-#include "engine/registry/key.h"
-#include "engine/registry/schema.h"
+#include "engine/registry/handle.h"
 
 namespace lamella {
-
-template <class Signature>
-class TypedOperatorHandle;
-
-namespace registry {
-class OperatorEntry;
-
-/// A line of a source file: where something was registered.
-struct Place {
-  std::string file;
-  unsigned line = 0;
-
-  Place() = default;
-  Place(std::string file, unsigned line) : file(std::move(file)), line(line) {}
-  Place(const std::source_location& where) : file(where.file_name()), line(where.line()) {}
-  /// "csrc/ops.cpp:12"; "unknown" where the file is not known.
-  std::string str() const;
-  friend bool operator==(const Place&, const Place&) = default;
-};
-
-/// One kernel of an operator, for those who look.
-struct KernelInfo {
-  DispatchKey key;
-  Place place;
-  bool fallthrough = false;
-};
-
-namespace detail {
-void check_signature(const Schema& schema, const SignatureView& signature, std::string_view who);
-}  // namespace detail
-}  // namespace registry
-
-/// A registered operator. Copied freely, and valid for as long as the process lives: a call of one whose library has
-/// been unloaded is a RuntimeError.
-class OperatorHandle {
- public:
-  explicit OperatorHandle(registry::OperatorEntry* entry) noexcept : entry_(entry) {}
-
-  /// What the operator takes and gives; RuntimeError where it is gone. The reference stays valid.
-  const Schema& schema() const;
-  /// "ns::name"; never freed.
-  const std::string& name() const noexcept;
-  const std::string& overload() const noexcept;
-  /// "ns::name.overload".
-  const std::string& full_name() const noexcept;
-  /// Whether it is still registered.
-  bool is_defined() const noexcept;
-  /// What its author wrote about it.
-  std::string doc() const;
-  /// Where it was defined.
-  registry::Place place() const;
-  /// Its kernels, in the order of their keys.
-  std::vector<registry::KernelInfo> kernels() const;
-  bool has_kernel(DispatchKey key) const;
-
-  /// A handle for calls with C++ arguments: `op.typed<Tensor(const Tensor&, int64_t)>().call(x, 2)`. TypeError naming
-  /// argument and both types where the signature does not fit the schema.
-  template <class Signature>
-  TypedOperatorHandle<Signature> typed() const;
-
-  /// Calls the operator: one argument for each of the schema's, one result for each of the schema's.
-  ///
-  /// NotImplementedError where there is no kernel for the tensors' device, RuntimeError where they are on several
-  /// devices, and whatever the kernel throws.
-  void call(const registry::Arg* args, registry::Value* results) const;
-  /// The same, with the highest of `keys` that has a kernel: what a kernel calls to go on below itself.
-  void redispatch(DispatchKeySet keys, const registry::Arg* args, registry::Value* results) const;
-  /// The same for values. Missing arguments at the end get their defaults. TypeError naming the argument where one has
-  /// another type than the schema says.
-  std::vector<registry::Value> call_boxed(std::span<const registry::Value> args) const;
-
-  /// Whether a kernel is registered for tensors on devices of this kind, or a fallback for all operators there.
-  bool has_device_kernel(DeviceType type) const noexcept;
-  /// Runs that kernel, below autograd and without a look at the arguments: what an operator for all devices that works
-  /// in parts (KernelFunction::set_asks_devices()) calls for its part. False where there is none (the fallback is one
-  /// where `with_fallback` is true), and where the kernel declines: it leaves a result undefined.
-  bool run_device_kernel(DeviceType type, bool with_fallback, const registry::Arg* args,
-                         registry::Value* results) const;
-
-  registry::OperatorEntry* entry() const noexcept { return entry_; }
-  friend bool operator==(const OperatorHandle& a, const OperatorHandle& b) { return a.entry_ == b.entry_; }
-
- private:
-  registry::OperatorEntry* entry_;
-};
-
-/// An operator to be called with C++ arguments; see OperatorHandle::typed().
-template <class R, class... A>
-class TypedOperatorHandle<R(A...)> : public OperatorHandle {
- public:
-  R call(A... args) const {
-    return run([this](const registry::Arg* views, registry::Value* results) { OperatorHandle::call(views, results); },
-               args...);
-  }
-  R redispatch(DispatchKeySet keys, A... args) const {
-    return run([this, keys](const registry::Arg* views,
-                            registry::Value* results) { OperatorHandle::redispatch(keys, views, results); },
-               args...);
-  }
-
- private:
-  friend class OperatorHandle;
-  explicit TypedOperatorHandle(OperatorHandle handle) : OperatorHandle(handle) {}
-
-  using Stored = registry::Results<std::remove_cvref_t<R>>;
-  static constexpr bool kTakesReference = std::is_lvalue_reference_v<R>;
-
-  template <class Call>
-  static R run(Call&& call, std::remove_reference_t<A>&... args) {
-    const std::array<registry::Arg, sizeof...(A)> views{registry::Converter<std::remove_cvref_t<A>>::to_arg(args)...};
-    std::array<registry::Value, Stored::count> results;
-    call(views.data(), results.data());
-    if constexpr (kTakesReference) {
-      return written(results[0], args...);
-    } else {
-      return Stored::load(results.data());
-    }
-  }
-  /// Of `Tensor& add_(Tensor& self, ...)`, the argument that the result is.
-  template <class First, class... Rest>
-  static R written(registry::Value& result, First& first, Rest&... rest) {
-    if constexpr (std::is_same_v<std::remove_const_t<First>, std::remove_cvref_t<R>>) {
-      if constexpr (sizeof...(Rest) == 0) {
-        return const_cast<R>(first);
-      } else if (first.same(result.tensor())) {
-        return const_cast<R>(first);
-      }
-    }
-    if constexpr (sizeof...(Rest) > 0) {
-      return written(result, rest...);
-    } else {
-      registry::detail::undefined_tensor();
-    }
-  }
-};
 
 /// The table of all registered operators.
 class Dispatcher {
@@ -176,16 +32,5 @@ class Dispatcher {
  private:
   Dispatcher() = default;
 };
-
-template <class Signature>
-TypedOperatorHandle<Signature> OperatorHandle::typed() const {
-  [this]<class R, class... A>(std::type_identity<R(A...)>) {
-    static constexpr std::array<registry::Type, sizeof...(A)> arguments{
-        registry::Converter<std::remove_cvref_t<A>>::type...};
-    static constexpr auto results = registry::Results<std::remove_cvref_t<R>>::types;
-    registry::detail::check_signature(schema(), {arguments, results}, "typed");
-  }(std::type_identity<Signature>{});
-  return TypedOperatorHandle<Signature>(*this);
-}
 
 }  // namespace lamella

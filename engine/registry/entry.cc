@@ -6,11 +6,19 @@ namespace lamella::registry {
 namespace {
 
 std::atomic<std::uint64_t> current_generation{1};
+/// Read by calls, which take no lock.
+std::array<std::atomic<const Record*>, kDispatchKeyCount> fallbacks{};
 
 }  // namespace
 
 std::uint64_t generation() noexcept { return current_generation.load(std::memory_order_acquire); }
-void next_generation() noexcept { current_generation.fetch_add(1, std::memory_order_acq_rel); }
+
+const Record* fallback_for(DispatchKey key) noexcept {
+  return fallbacks[static_cast<std::size_t>(key)].load(std::memory_order_acquire);
+}
+void set_fallback(DispatchKey key, const Record* record) noexcept {
+  fallbacks[static_cast<std::size_t>(key)].store(record, std::memory_order_release);
+}
 
 Plan::Plan(Schema parsed) : schema(std::move(parsed)) {
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
@@ -33,7 +41,9 @@ OperatorEntry::OperatorEntry(std::string name, std::string overload)
 
 void OperatorEntry::update() {
   const Plan* const defined = definitions.empty() ? nullptr : definitions.front().plan;
-  if (plan.exchange(defined, std::memory_order_acq_rel) != defined) next_generation();
+  if (plan.exchange(defined, std::memory_order_acq_rel) != defined) {
+    current_generation.fetch_add(1, std::memory_order_acq_rel);
+  }
   for (std::size_t d = 0; d < kDeviceTypeCount; ++d) {
     const DispatchKey device = backend_key(static_cast<DeviceType>(d));
     const DispatchKey above = autograd_key(static_cast<DeviceType>(d));

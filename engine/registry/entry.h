@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/registry/dispatcher.h"
+#include "engine/registry/handle.h"
 #include "engine/registry/kernel.h"
 
 // Note [Entries]
@@ -82,10 +82,10 @@ class OperatorEntry {
 
 /// Changes with each definition of an operator, and where one goes: what was found out about overloads is then old.
 std::uint64_t generation() noexcept;
-void next_generation() noexcept;
 
 /// The kernel that a fallback registered for each key; null where there is none.
 const Record* fallback_for(DispatchKey key) noexcept;
+void set_fallback(DispatchKey key, const Record* record) noexcept;
 
 /// A call as the kernels of one operator see it.
 struct Call {
@@ -94,18 +94,8 @@ struct Call {
   const Arg* args;
   Value* results;
 
-  /// Runs a kernel and checks what it returned; counts the writes where `marks_writes`.
+  /// Runs a kernel and checks what it returned; counts the writes where `marks_writes`. Defined in call.cc.
   void run(const Record& record, DispatchKeySet remaining, bool marks_writes) const;
 };
-
-/// RuntimeError where a result shares memory with an argument and the schema does not say so, or is not the argument
-/// that the schema says it is.
-void check_aliases(const Call& call);
-
-/// Calls the kernel that the arguments and this thread's state ask for.
-void dispatch(const Call& call);
-
-/// Runs a device's kernel where an input wants a gradient that nobody registered, or where something looks at calls.
-void call_watched(const Call& call, const Record& record, DispatchKeySet remaining);
 
 }  // namespace lamella::registry

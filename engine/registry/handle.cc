@@ -1,7 +1,8 @@
-#include <algorithm>
+#include "engine/registry/handle.h"
+
+#include <mutex>
 
 #include "engine/core/error.h"
-#include "engine/registry/dispatcher.h"
 #include "engine/registry/entry.h"
 #include "engine/registry/registry.h"
 
@@ -55,6 +56,9 @@ bool OperatorHandle::has_kernel(DispatchKey key) const {
 }
 
 namespace registry {
+
+std::string Place::str() const { return file.empty() ? "unknown" : file + ":" + std::to_string(line); }
+
 namespace {
 
 /// Whether a boxed argument is a value of the type.

@@ -109,7 +109,7 @@ class Library {
 
 namespace registry {
 
-/// A library that exists while the shared object that it stands in is loaded.
+/// A library that exists while the shared object that it stands in is loaded (defined in load.cc).
 ///
 /// Nothing thrown by `fill` leaves the constructor: load_library() raises it, or (where the library was not loaded by
 /// that) the first look-up that fails; what was registered until then is taken back.

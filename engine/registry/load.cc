@@ -15,6 +15,7 @@
 #include "engine/core/error.h"
 #include "engine/registry/entry.h"
 #include "engine/registry/library.h"
+#include "engine/registry/pending.h"
 #include "engine/registry/registry.h"
 
 // Note [Loading]
@@ -47,12 +48,6 @@ struct Loaded {
   std::vector<std::string> paths;
   /// Libraries that could not register themselves, nor be unloaded.
   std::vector<std::pair<std::string, Failure>> stuck;
-
-  /// For what follows; held for moments only, by those who hold the registry's lock too.
-  std::mutex notes_mutex;
-  /// Those of the paths that registered nothing.
-  std::vector<std::string> silent;
-  std::exception_ptr pending;
 };
 Loaded& loaded() {
   static auto* const state = new Loaded;
@@ -265,54 +260,13 @@ std::string load_library(const std::string& path) {
     failure->raise(failure->what);
   }
   loaded().paths.push_back(real);
-  if (scope.registrations.empty()) {
-    const std::lock_guard notes(loaded().notes_mutex);
-    loaded().silent.push_back(real);
-  }
+  if (scope.registrations.empty()) note_silent_library(real);
   return real;
 }
 
 std::vector<std::string> loaded_libraries() {
   const std::lock_guard lock(loaded().mutex);
   return loaded().paths;
-}
-
-void note_pending_error() noexcept {
-  const std::lock_guard lock(loaded().notes_mutex);
-  if (!loaded().pending) loaded().pending = std::current_exception();
-}
-
-std::string pending_error_text() {
-  std::exception_ptr error;
-  {
-    const std::lock_guard lock(loaded().notes_mutex);
-    error = loaded().pending;
-  }
-  if (!error) return {};
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& pending) {
-    return std::string("; a library that was loaded before could not register itself: ") + pending.what();
-  } catch (...) {
-    return "; a library that was loaded before could not register itself";
-  }
-}
-
-std::string silent_libraries_text() {
-  const std::lock_guard lock(loaded().notes_mutex);
-  std::string text;
-  for (const std::string& path : loaded().silent)
-    text += (text.empty() ? "; loaded, but registering nothing: " : ", ") + path;
-  return text;
-}
-
-void throw_pending_error() {
-  std::exception_ptr error;
-  {
-    const std::lock_guard lock(loaded().notes_mutex);
-    error = std::exchange(loaded().pending, nullptr);
-  }
-  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace lamella::registry

@@ -15,8 +15,4 @@ std::string load_library(const std::string& path);
 /// The paths that load_library() returned, in order.
 std::vector<std::string> loaded_libraries();
 
-/// Throws the first error of a library that registered itself outside of load_library(), if there is one. What fronts
-/// call in the initialization of their own modules.
-void throw_pending_error();
-
 }  // namespace lamella::registry

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,8 +22,6 @@ struct Registry {
   /// Namespaces that a Def library owns.
   std::map<std::string, std::vector<OperatorEntry::Definition>, std::less<>> owners;
   std::array<std::vector<OperatorEntry::Implementation>, kDispatchKeyCount> fallbacks;
-  /// The first of each, for calls, which take no lock.
-  std::array<std::atomic<const Record*>, kDispatchKeyCount> current_fallbacks{};
   /// Functions that define a namespace's operators on first use.
   std::map<std::string, void (*)(), std::less<>> providers;
   /// All that there ever were: what was taken back stays, for a call on another thread may be running it.
@@ -44,12 +41,5 @@ Registry& the_registry();
 
 /// "ns" of "ns::name".
 inline std::string_view namespace_of(std::string_view name) { return name.substr(0, name.find("::")); }
-
-/// Notes an error of a library that registered itself outside of load_library().
-void note_pending_error() noexcept;
-/// "; a library that was loaded before failed: ..." where there is such an error; nothing otherwise.
-std::string pending_error_text();
-/// What an error about an unknown namespace adds about libraries that were loaded and registered nothing.
-std::string silent_libraries_text();
 
 }  // namespace lamella::registry

@@ -48,7 +48,7 @@ class Schema {
     friend bool operator==(const Result&, const Result&) = default;
   };
 
-  /// Reads a text. ValueError with the text and a caret under the character where it is wrong.
+  /// Reads a text (schema_parser.cc). ValueError with the text and a caret under the character where it is wrong.
   static Schema parse(std::string_view text);
 
   /// "ns::name"; "name" where the text had no namespace.

@@ -37,7 +37,7 @@ struct Type {
 
   /// Whether an argument of this type can hold tensors.
   constexpr bool holds_tensors() const { return base == Base::Tensor || base == Base::TensorOrScalar; }
-  /// "int[2]?".
+  /// "int[2]?". Defined in schema.cc, which writes an alias beside it.
   std::string str() const;
   friend constexpr bool operator==(const Type&, const Type&) = default;
 };

@@ -329,15 +329,4 @@ std::string_view describe(Arg::Kind kind) {
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
-namespace detail {
-
-void wrong_list_size(std::size_t got, std::size_t wanted) {
-  fail<ValueError>("a list of ", wanted, " was expected, got one of ", got);
-}
-void undefined_tensor() { fail<ValueError>("an undefined tensor was given where a tensor is needed"); }
-void wrong_value_kind(Arg::Kind wanted, Arg::Kind got) {
-  fail<TypeError>("a kernel expected ", describe(wanted), ", got ", describe(got));
-}
-
-}  // namespace detail
 }  // namespace lamella::registry

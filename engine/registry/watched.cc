@@ -1,10 +1,11 @@
+#include "engine/registry/watched.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
-#include "engine/registry/entry.h"
 
 namespace lamella::registry {
 namespace {

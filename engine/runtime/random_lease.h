@@ -8,7 +8,7 @@ namespace lamella {
 /// draws is what it would have drawn, and can be drawn again by RandomReplay, whatever other threads draw meanwhile.
 /// They take numbers that lie far ahead; where none did, the default generators end where the scope's own do.
 ///
-/// Does nothing inside a RandomReplay or another lease, whose generators no other thread uses.
+/// Defined in generator.cc. Does nothing inside a RandomReplay or another lease, whose generators no other thread uses.
 class RandomLease {
  public:
   RandomLease();

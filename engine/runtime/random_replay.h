@@ -27,7 +27,8 @@ class RandomState {
   std::vector<DeviceRngState> states_;
 };
 
-/// In this scope the default generators of this thread are others, which go on from `start`.
+/// In this scope the default generators of this thread are others, which go on from `start`. Defined in generator.cc,
+/// which has the generators.
 class RandomReplay {
  public:
   explicit RandomReplay(const RandomState& start);

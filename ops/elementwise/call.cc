@@ -2,8 +2,8 @@
 #include <cstdlib>
 
 #include "engine/autograd/autocast/autocast.h"
-#include "engine/autograd/backward/backward.h"
 #include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/autograd/trace/departure.h"
 #include "ops/creation/creation.h"

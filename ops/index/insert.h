@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/index/gather.h"
+#include "ops/index/index.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/place.h"
 #include "ops/index/ravel.h"

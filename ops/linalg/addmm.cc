@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/autograd/recording/recorder.h"
 #include "engine/core/host.h"

@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "ops/extension/extension.h"
 #include "ops/linalg/adjoint.h"

@@ -1,6 +1,6 @@
 #include "ops/linalg/matmul.h"
 
-#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/gemm.h"

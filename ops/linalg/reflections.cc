@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/core/modes.h"
 #include "ops/creation/creation.h"

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"

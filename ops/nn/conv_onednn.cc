@@ -8,7 +8,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/autograd/backward/hooks.h"
 #include "engine/core/error.h"
 #include "engine/core/memory_limit.h"
 #include "engine/runtime/parallel.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/autograd/recording/recorder.h"
 #include "engine/core/host.h"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/autograd/tangents/duals.h"
 #include "engine/core/host.h"

@@ -1,6 +1,6 @@
 #include "ops/nn/linear.h"
 
-#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/linalg/gemm.h"

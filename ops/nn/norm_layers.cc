@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"

@@ -4,8 +4,8 @@
 #include <bit>
 #include <optional>
 
-#include "engine/autograd/backward/backward.h"
 #include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"

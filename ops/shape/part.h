@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/autograd/graph/views.h"
+#include "engine/autograd/graph/view_geometry.h"
 #include "engine/core/tensor.h"
 
 namespace lamella {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/autograd/backward/backward.h"
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/core/modes.h"
 #include "ops/movement/cast.h"
 

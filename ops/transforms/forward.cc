@@ -1,5 +1,5 @@
 #include "engine/autograd/forward_mode/forward_ad.h"
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/shape/join.h"

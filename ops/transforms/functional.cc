@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "engine/autograd/forward_mode/forward_ad.h"
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/shape/join.h"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/cast.h"
 #include "ops/transforms/checked_function.h"

@@ -6,7 +6,7 @@
 #include "engine/autograd/backward/backward.h"
 #include "engine/autograd/forward_mode/forward_ad.h"
 #include "engine/autograd/graph/accumulate.h"
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/in_place.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
 #include "engine/registry/dispatcher.h"

@@ -1,5 +1,7 @@
 // Properties of lm.Tensor.
 
+#include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/graph/place.h"
 #include "ops/elementwise/complex.h"
 #include "ops/shape/permute.h"
 #include "python/bindings/dtype_type.h"

@@ -1,6 +1,7 @@
 #include "python/bindings/autograd.h"
 
 #include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/place.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"

@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/autograd/backward/backward.h"
 #include "engine/autograd/checkpoint/read_watch.h"
 #include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/saved/context.h"
 #include "engine/runtime/random_lease.h"
 #include "engine/runtime/random_replay.h"

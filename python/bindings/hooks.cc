@@ -4,7 +4,10 @@
 #include <new>
 #include <string_view>
 
-#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/backward/multi_grad_hook.h"
+#include "engine/autograd/graph/hook_table.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"

@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/graph/hook_table.h"
 #include "python/bindings/gil.h"
 
 namespace lamella::python {

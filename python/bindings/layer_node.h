@@ -32,6 +32,7 @@ class PyLayerNode final : public Node {
   TensorList run(TensorList grads) override;
   void release_saved() noexcept override { ctx.release_saved(); }
   const Context* context() const noexcept override { return &ctx; }
+  bool was_called_dual() const noexcept override { return ctx.was_called_dual(); }
   /// Returns the outputs' tangents, computed by the class's jvp, or by its backward if it defines none. `duals` is the
   /// call.
   TensorList tangents(autograd::DualCall& duals, std::span<Tensor* const> outputs, const TensorList& inputs);

@@ -1,6 +1,6 @@
 #include "python/bindings/layer_outputs.h"
 
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/form.h"
 #include "python/bindings/gil.h"

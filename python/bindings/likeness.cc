@@ -1,6 +1,6 @@
 #include "python/bindings/likeness.h"
 
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/tensor_type.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/autograd/graph/place.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/autograd.h"
 #include "python/bindings/convert.h"

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "engine/autograd/backward/lent.h"
-#include "engine/autograd/graph/meta.h"
 #include "engine/autograd/layers/host_values.h"
 #include "engine/core/foreign.h"
 #include "engine/core/modes.h"

@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "engine/autograd/graph/place.h"
 #include "engine/core/error.h"
 #include "python/bindings/create.h"
 #include "python/bindings/errors.h"

@@ -4,7 +4,6 @@
 
 #include <span>
 
-#include "engine/autograd/graph/meta.h"
 #include "engine/core/tensor.h"
 #include "python/bindings/py_ref.h"
 

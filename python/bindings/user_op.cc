@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/core/modes.h"
-#include "engine/registry/load.h"
+#include "engine/registry/pending.h"
 #include "ops/user_op/call.h"
 #include "ops/user_op/schema.h"
 #include "python/bindings/convert.h"

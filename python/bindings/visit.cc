@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "engine/autograd/graph/accumulate.h"
+#include "engine/autograd/graph/hook_table.h"
 #include "engine/autograd/graph/meta.h"
 #include "python/bindings/checkpoint.h"
 #include "python/bindings/hooks.h"

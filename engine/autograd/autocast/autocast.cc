@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/graph/primitives.h"
 #include "engine/core/error.h"
 #include "engine/core/thread_state.h"

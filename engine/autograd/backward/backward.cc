@@ -1,17 +1,14 @@
 #include "engine/autograd/backward/backward.h"
 
 #include <algorithm>
-#include <atomic>
-#include <map>
 #include <optional>
-#include <unordered_map>
 
 #include "engine/autograd/backward/fresh_stack.h"
-#include "engine/autograd/backward/hook_calls.h"
+#include "engine/autograd/backward/hooks.h"
 #include "engine/autograd/backward/pass_inputs.h"
 #include "engine/autograd/graph/accumulate.h"
-#include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/trace/pass_watch.h"
 #include "engine/autograd/vmap/batched_grads.h"
 #include "engine/core/error.h"
@@ -35,8 +32,6 @@ constexpr int kPassesPerHostCall = 8;
 constexpr int kMaxNested = 8192;           // where there is no host
 constexpr std::int64_t kLongWork = 32768;  // elements after which an interrupt is looked for at once
 
-std::atomic<std::uint64_t> next_pass{1};
-
 /// A gradient that the pass is to return: the one that arrives at output `input_nr` of a node.
 struct Capture {
   std::uint32_t input_nr;
@@ -47,18 +42,14 @@ struct Capture {
   const Tensor* into;
 };
 
-class Pass;
-[[gnu::tls_model("initial-exec")]] thread_local Pass* current_pass = nullptr;
 [[gnu::tls_model("initial-exec")]] thread_local int depth = 0;
 /// Number of passes around those of this thread, on the threads that wait for it.
 [[gnu::tls_model("initial-exec")]] thread_local int outer_depth = 0;
 
-class Pass {
+class Pass : public RunningPass {
  public:
   Pass(std::vector<Root> roots, bool retain_graph, bool create_graph)
       : retain_graph_(retain_graph), create_graph_(create_graph), roots_(std::move(roots)) {}
-  Pass(const Pass&) = delete;
-  Pass& operator=(const Pass&) = delete;
   ~Pass() {
     for (Node* node : claimed_) {
       node->scratch = Scratch();
@@ -83,26 +74,14 @@ class Pass {
   }
   /// In the order of the calls of capture().
   std::vector<Capture>& captures() { return captures_; }
-  std::vector<std::function<void()>>& callbacks() { return callbacks_; }
-  std::any& data(const void* key) { return data_[key]; }
-  std::uint64_t id() const noexcept { return id_; }
-  bool is_for_all_leaves() const noexcept { return everything_; }
-
-  bool needs(Node* node) {
-    const auto reached = [](const Scratch& notes) { return notes.needed && notes.visited; };
-    if (node->claimed_by.load(std::memory_order_relaxed) == id_) return reached(node->scratch);
-    const auto found = overflow_.find(node);
-    return found != overflow_.end() && reached(found->second);
-  }
-
   void run() {
-    Pass* const outer = std::exchange(current_pass, this);
+    RunningPass* const outer = exchange_current(this);
     ++depth;
     struct Leave {
-      Pass* outer;
+      RunningPass* outer;
       Modes modes_before = modes();
       ~Leave() {
-        current_pass = outer;
+        exchange_current(outer);
         --depth;
         modes() = modes_before;
       }
@@ -122,7 +101,7 @@ class Pass {
     }
     while (!ready_.empty()) run_node(take_newest());
     modes() = leave.modes_before;
-    for (std::size_t i = 0; i < callbacks_.size(); ++i) std::exchange(callbacks_[i], nullptr)();
+    for (std::size_t i = 0; i < callbacks().size(); ++i) std::exchange(callbacks()[i], nullptr)();
   }
 
  private:
@@ -289,20 +268,15 @@ class Pass {
     }
   }
 
-  const std::uint64_t id_ = next_pass.fetch_add(1, std::memory_order_relaxed);
   const bool retain_graph_;
   const bool create_graph_;
   /// Null outside of trace() and detect_anomaly.
   const std::unique_ptr<PassWatch> watch_ = PassWatch::begin();
   int since_check_ = 0;
   std::vector<Root> roots_;
-  bool everything_ = true;
   std::vector<Capture> captures_;
   SmallVector<Node*, 8> ready_;
   SmallVector<Node*, 16> claimed_;
-  std::unordered_map<Node*, Scratch> overflow_;
-  std::vector<std::function<void()>> callbacks_;
-  std::map<const void*, std::any> data_;
 };
 
 /// Runs a pass here, or on a fresh stack where too many are nested already.
@@ -340,29 +314,7 @@ class OutsideInference {
   bool before_;
 };
 
-Pass& running_pass(const char* op) {
-  if (!current_pass) fail<RuntimeError>("[", op, "] there is no backward pass on this thread");
-  return *current_pass;
-}
-
 }  // namespace
-
-bool is_in_pass() noexcept { return current_pass != nullptr; }
-
-bool is_needed(const Edge& edge) noexcept { return edge && (!current_pass || current_pass->needs(edge.node.get())); }
-
-std::uint64_t current_pass_id() noexcept { return current_pass ? current_pass->id() : 0; }
-
-bool pass_is_for_all_leaves() noexcept { return current_pass && current_pass->is_for_all_leaves(); }
-
-OutsidePass::OutsidePass() noexcept : pass_(std::exchange(current_pass, nullptr)) {}
-OutsidePass::~OutsidePass() { current_pass = static_cast<Pass*>(pass_); }
-
-void queue_callback(std::function<void()> callback) {
-  running_pass("queue_callback").callbacks().push_back(std::move(callback));
-}
-
-std::any& pass_data(const void* key) { return running_pass("pass_data").data(key); }
 
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors, bool retain_graph,
               bool create_graph, std::span<const Tensor> inputs) {

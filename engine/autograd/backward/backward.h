@@ -1,7 +1,5 @@
 #pragma once
 
-#include <any>
-#include <functional>
 #include <initializer_list>
 #include <span>
 #include <variant>
@@ -59,31 +57,5 @@ inline std::vector<Tensor> grad(std::initializer_list<Tensor> outputs, std::init
                                 const GradOptions& options = {}) {
   return grad(std::span(outputs.begin(), outputs.size()), std::span(inputs.begin(), inputs.size()), {}, options);
 }
-
-/// Whether a pass runs on this thread.
-bool is_in_pass() noexcept;
-/// Whether the pass that runs on this thread wants a gradient along `edge`; outside a pass, whether there is one.
-bool is_needed(const Edge& edge) noexcept;
-/// The number of the pass that runs on this thread, which no other has; 0 outside a pass.
-std::uint64_t current_pass_id() noexcept;
-/// Whether the pass that runs on this thread is for all leaves, not for named inputs; false outside a pass.
-bool pass_is_for_all_leaves() noexcept;
-/// In this scope no pass counts as running on this thread: what is computed on the way is not its business.
-class OutsidePass {
- public:
-  OutsidePass() noexcept;
-  ~OutsidePass();
-  OutsidePass(const OutsidePass&) = delete;
-  OutsidePass& operator=(const OutsidePass&) = delete;
-
- private:
-  void* pass_;
-};
-/// Runs `callback` on this thread at the end of the pass that runs on it now, after all its nodes and in the modes that
-/// the pass was called in; those of a pass that fails are dropped. RuntimeError outside a pass.
-void queue_callback(std::function<void()> callback);
-/// A place for data that lasts as long as the pass that runs on this thread, under any address as its key. RuntimeError
-/// outside a pass.
-std::any& pass_data(const void* key);
 
 }  // namespace lamella::autograd

@@ -1,11 +1,14 @@
 #include "engine/autograd/backward/hooks.h"
 
+#include "engine/autograd/graph/hook_table.h"
+#include "engine/autograd/graph/meta.h"
+
 #include <mutex>
 
-#include "engine/autograd/backward/hook_calls.h"
 #include "engine/autograd/backward/lent.h"
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/graph/retained_grad.h"
 #include "engine/autograd/saved/context.h"
 #include "engine/core/error.h"
 
@@ -75,33 +78,6 @@ void replace(TensorList& grads, TensorList given, const SmallVector<TensorMeta, 
     }
   }
   grads = std::move(given);
-}
-
-/// Adds to what is kept. Passes on several threads may do so at once.
-void keep(RetainedGrad& retained, const Tensor& grad) {
-  while (true) {
-    Tensor before;
-    {
-      const std::lock_guard lock(retained.lock);
-      before = retained.grad;
-    }
-    // A tensor of its own, whatever becomes of the one that flows on.
-    Tensor sum = before.defined() ? primitives().add(before, grad) : primitives().clone(grad);
-    const std::lock_guard lock(retained.lock);
-    if (!retained.grad.same(before)) continue;
-    std::swap(retained.grad, sum);
-    return;
-  }
-}
-
-/// A pass fills `retained` from now on, as long as the node lives.
-void attach(const AutogradMeta& meta, const std::shared_ptr<RetainedGrad>& retained) {
-  const auto& table = meta.grad_fn->make_extras().retaining;
-  const std::uint64_t id = table->add(meta.output_nr, [weak = std::weak_ptr(retained)](const Tensor& grad) -> Tensor {
-    if (const auto kept = weak.lock()) keep(*kept, grad);
-    return {};
-  });
-  retained->handle = HookHandle(table, id);
 }
 
 void check_wants(const Tensor& x, const char* op) {
@@ -208,7 +184,7 @@ void retain_grad(const Tensor& x) {
     own = retained;
     retained->grad = std::move(meta.grad);  // of an earlier backward(inputs=...)
   }
-  attach(meta, retained);
+  attach_retained(meta, retained);
 }
 
 bool retains_grad(const Tensor& x) {
@@ -216,18 +192,6 @@ bool retains_grad(const Tensor& x) {
   if (!meta) return false;
   const std::lock_guard lock(meta->lock);
   return meta->grad_fn && meta->extras && meta->extras->retained;
-}
-
-void move_retained_grad(const Tensor& x) {
-  AutogradMeta* meta = peek_meta(x);
-  std::shared_ptr<RetainedGrad> retained;
-  {
-    const std::lock_guard lock(meta->lock);
-    if (!meta->extras || !meta->extras->retained) return;
-    retained = meta->extras->retained;
-  }
-  retained->handle.remove();
-  if (meta->grad_fn) attach(*meta, retained);
 }
 
 }  // namespace lamella::autograd

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/tangents/duals.h"
 #include "engine/core/listed.h"

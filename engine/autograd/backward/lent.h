@@ -1,6 +1,5 @@
 #pragma once
 
-#include "engine/autograd/backward/hooks.h"
 #include "engine/core/tensor.h"
 
 namespace lamella::autograd {

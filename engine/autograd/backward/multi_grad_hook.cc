@@ -1,10 +1,13 @@
+#include "engine/autograd/backward/multi_grad_hook.h"
+
 #include <algorithm>
 #include <any>
 #include <mutex>
 
-#include "engine/autograd/backward/backward.h"
 #include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/graph/hook_table.h"
 #include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {

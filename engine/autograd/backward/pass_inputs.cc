@@ -1,6 +1,6 @@
 #include "engine/autograd/backward/pass_inputs.h"
 
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/graph/primitives.h"
 #include "engine/core/error.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "engine/autograd/autocast/autocast.h"
-#include "engine/autograd/backward/backward.h"
 #include "engine/autograd/checkpoint/checkpoint_holder.h"
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/saved/saved_tensor.h"
 #include "engine/autograd/tangents/duals.h"
 #include "engine/core/host.h"
@@ -76,7 +76,10 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
       Tensor kept = x->defined() ? x->detach() : Tensor();
       if (kept.defined() && duals_active()) share_tangents(*x, kept);
       inputs_.emplace_back(kept);
-      if (modes().interceptors & Modes::kPacking) inputs_.back().pack(*label_);
+      if (modes().interceptors & Modes::kPacking) {
+        if (kept.defined()) note_packed(kept);
+        inputs_.back().pack(*label_);
+      }
     }
     if (options.policy) {
       kept_ = std::make_shared<KeptCalls>();

@@ -3,8 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "engine/autograd/backward/backward.h"
-#include "engine/autograd/saved/saved_tensor.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
 #include "engine/core/thread_state.h"
@@ -67,18 +66,18 @@ void ReadWatch::note_write(const Storage& memory) noexcept {
 }
 
 void note_read(std::string_view op, const Tensor& x) {
-  const auto watch = thread_state().read_watch;
+  const auto watch = thread_state().access_watch;
   if (!watch) return;
   const Tensor* const inputs[] = {&x};
   watch->begin_call(op, inputs, {true});
   watch->end_call();
 }
 
-WatchReads::WatchReads(std::shared_ptr<ReadWatch> watch)
-    : before_(std::exchange(thread_state().read_watch, std::move(watch))), mode_before_(set_selective(true)) {}
+WatchReads::WatchReads(std::shared_ptr<AccessWatch> watch)
+    : before_(std::exchange(thread_state().access_watch, std::move(watch))), mode_before_(set_selective(true)) {}
 
 WatchReads::~WatchReads() {
-  thread_state().read_watch = std::move(before_);
+  thread_state().access_watch = std::move(before_);
   set_selective(mode_before_);
 }
 

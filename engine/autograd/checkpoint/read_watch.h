@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/access_watch.h"
 #include "engine/core/tensor.h"
 
 // Note [What a checkpoint reads]
@@ -39,17 +40,15 @@ class ReadLog {
 };
 
 /// One run of a function whose reads are noted, or compared with those of the first run.
-class ReadWatch {
+class ReadWatch final : public AccessWatch {
  public:
   ReadWatch(std::shared_ptr<ReadLog> log, bool repeats);
 
-  /// `op` is about to be called with these tensors. RuntimeError where one of them was written to since the first run;
-  /// those for which `reads` is false are passed over.
-  void begin_call(std::string_view op, std::span<const Tensor* const> inputs, const std::vector<bool>& reads);
-  /// The call is over: notes what it wrote to itself, running statistics for one.
-  void end_call() noexcept;
-  /// The function writes into this memory in place.
-  void note_write(const Storage& memory) noexcept;
+  /// RuntimeError where one of the tensors was written to since the first run.
+  void begin_call(std::string_view op, std::span<const Tensor* const> inputs, const std::vector<bool>& reads) override;
+  /// Notes what the call wrote to itself, running statistics for one.
+  void end_call() noexcept override;
+  void note_write(const Storage& memory) noexcept override;
 
  private:
   std::shared_ptr<ReadLog> log_;
@@ -67,13 +66,13 @@ void note_read(std::string_view op, const Tensor& x);
 /// This thread's calls go to `watch` in this scope, in the place of another one.
 class WatchReads {
  public:
-  explicit WatchReads(std::shared_ptr<ReadWatch> watch);
+  explicit WatchReads(std::shared_ptr<AccessWatch> watch);
   ~WatchReads();
   WatchReads(const WatchReads&) = delete;
   WatchReads& operator=(const WatchReads&) = delete;
 
  private:
-  std::shared_ptr<ReadWatch> before_;
+  std::shared_ptr<AccessWatch> before_;
   bool mode_before_;
 };
 

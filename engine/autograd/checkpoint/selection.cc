@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/autograd/checkpoint/read_watch.h"
 #include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/saved/saved_tensor_hooks.h"
+#include "engine/core/access_watch.h"
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
 #include "engine/core/thread_state.h"
@@ -43,6 +44,10 @@ void set_mode(bool on) noexcept {
 
 void Selection::note_packed(const Tensor& x) {
   if (running_ && running_->is_keeping()) running_->note_packed(x);
+}
+
+void note_packed(const Tensor& x) {
+  if (Selection* const selection = thread_state().selection.get()) selection->note_packed(x);
 }
 
 SelectedCall::SelectedCall(std::string op, std::span<const Tensor* const> inputs)
@@ -90,7 +95,7 @@ SelectedCall::SelectedCall(std::string op, std::span<const Tensor* const> inputs
     keeping_ = keep;
     if (keep && kept.preserve_rng_state) random_before_ = RandomState::now();
   }
-  if (const auto& watch = thread_state().read_watch) watch->begin_call(op, inputs, reads);
+  if (const auto& watch = thread_state().access_watch) watch->begin_call(op, inputs, reads);
   for (const Tensor& x : inputs_) versions_.push_back(x.defined() ? x.version() : 0);
   if (!keeping_ && !replayed_) inputs_.clear();  // the call may do with its inputs what it likes
   if (selection_) outer_ = std::exchange(selection_->running_, this);
@@ -99,7 +104,7 @@ SelectedCall::SelectedCall(std::string op, std::span<const Tensor* const> inputs
 
 SelectedCall::~SelectedCall() {
   if (selection_) selection_->running_ = outer_;
-  if (const auto& watch = thread_state().read_watch) watch->end_call();
+  if (const auto& watch = thread_state().access_watch) watch->end_call();
   set_mode(true);
 }
 

@@ -82,6 +82,9 @@ class Selection {
   SelectedCall* running_ = nullptr;
 };
 
+/// x is about to be packed: tells this thread's selection, where there is one. To be called under Modes::kPacking.
+void note_packed(const Tensor& x);
+
 /// A call of an operator or a layer under Modes::kSelective, from before its computation to after it. While it lasts
 /// the mode is off: what the call does is its own affair.
 class SelectedCall {

@@ -11,6 +11,7 @@
 #include "engine/autograd/graph/accumulate.h"
 #include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/origin.h"
+#include "engine/autograd/saved/context.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {

@@ -8,6 +8,7 @@
 #include "engine/autograd/diagnosis/inspect.h"
 #include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/origin.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/saved/context.h"
 #include "engine/autograd/trace/departure.h"
 #include "engine/autograd/trace/pass_watch.h"

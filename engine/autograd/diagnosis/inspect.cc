@@ -1,7 +1,7 @@
 #include "engine/autograd/diagnosis/inspect.h"
 
-#include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/origin.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/saved/context.h"
 
 namespace lamella::autograd {

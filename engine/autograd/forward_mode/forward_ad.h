@@ -7,18 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "engine/autograd/tangents/duals.h"
 #include "engine/core/tensor.h"
 
 // Forward mode: derivatives along a direction, computed beside the values. See Note [Duals] in duals.h.
 
 namespace lamella::autograd {
-
-/// Begins a level of forward mode on this thread and returns its number. Levels nest: tangents of several are kept
-/// apart, and a number is never used again.
-std::uint64_t enter_dual_level();
-/// Ends the level, which must be the innermost one of this thread (RuntimeError otherwise). Its tangents are dropped:
-/// tensors that outlive it are ordinary ones.
-void exit_dual_level(std::uint64_t level);
 
 /// A level that lasts as long as the scope.
 class DualLevel {

@@ -4,9 +4,9 @@
 #include <limits>
 #include <mutex>
 
+#include "engine/autograd/graph/hook_table.h"
 #include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/primitives.h"
-#include "engine/autograd/tangents/duals.h"
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
 #include "engine/core/thread_state.h"
@@ -22,6 +22,9 @@ bool is_own(const Tensor& g) {
 
 /// The same, and the tape does not know it: it may be written to.
 bool is_stealable(const Tensor& g) { return is_own(g) && is_unplaced(g); }
+
+/// Whether the gradient may have a tangent; true also for some that have none.
+bool may_be_dual(const Tensor& g) { return !is_unplaced(g) || (g->flags & TensorImpl::kTracked) != 0; }
 
 /// Whether adding into this gradient in place is possible: the user may have set a broadcast or read-only one.
 bool is_writable(const Tensor& g) {
@@ -56,13 +59,13 @@ AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
 }
 
 std::shared_ptr<HookList> AccumulateGrad::tensor_hooks() const {
-  AutogradMeta& meta = *get_meta(leaf_);
+  AutogradMeta& meta = *peek_meta(leaf_);
   const std::lock_guard lock(meta.lock);
   return meta.extras ? meta.extras->hooks : nullptr;
 }
 
 std::shared_ptr<HookList> AccumulateGrad::make_tensor_hooks() {
-  AutogradMeta& meta = *get_meta(leaf_);
+  AutogradMeta& meta = *peek_meta(leaf_);
   const std::lock_guard lock(meta.lock);
   expect_hooks();
   auto& hooks = meta.make_extras().hooks;
@@ -86,7 +89,7 @@ Tensor add_gradients(Tensor a, Tensor b) {
 }
 
 TensorList AccumulateGrad::run(TensorList grads) {
-  AutogradMeta& meta = *get_meta(leaf_);
+  AutogradMeta& meta = *peek_meta(leaf_);
   if (!meta.requires_grad) return {};
   accumulate_grad(leaf_, std::move(grads[0]));
   std::shared_ptr<HookTable<AccumulatedHook>> hooks;
@@ -135,7 +138,7 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
     // In place also where the user holds x.grad: it stays the same object from step to step.
     const bool in_place = !is_grad_enabled() && is_unplaced(held) && !held->hidden && !incoming->hidden &&
                           held.dtype() == incoming.dtype() && is_writable(held) &&
-                          !(duals_active() && is_dual(incoming));
+                          !(duals_active() && may_be_dual(incoming));
     try {
       if (in_place) {
         primitives().add_in_place(held, incoming);

@@ -2,10 +2,9 @@
 
 #include <memory>
 
-#include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/graph/hook_table.h"
 #include "engine/autograd/graph/node.h"
 #include "engine/autograd/graph/spin_lock.h"
-#include "engine/core/modes.h"
 #include "engine/core/small_blocks.h"
 #include "engine/core/tensor.h"
 
@@ -38,7 +37,7 @@ struct Presence {
   AutogradMeta* meta = nullptr;
 };
 
-/// What few tensors have.
+/// Rarely needed state of a tensor, allocated on first use.
 struct MetaExtras {
   MetaExtras() = default;
   ~MetaExtras();
@@ -86,59 +85,19 @@ struct AutogradMeta {
   static void operator delete(void* meta) noexcept { lamella::detail::free_block(meta, sizeof(AutogradMeta)); }
 };
 
-/// Note [Views]
-/// A view op that is called while recording is on makes a *tracked* view: it owns a reference to its base, the tensor
-/// whose memory it shows (never a tracked view itself). A recorded write in place into the base, or into any of its
-/// tracked views, gives the base a new place on the tape, and counts in the storage's `history`. A tracked view whose
-/// own `history` is older looks for its place anew when it is next asked: it is then what its part of the base is,
-/// which is told by its strides and offset alone (ViewNode). A write into a view is a write into a part of the base
-/// (OverwriteNode). So a view costs one more reference and no note, and what it was made by is never run again.
-/// Other aliases (detach(), results of view ops under no_grad) are constants, as was asked; writes into them are
-/// another matter: see Note [Aliases off the tape] in aliases.h.
-inline bool is_stale(const Tensor& x) noexcept {
-  return (x->flags & TensorImpl::kTracked) != 0 &&
-         x->history.load(std::memory_order_acquire) != x->storage->history.load(std::memory_order_acquire);
-}
-/// Finds the place on the tape of a tracked view after a recorded write in place. Any thread may do so.
-void refresh_view(const Tensor& view);
-
 /// Whether there is nothing in it but what trace() wrote down.
 bool only_traced(AutogradMeta& meta) noexcept;
+/// Makes what retain_grad() kept the gradient of a leaf, which the tensor is from here on, and returns the gradient
+/// that was there before, to be freed after the lock. To be called under the lock.
+[[nodiscard]] Tensor keep_as_leaf(AutogradMeta& meta);
 /// The tensor's meta, made where it has none.
 AutogradMeta& make_meta(const Tensor& x);
 /// As it stands, also where that is out of date.
 inline AutogradMeta* peek_meta(const Tensor& x) noexcept { return x->meta.load(std::memory_order_acquire); }
-inline AutogradMeta* get_meta(const Tensor& x) {
-  if (is_stale(x)) [[unlikely]]
-    refresh_view(x);
-  return peek_meta(x);
-}
-
-/// Makes x, in place, a constant without a place on the tape, as detach() returns one. RuntimeError for a tracked view,
-/// whose place is its base's.
-void detach_in_place(const Tensor& x);
-
 /// Whether x neither is nor was on the tape. That the reason was written down changes nothing.
 inline bool is_unplaced(const Tensor& x) noexcept {
   AutogradMeta* meta = peek_meta(x);
   return !meta || only_traced(*meta);
-}
-
-/// Where x's gradient goes: its node, or (for a leaf that wants one) the node that accumulates it; an empty edge
-/// otherwise.
-Edge gradient_edge(const Tensor& x);
-
-namespace detail {
-bool special_wants_gradient(const Tensor& x);
-}
-
-/// Whether a recorded op with x as its input needs an edge for it; the question on the hot path.
-[[gnu::always_inline]] inline bool wants_gradient(const Tensor& x) {
-  const AutogradMeta* const meta = peek_meta(x);
-  const bool tracked = (x->flags & TensorImpl::kTracked) != 0;
-  if (!meta && !tracked && !(x->flags & TensorImpl::kDerived)) return false;
-  if (meta && !tracked && (meta->requires_grad || meta->grad_fn)) return true;
-  return detail::special_wants_gradient(x);
 }
 
 }  // namespace lamella::autograd

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/graph/hook_table.h"
 #include "engine/autograd/graph/spin_lock.h"
 #include "engine/core/ref.h"
 #include "engine/core/small_vector.h"
@@ -45,7 +45,7 @@ struct Scratch {
 
 struct Origin;
 
-/// What few nodes have; made on first use and kept as long as the node.
+/// Rarely needed state of a node, allocated on first use and kept as long as the node.
 struct NodeExtras {
   const std::shared_ptr<HookList> tensor_hooks = std::make_shared<HookList>();
   /// Those of retain_grad(), which run after the tensor hooks.
@@ -113,10 +113,13 @@ class Node {
 
   /// The context of a layer's call; null for nodes that have none.
   virtual const Context* context() const noexcept { return nullptr; }
+  /// True if the node is of a layer's call that had an input with a tangent at a level of forward mode that is looked
+  /// at now.
+  virtual bool was_called_dual() const noexcept { return false; }
 
   /// Whether a pass has to look for hooks.
   bool may_have_hooks() const noexcept { return may_have_hooks_.load(std::memory_order_acquire); }
-  /// What an ordinary node has not; null while nobody asked for it.
+  /// Rarely needed state; null while nobody asked for it.
   autograd::NodeExtras* extras() const noexcept { return extras_.load(std::memory_order_acquire); }
   /// The same, made on first use. Any thread may call it.
   autograd::NodeExtras& make_extras();

@@ -5,12 +5,8 @@
 #include <mutex>
 #include <utility>
 
-#include "engine/autograd/graph/meta.h"
-#include "engine/autograd/graph/primitives.h"
-#include "engine/autograd/trace/anomaly.h"
 #include "engine/core/cpp_frames.h"
 #include "engine/core/error.h"
-#include "engine/core/modes.h"
 
 namespace lamella::autograd {
 namespace {
@@ -88,45 +84,18 @@ std::shared_ptr<const Origin> capture() {
   return origin;
 }
 
-void change(Node& node, std::shared_ptr<const Origin> origin) {
-  NodeExtras& extras = node.make_extras();
-  const std::lock_guard lock(extras.lock);
-  extras.origin.swap(origin);  // the old one is freed after the lock
-}
-
-/// An error that tells a result of a call is not finite.
-void check_result(const Node& node, std::size_t i, const Tensor& y, const AnomalyChecks& checks) {
-  const NonFinite bad = count_bad(y, checks);
-  if (bad.nan + bad.inf == 0) return;
-  std::string message = str("[", node.name(), "] forward gave ", describe_bad(bad, y), " in its output ", i,
-                            "; look at the values it was called with");
-  if (const auto origin = origin_of(node)) message += "\n" + long_place(*origin, "  ");
-  if (message.ends_with('\n')) message.pop_back();
-  fail<RuntimeError>(message);
-}
-
 }  // namespace
 
 void note_origin(Node& node) {
-  change(node, capture());
+  set_origin(node, capture());
   newest.settle();
   newest.node = WeakNode(&node);
 }
 
-void note_call(Node& node, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
-  auto origin = origin_of(node);
-  auto noted = origin ? std::make_shared<Origin>(*origin) : std::make_shared<Origin>();
-  for (const Tensor* y : outputs) noted->outputs.emplace_back(*y);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (i < node.edges().size() && node.edges()[i]) continue;
-    if (auto departure = departure_of(*inputs[i])) {
-      noted->departed.emplace_back(static_cast<std::uint32_t>(i), std::move(departure));
-    }
-  }
-  change(node, std::move(noted));
-  const auto anomaly = detected_anomaly();
-  if (!anomaly || !anomaly->checks().forward) return;
-  for (std::size_t i = 0; i < outputs.size(); ++i) check_result(node, i, *outputs[i], anomaly->checks());
+void set_origin(Node& node, std::shared_ptr<const Origin> origin) {
+  NodeExtras& extras = node.make_extras();
+  const std::lock_guard lock(extras.lock);
+  extras.origin.swap(origin);  // the old one is freed after the lock
 }
 
 std::shared_ptr<const Origin> origin_of(const Node& node) {
@@ -134,12 +103,6 @@ std::shared_ptr<const Origin> origin_of(const Node& node) {
   if (!extras) return {};
   const std::lock_guard lock(extras->lock);
   return extras->origin;
-}
-
-SourceLine user_line() {
-  HostFrame frame;
-  if (host_hooks().stack && host_hooks().stack(&frame, 1) == 1) return {frame.file, frame.line};
-  return current_source_line();
 }
 
 std::string short_place(const Origin& origin) {

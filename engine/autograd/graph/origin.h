@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "engine/autograd/graph/node.h"
-#include "engine/autograd/saved/context.h"
-#include "engine/autograd/trace/departure.h"
 #include "engine/core/host.h"
+#include "engine/core/tensor_meta.h"
 
 namespace lamella::autograd {
+
+struct Departure;
 
 /// Where an operation was called. Written down under trace() only.
 struct Origin {
@@ -34,14 +35,11 @@ struct Origin {
 
 /// Notes where a new node was made, and counts it among the live ones.
 void note_origin(Node& node);
-/// Notes the results of a node's operation and which of its inputs had left the tape; RuntimeError where detect_anomaly
-/// checks results and one is not finite.
-void note_call(Node& node, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs);
+/// Replaces what was noted of the node's origin.
+void set_origin(Node& node, std::shared_ptr<const Origin> origin);
 /// What was noted; null where nothing was.
 std::shared_ptr<const Origin> origin_of(const Node& node);
 
-/// The line of the host language where the user calls the library; none outside of a host.
-SourceLine user_line();
 /// "file:line", or the innermost of the user's C++ functions; empty where neither is known.
 std::string short_place(const Origin& origin);
 /// All that is known of the place, one line for each call, each indented by `indent` and ended by a newline.

@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {
@@ -185,10 +187,7 @@ TensorList conform_tangents(const Node& node, std::span<Tensor* const> outputs, 
 }
 
 void refuse_once_dual(const Node& layer, const TensorList& grads) {
-  const Context* const ctx = layer.context();
-  const Context::Extras* const extras = ctx ? ctx->peek_extras() : nullptr;
-  const bool called_dual = extras && std::ranges::any_of(extras->dual_levels, is_visible_level);
-  if (!called_dual && !any_dual(std::span(grads.data(), grads.size()))) return;
+  if (!layer.was_called_dual() && !any_dual(std::span(grads.data(), grads.size()))) return;
   fail<RuntimeError>("[", layer.name(),
                      "] the layer's backward is marked once_differentiable: its gradient has no derivative, which "
                      "forward mode asked for");

@@ -81,6 +81,7 @@ class FunctionNode final : public Node {
   }
   void release_saved() noexcept override { ctx.release_saved(); }
   const Context* context() const noexcept override { return &ctx; }
+  bool was_called_dual() const noexcept override { return ctx.was_called_dual(); }
 
   Context ctx;
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/tangents/duals.h"
 #include "engine/autograd/trace/departure.h"
 #include "engine/core/error.h"
@@ -43,11 +44,6 @@ class HostValue final : public Node {
   std::string layer_;
 };
 
-bool is_called_dual(const Context& ctx) {
-  const Context::Extras* const extras = ctx.peek_extras();
-  return extras && std::ranges::any_of(extras->dual_levels, is_visible_level);
-}
-
 }  // namespace
 
 FollowHost::FollowHost(const Node& layer, const Context& ctx, const TensorList& incoming, bool escaped, bool numbers)
@@ -74,7 +70,7 @@ void FollowHost::settle(TensorList& results) const {
   for (Tensor& x : results) {
     const bool numbers = thread_state().host_numbers;
     if (!x.defined() || !(numbers || (x->flags & TensorImpl::kDerived))) continue;
-    if (duals_active() && (is_called_dual(ctx_) || any_dual(std::span(incoming_.data(), incoming_.size())))) {
+    if (duals_active() && (ctx_.was_called_dual() || any_dual(std::span(incoming_.data(), incoming_.size())))) {
       fail<RuntimeError>(
           "[", layer_.name(),
           "] backward or jvp returned values that numpy arrays or numbers were made into, or that forward "

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/autograd/backward/backward.h"
 #include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/gradient_counts.h"
 #include "engine/core/error.h"
 

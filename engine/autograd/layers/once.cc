@@ -1,6 +1,7 @@
 #include "engine/autograd/layers/once.h"
 
 #include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {

@@ -4,9 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/autograd/graph/meta.h"
-#include "engine/autograd/graph/views.h"
+#include "engine/autograd/graph/holders.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/saved/context.h"
+#include "engine/autograd/tangents/duals.h"
 #include "engine/core/error.h"
 #include "engine/core/host.h"
 #include "engine/core/listed.h"
@@ -14,17 +15,6 @@
 
 namespace lamella::autograd {
 namespace {
-
-enum class Holding : std::uint8_t { Nothing, Leaf, Result };
-
-Holding holding_of(const TensorImpl& x) noexcept {
-  const AutogradMeta* const meta = x.meta.load(std::memory_order_acquire);
-  if (!meta) return Holding::Nothing;
-  if (meta->grad_fn || (meta->kept_output && !meta->weak_node.expired())) return Holding::Result;
-  return meta->requires_grad ? Holding::Leaf : Holding::Nothing;
-}
-
-TensorImpl* root_of(const Tensor& x) noexcept { return x->flags & TensorImpl::kTracked ? x->base : x.impl(); }
 
 /// Calls f with the place of each element, in bytes.
 template <class F>
@@ -173,16 +163,14 @@ const char* way_of(const Tensor& x) {
 
 }  // namespace
 
-void note_holder(const Tensor& x) {
-  TensorImpl* const root = root_of(x);
-  if (root->listed.load(std::memory_order_relaxed) && root->storage->has_mark(Storage::kDeparted)) return;
-  if (holding_of(*root) == Holding::Nothing) return;
-  lamella::detail::list(*root);
-  root->storage->set_mark(Storage::kDeparted);
+void follow_view(const Tensor& x, const Tensor& view) {
+  if (!track_view(x, view) || !duals_active()) [[likely]]
+    return;
+  note_dual_writes(base_of(view), view);
 }
 
 void track_unrecorded(std::span<const Tensor* const> inputs, const Tensor& y) {
-  if (const Tensor* const shown = shown_input(inputs, y)) track_view(*shown, y);
+  if (const Tensor* const shown = shown_input(inputs, y)) follow_view(*shown, y);
 }
 
 void note_unrecorded_view(std::span<const Tensor* const> inputs, const Tensor& y) {

@@ -20,8 +20,8 @@ namespace lamella::autograd {
 // programs set parameters so.
 // The library's own code makes many such views that nobody sees: Modes::internal says so, and they are left out.
 
-/// Lists x's holder where it is on the tape: an alias of it left the tape.
-void note_holder(const Tensor& x);
+/// Makes `view`, an alias of x, a tracked view where recording is on, with the tangents that its part of x has.
+void follow_view(const Tensor& x, const Tensor& view);
 /// Makes y a tracked view of the input whose memory it shows; see Note [Views].
 void track_unrecorded(std::span<const Tensor* const> inputs, const Tensor& y);
 /// The same where recording is off: y, which may show memory of an input, is an alias off the tape.

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "engine/autograd/checkpoint/read_watch.h"
-#include "engine/autograd/graph/origin.h"
-#include "engine/autograd/graph/views.h"
+#include "engine/autograd/checkpoint/selection.h"
+#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/place.h"
+#include "engine/autograd/trace/call_watch.h"
 #include "engine/autograd/trace/departure.h"
 #include "engine/core/error.h"
 
@@ -101,7 +103,7 @@ void settle_view(const Context& ctx, std::span<const Tensor* const> inputs, cons
   const Tensor* const shown = shown_input(inputs, y);
   if (!shown) return;
   if (ctx.arguments.empty()) {
-    track_view(*shown, y);
+    follow_view(*shown, y);
   } else {
     y->storage->set_mark(Storage::kAliased);
   }
@@ -235,8 +237,12 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
       saved.become_intermediate();
     }
   }
-  if (modes().interceptors & Modes::kPacking) [[unlikely]]
+  if (modes().interceptors & Modes::kPacking) [[unlikely]] {
+    for (const SavedTensor& saved : ctx.saved()) {
+      if (saved.tensor().defined()) note_packed(saved.tensor());
+    }
     ctx.pack_saved();
+  }
 
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Tensor& y = *outputs[i];

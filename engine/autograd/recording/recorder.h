@@ -3,8 +3,8 @@
 #include <memory>
 #include <span>
 
-#include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/node.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/recording/aliases.h"
 #include "engine/autograd/saved/context.h"
 #include "engine/autograd/tangents/duals.h"

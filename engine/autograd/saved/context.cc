@@ -1,6 +1,9 @@
 #include "engine/autograd/saved/context.h"
 
-#include "engine/autograd/backward/backward.h"
+#include <algorithm>
+
+#include "engine/autograd/graph/running_pass.h"
+#include "engine/autograd/tangents/duals.h"
 #include "engine/core/error.h"
 
 namespace lamella {
@@ -75,6 +78,10 @@ bool Context::needs_input_grad(std::size_t i) const {
     if (in_forward_ ? static_cast<bool>(edge) : autograd::is_needed(edge)) return true;
   }
   return false;
+}
+
+bool Context::was_called_dual() const noexcept {
+  return extras_ && std::ranges::any_of(extras_->dual_levels, autograd::is_visible_level);
 }
 
 void Context::drop_marks() noexcept {

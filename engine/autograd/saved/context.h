@@ -14,19 +14,9 @@
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "engine/core/tensor.h"
+#include "engine/core/tensor_meta.h"
 
 namespace lamella {
-
-/// What the shape checks of a layer's gradients need to know of a tensor.
-struct TensorMeta {
-  Dims shape;
-  DType dtype;
-  Device device;
-  std::uint32_t version = 0;
-
-  TensorMeta() = default;
-  explicit TensorMeta(const Tensor& x) : shape(x.shape()), dtype(x.dtype()), device(x.device()), version(x.version()) {}
-};
 
 /// How one argument of a layer's call is made up: a tensor, a container of tensors, or neither.
 struct ArgumentInfo {
@@ -131,6 +121,8 @@ class Context {
     return *extras_;
   }
   const Extras* peek_extras() const noexcept { return extras_.get(); }
+  /// True if an input had a tangent at a level of forward mode that is looked at now.
+  bool was_called_dual() const noexcept;
   /// Forgets what the mark_...() functions were told; data stays.
   void drop_marks() noexcept;
   SmallVector<autograd::SavedTensor, 2>& saved() noexcept { return saved_; }

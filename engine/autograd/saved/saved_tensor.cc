@@ -2,10 +2,10 @@
 
 #include <mutex>
 
-#include "engine/autograd/checkpoint/selection.h"
 #include "engine/autograd/graph/accumulate.h"
 #include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/origin.h"
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/saved/saved_tensor_hooks.h"
 #include "engine/autograd/tangents/duals.h"
 #include "engine/core/error.h"
@@ -15,11 +15,9 @@
 namespace lamella::autograd {
 namespace {
 
-std::string at(SourceLine line) { return line ? str(" at ", line.file, ":", line.line) : std::string(); }
-
 /// Where the owner's call saved it: operators know their line under trace() only.
 std::string place_of_save(const Node& owner, SourceLine saved_at) {
-  if (saved_at) return at(saved_at);
+  if (saved_at) return str(" at ", saved_at.file, ":", saved_at.line);
   const auto origin = origin_of(owner);
   const std::string place = origin ? short_place(*origin) : std::string();
   return place.empty() ? place : " at " + place;
@@ -49,11 +47,6 @@ SavedTensor::SavedTensor(const Tensor& x) : tensor_(x), version_(x.defined() ? s
         "[save_for_backward] a tensor made in inference_mode cannot be saved for backward; use a copy made outside "
         "(clone())");
   }
-}
-
-std::string describe_last_write(const Tensor& x) {
-  const WriteRecord write = x->storage->last_write();
-  return str("overwritten by ", write.op ? write.op : "an operation", at(write.line));
 }
 
 void SavedTensor::become_output(std::uint32_t output_nr) {
@@ -104,7 +97,6 @@ Tensor SavedTensor::unpack(Node& owner, std::size_t position, SourceLine saved_a
 
 void SavedTensor::pack(const Node& owner) {
   if (!tensor_.defined() || packed_) return;
-  if (Selection* selection = thread_state().selection.get()) selection->note_packed(tensor_);
   const auto packed = Ref<Packed>::adopt(new Packed);
   packed->hooks = thread_state().saved_tensor_hooks.back();
   packed->shape = tensor_.shape();

@@ -9,9 +9,6 @@
 
 namespace lamella::autograd {
 
-/// "overwritten by add_ at model.py:3": who wrote last into x's memory, for messages.
-std::string describe_last_write(const Tensor& x);
-
 /// A tensor kept from forward to backward, with the version it had: a later write in place is found out.
 class SavedTensor {
  public:

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <mutex>
 
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/graph/primitives.h"
-#include "engine/autograd/graph/views.h"
-#include "engine/autograd/saved/context.h"
+#include "engine/autograd/graph/view_geometry.h"
 #include "engine/core/error.h"
 #include "engine/core/thread_state.h"
 
@@ -140,9 +140,7 @@ void add_levels(Levels& levels, const Tensor& x) {
 /// RuntimeError for a value that a layer's forward computed where no tangents were, in a backward that runs with them.
 void refuse_intermediate(const Tensor& x) {
   const Node* const layer = modes().recorded_backward;
-  if ((x->flags & TensorImpl::kDerived) == 0 || !layer || !layer->context()) return;
-  const Context::Extras* const extras = layer->context()->peek_extras();
-  if (!extras || std::ranges::none_of(extras->dual_levels, find_visible)) return;
+  if ((x->flags & TensorImpl::kDerived) == 0 || !layer || !layer->was_called_dual()) return;
   fail<RuntimeError>("[", layer->name(),
                      "] forward mode reached a value that the layer computed in forward, where nothing is followed: "
                      "its own tangent is unknown, and the result would be wrong. Save inputs or outputs of the layer "
@@ -176,7 +174,7 @@ std::optional<std::uint64_t> innermost_dual_level() {
   return levels.empty() ? std::nullopt : std::optional(levels.back()->number());
 }
 
-bool is_visible_level(std::uint64_t level) { return find_visible(level) != nullptr; }
+bool is_visible_level(std::uint64_t level) noexcept { return find_visible(level) != nullptr; }
 
 HideLevels::HideLevels(std::uint64_t from) : before_(thread_state().dual_levels) {
   std::erase_if(thread_state().dual_levels, [&](const auto& live) { return live->number() >= from; });
@@ -278,7 +276,9 @@ void track_dual_views(std::span<const Tensor* const> inputs, std::span<Tensor* c
       continue;
     }
     if (((*y)->flags & TensorImpl::kView) == 0) continue;
-    if (const Tensor* const shown = shown_input(inputs, *y)) track_view(*shown, *y, true);
+    if (const Tensor* const shown = shown_input(inputs, *y); shown && track_view(*shown, *y, true)) {
+      note_dual_writes(base_of(*y), *y);
+    }
   }
 }
 

@@ -26,8 +26,12 @@ namespace lamella::autograd {
 
 class LiveLevel;
 
-/// Whether this thread is in a level: the one question on the ordinary path.
-inline bool duals_active() noexcept { return (modes().interceptors & Modes::kDuals) != 0; }
+/// Begins a level of forward mode on this thread and returns its number. Levels nest: tangents of several are kept
+/// apart, and a number is never used again.
+std::uint64_t enter_dual_level();
+/// Ends the level, which must be the innermost one of this thread (RuntimeError otherwise). Its tangents are dropped:
+/// tensors that outlive it are ordinary ones.
+void exit_dual_level(std::uint64_t level);
 
 /// In this scope, level `from` of this thread and those inside of it are not looked at; levels entered in it are.
 class HideLevels {
@@ -43,7 +47,7 @@ class HideLevels {
 
 /// The innermost level of this thread that is not hidden.
 std::optional<std::uint64_t> innermost_dual_level();
-bool is_visible_level(std::uint64_t level);
+bool is_visible_level(std::uint64_t level) noexcept;
 
 using Levels = SmallVector<std::uint64_t, 2>;
 

@@ -3,9 +3,8 @@
 #include <mutex>
 #include <utility>
 
-#include "engine/autograd/backward/backward.h"
-#include "engine/autograd/graph/meta.h"
-#include "engine/autograd/graph/origin.h"
+#include "engine/autograd/graph/place.h"
+#include "engine/autograd/graph/running_pass.h"
 
 namespace lamella::autograd {
 namespace {

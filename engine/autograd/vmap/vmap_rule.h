@@ -6,26 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/core/batch_scope.h"
 #include "engine/core/tensor.h"
 
 namespace lamella::autograd {
-
-/// What random operators do under vmap.
-enum class Randomness : std::uint8_t {
-  /// RuntimeError.
-  Error,
-  /// Each example gets numbers of its own.
-  Different,
-  /// All examples get the same numbers.
-  Same,
-};
-
-/// A call of vmap that is under way.
-struct BatchScope {
-  std::uint64_t level = 0;
-  std::int64_t size = 0;
-  Randomness randomness = Randomness::Error;
-};
 
 /// Enters a call of vmap, whose level is returned.
 std::uint64_t enter_vmap(std::int64_t size, Randomness randomness);

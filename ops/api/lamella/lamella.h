@@ -3,8 +3,11 @@
 // Lamella's whole C++ interface: tensors, the tape, Function<T> and every operator.
 
 #include "engine/autograd/backward/backward.h"
+#include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/backward/multi_grad_hook.h"
 #include "engine/autograd/checkpoint/checkpoint.h"
 #include "engine/autograd/forward_mode/forward_ad.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/autograd/saved/saved_tensor_hooks.h"
 #include "engine/core/allocator.h"

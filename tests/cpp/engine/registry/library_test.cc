@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/registry/load.h"
+#include "engine/registry/pending.h"
 #include "ops/elementwise/arithmetic.h"
 #include "tests/cpp/messages.h"
 #include "tests/cpp/tensors.h"

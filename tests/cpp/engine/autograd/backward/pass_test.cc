@@ -5,7 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/graph/place.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "tests/cpp/engine/autograd/support.h"
 
 // Tests the targets of a pass (inputs by tensor, edges), and what happens at its end.

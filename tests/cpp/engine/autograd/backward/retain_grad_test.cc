@@ -2,7 +2,8 @@
 
 #include <thread>
 
-#include "engine/autograd/graph/meta.h"
+#include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/graph/place.h"
 #include "tests/cpp/engine/autograd/support.h"
 
 // Tests gradients retained for results of operations, and what becomes of them when the result is rebased.

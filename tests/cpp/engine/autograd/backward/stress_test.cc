@@ -18,7 +18,10 @@
 #include <utility>
 
 #include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/backward/multi_grad_hook.h"
+#include "engine/autograd/graph/hook_table.h"
 #include "engine/autograd/graph/node.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "tests/cpp/engine/autograd/support.h"
 
 // Stress test: threads build, share, change, hook, differentiate and free graphs at random, for LAMELLA_STRESS_SECONDS

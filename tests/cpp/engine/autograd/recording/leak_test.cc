@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/backward/multi_grad_hook.h"
 #include "engine/autograd/graph/node.h"
+#include "engine/autograd/graph/running_pass.h"
 #include "tests/cpp/engine/autograd/support.h"
 
 // Tests every way in which a layer may keep a tensor, with every way of using its result: the node dies with its last

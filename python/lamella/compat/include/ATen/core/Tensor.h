@@ -16,7 +16,6 @@
 #include "c10/util/ArrayRef.h"
 #include "c10/util/Exception.h"
 #include "engine/autograd/backward/backward.h"
-#include "engine/autograd/backward/hooks.h"
 #include "ops/all_ops.h"
 #include "ops/index/index.h"
 

@@ -1,4 +1,4 @@
-#include "engine/autograd/graph/views.h"
+#include "engine/autograd/graph/view_geometry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,14 @@
-#include "engine/autograd/graph/views.h"
+#include "engine/autograd/graph/place.h"
 
-#include <algorithm>
 #include <mutex>
 
-#include "engine/autograd/backward/hook_calls.h"
+#include "engine/autograd/graph/accumulate.h"
+#include "engine/autograd/graph/holders.h"
 #include "engine/autograd/graph/primitives.h"
-#include "engine/autograd/recording/aliases.h"
-#include "engine/autograd/tangents/duals.h"
+#include "engine/autograd/graph/retained_grad.h"
+#include "engine/autograd/graph/view_geometry.h"
 #include "engine/core/error.h"
+#include "engine/core/modes.h"
 
 namespace lamella::autograd {
 namespace {
@@ -46,30 +47,6 @@ class OverwriteNode final : public Node {
   ViewGeometry geometry_;
 };
 
-HiddenAxes hidden_in_first_only(const Tensor& a, const Tensor& b) {
-  HiddenAxes result;
-  if (!a->hidden) return result;
-  for (const HiddenAxis& axis : *a->hidden) {
-    const auto same = [&](const HiddenAxis& other) { return other.level == axis.level; };
-    if (!b->hidden || std::ranges::none_of(*b->hidden, same)) result.push_back(axis);
-  }
-  return result;
-}
-
-/// Describes complex numbers by their parts, as real numbers.
-void take_apart(Dims& shape, Dims& strides) {
-  for (std::int64_t& stride : strides) stride *= 2;
-  shape.push_back(2);
-  strides.push_back(1);
-}
-
-void put_in_front(const HiddenAxes& axes, Dims& shape, Dims& strides) {
-  for (std::size_t i = axes.size(); i-- > 0;) {
-    shape.insert(shape.begin(), axes[i].size);
-    strides.insert(strides.begin(), axes[i].stride);
-  }
-}
-
 /// Serializes what is rare: threads that find the same view out of date.
 std::mutex& refresh_mutex() {
   static std::mutex mutex;
@@ -89,37 +66,16 @@ Ref<Node> put_on_tape(const Tensor& x, Edge edge) {
 
 }  // namespace
 
-ViewGeometry::ViewGeometry(const Tensor& base, const Tensor& view)
-    : base_shape(base.shape()), base_strides(base.strides()), shape(view.shape()), strides(view.strides()) {
-  const std::size_t element = std::min(item_size(base.dtype()), item_size(view.dtype()));
-  offset = (view->data - base->data) / static_cast<std::int64_t>(element);
-  if (base->hidden || view->hidden) {
-    base_hides = hidden_in_first_only(base, view);
-    view_hides = hidden_in_first_only(view, base);
-    put_in_front(base_hides, base_shape, base_strides);
-    put_in_front(view_hides, shape, strides);
-  }
-  if (base.dtype() == view.dtype()) return;
-  base_in_parts = is_complex(base.dtype());
-  view_in_parts = !base_in_parts;
-  if (base_in_parts) {
-    take_apart(base_shape, base_strides);
-  } else {
-    take_apart(shape, strides);
-  }
-}
-
 Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>::share(view->base)); }
 
-void track_view(const Tensor& x, const Tensor& view, bool always) {
-  if ((!is_grad_enabled() && !always) || (view->flags & TensorImpl::kTracked)) return;
+bool track_view(const Tensor& x, const Tensor& view, bool always) {
+  if ((!is_grad_enabled() && !always) || (view->flags & TensorImpl::kTracked)) return false;
   TensorImpl* const base = x->flags & TensorImpl::kTracked ? x->base : x.impl();
   base->retain();
   view->base = base;
   view->history.store(view->storage->history.load(std::memory_order_acquire), std::memory_order_release);
   view->flags |= TensorImpl::kTracked;
-  if (duals_active()) [[unlikely]]
-    note_dual_writes(base_of(view), view);
+  return true;
 }
 
 void refresh_view(const Tensor& view) {
@@ -158,6 +114,57 @@ void rebase_history(const Tensor& x, Edge edge) {
   put_on_tape(base, std::move(edge));
   x->storage->history.fetch_add(1, std::memory_order_acq_rel);
   note_holder(base);
+}
+
+bool detail::special_wants_gradient(const Tensor& x) {
+  AutogradMeta* meta = get_meta(x);
+  if (meta) {
+    if (meta->requires_grad || meta->grad_fn) return true;
+    if (!only_traced(*meta)) return meta->kept_output && !meta->weak_node.expired();
+  }
+  return (x->flags & TensorImpl::kDerived) != 0 && autograd::modes().recorded_backward;
+}
+
+Edge gradient_edge(const Tensor& x) {
+  AutogradMeta* meta = get_meta(x);
+  if (meta && meta->grad_fn) return {meta->grad_fn, meta->output_nr};
+  if (!meta || (!meta->requires_grad && only_traced(*meta))) {
+    const Node* const layer = modes().recorded_backward;
+    if (!layer || (x->flags & TensorImpl::kDerived) == 0) return {};
+    return {Ref<Node>::adopt(new DetachedIntermediate(*layer)), 0};
+  }
+  if (meta->kept_output) return {meta->weak_node.lock(), meta->output_nr};
+  if (!meta->requires_grad) return {};
+  Ref<AccumulateGrad> fresh;
+  // Not under the lock: under trace() a new node asks for the host's stack, which may run the host's code.
+  if (is_tracing()) [[unlikely]]
+    fresh = Ref<AccumulateGrad>::adopt(new AccumulateGrad(x));
+  const std::lock_guard lock(meta->lock);
+  if (auto node = meta->weak_node.lock()) return {std::move(node), 0};
+  if (!fresh) fresh = Ref<AccumulateGrad>::adopt(new AccumulateGrad(x));
+  if (meta->extras && meta->extras->hooks) fresh->expect_hooks();
+  meta->weak_node = WeakNode(fresh.get());
+  return {std::move(fresh), 0};
+}
+
+void detach_in_place(const Tensor& x) {
+  if (x->flags & TensorImpl::kTracked) {
+    fail<RuntimeError>(
+        "[detach_] a view follows the history of the tensor whose memory it shows, and cannot leave the tape alone; "
+        "use detach(), or detach_() on that tensor");
+  }
+  x->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
+  AutogradMeta* const meta = peek_meta(x);
+  if (!meta) return;
+  Ref<Node> dropped;  // both freed after the lock: that may run code of the host language
+  Tensor before;
+  const std::lock_guard lock(meta->lock);
+  if (meta->kept_output) meta->weak_node = WeakNode();
+  meta->kept_output = false;
+  meta->requires_grad = false;
+  meta->output_nr = 0;
+  std::swap(meta->grad_fn, dropped);
+  before = keep_as_leaf(*meta);
 }
 
 }  // namespace lamella::autograd

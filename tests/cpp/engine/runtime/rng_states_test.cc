@@ -20,13 +20,15 @@ namespace {
 constexpr Device kFirst{DeviceType::PrivateUse1, 0};
 
 /// Registers devices that have a count and nothing else: generators need no more. Each test takes a device that no
-/// other has used, as a generator once made stays.
+/// other has used, as a generator once made stays. The devices stay, too, as later tests come upon their generators.
 class RngStates : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { bring_devices(); }
+  void TearDown() override { bring_devices(); }
+
+  static void bring_devices() {
     register_device_runtime(DeviceType::PrivateUse1, {.count = []() noexcept { return 100; }});
   }
-  void TearDown() override { register_device_runtime(DeviceType::PrivateUse1, {}); }
 
   static Device unused_device() {
     static int next = 1;

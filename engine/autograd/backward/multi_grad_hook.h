@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/autograd/graph/hook_table.h"
+#include "engine/core/tensor.h"
+
+namespace lamella::autograd {
+
+/// When a hook on several tensors runs.
+enum class MultiGradMode : std::uint8_t {
+  /// Once in a pass, when the gradients of all tensors that the pass reaches are there.
+  All,
+  /// Once in a pass, at the first gradient.
+  Any,
+};
+/// Gets the gradients in the order of the tensors; undefined for those that the pass does not reach. With
+/// MultiGradMode::Any all but one are undefined.
+using MultiGradHook = std::function<void(const std::vector<Tensor>& grads)>;
+/// Registers one hook on several tensors, each of which must want a gradient (RuntimeError). Those whose gradient a
+/// pass finds to be none (a layer returned nothing for it) are not waited for beyond the pass's end: the hook runs
+/// there, before callbacks queued later. `wrap`, where given, makes what is registered on each tensor from what would
+/// be, so that a host language can tie objects of its own to it.
+HookHandle register_multi_grad_hook(std::span<const Tensor> tensors, MultiGradHook hook,
+                                    MultiGradMode mode = MultiGradMode::All,
+                                    const std::function<TensorHook(TensorHook member)>& wrap = {});
+
+}  // namespace lamella::autograd

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+// Notes on libraries that were loaded and whose registrations failed, or that registered nothing.
+
+namespace lamella::registry {
+
+/// Throws the first error of a library that registered itself outside of load_library(), if there is one. What fronts
+/// call in the initialization of their own modules.
+void throw_pending_error();
+
+/// Notes an error of a library that registered itself outside of load_library().
+void note_pending_error() noexcept;
+/// "; a library that was loaded before failed: ..." where there is such an error; nothing otherwise.
+std::string pending_error_text();
+/// Notes that a library was loaded and registered nothing.
+void note_silent_library(const std::string& path);
+/// What an error about an unknown namespace adds about libraries that were loaded and registered nothing.
+std::string silent_libraries_text();
+
+}  // namespace lamella::registry

@@ -1,0 +1,97 @@
+"""cmake/check_layers.py finds includes that go against the layers and the rooms of the engine."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def check() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("check_layers", ROOT / "cmake" / "check_layers.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def findings(check: ModuleType, tmp_path: Path) -> Callable[[str, str], list[str]]:
+    """What is found in a tree that is right but for one source with one include."""
+
+    def find(source: str, include: str) -> list[str]:
+        for layer in check.FORBIDDEN:
+            (tmp_path / layer).mkdir(parents=True, exist_ok=True)
+        for room in ("core", "autograd/graph", "autograd/saved"):
+            (tmp_path / "engine" / room).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "engine" / room / "part.h").write_text("#pragma once\n")
+        for layer in ("ops/cpu", "ops/simd", "ops/reduce"):
+            (tmp_path / layer).mkdir(parents=True, exist_ok=True)
+            (tmp_path / layer / "part.h").write_text('#include "engine/core/part.h"\n')
+        path = tmp_path / source
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#pragma once\n\n#include <{include}>\n")
+        return check.violations(tmp_path)
+
+    return find
+
+
+def test_this_tree_is_right(check: ModuleType) -> None:
+    assert check.violations(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "include"),
+    [
+        ("engine/autograd/saved/good.cc", "engine/autograd/graph/part.h"),
+        ("engine/autograd/graph/good.h", "engine/autograd/graph/part.h"),
+        ("engine/autograd/graph/good.h", "vector"),
+        ("ops/reduce/good.cc", "engine/autograd/saved/part.h"),
+        ("ops/simd/good.h", "ops/simd/part.h"),
+        ("ops/transforms/good.cc", "ops/reduce/part.h"),
+        ("ops/api/lamella/good.h", "ops/transforms/part.h"),
+    ],
+)
+def test_what_goes_downwards_is_right(findings: Callable[[str, str], list[str]], source: str, include: str) -> None:
+    assert findings(source, include) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "include"),
+    [
+        ("engine/core/bad.cc", "ops/reduce/part.h"),
+        ("engine/core/bad.cc", "engine/autograd/graph/part.h"),
+        ("engine/autograd/graph/bad.cc", "engine/autograd/saved/part.h"),
+        ("engine/autograd/graph/bad.h", "engine/autograd/saved/part.h"),
+        ("engine/autograd/graph/bad.h", "engine/runtime/part.h"),  # beside it
+        ("ops/reduce/bad.cc", "Python.h"),
+        ("ops/reduce/bad.cc", "ops/transforms/part.h"),
+        ("ops/cpu/bad.cc", "engine/registry/part.h"),
+        ("ops/simd/bad.h", "ops/reduce/part.h"),
+    ],
+)
+def test_what_goes_upwards_is_found(findings: Callable[[str, str], list[str]], source: str, include: str) -> None:
+    (found,) = findings(source, include)
+    assert found.startswith(f"{source}:3: ")
+    assert include in found
+
+
+def test_new_room_is_found(findings: Callable[[str, str], list[str]]) -> None:
+    (found,) = findings("engine/attic/new.h", "vector")
+    assert "engine/attic" in found
+    assert "ROOMS" in found
+
+
+def test_rooms_are_in_the_docs(check: ModuleType) -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = re.findall(r"^\| `(engine/[\w/]+)` \|", text, re.MULTILINE)
+    assert sorted(rooms) == sorted(room for row in check.ROOMS for room in row)
+    row = {room: i for i, rooms in enumerate(check.ROOMS) for room in rooms}
+    assert [row[room] for room in rooms] == sorted(row[room] for room in rooms)
