@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.environments import ROOT, SetupError
 
 SOURCES = ROOT / "benchmarks" / "cpp"
-#: Lamella's CMake package, where ./dev has built it.
+#: Lamella's CMake package, as ./dev builds it.
 PACKAGE = ROOT / "python" / "lamella" / "cmake"
 BUILDS = ROOT / "build" / "benchmarks-cpp"
 

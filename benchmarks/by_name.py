@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import driver, instructions, memory, native_run, opdb
 
-#: Runs with the arguments that follow the name; returns the exit status.
+#: Function that runs a benchmark with the arguments that follow its name, and returns the exit status.
 Run = Callable[[Sequence[str]], int]
 PROGRAMS: dict[str, Run] = {
     "cpp": native_run.main,
@@ -51,7 +51,7 @@ def listing() -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command. Returns its exit status: 2 where there is no benchmark of that name."""
+    """Runs the command. Returns its exit status: 2 if there is no benchmark of that name."""
     if not arguments:
         print(listing())
         return 0

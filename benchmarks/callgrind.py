@@ -20,7 +20,7 @@ class Counts(NamedTuple):
     lamella: int
 
     def less(self, other: Counts) -> Counts:
-        """What these are more than others."""
+        """Returns the difference of these counts to others."""
         return Counts(self.all - other.all, self.lamella - other.lamella)
 
 
@@ -29,7 +29,7 @@ def count_instructions(command: list[str], variables: Mapping[str, str], folder:
 
     `variables` are all that the program's environment holds; `folder` is an empty one.
     """
-    # Valgrind's own loader puts everything where it was the last time, so that no address differs from run to run.
+    # Valgrind's own loader puts everything at the same address each time, so that no address differs between runs.
     callgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"]
     done = subprocess.run([*callgrind, *command], cwd=ROOT, env=dict(variables), capture_output=True, text=True)
     dumps = sorted(folder.glob("out.*"))
@@ -41,7 +41,7 @@ def count_instructions(command: list[str], variables: Mapping[str, str], folder:
 
 
 def read_counts(lines: Iterable[str]) -> Counts:
-    """The counts in a dump: https://valgrind.org/docs/manual/cl-format.html."""
+    """Returns the counts in a dump: https://valgrind.org/docs/manual/cl-format.html."""
     objects: dict[str, str] = {}
     total = lamella = 0
     ours = skip = False

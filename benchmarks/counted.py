@@ -16,7 +16,7 @@ from benchmarks.adapters import Adapter, load
 from benchmarks.timing import compile_loop
 from benchmarks.workloads import WORKLOADS, Work
 
-#: What the loop and the counting themselves take.
+#: Name of the empty workload: the instructions of the loop and the counting themselves.
 NOTHING = "nothing"
 _TIMED_TOO = (
     "add",
@@ -58,7 +58,7 @@ def _optimizer(name: Literal["SGD", "Adam"]) -> Callable[[Adapter], Work]:
     return prepare
 
 
-#: What is counted, by name.
+#: Counted workloads by name.
 COUNTED: dict[str, Callable[[Adapter], Work]] = {
     NOTHING: lambda fw: Work("pass", {}, ()),
     **{name: prepare for name in _TIMED_TOO if (prepare := WORKLOADS[name].prepare)},

@@ -11,7 +11,7 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).resolve().parent.parent / "build" / "benchmarks" / "custom_ops"
 
-#: The kernel is the same text for both: float32, contiguous.
+#: Source of the kernel, the same for both frameworks: float32, contiguous.
 _KERNEL = r"""
 static Tensor scale(const Tensor& x, double factor) {
   Tensor y = empty_like(x);
@@ -33,7 +33,7 @@ SOURCES = {
 
 
 def library(framework: str, version: str, flags: Sequence[str]) -> str:
-    """The shared library of the framework's source; compiled where it is not there already.
+    """Returns the shared library of the framework's source; compiles it if it is not there already.
 
     Args:
         framework: a key of SOURCES.

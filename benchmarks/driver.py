@@ -23,13 +23,13 @@ from benchmarks.process import WorkerError, WorkerProcess, import_seconds, peak_
 from benchmarks.workloads import WORKLOADS, Workload
 
 RESULTS = ROOT / "benchmarks" / "results"
-#: Where results go that are not for keeping.
+#: Folder of results that are not kept.
 SCRATCH = ROOT / "build" / "benchmarks"
-#: A share of the machine's time; above it, results are not for keeping.
+#: Share of the machine's time used by others above which results are not kept.
 BUSY = 0.03
-#: Cases of a long table whose ratio is above this share of their goal are timed again, this many times as often.
+#: Cases of a long table whose ratio is above NEAR times their goal are timed again, with MORE times the rounds.
 NEAR, MORE = 0.8, 5
-#: At most: fresh processes take long and vary little.
+#: Largest number of rounds in fresh processes, which take long and vary little.
 PROCESS_ROUNDS = 7
 
 
@@ -48,10 +48,10 @@ class Run:
     batch_seconds: float
     threads: int
     verbose: bool = False
-    #: Whether what comes near its goal, or above it, is timed again with more rounds.
+    #: True if a case near its goal, or above it, is timed again with more rounds.
     again: bool = False
     about: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: Seconds for one run of the statement, or bytes, by the workload's kind; one figure per round.
+    #: Figures by workload and framework, one per round: seconds for one run, or bytes, by the workload's kind.
     figures: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     load: machine.Load = field(default_factory=lambda: machine.Load(0.0, 0.0))
@@ -131,7 +131,7 @@ class Run:
             say(error.details)
 
     def _ask(self, worker: WorkerProcess, workload: Workload, what: str, **arguments: Any) -> dict[str, Any] | None:
-        """The answer, or None after noting the failure; a worker that died is started anew for the next workloads."""
+        """Returns the answer, or None after noting the failure; restarts a worker that died for the next workloads."""
         try:
             return worker.ask(what, workload=workload.name, **arguments)
         except WorkerError as error:
@@ -184,7 +184,7 @@ class Run:
                 except WorkerError as error:
                     self._fail(name, workload, error)
                     del figures[name]
-        # The first of each brings the files into memory.
+        # The first round is dropped, as it reads the files into memory.
         self._note(workload, {name: rounds[1:] for name, rounds in figures.items()})
 
     def _in_fresh_process(self, workload: Workload, where: Environment) -> float:
@@ -207,7 +207,7 @@ def in_turn(names: list[str], number: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Suite:
-    """What a command runs, and how thoroughly where it is not told."""
+    """Workloads of a command, and how thoroughly they are timed by default."""
 
     command: str
     description: str
@@ -215,15 +215,15 @@ class Suite:
     frameworks: tuple[str, ...]
     rounds: int
     batch_seconds: float
-    #: A long table: worst first, with ratios of minima.
+    #: True for a long table, which is printed worst first, with ratios of minima.
     ranked: bool = False
-    #: Ends the names of its files.
+    #: Suffix of the names of its files.
     suffix: str = ""
-    #: A table short enough to draw.
+    #: True for a table short enough to draw.
     plotted: bool = False
 
     def table(self, figures: report.Figures, frameworks: Sequence[str]) -> list[list[str]]:
-        """The report's table of these figures."""
+        """Returns the report's table of these figures."""
         if self.ranked and len(frameworks) > 1:
             figures = report.worst_first(figures, frameworks, self.workloads)
         return report.rows(figures, frameworks, self.workloads, minima=self.ranked)
@@ -245,7 +245,7 @@ OPERATORS = Suite(
 
 
 def choose(patterns: Sequence[str], workloads: dict[str, Workload] = WORKLOADS) -> list[Workload]:
-    """The workloads that match any pattern, by their names or their operators' (all, without patterns)."""
+    """Returns the workloads that match any pattern, by their names or their operators' (all, without patterns)."""
 
     def matches(workload: Workload, pattern: str) -> bool:
         return fnmatch.fnmatchcase(workload.name, pattern) or fnmatch.fnmatchcase(workload.group, pattern)
@@ -279,7 +279,7 @@ def _arguments(suite: Suite, arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. Returns its exit status."""
+    """Runs the command. Returns its exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
     suite, arguments = (OPERATORS, arguments[1:]) if arguments[:1] == ["sweep"] else (WHOLE, arguments)
     options = _arguments(suite, arguments)

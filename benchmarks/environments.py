@@ -1,4 +1,4 @@
-"""Where each framework's Python comes from: the source tree, or for the peers environments made on demand."""
+"""Environments of the frameworks: the source tree, or for the peers environments made on demand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / "benchmarks" / ".envs"
-#: What is installed for each peer, from PyPI.
+#: Packages of PyPI that are installed for each peer.
 PACKAGES = {"torch": ("torch", "numpy", "expecttest"), "paddle": ("paddlepaddle", "numpy")}
 
 
@@ -22,14 +22,14 @@ class SetupError(Exception):
 
 @dataclass(frozen=True)
 class Environment:
-    """How to start Python with one framework."""
+    """Command and environment that start Python with one framework."""
 
     framework: str
     python: Path
     path: tuple[Path, ...]
 
     def variables(self, threads: int) -> dict[str, str]:
-        """The process's environment variables: the same number of threads for every library that could start some.
+        """Returns the environment variables of a process: the same number of threads for every library.
 
         What chooses a library's kernels for it is left out.
         """
@@ -41,7 +41,7 @@ class Environment:
 
 
 def environment(framework: str, *, lamella_python: Path | None, renew: bool, say: Callable[[str], None]) -> Environment:
-    """The framework's environment, made first where it is missing (or `renew`ed)."""
+    """Returns the framework's environment; makes it first if it is missing (or `renew`ed)."""
     if framework == "lamella":
         return _lamella(lamella_python)
     folder = ENVIRONMENTS / framework

@@ -32,18 +32,20 @@ from benchmarks.report import text_table
 from benchmarks.workloads import WORKLOADS
 
 RECORD = ROOT / "benchmarks" / "instructions.json"
-#: How often each statement runs while it is counted.
+#: Number of runs of each statement while it is counted.
 RUNS = 10
-#: The kernels that are counted: valgrind knows no AVX-512.
+#: Instruction set of the counted kernels: valgrind knows no AVX-512.
 ISA = "x86-64-v3"
-#: With the compiler, Python and C library of the record, figures come out to the instruction again for the same sources
-#: (the interpreter's share moves by 0.1 % with what importlib keeps of the folders' contents). The tolerance is room to
-#: add a branch to a path that all ops share without a new record: about 20 instructions of the shortest ops.
+#: Largest share by which a figure may exceed the record. With the compiler, Python and C library of the record, figures
+#: come out to the instruction again for the same sources (the interpreter's share moves by 0.1 % with what importlib
+#: keeps of the folders' contents). The tolerance is room to add a branch to a path that all ops share without a new
+#: record: about 20 instructions of the shortest ops.
 TOLERANCE = 0.02
-#: With others only Lamella's own instructions are compared: compilers differ in what they inline by some percent.
+#: Largest share with another compiler, Python or C library, where only Lamella's own instructions are compared:
+#: compilers differ in what they inline by some percent.
 OTHER_TOOLCHAIN_TOLERANCE = 0.1
 
-#: The whole of it, as what the environment holds moves the stack.
+#: Whole environment of the counted programs, as its size moves the stack.
 ENVIRONMENT = {
     "LAMELLA_CPU_ISA": ISA,
     "OMP_NUM_THREADS": "1",
@@ -61,7 +63,7 @@ class Finding(NamedTuple):
     name: str
     counted: Counts
     recorded: Counts | None
-    #: "", "better", "WORSE", or "NOT ON RECORD".
+    #: Verdict: "", "better", "WORSE", or "NOT ON RECORD".
     verdict: str
 
 
@@ -82,14 +84,14 @@ def _judge_one(name: str, counted: Counts, recorded: Counts | None, same_toolcha
 
 
 def ops_of(name: str) -> int:
-    """The number of ops in one run of a workload's statement."""
+    """Returns the number of ops in one run of a workload's statement."""
     language, _, work = name.partition(" ")
     table = NATIVE if language == "c++" else WORKLOADS
     return table[work].ops if work in table else 1
 
 
 def table(findings: Iterable[Finding]) -> list[list[str]]:
-    """The report's cells, per op."""
+    """Returns the report's cells, per op."""
     rows = [["instructions per op", "all", "on record", "Lamella's own", "on record", "difference", ""]]
     for name, counted, recorded, verdict in findings:
         runs = RUNS * ops_of(name)
@@ -103,15 +105,15 @@ def table(findings: Iterable[Finding]) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Programs:
-    """What is counted, built and ready to run."""
+    """Programs whose instructions are counted, built and ready to run."""
 
     python: Path
     counter: Path
-    #: None where no C++ workload is wanted.
+    #: C++ program; None if no C++ workload is wanted.
     native: Path | None
 
     def command(self, name: str) -> list[str]:
-        """The command that runs a workload's loop: "python add" or "c++ add"."""
+        """Returns the command that runs a workload's loop: "python add" or "c++ add"."""
         language, _, work = name.partition(" ")
         if language == "c++":
             assert self.native is not None
@@ -119,13 +121,13 @@ class Programs:
         return [str(self.python), "-m", "benchmarks.counted", work, str(RUNS), str(self.counter)]
 
     def count(self, name: str) -> Counts:
-        """The instructions of all runs, those of an empty loop included."""
+        """Returns the instructions of all runs, those of an empty loop included."""
         with tempfile.TemporaryDirectory() as folder:
             return count_instructions(self.command(name), ENVIRONMENT, Path(folder))
 
 
 def names() -> list[str]:
-    """All that is counted."""
+    """Returns all that is counted."""
     return [*(f"python {name}" for name in COUNTED if name != NOTHING), *(f"c++ {name}" for name in NATIVE)]
 
 
@@ -140,7 +142,7 @@ def count_all(programs: Programs, wanted: Sequence[str]) -> dict[str, Counts]:
 
 
 def toolchain(python: Path, valgrind: str) -> dict[str, Any]:
-    """What the figures depend on beside the sources."""
+    """Returns what the figures depend on beside the sources."""
     script = "import json, lamella.config as about; print(json.dumps(about.config()))"
     done = subprocess.run([str(python), "-c", script], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True)
     if done.returncode != 0:
@@ -166,7 +168,7 @@ def _difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. Returns its exit status: 1 where something takes more instructions than on record."""
+    """Runs the command. Returns its exit status: 1 if something takes more instructions than on record."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.instructions", description=__doc__)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="names or patterns such as 'c++ *' (all)")
     parser.add_argument("--python", type=Path, default=ROOT / ".venv" / "bin" / "python", help="(.venv/bin/python)")

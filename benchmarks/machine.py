@@ -1,4 +1,4 @@
-"""What the figures were taken on, and how busy it was meanwhile."""
+"""Describes the machine that the figures were taken on, and its load meanwhile."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def _field(text: str, name: str) -> str:
 
 
 def cpu_model() -> str:
-    """The processor's name."""
+    """Returns the processor's name."""
     info = _read("/proc/cpuinfo")
     return _field(info, "model name") or _field(info, "CPU part") or platform.machine()
 
 
 def usable_cores() -> int:
-    """How many cores this process may run on."""
+    """Returns the number of cores that this process may run on."""
     return len(os.sched_getaffinity(0))
 
 
 def describe() -> dict[str, object]:
-    """The machine, without its name or its user's."""
+    """Returns the machine, without its name or its user's."""
     info = _read("/proc/cpuinfo")
     flags = set((_field(info, "flags") or _field(info, "Features")).split())
     caches = {}
@@ -68,9 +68,9 @@ def describe() -> dict[str, object]:
 class Load:
     """A period of the machine's time, as shares of all cores."""
 
-    #: Work of processes other than the benchmarks'.
+    #: Share of time used by processes other than the benchmarks'.
     others: float
-    #: What the hypervisor gave to other machines.
+    #: Share of time that the hypervisor gave to other machines.
     stolen: float
 
 
@@ -82,7 +82,7 @@ class LoadMeter:
         self._start = self._sample()
 
     def load(self) -> Load:
-        """The load since the start."""
+        """Returns the load since the start."""
         before, now = self._start, self._sample()
         total = max(now[0] - before[0], 1.0)
         others = (now[1] - before[1]) - (now[2] - before[2])
@@ -99,12 +99,12 @@ class LoadMeter:
     @staticmethod
     def _own_ticks(pid: int) -> float:
         after_name = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-        # utime, stime, and the same of children that have ended
+        # utime, stime, and both times of children that have ended
         return sum(float(x) for x in after_name[11:15])
 
 
 def load_over(seconds: float) -> Load:
-    """The load during the next `seconds`, in which the caller does nothing."""
+    """Measures the load during the next `seconds`, in which the caller does nothing."""
     meter = LoadMeter()
     time.sleep(seconds)
     return meter.load()

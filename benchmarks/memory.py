@@ -1,4 +1,4 @@
-"""Whether memory stays what it was: `python -m benchmarks.memory` compares it after 100 and after 10,000 repetitions.
+"""Checks that memory stays constant: `python -m benchmarks.memory` compares it after 100 and after 10,000 repetitions.
 
 Each case runs in a fresh process. Fails where the bytes that tensors hold, or the resident memory of the process,
 differ by more than the tolerances below.
@@ -20,21 +20,22 @@ from benchmarks.environments import ROOT, Environment, SetupError, environment
 from benchmarks.machine import usable_cores
 
 FEW, MANY = 100, 10_000
-#: Bytes held by tensors: not one more.
+#: Growth allowed in bytes held by tensors: none.
 ALLOCATED_TOLERANCE = 0
-#: Resident bytes: pages that the interpreter and the C library touch late. Leaking 106 bytes per repetition exceeds it.
+#: Growth allowed in resident bytes: pages that the interpreter and the C library touch late. Leaking 106 bytes per
+#: repetition exceeds it.
 RESIDENT_TOLERANCE = 2**20
 
 
 class Memory(NamedTuple):
-    """What a process holds, in bytes."""
+    """Memory that a process holds, in bytes."""
 
     allocated: int
     resident: int
 
 
 def _training(optimizer: str) -> Callable[[], object]:
-    """A small network with a PyLayer in it, on new data in every step."""
+    """Trains a small network with a PyLayer in it, on new data in every step."""
     import numpy as np
 
     import lamella as lm
@@ -63,7 +64,7 @@ def _training(optimizer: str) -> Callable[[], object]:
 
 
 def _abandoned(keep: Callable[[Any, Any], object]) -> Callable[[], object]:
-    """A PyLayer whose backward never runs; `keep(ctx, y)` is how it keeps its output."""
+    """Calls a PyLayer whose backward never runs; `keep(ctx, y)` is how it keeps its output."""
     import lamella as lm
 
     class Layer(lm.PyLayer):
@@ -97,7 +98,7 @@ def _keep_closure(ctx: Any, y: Any) -> None:
     ctx.function = lambda: y
 
 
-#: What is repeated, by name.
+#: Repeated cases by name.
 CASES: dict[str, Callable[[], Callable[[], object]]] = {
     "training step, SGD with momentum": lambda: _training("SGD"),
     "training step, Adam": lambda: _training("Adam"),
@@ -129,13 +130,13 @@ def measure(case: str) -> tuple[Memory, Memory]:
 
 
 def within_tolerance(few: Memory, many: Memory) -> bool:
-    """Whether both kinds of memory stayed what they were."""
+    """True if both kinds of memory stayed what they were."""
     allocated = abs(many.allocated - few.allocated) <= ALLOCATED_TOLERANCE
     return allocated and abs(many.resident - few.resident) <= RESIDENT_TOLERANCE
 
 
 def _measure_in_process(case: str, where: Environment) -> tuple[Memory, Memory] | None:
-    """The same in a fresh process; None where that failed, which it has told itself."""
+    """Measures the case in a fresh process; None if that failed, which it has reported itself."""
     done = subprocess.run(
         [str(where.python), "-m", "benchmarks.memory", "--case", case],
         cwd=ROOT,
@@ -150,7 +151,7 @@ def _measure_in_process(case: str, where: Environment) -> tuple[Memory, Memory] 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. Returns its exit status: 1 where memory grew or shrank, or a case failed."""
+    """Runs the command. Returns its exit status: 1 if memory grew or shrank, or a case failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("--python", type=Path, help="the Python that has Lamella's requirements (.venv/bin/python)")
     parser.add_argument("--case", choices=CASES, help="measure one case in this very process, and print JSON")

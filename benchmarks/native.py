@@ -23,5 +23,5 @@ def _workloads() -> dict[str, Workload]:
     return {name: Workload(name, title, None, ops, goal) for name, title, ops, goal in rows}
 
 
-#: The rows by the names that benchmarks/cpp/workloads.h gives them.
+#: Workloads by the names in benchmarks/cpp/workloads.h.
 NATIVE = _workloads()

@@ -30,12 +30,12 @@ class NativeRun:
     """One run of the programs."""
 
     programs: dict[str, Path]
-    #: The environment variables of each program's process.
+    #: Environment variables of each program's process.
     variables: dict[str, dict[str, str]]
     workloads: list[Workload]
     rounds: int
     batch_seconds: float
-    #: Seconds for one run of the work, one figure per round.
+    #: Figures: seconds for one run of the work, one per round.
     figures: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     load: machine.Load = field(default_factory=lambda: machine.Load(0.0, 0.0))
 
@@ -75,7 +75,7 @@ class NativeRun:
 
 
 def compare(ours: dict[str, list[float]], theirs: dict[str, list[float]]) -> list[str]:
-    """What differs between the results of two programs, in words."""
+    """Returns the difference between the results of two programs, in words."""
     if list(ours) != list(theirs):
         return [f"the programs have other workloads: {', '.join(ours)} and {', '.join(theirs)}"]
     found = []
@@ -91,7 +91,7 @@ def compare(ours: dict[str, list[float]], theirs: dict[str, list[float]]) -> lis
 
 
 def _about(name: str, python: Path, variables: dict[str, str]) -> dict[str, Any]:
-    """The version, and where the package is."""
+    """Returns the version, and where the package is."""
     script = (
         "import importlib.metadata as metadata, importlib.util as util, json\n"
         f"print(json.dumps([metadata.version({name!r}), util.find_spec({name!r}).origin]))"
@@ -122,7 +122,7 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. Returns its exit status."""
+    """Runs the command. Returns its exit status."""
     options = _arguments(sys.argv[1:] if arguments is None else arguments)
     if options.list:
         for workload in NATIVE.values():

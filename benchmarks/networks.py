@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from benchmarks.adapters import Adapter
 
 MLP_SIZES = (784, 256, 256, 10)
-#: Width, heads, width of the hidden layer.
+#: (width, number of heads, width of the hidden layer)
 TRANSFORMER = (256, 4, 1024)
 
 
@@ -46,7 +46,7 @@ def mlp(fw: Adapter) -> Any:
 
 
 def convolutional_weights() -> list[np.ndarray]:
-    """Of both convolutions [out, in, 3, 3] and of the last layer [in, out], each followed by its bias."""
+    """Returns weights of both convolutions [out, in, 3, 3] and of the last layer [in, out], each followed by a bias."""
     first, second = _weight(32, 1, 3, 3, inputs=9, seed=0), _weight(64, 32, 3, 3, inputs=288, seed=1)
     return [first, _vector(32), second, _vector(64), _weight(3136, 10, inputs=3136, seed=2), _vector(10)]
 
@@ -66,7 +66,7 @@ def convolutional(fw: Adapter) -> Any:
 
 
 def transformer_weights() -> list[np.ndarray]:
-    """In the order of the block's layers; linear ones as [in, out]."""
+    """Returns the weights in the order of the block's layers; linear ones as [in, out]."""
     width, _, hidden = TRANSFORMER
     norm = [_vector(width, 1.0), _vector(width)]
     attention = [_weight(width, 3 * width, inputs=width, seed=0), _weight(width, width, inputs=width, seed=1)]

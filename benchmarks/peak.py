@@ -21,7 +21,7 @@ WARM_UP, STEPS = 5, 20
 
 
 def _status() -> dict[str, int]:
-    """The process's memory in bytes by the names of /proc/self/status."""
+    """Returns the process's memory in bytes by the names of /proc/self/status."""
     lines = Path("/proc/self/status").read_text().splitlines()
     fields = (line.split() for line in lines if line.endswith(" kB"))
     return {name.removesuffix(":"): int(kilobytes) * 1024 for name, kilobytes, _ in fields}
@@ -40,7 +40,7 @@ def _wake(fw: Adapter) -> None:
 
 
 def peak(fw: Adapter, work: str) -> int:
-    """The peak in bytes above what this process held before; raises OSError where the kernel does not tell it."""
+    """Returns the peak in bytes above what this process held before; OSError where the kernel does not tell it."""
     prepare = WORKLOADS[work].prepare
     if prepare is None:
         raise ValueError(f"{work} has nothing to run in a loop")
@@ -51,7 +51,7 @@ def peak(fw: Adapter, work: str) -> int:
 
 
 def _steady_peak(work: Work) -> int:
-    """The most anonymous memory that the process holds meanwhile."""
+    """Returns the most anonymous memory that the process holds meanwhile."""
     loop = compile_loop(work)
     loop(WARM_UP)
     Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew: proc(5)

@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 def rows(record: Mapping[str, Any], native: bool) -> list[Row]:
-    """What is drawn: workloads that Lamella and another framework have figures for."""
+    """Returns the workloads to draw: those that Lamella and another framework have figures for."""
     table = NATIVE if native else WORKLOADS
     found = []
     for name, figures in {**record["seconds"], **record.get("bytes", {})}.items():
@@ -49,7 +49,7 @@ def draw(drawn: Sequence[Row], title: str, path: Path) -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    # The same record gives the same file.
+    # Fixed settings, so that a record always gives the same file.
     matplotlib.rcParams.update({"svg.hashsalt": "lamella", "svg.fonttype": "none", "font.size": 9})
     from matplotlib import pyplot
 
@@ -97,7 +97,7 @@ def plot(path: Path) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. Returns its exit status."""
+    """Runs the command. Returns its exit status."""
     paths = sys.argv[1:] if arguments is None else arguments
     if not paths:
         print("usage: python -m benchmarks.plots FILE.json ...", file=sys.stderr)

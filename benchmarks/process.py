@@ -104,7 +104,7 @@ class WorkerProcess:
             before = now
 
     def _cpu_ns(self) -> int:
-        """What all its threads have run so far."""
+        """Returns the CPU time of all its threads so far, in nanoseconds."""
         total = 0
         for schedule in Path(f"/proc/{self.pid}/task").glob("*/schedstat"):
             with contextlib.suppress(OSError):  # a thread that has just ended
@@ -134,7 +134,7 @@ def _describe_exit(code: int) -> str:
 
 
 def import_seconds(environment: Environment, threads: int) -> float:
-    """How long `import <framework>` takes in a fresh process, the interpreter's own start not included."""
+    """Returns how long `import <framework>` takes in a fresh process, the interpreter's own start excluded."""
     script = (
         "import time; start = time.perf_counter_ns(); "
         f"import {environment.framework}; print('seconds', (time.perf_counter_ns() - start) * 1e-9)"
@@ -143,12 +143,12 @@ def import_seconds(environment: Environment, threads: int) -> float:
 
 
 def peak_bytes(environment: Environment, threads: int, workload: str) -> float:
-    """The workload's peak of memory in a fresh process: see benchmarks.peak."""
+    """Returns the workload's peak of memory in a fresh process: see benchmarks.peak."""
     return _figure(environment, threads, ["-m", "benchmarks.peak", environment.framework, workload], "bytes")
 
 
 def _figure(environment: Environment, threads: int, arguments: list[str], unit: str) -> float:
-    """The figure that a process prints after the unit's name. Raises WorkerError where the process fails."""
+    """Returns the figure that a process prints after the unit's name. Raises WorkerError where the process fails."""
     done = subprocess.run(
         [str(environment.python), *arguments],
         cwd=ROOT,

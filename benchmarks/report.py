@@ -42,7 +42,7 @@ def _figure_cell(figures: Sequence[float], workload: Workload) -> str:
 
 
 def _bounds(lower: float, median: float, upper: float) -> str:
-    """The quartiles as percentages of the median, which compare across rows."""
+    """Returns the quartiles as percentages of the median, which compare across rows."""
     return f"{(lower / median - 1) * 100:+.0f}% {(upper / median - 1) * 100:+.0f}%"
 
 
@@ -66,7 +66,7 @@ def worst_first(figures: Figures, frameworks: Sequence[str], workloads: Workload
 def rows(
     figures: Figures, frameworks: Sequence[str], workloads: Workloads = WORKLOADS, *, minima: bool = False
 ) -> list[list[str]]:
-    """The cells, header first: medians with quartiles, and ratios of the first framework to the others.
+    """Returns the cells, header first: medians with quartiles, and ratios of the first framework to the others.
 
     With `minima`, each ratio is followed by that of the shortest times, which a busy machine disturbs least.
     """
@@ -110,7 +110,7 @@ def text_table(table: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(table: Sequence[Sequence[str]]) -> str:
-    """The same for Markdown."""
+    """Returns the table in Markdown."""
     lines = ["| " + " | ".join(row) + " |" for row in table]
     lines.insert(1, "|" + "|".join("---" if i == 0 else "---:" for i in range(len(table[0]))) + "|")
     return "\n".join(lines)
@@ -124,7 +124,7 @@ def _more_rounds(record: Mapping[str, Any]) -> str:
 
 
 def markdown_page(record: Mapping[str, Any], table: Sequence[Sequence[str]]) -> str:
-    """A page with the machine, the versions and the table of a record."""
+    """Returns a page with the machine, the versions and the table of a record."""
     machine = record["machine"]
     frameworks = record["frameworks"]
     versions = ", ".join(

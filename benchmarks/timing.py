@@ -15,7 +15,7 @@ _WARM = 0.015
 
 
 def compile_loop(work: Work) -> Loop:
-    """The statement in a loop, its variables being local ones: what is not the framework's costs a few ns at most."""
+    """Compiles the statement in a loop with local variables: what is not the framework's costs a few ns at most."""
     body = work.statement.replace("\n", "\n        ")
     source = f"def loop(_times, {', '.join(work.variables)}):\n    for _ in _times:\n        {body}\n"
     namespace: dict[str, Callable[..., None]] = {}
@@ -41,7 +41,7 @@ def time_loop(loop: Loop, count: int) -> float:
 
 
 def calibrate(loop: Loop, seconds: float) -> int:
-    """How many repetitions take about `seconds`; warms up on the way."""
+    """Returns the number of repetitions that take about `seconds`; warms up on the way."""
     loop(3)  # what a framework does once only
     count = 1
     while (taken := min(time_loop(loop, count), time_loop(loop, count))) < seconds / 4:

@@ -26,12 +26,12 @@ from benchmarks.operators.workloads import SWEEP
 from benchmarks.timing import Loop, calibrate, compile_loop, time_loop, warm_up
 from benchmarks.workloads import WORKLOADS, Work
 
-#: How many leading values of each result are compared one by one, beside the sums over all of them.
+#: Number of leading values of each result that are compared one by one, beside the sums over all of them.
 _LEADING_VALUES = 8
 
 
 def describe_result(array: np.ndarray) -> dict[str, Any]:
-    """What the driver compares: enough to tell different work, little enough to send."""
+    """Returns the numbers that the driver compares: enough to tell different work, few enough to send."""
     real = array.reshape(-1).view(array.real.dtype) if np.iscomplexobj(array) else array
     given = np.asarray(real, np.float64).reshape(-1)
     values = np.where(np.isfinite(given), given, 0)
@@ -54,7 +54,7 @@ class Worker:
         self._ready: tuple[str, Loop] | None = None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one request."""
+        """Answers one request."""
         match request["do"]:
             case "hello":
                 empty = compile_loop(Work("pass", {}, ()))
@@ -112,7 +112,7 @@ def serve(worker: Worker, requests: TextIO, answers: TextIO) -> None:
 
 def main(framework: str) -> None:
     """Serves on the process's own pipes."""
-    # What a framework prints must not get between the answers.
+    # Output of a framework must not get between the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     adapter = load(framework)

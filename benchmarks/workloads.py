@@ -1,4 +1,4 @@
-"""What is measured: each workload once, over the adapters, so that every framework does the same work."""
+"""Workloads: each is written once, over the adapters, so that every framework does the same work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Work:
     """A workload made ready in one framework."""
 
-    #: What is timed: it is compiled into a loop, with the names of `variables` as its local variables.
+    #: Timed statement: it is compiled into a loop, with the names of `variables` as its local variables.
     statement: str
     variables: dict[str, Any]
     #: Expressions whose values, after one run of the statement, must agree between the frameworks.
@@ -38,18 +38,18 @@ class Workload:
     ops: int = 1
     #: The ratio to PyTorch's time that Lamella aims at.
     goal: float | None = None
-    #: What a pattern may name beside the workload itself: the operator.
+    #: Name that a pattern may match beside the workload's own: that of the operator.
     group: str = ""
-    #: How far results may differ: see benchmarks.agreement.
+    #: Tolerance of results: see benchmarks.agreement.
     tolerance: float = TOLERANCE
-    #: What is measured: the time of the statement in a loop, that of an import, or the peak of memory; the last two in
+    #: Measured quantity: the time of the statement in a loop, that of an import, or the peak of memory; the last two in
     #: fresh processes.
     kind: Literal["time", "import", "memory"] = "time"
     #: The frameworks that can do it; all where None.
     frameworks: tuple[str, ...] | None = None
 
     def is_for(self, framework: str) -> bool:
-        """Whether the framework can do it."""
+        """True if the framework can run the workload."""
         return self.frameworks is None or framework in self.frameworks
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 FORBIDDEN = {
     "engine": ("ops/", "python/", "lamella/", "pybind11/", "Python.h"),
     "ops": ("python/", "lamella/python.h", "pybind11/", "Python.h"),
-    # The kernels are compiled for instruction sets the machine may lack, and share no symbol with the library.
+    # Kernels are compiled for instruction sets that the machine may lack, and share no symbol with the library.
     "ops/cpu": ("engine/autograd/", "engine/registry/", "engine/runtime/"),
     "ops/*/cpu": ("engine/autograd/", "engine/registry/", "engine/runtime/"),
     # The operand types are compiled with the kernels and know no operator.
     "ops/simd": ("ops/", "engine/autograd/", "engine/registry/", "engine/runtime/"),
 }
-#: Exceptions to the above: what a folder includes of its own.
+#: Exceptions to FORBIDDEN: includes of a folder's own files.
 OWN = {"ops/simd": ("ops/simd/",)}
 #: The engine's folders, lowest first. One includes itself and those in rows above its own, so there is no cycle.
 ROOMS = (
@@ -45,7 +45,7 @@ SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 
 
 def includes(root: Path, layer: str) -> Iterator[tuple[Path, int, str]]:
-    """Each include of the layer's sources: the file, relative to `root`, the line, and what is included."""
+    """Yields each include of the layer's sources: the file, relative to `root`, the line, and what is included."""
     for path in sorted(p for base in root.glob(layer) for p in base.rglob("*") if p.suffix in SUFFIXES):
         text = path.read_text(encoding="utf-8")
         for match in INCLUDE.finditer(text):
@@ -53,12 +53,12 @@ def includes(root: Path, layer: str) -> Iterator[tuple[Path, int, str]]:
 
 
 def folder(path: str | Path) -> str:
-    """The folder that a source lies in, as the tables above name it."""
+    """Returns the folder that a source lies in, as the tables above name it."""
     return Path(path).parent.as_posix()
 
 
 def layer_violations(root: Path) -> Iterator[str]:
-    """Includes that go against the layers, and layers without a source."""
+    """Yields includes that violate the layers, and layers without a source."""
     for layer, forbidden in FORBIDDEN.items():
         if not any(path.suffix in SUFFIXES for base in root.glob(layer) for path in base.rglob("*")):
             yield f"{layer}: no sources found under {root.resolve()}"
@@ -68,7 +68,7 @@ def layer_violations(root: Path) -> Iterator[str]:
 
 
 def room_violations(root: Path) -> Iterator[str]:
-    """Includes between the engine's rooms that do not go downwards, and rooms that the table does not name."""
+    """Yields includes between the engine's rooms that do not go downwards, and rooms that the table does not name."""
     row = {room: i for i, rooms in enumerate(ROOMS) for room in rooms}
     for room in sorted({folder(path) for path, _, _ in includes(root, "engine")} - set(row)):
         yield f"{room}: not among the rooms of the engine; give it a place in ROOMS (cmake/check_layers.py)"
@@ -79,7 +79,7 @@ def room_violations(root: Path) -> Iterator[str]:
 
 
 def operator_violations(root: Path) -> Iterator[str]:
-    """Includes of what is made of operators by operators."""
+    """Yields includes by operators of files that are made of operators."""
     for path, line, name in includes(root, "ops"):
         here, there = folder(path), folder(name)
         if there in ABOVE_OPERATORS and here not in ABOVE_OPERATORS:
@@ -87,7 +87,7 @@ def operator_violations(root: Path) -> Iterator[str]:
 
 
 def violations(root: Path) -> list[str]:
-    """The includes under `root` that go against the layers or the rooms, one line of text each."""
+    """Returns the includes under `root` that violate the layers or the rooms, one line of text each."""
     return [*layer_violations(root), *room_violations(root), *operator_violations(root)]
 
 

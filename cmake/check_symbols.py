@@ -1,12 +1,12 @@
-"""Checks what the linker made of the library and of the modules of CPU kernels.
+"""Checks the symbols and the thread_local memory of the library and of the modules of CPU kernels.
 
     python check_symbols.py liblamella.so liblamella_cpu_x86-64-v3.so ...
 
-A module exports its table and nothing else, and uses nothing of the library's: a weak symbol compiled for a newer
+A module may export its table and nothing else, and may use nothing of the library: a weak symbol compiled for a newer
 instruction set, if exported, could replace the library's own of the same name.
 
-The library's thread_local objects take up little room: a program that loads it late, as Python does, has some 1.6 kB
-left for those of all its libraries ("cannot allocate memory in static TLS block" is what one gets to see).
+The library's thread_local objects must be small: a program that loads it late, as Python does, has about 1.6 kB left
+for those of all its libraries, and reports "cannot allocate memory in static TLS block" if that is not enough.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ MAX_THREAD_LOCAL_BYTES = 768
 
 
 def symbols(path: str, *options: str) -> set[str]:
-    """The dynamic symbols of the library at `path`, without their versions."""
+    """Returns the dynamic symbols of the library at `path`, without their versions."""
     output = subprocess.run(
         ["nm", "--dynamic", "--format=posix", *options, path], check=True, capture_output=True, text=True
     ).stdout
@@ -25,7 +25,7 @@ def symbols(path: str, *options: str) -> set[str]:
 
 
 def problems(path: str) -> list[str]:
-    """What is wrong with the module at `path`, one line of text each."""
+    """Returns the faults of the module at `path`, one line of text each."""
     exported = symbols(path, "--defined-only")
     foreign = sorted(name for name in symbols(path, "--undefined-only") if "lamella" in name)
     found = [f"{path} exports {name}" for name in sorted(exported - {TABLE})]
@@ -35,7 +35,7 @@ def problems(path: str) -> list[str]:
 
 
 def thread_local_bytes(path: str) -> int:
-    """The size of the library's thread_local objects, for each thread."""
+    """Returns the size of the library's thread_local objects, per thread."""
     output = subprocess.run(
         ["readelf", "--program-headers", "--wide", path], check=True, capture_output=True, text=True
     )

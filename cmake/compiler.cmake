@@ -1,4 +1,4 @@
-# Flags that all of Lamella's targets share.
+# Sets the flags that all of Lamella's targets share.
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
@@ -7,14 +7,14 @@ set(LAMELLA_RPATH "$ORIGIN")
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
-# Line numbers in backtraces are worth their compile time, variables are not.
-# (Not cache variables: project() has filled those already.)
+# Debug information has line numbers, which are worth their compile time in backtraces, and no variables, which are not.
+# (These are not cache variables, as project() has filled those already.)
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # kernels add -O3
 
 find_program(LAMELLA_CCACHE ccache DOC "Compiler cache; used when found")
 if(LAMELLA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Precompiled headers are cached only with this sloppiness; paths relative to the project let every clone of it share
+  # ccache caches precompiled headers only with this sloppiness; paths relative to the project let every clone share
   # what another has compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
@@ -34,35 +34,35 @@ foreach(sanitizer IN LISTS sanitizers)
 endforeach()
 if(sanitizers)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
-  # g++ takes the checks that it has put in for uses.
+  # g++ warns of uses that are its own inserted checks.
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
 endif()
 if("undefined" IN_LIST sanitizers)
-  # Half of the checks' code and compile time, and what they find is mostly found by AddressSanitizer, too.
+  # These checks take half of the code and compile time, and most of what they find AddressSanitizer finds, too.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,object-size,pointer-overflow,vptr>)
 endif()
 if("address" IN_LIST sanitizers)
-  # Calls in place of checks written out compile in two thirds of the time.
+  # Checks that are calls, not inlined, compile in two thirds of the time.
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=asan-instrumentation-with-call-threshold=0>)
 endif()
 
-# Warnings and link options of a target of ours.
+# Sets the warnings and link options of one of Lamella's targets.
 function(lamella_warnings target)
   target_compile_options(
     ${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;$<$<BOOL:${LAMELLA_WERROR}>:-Werror>>")
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-    # Notes on how g++ before version 10 passed arguments there.
+    # Silences notes on how g++ before version 10 passed arguments on this processor.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>)
   endif()
   target_link_options(${target} PRIVATE LINKER:--as-needed)
 endfunction()
 
-# Headers that a target precompiles.
+# Precompiles headers for a target.
 function(lamella_pch target)
   if(LAMELLA_PCH)
     list(TRANSFORM ARGN REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:\\0>" OUTPUT_VARIABLE headers)
     target_precompile_headers(${target} PRIVATE ${headers})
-    # Lets ccache see through a precompiled header.
+    # Lets ccache cache files that use a precompiled header.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
   endif()
 endfunction()
@@ -88,25 +88,26 @@ function(lamella_unity target)
     set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP ${CMAKE_MATCH_1})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # g++ takes a file that is included for a header, which others might include, too.
+  # g++ treats an included file as a header whose definitions others might include, too.
   if(LAMELLA_COMPILER_FLAGS)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
-# Everything a C++ target of the library needs; further arguments are headers worth precompiling.
+# Sets everything that a C++ target of the library needs; further arguments are headers worth precompiling.
 function(lamella_target target)
   lamella_warnings(${target})
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
-  # As in the kernels: where every processor of a kind fuses a product and a sum (aarch64), a compiler does so by itself.
+  # Turned off as in the kernels: on a processor that always has fused multiply-add (aarch64), compilers contract
+  # products and sums by default.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
-  # g++ makes calls of memmove and memset of loops over a shape's two or three numbers, which then take longer than the
-  # numbers do: the call's wide loads wait for the narrow stores before them.
+  # g++ turns loops over a shape's two or three numbers into calls of memmove and memset, which take longer than the
+  # loops: the call's wide loads wait for the narrow stores before them.
   if(LAMELLA_COMPILER_FLAGS)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-tree-loop-distribute-patterns>)
   endif()
-  # Beyond 10,000 instructions in a unit g++ inlines as much as makes it larger by 40 %: files that are compiled together
-  # would share what each of them has alone.
+  # Beyond 10,000 instructions in a unit, g++ inlines at most as much as makes it larger by 40 %: files compiled
+  # together would share the budget that each has alone.
   if(LAMELLA_UNITY AND LAMELLA_COMPILER_FLAGS AND NOT LAMELLA_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=large-unit-insns=200000>)
   endif()
@@ -114,7 +115,7 @@ function(lamella_target target)
   lamella_unity(${target})
 endfunction()
 
-# A shared library or module goes beside the others, and finds them there, in the build tree as when installed.
+# Puts a shared library or module beside the others, and lets it find them there, in the build tree as when installed.
 function(lamella_output target)
   set_target_properties(
     ${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${LAMELLA_OUTPUT_DIR}" BUILD_WITH_INSTALL_RPATH ON

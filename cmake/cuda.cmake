@@ -1,6 +1,6 @@
 # Decides whether the CUDA parts are built (LAMELLA_CUDA) and how.
 
-# A device of NVIDIA's, also under Windows' Linux.
+# Matches NVIDIA devices, also under Windows' Linux.
 file(GLOB cuda_devices /dev/nvidia[0-9]* /dev/dxg)
 
 set(LAMELLA_CUDA OFF)
@@ -21,7 +21,7 @@ if(LAMELLA_CUDA)
   set(CMAKE_CUDA_COMPILER "${LAMELLA_NVCC}" CACHE FILEPATH "CUDA compiler")
   set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}" CACHE FILEPATH "Host compiler of nvcc")
   set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90-real CACHE STRING "CUDA architectures")
-  # CMake 3.25 does not know how nvcc spells C++20.
+  # CMake 3.25 lacks nvcc's option for C++20.
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O2 -DNDEBUG" CACHE STRING "nvcc's flags of a development build")
@@ -29,10 +29,9 @@ if(LAMELLA_CUDA)
   find_package(CUDAToolkit REQUIRED)
 
   add_library(lamella_cuda_libraries INTERFACE)
-  # The runtime lies beside the library, which so loads where CUDA is absent; the driver is found when it is first
-  # called. (Linked into the library it would not do: its thread-local page is more than a library that is loaded later
-  # gets of the memory that the model of our thread-local variables takes.) cuBLAS is loaded when it is first needed: see
-  # engine/runtime/cuda/cublas.h.
+  # The runtime is a shared library beside Lamella's own, which therefore loads where CUDA is absent; the driver is
+  # found on the first call. (Linked statically, the runtime's thread-local page would exceed the static TLS memory left
+  # to a library that is loaded late.) cuBLAS is loaded on first use: see engine/runtime/cuda/cublas.h.
   target_link_libraries(lamella_cuda_libraries INTERFACE CUDA::cudart)
   get_target_property(cudart CUDA::cudart IMPORTED_LOCATION)
   file(REAL_PATH ${cudart} cudart)

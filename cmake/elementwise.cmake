@@ -1,5 +1,6 @@
-# The kernels of the elementwise operators are templates over a list of operators and an element type. Each pair that
-# occurs is compiled by itself, as a file of two lines, so that an operator that is added compiles its own list again.
+# Writes the source files of elementwise kernels, which are templates over a list of operators and an element type. Each
+# pair that occurs is compiled by itself, as a file of two lines, so that an added operator recompiles its own list
+# alone.
 
 set(type_of_bool bool)
 set(type_of_float32 float)
@@ -11,13 +12,13 @@ foreach(bits 8 16 32 64)
   set(type_of_uint${bits} std::uint${bits}_t)
 endforeach()
 
-# The lists of ops/elementwise/lists, by file; but for arithmetic they are of floating and complex dtypes.
+# Lists of ops/elementwise/lists, by file; all but arithmetic are of floating and complex dtypes only.
 set(elementwise_list_arithmetic ArithmeticOps)
 set(elementwise_list_functions FunctionOps)
 set(elementwise_list_activations ActivationOps)
 set(elementwise_floating float32 float64 complex64 complex128)
 
-# lamella_elementwise_instances(RESULT NAMESPACE SUFFIX DTYPE...): writes the files for dtypes whose kernels
+# lamella_elementwise_instances(RESULT NAMESPACE SUFFIX DTYPE...): writes the files for the dtypes whose kernels
 # ops/elementwise/NAMESPACE/kernel.h makes, and appends their names to the list RESULT.
 function(lamella_elementwise_instances result namespace suffix)
   set(files ${${result}})

@@ -1,5 +1,5 @@
-# Installation, in two layouts: under a prefix, and as the folder of the Python package, where everything is inside it.
-# The latter is the component `python`, which a wheel is made of:
+# Installs Lamella in two layouts: under a prefix, and as the folder of the Python package, which holds everything. The
+# second layout is the component `python`, of which a wheel is made:
 #
 #     cmake --install build/dev --prefix /usr/local
 #     cmake --install build/dev --prefix somewhere/lamella --component python
@@ -10,7 +10,7 @@ get_property(licenses GLOBAL PROPERTY LAMELLA_BUNDLED_LICENSES)
 
 # lamella_install(libraries headers CMake-package export-set arguments-of-every-rule...)
 function(lamella_install libdir includedir cmakedir export)
-  # The headers include one another as "engine/..." and "ops/...", and users include <lamella/lamella.h>.
+  # Headers include one another as "engine/..." and "ops/...", and users include <lamella/lamella.h>.
   install(TARGETS lamella EXPORT ${export} LIBRARY DESTINATION ${libdir} ${ARGN}
           INCLUDES DESTINATION ${includedir} ${includedir}/lamella)
   install(TARGETS ${LAMELLA_KERNEL_MODULES} LIBRARY DESTINATION ${libdir} ${ARGN})
@@ -42,7 +42,7 @@ if(LAMELLA_BINDINGS)
   install(FILES ${LAMELLA_OUTPUT_DIR}/_C.pyi DESTINATION . ${python})
 endif()
 
-# The same package for use from the build tree.
+# Exports the CMake package for use from the build tree.
 export(EXPORT lamella NAMESPACE lamella:: FILE ${LAMELLA_OUTPUT_DIR}/cmake/lamella-targets.cmake)
 set(generated "${PROJECT_BINARY_DIR}/package/lamella")
 file(COPY ${generated}/lamella-config.cmake ${generated}/lamella-config-version.cmake DESTINATION ${LAMELLA_OUTPUT_DIR}/cmake)

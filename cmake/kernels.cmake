@@ -1,6 +1,6 @@
-# The CPU kernels: ops/cpu/*.cc and ops/<family>/cpu/*.cc, compiled once per instruction set, each into a module of its
-# own, of which the library loads one. A module exports nothing but its table: were weak symbols compiled for AVX-512 visible, the dynamic linker
-# could hand them to an older machine. It links nothing of Lamella's either.
+# Builds the CPU kernels: ops/cpu/*.cc and ops/<family>/cpu/*.cc, compiled once per instruction set, each into a module of
+# its own, of which the library loads one. A module exports its table alone: if weak symbols compiled for AVX-512 were
+# visible, the dynamic linker could hand them to an older machine. It links nothing of Lamella's, either.
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(known_isas x86-64-v2 x86-64-v3 x86-64-v4)
@@ -14,7 +14,7 @@ else()
   message(FATAL_ERROR "Lamella has no CPU kernels for ${CMAKE_SYSTEM_PROCESSOR} (known: x86-64, aarch64)")
 endif()
 
-# The best of the known instruction sets that this machine runs.
+# Finds the best of the known instruction sets that this machine runs.
 function(lamella_native_isa result)
   set(isa ${single_isa})
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -61,7 +61,7 @@ function(lamella_kernel_target target isa)
             -fno-trapping-math
             -ffp-contract=off  # else the bits of a result depend on where a loop was cut
             $<IF:$<STREQUAL:${isa},aarch64>,-march=armv8-a,-march=${isa}>
-            # g++ 12 warns of its own AVX-512 headers, and left alone prefers 256 bits.
+            # g++ 12 warns about its own AVX-512 headers, and prefers vectors of 256 bits by default.
             "$<$<STREQUAL:${isa},x86-64-v4>:-mprefer-vector-width=512;${of_headers}>")
   target_link_libraries(${target} PRIVATE Eigen3::Eigen ${vector_math} m)
   lamella_warnings(${target})
@@ -89,7 +89,7 @@ endforeach()
 
 set(calls_of_onednn $<TARGET_NAME_IF_EXISTS:lamella_onednn>)
 add_custom_target(kernels DEPENDS ${LAMELLA_KERNEL_MODULES} ${calls_of_onednn})
-# What this machine needs, for those in a hurry.
+# Builds only the modules that this machine needs.
 if(native_isa IN_LIST LAMELLA_ISAS)
   add_custom_target(kernels_native DEPENDS lamella_cpu_${native_isa} ${calls_of_onednn})
 else()

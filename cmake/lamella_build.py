@@ -24,7 +24,7 @@ from scikit_build_core.build import (  # noqa: F401 (the other hooks)
     prepare_metadata_for_build_wheel,
 )
 
-# What a compiler finds where the system has the library, the option that leaves it out, and PyPI's package with it.
+# (header that the compiler finds if the system has the library, option that leaves it out, PyPI's package with it)
 _EIGEN = ("eigen3/Eigen/Core", None, "cmeel-eigen>=3.4")
 _ONEDNN = ("oneapi/dnnl/dnnl.hpp", "LAMELLA_WITH_ONEDNN", "onednn-devel-cpu-gomp==2023.2.0")
 _OPENBLAS = (None, "LAMELLA_WITH_LAPACK", "scipy-openblas32>=0.3.27")
@@ -33,20 +33,20 @@ Settings = dict[str, Any] | None
 
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
-    """What scikit-build-core asks for, and the libraries that are not found here."""
+    """Returns scikit-build-core's requirements, and packages for libraries that the system lacks."""
     return [*_core.get_requires_for_build_wheel(config_settings), *missing_libraries(config_settings)]
 
 
 def get_requires_for_build_editable(config_settings: Settings = None) -> list[str]:
-    """The same."""
+    """Returns the requirements of an editable install, which are those of a wheel."""
     return [*_core.get_requires_for_build_editable(config_settings), *missing_libraries(config_settings)]
 
 
 def missing_libraries(config_settings: Settings = None) -> list[str]:
-    """The packages of PyPI for libraries that the system lacks and the settings do not leave out."""
+    """Returns PyPI's packages for libraries that the system lacks and the settings do not leave out."""
     settings = {name.removeprefix("cmake.define."): value for name, value in (config_settings or {}).items()}
     places = str(settings.get("LAMELLA_LIBRARIES", "system;python")).split(";")
-    # oneDNN's package is for this processor only; elsewhere the build does without.
+    # oneDNN's package is for x86-64 only; on other processors the build does without.
     libraries = [_EIGEN, _OPENBLAS, *([_ONEDNN] if platform.machine() == "x86_64" else [])]
     wanted = []
     for header, option, package in libraries:
@@ -58,7 +58,7 @@ def missing_libraries(config_settings: Settings = None) -> list[str]:
 
 
 def has_header(name: str) -> bool:
-    """Whether the C++ compiler finds a header."""
+    """True if the C++ compiler finds a header."""
     compiler = shlex.split(os.environ.get("CXX", "")) or [shutil.which("c++") or shutil.which("g++") or "clang++"]
     command = [*compiler, *shlex.split(os.environ.get("CXXFLAGS", "")), "-E", "-x", "c++", "-"]
     source = f"#if !__has_include(<{name}>)\n#error\n#endif\n"
@@ -69,7 +69,7 @@ def has_header(name: str) -> bool:
 
 
 def has_openblas() -> bool:
-    """Whether the system's loader finds OpenBLAS, which is loaded when it is first used."""
+    """True if the system's loader finds OpenBLAS, which the library loads on first use."""
     import ctypes
 
     try:

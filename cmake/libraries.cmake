@@ -1,7 +1,7 @@
-# What the build takes from outside: Eigen's headers, oneDNN, OpenBLAS. Each is looked for in the places named in
+# Finds the external libraries: Eigen's headers, oneDNN, OpenBLAS. Each is searched in the places named in
 # LAMELLA_LIBRARIES, in their order: `system`, where Debian's packages put it, and `python`, the packages of PyPI
-# (cmeel-eigen, onednn-devel-cpu-gomp, scipy-openblas32) in the Python that builds. Libraries of the latter kind are
-# copied beside Lamella's own, as the environment that they lie in may be gone afterwards.
+# (cmeel-eigen, onednn-devel-cpu-gomp, scipy-openblas32) in the Python that builds. Libraries from Python packages are
+# copied beside Lamella's own, as their environment may be gone afterwards.
 
 set(LAMELLA_LIBRARIES system python CACHE STRING "Where libraries are looked for, in this order: system, python")
 set(LAMELLA_WITH_ONEDNN AUTO CACHE STRING "Matrix products by oneDNN, otherwise by Eigen: AUTO (when it is found), ON or OFF")
@@ -12,7 +12,7 @@ foreach(place IN LISTS LAMELLA_LIBRARIES)
   endif()
 endforeach()
 
-# The path of an installed Python package's file that ends in `tail`, or nothing.
+# Sets a variable to the path of an installed Python package's file that ends in `tail`, or to nothing.
 function(lamella_packaged_file result package tail)
   set(${result} "" PARENT_SCOPE)
   if(CMAKE_CROSSCOMPILING)
@@ -28,7 +28,7 @@ function(lamella_packaged_file result package tail)
   set(${result} "${path}" PARENT_SCOPE)
 endfunction()
 
-# Eigen3::Eigen, Eigen's headers.
+# Defines Eigen3::Eigen, Eigen's headers.
 function(lamella_find_eigen)
   foreach(place IN LISTS LAMELLA_LIBRARIES)
     if(place STREQUAL "system")
@@ -47,7 +47,7 @@ function(lamella_find_eigen)
   message(FATAL_ERROR "Eigen's headers (3.4) were not found: install Debian's libeigen3-dev, or cmeel-eigen by pip.")
 endfunction()
 
-# LAMELLA_ONEDNN, whether there is oneDNN, and the target lamella_dnnl for it.
+# Sets LAMELLA_ONEDNN to true if oneDNN was found, and defines the target lamella_dnnl for it.
 function(lamella_find_onednn)
   set(LAMELLA_ONEDNN OFF PARENT_SCOPE)
   if(NOT LAMELLA_WITH_ONEDNN)
@@ -56,7 +56,7 @@ function(lamella_find_onednn)
   foreach(place IN LISTS LAMELLA_LIBRARIES)
     unset(include)
     unset(library)
-    # Not by Debian's CMake package: that wants OpenCL's headers, which nothing here needs.
+    # Searched by hand: Debian's CMake package demands OpenCL's headers, which nothing here needs.
     if(place STREQUAL "system")
       find_path(include oneapi/dnnl/dnnl.hpp NO_CACHE)
       find_library(library dnnl NO_CACHE)
@@ -87,8 +87,8 @@ function(lamella_find_onednn)
   message(STATUS "${remedy}. Matrix products and convolutions are built without it, and are slower.")
 endfunction()
 
-# OpenBLAS is loaded when it is first used, wherever it lies then: nothing of it is needed here, but where this machine
-# has none and the Python that builds does, that one is brought along.
+# Bundles OpenBLAS if this machine lacks it and the Python that builds has it. The build itself needs nothing of
+# OpenBLAS, which is loaded on first use from wherever it is found then.
 function(lamella_find_openblas)
   if(NOT LAMELLA_WITH_LAPACK)
     return()

@@ -6,12 +6,12 @@ import sys
 
 
 def main(package: str, tail: str) -> int:
-    """Prints the first such file, and succeeds where there is one."""
+    """Prints the first file of `package` whose path ends in `tail`; returns 0 if there is one."""
     try:
         files = importlib.metadata.files(package) or []
     except importlib.metadata.PackageNotFoundError:
         return 1
-    # A path may begin with ../.. and so name no folder of its own.
+    # A path may begin with ../.. and is made absolute before it is compared.
     paths = [os.path.abspath(str(file.locate())) for file in files]
     found = [path for path in paths if path.endswith(tail) and os.path.exists(path)]
     print(*found[:1], end="")

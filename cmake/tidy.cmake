@@ -1,6 +1,6 @@
 # Target `tidy`: clang-tidy over the library's sources. Use it with the preset of the same name.
 
-# PyPI's before the system's: newer versions leave system headers alone, which halves their time.
+# PyPI's clang-tidy comes before the system's: newer versions skip system headers, which halves their time.
 file(GLOB bundled ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/clang_tidy/data/bin)
 find_program(LAMELLA_CLANG_TIDY NAMES clang-tidy HINTS ${bundled})
 find_program(

@@ -1,4 +1,4 @@
-# Each tutorial with C++ in it is a project of its own, which is also built here.
+# Builds each tutorial with C++ in it, which is also a project of its own.
 
 add_custom_target(tutorials)
 file(GLOB tutorial_projects CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tutorials/*/CMakeLists.txt)
@@ -7,7 +7,7 @@ foreach(tutorial_project IN LISTS tutorial_projects)
   cmake_path(GET tutorial FILENAME name)
   add_subdirectory(${tutorial} tutorials/${name})
   get_property(targets DIRECTORY ${tutorial} PROPERTY BUILDSYSTEM_TARGETS)
-  # One target for each, named after its folder, which also builds what running it needs.
+  # Defines a target for each tutorial, named after its folder, which also builds what running it needs.
   add_custom_target(tutorial_${name} DEPENDS python_package ${targets})
   add_dependencies(tutorials tutorial_${name})
 endforeach()

@@ -2,10 +2,9 @@
 
 Usage: unity.py LINES FILE...
 
-Most of what a small file costs to compile is what its headers cost, which files that are compiled together pay once.
-Only files of one folder are, up to LINES lines in all, and none that define the same name in a namespace, as two
-unnamed namespaces of one unit are one; nor one that has a name in its unnamed namespace which a header of another one
-declares.
+Most of the cost of compiling a small file is that of its headers, which files that are compiled together pay once. A
+unit holds files of one folder, up to LINES lines in all. No two of them define the same name in a namespace, as the
+unnamed namespaces of one unit are one; and none has a name in its unnamed namespace that a header of another declares.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ ATTRIBUTES = re.compile(r"\[\[.*?\]\]")
 TYPE = re.compile(r"^(?:struct|class|union|enum(?: class)?|concept) +(\w+)")
 ALIAS = re.compile(r"^(?:using|namespace) +(\w+) *=")
 MACRO = re.compile(r"^#define +(\w+)")
-# The last word before what begins a parameter list, an initializer or a body.
+# Matches the last word before a parameter list, an initializer or a body.
 VALUE = re.compile(r"([\w:~]+) *(?:\(|=|\{|;|\[)")
 NO_NAME = ("}", "//", "template", "requires", "using ", "namespace ", "extern ", "static_assert", "TEST", "#")
 
 
 def names(source: str, unnamed: bool = False) -> set[str]:
-    """What a formatted file defines in namespaces, or in unnamed ones alone: such definitions begin a line."""
+    """Returns the names that a formatted file defines in namespaces, or in unnamed ones alone: they begin a line."""
     found: set[str] = set()
     inside = False
     for line in source.splitlines():
@@ -48,7 +47,7 @@ def names(source: str, unnamed: bool = False) -> set[str]:
 
 @functools.cache
 def header(path: str) -> tuple[set[str], list[str]]:
-    """The names that a header of the project declares, and what it includes; nothing for others' headers."""
+    """Returns the names that a header of the project declares, and its includes; nothing for other headers."""
     file = ROOT / path
     if not file.exists():
         return set(), []
@@ -57,7 +56,7 @@ def header(path: str) -> tuple[set[str], list[str]]:
 
 
 def headers(source: str) -> set[str]:
-    """The project's headers that a source file sees."""
+    """Returns the project's headers that a source file includes, directly or not."""
     seen: set[str] = set()
     left = INCLUDE.findall(source)
     while left:
@@ -70,7 +69,7 @@ def headers(source: str) -> set[str]:
 
 @dataclass
 class Unit:
-    """Files that are compiled together, and what their names are checked against."""
+    """Files that are compiled together, and the names that further files must not clash with."""
 
     files: list[str]
     lines: int
@@ -79,17 +78,17 @@ class Unit:
     headers: set[str]
 
     def takes(self, other: Unit, limit: int) -> bool:
-        """Whether the other's files can be compiled with these."""
+        """True if the other unit's files can be compiled with these."""
         if self.lines + other.lines > limit or self.names & other.names:
             return False
         return not (self.hidden_by(other) or other.hidden_by(self))
 
     def hidden_by(self, other: Unit) -> bool:
-        """Whether a name that only the other's headers declare is in the unnamed namespace here."""
+        """True if a name that only the other unit's headers declare is in an unnamed namespace of this one."""
         return any(self.unnamed & header(path)[0] for path in other.headers - self.headers)
 
     def add(self, other: Unit) -> None:
-        """Takes the other's files in."""
+        """Adds the other unit's files to this one."""
         self.files += other.files
         self.lines += other.lines
         self.names |= other.names
@@ -98,7 +97,7 @@ class Unit:
 
 
 def main() -> None:
-    """Goes through the files in the order of their names, so that a new one changes the units of its folder alone."""
+    """Groups the files in the order of their names, so that a new one changes the units of its folder alone."""
     limit, files = int(sys.argv[1]), sorted(sys.argv[2:])
     folders: dict[Path, list[Unit]] = {}
     for file in files:

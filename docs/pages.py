@@ -105,7 +105,7 @@ def describe(name: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command. Returns its exit status: 1 where a page is outdated, 2 where there is no such operator."""
+    """Runs the command. Returns its exit status: 1 if a page is outdated, 2 if there is no such operator."""
     if arguments and arguments[0] != "--check":
         try:
             print("\n\n".join(describe(name) for name in arguments))

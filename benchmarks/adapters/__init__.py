@@ -16,7 +16,7 @@ class Trainer(NamedTuple):
     """A model with its loss and optimizer."""
 
     model: Callable[[Any], Any]
-    #: Weights as [in, out], on the parameters' own memory where the framework keeps them otherwise, and biases.
+    #: Weights as [in, out], on the parameters' own memory if the framework stores them otherwise, and biases.
     weights: list[Any]
     loss: Callable[[Any, Any], Any]
     clear: Callable[[], object]
@@ -24,11 +24,11 @@ class Trainer(NamedTuple):
 
 
 class Adapter(Protocol):
-    """What a workload asks of a framework. Tensors are float32 (labels int64) and live on the CPU."""
+    """Interface that a workload needs of a framework. Tensors are float32 (labels int64) and live on the CPU."""
 
-    #: What the expressions of the sweep may use: the framework's modules, and `permute(x, axes)`.
+    #: Names for the expressions of the sweep: the framework's modules, and `permute(x, axes)`.
     modules: Mapping[str, Any]
-    #: The elementary functions, under the names that the workloads use.
+    #: Elementary functions, under the names that the workloads use.
     relu: Callable[[Any], Any]
     tanh: Callable[[Any], Any]
     reshape: Callable[[Any, tuple[int, ...]], Any]
@@ -36,7 +36,7 @@ class Adapter(Protocol):
     #: with the framework's ops, saves its output, and has `dy * (1 - square(y))` as its gradient.
     Identity: Any
     Tanh: Any
-    #: The framework's layers under PyTorch's names, those that benchmarks.networks uses.
+    #: Layers of the framework under PyTorch's names, those that benchmarks.networks uses.
     nn: Any
 
     def version(self) -> str:
@@ -46,22 +46,22 @@ class Adapter(Protocol):
         """Limits the framework's own threads."""
 
     def tensor(self, array: np.ndarray, wants_grad: bool = False) -> Any:
-        """A leaf tensor with a copy of `array`."""
+        """Returns a leaf tensor with a copy of `array`."""
 
     def cast(self, tensor: Any, dtype: str) -> Any:
-        """The tensor in a dtype that numpy may not have."""
+        """Returns the tensor in a dtype that numpy may not have."""
 
     def numpy(self, tensor: Any) -> np.ndarray:
-        """The tensor's values; those of bfloat16 in float32."""
+        """Returns the tensor's values; those of bfloat16 in float32."""
 
     def schema_op(self) -> Any:
-        """The operator of benchmarks.custom_ops, as the framework's table of operators has it. Not Paddle's."""
+        """Returns the operator of benchmarks.custom_ops, as the framework's table of operators has it. Not Paddle's."""
 
     def custom_op(self) -> Any:
-        """An operator registered from Python, whose kernel copies its argument. Not Paddle's."""
+        """Returns an operator registered from Python, whose kernel copies its argument. Not Paddle's."""
 
     def clear_grad(self, variable: str) -> str:
-        """The statement that drops the gradient of a leaf, in the cheapest way that the framework has."""
+        """Returns the statement that drops the gradient of a leaf, in the cheapest way that the framework has."""
 
     def self_attention(self, qkv: Any, heads: int) -> Any:
         """Attention without a mask: [batch, tokens, 3 * width], the queries, keys and values, to [..., width]."""

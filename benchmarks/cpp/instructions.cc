@@ -1,5 +1,5 @@
-// How many instructions a workload takes: `instructions NAME COUNT` under callgrind, which is to start without counting
-// (--instr-atstart=no), dumps those of COUNT runs. "nothing" is what the loop itself takes.
+// Counts the instructions of a workload: `instructions NAME COUNT` under callgrind, started without counting
+// (--instr-atstart=no), dumps those of COUNT runs. The workload "nothing" is the cost of the loop itself.
 
 #include <valgrind/callgrind.h>
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-/// Counts the loop, after two like it in which caches fill up.
+/// Counts the loop, after two uncounted ones that fill the caches.
 template <class Run>
 void count(const char* name, int runs, const Run& run) {
   const auto loop = [&] {

@@ -1,5 +1,5 @@
-// What a call of an op, the tape and a layer of one's own cost in C++, without Python: times by Google Benchmark.
-// With --results it times nothing, and prints each workload's results instead, a line of numbers for each.
+// Times a call of an op, the tape and a user's layer in C++, without Python, by Google Benchmark. With --results it
+// times nothing, and prints each workload's results instead, a line of numbers for each.
 
 #include <benchmark/benchmark.h>
 

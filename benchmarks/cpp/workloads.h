@@ -1,4 +1,4 @@
-// What is measured in C++: each workload once, over the framework whose header the build has chosen.
+// Workloads measured in C++: each is written once, over the framework whose header the build has chosen.
 
 #pragma once
 
@@ -13,25 +13,25 @@ namespace benchmarks {
 using framework::leaf;
 using framework::Tensor;
 
-/// A workload made ready.
+/// Workload that is ready to run.
 template <class Run>
 struct Work {
   /// Does the work once and returns its result.
   Run run;
-  /// Whose gradients are results too.
+  /// Leaves whose gradients are results, too.
   std::vector<Tensor> leaves;
 };
 
 template <class Run>
 Work(Run, std::vector<Tensor>) -> Work<Run>;
 
-/// Makes the compiler believe that the value is used.
+/// Keeps the compiler from removing the computation of the value.
 template <class T>
 void keep(const T& value) {
   asm volatile("" : : "m"(value) : "memory");
 }
 
-/// `length` times y = step(y), and backward through all of them.
+/// Runs y = step(y) `length` times, and backward through all of them.
 template <class Step>
 auto chain(std::int64_t length, std::vector<Tensor> more_leaves, Step step) {
   const Tensor x = leaf(2, 3, -0.5, 0.25, true);
@@ -59,7 +59,7 @@ auto chain_of_layers(std::int64_t length) {
   return chain(length, {}, [](const Tensor& y) { return Layer::apply(y); });
 }
 
-/// Calls visit(name, ops, make) for each workload: make() makes it ready, and `ops` is how many ops one run does.
+/// Calls visit(name, ops, make) for each workload: make() prepares it, and `ops` is the number of ops in one run.
 template <class Visit>
 void visit_workloads(Visit&& visit) {
   const auto add = [](bool recorded) {

@@ -35,7 +35,7 @@ def tensor_of(value: torch.Tensor) -> lm.Tensor:
 
 
 def translated(value: Any, tensors: dict[int, lm.Tensor]) -> Any:
-    """An argument; `tensors` remembers, by id, what each tensor has become."""
+    """Returns an argument; `tensors` remembers, by id, what each tensor has become."""
     if isinstance(value, torch.Tensor):
         return tensors.setdefault(id(value), tensor_of(value))
     if isinstance(value, torch.dtype):
@@ -51,7 +51,7 @@ def translated(value: Any, tensors: dict[int, lm.Tensor]) -> Any:
 
 @functools.cache
 def parameters(function: Call) -> Mapping[str, inspect.Parameter]:
-    """The function's parameters by name; none are known of some."""
+    """Returns the function's parameters by name; none are known of some."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -132,7 +132,7 @@ def _flagged(extreme: str) -> Call:
 
 
 def _median(name: str) -> Call:
-    """With the place of the first element that is the median, where there is an axis."""
+    """Returns the median, and the position of the first element that equals it if there is an axis."""
 
     def run(x: Any, *args: Any, dim: Any = None, keepdim: bool = False) -> Any:
         axis = args[0] if args else dim
@@ -394,7 +394,7 @@ def _scattered(x: Any, dim: int, index: Any, src: Any, *, reduce: str | None = N
 
 
 def _converted(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """To a dtype, or to that of another tensor."""
+    """Converts to a dtype, or to that of another tensor."""
     other = next((a.dtype for a in args if isinstance(a, lm.Tensor)), x.dtype)
     return lm.astype(x, next((a for a in args if a in DTYPE_NAMES), kwargs.get("dtype", other)))
 

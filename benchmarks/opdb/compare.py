@@ -29,7 +29,7 @@ DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16"
 
 @dataclasses.dataclass
 class Tally:
-    """What was found of one operator."""
+    """Findings of one operator."""
 
     samples: int = 0
     gradients: int = 0
@@ -41,7 +41,7 @@ class Tally:
 
 
 def torch_result(value: Any) -> Result:
-    """A part of a result of PyTorch's."""
+    """Returns a part of a result of PyTorch's."""
     if not isinstance(value, torch.Tensor):
         return Result(type(value).__name__, np.asarray(value))
     name = str(value.dtype).removeprefix("torch.")
@@ -49,7 +49,7 @@ def torch_result(value: Any) -> Result:
 
 
 def our_result(value: Any) -> Result:
-    """A part of a result of ours."""
+    """Returns a part of a result of ours."""
     if not isinstance(value, lm.Tensor):
         return Result(type(value).__name__, np.asarray(value))
     plain = value.detach()
@@ -58,7 +58,7 @@ def our_result(value: Any) -> Result:
 
 
 def described(sample: Any) -> str:
-    """A sample in one line."""
+    """Returns a sample in one line."""
 
     def short(value: Any) -> str:
         if isinstance(value, torch.Tensor):
@@ -72,7 +72,7 @@ def described(sample: Any) -> str:
 
 
 def leaves(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors of an argument that are differentiated."""
+    """Returns the tensors of an argument that are differentiated."""
     if isinstance(value, torch.Tensor):
         if value.requires_grad:
             yield value
@@ -161,7 +161,7 @@ def check_gradients(
 
 
 def check_bad_inputs(op: Any, function: Any, tally: Tally) -> None:
-    """Whether what PyTorch refuses is refused."""
+    """Checks that arguments which PyTorch refuses are refused."""
     if op.error_inputs_func is None:
         return
     try:

@@ -1,4 +1,4 @@
-"""How PyTorch's functions of random numbers are called here: only shapes and dtypes of what they give are compared."""
+"""Calls of PyTorch's random functions: only shapes and dtypes of their results are compared."""
 
 from __future__ import annotations
 

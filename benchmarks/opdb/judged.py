@@ -1,4 +1,4 @@
-"""What differs from PyTorch for a reason: each finding of a comparison is held against this list."""
+"""List of intended differences from PyTorch: each finding of a comparison is held against it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Finding:
     """One sample that shows a difference."""
 
     kind: str
-    dtype: str  # none of bad input, which has no one
+    dtype: str  # empty for bad input, which has no single dtype
     text: str
 
 
@@ -52,7 +52,7 @@ WHOLE = "int8,int16,int32,int64,uint8,bool"
 COARSE = f"{WHOLE},{HALVES}"
 
 JUDGEMENTS: list[Judgement] = [
-    # What is taken here.
+    # Inputs that Lamella accepts.
     Judgement(
         "*", "bad input taken", "numbers are taken where PyTorch wants tensors", text="*must be Tensor, not int*"
     ),
@@ -87,7 +87,7 @@ JUDGEMENTS: list[Judgement] = [
     Judgement("log_normal", "bad input taken", "a standard deviation may be 0", text="*std=0"),
     Judgement("signal.windows.*", "bad input taken", "there are no layouts", text="*layout=torch.sparse*"),
     Judgement("signal.windows.*", "bad input taken", "windows may have any floating dtype", text="*dtypes, got: *"),
-    # Dtypes.
+    # Results of other dtypes.
     Judgement("all,any", "dtype", "what holds is bool", "uint8"),
     Judgement(
         "sum,nansum,prod,cumsum,cumprod,trace,sum_to_size,linalg.vander",
@@ -115,7 +115,7 @@ JUDGEMENTS: list[Judgement] = [
         "dropout that keeps the variance is for floats",
         f"complex64,complex128,{WHOLE}",
     ),
-    # Ranges of integers with fractions, and what wraps around.
+    # Ranges of integers with fractions, and numbers that wrap around.
     Judgement(
         "arange,linspace,logspace",
         "values",
@@ -129,13 +129,13 @@ JUDGEMENTS: list[Judgement] = [
         "uint8,int8",
     ),
     Judgement("*polygamma", "values", "at its poles it is infinite, of integers, too", WHOLE, "*values: inf for *"),
-    # Elements that are equal.
+    # Order of equal elements.
     Judgement("argsort,sort,topk,kthvalue,mode,median,nanmedian", "values", "places of equal elements", COARSE),
     Judgement("msort", "gradient values", "places of equal elements", HALVES),
     Judgement(
         "nn.functional.max_unpool?d", "gradient values", "several values were written to one place", text="* 0 for *"
     ),
-    # Axes.
+    # Arguments for axes.
     Judgement("gather", "raises ValueError", "tensors and indices have equally many axes"),
     Judgement("cat", "raises IndexError", "a tensor of no elements and one axis is joined with its like only"),
     Judgement(
@@ -156,7 +156,7 @@ JUDGEMENTS: list[Judgement] = [
     Judgement("div", "no gradient", "rounded quotients have none", text="*rounding_mode=*"),
     Judgement("nextafter", "no gradient", "PyTorch says it has one, and then has not"),
     Judgement("fill,zero_", "no gradient", "what is overwritten has none"),
-    # Where PyTorch loses digits, or all of them.
+    # Results in which PyTorch loses digits, or all of them.
     Judgement("histc,histogramdd", "*", "edges of bins: see docs/coming-from-pytorch.md"),
     Judgement("nn.functional.interpolate,nn.functional.upsample_bilinear", "values", "uint8 is rounded once", "uint8"),
     Judgement("special.bessel_*", "values", "PyTorch's have five or six digits", "float64"),
@@ -202,7 +202,7 @@ JUDGEMENTS: list[Judgement] = [
     Judgement(
         "signal.windows.blackman", "values", "large numbers that cancel, of which rounding is left", text="*e-17 for *"
     ),
-    # What else differs by design.
+    # Other differences by design.
     Judgement("nn.functional.scaled_dot_product_attention", "values", "random numbers", text="*dropout_p=0.[!0]*"),
     Judgement("stft", "raises ValueError", "results are complex", text="*return_complex=False*"),
 ]

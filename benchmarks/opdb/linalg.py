@@ -1,4 +1,4 @@
-"""How PyTorch's functions of linear algebra are called here, where more than names of arguments differs."""
+"""Calls of PyTorch's linear algebra whose arguments differ in more than names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _matrix_norm(x: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = 
 
 
 def _vector_norm(x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    # To PyTorch no axes are all of them.
+    # An empty list of axes means all axes to PyTorch.
     axis = None if isinstance(dim, list | tuple) and not dim else _axes(dim)
     return la.vector_norm(_cast(x, dtype), ord=ord, axis=axis, keepdims=keepdim)
 
@@ -78,7 +78,7 @@ def _lstsq(a: Any, b: Any, rcond: Any = None, driver: Any = None) -> Any:
     def if_there(x: Any, is_there: bool) -> Any:
         return x if is_there else lm.reshape(x, [-1])[:0]
 
-    # PyTorch has no residuals where there are no surplus equations or a matrix has not full rank, and none from gelsy.
+    # PyTorch returns no residuals if there are no surplus equations or a matrix has not full rank, and none from gelsy.
     has_residuals = a.shape[-2] > a.shape[-1] and driver not in ("gelsy", None) and not _is_deficient(a, found)
     return (
         found[0],
@@ -164,7 +164,7 @@ def _of_general_matrices(sample: Any, x: Any, gradient: np.ndarray) -> np.ndarra
     return np.zeros_like(gradient) if sample.kwargs.get("hermitian") else gradient
 
 
-#: What of a gradient with respect to x is compared.
+#: Part of the gradient with respect to x that is compared.
 PROJECTIONS: dict[str, Call] = {
     "linalg.cholesky": _hermitian_part,
     "linalg.cholesky_ex": _hermitian_part,

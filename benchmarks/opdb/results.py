@@ -1,4 +1,4 @@
-"""What a call gave: flattened, as numpy arrays, and compared."""
+"""Results of a call: flattened, as numpy arrays, and compared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Result:
 
 
 def flat(value: Any) -> Iterator[Any]:
-    """The tensors and numbers of a result, in order; what is neither is left out."""
+    """Returns the tensors and numbers of a result, in order; what is neither is left out."""
     if isinstance(value, tuple | list):
         for part in value:
             yield from flat(part)
@@ -30,7 +30,7 @@ def flat(value: Any) -> Iterator[Any]:
 
 
 def difference(ours: list[Result], theirs: list[Result], times: float = 1.0, absolute: float = 0.0) -> str | None:
-    """The kind of the first difference, in words; None where they agree to so many times the tolerance."""
+    """Returns the kind of the first difference, in words; None where they agree to so many times the tolerance."""
     if len(ours) != len(theirs):
         return f"{len(ours)} results for {len(theirs)}"
     for a, b in zip(ours, theirs, strict=True):
@@ -44,7 +44,7 @@ def difference(ours: list[Result], theirs: list[Result], times: float = 1.0, abs
 
 
 def _values(a: Result, b: Result, times: float, absolute: float) -> str | None:
-    """The largest difference of two tensors of one shape and dtype, if it is more than rounding."""
+    """Returns the largest difference of two tensors of one shape and dtype, if it is more than rounding."""
     x, y = a.values, b.values
     if x.size == 0:
         return None

@@ -67,7 +67,7 @@ _RANGES = {
     "entr": (0.1, 3.0),
     "mvlgamma": (1.1, 4.0),
 }
-#: What the issue asks of 4 million elements.
+#: Goals for 4 million elements, as ratios to PyTorch's time.
 _GOALS = {**dict.fromkeys(("relu", "exp", "tanh", "add", "multiply"), 1.05), "sigmoid": 0.3}
 
 #: Unary ones that PyTorch has under the same name, with a gradient and without.
@@ -77,7 +77,7 @@ _SMOOTH = _names(
     "deg2rad rad2deg logit "
 )
 _STEPS = _names("floor ceil trunc round isnan isinf isfinite isposinf isneginf isreal signbit logical_not ")
-#: Those of torch.nn.functional.
+#: Functions of torch.nn.functional.
 _ACTIVATIONS = {
     "gelu_erf": "F.gelu(a)",
     "gelu_tanh": "F.gelu(a, approximate='tanh')",

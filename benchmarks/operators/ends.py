@@ -12,7 +12,7 @@ _STEEP = ("exp", "exp2", "expm1", "erfc", "sigmoid")
 
 
 def _row(op: str, call: str, label: str, **inputs: Input) -> Row:
-    """A call that is written in the same way for both."""
+    """Returns a call that is written in the same way for both."""
     return Row(op, f"lm.{call}", f"torch.{call}", (case(label, **inputs),), tolerance=1e-3)
 
 

@@ -116,7 +116,7 @@ def _random() -> list[Row]:
 
 
 def _rest(call: str) -> str:
-    """The arguments of a method's call, behind the tensor."""
+    """Returns the arguments of a method's call, behind the tensor."""
     arguments = call.partition("(")[2].removesuffix(")")
     return f", {arguments}" if arguments else ""
 

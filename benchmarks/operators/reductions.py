@@ -95,7 +95,7 @@ def _choices() -> tuple[Case, ...]:
 
 
 _ALL = "lm.{0}(x, axis=axis)", "torch.{0}(x, axis)"
-#: What PyTorch writes without an axis where all axes are meant.
+#: Calls that PyTorch writes without an axis for all axes.
 _EITHER = "torch.{0}(x) if axis is None else torch.{0}(x, axis)"
 
 

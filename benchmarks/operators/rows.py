@@ -1,4 +1,4 @@
-"""What a row of the sweep is made of: the calls, and the cases they are timed on."""
+"""Rows of the sweep: the calls, and the cases they are timed on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Input:
     """A tensor that a case asks for."""
 
     shape: tuple[int, ...]
-    #: How the values are drawn: see `array`.
+    #: Distribution of the values: see `array`.
     kind: str = "normal"
     dtype: str = "float32"
     low: float = 0.0
@@ -27,7 +27,7 @@ class Input:
     view: str = ""
 
     def array(self, seed: int) -> np.ndarray:
-        """The values, in a dtype that numpy has: the same for every framework."""
+        """Returns the values, in a dtype that numpy has: the same for every framework."""
         import numpy as np
 
         draw = np.random.default_rng(seed)
@@ -89,7 +89,7 @@ class Case:
 
 
 def case(label: str, *, goal: float = GOAL, wants: str = "", **variables: Any) -> Case:
-    """A case; `wants` lists variables, separated by spaces."""
+    """Returns a case; `wants` lists variables, separated by spaces."""
     return Case(label, variables, goal, tuple(wants.split()))
 
 
@@ -101,7 +101,7 @@ class Row:
     ours: str
     theirs: str
     cases: tuple[Case, ...] = field(default=())
-    #: Whether results must agree: not where they are random, known up to a sign, or made of rounding errors.
+    #: True if results must agree: not if they are random, known up to a sign, or made of rounding errors.
     agrees: bool = True
     #: Relative to the largest value.
     tolerance: float = 1e-4

@@ -20,7 +20,7 @@ def _tensor(fw: Adapter, wanted: Input, seed: int, wants_grad: bool) -> Any:
 
 
 def _gradient_of(fw: Adapter, result: Any) -> Any:
-    """A gradient for a result, in its shape and dtype."""
+    """Returns a gradient for a result, in its shape and dtype."""
     values = fw.numpy(result)
     return fw.tensor(Input(values.shape, dtype=str(values.dtype)).array(99))
 

@@ -21,7 +21,7 @@ PyObject* to_tuple(const Dims& dims) {
   return tuple.release();
 }
 
-/// A property from a function of the tensor.
+/// Getter of a property: wraps the result of `Read` for the tensor.
 template <auto Read>
 PyObject* get(PyObject* self, void*) {
   return guarded([&]() -> PyObject* { return Read(tensor_of(self)); });
@@ -60,8 +60,8 @@ int set_grad(PyObject* self, PyObject* value, void*) {
   });
 }
 
-/// x.real = value and x.imag = value: writes into the view that the attribute is. `x.imag += 1` assigns that very view,
-/// which has the values already.
+/// Implements `x.real = value` and `x.imag = value`: writes into the view that the attribute is. `x.imag += 1` assigns
+/// that very view, whose values are in place already.
 template <Tensor (*Part)(const Tensor&)>
 int set_part(PyObject* self, PyObject* value, void* name) {
   return guarded([&]() -> int {
@@ -70,7 +70,8 @@ int set_part(PyObject* self, PyObject* value, void* name) {
     const Tensor& x = tensor_of(self);
     const Tensor part = Part(x);
     if (part->storage != x->storage)
-      fail<TypeError>("[", attribute, "] a tensor of dtype ", x.dtype(), " has no imaginary part that could be set");
+      fail<TypeError>("[", attribute, "] a tensor of dtype ", x.dtype(),
+                      " has no imaginary part to set; cast it to a complex dtype");
     return PyObject_SetItem(wrap_ref(part).get(), Py_Ellipsis, value);
   });
 }
@@ -116,13 +117,13 @@ PyGetSetDef attributes[] = {
      "The imaginary part, a view of complex x, into which values that are set are written; new zeros for real x.",
      const_cast<char*>("imag")},
     {"stop_gradient", get<[](const Tensor& x) { return PyBool_FromLong(x.stop_gradient()); }>, set_stop_gradient,
-     "Whether the tensor wants no gradient: True for a new tensor, False for a parameter and what is computed from "
+     "True if the tensor wants no gradient: True for a new tensor, False for a parameter and what is computed from "
      "one.",
      nullptr},
     {"requires_grad", get<[](const Tensor& x) { return PyBool_FromLong(x.requires_grad()); }>, set_requires_grad,
      "The opposite of stop_gradient.", nullptr},
     {"is_leaf", get<[](const Tensor& x) { return PyBool_FromLong(x.is_leaf()); }>, nullptr,
-     "Whether the tensor is not the result of a recorded operation.", nullptr},
+     "True if the tensor is not the result of a recorded operation.", nullptr},
     {"grad", get<[](const Tensor& x) { return wrap(x.grad()); }>, set_grad,
      "The gradient that backward passes have added up; None where there is none. Setting it to None, or deleting it, "
      "drops it.",
@@ -132,7 +133,7 @@ PyGetSetDef attributes[] = {
     {"output_nr", get<[](const Tensor& x) { return number(output_nr(x)); }>, nullptr,
      "Which output of grad_fn's operation the tensor is; 0 for a leaf.", nullptr},
     {"retains_grad", get<[](const Tensor& x) { return PyBool_FromLong(autograd::retains_grad(x)); }>, nullptr,
-     "Whether retain_grad() was called for the tensor; False for a leaf.", nullptr},
+     "True if retain_grad() was called for the tensor; False for a leaf.", nullptr},
     {"inplace_version", get<[](const Tensor& x) { return number(x.version()); }>, nullptr,
      "Counts the writes in place into the tensor's memory.", nullptr},
     {"_version", get<[](const Tensor& x) { return number(x.version()); }>, nullptr, "The same as inplace_version.",

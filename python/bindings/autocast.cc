@@ -18,7 +18,7 @@ namespace {
 using autograd::AutocastState;
 
 constexpr const char* kBeforeCapsule = "lamella.AutocastBefore";
-/// Those that a state in Python lists, in this order.
+/// Devices whose autocast dtypes a state tuple holds, in the tuple's order.
 constexpr DeviceType kDevices[] = {DeviceType::CPU, DeviceType::CUDA};
 
 PyRef dtype_or_none(const AutocastState::OnDevice& device) {
@@ -38,7 +38,7 @@ PyObject* enter_autocast(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("autocast", "dtype, /");
     if (!PyTuple_Check(value) || PyTuple_GET_SIZE(value) != 3)
-      Argument{signature, 0}.wrong_type("a state that _autocast_state gave", value);
+      Argument{signature, 0}.wrong_type("a state that _autocast_state returned", value);
     AutocastState state;
     for (Py_ssize_t i = 0; i < 2; ++i) {
       const auto dtype = read_optional<DType>(PyTuple_GET_ITEM(value, i), {signature, 0});
@@ -65,9 +65,10 @@ PyObject* leave_autocast(PyObject*, PyObject* capsule) {
 }
 
 DeviceType read_device_type(PyObject* value, const Argument& argument) {
-  const DeviceType type = read_device(value, argument).type;
-  if (type != DeviceType::CPU && type != DeviceType::CUDA) argument.wrong_value("there is autocast on cpu and on cuda");
-  return type;
+  const Device device = read_device(value, argument);
+  if (device.type != DeviceType::CPU && device.type != DeviceType::CUDA)
+    argument.wrong_value(str("expected a device of type cpu or cuda, got ", device));
+  return device.type;
 }
 
 PyObject* get_autocast_dtype(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -114,10 +115,10 @@ PyMethodDef functions[] = {
      "named: "
      "bfloat16 or float16."},
     {"use_deterministic_algorithms", set_deterministic, METH_O,
-     "use_deterministic_algorithms(mode, /)\n--\n\nWhether results are to depend on nothing but their inputs, at the "
+     "use_deterministic_algorithms(mode, /)\n--\n\nMakes results depend on nothing but their inputs, at the "
      "price of speed."},
     {"are_deterministic_algorithms_enabled", is_deterministic, METH_NOARGS,
-     "are_deterministic_algorithms_enabled()\n--\n\nWhether deterministic algorithms were asked for."},
+     "are_deterministic_algorithms_enabled()\n--\n\nTrue if deterministic algorithms were asked for."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// Functions of the module for autocast and for deterministic algorithms.
+/// Returns the module's functions for autocast and for deterministic algorithms.
 PyMethodDef* autocast_functions();
 
 }  // namespace lamella::python

@@ -12,13 +12,14 @@
 namespace lamella::python {
 namespace {
 
-/// A tensor, or a list or tuple of tensors.
+/// Reads a tensor, or a list or tuple of tensors.
 std::vector<Tensor> one_or_more(PyObject* object, const Argument& argument) {
   if (is_tensor(object)) return {tensor_of(object)};
   return read_tensors(object, argument);
 }
 
-/// The same where None may stand for any of them, or for all.
+/// Reads gradients: a tensor, or a list or tuple of tensors in which None stands for an undefined tensor; None gives an
+/// empty list.
 std::vector<Tensor> gradients(PyObject* object, const Argument& argument) {
   if (object == Py_None) return {};
   if (is_tensor(object)) return {tensor_of(object)};
@@ -32,7 +33,7 @@ std::vector<Tensor> gradients(PyObject* object, const Argument& argument) {
   return tensors;
 }
 
-/// A pair of a node and the number of its output: an edge, as lamella.autograd.graph.GradientEdge is one.
+/// True if the object is a graph edge: a pair of a node and an output index, like lamella.autograd.graph.GradientEdge.
 bool is_edge(PyObject* object) {
   return PyTuple_Check(object) && PyTuple_GET_SIZE(object) == 2 && is_node(PyTuple_GET_ITEM(object, 0));
 }
@@ -44,28 +45,30 @@ autograd::GradTarget target(PyObject* object, const Argument& argument) {
   }
   const auto number = as_index(PyTuple_GET_ITEM(object, 1), argument);
   if (!number || *number < 0 || *number > UINT32_MAX)
-    argument.wrong_value("an edge is a node and the number of its output");
+    argument.wrong_value("expected a GradientEdge (node, output number), got a number outside [0, 2**32)");
   return Edge{node_of(PyTuple_GET_ITEM(object, 0)), static_cast<std::uint32_t>(*number)};
 }
 
 bool is_single(PyObject* object) { return is_tensor(object) || is_edge(object); }
 
-/// What gradients are asked for: one target, or a list or tuple of them.
+/// Reads the targets to differentiate with respect to: a tensor or an edge, or a list or tuple of these.
 std::vector<autograd::GradTarget> targets(PyObject* object, const Argument& argument) {
   if (is_single(object) || (!PyList_Check(object) && !PyTuple_Check(object))) return {target(object, argument)};
   std::vector<autograd::GradTarget> result;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-    const PyRef item = PyRef::share(PySequence_Fast_GET_ITEM(object, i));  // an edge's number may change the list
+    const PyRef item =
+        PyRef::share(PySequence_Fast_GET_ITEM(object, i));  // __index__ of an edge's output index may change the list
     result.push_back(target(item.get(), argument));
   }
   return result;
 }
 
-/// The inputs of a call of backward: none where it is for all leaves.
+/// Reads the argument `inputs` of backward; returns no target for None, which stands for all leaves.
 std::vector<autograd::GradTarget> backward_inputs(PyObject* object, const Argument& argument) {
   if (object == Py_None) return {};
   auto inputs = targets(object, argument);
-  if (inputs.empty()) argument.wrong_value("needs at least one tensor; leave it out for all leaves");
+  if (inputs.empty())
+    argument.wrong_value("expected at least one tensor, got none; leave it out for the gradients of all leaves");
   return inputs;
 }
 

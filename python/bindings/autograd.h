@@ -4,11 +4,11 @@
 
 namespace lamella::python {
 
-/// lm.Tensor.backward(grad=None, retain_graph=None, create_graph=False, inputs=None).
+/// Implements lm.Tensor.backward(grad=None, retain_graph=None, create_graph=False, inputs=None).
 PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
-/// Functions grad, backward and _gradient_edge of the module.
+/// Returns the module's functions grad, backward and _gradient_edge.
 PyMethodDef* autograd_functions();
-/// Functions of the module for forward mode.
+/// Returns the module's functions for forward mode.
 PyMethodDef* forward_ad_functions();
 
 /// Makes the types no_grad, enable_grad, set_grad_enabled and inference_mode and adds them to the module.

@@ -26,7 +26,7 @@ constexpr const char* kReadsCapsule = "lamella.ReadLog";
 
 PyObject* stop_type = nullptr;
 
-/// Throws the Python exception that is set; a StopRecomputation as what it was in C++.
+/// Throws the Python exception that is set; one that stands for a StopRecomputation is thrown as that C++ type again.
 [[noreturn]] void throw_from_python() {
   const PythonError error;
   if (PyErr_GivenExceptionMatches(error.value(), stop_type)) {
@@ -38,10 +38,10 @@ PyObject* stop_type = nullptr;
   throw error;
 }
 
-/// Calls Python with the tensors for the arguments.
+/// Recomputes a checkpoint: calls the Python function with the tensors in the places of the first call's arguments.
 struct Recompute {
   SharedObject function;
-  /// Weak references to the first call's arguments, see Note [Likenesses]; null where all are plain tensors.
+  /// Weak references to the arguments of the first call, see Note [Likenesses]; null if all are plain tensors.
   SharedObject originals;
 
   void operator()(std::span<const Tensor> inputs) const {
@@ -68,7 +68,7 @@ struct Policy {
   }
 };
 
-/// weak_references_to() the objects of tensors.
+/// Returns weak_references_to() the Python objects of `tensors`.
 PyRef likenesses_of(std::span<const Tensor> tensors) {
   const PyRef objects = wrap_all(tensors);
   return weak_references_to({PySequence_Fast_ITEMS(objects.get()), tensors.size()});
@@ -188,7 +188,7 @@ PyMethodDef functions[] = {
      "_call_comparing_reads(reads, function, args, /)\n--\n\n"
      "Calls function(*args); RuntimeError where a tensor that it reads was written to since reads were noted."},
     {"_pass_is_for_all_leaves", pass_is_for_all_leaves, METH_NOARGS,
-     "_pass_is_for_all_leaves()\n--\n\nWhether the backward pass on this thread is for all leaves, not named inputs."},
+     "_pass_is_for_all_leaves()\n--\n\nTrue if the backward pass on this thread is for all leaves, not named inputs."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -226,17 +226,18 @@ PyRef select_layer_call(const char* layer, std::span<const Tensor* const> inputs
 int visit_checkpoints(const Ref<Node>& node, visitproc visit, void* arg) {
   if (!autograd::CheckpointReferences::any()) return 0;
   autograd::CheckpointReferences checkpoints;
-  // A node is ours where as many references to it were found as there are; what it holds is ours then.
+  // A node is owned by `node` alone if as many references to it were found as it has; what it holds is then owned
+  // alone, too.
   std::unordered_map<const Node*, std::uint32_t> nodes;
   std::unordered_map<const TensorImpl*, std::uint32_t> tensors;
-  std::vector<const Node*> ours;
+  std::vector<const Node*> owned;
   const auto found = [&](const Ref<Node>& other) {
-    if (other && ++nodes[other.get()] == other->use_count()) ours.push_back(other.get());
+    if (other && ++nodes[other.get()] == other->use_count()) owned.push_back(other.get());
   };
   found(node);
-  while (!ours.empty()) {
-    const Node* next = ours.back();
-    ours.pop_back();
+  while (!owned.empty()) {
+    const Node* next = owned.back();
+    owned.pop_back();
     for (const Edge& edge : next->edges()) found(edge.node);
     if (!next->context()) continue;
     next->context()->for_each_saved([&](const autograd::SavedTensor& saved) {

@@ -10,19 +10,20 @@
 
 namespace lamella::python {
 
-/// Sets the exception that stands for `stop` in Python, where no `except Exception` catches it.
+/// Sets the Python exception that stands for `stop`; it is no Exception, so that `except Exception` does not catch it.
 void set_stop_recomputation(const autograd::StopRecomputation& stop) noexcept;
 
-/// A layer's call under Modes::kSelective: `compute` makes it, unless its result was kept.
+/// Makes a layer's call under Modes::kSelective: calls `compute` unless the checkpoint kept the call's result.
 PyRef select_layer_call(const char* layer, std::span<const Tensor* const> inputs,
                         const std::function<PyRef()>& compute);
 
-/// Visits the functions of checkpoints that only the caller's reference to `node` keeps alive, for the collector: a
-/// function often holds its own results. The graph is walked as far as nobody else owns it.
+/// Visits, for the garbage collector, the functions of checkpoints that only the caller's reference to `node` keeps
+/// alive: a function often holds its own results. The graph is walked as far as nobody else owns it.
 int visit_checkpoints(const Ref<Node>& node, visitproc visit, void* arg);
 
-/// What lamella.autograd.checkpoint is made of. The exception is added to the module.
+/// Returns the module's functions that lamella.autograd.checkpoint calls.
 PyMethodDef* checkpoint_functions();
+/// Adds the exception _StopRecomputation to the module.
 void add_stop_recomputation(PyObject* module);
 
 }  // namespace lamella::python

@@ -15,14 +15,14 @@ PyTypeObject* context_type = nullptr;
 
 constexpr int kMaxFree = 64;
 #ifndef Py_GIL_DISABLED
-// Freed objects, linked by their field for weak references.
+// Free list of context objects, linked by their field for weak references.
 ContextObject* free_objects = nullptr;
 int free_count = 0;
 #endif
 
 ContextObject* as_context(PyObject* self) { return reinterpret_cast<ContextObject*>(self); }
 
-/// The context of a call that is still there.
+/// Returns the C++ context of the call; RuntimeError that names `what` if the call's graph has been freed.
 Context& context_of(PyObject* self, const char* what) {
   Context* context = as_context(self)->context;
   if (!context) {
@@ -84,7 +84,7 @@ PyObject* get_needs_input_grad(PyObject* self, void*) {
   });
 }
 
-/// mark_dirty and its like: a method that takes tensors.
+/// Implements mark_dirty and the like: methods that pass their tensors to `Mark`.
 template <auto Mark, const auto& kName>
 PyObject* mark(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {

@@ -7,21 +7,22 @@
 
 namespace lamella::python {
 
-/// What `ctx` is in Python: a pointer to a call's context while there is one, and the user's attributes.
+/// Python object `ctx`: a pointer to the context of a call while the call's node lives, and the attributes that the
+/// user set.
 struct ContextObject {
   PyObject_HEAD Context* context;
   PyObject* attributes;
   PyObject* weak_references;
-  /// Weak references to saved objects with attributes, and None in the places of others; null where there are none, or
-  /// where the tensors come back as the objects that they are.
+  /// Weak references to saved objects that have attributes, with None in the places of others. Null if there are none,
+  /// or if the tensors are restored as the very objects that were saved.
   PyObject* originals;
 };
 
 /// Makes the type lamella.autograd.PyLayerContext.
 PyTypeObject* make_context_type();
-/// A new object for `context`; a new reference.
+/// Returns a new object for `context`, as a new reference.
 PyObject* new_context(Context* context);
-/// Cuts the object off its context, which is about to go.
+/// Clears the object's pointer to its context, which is about to be destroyed.
 inline void detach_context(PyObject* object) noexcept { reinterpret_cast<ContextObject*>(object)->context = nullptr; }
 
 }  // namespace lamella::python

@@ -10,7 +10,7 @@
 namespace lamella::python {
 namespace {
 
-/// The value of an object with __index__. False where it does not fit into 64 bits.
+/// Reads the value of an object with __index__; false if it does not fit into 64 bits.
 bool index_value(PyObject* object, std::int64_t& value) {
   const PyRef number = PyLong_Check(object) ? PyRef::share(object) : PyRef::adopt(checked(PyNumber_Index(object)));
   int overflow = 0;
@@ -35,7 +35,7 @@ const Tensor& read_tensor(PyObject* object, const Argument& argument) {
 }
 
 std::optional<std::int64_t> as_index(PyObject* object, const Argument& argument) {
-  if (PyLong_CheckExact(object)) {  // as nearly all are
+  if (PyLong_CheckExact(object)) {  // the common case: no call of __index__
     int overflow = 0;
     const std::int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
     if (overflow == 0) return value;
@@ -75,7 +75,7 @@ bool read_bool(PyObject* object, const Argument& argument) {
 
 namespace {
 
-/// An object with __index__ as a number: what int64 does not hold, uint64 may.
+/// Converts an object with __index__ to a number: an int64, or a uint64 if int64 does not hold it.
 Scalar integer_scalar(PyObject* object) {
   std::int64_t integer = 0;
   if (index_value(object, integer)) return integer;
@@ -93,7 +93,7 @@ Scalar integer_scalar(PyObject* object) {
 
 bool as_scalar(PyObject* object, Scalar& value) {
   if (PyFloat_Check(object)) {
-    // A numpy scalar may be what numpy made of a tensor's values.
+    // A numpy scalar may have been computed from a tensor's values that left the tape.
     if (!PyFloat_CheckExact(object) && autograd::modes().escaped) [[unlikely]]
       autograd::note_host_number();
     value = PyFloat_AS_DOUBLE(object);
@@ -162,7 +162,7 @@ Dims read_dims(PyObject* object, const Argument& argument) {
   const PyRef items = PyRef::adopt(PySequence_Fast(object, "expected a sequence"));
   if (!items) throw_python_error();
   Dims dims;
-  // An item's __index__ may change the list: its size is looked at each time, and the item is held.
+  // An item's __index__ may change the list: the size is read again for each item, and the item is held.
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
     const PyRef item = PyRef::share(PySequence_Fast_GET_ITEM(items.get(), i));
     const std::optional<std::int64_t> value = as_index(item.get(), argument);

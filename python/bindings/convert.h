@@ -22,7 +22,7 @@
 
 namespace lamella::python {
 
-// Python objects to the types that operators take. All raise TypeError or ValueError that names the argument.
+// Converts Python objects to the types that operators take. All raise TypeError or ValueError that names the argument.
 
 const Tensor& read_tensor(PyObject* object, const Argument& argument);
 std::int64_t read_int(PyObject* object, const Argument& argument);
@@ -35,18 +35,18 @@ Device read_device(PyObject* object, const Argument& argument);
 std::string_view read_text(PyObject* object, const Argument& argument);
 std::vector<Tensor> read_tensors(PyObject* object, const Argument& argument);
 
-/// Whether the object is a number to operators: a Python or numpy scalar. Fills `value` where it is one.
-/// ValueError for an integer that neither int64 nor uint64 holds.
+/// Reads a Python or numpy scalar into `value`; false for any other object. ValueError for an integer that neither
+/// int64 nor uint64 holds.
 bool as_scalar(PyObject* object, Scalar& value);
 
-/// An int64 from an object with __index__ (bool excluded); nothing where the object has none. ValueError where it does
-/// not fit.
+/// Returns the int64 of an object with __index__ (bool excluded), nothing for an object without it. ValueError if it
+/// does not fit.
 std::optional<std::int64_t> as_index(PyObject* object, const Argument& argument);
 
-/// What a parameter of type T of an operator's `call` takes from Python:
-///     annotation   its type as a stub file spells it
-///     expected     how an error's text names it
-///     read         makes a T of an object; TypeError or ValueError names the argument
+/// Converts a Python argument to a parameter of type T of an operator's `call`:
+///     annotation   type as a stub file spells it
+///     expected     name of the accepted objects in an error's text
+///     read         converts an object to T; TypeError or ValueError names the argument
 template <class T>
 struct ArgumentType;
 
@@ -170,7 +170,7 @@ struct ArgumentType<std::optional<T>> {
   }
 };
 
-/// A Python object as a parameter of type T.
+/// Converts a Python object to a parameter of type T.
 template <class T>
 decltype(auto) read(PyObject* object, const Argument& argument) {
   return ArgumentType<std::remove_cvref_t<T>>::read(object, argument);

@@ -13,7 +13,7 @@ std::vector<double> read_doubles(PyObject* object, const Argument& argument) {
   const PyRef items = PyRef::adopt(PySequence_Fast(object, "expected a sequence"));
   if (!items) throw_python_error();
   std::vector<double> values;
-  // An item's __float__ may change the list: its size is looked at each time, and the item is held.
+  // An item's __float__ may change the list: the size is read again for each item, and the item is held.
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
     const PyRef item = PyRef::share(PySequence_Fast_GET_ITEM(items.get(), i));
     values.push_back(read_double(item.get(), argument));

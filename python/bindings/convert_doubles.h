@@ -6,7 +6,7 @@
 
 namespace lamella::python {
 
-/// From a number or a sequence of numbers. TypeError for anything else.
+/// Reads a number or a sequence of numbers; TypeError for anything else.
 std::vector<double> read_doubles(PyObject* object, const Argument& argument);
 
 template <>

@@ -11,13 +11,13 @@
 #include "python/bindings/signature.h"
 #include "python/bindings/tensor_type.h"
 
-// Copies and pickles keep what tensors have in common: a tensor whose memory another one shows too is copied as a place
-// in that memory, which is copied once.
+// Copies and pickles preserve shared memory: a tensor whose storage other tensors share is stored as an offset into
+// that storage, which is copied once.
 
 namespace lamella::python {
 namespace {
 
-/// The bytes that elements of this form reach, from the first element: [low, high).
+/// Returns the range of bytes [low, high) that the elements occupy, relative to the first element.
 std::pair<std::int64_t, std::int64_t> reach_of(DimsView shape, DimsView strides, std::int64_t item) {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -32,7 +32,7 @@ std::pair<std::int64_t, std::int64_t> reach_of(DimsView shape, DimsView strides,
   return {low, high + item};
 }
 
-/// Another tensor on x's storage, `offset` bytes behind the storage's begin.
+/// Returns a tensor on x's storage, `offset` bytes from its start.
 Tensor place_in(const Tensor& x, DimsView shape, DimsView strides, DType dtype, std::int64_t offset) {
   Tensor y = make_view(x, shape, strides);
   y->dtype = dtype;
@@ -48,7 +48,7 @@ PyObject* shared_memory(PyObject*, PyObject* object) {
     if (x->hidden || x.device().is_meta() || !storage.data || storage.unique()) Py_RETURN_NONE;
     const auto offset = x->data - static_cast<char*>(storage.data);
     const auto [low, high] = reach_of(x.shape(), x.strides(), static_cast<std::int64_t>(item_size(x.dtype())));
-    // Memory of somebody else's may reach beyond what the engine knows of it.
+    // Foreign memory may extend past the bytes that its storage records.
     if (offset + low < 0 || offset + high > static_cast<std::int64_t>(storage.bytes)) Py_RETURN_NONE;
     return Py_BuildValue("(Kn)", reinterpret_cast<unsigned long long>(&storage), static_cast<Py_ssize_t>(offset));
   });

@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// What copying and pickling tensors needs to know of their memory.
+/// Returns the module's functions that copying and pickling ask about tensors' memory.
 PyMethodDef* copy_functions();
 
 }  // namespace lamella::python

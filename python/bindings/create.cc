@@ -15,17 +15,19 @@ namespace lamella::python {
 namespace {
 
 bool has_attribute(PyObject* object, const char* name) {
-  // Looked up on the type: a class or a module with such an attribute is no array.
+  // The attribute is looked up on the type: a class or a module that has such an attribute is not an array.
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), name) != 0;
 }
 
-/// x in the dtype and on the device that were asked for, with memory of its own where that was asked for.
+/// Converts x to the requested dtype and device, and copies it if a copy was requested. `shared` is true if x is on
+/// memory of the caller.
 Tensor finish(Tensor x, const CreateOptions& options, bool shared) {
   const DType dtype = options.dtype.value_or(x.dtype());
   const Device device = options.device.value_or(x.device());
   const bool converts = dtype != x.dtype() || device != x.device();
   if (options.copy == Copy::Never && (converts || !shared)) {
-    fail<ValueError>("[", options.op, "] copy=False, but this data cannot be taken without a copy");
+    fail<ValueError>("[", options.op,
+                     "] copy=False, but this data, dtype or device takes a copy; leave copy out to allow it");
   }
   if (dtype != x.dtype()) x = cast(x, dtype);
   if (device != x.device()) x = to_device(x, device);
@@ -37,7 +39,7 @@ Tensor from_array_method(PyObject* object, const CreateOptions& options, bool& s
   const PyRef asarray = numpy_function("asarray");
   const PyRef array = PyRef::adopt(checked(PyObject_CallOneArg(asarray.get(), object)));
   if (!is_numpy_array(array.get()))
-    fail<TypeError>("[", options.op, "] numpy.asarray(", type_name(object), ") gave no array");
+    fail<TypeError>("[", options.op, "] numpy.asarray(", type_name(object), ") returned no numpy.ndarray");
   return tensor_from_buffer(array.get(), options.op, shared);
 }
 
@@ -164,7 +166,7 @@ Tensor create_tensor(PyObject* data, const CreateOptions& options) {
   bool shared = true;
   Tensor x;
   if (PyUnicode_Check(data)) {
-    fail<TypeError>("[", options.op, "] a str is no array");
+    fail<TypeError>("[", options.op, "] expected a number, a nested list of numbers, an array or a tensor, got a str");
   } else if (PyObject_CheckBuffer(data)) {
     x = tensor_from_buffer(data, options.op, shared);
   } else if (has_attribute(data, "__dlpack__")) {

@@ -5,13 +5,13 @@
 
 namespace lamella::python {
 
-/// A number of parts, or a sequence of numbers.
+/// Reads a number of parts, or a sequence of positions to cut at.
 template <>
 struct ArgumentType<Cuts> {
   static constexpr const char* annotation = "SupportsIndex | Sequence[SupportsIndex]";
   static constexpr const char* expected = "an int or a sequence of ints";
   static Cuts read(PyObject* object, const Argument& argument) {
-    // Arrays of integers, those of no axes too, are sequences that have an index.
+    // An array of integers, a 0-d one included, is a sequence that has __index__.
     const auto has_no_length = [&] {
       if (!PySequence_Check(object)) return true;
       if (PySequence_Size(object) >= 0) return false;

@@ -13,14 +13,15 @@ namespace lamella::python {
 
 using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
 
-/// How one form of an operator is called.
+/// Entry points of one form of an operator: its signature, its function of the module and its method.
 struct EntryPoints {
   const Signature** signature;
   FastCall function;
   FastCall method;
 };
 
-/// What is defined for an operator, made while compiling: code for each of several hundred takes long to compile.
+/// Definition of an operator for Python. It is data made at compile time, as generated code for each of several hundred
+/// operators takes long to compile.
 struct Definition {
   const OpInfo* info;
   const char* parameters;
@@ -29,21 +30,21 @@ struct Definition {
   const char* returns;
   bool takes_out;
   EntryPoints form;
-  /// The names of the parts of the result, where they have some, and where the type goes that is made of them.
+  /// Names of the result's fields, empty if they have none, and the place for the tuple type made of them.
   std::span<const char* const> fields;
   PyTypeObject** result_type;
-  /// Null functions where there is none.
+  /// Holds null functions if the operator has no in-place form.
   EntryPoints in_place;
   /// Null for an operator that is not elementwise.
   const ElementwiseOp& (*elementwise)();
 };
 
-/// The definitions of the operators of a list. Each list has its instance in a file of its own, as these are the files
-/// of the bindings that take longest to compile.
+/// Returns the definitions of the operators of a list. Each list is instantiated in a file of its own, as these files
+/// take longest to compile.
 template <class Ops>
 std::span<const Definition> definitions_of();
 
-/// Those of all operators.
+/// Returns the definitions of all operators.
 const std::vector<Definition>& operator_definitions();
 
 /// True if the operator has an in-place form: it does not give bools, and no operator has the name of that form.

@@ -38,7 +38,7 @@ PyObject* backend_is_there(PyObject*, PyObject*) { return PyBool_FromLong(has_de
 
 PyObject* backend_count(PyObject*, PyObject*) { return PyLong_FromLong(device_count(DeviceType::PrivateUse1)); }
 
-/// A device of the backend's: a number, or a text.
+/// Reads a device of the registered backend, from an index or a text.
 Device read_backend_device(PyObject* value, const Argument& argument) {
   Device device(DeviceType::PrivateUse1, current_device_index());
   if (PyLong_Check(value)) {
@@ -72,7 +72,7 @@ PyObject* set_current_device(PyObject*, PyObject* value) {
   });
 }
 
-/// The streams that Python made, by their number.
+/// Table of the streams made by Python, by id.
 struct Streams {
   struct Entry {
     std::int64_t id;
@@ -83,7 +83,7 @@ struct Streams {
   std::int64_t last = 0;
 };
 
-/// Never destroyed: streams may outlive the interpreter.
+/// The table is never destroyed, as streams may outlive the interpreter.
 Streams& streams() {
   static auto* const known = new Streams;
   return *known;
@@ -92,7 +92,7 @@ Streams& streams() {
 std::shared_ptr<BackendStream> stream_of(std::int64_t id) {
   const std::lock_guard lock(streams().mutex);
   const auto found = std::ranges::find(streams().all, id, &Streams::Entry::id);
-  if (found == streams().all.end()) fail<ValueError>("[stream] there is no such stream any more");
+  if (found == streams().all.end()) fail<ValueError>("[stream] there is no such stream: it was destroyed");
   return found->stream;
 }
 
@@ -112,7 +112,7 @@ PyObject* end_stream(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("Stream", "stream, /");
     const std::int64_t id = read_int(value, {signature, 0});
-    std::shared_ptr<BackendStream> gone;  // freed, which waits, outside of the lock
+    std::shared_ptr<BackendStream> gone;  // destroyed after the lock is released, as that waits for the stream
     {
       const std::lock_guard lock(streams().mutex);
       const auto found = std::ranges::find(streams().all, id, &Streams::Entry::id);
@@ -143,10 +143,10 @@ PyObject* set_current_stream(PyObject*, PyObject* const* args, Py_ssize_t count,
     if (id != 0) {
       given = stream_of(id);
       if (given->device() != device) {
-        fail<ValueError>("[stream] a stream of ", given->device(), " is none of ", device);
+        fail<ValueError>("[stream] expected a stream of ", device, ", got one of ", given->device());
       }
     }
-    // A thread keeps the streams that its work goes to.
+    // Each thread owns its current streams, so that they outlive their Python objects.
     thread_local std::map<int, std::shared_ptr<BackendStream>> current;
     set_backend_stream(device, given ? given->get() : nullptr);
     current[device.index].swap(given);
@@ -160,9 +160,9 @@ PyMethodDef functions[] = {
     {"_privateuse1_name", backend_name, METH_NOARGS,
      "_privateuse1_name()\n--\n\nThe name of the devices that an extension brings."},
     {"_privateuse1_is_there", backend_is_there, METH_NOARGS,
-     "_privateuse1_is_there()\n--\n\nWhether an extension has brought devices."},
+     "_privateuse1_is_there()\n--\n\nTrue if an extension has brought devices."},
     {"_privateuse1_count", backend_count, METH_NOARGS,
-     "_privateuse1_count()\n--\n\nHow many devices an extension has brought."},
+     "_privateuse1_count()\n--\n\nNumber of devices that an extension has brought."},
     {"_privateuse1_synchronize", synchronize_device, METH_O,
      "_privateuse1_synchronize(device, /)\n--\n\nWaits for all work on a device."},
     {"_privateuse1_current", get_current_device, METH_NOARGS,

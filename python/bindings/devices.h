@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// Functions of the module for devices that an extension brings: their name, the current one, streams.
+/// Returns the module's functions for devices of extensions: their name, the current device, streams.
 PyMethodDef* device_functions();
 
 }  // namespace lamella::python

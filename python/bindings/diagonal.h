@@ -7,7 +7,7 @@
 
 namespace lamella::python {
 
-/// The number of a diagonal: any integer.
+/// Reads the index of a diagonal: any integer.
 template <>
 struct ArgumentType<DiagonalNumber> {
   static constexpr const char* annotation = "SupportsIndex";

@@ -82,7 +82,7 @@ DType dtype_of_type(dl::DataType type, const char* op) {
     const dl::DataType ours = type_of(static_cast<DType>(i));
     if (ours.code == type.code && ours.bits == type.bits && type.lanes == 1) return static_cast<DType>(i);
   }
-  fail<TypeError>("[", op, "] there is no dtype of DLPack type ", int{type.code}, " with ", int{type.bits},
+  fail<TypeError>("[", op, "] no dtype corresponds to DLPack type ", int{type.code}, " with ", int{type.bits},
                   " bits and ", type.lanes, " lanes");
 }
 
@@ -97,7 +97,7 @@ dl::Device device_of(const Tensor& x) {
   throw_python_error();
 }
 
-/// What an exported array needs while it is in use elsewhere.
+/// Holds what an exported array refers to until its consumer calls the deleter.
 template <class M>
 struct Exported {
   Exported(const Tensor& x, std::uint32_t holders) : foreign(x, holders), tensor(x) {}
@@ -128,7 +128,7 @@ M* export_tensor(const Tensor& x, std::uint32_t holders) {
   return &made->managed;
 }
 
-/// The destructor of a capsule that nobody took.
+/// Destroys a capsule that no consumer took.
 template <class M>
 void drop_capsule(PyObject* capsule, const char* name) {
   if (!PyCapsule_IsValid(capsule, name)) return;
@@ -151,14 +151,15 @@ Tensor take(PyObject* capsule, const char* name, const char* used_name, const ch
   bool read_only = false;
   if constexpr (std::is_same_v<M, dl::ManagedVersioned>) {
     if (managed->version.major > 1)
-      fail<ValueError>("[", op, "] DLPack version ", managed->version.major, " is not known");
+      fail<ValueError>("[", op, "] DLPack version ", managed->version.major, " is not supported, expected at most 1");
     read_only = (managed->flags & dl::kReadOnly) != 0;
   }
   Device device;
   if (array.device.type == dl::kCuda) {
     device = Device(DeviceType::CUDA, array.device.index);
   } else if (array.device.type != dl::kCpu && array.device.type != dl::kCudaHost) {
-    fail<ValueError>("[", op, "] DLPack device type ", array.device.type, " is not known");
+    fail<ValueError>("[", op, "] DLPack device type ", array.device.type,
+                     " is not supported, expected the CPU or CUDA");
   }
   const DType dtype = dtype_of_type(array.dtype, op);
   const Dims shape(array.shape, array.shape + array.ndim);
@@ -178,15 +179,15 @@ Tensor take(PyObject* capsule, const char* name, const char* used_name, const ch
   return clone(x);
 }
 
-/// (device type, index) or (major, minor), as DLPack's arguments have them.
+/// Reads a pair of ints, (device type, index) or (major, minor), as DLPack's arguments have them.
 std::pair<int, int> read_pair(PyObject* object, const Argument& argument) {
   if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != 2) argument.wrong_type("a tuple of two ints", object);
   const auto part = [&](Py_ssize_t i) {
-    // An enumeration's member counts as its value.
+    // A member of an enumeration counts as its value.
     const PyRef number = PyRef::adopt(checked(PyNumber_Long(PyTuple_GET_ITEM(object, i))));
     const long value = PyLong_AsLong(number.get());
     if (value == -1 && PyErr_Occurred()) throw_python_error();
-    if (value < 0 || value > INT_MAX) argument.wrong_value("the numbers must be small and not negative");
+    if (value < 0 || value > INT_MAX) argument.wrong_value(str("expected ints in [0, 2**31), got ", value));
     return static_cast<int>(value);
   };
   return {part(0), part(1)};
@@ -249,7 +250,7 @@ Tensor tensor_from_dlpack(PyObject* object, const char* op, bool may_copy) {
     const PyRef options = PyRef::adopt(checked(Py_BuildValue("{s:(ii)}", "max_version", 1, 0)));
     capsule = PyRef::adopt(PyObject_Call(method.get(), none.get(), options.get()));
     if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
-      // Written before versions were part of the protocol.
+      // A __dlpack__ without `max_version` was written before the protocol had versions.
       PyErr_Clear();
       capsule = PyRef::adopt(PyObject_CallNoArgs(method.get()));
     }

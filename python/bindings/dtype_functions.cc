@@ -16,7 +16,7 @@
 namespace lamella::python {
 namespace {
 
-/// A dtype, or that of a tensor.
+/// Reads a dtype; for a tensor, returns its dtype.
 DType dtype_or_tensor(PyObject* object, const Argument& argument) {
   return is_tensor(object) ? tensor_of(object).dtype() : read_dtype(object, argument);
 }
@@ -117,16 +117,16 @@ PyMethodDef functions[] = {
      "holds."},
     {"can_cast", as_c_function(can_cast_function), METH_FASTCALL | METH_KEYWORDS,
      "can_cast(from_, to, /)\n--\n\n"
-     "Whether a dtype, or a tensor's, is promoted to the dtype `to`: a computation with both gives `to`."},
+     "True if a dtype, or a tensor's, is promoted to the dtype `to`: a computation with both gives `to`."},
     {"isdtype", as_c_function(isdtype), METH_FASTCALL | METH_KEYWORDS,
      "isdtype(dtype, kind)\n--\n\n"
-     "Whether a dtype is of a kind: a dtype, one of 'bool', 'signed integer', 'unsigned integer', 'integral', 'real "
+     "True if a dtype is of a kind: a dtype, one of 'bool', 'signed integer', 'unsigned integer', 'integral', 'real "
      "floating',\n"
      "'complex floating', 'numeric', or a tuple of these."},
     {"_float_limits", float_limits_function, METH_O,
-     "_float_limits(type, /)\n--\n\nWhat finfo tells: bits, eps, max, smallest_normal, dtype."},
+     "_float_limits(type, /)\n--\n\nReturns the limits for finfo: bits, eps, max, smallest_normal, dtype."},
     {"_integer_limits", integer_limits_function, METH_O,
-     "_integer_limits(type, /)\n--\n\nWhat iinfo tells: bits, min, max, dtype."},
+     "_integer_limits(type, /)\n--\n\nReturns the limits for iinfo: bits, min, max, dtype."},
     {nullptr, nullptr, 0, nullptr},
 };
 

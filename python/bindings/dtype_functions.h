@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// Functions of the module on dtypes: result_type, can_cast, isdtype, and what finfo and iinfo tell.
+/// Returns the module's functions on dtypes: result_type, can_cast, isdtype, and those that finfo and iinfo call.
 PyMethodDef* dtype_functions();
 
 }  // namespace lamella::python

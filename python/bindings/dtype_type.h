@@ -8,10 +8,10 @@ namespace lamella::python {
 
 /// Makes the type lamella.DType and its objects.
 PyTypeObject* make_dtype_type();
-/// The object of a dtype; a new reference.
+/// Returns the Python object of a dtype, as a new reference.
 PyObject* dtype_object(DType dtype) noexcept;
-/// The dtype that an object names: a DType, a string, bool, int, float or complex, or a dtype or scalar type of
-/// numpy's.
+/// Reads the dtype that an object names: a DType, a string, bool, int, float or complex, or a dtype or scalar type of
+/// numpy's; false for other objects.
 bool as_dtype(PyObject* object, DType& dtype);
 
 }  // namespace lamella::python

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kAllocate = "[allocate] ";
 
-/// A message, opened with the name of the operator where it names none itself, or the allocator alone.
+/// Returns the message with "[op] " in front, unless it names an operator itself, or only the allocator.
 std::string named(const char* op, std::string_view message) {
   if (!op) return std::string(message);
   if (message.starts_with(kAllocate)) message.remove_prefix(kAllocate.size());
@@ -22,19 +22,20 @@ std::string named(const char* op, std::string_view message) {
 }
 
 void raise(PyObject* type, const std::string& message) {
-  // The message may hold bytes from a file name or from elsewhere that are no UTF-8.
+  // File names and other texts in the message may hold bytes that are not UTF-8.
   const PyRef text =
       PyRef::adopt(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
   if (text) PyErr_SetObject(type, text.get());
 }
 
-/// What is said where memory ran out for something that has no size to tell.
+/// Returns the text for an allocation failure of unknown size.
 std::string out_of_memory_text(const char* op) {
   return str("[", op,
              "] the system gives no more memory for what the call keeps beside its tensors: ", describe_memory());
 }
 
-/// Sets the C++ exception that is being handled, of which only memory for a message may be missing.
+/// Sets the Python exception for the C++ exception being handled. Only std::bad_alloc leaves it, if there is no memory
+/// for the message.
 void set_error(const char* op, const char* function) {
   const char* const caller = op ? op : function ? function : "lamella";
   try {
@@ -106,7 +107,7 @@ void set_python_error(const char* op, const char* function) noexcept {
   const GilHold gil;
   try {
     set_error(op, function);
-  } catch (...) {  // no memory for the message itself
+  } catch (...) {  // out of memory while making the message
     PyErr_NoMemory();
   }
 }
@@ -124,7 +125,7 @@ void name_memory_error(const char* op) noexcept {
       try {
         const PyRef args = PyRef::adopt(Py_BuildValue("(s)", out_of_memory_text(op).c_str()));
         if (args) PyObject_SetAttrString(value, "args", args.get());
-      } catch (const std::bad_alloc&) {  // it stays without
+      } catch (const std::bad_alloc&) {  // out of memory again: the error keeps its empty text
       }
     }
     PyErr_Clear();

@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// Adds to the module what extensions reach Lamella's types by; see python/include/lamella/python.h.
+/// Adds the capsule by which extensions reach Lamella's types; see python/include/lamella/python.h.
 void add_extension_api(PyObject* module);
 
 }  // namespace lamella::python

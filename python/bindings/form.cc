@@ -83,7 +83,7 @@ bool is_container(PyObject* object) noexcept {
 
 void TensorFinder::find(PyObject* value, Form* form) {
   if (is_tensor(value)) {
-    tensor_of(value);  // must have been initialized
+    tensor_of(value);  // raises if the tensor was never initialized
     objects.push_back(PyRef::share(value));
     if (form) form->kind = Form::Kind::Tensor;
   } else if (is_container(value)) {
@@ -93,32 +93,16 @@ void TensorFinder::find(PyObject* value, Form* form) {
 }
 
 void TensorFinder::find_parts(PyObject* value, Form* form) {
-  const auto add = [&](PyObject* part, PyObject* key) {
-    const PyRef held = PyRef::share(part);  // looking into a dataclass may run Python code, which may drop it
+  const Form::Kind kind = for_each_part(value, [&](PyObject* part, PyObject* key, const PyRef&) {
+    const PyRef held = PyRef::share(part);  // reading a dataclass's fields may run Python code that drops the part
     Form* below = nullptr;
     if (form) {
       below = &form->parts.emplace_back();
       if (key) form->keys.push_back(PyRef::share(key));
     }
     find(part, below);
-  };
-  if (PyList_Check(value) || PyTuple_Check(value)) {
-    if (form) form->kind = Form::Kind::Sequence;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) add(PySequence_Fast_GET_ITEM(value, i), nullptr);
-  } else if (PyDict_Check(value)) {
-    if (form) form->kind = Form::Kind::Mapping;
-    PyObject *key = nullptr, *part = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(value, &at, &key, &part);) add(part, key);
-  } else {
-    if (form) form->kind = Form::Kind::Record;
-    const PyRef fields = dataclass_fields(value);
-    PyObject *key = nullptr, *field = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(fields.get(), &at, &key, &field);) {
-      const PyRef part = PyRef::adopt(PyObject_GenericGetAttr(value, key));
-      if (!part) PyErr_Clear();  // a class variable, or a field that was deleted
-      if (part) add(part.get(), key);
-    }
-  }
+  });
+  if (form) form->kind = kind;
 }
 
 PyRef build_tangents(const Form& form, Tensor*& next) {

@@ -1,5 +1,4 @@
-// Forward mode: levels, and making and taking apart tensors with tangents. lamella.autograd.forward_ad is written on
-// it.
+// Implements the module's part of lamella.autograd.forward_ad: dual levels, and making and unpacking dual tensors.
 
 #include "engine/autograd/forward_mode/forward_ad.h"
 
@@ -16,7 +15,7 @@ namespace {
 std::optional<std::uint64_t> read_level(PyObject* object, const Argument& argument) {
   const auto level = read_optional<std::int64_t>(object, argument);
   if (!level) return std::nullopt;
-  if (*level < 0) argument.wrong_value("a level is a number that enter_dual_level() returned");
+  if (*level < 0) argument.wrong_value(str("expected a level that enter_dual_level() returned, got ", *level));
   return static_cast<std::uint64_t>(*level);
 }
 

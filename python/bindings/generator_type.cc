@@ -13,7 +13,8 @@
 namespace lamella::python {
 namespace {
 
-/// A generator of its own, or a default one, which nobody owns. Set when the object is made, and never changed.
+/// Python object of a generator. It owns its generator, or refers to a default one, which nobody owns; set when the
+/// object is made, and never changed.
 struct GeneratorObject {
   PyObject_HEAD std::shared_ptr<Generator> generator;
 };
@@ -36,8 +37,8 @@ PyObject* text(const std::string& value) {
   return checked(PyUnicode_FromStringAndSize(value.data(), static_cast<Py_ssize_t>(value.size())));
 }
 
-/// An integer's low 64 bits where it lies in [low, 2^64), with `low` 0 or -2^63; nothing outside. TypeError for what is
-/// no integer.
+/// Reads an integer in [low, 2^64), with `low` 0, or -2^63 if `negative`, as its low 64 bits; nothing for an integer
+/// outside. TypeError for other objects.
 std::optional<std::uint64_t> read_bits(PyObject* object, bool negative, const char* expected,
                                        const Argument& argument) {
   if (PyBool_Check(object) || !PyIndex_Check(object)) argument.wrong_type(expected, object);
@@ -59,7 +60,7 @@ std::optional<std::uint64_t> read_bits(PyObject* object, bool negative, const ch
 
 std::uint64_t read_seed(PyObject* object, const Argument& argument) {
   const std::optional<std::uint64_t> seed = read_bits(object, true, "an int", argument);
-  if (!seed) argument.wrong_value("a seed lies in [-2**63, 2**64)");
+  if (!seed) argument.wrong_value("expected a seed in [-2**63, 2**64), got an int outside");
   return *seed;
 }
 
@@ -69,26 +70,27 @@ PyRef state_tuple(const GeneratorState& state) {
                                             static_cast<unsigned long long>(state.forks))));
 }
 
-/// (seed, offset, forks), or (seed, offset) as long as there were no forks; a list where a file has made one of it.
+/// Reads a state: (seed, offset, forks), or (seed, offset) as long as there were no forks; a list where a file format
+/// has turned the tuple into one.
 GeneratorState read_state(PyObject* object, const Argument& argument) {
   constexpr const char* kExpected = "what get_rng_state or get_state returned, a tuple of three ints";
   if (!PyTuple_Check(object) && !PyList_Check(object)) argument.wrong_type(kExpected, object);
-  // An item's __index__ may change a list.
+  // The state is copied to a tuple first, as an item's __index__ may change a list.
   const PyRef items = PyRef::adopt(checked(PySequence_Tuple(object)));
   const Py_ssize_t count = PyTuple_GET_SIZE(items.get());
   if (count != 2 && count != 3) {
-    argument.wrong_value(str("a state is the three ints (seed, offset, forks), got ", count, " items"));
+    argument.wrong_value(str("expected a state of three ints (seed, offset, forks), got ", count, " items"));
   }
   std::uint64_t words[3] = {};
   for (Py_ssize_t i = 0; i < count; ++i) {
     const auto word = read_bits(PyTuple_GET_ITEM(items.get(), i), false, kExpected, argument);
-    if (!word) argument.wrong_value(str("item ", i, " of a state lies in [0, 2**64)"));
+    if (!word) argument.wrong_value(str("expected item ", i, " of a state in [0, 2**64), got an int outside"));
     words[i] = *word;
   }
   return {words[0], words[1], words[2]};
 }
 
-/// None is the CPU.
+/// Reads the device of a state; None is the CPU.
 Device read_state_device(PyObject* object, const Argument& argument) {
   return read_optional<Device>(object, argument).value_or(kCPU);
 }
@@ -170,7 +172,7 @@ PyObject* split(PyObject* self, PyObject* value) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("Generator.split", "n, /");
     const std::int64_t count = read_int(value, {signature, 0});
-    if (count < 0) Argument{signature, 0}.wrong_value(str("there cannot be ", count, " streams"));
+    if (count < 0) Argument{signature, 0}.wrong_value(str("expected at least 0 streams, got ", count));
     PyRef list = PyRef::adopt(checked(PyList_New(static_cast<Py_ssize_t>(count))));
     std::vector<Generator> parts = generator_of(self).split(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -291,7 +293,7 @@ PyObject* restore_states(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("restore_rng_states", "states, /");
     if (!PyDict_Check(value)) Argument{signature, 0}.wrong_type("a dict, what rng_states returned", value);
-    // A state's __index__ may change the dict: a copy is read.
+    // The dict is copied first, as a state's __index__ may change it.
     const PyRef items = PyRef::adopt(checked(PyDict_Items(value)));
     std::vector<DeviceRngState> states;
     states.reserve(static_cast<std::size_t>(PyList_GET_SIZE(items.get())));

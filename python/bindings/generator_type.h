@@ -10,10 +10,11 @@ namespace lamella::python {
 /// Makes the type lamella.Generator.
 PyTypeObject* make_generator_type();
 
-/// The generator of a lamella.Generator, or null for None; TypeError for anything else. It lives while the object does.
+/// Returns the generator of a lamella.Generator, or null for None; TypeError for anything else. It lives as long as the
+/// object.
 Generator* read_generator(PyObject* object, const Argument& argument);
 
-/// Functions of the module for the default generators: seeds and states.
+/// Returns the module's functions for the default generators: seeds and states.
 PyMethodDef* random_functions();
 
 }  // namespace lamella::python

@@ -11,7 +11,8 @@ namespace {
 
 std::mutex queue_mutex;
 std::vector<PyObject*>& queue() {
-  static auto* objects = new std::vector<PyObject*>;  // never destroyed: threads may end after it would be
+  static auto* objects =
+      new std::vector<PyObject*>;  // never destroyed: threads may end after static destructors have run
   return *objects;
 }
 
@@ -25,9 +26,9 @@ int drop_queued(void*) {
   return 0;
 }
 
-/// Up to 3.13 Python ends daemon threads that ask for the GIL while it shuts down by pthread_exit(), which unwinds the
-/// stack: through functions that are noexcept, as destructors are, and that ends the process with an error. As
-/// from 3.14 on, such a thread stays where it is.
+/// Runs `take`, and blocks a thread for ever that Python ends while it shuts down. Up to 3.13, Python ends daemon
+/// threads that ask for the GIL by pthread_exit(), which unwinds the stack through noexcept functions such as
+/// destructors, and that aborts the process. From 3.14 on, Python itself blocks such a thread.
 template <class F>
 auto or_wait_for_the_end(F&& take) noexcept {
   try {
@@ -68,7 +69,7 @@ void release_anywhere(PyObject* object) noexcept {
     first = queue().empty();
     queue().push_back(object);
   }
-  // Python may refuse when too many calls are pending; then those queued go with the next one.
+  // Python may refuse if too many calls are pending; the objects are then dropped here.
   if (first && Py_AddPendingCall(drop_queued, nullptr) != 0) {
     const GilHold gil;
     drop_queued(nullptr);

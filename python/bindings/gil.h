@@ -12,20 +12,20 @@
 namespace lamella::python {
 
 // Note [State without the GIL]
-// What the bindings keep between calls is guarded by the GIL. In a Python that has none, StateMutex takes its place; it
-// is held for a few instructions, and no Python code runs under it. See docs/free-threading.md.
+// The GIL guards what the bindings keep between calls. In a Python that has none, StateMutex takes its place; it is
+// held for a few instructions, and no Python code runs under it. See docs/free-threading.md.
 #ifdef Py_GIL_DISABLED
 using StateMutex = std::mutex;
 #else
-/// Costs nothing.
+/// Empty mutex: the GIL is held, so that locking costs nothing.
 struct StateMutex {
   void lock() noexcept {}
   void unlock() noexcept {}
 };
 #endif
 
-/// Adds a reference to an object that may be on its way down, and says whether it did. The caller sees to it that the
-/// memory is still the object's.
+/// Adds a reference to an object that another thread may be destroying; false if it is too late. The caller guarantees
+/// that the object's memory is still valid.
 inline bool try_retain(PyObject* object) noexcept {
 #ifdef Py_GIL_DISABLED
   return PyUnstable_TryIncRef(object) != 0;
@@ -35,13 +35,13 @@ inline bool try_retain(PyObject* object) noexcept {
   return true;
 #endif
 }
-/// To be called for objects that try_retain() will be called for, when they are made.
+/// Prepares a new object for try_retain(); call it when the object is made.
 inline void expect_try_retain([[maybe_unused]] PyObject* object) noexcept {
 #ifdef Py_GIL_DISABLED
   PyUnstable_EnableTryIncRef(object);
 #endif
 }
-/// Whether the caller's reference is the only one.
+/// True if the caller's reference is the only one.
 inline bool is_sole_reference(PyObject* object) noexcept {
 #ifdef Py_GIL_DISABLED
   return PyUnstable_Object_IsUniquelyReferenced(object) != 0;
@@ -50,16 +50,16 @@ inline bool is_sole_reference(PyObject* object) noexcept {
 #endif
 }
 
-/// Whether this thread may touch Python objects, or wait until it may: not after Python has ended, and while it shuts
+/// True if this thread may touch Python objects, or wait until it may: not after Python has ended, and while it shuts
 /// down only on the thread that does so.
 bool python_is_alive() noexcept;
 
-/// PyEval_RestoreThread() and PyGILState_Ensure(), but a thread that Python would end, as it is shutting down, waits
-/// for the end of the process instead: see the definition.
+/// Call PyEval_RestoreThread() and PyGILState_Ensure(), except that a thread which Python would end while it shuts down
+/// blocks until the process ends instead; or_wait_for_the_end() in gil.cc says why.
 void restore_thread(PyThreadState* state) noexcept;
 PyGILState_STATE ensure_gil() noexcept;
 
-/// Holds the GIL in a scope, on whatever thread; costs a check where it is held already.
+/// Holds the GIL in a scope, on any thread; costs one check if it is held already.
 class GilHold {
  public:
   GilHold() noexcept : ours_(!PyGILState_Check()) {
@@ -76,12 +76,12 @@ class GilHold {
   PyGILState_STATE state_{};
 };
 
-/// Drops a reference on any thread: at once where the GIL is held, else soon, on a thread that holds it.
+/// Drops a reference on any thread: at once if the GIL is held, else soon, on a thread that holds it.
 void release_anywhere(PyObject* object) noexcept;
 
-/// A counted reference that C++ objects may copy and drop on any thread, with or without the GIL.
+/// Counted reference to a Python object that C++ objects may copy and drop on any thread, with or without the GIL.
 using SharedObject = std::shared_ptr<PyObject>;
-/// Shares a borrowed reference.
+/// Makes a SharedObject from a borrowed reference.
 inline SharedObject share_object(PyObject* object) {
   Py_INCREF(object);
   return SharedObject(object, release_anywhere);

@@ -61,7 +61,7 @@ void check_callable(PyObject* function, const char* op, const char* of_what) {
     fail<TypeError>("[", op, "] expected a function ", of_what, ", got ", type_name(function));
 }
 
-/// What a hook on a node returned: nothing, or gradients in the place of `count`.
+/// Reads what a hook on a node returned: nothing for None, or gradients in the place of the `count` given to it.
 std::optional<TensorList> gradients_from(PyObject* result, std::size_t count, const char* op) {
   if (result == Py_None) return std::nullopt;
   TensorList grads;
@@ -88,7 +88,7 @@ PyRef call(PyObject* function, PyObject* argument) {
   return PyRef::adopt(checked(PyObject_CallOneArg(function, argument)));
 }
 
-/// The user's function as the engine calls it. What the tensors hold owns the function; it may be gone with the last.
+/// Wraps the user's function for the engine. The tensors' hooks own the function; it is gone once the last of them is.
 struct MultiHook {
   std::vector<std::weak_ptr<PyObject>> owners;
   autograd::MultiGradMode mode;
@@ -125,7 +125,7 @@ PyObject* register_multi_grad_hook(PyObject*, PyObject* const* args, Py_ssize_t 
     const std::vector<Tensor> tensors = read_tensors(values[0], {signature, 0});
     PyObject* const function = values[1];
     check_callable(function, "register_multi_grad_hook", "of the gradients");
-    // One reference for each tensor, and none for the hook that they share.
+    // Each tensor's hook holds one reference, and the shared MultiHook none.
     std::vector<SharedObject> owned;
     for (std::size_t i = 0; i < tensors.size(); ++i) owned.push_back(share_object(function));
     MultiHook hook{{owned.begin(), owned.end()}, read_mode(values[2], {signature, 2})};

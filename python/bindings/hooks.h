@@ -8,18 +8,18 @@
 
 namespace lamella::python {
 
-// Python functions as hooks. The garbage collector sees `function` through the tensor or the node that the hook is on;
+// Hooks that call Python functions. The garbage collector sees `function` through the tensor or node that has the hook;
 // see Note [What the collector sees] in visit.h.
 
-/// On a tensor.
+/// Hook on a tensor that calls a Python function with its gradient.
 struct PythonHook {
   SharedObject function;
 
   Tensor operator()(const Tensor& grad) const;
 };
 
-/// On a tensor, for a hook on several: `function` is the user's, which `member` comes to call. Each of the tensors has
-/// a reference of its own, so that each can show it to the collector.
+/// Hook on one of several tensors: calls `member`, which in the end calls the user's `function`. Each tensor has a
+/// reference of its own to the function, so that each can show it to the collector.
 struct PythonMemberHook {
   SharedObject function;
   autograd::TensorHook member;
@@ -27,21 +27,21 @@ struct PythonMemberHook {
   Tensor operator()(const Tensor& grad) const { return member(grad); }
 };
 
-/// On a leaf, after its gradient was added up.
+/// Hook on a leaf, called after its gradient was accumulated.
 struct PythonAccumulatedHook {
   SharedObject function;
 
   void operator()(const Tensor& leaf) const;
 };
 
-/// On a node, before it runs.
+/// Hook on a node, called before it runs.
 struct PythonPreHook {
   SharedObject function;
 
   std::optional<TensorList> operator()(const TensorList& grad_outputs) const;
 };
 
-/// On a node, after it ran.
+/// Hook on a node, called after it ran.
 struct PythonPostHook {
   SharedObject function;
 
@@ -51,18 +51,18 @@ struct PythonPostHook {
 /// Makes the type lamella.autograd.HookHandle.
 PyTypeObject* make_hook_handle_type();
 
-// Each registers a Python function (TypeError for what cannot be called) and returns the handle.
+// The functions below register a Python function as a hook (TypeError if it cannot be called) and return the handle.
 
-/// lm.Tensor.register_hook.
+/// Implements lm.Tensor.register_hook.
 PyObject* register_hook(PyObject* tensor, PyObject* function);
-/// lm.Tensor.register_post_accumulate_grad_hook.
+/// Implements lm.Tensor.register_post_accumulate_grad_hook.
 PyObject* register_post_accumulate_grad_hook(PyObject* tensor, PyObject* function);
-/// lm.autograd.Node.register_prehook.
+/// Implements lm.autograd.Node.register_prehook.
 PyObject* register_prehook(Node& node, PyObject* function);
-/// lm.autograd.Node.register_hook.
+/// Implements lm.autograd.Node.register_hook.
 PyObject* register_posthook(Node& node, PyObject* function);
 
-/// lm.autograd.register_multi_grad_hook and queue_callback.
+/// Returns the module's functions register_multi_grad_hook and queue_callback.
 PyMethodDef* hook_functions();
 
 }  // namespace lamella::python

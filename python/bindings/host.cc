@@ -18,9 +18,10 @@
 namespace lamella::python {
 namespace {
 
-/// The line of a place in a code object, remembered: finding it means reading the function's line table from its start.
+/// Cache entry for the line number of an instruction in a code object: finding it means reading the line table from its
+/// start.
 struct KnownLine {
-  PyCodeObject* code = nullptr;  ///< held, so that no other code can come to lie at its address
+  PyCodeObject* code = nullptr;  ///< owned, so that no other code object can reuse its address
   int instruction = -1;
   SourceLine line;
 };
@@ -62,13 +63,13 @@ SourceLine current_line() {
   const SourceLine line = found.line;
   {
     const std::lock_guard lock(known_lines_mutex);
-    std::swap(known, found);  // the entry keeps the reference
+    std::swap(known, found);  // the entry owns the reference now
   }
   Py_XDECREF(found.code);
   return line;
 }
 
-/// The folder of the package, with a slash behind it; empty where it is not known.
+/// Returns the folder of the package with a slash behind it; empty if it is not known.
 std::string package_folder() {
   const PyRef package = PyRef::share(PyImport_AddModule("lamella"));
   const PyRef file = PyRef::adopt(package ? PyObject_GetAttrString(package.get(), "__file__") : nullptr);
@@ -104,7 +105,7 @@ bool annotate(const std::string& note) {
     const GilHold gil;
     error.restore();
     add_note(note);
-    PyErr_Clear();  // the C++ exception holds the same object
+    PyErr_Clear();  // the thrown PythonError holds the same exception
     return true;
   } catch (...) {
     return false;

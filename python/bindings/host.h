@@ -2,7 +2,7 @@
 
 namespace lamella::python {
 
-/// Gives the engine what Python lends it: source lines, the GIL, interrupts.
+/// Registers the engine's callbacks into Python: source lines, the GIL, interrupts.
 void install_host_hooks();
 
 }  // namespace lamella::python

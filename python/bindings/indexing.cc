@@ -1,4 +1,4 @@
-// x[...] and x[...] = value, length and iteration.
+// Implements `x[...]` and `x[...] = value`, length and iteration.
 
 #include "ops/index/index.h"
 #include "python/bindings/convert.h"
@@ -22,7 +22,7 @@ std::int64_t to_index(PyObject* object) {
 std::optional<std::int64_t> slice_bound(PyObject* object) {
   if (object == Py_None) return std::nullopt;
   if (!PyIndex_Check(object))
-    fail<TypeError>("[index] the bounds of a slice are ints or None, not ", type_name(object));
+    fail<TypeError>("[index] expected ints or None as bounds of a slice, got ", type_name(object));
   // A bound beyond 64 bits means the end, as in Python.
   const PyRef number = PyRef::adopt(checked(PyNumber_Index(object)));
   int overflow = 0;
@@ -46,7 +46,7 @@ IndexItem to_item(PyObject* object) {
   if (is_tensor(object)) return tensor_of(object);
   if (PyBool_Check(object) || PyList_Check(object) || PyTuple_Check(object) || is_numpy_array(object)) {
     Tensor x = create_tensor(object, {.op = "index"});
-    // An empty list picks nothing; without items it has the dtype of floats.
+    // An empty list selects nothing; without items it has the default dtype of floats, which is no index.
     if (x.numel() == 0 && is_floating(x.dtype())) x = empty(x.shape(), DType::Int64);
     return x;
   }
@@ -103,7 +103,7 @@ PyObject* item_at(PyObject* self, Py_ssize_t i) {
   return guarded([&]() -> PyObject* {
     const Tensor& x = tensor_of(self);
     if (x.ndim() == 0) fail<TypeError>("[index] a 0-d tensor has no items");
-    // What ends an iteration, without the cost of a message.
+    // This IndexError ends an iteration: set directly, it costs no formatted message.
     if (i < 0 || i >= x.shape()[0]) {
       PyErr_SetString(PyExc_IndexError, "[index] index out of range");
       return nullptr;

@@ -14,7 +14,7 @@
 namespace lamella::python {
 namespace {
 
-/// File names need not be valid UTF-8.
+/// Converts a text to a Python string; file names in it need not be valid UTF-8.
 PyRef text(const std::string& value) {
   return PyRef::adopt(
       checked(PyUnicode_DecodeUTF8(value.data(), static_cast<Py_ssize_t>(value.size()), "backslashreplace")));
@@ -30,7 +30,7 @@ PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* 
   });
 }
 
-/// A dict from tensors' names to tensors, or None.
+/// Reads a dict from names to tensors, or None.
 std::vector<std::pair<Tensor, std::string>> read_names(PyObject* object, const Argument& argument) {
   std::vector<std::pair<Tensor, std::string>> names;
   if (object == Py_None) return names;
@@ -61,7 +61,7 @@ PyObject* draw(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
   });
 }
 
-/// {name: (nodes, saved bytes)}
+/// Returns {name: (nodes, saved bytes)}.
 PyObject* to_dict(const autograd::GraphStats& stats) {
   PyRef dict = PyRef::adopt(checked(PyDict_New()));
   for (const auto& [name, entry] : stats) {
@@ -86,7 +86,7 @@ PyObject* live_stats(PyObject*, PyObject*) {
   return guarded([&] { return to_dict(autograd::live_stats()); });
 }
 
-/// (tracing, traced before anomalies were looked for, checks or None), for set_tracing_state.
+/// Returns (tracing, traced before anomaly detection began, checks or None), the argument of set_tracing_state.
 PyObject* tracing_state(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
     const autograd::TracingState state = autograd::tracing_state();
@@ -110,7 +110,8 @@ PyObject* set_tracing_state(PyObject*, PyObject* argument) {
     if (!PyArg_ParseTuple(argument, "ppO:_set_tracing_state", &tracing, &before, &checks)) throw_python_error();
     autograd::TracingState state{tracing != 0, nullptr};
     if (checks != Py_None) {
-      if (!PyTuple_Check(checks)) fail<TypeError>("[_set_tracing_state] expected a tuple of checks");
+      if (!PyTuple_Check(checks))
+        fail<TypeError>("[_set_tracing_state] expected a tuple of checks or None, got ", type_name(checks));
       int nan = 0;
       int inf = 0;
       int forward = 0;

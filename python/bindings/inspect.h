@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// explain, draw, counts of nodes, and the switches of trace() and detect_anomaly.
+/// Returns the module's functions explain, draw and graph statistics, and the switches of trace() and detect_anomaly.
 PyMethodDef* inspect_functions();
 
 }  // namespace lamella::python

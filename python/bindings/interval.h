@@ -6,7 +6,7 @@
 
 namespace lamella::python {
 
-/// Two numbers, from a tuple or a list.
+/// Reads two numbers from a tuple or a list.
 std::pair<double, double> read_interval(PyObject* object, const Argument& argument);
 
 template <>

@@ -15,7 +15,7 @@ BoundCall::BoundCall(const Call& call, const LayerInfo& info) : call_(call) {
 bool BoundCall::bind(const Call& call, const LayerInfo& info) {
   const auto count = static_cast<std::size_t>(call.count);
   std::vector<PyObject*> by_name(info.names.size(), nullptr);
-  std::vector<std::size_t> others;  // for **kwargs
+  std::vector<std::size_t> others;  // keywords that go to **kwargs
   for (std::size_t k = 0; k < call.named(); ++k) {
     const char* const key = checked(PyUnicode_AsUTF8(PyTuple_GET_ITEM(call.keywords, static_cast<Py_ssize_t>(k))));
     std::size_t at = 0;
@@ -23,7 +23,7 @@ bool BoundCall::bind(const Call& call, const LayerInfo& info) {
     if (at == info.names.size()) {
       others.push_back(k);
     } else if (at < count && at < info.positional) {
-      return false;  // given twice
+      return false;  // given by position and by keyword
     } else {
       by_name[at] = call.args[count + k];
     }

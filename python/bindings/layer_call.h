@@ -10,7 +10,7 @@
 
 namespace lamella::python {
 
-/// The arguments of one call of apply, as Python's vectorcall gives them.
+/// Arguments of one call of apply, in Python's vectorcall convention.
 struct Call {
   PyObject* const* args;
   Py_ssize_t count;
@@ -20,12 +20,12 @@ struct Call {
   std::size_t size() const { return static_cast<std::size_t>(count) + named(); }
 };
 
-/// A call with all arguments of forward, in the order of its signature: those that were left at their defaults are
-/// added, and those that may stand by position do. A call that does not fit the signature stays as it is, for Python to
-/// refuse.
+/// Call with every argument of forward in the order of its signature: defaults are filled in, and keywords become
+/// positional where the signature allows. A call that does not fit the signature is left as it is, so that Python
+/// raises the error.
 class BoundCall {
  public:
-  /// Whether the call is one that binding changes.
+  /// True if binding would change the call.
   static bool changes(const Call& call, const LayerInfo& info) {
     return call.named() != 0 || static_cast<std::size_t>(call.count) < info.positional ||
            info.names.size() != info.positional;
@@ -40,7 +40,7 @@ class BoundCall {
   bool bind(const Call& call, const LayerInfo& info);
 
   Call call_;
-  /// The first is room that a vectorcall may use.
+  /// Holds the arguments; the first slot is scratch space that a vectorcall may use.
   std::vector<PyObject*> args_;
   std::vector<PyRef> defaults_;
   PyRef keywords_;

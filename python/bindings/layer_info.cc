@@ -33,8 +33,8 @@ const Names& names() {
   return made;
 }
 
-/// A function of the class, and whether the class itself keeps it alive (a plain or static function, not one bound on
-/// look-up).
+/// Returns a function of the class, null if only lm.PyLayer itself defines it. Sets `kept` to false if the class does
+/// not keep the function alive: a function that is bound anew at each look-up is neither plain nor static.
 PyRef find_function(PyTypeObject* layer, PyObject* name, bool& kept) {
   const PyRef raw = find_in_type(layer, name);
   if (!raw || raw.get() == find_in_type(layer_base, name).get()) return {};
@@ -49,7 +49,7 @@ std::string text_of(PyObject* text) {
   return utf8 ? utf8 : "?";
 }
 
-/// The parameters of a function written in Python, read from its code.
+/// Reads the parameters of a function written in Python from its code object.
 void read_code(LayerInfo& info, PyObject* function, std::size_t skip) {
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
   info.code = reinterpret_cast<PyObject*>(code);
@@ -64,7 +64,7 @@ void read_code(LayerInfo& info, PyObject* function, std::size_t skip) {
   if (code->co_flags & CO_VARARGS) info.rest = variable(all);
 }
 
-/// The same for any callable, through Python's inspect; a callable that does not tell has no names.
+/// Reads the parameters of any callable through Python's inspect; a callable without a signature gets no names.
 void read_signature(LayerInfo& info, PyObject* function, std::size_t skip) {
   const PyRef inspect = PyRef::adopt(checked(PyImport_ImportModule("inspect")));
   const PyRef signature = PyRef::adopt(PyObject_CallMethod(inspect.get(), "signature", "O", function));
@@ -81,7 +81,7 @@ void read_signature(LayerInfo& info, PyObject* function, std::size_t skip) {
     const PyRef name = PyRef::adopt(checked(PyObject_GetAttrString(PyList_GET_ITEM(values.get(), i), "name")));
     const PyRef kind = PyRef::adopt(checked(PyObject_GetAttrString(PyList_GET_ITEM(values.get(), i), "kind")));
     const long value =
-        PyLong_AsLong(kind.get());  // inspect.Parameter's: 0, 1 positional, 2 *args, 3 by keyword only, 4 **kwargs
+        PyLong_AsLong(kind.get());  // inspect.Parameter: 0, 1 positional, 2 *args, 3 keyword-only, 4 **kwargs
     if (value <= 1 && skip > 0) {
       --skip;
     } else if (value <= 1 || value == 3) {
@@ -120,7 +120,7 @@ void look_up(LayerInfo& info, PyTypeObject* layer) {
   }
   info.dialect = info.paddle ? &kPaddle : &kNative;
   const std::size_t skip = setup_context ? 0 : 1;  // ctx
-  // A decorated function takes anything, and its signature is that of the one it stands for.
+  // A decorated function accepts anything; its signature is that of the function it wraps.
   const bool plain = PyFunction_Check(info.forward) && !PyObject_HasAttr(info.forward, names().wrapped);
   if (plain) {
     read_code(info, info.forward, skip);
@@ -131,8 +131,7 @@ void look_up(LayerInfo& info, PyTypeObject* layer) {
   info.held = {forward, backward, setup_context, jvp, vmap};
 #else
   if (!kept) {
-    // Bound anew at each look-up: nobody but this call holds it, so it is kept by the class's entry until the next
-    // look-up.
+    // A function bound anew at each look-up is owned by nobody else: it is kept here until the next look-up.
     static auto* last = new std::array<PyRef, 5>;
     *last = {forward, backward, setup_context, jvp, vmap};
   }

@@ -10,9 +10,9 @@
 
 namespace lamella::python {
 
-/// What is known of a PyLayer class. Looked up once per class and again when the class changes.
+/// Functions and signature of a PyLayer class, looked up once per class and again when the class changes.
 ///
-/// The functions are borrowed from the class. A reference to this lasts until Python code runs.
+/// The functions are borrowed from the class. A reference to a LayerInfo is valid until Python code runs.
 struct LayerInfo {
   PyTypeObject* layer = nullptr;
   unsigned version = 0;  ///< of the class, when this was looked up; 0 where Python keeps none
@@ -25,30 +25,31 @@ struct LayerInfo {
   bool once_differentiable = false;
   bool paddle = false;
   const autograd::Dialect* dialect = nullptr;
-  /// The parameters of forward (without ctx): those that positional arguments fill, then those by keyword only.
+  /// Parameters of forward (without ctx): those that positional arguments fill, then keyword-only ones.
   std::vector<std::string> names;
   std::size_t positional = 0;
-  /// The name of `*args`; empty where forward has none.
+  /// Name of `*args`; empty if forward has none.
   std::string rest;
-  /// The parameters' defaults, null for those without, where they were read once and not from `code`.
+  /// Defaults of the parameters, null for parameters without. Used only if `code` is null, as they are then read once.
   std::vector<PyRef> defaults;
 #ifdef Py_GIL_DISABLED
-  /// The functions, owned.
+  /// Owned references to the functions.
   std::vector<PyRef> held;
 #endif
 };
 
-/// Looks a class up. NotImplementedError where it defines no forward.
+/// Looks up a class. NotImplementedError if it defines no forward.
 #ifdef Py_GIL_DISABLED
-LayerInfo layer_info(PyTypeObject* layer);  // anew each time: other threads may change the class meanwhile
+LayerInfo layer_info(PyTypeObject* layer);  // looked up at each call: other threads may change the class meanwhile
 #else
 const LayerInfo& layer_info(PyTypeObject* layer);
 #endif
 
-/// The default of forward's parameter `i`; null where it has none, or does not tell.
+/// Returns the default of forward's parameter `i`; null if it has none or the callable has no signature.
 PyRef default_of(const LayerInfo& info, std::size_t i);
 
-/// lamella.PyLayer itself, whose own forward and backward do not count; set when the module is loaded.
+/// The class lamella.PyLayer itself, whose own forward and backward do not count as defined; set when the module is
+/// loaded.
 extern PyTypeObject* layer_base;
 
 }  // namespace lamella::python

@@ -18,7 +18,8 @@
 namespace lamella::python {
 namespace {
 
-/// NotImplementedError that is also an OSError, as Paddle's programs expect; made in lamella.autograd.
+/// Raises a NotImplementedError that is also an OSError, as Paddle's programs expect; its class is made in
+/// lamella.autograd.
 [[noreturn]] void fail_no_backward(const LayerInfo& info) {
   const std::string message = str("[", info.layer->tp_name, "] the layer defines no backward");
   if (info.paddle) {
@@ -30,7 +31,7 @@ namespace {
   throw NotImplementedError(message);
 }
 
-/// Whether a function written in Python cannot be called with `count` arguments, as it needs more.
+/// True if a function written in Python needs more than `count` arguments.
 bool wants_more(PyObject* function, std::size_t count) {
   if (!PyFunction_Check(function)) return false;
   const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
@@ -39,11 +40,11 @@ bool wants_more(PyObject* function, std::size_t count) {
   return code->co_argcount - optional > static_cast<Py_ssize_t>(count);
 }
 
-/// The arguments of a call of backward or jvp: ctx and the gradients or tangents, which it owns.
+/// Arguments of a call of backward or jvp: ctx and the gradients or tangents, which it owns.
 class BackwardArguments {
  public:
   explicit BackwardArguments(PyObject* context) {
-    values_.push_back(nullptr);  // room that a vectorcall may use
+    values_.push_back(nullptr);  // scratch space that a vectorcall may use
     values_.push_back(context);
   }
   BackwardArguments(PyObject* context, TensorList& grads) : BackwardArguments(context) {
@@ -75,7 +76,7 @@ PyLayerNode::PyLayerNode(PyTypeObject* layer, PyObject* context, const autograd:
 
 PyLayerNode::~PyLayerNode() {
   if (!python_is_alive()) {
-    forms.release();  // holds Python objects
+    forms.release();  // must be freed with the GIL held, as they hold Python objects
     keywords.release();
     return;
   }
@@ -117,7 +118,7 @@ TensorList PyLayerNode::run(TensorList grads) {
     }
     TensorList results;
     {
-      const autograd::NoGrad scope;  // RecordedBackward has said that the user's code runs
+      const autograd::NoGrad scope;  // RecordedBackward has marked that user code runs
       for (Tensor& grad : grads) {
         if (grad.defined()) grad = grad.detach();
       }
@@ -130,7 +131,7 @@ TensorList PyLayerNode::run(TensorList grads) {
     return results;
   } catch (const PythonError& error) {
     error.restore();
-    // An endless recursion has as many layers as fit, each of which would say the same.
+    // An endless recursion passes through every layer on the stack, each of which would add the same note.
     if (ctx.created_at && !PyErr_ExceptionMatches(PyExc_RecursionError))
       add_note(str("in the backward of ", name(), ", whose apply was called at ", ctx.created_at.file, ":",
                    ctx.created_at.line));
@@ -207,7 +208,7 @@ TensorList PyLayerNode::read_tangents(PyObject* result) const {
 }
 
 TensorList PyLayerNode::gradients_from(PyObject* result) {
-  // One tensor in, one gradient out: nothing to sort.
+  // Fast path: one tensor input and one gradient need no matching.
   if (ctx.arguments.size() == 1 && is_tensor(result) && !ctx.arguments[0].container && edges()[0]) {
     TensorList grads;
     grads.push_back(autograd::conform_gradient(*this, ctx, 0, tensor_of(result)));
@@ -218,7 +219,7 @@ TensorList PyLayerNode::gradients_from(PyObject* result) {
       edges().size() != count || forms) {
     return sort_gradients(result);
   }
-  // One gradient for each argument, all of which are tensors.
+  // Fast path: one gradient for each argument, and every argument is a tensor.
   TensorList grads;
   for (std::size_t i = 0; i < count; ++i) {
     PyObject* item = PyTuple_GET_ITEM(result, static_cast<Py_ssize_t>(i));
@@ -240,7 +241,8 @@ TensorList PyLayerNode::sort_gradients(PyObject* result) {
   for (std::size_t i = 0; i < ctx.arguments.size(); ++i) {
     if (ctx.arguments[i].has_tensors) with_tensors.push_back(i);
   }
-  // A single gradient need not be wrapped; nor need one that is a container, where there is no other.
+  // A single gradient may be returned without a tuple around it, even if it is a container for the only container
+  // argument.
   std::vector<PyRef> items;
   const bool listed = PyTuple_Check(result) || PyList_Check(result);
   const bool lone_container = with_tensors.size() == 1 && ctx.arguments[with_tensors[0]].container;
@@ -251,7 +253,7 @@ TensorList PyLayerNode::sort_gradients(PyObject* result) {
     bool wrapped = size == 1 || size == ctx.arguments.size();
     const std::vector<Form>& parts = (*forms)[with_tensors[0]].parts;
     if (!wrapped && is_container(first) && (size != parts.size() || parts.front().parts.empty())) {
-      wrapped = true;  // with None behind it
+      wrapped = true;  // followed by None for the other arguments
       for (std::size_t i = 1; i < size; ++i)
         wrapped = wrapped && PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i)) == Py_None;
     }
@@ -268,7 +270,7 @@ TensorList PyLayerNode::sort_gradients(PyObject* result) {
   const std::vector<std::string> names = argument_names();
   SmallVector<bool, 4> given;
   for (const PyRef& item : items) given.push_back(item.get() != Py_None);
-  // Where the number is wrong, what the entries belong to is unknown, and only their number will matter.
+  // If the number of entries is wrong, their targets are unknown, and assign_gradients() reports the number alone.
   const auto targets = autograd::match_gradients(ctx.arguments, given);
   std::vector<autograd::GradientEntry> entries;
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -325,7 +327,7 @@ void PyLayerNode::drop_defaults(std::vector<PyRef>& items) const {
   if (left.empty() || items.size() < all) return;
   if (!std::all_of(items.begin() + static_cast<std::ptrdiff_t>(all), items.end(), is_none)) return;
   for (const auto& [at, value] : left) {
-    // A gradient in the place of a number is none of this: the returned number has another meaning.
+    // A gradient in the place of a number means that the user counted the arguments in another way: nothing is dropped.
     if (!is_none(items[at]) && !(value && (is_tensor(value.get()) || is_container(value.get())))) return;
   }
   for (std::size_t k = left.size(); k-- > 0;) items.erase(items.begin() + static_cast<std::ptrdiff_t>(left[k].first));

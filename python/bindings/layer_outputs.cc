@@ -21,7 +21,7 @@ PyRef copy_of_tuple(PyObject* value) {
   return items;
 }
 
-/// A tuple of the same type with other items.
+/// Returns a tuple of the type of `value` that holds `items`.
 PyRef tuple_like(PyObject* value, PyRef items) {
   if (PyTuple_CheckExact(value)) return items;
   const PyRef args = PyRef::adopt(checked(PyTuple_Pack(1, items.get())));
@@ -42,36 +42,20 @@ void LayerOutputs::find(PyObject* value, bool exclusive) {
   }
   if (!is_container(value)) return;
   const RecursionGuard guard;
-  const auto part = [&](PyObject* item) { find(item, exclusive && is_sole_reference(item)); };
-  if (PyList_Check(value) || PyTuple_Check(value)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) part(PySequence_Fast_GET_ITEM(value, i));
-  } else if (PyDict_Check(value)) {
-    PyObject *key = nullptr, *item = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(value, &at, &key, &item);) part(item);
-  } else {
-    const PyRef fields = dataclass_fields(value);
-    PyObject *key = nullptr, *field = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(fields.get(), &at, &key, &field);) {
-      PyRef item = PyRef::adopt(PyObject_GenericGetAttr(value, key));
-      if (!item) {
-        PyErr_Clear();
-        continue;
-      }
-      if (is_sole_reference(item.get())) {  // a property made it
-        find(item.get(), false);
-        continue;
-      }
-      PyObject* const held = item.get();
-      item = PyRef();  // the instance holds it, and who else does is counted
-      part(held);
+  for_each_part(value, [&](PyObject* part, PyObject*, PyRef owner) {
+    if (owner && is_sole_reference(part)) {  // a property computed it, nobody else holds it
+      find(part, false);
+      return;
     }
-  }
+    owner = PyRef();  // the remaining references are the instance's and the user's
+    find(part, exclusive && is_sole_reference(part));
+  });
 }
 
 std::span<Tensor* const> LayerOutputs::tensors() {
   for (Slot& slot : slots_) {
     Tensor& x = slot.in_object ? as_object(slot.object)->tensor : slot.handle;
-    // The engine may put another tensor in its place: whose object this is gets settled afterwards.
+    // The engine may replace the tensor: settle() decides later to whom this object belongs.
     if (slot.in_object) x->host_object.store(nullptr, std::memory_order_release);
     pointers_.push_back(&x);
   }
@@ -81,8 +65,8 @@ std::span<Tensor* const> LayerOutputs::tensors() {
 LayerOutputs::Slot& LayerOutputs::next_slot() {
   if (next_ == slots_.size()) {
     fail<RuntimeError>(
-        "[PyLayer] what forward returned had more tensors when it was looked at again: do not change it, "
-        "and do not make it of properties that compute");
+        "[PyLayer] forward's result had more tensors when it was read a second time: do not change it meanwhile, "
+        "and do not build it from properties that compute their value");
   }
   return slots_[next_++];
 }
@@ -135,7 +119,7 @@ PyRef LayerOutputs::rebuild_parts(PyRef value, bool exclusive) {
   }
   if (PyDict_Check(old)) {
     PyRef target = value;
-    // The keys first: items are replaced on the way.
+    // The keys are listed first, as items are replaced during the loop.
     const PyRef keys = PyRef::adopt(checked(PyDict_Keys(old)));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); ++i) {
       PyObject* key = PyList_GET_ITEM(keys.get(), i);
@@ -157,7 +141,8 @@ PyRef LayerOutputs::rebuild_parts(PyRef value, bool exclusive) {
       continue;
     }
     PyObject* const item_before = before.get();
-    // Where the instance holds it, who else does is counted.
+    // If the instance holds the item, our reference is dropped, so that the remaining ones are the instance's and the
+    // user's.
     if (!is_sole_reference(item_before)) before = PyRef();
     const PyRef item = part(item_before);
     if (item.get() == item_before) continue;

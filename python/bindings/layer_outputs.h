@@ -18,17 +18,17 @@ namespace lamella::python {
 // that is exclusively ours, in a copy of it otherwise (forward may have kept a list that it returned, and what it kept
 // must not change).
 
-/// The tensors in what a layer's forward returned, and the result put together again once the engine has seen them.
+/// Finds the tensors in the result of a layer's forward, and rebuilds the result once the engine has seen them.
 class LayerOutputs {
  public:
-  /// Takes the result over.
+  /// Takes ownership of the result.
   explicit LayerOutputs(PyRef result);
   LayerOutputs(const LayerOutputs&) = delete;
   LayerOutputs& operator=(const LayerOutputs&) = delete;
 
-  /// Pointers to the tensors, in order, for the engine to change.
+  /// Returns pointers to the tensors, in order, for the engine to change.
   std::span<Tensor* const> tensors();
-  /// The result with the tensors as the engine left them. Once.
+  /// Returns the result with the tensors as the engine left them. Call it once.
   PyRef finish();
 
  private:
@@ -40,7 +40,7 @@ class LayerOutputs {
 
   void find(PyObject* value, bool exclusive);
   Slot& next_slot();
-  /// The tensor's object after the engine's changes.
+  /// Returns the tensor's Python object after the engine's changes.
   PyRef settle(Slot& slot);
   PyRef rebuild(PyRef value, bool exclusive);
   PyRef rebuild_parts(PyRef value, bool exclusive);

@@ -20,22 +20,22 @@
 namespace lamella::python {
 namespace {
 
-/// The tensors of a call, argument by argument in the order of forward's signature.
+/// Tensors of a call, argument by argument in the order of forward's signature.
 class Inputs {
  public:
-  /// `info` is looked at before anything that may run Python code.
+  /// Reads `info` before anything that may run Python code.
   Inputs(const Call& call, const LayerInfo& info) {
     if (call.named() != 0) [[unlikely]]
       sort_keywords(call, info);
     for (std::size_t i = 0; i < call.size(); ++i) add(argument(call, i));
   }
 
-  /// Argument i in the order of the signature.
+  /// Returns argument i in the order of the signature.
   PyObject* argument(const Call& call, std::size_t i) const {
     const auto positional = static_cast<std::size_t>(call.count);
     return i < positional ? call.args[i] : call.args[positional + order_[i - positional]];
   }
-  /// The keywords in the order of the signature.
+  /// Returns the keywords in the order of the signature.
   PyRef sorted_keywords(const Call& call) const {
     if (order_.empty()) return {};
     PyRef names = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(order_.size()))));
@@ -58,7 +58,7 @@ class Inputs {
       rank.push_back(static_cast<std::size_t>(std::ranges::find(info.names, name) - info.names.begin()));
       order_.push_back(i);
     }
-    // Names that the signature does not list are for its **kwargs: they come last, in the order of the call.
+    // Names missing in the signature go to its **kwargs: they come last, in the order of the call.
     std::ranges::stable_sort(order_, {}, [&](std::size_t i) { return rank[i]; });
   }
 
@@ -84,12 +84,12 @@ class Inputs {
     info.container = found_.objects.size() != before;
   }
 
-  /// For each keyword in the order of the signature, its place in the call.
+  /// Position in the call of each keyword, in the order of the signature.
   std::vector<std::size_t> order_;
   TensorFinder found_;
 };
 
-/// A class with its functions, held: it may be changed while they run.
+/// A class and owned references to its functions, as the class may change while they run.
 struct Layer {
   PyTypeObject* type;
   PyRef forward;
@@ -103,7 +103,7 @@ struct Layer {
         dialect(*info.dialect) {}
 };
 
-/// Calls forward, and setup_context where there is one.
+/// Calls forward, and setup_context if the class defines it.
 PyRef run_forward(const Layer& layer, PyObject* context, const Call& call, const Inputs& inputs) {
   if (layer.setup_context) {
     PyRef result = PyRef::adopt(checked(
@@ -117,14 +117,14 @@ PyRef run_forward(const Layer& layer, PyObject* context, const Call& call, const
     return result;
   }
   SmallVector<PyObject*, 10> args;
-  args.push_back(nullptr);  // room that a vectorcall may use
+  args.push_back(nullptr);  // scratch space that a vectorcall may use
   args.push_back(context);
   for (std::size_t i = 0; i < call.size(); ++i) args.push_back(call.args[i]);
   const std::size_t count = (static_cast<std::size_t>(call.count) + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET;
   return PyRef::adopt(checked(PyObject_Vectorcall(layer.forward.get(), args.data() + 1, count, call.keywords)));
 }
 
-/// Whether forward set a number on ctx that is not one of the call's arguments.
+/// True if forward set a number on ctx that is not one of the call's arguments.
 bool keeps_numbers(PyObject* context, const Call& call) {
   PyObject* const attributes = reinterpret_cast<ContextObject*>(context)->attributes;
   if (!attributes || !PyDict_Check(attributes)) return false;
@@ -142,14 +142,15 @@ void check_outputs(std::span<Tensor* const> outputs, const Layer& layer) {
   if (outputs.empty()) fail<ValueError>("[", layer.type->tp_name, "] forward returned no tensor");
 }
 
-/// `duals` is null for a call whose inputs have no tangents; one that is not recorded has some.
+/// Records a call, or computes its tangents. `duals` is null if no input has a tangent; a call that is not recorded has
+/// some.
 PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs, autograd::DualCall* duals = nullptr) {
   const bool recording = !duals || autograd::should_record(inputs.tensors);
   const PyRef context = PyRef::adopt(new_context(nullptr));
   auto* raw = new PyLayerNode(layer.type, context.get(), layer.dialect);
   const Ref<Node> node = Ref<Node>::adopt(raw);
   reinterpret_cast<ContextObject*>(context.get())->context = &raw->ctx;
-  // Edges first: needs_input_grad is answered in forward, and the inputs may change in place there.
+  // The edges are connected first: forward may read needs_input_grad, and may change the inputs in place.
   autograd::connect_inputs(*node, inputs.tensors);
   if (duals) [[unlikely]]
     duals->connect_inputs(*node);
@@ -204,7 +205,7 @@ PyObject* apply_unrecorded(const Layer& layer, const Call& call, const Inputs& i
   return outputs.finish().release();
 }
 
-/// Under vmap, of a layer with a rule of its own for it.
+/// Makes a call under vmap for a layer that defines its own rule.
 PyObject* apply_rule(const Layer& layer, const PyRef& function, const Call& call, const Inputs& inputs,
                      const autograd::VmapRule& rule) {
   const PyRef positional = PyRef::adopt(checked(PyTuple_New(call.count)));
@@ -218,7 +219,7 @@ PyObject* apply_rule(const Layer& layer, const PyRef& function, const Call& call
   return call_vmap_rule(reinterpret_cast<PyObject*>(layer.type), function.get(), rule, positional.get(), named.get());
 }
 
-/// A call that forward mode, a checkpoint or something else looks at.
+/// Makes a call that forward mode, a checkpoint, vmap or the like intercepts.
 [[gnu::noinline]] PyObject* apply_intercepted(const Layer& layer, const Call& call, Inputs& inputs) {
   const auto compute = [&] {
     if (autograd::DualCall duals(inputs.tensors); duals) return apply_recorded(layer, call, inputs, &duals);
@@ -244,7 +245,7 @@ PyObject* apply_rule(const Layer& layer, const PyRef& function, const Call& call
                                                  : apply_unrecorded(layer, call, inputs);
 }
 
-/// setup_context sees all arguments of forward, also those that the call leaves to it.
+/// Fills in the defaults before the call: setup_context gets every argument of forward.
 [[gnu::noinline]] PyObject* apply_bound(PyTypeObject* type, const LayerInfo& info, const Call& call) {
   const BoundCall bound(call, info);
   return apply_call(type, info, bound.call());

@@ -7,7 +7,7 @@
 namespace lamella::python {
 namespace {
 
-/// The object of a weak reference, or None.
+/// Returns the object of a weak reference, or None if it is gone.
 PyRef target_of(PyObject* reference) {
   if (reference == Py_None) return PyRef::share(Py_None);
 #if PY_VERSION_HEX >= 0x030d0000

@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// A function with one of Python's calling conventions, as a method table wants it.
+/// Casts a function with one of Python's calling conventions to the type that a method table holds.
 template <class Function>
 PyCFunction as_c_function(Function* function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));

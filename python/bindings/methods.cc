@@ -1,4 +1,4 @@
-// Methods of lm.Tensor beside the operators'.
+// Methods of lm.Tensor that are not operators.
 
 #include <algorithm>
 #include <cstring>
@@ -21,7 +21,7 @@
 namespace lamella::python {
 namespace {
 
-/// A method without arguments from a function of the tensor.
+/// Method without arguments that calls `Function` with the tensor.
 template <auto Function>
 PyObject* plain(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* { return Function(tensor_of(self)); });
@@ -99,7 +99,8 @@ PyObject* cuda(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
     PyObject* values[2] = {self};
     signature.bind(args, count, keywords, values, 1);
     const std::int64_t index = read_int(values[1], {signature, 1});
-    if (index < 0 || index > 127) Argument{signature, 1}.wrong_value("there is no such device");
+    if (index < 0 || index > 127)
+      Argument{signature, 1}.wrong_value(str("expected the index of a CUDA device in [0, 128), got ", index));
     return wrap(to_device(tensor_of(self), Device(DeviceType::CUDA, static_cast<int>(index))));
   });
 }
@@ -115,7 +116,7 @@ PyMethodDef own_methods[] = {
     {"tolist", plain<tensor_to_list>, METH_NOARGS,
      "tolist($self, /)\n--\n\nThe elements as Python numbers in nested lists."},
     {"detach", plain<[](const Tensor& x) { return wrap(x.detach()); }>, METH_NOARGS,
-     "detach($self, /)\n--\n\nThe same data without a place on the tape."},
+     "detach($self, /)\n--\n\nReturns a tensor on the same memory, off the tape."},
     {"detach_", detach_in_place, METH_NOARGS,
      "detach_($self, /)\n--\n\n"
      "Takes the tensor itself off the tape, so that it becomes a leaf that wants no gradient, and returns it. "
@@ -124,7 +125,7 @@ PyMethodDef own_methods[] = {
     {"requires_grad_", as_c_function(requires_grad_), METH_FASTCALL | METH_KEYWORDS,
      "requires_grad_($self, requires_grad=True)\n--\n\nSets requires_grad, and returns the tensor itself."},
     {"is_inference", plain<[](const Tensor& x) { return PyBool_FromLong((x->flags & TensorImpl::kInference) != 0); }>,
-     METH_NOARGS, "is_inference($self, /)\n--\n\nWhether the tensor was made in inference_mode."},
+     METH_NOARGS, "is_inference($self, /)\n--\n\nTrue if the tensor was made in inference_mode."},
     {"to", as_c_function(to), METH_FASTCALL | METH_KEYWORDS,
      "to($self, target=None, *, dtype=None, device=None)\n--\n\n"
      "The tensor on another device, in another dtype, or both; itself where it is that already."},
@@ -133,7 +134,7 @@ PyMethodDef own_methods[] = {
     {"cuda", as_c_function(cuda), METH_FASTCALL | METH_KEYWORDS,
      "cuda($self, index=0)\n--\n\nThe tensor on a CUDA device."},
     {"is_contiguous", plain<[](const Tensor& x) { return PyBool_FromLong(x.is_contiguous()); }>, METH_NOARGS,
-     "is_contiguous($self, /)\n--\n\nWhether the elements lie in memory in row-major order."},
+     "is_contiguous($self, /)\n--\n\nTrue if the elements lie in memory in row-major order."},
     {"data_ptr", plain<[](const Tensor& x) { return PyLong_FromVoidPtr(x.raw_data()); }>, METH_NOARGS,
      "data_ptr($self, /)\n--\n\nThe address of the first element."},
     {"clear_grad", plain<clear_grad>, METH_NOARGS, "clear_grad($self, /)\n--\n\nDrops the gradient."},

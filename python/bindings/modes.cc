@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kMaxDepth = 64;
 
-/// One object may be entered again before it is left: what was in force before lies in bits, the latest lowest.
+/// Context manager of a gradient mode. It may be entered again before it is left: the modes in force before are kept in
+/// bits, the latest lowest.
 struct ModeObject {
   PyObject_HEAD std::uint64_t grad_before;
   std::uint64_t inference_before;
@@ -35,7 +36,7 @@ void push(ModeObject* self) {
   ++self->depth;
 }
 
-/// Leaves what push() found; `inference`: of both switches.
+/// Restores grad mode, and with `inference` inference mode, to what push() found.
 void pop(ModeObject* self, bool inference = false) {
   if (self->depth == 0) return;
   if (inference) autograd::modes().inference = (self->inference_before & 1) != 0;
@@ -64,7 +65,8 @@ bool read_mode(PyObject* mode, const char* op) {
   return mode == Py_True;
 }
 
-/// no_grad() makes an object, no_grad(function) decorates.
+/// Implements no_grad() and enable_grad(): without an argument it makes a context manager, with a function it decorates
+/// that.
 template <bool kMode>
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
@@ -78,7 +80,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   });
 }
 
-/// set_grad_enabled(mode) takes effect at once.
+/// Implements set_grad_enabled(mode), which takes effect at once.
 PyObject* create_set(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* const names[] = {"mode", nullptr};
@@ -92,7 +94,8 @@ PyObject* create_set(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   });
 }
 
-/// inference_mode() and inference_mode(mode) make an object, inference_mode(function) decorates.
+/// Implements inference_mode() and inference_mode(mode), which make a context manager, and inference_mode(function),
+/// which decorates.
 PyObject* create_inference(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* const names[] = {"mode", nullptr};
@@ -149,7 +152,7 @@ PyObject* call(PyObject* self, PyObject* args, PyObject*) {
 }
 
 PyObject* call_set(PyObject* self, PyObject* args, PyObject* kwargs) {
-  pop(as_mode(self));  // as a decorator it does not change the mode where it stands
+  pop(as_mode(self));  // a decorator does not change the mode where it is applied
   return call(self, args, kwargs);
 }
 
@@ -170,14 +173,14 @@ void dealloc(PyObject* self) {
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(autograd::is_grad_enabled()); }
 
 PyMethodDef is_enabled_definition{"is_grad_enabled", is_grad_enabled, METH_NOARGS,
-                                  "is_grad_enabled()\n--\n\nWhether this thread records operations."};
+                                  "is_grad_enabled()\n--\n\nTrue if this thread records operations."};
 
 PyObject* is_inference_mode_enabled(PyObject*, PyObject*) {
   return PyBool_FromLong(autograd::is_inference_mode_enabled());
 }
 
 PyMethodDef is_inference_definition{"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
-                                    "is_inference_mode_enabled()\n--\n\nWhether this thread is in inference mode."};
+                                    "is_inference_mode_enabled()\n--\n\nTrue if this thread is in inference mode."};
 
 void add_function(PyObject* module, PyMethodDef& definition) {
   const PyRef function = PyRef::adopt(checked(PyCFunction_NewEx(&definition, nullptr, nullptr)));

@@ -1,4 +1,4 @@
-// The module lamella._C.
+// Initializes the module lamella._C.
 
 #include <pybind11/pybind11.h>
 
@@ -44,7 +44,7 @@ void fill(PyObject* module) {
     checked(PyModule_AddObjectRef(module, std::string(kDTypeNames[i]).c_str(), dtype.get()));
   }
   auto* tensor = reinterpret_cast<PyObject*>(make_tensor_type());
-  // Arithmetic of an array with a tensor is the tensor's: numpy leaves it to the operand of higher priority.
+  // numpy leaves arithmetic of an array with a tensor to the tensor, as its priority is higher.
   const PyRef priority = PyRef::adopt(checked(PyLong_FromLong(1000)));
   checked(PyObject_SetAttrString(tensor, "__array_priority__", priority.get()));
   checked(PyModule_AddObjectRef(module, "Tensor", tensor));
@@ -77,7 +77,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, user_op_functions()));
   checked(PyModule_AddFunctions(module, optimizer_functions()));
   static PyMethodDef listing[] = {
-      {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nWhat is known of each operator, a list of dicts."},
+      {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nDescribes each operator, as a list of dicts."},
       {nullptr, nullptr, 0, nullptr},
   };
   checked(PyModule_AddFunctions(module, listing));
@@ -100,8 +100,8 @@ PYBIND11_MODULE(_C_of_main, module) {
   if (!filled) throw pybind11::error_already_set();
 }
 
-/// The entry point that Python looks for. pybind11's own would wait for the interpreter's lock for ever in an
-/// interpreter beside the main one, of whose objects the engine's threads and types know nothing.
+/// Entry point that Python looks up. pybind11's own would wait for ever for the lock of an interpreter beside the main
+/// one; the engine's threads and types know the main one alone.
 extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     PyErr_SetString(PyExc_ImportError,

@@ -12,7 +12,7 @@
 namespace lamella::python {
 
 PyTypeObject* named_result_type(const char* op, std::span<const char* const> fields) {
-  // The type refers to these.
+  // The type refers to the names and descriptions, so that they are never freed.
   static auto* names = new std::deque<std::string>;
   static auto* descriptions = new std::deque<std::vector<PyStructSequence_Field>>;
   auto& description = descriptions->emplace_back();

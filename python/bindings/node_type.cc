@@ -28,8 +28,8 @@ PyTypeObject* node_type = nullptr;
 
 Ref<Node>& field(PyObject* self) { return reinterpret_cast<NodeObject*>(self)->node; }
 
-/// The objects that there are, by their nodes, which they keep alive: a node has one object as long as somebody holds
-/// it.
+/// Table of the Python objects of nodes. An object keeps its node alive, and a node has one object as long as somebody
+/// holds it.
 struct Objects {
   StateMutex mutex;
   std::unordered_map<const Node*, PyObject*> by_node;
@@ -40,7 +40,7 @@ Objects& objects() {
   return *made;
 }
 
-/// From here on the node gets another object.
+/// Removes the object from the table, so that its node gets another one.
 void forget(PyObject* object) {
   const Node* const node = field(object).get();
   if (!node) return;
@@ -54,7 +54,7 @@ Node& alive(PyObject* self) { return *node_of(self); }
 void dealloc(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
-  // First, so that nobody who runs from here on finds this object through the node.
+  // forget() comes first: code that runs from here on must not find this object through the node.
   forget(object);
   if (reinterpret_cast<NodeObject*>(object)->weak_references) PyObject_ClearWeakRefs(object);
   field(object).~Ref<Node>();
@@ -125,7 +125,7 @@ PyObject* repr(PyObject* self) {
   return guarded([&] { return text("<" + alive(self).name() + " node>"); });
 }
 
-// A program may note the hash of a node whose object it drops: both go by the node, which outlives the object.
+// Equality and hash go by the node, not by the object: a program may keep the hash of a node whose object it drops.
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(b, node_type)) Py_RETURN_NOTIMPLEMENTED;
   const bool same = a == b || (field(a) && field(a) == field(b));
@@ -242,7 +242,7 @@ PyObject* wrap_node(Ref<Node> node) {
   expect_try_retain(object);
   PyObject* other = nullptr;
   {
-    // Somebody else may have been quicker: another thread, or a collection that the allocation set off.
+    // Another thread, or a collection that the allocation set off, may have made the node's object meanwhile.
     const std::lock_guard lock(objects().mutex);
     PyObject*& entry = objects().by_node.try_emplace(key, object).first->second;
     if (entry != object && try_retain(entry)) {

@@ -11,10 +11,10 @@
 namespace lamella::python {
 namespace {
 
-/// One side of an arithmetic expression: a tensor, a number, or a numpy array, which becomes a tensor.
+/// Operand of an arithmetic expression: a tensor, a number, or a numpy array, which becomes a tensor.
 class Side {
  public:
-  /// False where Python is to ask the other side.
+  /// Reads an operand; false if Python is to ask the other operand's type.
   bool read(PyObject* object) {
     if (is_tensor(object)) [[likely]] {
       operand_ = Operand(tensor_of(object));
@@ -125,18 +125,18 @@ int truth(PyObject* self) {
   });
 }
 
-/// The single element, as the Python number it is nearest to.
+/// Returns the single element as the nearest Python number.
 PyRef element(PyObject* self, const char* what) {
   const Tensor& x = tensor_of(self);
-  if (x.numel() != 1)
-    fail<ValueError>("[", what, "] only a tensor with one element is a number, this one is ", describe(x));
+  if (x.numel() != 1) fail<ValueError>("[", what, "] expected a tensor with one element, got ", describe(x));
   return PyRef::adopt(tensor_item(x, what));
 }
 
 PyObject* as_float(PyObject* self) {
   return guarded([&]() -> PyObject* {
     const PyRef item = element(self, "float");
-    if (PyComplex_Check(item.get())) fail<TypeError>("[float] a complex tensor is no float");
+    if (PyComplex_Check(item.get()))
+      fail<TypeError>("[float] expected a real tensor, got a complex one; take x.real or x.abs()");
     return PyNumber_Float(item.get());
   });
 }
@@ -144,7 +144,8 @@ PyObject* as_float(PyObject* self) {
 PyObject* as_int(PyObject* self) {
   return guarded([&]() -> PyObject* {
     const PyRef item = element(self, "int");
-    if (PyComplex_Check(item.get())) fail<TypeError>("[int] a complex tensor is no int");
+    if (PyComplex_Check(item.get()))
+      fail<TypeError>("[int] expected a real tensor, got a complex one; take x.real or x.abs()");
     return PyNumber_Long(item.get());
   });
 }

@@ -21,7 +21,7 @@
 namespace lamella::python {
 namespace {
 
-/// Types of numpy's, once it has been imported; borrowed for good.
+/// numpy's types, once it has been imported; borrowed references, valid for ever.
 struct NumpyTypes {
   PyTypeObject* array = nullptr;
   PyTypeObject* scalar = nullptr;
@@ -47,20 +47,21 @@ const NumpyTypes& numpy_types() noexcept {
   if (!numpy) return kNone;
   NumpyTypes found{
       .array = type_in(numpy, "ndarray"), .scalar = type_in(numpy, "generic"), .dtype = type_in(numpy, "dtype")};
-  // In the middle of numpy's own import they may not all be there.
+  // While numpy itself is being imported, some of its types may be missing.
   if (!found.array || !found.scalar || !found.dtype) return kNone;
   types.store(new NumpyTypes(found), std::memory_order_release);  // never freed
   return *types.load(std::memory_order_acquire);
 }
 
-/// Only objects of types made outside Python's core can be numpy's: this saves the look-up for numbers, strings, lists.
+/// False for objects of Python's common built-in types, which cannot be numpy's: this saves the look-up for numbers,
+/// strings and lists.
 bool may_be_numpy(PyObject* object) noexcept {
   PyTypeObject* type = Py_TYPE(object);
   return type != &PyFloat_Type && type != &PyLong_Type && type != &PyBool_Type && type != &PyList_Type &&
          type != &PyTuple_Type && type != &PyUnicode_Type && object != Py_None;
 }
 
-/// Format characters of the buffer protocol, in the order of DType; bfloat16 has none.
+/// Format characters of the buffer protocol, indexed by DType; bfloat16 has none.
 constexpr std::array<const char*, kDTypeCount> kFormats{"?", "b", "h",     "i", "l", "B",  "H", "I",
                                                         "L", "e", nullptr, "f", "d", "Zf", "Zd"};
 
@@ -71,7 +72,7 @@ std::optional<DType> dtype_of_format(std::string_view format, std::size_t itemsi
   }
   constexpr std::string_view kSigned = "bhilqn", kUnsigned = "BHILQN";
   if (format.size() == 1) {
-    // Sizes of C's integers differ between platforms and prefixes: the item's size decides.
+    // The item's size decides, as the sizes of C's integers differ between platforms and prefixes.
     const auto integer = [&](DType smallest) -> std::optional<DType> {
       if (!std::has_single_bit(itemsize) || itemsize > 8) return std::nullopt;
       return static_cast<DType>(static_cast<int>(smallest) + std::countr_zero(itemsize));
@@ -85,7 +86,7 @@ std::optional<DType> dtype_of_format(std::string_view format, std::size_t itemsi
   return std::nullopt;
 }
 
-/// What a buffer's owner needs from get_buffer to release_buffer.
+/// Holds what an exported buffer refers to from get_buffer to release_buffer.
 struct Exported {
   explicit Exported(const Tensor& x) : export_of(x) {}
   Dims shape;
@@ -93,7 +94,7 @@ struct Exported {
   const lamella::Export export_of;
 };
 
-/// Frees a Py_buffer on whatever thread its last tensor goes.
+/// Frees a Py_buffer, on any thread that drops the last tensor.
 void free_view(void* context) {
   auto* view = static_cast<Py_buffer*>(context);
   if (!python_is_alive()) return;
@@ -135,7 +136,7 @@ PyObject* nested_list(const Tensor& x, std::size_t axis, const char* at) {
   return list.release();
 }
 
-/// x's values where they can be read: on the CPU.
+/// Returns x on the CPU, where its values can be read.
 Tensor on_cpu(const Tensor& x, const char* op) {
   if (x.device().is_meta()) fail<RuntimeError>("[", op, "] a meta tensor has no values");
   if (x.device().is_cpu()) return x;
@@ -143,9 +144,10 @@ Tensor on_cpu(const Tensor& x, const char* op) {
   return to_device(x, kCPU);
 }
 
-/// A numpy array on the memory of a CPU tensor's object.
+/// Returns a numpy array on the memory of a CPU tensor's object.
 PyRef array_of(PyObject* tensor) {
-  static PyObject* asarray = nullptr;  // no initializer that imports: it could wait for a thread that waits for it
+  static PyObject* asarray =
+      nullptr;  // not initialized by an import: that could wait for a thread that waits for this initializer
   if (!asarray) asarray = numpy_function("asarray").release();
   const PyRef view = PyRef::adopt(checked(PyMemoryView_FromObject(tensor)));
   return PyRef::adopt(checked(PyObject_CallOneArg(asarray, view.get())));
@@ -202,9 +204,12 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
       fail<TypeError>("[numpy] numpy has no ", x.dtype(),
                       ": cast to another dtype first, for example x.astype('float32')");
     if (x->storage->has_mark(Storage::kReadOnly) && (flags & PyBUF_WRITABLE))
-      fail<ValueError>("[numpy] the tensor's memory is read-only");
+      fail<ValueError>(
+          "[numpy] the tensor's memory is read-only, and the consumer wants to write: pass a copy (x.clone())");
     const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-    if (!wants_strides && !x.is_contiguous()) fail<ValueError>("[numpy] the tensor's elements do not lie in order");
+    if (!wants_strides && !x.is_contiguous())
+      fail<ValueError>(
+          "[numpy] the tensor is not contiguous, and the consumer takes no strides: call x.contiguous() first");
     leave_tape(x, "numpy");
     if (x->storage->has_mark(Storage::kLent)) autograd::end_loan(*x->storage);
     auto exported = std::make_unique<Exported>(x);
@@ -246,7 +251,8 @@ PyObject* tensor_array(PyObject* self, PyObject* const* args, Py_ssize_t count, 
       PyRef converted =
           PyRef::adopt(checked(PyObject_CallFunctionObjArgs(asarray.get(), array.get(), values[0], nullptr)));
       if (converted.get() != array.get()) {
-        if (values[1] == Py_False) fail<ValueError>("[__array__] the dtype cannot be had without a copy");
+        if (values[1] == Py_False)
+          fail<ValueError>("[__array__] copy=False, but the conversion to another dtype takes a copy");
         return converted.release();
       }
     }
@@ -259,10 +265,11 @@ Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
   shared = false;
   std::unique_ptr<Py_buffer, ViewDeleter> view(new Py_buffer());
   if (PyObject_GetBuffer(object, view.get(), PyBUF_FULL_RO) != 0) {
-    // numpy refuses dtypes that the protocol cannot express (dates, for one) by a ValueError.
+    // numpy raises ValueError for dtypes that the buffer protocol cannot express (dates, for example).
     if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_BufferError)) throw_python_error();
     PyErr_Clear();
-    fail<TypeError>("[", op, "] the elements of this ", type_name(object), " are of no dtype that a tensor can have");
+    fail<TypeError>("[", op, "] cannot make a tensor of this ", type_name(object),
+                    ": no dtype of a tensor corresponds to its elements");
   }
   const std::string_view format = view->format ? view->format : "B";
   const auto itemsize = static_cast<std::size_t>(view->itemsize);
@@ -288,7 +295,7 @@ Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
     shared = true;
     Tensor x = from_memory(view->buf, shape, strides, *dtype, kCPU, free_view, view.get());
     note_imported(x);
-    static_cast<void>(view.release());  // the tensor has it now
+    static_cast<void>(view.release());  // owned by the tensor now
     return x;
   }
   Tensor copy = empty(shape, *dtype);
@@ -299,7 +306,7 @@ Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
 PyObject* tensor_item(const Tensor& x, const char* op) {
   if (x->hidden) x.refuse_batched(op);
   if (x.numel() != 1) fail<ValueError>("[", op, "] expected a tensor with one element, this one is ", describe(x));
-  // What decides what is computed, a condition or an index, is no part of it.
+  // A number that decides which code runs, a condition or an index, is not part of the computed values.
   const std::string_view what = op;
   if (what != "bool" && what != "int" && what != "index") {
     autograd::refuse_dual_escape(x, op);

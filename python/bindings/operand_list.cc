@@ -15,7 +15,7 @@ HeldOperand read_one(PyObject* object, const Argument& argument) {
 
 std::vector<HeldOperand> read_operands(PyObject* object, const Argument& argument) {
   if (!PyList_Check(object) && !PyTuple_Check(object)) return {read_one(object, argument)};
-  // A copy of a list, which reading an item may change.
+  // The list is copied to a tuple first, as reading an item may change it.
   const PyRef items = PyRef::adopt(checked(PySequence_Tuple(object)));
   std::vector<HeldOperand> operands;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)

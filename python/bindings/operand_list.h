@@ -6,7 +6,7 @@
 
 namespace lamella::python {
 
-/// From a tensor or a number, or a sequence of these.
+/// Reads a tensor or a number, or a sequence of these.
 std::vector<HeldOperand> read_operands(PyObject* object, const Argument& argument);
 
 template <>

@@ -21,8 +21,8 @@
 #include "python/bindings/padding.h"
 #include "python/bindings/result_forms.h"
 
-// What Python calls operators by, and what is defined of them: the costliest code of the bindings to compile, as each
-// operator has its own. Included by the files that make it for one of the lists of operators each.
+// Defines the functions and methods by which Python calls operators. This is the costliest code of the bindings to
+// compile, as each operator has its own; the files operators_*.cc include it, each for its lists of operators.
 
 namespace lamella::python {
 
@@ -39,7 +39,7 @@ PyObject* to_python(Tensors results)
   return tuple.release();
 }
 
-/// Tensors as a list, where the Python array API standard wants one.
+/// Returns tensors as a list, where the Python array API standard wants one.
 inline PyObject* to_list(std::vector<Tensor> results) {
   PyRef list = PyRef::adopt(checked(PyList_New(static_cast<Py_ssize_t>(results.size()))));
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -54,7 +54,7 @@ inline PyRef tuple_of(PyObject* const* items, Py_ssize_t count) {
   return tuple;
 }
 
-/// One operator as a Python function and as a method.
+/// Binds one operator as a Python function and as a method.
 template <class Op, class F = decltype(&Op::call)>
 struct Binding;
 
@@ -63,12 +63,12 @@ struct Binding<Op, R (*)(A...)> {
   static inline const Signature* signature = nullptr;
   static constexpr bool kTakesOut = takes_out<Op>();
   static constexpr std::size_t kValues = sizeof...(A) + (kTakesOut ? 1 : 0);
-  /// The type of the result of an operator that names its parts in kFields.
+  /// Named tuple type of the result of an operator that names its fields in kFields.
   static inline PyTypeObject* result_type = nullptr;
-  /// x.reshape(2, 3) stands for x.reshape((2, 3)).
+  /// True if the method also takes its sizes apart: x.reshape(2, 3) for x.reshape((2, 3)).
   static constexpr bool kTakesSizesApart =
       std::is_same_v<std::tuple<A...>, std::tuple<const Tensor&, const Dims&>> || requires { Op::kTakesSizesApart; };
-  /// f(*arrays): all positional arguments make up the first parameter.
+  /// True if all positional arguments make up the first parameter: f(*arrays).
   static constexpr bool kVariadic = is_variadic(parameters_of<Op>());
 
   static PyObject* call(PyObject** values) {
@@ -77,7 +77,7 @@ struct Binding<Op, R (*)(A...)> {
         return call_with_out<Op, A...>(values, *signature);
     }
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      // Braces: the arguments are converted from left to right.
+      // Braces make the arguments be converted from left to right.
       const std::tuple<typename Held<A>::type...> held{read<A>(values[I], Argument{*signature, I})...};
       if constexpr (requires { Op::kFields; }) {
         return named_result(result_type, Op::call(std::get<I>(held)...));
@@ -123,7 +123,7 @@ struct Binding<Op, R (*)(A...)> {
   }
 };
 
-/// The types of an operator's parameters, the last of which may be `out`, as a stub file spells them.
+/// Types of an operator's parameters, the last of which may be `out`, as a stub file spells them.
 template <class Op, class F = decltype(&Op::call)>
 struct Annotations;
 template <class Op, class R, class... A>

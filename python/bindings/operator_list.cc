@@ -46,7 +46,7 @@ PyRef kinks_of(const OpInfo& info) {
   return tuple_of(points);
 }
 
-/// A dict {operand: value}.
+/// Returns a dict {operand: value} of the operator's settings.
 PyRef settings_of(const OpInfo& info) {
   PyRef dict = PyRef::adopt(checked(PyDict_New()));
   for (const OpInfo::Setting& setting : info.settings) {

@@ -4,8 +4,7 @@
 
 namespace lamella::python {
 
-/// `_C.operators()`: what the library knows of its operators, as a list of dicts. The tests and the docs are made from
-/// it.
+/// Implements `_C.operators()`: describes each operator as a dict. The tests and the docs are made from it.
 PyObject* operator_list(PyObject* module, PyObject* nothing);
 
 }  // namespace lamella::python

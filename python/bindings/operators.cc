@@ -14,13 +14,13 @@
 namespace lamella::python {
 namespace {
 
-/// Texts that live as long as the process, as the functions they belong to.
+/// Returns a copy of the text that lives as long as the process, like the functions that refer to it.
 const char* keep(std::string text) {
   static auto* texts = new std::deque<std::string>;
   return texts->emplace_back(std::move(text)).c_str();
 }
 
-/// Parameters with `out` as the last one, by keyword only.
+/// Returns the parameters with a keyword-only `out` appended.
 std::string with_out(std::string_view parameters) {
   const bool marked = parameters.find("*,") != std::string_view::npos;
   return std::string(parameters) + (marked ? ", out=None" : ", *, out=None");

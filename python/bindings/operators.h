@@ -6,9 +6,9 @@
 
 namespace lamella::python {
 
-/// Functions of the module: one for each operator of AllOps.
+/// Returns the module's functions for operators, one for each operator of AllOps.
 std::vector<PyMethodDef> operator_functions();
-/// Methods of Tensor: those operators that have their tensor first.
+/// Returns Tensor's methods for operators: those whose first parameter is a tensor.
 std::vector<PyMethodDef> operator_methods();
 
 }  // namespace lamella::python

@@ -11,11 +11,13 @@
 namespace lamella::python {
 namespace {
 
-/// A list of tensors, as many as there are parameters; where it may be empty, that stands for undefined ones.
+/// Reads a list of tensors, one for each of `count` parameters. With `may_be_empty`, an empty list stands for undefined
+/// tensors.
 std::vector<Tensor> read_beside(PyObject* object, const Argument& argument, std::size_t count, bool may_be_empty) {
   std::vector<Tensor> tensors = read_tensors(object, argument);
   if (tensors.empty() && may_be_empty) tensors.resize(count);
-  if (tensors.size() != count) argument.wrong_value("there must be as many tensors as parameters");
+  if (tensors.size() != count)
+    argument.wrong_value(str("expected ", count, " tensors, one for each parameter, got ", tensors.size()));
   return tensors;
 }
 

@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// Steps of optimizers over lists of tensors.
+/// Returns the module's functions for optimizer steps over lists of tensors.
 PyMethodDef* optimizer_functions();
 
 }  // namespace lamella::python

@@ -11,7 +11,7 @@
 
 namespace lamella::python {
 
-/// How many windows an adaptive pool has: a number, or a sequence of numbers and None.
+/// Reads the output size of an adaptive pool: a number, or a sequence of numbers and None.
 template <>
 struct ArgumentType<OutputSize> {
   static constexpr const char* annotation = "SupportsIndex | Sequence[SupportsIndex | None]";

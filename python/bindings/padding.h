@@ -5,7 +5,7 @@
 
 namespace lamella::python {
 
-/// The padding of a convolution: 'same', 'valid', a number or one for each axis.
+/// Reads the padding of a convolution: 'same', 'valid', a number or one for each axis.
 template <>
 struct ArgumentType<Padding> {
   static constexpr const char* annotation = "str | SupportsIndex | Sequence[SupportsIndex]";

@@ -6,17 +6,17 @@
 
 namespace lamella::python {
 
-/// An owned reference to a Python object, or nothing. The GIL is held wherever one is made, copied or dropped.
+/// Owned reference to a Python object, or null. The GIL must be held wherever one is made, copied or dropped.
 class PyRef {
  public:
   PyRef() noexcept = default;
-  /// Takes over a reference that the caller already owns (a "new reference"), or null.
+  /// Takes ownership of a new reference, or null.
   static PyRef adopt(PyObject* object) noexcept {
     PyRef ref;
     ref.object_ = object;
     return ref;
   }
-  /// Adds a reference of its own to a borrowed one.
+  /// Adds a reference to a borrowed object.
   static PyRef share(PyObject* object) noexcept {
     Py_XINCREF(object);
     return adopt(object);
@@ -31,14 +31,14 @@ class PyRef {
 
   PyObject* get() const noexcept { return object_; }
   explicit operator bool() const noexcept { return object_ != nullptr; }
-  /// Gives the reference away.
+  /// Gives up ownership of the reference.
   PyObject* release() noexcept { return std::exchange(object_, nullptr); }
 
  private:
   PyObject* object_ = nullptr;
 };
 
-/// An attribute as the type and its bases hold it, without any binding; null where there is none.
+/// Returns an attribute as the type or its bases hold it, without binding it; null if there is none.
 inline PyRef find_in_type(PyTypeObject* type, PyObject* name) noexcept {
 #if PY_VERSION_HEX >= 0x030d0000
   return PyRef::adopt(_PyType_LookupRef(type, name));

@@ -27,7 +27,8 @@ using registry::Value;
 constexpr const char* kCapsule = "lamella._C.library";
 constexpr std::size_t kInlineArguments = 12;
 
-/// A kernel written in Python. It stays in memory when it is taken back, as every kernel does; its function does not.
+/// Kernel written in Python. A kernel that is withdrawn stays in memory, as every kernel does; its Python function is
+/// dropped.
 struct PythonKernel {
   explicit PythonKernel(PyObject* function) : function(share_object(function)) {}
 
@@ -45,7 +46,7 @@ struct PythonKernel {
   SharedObject function;
 };
 
-/// The names of a schema's keyword-only arguments; null where there are none.
+/// Returns the names of a schema's keyword-only arguments; null if there are none.
 PyRef keyword_names(const Schema& schema) {
   std::vector<PyRef> names;
   for (const Schema::Argument& argument : schema.arguments) {
@@ -67,7 +68,7 @@ std::string result_label(const Schema& schema, std::size_t k) {
   return result.name.empty() ? text : text + " ('" + result.name + "')";
 }
 
-/// One result of a Python kernel.
+/// Reads result k of a Python kernel.
 Value read_result(const CallContext& context, std::size_t k, PyObject* object) {
   const Schema& schema = context.op.schema();
   if (is_tensor(object) && schema.results[k].type == registry::Type{.base = registry::Type::Base::Tensor}) [[likely]]
@@ -110,11 +111,11 @@ void read_results(const CallContext& context, PyObject* object, Value* results) 
 void call_python(const void* functor, const CallContext& context, const Arg* args, Value* results) {
   const GilHold gil;
   const SharedObject function = static_cast<PythonKernel*>(const_cast<void*>(functor))->get();
-  if (!function) fail<RuntimeError>("[", context.op.full_name(), "] the kernel was taken back during the call");
+  if (!function) fail<RuntimeError>("[", context.op.full_name(), "] the kernel was withdrawn during the call");
   const Schema& schema = context.op.schema();
   const std::size_t count = schema.arguments.size();
   SmallVector<PyRef, kInlineArguments> held(count);
-  // One place in front, which the callee may use for a bound method's self.
+  // The slot in front is scratch space that a vectorcall may use for a bound method's self.
   SmallVector<PyObject*, kInlineArguments + 1> pointers(count + 1, nullptr);
   std::size_t positional = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -128,7 +129,7 @@ void call_python(const void* functor, const CallContext& context, const Arg* arg
   read_results(context, result.get(), results);
 }
 
-/// A library that Python made.
+/// Library made by Python.
 struct PythonLibrary {
   PythonLibrary(Library::Kind kind, std::string ns, DispatchKey key, registry::Place place)
       : library(kind, std::move(ns), key, std::move(place)) {}
@@ -141,7 +142,7 @@ struct PythonLibrary {
   }
 
   Library library;
-  /// Never freed: a call may be in one.
+  /// Kernels are never freed, as a call may be running in one.
   std::vector<PythonKernel*> kernels;
 };
 
@@ -165,13 +166,13 @@ void expect_count(Py_ssize_t count, Py_ssize_t wanted, const char* what) {
   if (count != wanted) fail<TypeError>("[", what, "] takes ", wanted, " arguments, ", count, " were given");
 }
 
-/// (kind, ns, key, file, line)
+/// Takes (kind, ns, key, file, line).
 PyObject* new_library(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     expect_count(count, 5, "Library");
     const std::string kind = text_of(args[0]);
     if (kind != "DEF" && kind != "FRAGMENT" && kind != "IMPL") {
-      fail<ValueError>("[Library] kind is 'DEF', 'FRAGMENT' or 'IMPL', not '", kind, "'");
+      fail<ValueError>("[Library] expected kind 'DEF', 'FRAGMENT' or 'IMPL', got '", kind, "'");
     }
     auto library = std::make_unique<PythonLibrary>(kind == "DEF"        ? Library::Kind::Def
                                                    : kind == "FRAGMENT" ? Library::Kind::Fragment
@@ -185,7 +186,7 @@ PyObject* new_library(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-/// (library, schema, file, line), returns the operator's full name
+/// Takes (library, schema, file, line); returns the operator's full name.
 PyObject* library_define(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     expect_count(count, 4, "Library.define");
@@ -198,13 +199,14 @@ PyObject* library_define(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-/// (library, name, function or None, key or None, for_recording, file, line)
+/// Takes (library, name, function or None, key or None, for_recording, file, line).
 PyObject* library_implement(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     expect_count(count, 7, "Library.impl");
     PythonLibrary& library = library_of(args[0]);
     const std::string name = text_of(args[1]);
-    // In C++ a kernel may come before its operator, as static libraries are filled in any order; here it is a mistake.
+    // A kernel registered from Python needs its operator to be defined first. In C++ it may come earlier, as static
+    // libraries are initialized in any order.
     const std::string& ns = library.library.ns();
     Dispatcher::singleton().find_schema_or_throw(name.starts_with(ns + "::") ? name : ns + "::" + name);
     if (args[2] == Py_None) {
@@ -212,7 +214,7 @@ PyObject* library_implement(PyObject*, PyObject* const* args, Py_ssize_t count) 
       Py_RETURN_NONE;
     }
     if (!PyCallable_Check(args[2])) {
-      fail<TypeError>("[", name, "] a kernel is a function, not ", type_name(args[2]));
+      fail<TypeError>("[", name, "] expected a function as kernel, got ", type_name(args[2]));
     }
     auto kernel = std::make_unique<PythonKernel>(args[2]);
     KernelFunction function = KernelFunction::boxed(call_python, kernel.get(), nullptr);
@@ -223,7 +225,7 @@ PyObject* library_implement(PyObject*, PyObject* const* args, Py_ssize_t count) 
   });
 }
 
-/// (library, name, text)
+/// Takes (library, name, text).
 PyObject* library_doc(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     expect_count(count, 3, "Library.doc");
@@ -258,7 +260,7 @@ PyObject* parse_schema(PyObject*, PyObject* text) {
   return guarded([&]() -> PyObject* { return PyUnicode_FromString(Schema::parse(text_of(text)).str().c_str()); });
 }
 
-/// Sets whether results are looked at for undeclared aliases; returns what it was.
+/// Enables or disables the check of results for undeclared aliases; returns the previous setting.
 PyObject* set_alias_checks(PyObject*, PyObject* enabled) {
   const bool before = registry::alias_checks_enabled();
   registry::set_alias_checks(enabled == Py_True);

@@ -28,7 +28,8 @@ using registry::Value;
 constexpr std::size_t kInlineArguments = 12;
 constexpr std::size_t kInlineResults = 4;
 
-/// A schema as calls from Python need it. It lives as long as the process, as the plan that it was made from does.
+/// Schema of an operator, prepared for calls from Python. It lives as long as the process, as the plan that it was made
+/// from does.
 struct Binding {
   explicit Binding(const Plan& plan, std::string op) : plan(plan), op(std::move(op)) {
     for (const Schema::Argument& argument : plan.schema.arguments) {
@@ -57,11 +58,11 @@ struct Binding {
 struct OperatorObject {
   PyObject_HEAD vectorcallfunc call;
   registry::OperatorEntry* entry;
-  /// Null until the first call; replaced where the operator was defined anew.
+  /// Null until the first call; replaced if the operator is defined anew.
   std::atomic<const Binding*> binding;
-  /// Other overloads are tried where the arguments do not fit this one's.
+  /// True if other overloads are tried when the arguments do not fit this one.
   bool packet;
-  /// registry::generation() when it was last seen that there are no others.
+  /// Value of registry::generation() when it was last seen that the operator has no other overloads.
   std::atomic<std::uint64_t> alone;
 };
 
@@ -72,7 +73,7 @@ OperatorHandle handle_of(PyObject* object) { return OperatorHandle(as_operator(o
 
 [[gnu::cold, gnu::noinline]] const Binding& make_binding(OperatorObject* object) {
   const OperatorHandle handle(object->entry);
-  handle.schema();  // raises where it is gone
+  handle.schema();  // raises if the operator is gone
   const auto* binding = new Binding(*object->entry->plan.load(std::memory_order_acquire), object->entry->full_name);
   object->binding.store(binding, std::memory_order_release);
   return *binding;
@@ -106,7 +107,7 @@ std::size_t find_key(const Binding& binding, PyObject* key) {
                   "': ", binding.plan.schema.str());
 }
 
-/// The arguments of a call in the schema's order.
+/// Reads the arguments of a call into `views`, in the schema's order.
 void read_arguments(const Binding& binding, PyObject* const* args, std::size_t count, PyObject* keywords, Arg* views,
                     CallStorage& storage) {
   const auto& arguments = binding.plan.schema.arguments;
@@ -157,7 +158,7 @@ PyObject* results_to_python(const Binding& binding, std::span<Value> results) {
   return tuple.release();
 }
 
-/// How many elements the call's tensors have.
+/// Number of elements in the call's tensors.
 std::int64_t work_of(const Binding& binding, const Arg* views) {
   std::int64_t elements = 0;
   for (const std::uint8_t i : binding.plan.tensor_arguments) {
@@ -168,7 +169,7 @@ std::int64_t work_of(const Binding& binding, const Arg* views) {
   return elements;
 }
 
-/// Begins the message of an exception from a kernel with the operator's name, where it does not hold it.
+/// Puts the operator's name before the message of a kernel's exception that does not contain it.
 [[gnu::cold, gnu::noinline]] void name_operator(const std::string& op) {
   const PythonError error;
   const PyRef args = PyRef::adopt(PyObject_GetAttrString(error.value(), "args"));
@@ -219,7 +220,7 @@ PyObject* call_one(OperatorObject* object, PyObject* const* args, std::size_t co
 
 PyObject* new_operator(const OperatorHandle& handle, bool packet);
 
-/// The first overload that the arguments fit.
+/// Calls the first overload that the arguments fit.
 [[gnu::cold, gnu::noinline]] PyObject* call_overloads(OperatorObject* object, const std::vector<OperatorHandle>& all,
                                                       PyObject* const* args, std::size_t count, PyObject* keywords) {
   std::string tried;
@@ -286,7 +287,7 @@ PyRef docstring(const OperatorHandle& handle) {
   return text(doc);
 }
 
-/// {"CPU": "csrc/ops.cpp:12"}
+/// Returns the file and line of each kernel: {"CPU": "csrc/ops.cpp:12"}.
 PyRef kernel_dict(const OperatorHandle& handle) {
   PyRef dict = PyRef::adopt(checked(PyDict_New()));
   for (const registry::KernelInfo& kernel : handle.kernels()) {
@@ -308,7 +309,7 @@ PyRef alias_of(const std::optional<Schema::Alias>& alias) {
   return alias ? text(alias->set + (alias->write ? "!" : "")) : PyRef::share(Py_None);
 }
 
-/// [(name, type, has_default, default, keyword_only, alias)]
+/// Returns [(name, type, has_default, default, keyword_only, alias)].
 PyRef argument_list(const OperatorHandle& handle) {
   PyRef list = PyRef::adopt(checked(PyList_New(0)));
   for (const Schema::Argument& argument : handle.schema().arguments) {
@@ -322,7 +323,7 @@ PyRef argument_list(const OperatorHandle& handle) {
   return list;
 }
 
-/// [(name, type, alias)]
+/// Returns [(name, type, alias)].
 PyRef result_list(const OperatorHandle& handle) {
   PyRef list = PyRef::adopt(checked(PyList_New(0)));
   for (const Schema::Result& result : handle.schema().results) {
@@ -333,7 +334,7 @@ PyRef result_list(const OperatorHandle& handle) {
   return list;
 }
 
-/// inspect.signature() reads it.
+/// Returns the attribute __signature__, which inspect.signature() reads.
 PyRef python_signature(const OperatorHandle& handle) {
   const PyRef module = PyRef::adopt(checked(PyImport_ImportModule("lamella.library._signature")));
   return PyRef::adopt(checked(PyObject_CallMethod(module.get(), "signature", "NN", argument_list(handle).release(),
@@ -364,7 +365,7 @@ PyGetSetDef attributes[] = {
      "Where the operator was defined.", nullptr},
     {"is_defined",
      attribute<[](const OperatorHandle& op) { return PyRef::share(op.is_defined() ? Py_True : Py_False); }>, nullptr,
-     "Whether the operator is still registered.", nullptr},
+     "True if the operator is still registered.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -392,7 +393,7 @@ PyMethodDef methods[] = {
      "below_autograd($self, /, *args, **kwargs)\n--\n\n"
      "Calls the kernel of the tensors' device: what a kernel for Autograd does."},
     {"has_kernel", has_kernel, METH_O,
-     "has_kernel($self, key, /)\n--\n\nWhether there is a kernel for this key, such as 'CPU'."},
+     "has_kernel($self, key, /)\n--\n\nTrue if there is a kernel for this key, such as 'CPU'."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -425,7 +426,7 @@ void destroy(PyObject* self) {
 }
 
 Py_hash_t hash(PyObject* self) {
-  // Entries are aligned, so their last bits say nothing; the shift also keeps the value from being -1.
+  // Entries are aligned, so that the lowest bits are always 0; the shift also keeps the hash from being -1.
   return static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(as_operator(self)->entry) >> 4);
 }
 

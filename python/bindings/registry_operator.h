@@ -7,9 +7,9 @@ namespace lamella::python {
 /// Makes the type of `lm.ops.ns.name`.
 PyTypeObject* make_operator_type();
 
-/// Functions of the module: looking operators up, listing them, loading libraries.
+/// Returns the module's functions for looking operators up, listing them and loading libraries.
 PyMethodDef* registry_functions();
-/// And those for registering from Python.
+/// Returns the module's functions for registering operators and kernels from Python.
 PyMethodDef* registration_functions();
 
 }  // namespace lamella::python

@@ -44,7 +44,7 @@ bool is_number_array(PyObject* object) {
   return is_numpy_array(object) || (is_tensor(object) && tensor_of(object).ndim() > 0);
 }
 
-/// An integer, not a bool; false where the object is none.
+/// Reads an integer that is not a bool; false for other objects.
 bool as_integer(PyObject* object, const ValuePlace& place, std::int64_t& value) {
   if (PyBool_Check(object) || !PyIndex_Check(object) || is_number_array(object)) return false;
   const PyRef number = PyLong_Check(object) ? PyRef::share(object) : PyRef::adopt(checked(PyNumber_Index(object)));
@@ -88,14 +88,15 @@ bool as_text(PyObject* object, std::string_view& value) {
   return true;
 }
 
-/// The items of a list or tuple, or of another sequence that is no text; null where the object is none.
+/// Returns the items of a list or tuple, or of another sequence that is no text; null for other objects.
 PyRef items_of(PyObject* object) {
   if (PyList_Check(object) || PyTuple_Check(object)) return PyRef::share(object);
   if (PyUnicode_Check(object) || PyBytes_Check(object) || is_tensor(object) || !PySequence_Check(object)) return {};
   return PyRef::adopt(checked(PySequence_Fast(object, "expected a sequence")));
 }
 
-/// Reads each item by `read(item, slot)`; `one` says whether a single value may stand for the list.
+/// Reads each item by `read(item, slot)`. A single value stands for a list of a fixed size, and for one item of
+/// StrOrInts.
 template <class T, class Read>
 Arg read_list(PyObject* object, const Type& type, const ValuePlace& place, CallStorage& storage, Read&& read) {
   const auto read_item = [&](PyObject* item, T& slot) {
@@ -119,7 +120,7 @@ Arg read_list(PyObject* object, const Type& type, const ValuePlace& place, CallS
   }
   T* const values = storage.make<T>(count);
   for (std::size_t i = 0; i < count; ++i) {
-    // An item's __index__ may change the list.
+    // An item's __index__ may have changed the list.
     if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.get())) != count) {
       fail<ValueError>(place.str(), ": the list changed while it was read");
     }
@@ -149,7 +150,7 @@ Arg read_text_list(PyObject* object, const Type& type, const ValuePlace& place, 
   return read_list<std::string_view>(object, type, place, storage, [&](PyObject* item, std::string_view& slot) {
     std::string_view text;
     if (!as_text(item, text)) return false;
-    // Copied: the list may lose its items before the call is over.
+    // The text is copied, as the list may lose its items before the call ends.
     char* const copy = storage.make<char>(text.size() + 1);
     std::memcpy(copy, text.data(), text.size());
     slot = {copy, text.size()};
@@ -186,7 +187,7 @@ Arg read_scalar_value(PyObject* object, const Type& type, const ValuePlace& plac
   return *new (kept) Scalar(value);
 }
 
-/// A generator is read as built-in operators read it, whose messages name a signature.
+/// Reads a generator as built-in operators do, whose messages name a signature.
 Arg read_generator_value(PyObject* object, const ValuePlace& place) {
   static const Signature signature("operator", "generator");
   try {

@@ -14,8 +14,8 @@
 
 namespace lamella::python {
 
-/// What the views of a call's arguments need beside the Python objects: lists, numbers. Little of it, so that an
-/// ordinary call allocates nothing.
+/// Storage for the views of a call's arguments: lists and numbers that the Python objects do not hold themselves. A
+/// small amount is inline, so that an ordinary call allocates nothing.
 class CallStorage {
  public:
   CallStorage() = default;
@@ -23,13 +23,13 @@ class CallStorage {
   CallStorage(const CallStorage&) = delete;
   CallStorage& operator=(const CallStorage&) = delete;
 
-  /// Room for `count` objects of a type that needs no destructor.
+  /// Returns uninitialized memory for `count` objects of a type that needs no destructor.
   template <class T>
   T* make(std::size_t count) {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 8);
     return static_cast<T*>(take(count * sizeof(T)));
   }
-  /// `count` undefined tensors.
+  /// Returns `count` undefined tensors.
   Tensor* make_tensors(std::size_t count);
 
  private:
@@ -51,7 +51,7 @@ class CallStorage {
   std::vector<std::unique_ptr<std::byte[]>> heap_;
 };
 
-/// Where a value stands, for messages: "[ns::op] size".
+/// Names a value in messages: "[ns::op] size".
 struct ValuePlace {
   const std::string& op;
   const std::string& name;
@@ -59,13 +59,13 @@ struct ValuePlace {
   std::string str() const { return "[" + op + "] " + name; }
 };
 
-/// A Python object as a value of the type. TypeError or ValueError naming the place where it is none. The view is valid
-/// while the object and the storage are.
+/// Reads a Python object as a value of the type. TypeError or ValueError that names the place if it does not fit. The
+/// view is valid as long as the object and the storage.
 registry::Arg read_value(PyObject* object, const registry::Type& type, const ValuePlace& place, CallStorage& storage);
 
-/// A value as a Python object. Tensors come back as the objects that they have.
+/// Converts a value to a Python object. Tensors come back as the objects that they have.
 PyRef value_to_python(const registry::Arg& value);
-/// The same for a result, which is given up.
+/// Converts a result, which is moved from, to a Python object.
 PyRef value_to_python(registry::Value value);
 
 }  // namespace lamella::python

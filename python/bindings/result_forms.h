@@ -17,7 +17,7 @@
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 
-// What the bindings make of every operator beside its plain form: `f(x, out=y)`, and the in-place form `f_(x)`.
+// Forms of an operator that the bindings add to the plain one: `f(x, out=y)`, and the in-place form `f_(x)`.
 
 namespace lamella::python {
 
@@ -52,11 +52,11 @@ constexpr const char* parameters_of() {
     return Op::info.parameters ? Op::info.parameters : "";
   }
 }
-/// Whether parameters begin with "*arrays".
+/// True if the parameters begin with "*arrays".
 constexpr bool is_variadic(std::string_view parameters) {
   return parameters.size() > 1 && parameters[0] == '*' && parameters[1] != ',';
 }
-/// What an argument is kept in between its conversion and the call.
+/// Type that holds an argument between its conversion and the call.
 template <class T>
 struct Held {
   using type = T;
@@ -75,7 +75,7 @@ struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
-/// The tensors among converted arguments.
+/// Lists the tensors among converted arguments.
 class TensorsOf {
  public:
   template <class... T>
@@ -101,8 +101,8 @@ class TensorsOf {
   SmallVector<const Tensor*, 4> tensors_;
 };
 
-/// Computes an elementwise operator into `to`, once its settings are checked as its call() does; false where it cannot
-/// be done in one go.
+/// Computes an elementwise operator into `to` by one kernel, after its settings are checked as its call() does; false
+/// if one kernel cannot do it.
 template <class Op, class... T>
 bool launch_operands(const Tensor& to, const T&... operands) {
   if constexpr (requires { &Op::check_settings; }) Op::check_settings(operands...);
@@ -110,12 +110,12 @@ bool launch_operands(const Tensor& to, const T&... operands) {
     if (!Op::in_kernel(operands...)) return false;
   }
   const std::array<Operand, sizeof...(T)> list{Operand(operands)...};
-  std::array<const Operand*, Op::kInputs> pointers;  // settings that are no operands stand behind them
+  std::array<const Operand*, Op::kInputs> pointers;  // settings that are no operands follow
   for (std::size_t i = 0; i < pointers.size(); ++i) pointers[i] = &list[i];
   return launch_into(elementwise_op<Op>(), pointers, to);
 }
 
-/// f(..., out=y): `values` has y last.
+/// Implements f(..., out=y): `values` has y last.
 template <class Op, class... A>
 PyObject* call_with_out(PyObject** values, const Signature& signature) {
   constexpr const char* kName = Op::info.name;
@@ -138,7 +138,7 @@ PyObject* call_with_out(PyObject** values, const Signature& signature) {
   }(std::index_sequence_for<A...>{});
 }
 
-/// An argument of an in-place call, with what was there before in the place of the tensor that is overwritten.
+/// Returns an argument of an in-place call, with `before` in place of the tensor that is overwritten.
 template <class T>
 decltype(auto) substituted(const T& argument, const Tensor& x, const Tensor& before) {
   if constexpr (std::is_same_v<T, Tensor>) {
@@ -150,7 +150,7 @@ decltype(auto) substituted(const T& argument, const Tensor& x, const Tensor& bef
   }
 }
 
-/// Gives x the operator's result for x and the other arguments.
+/// Overwrites x with the operator's result for x and the other arguments.
 template <class Op, class... T>
 const Tensor& call_in_place(const char* name, const Tensor& x, const T&... rest) {
   const TensorsOf others(rest...);
@@ -175,7 +175,7 @@ const Tensor& call_in_place(const char* name, const Tensor& x, const T&... rest)
   return x;
 }
 
-/// The in-place form of an operator as a Python function and as a method.
+/// Binds the in-place form of an operator as a Python function and as a method.
 template <class Op, class F = decltype(&Op::call)>
 struct InPlaceBinding;
 

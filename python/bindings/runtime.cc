@@ -16,7 +16,7 @@ namespace {
 
 PyObject* number(std::int64_t value) { return checked(PyLong_FromLongLong(value)); }
 
-/// A function of a device, "cpu" by default.
+/// Calls `Function` for a device, "cpu" by default.
 template <auto Function>
 PyObject* of_device(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
@@ -57,7 +57,7 @@ PyObject* set_num_threads(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("set_num_threads", "count, /");
     const std::int64_t count = read_int(value, {signature, 0});
-    if (count < 1 || count > 65536) Argument{signature, 0}.wrong_value(str("there cannot be ", count, " threads"));
+    if (count < 1 || count > 65536) Argument{signature, 0}.wrong_value(str("expected 1 to 65536 threads, got ", count));
     set_thread_count(static_cast<int>(count));
     Py_RETURN_NONE;
   });
@@ -120,11 +120,12 @@ PyMethodDef functions[] = {
     {"set_num_threads", set_num_threads, METH_O,
      "set_num_threads(count, /)\n--\n\nSets how many threads one operation may use."},
     {"cuda_is_available", cuda_is_available, METH_NOARGS,
-     "cuda_is_available()\n--\n\nWhether there is a CUDA device to compute on."},
+     "cuda_is_available()\n--\n\nTrue if there is a CUDA device to compute on."},
     {"cuda_device_count", cuda_device_count, METH_NOARGS, "cuda_device_count()\n--\n\nThe number of CUDA devices."},
     {"cuda_synchronize", cuda_synchronize, METH_NOARGS,
      "cuda_synchronize()\n--\n\nWaits for all work on CUDA devices."},
-    {"_config", config, METH_NOARGS, "_config()\n--\n\nHow this library was built and what it runs on, a dict."},
+    {"_config", config, METH_NOARGS,
+     "_config()\n--\n\nReturns how this library was built and what it runs on, as a dict."},
     {nullptr, nullptr, 0, nullptr},
 };
 

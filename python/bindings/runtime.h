@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// Functions of the module for memory, threads, CUDA and the build's configuration.
+/// Returns the module's functions for memory, threads, CUDA and the build's configuration.
 PyMethodDef* runtime_functions();
 
 }  // namespace lamella::python

@@ -8,7 +8,7 @@
 
 namespace lamella::python {
 
-/// A pair of Python functions as hooks on saved tensors.
+/// Pack and unpack hooks for saved tensors that call two Python functions.
 class PythonSavedTensorHooks final : public autograd::SavedTensorHooks {
  public:
   PythonSavedTensorHooks(PyObject* pack, PyObject* unpack) : pack_(share_object(pack)), unpack_(share_object(unpack)) {}
@@ -18,7 +18,7 @@ class PythonSavedTensorHooks final : public autograd::SavedTensorHooks {
   const Tensor* tensor_in(const std::any& packed) const override;
 
   bool is(PyObject* pack, PyObject* unpack) const noexcept { return pack_.get() == pack && unpack_.get() == unpack; }
-  /// For the garbage collector, where nobody else holds this pair.
+  /// Visits the two functions for the garbage collector; the caller is the pair's only owner.
   int visit(visitproc visit, void* arg) const;
 
  private:
@@ -26,10 +26,11 @@ class PythonSavedTensorHooks final : public autograd::SavedTensorHooks {
   SharedObject unpack_;
 };
 
-/// Visits what pack functions returned for the tensors saved in `context`, where only that holds it.
+/// Visits, for the garbage collector, what pack functions returned for the tensors saved in `context`, if nothing else
+/// holds it.
 int visit_packed(const Context& context, visitproc visit, void* arg);
 
-/// What lamella.autograd.saved_tensors_hooks and disable_saved_tensors_hooks are made of.
+/// Returns the module's functions that lamella.autograd.saved_tensors_hooks and disable_saved_tensors_hooks call.
 PyMethodDef* saved_hooks_functions();
 
 }  // namespace lamella::python

@@ -1,4 +1,4 @@
-// Tensors from nested lists and tuples.
+// Makes tensors from nested lists and tuples.
 
 #include <complex>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 64;
 
-/// Kinds of numbers, in the order in which one takes another in.
+/// Kinds of numbers; each includes the ones before it.
 enum class Kind { Bool, Int, Float, Complex };
 
 DType default_dtype(Kind kind) {
@@ -48,13 +48,14 @@ std::string place(const Dims& position) {
   return text.empty() ? "the number itself" : "item " + text;
 }
 
-/// Walks a nested list twice: for its shape and kind, then for its values. Items' methods may change the lists in
-/// between, so sizes are compared at each step, and an item is held while it is looked at.
+/// Walks a nested list twice: for its shape and kind, then for its values. Methods of the items may change the lists in
+/// between, so that sizes are compared at each step, and an item is held while it is read.
 class Reader {
  public:
   explicit Reader(const char* op) : op_(op) {}
 
-  /// False where the first item that is no list is an array or a tensor, so that numbers do not make up the whole.
+  /// Finds shape and kind; false if the first item that is no list is an array or a tensor, as numbers then do not make
+  /// up the whole.
   bool scan(PyObject* object) {
     find_shape(object);
     return !arrays_ && check(object, 0);
@@ -167,7 +168,7 @@ class Reader {
     }
   }
 
-  /// An integer too large for a double, or a negative one for an unsigned dtype.
+  /// Raises for an integer too large for a double, or a negative one for an unsigned dtype.
   [[noreturn]] void overflow() {
     if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw_python_error();
     PyErr_Clear();
@@ -198,7 +199,7 @@ Tensor read_values(Reader& reader, PyObject* object, DType dtype) {
   return x;
 }
 
-/// A list of arrays or tensors becomes a stack of them.
+/// Stacks a list of arrays or tensors.
 Tensor stack_items(PyObject* sequence, const CreateOptions& options) {
   std::vector<Tensor> parts;
   CreateOptions part = options;
@@ -218,7 +219,7 @@ Tensor stack_items(PyObject* sequence, const CreateOptions& options) {
 
 std::optional<Tensor> tensor_from_number(PyObject* number, const CreateOptions& options) {
   const std::optional<Kind> kind = number_kind(number);
-  // A numpy.float64 is a float too, but one that has a dtype.
+  // A numpy.float64 is a Python float as well, but one that has a dtype.
   if (!kind || PyObject_CheckBuffer(number)) return std::nullopt;
   Reader reader(options.op);
   return read_values(reader, number, options.dtype.value_or(default_dtype(*kind)));

@@ -14,7 +14,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The next parameter of the list: up to a comma outside quotes and parentheses.
+/// Returns the next parameter of the list and removes it from `text`: up to a comma outside quotes and parentheses.
 std::string_view take_item(std::string_view& text) {
   int depth = 0;
   bool quoted = false;
@@ -63,7 +63,7 @@ Signature::Signature(const char* function, std::string_view text) : function_(fu
     } else if (item == "*") {
       positional = false;
     } else {
-      // "*arrays" takes all positional arguments, which its function puts together.
+      // "*arrays" stands for all positional arguments, which the operator's function collects.
       const bool variadic = item[0] == '*';
       const std::size_t equals = item.find('=');
       Parameter parameter;
@@ -88,7 +88,7 @@ std::string Signature::text_signature(bool method) const {
   const std::size_t comma = text_.find(',');
   if (comma == std::string::npos) return "($self, /)";
   std::string rest = text_.substr(comma);
-  // "$self" is positional only by itself, and what follows a lone "/" may be named.
+  // "$self" alone is positional-only; parameters after a lone "/" may be given by name.
   if (rest.find('/') == std::string::npos) rest = ", /" + rest;
   return "($self" + rest + ")";
 }
@@ -113,7 +113,7 @@ void Signature::bind_slowly(PyObject* const* args, Py_ssize_t count, PyObject* k
     for (std::size_t i = 0; i < size() && found == size(); ++i) {
       if (parameters_[i].key == key) found = i;
     }
-    // Names in a call are interned, except those that come from a dict made at run time.
+    // The keywords of a call are interned strings, except those from a dict made at run time.
     for (std::size_t i = 0; i < size() && found == size(); ++i) {
       if (PyUnicode_Compare(parameters_[i].key, key) == 0) found = i;
     }

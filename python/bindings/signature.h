@@ -9,7 +9,7 @@
 
 namespace lamella::python {
 
-/// One parameter of a function, with its default.
+/// Parameter of a function, with its default.
 struct Parameter {
   std::string name;
   PyObject* key = nullptr;            ///< the name, interned
@@ -18,7 +18,7 @@ struct Parameter {
   bool keyword = true;
 };
 
-/// A function's parameters, read from a text as in a `def`, and the binding of a call's arguments to them.
+/// Parameters of a function, read from a text as in a `def`; binds the arguments of a call to them.
 ///
 /// It lives as long as the process: the objects it holds are never freed.
 class Signature {
@@ -35,8 +35,8 @@ class Signature {
   /// "(x, /, *, axis=None)"; for a method the first one is "$self".
   std::string text_signature(bool method) const;
 
-  /// Fills `values`, one borrowed object for each parameter, from a vectorcall's arguments. The first `bound` are there
-  /// already. TypeError where an argument is missing, unexpected or given twice.
+  /// Fills `values`, one borrowed object for each parameter, from a vectorcall's arguments. The first `bound` values
+  /// are set already. TypeError if an argument is missing, unexpected or given twice.
   void bind(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** values,
             std::size_t bound = 0) const {
     if (!keywords && bound + static_cast<std::size_t>(count) <= positional_) [[likely]] {
@@ -62,16 +62,16 @@ class Signature {
   std::size_t positional_ = 0;
 };
 
-/// An argument on its way to C++, for messages.
+/// Names an argument in messages while it is converted to C++.
 struct Argument {
   const Signature& signature;
   std::size_t index;
 
-  /// TypeError "[sum] axis: expected an int, a tuple of ints or None, got str".
+  /// Raises TypeError "[sum] axis: expected an int, a tuple of ints or None, got str".
   [[noreturn, gnu::cold]] void wrong_type(const char* expected, PyObject* got) const;
-  /// ValueError "[sum] axis: ...".
+  /// Raises ValueError "[sum] axis: ...".
   [[noreturn, gnu::cold]] void wrong_value(const std::string& what) const;
-  /// "[sum] axis"
+  /// Returns "[sum] axis".
   std::string str() const;
 };
 

@@ -6,13 +6,13 @@
 
 namespace lamella::python {
 
-/// Arithmetic, comparison and conversion to Python numbers.
+/// Appends the slots for arithmetic, comparison and conversion to Python numbers.
 void add_number_slots(std::vector<PyType_Slot>& slots);
-/// Length, subscripts, iteration.
+/// Appends the slots for length, subscripts and iteration.
 void add_index_slots(std::vector<PyType_Slot>& slots);
-/// Properties.
+/// Returns the properties.
 PyGetSetDef* tensor_attributes();
-/// All methods, those of the operators included, with an end mark.
+/// Returns all methods, operators included, and an end mark.
 std::vector<PyMethodDef> tensor_methods();
 
 }  // namespace lamella::python

@@ -22,7 +22,8 @@ PyTypeObject* tensor_type = nullptr;
 
 namespace {
 
-// Freed objects of exactly lm.Tensor wait here, linked by their field for weak references.
+// Maximum length of the free list of lm.Tensor objects (subclasses excluded), which are linked by their field for weak
+// references.
 constexpr int kMaxFree = 256;
 #ifndef Py_GIL_DISABLED
 TensorObject* free_objects = nullptr;
@@ -41,23 +42,23 @@ TensorObject* new_object() {
   return PyObject_GC_New(TensorObject, tensor_type);
 }
 
-/// Guards the way from a tensor to its object, whose memory stays while it is held: an object that goes is forgotten
-/// under it first.
+/// Returns the mutex that guards the pointer from a tensor to its object. The object's memory stays valid while the
+/// mutex is held: an object that is destroyed clears the pointer under it first.
 StateMutex& object_mutex(const Tensor& x) noexcept {
   static std::array<StateMutex, 64> mutexes;
   return mutexes[reinterpret_cast<std::uintptr_t>(x.impl()) / 64 % mutexes.size()];
 }
 
-/// A new reference to the tensor's object; null where it has none, or one that is being taken down (its attributes are,
-/// just now), which gets a successor.
+/// Returns a new reference to the tensor's object. Null if it has none, or if that is being destroyed (its attributes,
+/// at this moment): then the tensor gets a new object.
 PyObject* existing_object(const Tensor& x) noexcept {
   const std::lock_guard lock(object_mutex(x));
   auto* object = static_cast<PyObject*>(x->host_object.load(std::memory_order_acquire));
   return object && try_retain(object) ? object : nullptr;
 }
 
-/// Makes `self` the object of its tensor; where there is one already, returns a reference to it, and leaves `self`
-/// empty.
+/// Makes `self` the object of its tensor. If the tensor has an object already, returns a reference to that one and
+/// leaves `self` empty.
 PyObject* adopt(TensorObject* self, Tensor x) noexcept {
   new (&self->tensor) Tensor();
   expect_try_retain(reinterpret_cast<PyObject*>(self));
@@ -81,7 +82,7 @@ void dealloc(PyObject* object) {
   auto* self = as_object(object);
   PyTypeObject* type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
-  // First, so that nobody who runs from here on finds this object through the tensor.
+  // forget() comes first: code that runs from here on must not find this object through the tensor.
   forget(self);
   if (self->weak_references) PyObject_ClearWeakRefs(object);
   self->tensor.~Tensor();
@@ -123,14 +124,16 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     CreateOptions options{.op = "Tensor", .copy = Copy::IfNeeded};
     options.read(dtype, device);
     Tensor x = create_tensor(data, options);
-    // A tensor stays itself: this object is a new one on its memory, off the tape.
+    // A tensor keeps its object: a second object for it holds a detached tensor on its memory.
     if (is_tensor(data) && x.same(as_object(data)->tensor)) x = x.detach();
     if (!stop_gradient) x.set_stop_gradient(false);
     return type == tensor_type ? wrap(std::move(x)) : wrap_as(type, std::move(x));
   });
 }
 
-int init(PyObject*, PyObject*, PyObject*) { return 0; }  // a subclass may call it with whatever arguments it has
+int init(PyObject*, PyObject*, PyObject*) {
+  return 0;
+}  // accepts any arguments, as a subclass may pass its own to super().__init__
 
 Py_hash_t hash(PyObject* self) {
   const auto value = static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(self) >> 4);
@@ -154,7 +157,7 @@ void fail_uninitialized() { fail<RuntimeError>("[Tensor] this tensor was never i
 PyObject* wrap(Tensor x) noexcept {
   if (!x.defined()) Py_RETURN_NONE;
   if (PyObject* object = existing_object(x)) [[unlikely]] {
-    // It may have come on a tape since it was made.
+    // The tensor may have been put on a tape since its object was made.
     if (autograd::get_meta(x)) track(object);
     return object;
   }
@@ -164,7 +167,7 @@ PyObject* wrap(Tensor x) noexcept {
   self->weak_references = nullptr;
   const bool on_tape = autograd::get_meta(x) != nullptr;
   if (PyObject* object = adopt(self, std::move(x))) [[unlikely]] {
-    // Somebody else was quicker: another thread, or a collection that the allocation set off.
+    // Another thread, or a collection that the allocation set off, made the object meanwhile.
     Py_DECREF(self);
     return object;
   }
@@ -192,7 +195,7 @@ PyObject* wrap_as(PyTypeObject* type, Tensor x) {
 }
 
 PyTypeObject* make_tensor_type() {
-  // Both live as long as the type, which is never freed.
+  // Methods and slots live as long as the type, which is never freed.
   static std::vector<PyMethodDef> methods = tensor_methods();
   std::vector<PyType_Slot> slots = {
       {Py_tp_new, reinterpret_cast<void*>(create)},

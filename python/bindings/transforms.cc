@@ -24,7 +24,8 @@ PyRef nested_tuple_of(const std::vector<std::vector<Tensor>>& rows) {
   return tuple;
 }
 
-/// A Python function that takes a tuple of tensors and returns a list or tuple of tensors. Valid while `function` is.
+/// Wraps a Python function that takes a tuple of tensors and returns a list or tuple of tensors. Valid while `function`
+/// is.
 autograd::TensorFunction read_function(PyObject* function, const Argument& argument) {
   if (!PyCallable_Check(function)) argument.wrong_type("a function", function);
   return [function, &argument](std::span<const Tensor> inputs) {
@@ -112,7 +113,7 @@ PyObject* vhp(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keyw
   return products<autograd::vhp>(signature, args, count, keywords);
 }
 
-/// The items of a tuple of N; the package passes no other.
+/// Returns the items of a tuple of N objects, the only argument that the package passes.
 template <std::size_t N>
 std::array<PyObject*, N> items_of(PyObject* tuple, const Argument& argument) {
   if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != N) argument.wrong_type("a tuple of the options", tuple);
@@ -130,7 +131,7 @@ std::vector<std::string> read_names(PyObject* tuple, const Argument& argument) {
   return names;
 }
 
-/// "ValueError: ..." for a Python exception.
+/// Returns "ValueError: ..." for a Python exception.
 std::string error_text(const std::exception& error) {
   const auto* raised = dynamic_cast<const PythonError*>(&error);
   if (!raised) return error.what();

@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// Functions of the module that differentiate and check functions written in Python, for lamella.autograd._transforms.
+/// Returns the module's functions that differentiate and check Python functions, for lamella.autograd._transforms.
 PyMethodDef* transform_functions();
 
 }  // namespace lamella::python

@@ -45,7 +45,7 @@ void for_each_item(PyObject* dict, const Argument& argument, F&& f) {
   for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) f(text_of(key, argument), value);
 }
 
-/// The items of a list or tuple.
+/// Returns the items of a list or tuple.
 std::vector<PyObject*> items(PyObject* object, const Argument& argument) {
   if (!PyList_Check(object) && !PyTuple_Check(object)) argument.wrong_type("a list or tuple", object);
   PyObject** first = PySequence_Fast_ITEMS(object);
@@ -54,7 +54,7 @@ std::vector<PyObject*> items(PyObject* object, const Argument& argument) {
 
 AttrValue read_attribute(PyObject* object, const Argument& argument);
 
-/// A list of values of one kind: what the first one is decides.
+/// Reads a list of values of one kind, that of its first item.
 AttrValue read_attribute_list(PyObject* object, const Argument& argument) {
   std::vector<AttrValue> values;
   for (PyObject* item : items(object, argument)) values.push_back(read_attribute(item, argument));
@@ -101,7 +101,7 @@ AttrValue read_attribute(PyObject* object, const Argument& argument) {
   argument.wrong_type("a bool, an int, a float, a string, a dtype, or a list of these", object);
 }
 
-/// op, name, inputs, outputs, attrs.
+/// Reads the arguments op, name, inputs, outputs and attrs.
 Use read_use(const Signature& signature, PyObject** values) {
   Use use;
   use.op_type_name = text_of(values[0], {signature, 0});
@@ -111,7 +111,8 @@ Use read_use(const Signature& signature, PyObject** values) {
   });
   for_each_item(values[3], {signature, 3}, [&](const std::string& name, PyObject* count) {
     const std::int64_t wanted = read_int(count, {signature, 3});
-    if (wanted < 0 || wanted > 1 << 20) Argument{signature, 3}.wrong_value("this is no number of outputs");
+    if (wanted < 0 || wanted > 1 << 20)
+      Argument{signature, 3}.wrong_value(str("expected 0 to 2**20 outputs, got ", wanted));
     use.outputs[name] = static_cast<std::int32_t>(wanted);
   });
   for_each_item(values[4], {signature, 4}, [&](const std::string& name, PyObject* value) {
@@ -162,7 +163,7 @@ PyObject* sbp(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keyw
   });
 }
 
-/// A list of (shape, dtype).
+/// Returns a list of (shape, dtype).
 PyRef wrap_descs(const std::vector<TensorDesc>& descs) {
   PyRef list = PyRef::adopt(checked(PyList_New(0)));
   for (const TensorDesc& desc : descs) {
@@ -179,7 +180,7 @@ PyRef wrap_descs(const std::vector<TensorDesc>& descs) {
   return list;
 }
 
-/// Has a Python function compute an operator: it gets tensors, and what the outputs are to be, and returns tensors.
+/// Makes a kernel of a Python function, which takes tensors and the outputs' shapes and dtypes and returns tensors.
 user_op::detail::HostKernel host_kernel(SharedObject function) {
   return [function = std::move(function)](const std::vector<Tensor>& inputs, const std::vector<TensorDesc>& outputs) {
     const GilHold gil;
@@ -210,7 +211,8 @@ PyObject* set_kernel(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
 
 // --- Operators defined in Python -------------------------------------------------------------------------------------
 
-/// Has a Python function say what the outputs are, from a list of the inputs' shapes and dtypes.
+/// Makes an inference function of a Python function, which takes a list of the inputs' shapes and dtypes and returns
+/// those of the outputs.
 std::function<user_op::Maybe<void>(user_op::InferContext*)> host_infer(SharedObject function) {
   return [function = std::move(function)](user_op::InferContext* ctx) {
     const GilHold gil;
@@ -222,8 +224,7 @@ std::function<user_op::Maybe<void>(user_op::InferContext*)> host_infer(SharedObj
     const PyRef result = PyRef::adopt(checked(PyObject_CallOneArg(function.get(), given.get())));
     const std::vector<PyObject*> pairs = items(result.get(), argument);
     if (pairs.size() != ctx->outputs().size()) {
-      argument.wrong_value(
-          str("the function says what ", pairs.size(), " outputs are, and there are ", ctx->outputs().size()));
+      argument.wrong_value(str("expected (shape, dtype) for ", ctx->outputs().size(), " outputs, got ", pairs.size()));
     }
     for (std::size_t k = 0; k < pairs.size(); ++k) {
       const std::vector<PyObject*> pair = items(pairs[k], argument);
@@ -237,8 +238,8 @@ std::function<user_op::Maybe<void>(user_op::InferContext*)> host_infer(SharedObj
   };
 }
 
-/// The gradient of an operator that is computed by another, of the name `backward`: it takes the arguments `saved` and
-/// the outputs' gradients, "d" and their names, and gives those of all inputs.
+/// Makes a gradient that is computed by the one operator `backward`: it takes the arguments `saved` and the outputs'
+/// gradients, named "d" and the output's name, and returns the gradients of all inputs.
 std::function<void(user_op::BackwardOpConfContext*)> one_op_gradient(std::string backward,
                                                                      std::vector<std::string> inputs,
                                                                      std::vector<std::string> outputs,
@@ -267,7 +268,7 @@ std::vector<std::string> read_names(PyObject* object, const Argument& argument) 
   return names;
 }
 
-/// The registrations that Python made, by the operators' names. Never destroyed: Python's functions are in there.
+/// Table of the registrations made by Python, by operator name. Never destroyed, as it holds Python functions.
 std::map<std::string, std::vector<user_op::detail::Registration>>& python_made() {
   static auto* const all = new std::map<std::string, std::vector<user_op::detail::Registration>>;
   return *all;
@@ -294,7 +295,7 @@ PyObject* define(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* k
     const std::string name = def.name;
     const auto place = def.place;
     auto& made = python_made()[name];
-    made.clear();  // defined again in Python: what was there before goes
+    made.clear();  // drops the definition made before in Python
     made.emplace_back(std::move(def), registry::abi_stamp);
     if (values[4] != Py_None) {
       user_op::detail::GradDef grad;
@@ -309,7 +310,8 @@ PyObject* define(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* k
   });
 }
 
-// --- What there is to know -------------------------------------------------------------------------------------------
+// --- Queries
+// ----------------------------------------------------------------------------------------------------------
 
 PyRef describe_args(const std::vector<ArgDef>& args) {
   PyRef list = PyRef::adopt(checked(PyList_New(0)));
@@ -362,7 +364,7 @@ PyMethodDef* user_op_functions() {
       {"_user_op_define", as_c_function(define), METH_FASTCALL | METH_KEYWORDS,
        "_user_op_define(op, inputs, outputs, infer, backward, saved, file, line)\n--\n\nDefines an operator that is "
        "computed in Python."},
-      {"_user_op_info", as_c_function(info), METH_O, "_user_op_info(op, /)\n--\n\nWhat an operator declares."},
+      {"_user_op_info", as_c_function(info), METH_O, "_user_op_info(op, /)\n--\n\nReturns what an operator declares."},
       {nullptr, nullptr, 0, nullptr},
   };
   return functions;

@@ -4,8 +4,8 @@
 
 namespace lamella::python {
 
-/// Operators of the OneFlow dialect: calls by name, kernels and definitions in Python, and what there is to know of
-/// them.
+/// Returns the module's functions for operators of the OneFlow dialect: calls by name, kernels and definitions in
+/// Python, and queries.
 PyMethodDef* user_op_functions();
 
 }  // namespace lamella::python

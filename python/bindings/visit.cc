@@ -16,7 +16,7 @@ namespace {
 
 using autograd::HookTable;
 
-/// The function of a hook that is one of Kinds; null for another.
+/// Returns the Python function of a hook whose type is one of Kinds; null for other hooks.
 template <class... Kinds, class Hook>
 const SharedObject* function_of(const Hook& hook) {
   const SharedObject* function = nullptr;
@@ -27,7 +27,8 @@ const SharedObject* function_of(const Hook& hook) {
   return function;
 }
 
-/// `hooks` is the caller's copy: beside it there is to be one owner.
+/// Visits the Python functions of a hook table. `hooks` is the caller's copy: the table is visited if it has one other
+/// owner.
 template <class... Kinds, class Hook>
 int visit_hooks(const std::shared_ptr<HookTable<Hook>>& hooks, visitproc visit, void* arg) {
   if (!hooks || hooks.use_count() != 2) return 0;
@@ -44,7 +45,7 @@ int visit_tensor_hooks(const std::shared_ptr<autograd::HookList>& hooks, visitpr
   return visit_hooks<PythonHook, PythonMemberHook>(hooks, visit, arg);
 }
 
-/// The dict that Node.metadata gives.
+/// Visits the dict that Node.metadata returns.
 int visit_metadata(const Node& node, visitproc visit, void* arg) {
   autograd::NodeExtras* extras = node.extras();
   if (!extras) return 0;
@@ -73,7 +74,7 @@ int visit_node(const Node& node, visitproc visit, void* arg) {
   if (!extras) return 0;
   if (const int stop = visit_hooks<PythonPreHook>(std::shared_ptr(extras->pre_hooks), visit, arg)) return stop;
   if (const int stop = visit_hooks<PythonPostHook>(std::shared_ptr(extras->post_hooks), visit, arg)) return stop;
-  // A leaf's own hooks are the tensor's, not the node's.
+  // The hooks of a leaf belong to its tensor, not to its node.
   return visit_tensor_hooks(std::shared_ptr(extras->tensor_hooks), visit, arg);
 }
 

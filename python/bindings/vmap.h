@@ -6,7 +6,8 @@
 
 namespace lamella::python {
 
-/// Functions of the module for lamella.autograd._vmap: they enter and leave a call of vmap, and hide and show axes.
+/// Returns the module's functions for lamella.autograd._vmap: they enter and leave a call of vmap, and hide and show
+/// axes.
 PyMethodDef* vmap_functions();
 
 /// Calls a PyLayer's own rule for vmap with the innermost batched axis shown; see call_rule in lamella.autograd._vmap.

@@ -15,11 +15,11 @@ in Python, a ``Function<T>`` written in C++. All are recorded on one tape, in th
 
 import typing as _typing
 
-from . import _room  # first: it may refuse to have the compiled part loaded
+from . import _room  # first, as it may refuse to load the compiled part
 
 # isort: split
 
-# Before the compiled part, some of whose operators these stand for: a type checker takes the first.
+# These imports come before the compiled part, some of whose operators they replace: a type checker takes the first.
 if _typing.TYPE_CHECKING:
     from . import amp as amp
     from . import compat as compat
@@ -117,7 +117,7 @@ __getattr__, _loaded_later = _lazy.loader(
     },
 )
 
-# Names of the compiled part that have a module of their own to be found in.
+# Names of the compiled part that belong to a module of their own.
 _ELSEWHERE = frozenset(
     [
         "HookHandle",
@@ -140,7 +140,7 @@ for _name in _ELSEWHERE | (_loaded_later & globals().keys()):
     del globals()[_name]
 del _name
 
-# The operators of lamella.linalg and lamella.fft, which are shown there under shorter names.
+# Operators of lamella.linalg and lamella.fft, which those modules show under shorter names.
 _PARTS = ("_", "linalg_", "fft_")
 
 __all__ = sorted(name for name in {*globals(), *_loaded_later} if not name.startswith(_PARTS))

@@ -1,4 +1,4 @@
-"""Constants and inspection of the namespace, as the Python array API standard wants them beside functions."""
+"""Constants and inspection of the namespace, as the Python array API standard defines them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ._C import (
 )
 
 __array_api_version__: Final = "2024.12"
-#: The versions of the standard that the namespace stands for: each has all that the ones before it have.
+#: Versions of the standard that the namespace implements: each contains the ones before it.
 VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 e: Final = math.e
@@ -33,7 +33,7 @@ nan: Final = math.nan
 pi: Final = math.pi
 newaxis: Final = None
 
-# The dtypes that the standard knows; float16 and bfloat16 are beyond it.
+# Dtypes of the standard by kind; float16 and bfloat16 go beyond it.
 _KINDS: Final[dict[str, tuple[DType, ...]]] = {
     "bool": (bool,),
     "signed integer": (int8, int16, int32, int64),
@@ -45,7 +45,7 @@ _UNIONS: Final = {
     "integral": ("signed integer", "unsigned integer"),
     "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
 }
-# Elementwise loops run over so many axes that cannot be merged.
+# Largest number of axes that an elementwise loop runs over if none can be merged.
 _MAX_DIMENSIONS: Final = 16
 
 
@@ -62,28 +62,28 @@ def _kinds_of(kind: str | tuple[str, ...] | None) -> list[str]:
 
 
 class __array_namespace_info__:  # noqa: N801 (the standard's name)
-    """Tells what the namespace can do, as the Python array API standard (2024.12) has it."""
+    """Capabilities of the namespace, as the Python array API standard (2024.12) defines them."""
 
     def capabilities(self) -> dict[str, object]:
         """Features that the standard leaves open, and the largest number of axes."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": _MAX_DIMENSIONS}
 
     def default_device(self) -> str:
-        """The device of new tensors."""
+        """Returns the device of new tensors."""
         return "cpu"
 
     def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
-        """The dtypes of new tensors where none is given; the same on all devices."""
+        """Returns the dtypes of new tensors where none is given; the same on all devices."""
         self._check_device("default_dtypes", device)
         return {"real floating": float32, "complex floating": complex64, "integral": int64, "indexing": int64}
 
     def dtypes(self, *, device: str | None = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
-        """The standard's dtypes by their names, those of a kind (or of several) where one is given."""
+        """Returns the standard's dtypes by their names, those of a kind (or of several) where one is given."""
         self._check_device("dtypes", device)
         return {dtype.name: dtype for name in _kinds_of(kind) for dtype in _KINDS[name]}
 
     def devices(self) -> list[str]:
-        """The devices that a tensor with values can be on here."""
+        """Returns the devices that a tensor with values can be on here."""
         return ["cpu", *(f"cuda:{i}" for i in range(cuda_device_count()))]
 
     def _check_device(self, function: str, device: str | None) -> None:

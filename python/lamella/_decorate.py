@@ -58,7 +58,8 @@ def decorate(
                     except GeneratorExit:
                         raise
                     except BaseException as error:
-                        # An exception that the caller throws in goes to the function, which may answer it by a value.
+                        # An exception that the caller throws in goes to the function, which may catch it and yield
+                        # another value.
                         step = generator.athrow(error)
             finally:
                 await _InMode(generator.aclose(), scope)
@@ -94,7 +95,7 @@ class _InMode:
     def send(self, value: Any) -> Any:
         """Runs the next step."""
         with self.scope():
-            # The steps of an asynchronous generator are iterators that know send as well.
+            # Steps of an asynchronous generator are iterators that have send, too.
             return self.steps.send(value)
 
     def throw(self, *error: Any) -> Any:

@@ -1,14 +1,14 @@
-"""Limits of the numbers of a dtype."""
+"""Limits of the numbers of a dtype, and dtypes for numpy."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._C import DType, Tensor, _float_limits, _integer_limits
+from ._C import DType, Tensor, _float_limits, _integer_limits, bfloat16, float32
 
 
 class FloatInfo(NamedTuple):
-    """Limits of a floating dtype, as :func:`finfo` returns them.
+    """Result of :func:`finfo`.
 
     Args:
         bits: Bits of a number, or of one part of a complex one.
@@ -28,7 +28,7 @@ class FloatInfo(NamedTuple):
 
 
 class IntegerInfo(NamedTuple):
-    """Limits of an integer dtype, as :func:`iinfo` returns them.
+    """Result of :func:`iinfo`.
 
     Args:
         bits: Bits of a number.
@@ -44,7 +44,7 @@ class IntegerInfo(NamedTuple):
 
 
 def finfo(type: DType | str | Tensor, /) -> FloatInfo:
-    """The limits of a floating or complex dtype, or of a tensor's.
+    """Returns the limits of a floating or complex dtype, or of a tensor's.
 
     Raises:
         TypeError: For another dtype.
@@ -54,10 +54,16 @@ def finfo(type: DType | str | Tensor, /) -> FloatInfo:
 
 
 def iinfo(type: DType | str | Tensor, /) -> IntegerInfo:
-    """The limits of an integer dtype, or of a tensor's.
+    """Returns the limits of an integer dtype, or of a tensor's.
 
     Raises:
         TypeError: For another dtype.
     """
     bits, lowest, largest, dtype = _integer_limits(type)
     return IntegerInfo(bits, largest, lowest, dtype)
+
+
+def for_numpy(x: Tensor) -> Tensor:
+    """Returns x off the tape, on the CPU and in a dtype of numpy's: bfloat16 as float32, which holds all its values."""
+    plain = x.detach().cpu()
+    return plain.astype(float32) if plain.dtype == bfloat16 else plain

@@ -38,7 +38,7 @@ def unique(
     return_counts: bool = False,
     axis: SupportsIndex | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
-    """Returns each value of x once, in ascending order: of its elements, or with an axis of the slices along it.
+    """Returns the distinct elements of x in ascending order, or with an axis the distinct slices along it.
 
     Slices are in the order of their first elements that differ. A tuple where more is asked for: behind the values with
     `return_inverse` the place of each element (of x's shape), or slice (one axis), among them, and with `return_counts`
@@ -77,7 +77,7 @@ def unique_consecutive(
     return_counts: bool = False,
     axis: SupportsIndex | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
-    """Returns the first of each run of equal neighbors: of x's elements, flattened, or with an axis of its slices.
+    """Returns the first of each run of equal neighbors: of x's elements, flattened, or of the slices along an axis.
 
     A tuple where more is asked for: behind the values with `return_inverse` the number of the run that each element (in
     x's shape), or slice (one axis), belongs to, and with `return_counts` the lengths of the runs. NaN is equal to

@@ -18,22 +18,22 @@ from ._C import (
     empty,
     no_grad,
 )
+from ._dtypes import for_numpy
 
-_SUMMARIZED_FROM = 1000  # elements; larger tensors are printed with their edges only
+_SUMMARIZED_FROM = 1000  # number of elements from which on a tensor is printed with its edges only
 
 
 def _text(tensor: Tensor) -> str:
-    """The elements as numpy prints them."""
+    """Returns the elements as numpy prints them."""
     import numpy as np
 
-    values = tensor.detach().cpu()
-    if values.dtype.name == "bfloat16":
-        values = values.astype("float32")
-    return np.array2string(_numpy_to_print(values), separator=", ", prefix="Tensor(", threshold=_SUMMARIZED_FROM)
+    return np.array2string(
+        _numpy_to_print(for_numpy(tensor)), separator=", ", prefix="Tensor(", threshold=_SUMMARIZED_FROM
+    )
 
 
 def _repr(self: Tensor) -> str:
-    """The elements, the dtype, and what else is not as in a plain tensor on the CPU."""
+    """Returns the elements, the dtype, and whatever differs from a plain tensor on the CPU."""
     with no_grad():
         device = str(self.device)
         parts = []
@@ -56,17 +56,14 @@ def _repr(self: Tensor) -> str:
 
 
 def _format(self: Tensor, spec: str) -> str:
-    """A tensor with one element takes the format of its number."""
+    """Formats the number of a tensor with one element; without a format, any tensor."""
     if not spec:
         return str(self)
     if self.size != 1:
         raise TypeError(
             f"[format] only a tensor with one element can be formatted by '{spec}', this one has {self.size}"
         )
-    values = self.detach().cpu()
-    if values.dtype.name == "bfloat16":
-        values = values.astype("float32")
-    return format(_numpy_to_print(values).item(), spec)
+    return format(_numpy_to_print(for_numpy(self)).item(), spec)
 
 
 class _Memory:
@@ -84,12 +81,13 @@ class _Memory:
         return _rebuild_memory, (self.bytes.cpu().numpy(), str(self.bytes.device))
 
 
-#: By the storage's address. One pickle, or one deepcopy, keeps those that it meets alive, and so meets them again.
+#: Memories by their storage's address. One pickle, or one deepcopy, keeps alive those that it meets, and so meets them
+#: again.
 _memories: weakref.WeakValueDictionary[int, _Memory] = weakref.WeakValueDictionary()
 
 
 def _memory_of(tensor: Tensor) -> tuple[_Memory, int] | None:
-    """The memory that the tensor has in common with another, and the byte where it begins there."""
+    """Returns the memory that the tensor has in common with another, and the byte where it begins there."""
     found = _shared_memory(tensor)
     if found is None:
         return None
@@ -119,9 +117,7 @@ def _state(tensor: Tensor) -> Any:
     if (place := _memory_of(tensor)) is not None:
         memory, offset = place
         return memory, tuple(tensor.shape), tuple(tensor.strides), offset
-    plain = tensor.detach().cpu()
-    # numpy has no bfloat16: float32 holds every one of its values.
-    return (plain.astype("float32") if plain.dtype.name == "bfloat16" else plain).contiguous().numpy()
+    return for_numpy(tensor).contiguous().numpy()
 
 
 def _rebuild(cls: type[Tensor], values: Any, dtype: str, device: str, stop_gradient: bool) -> Tensor:
@@ -156,7 +152,7 @@ def _reduce(self: Tensor, protocol: Any = None) -> tuple[Any, ...]:
 
 
 def _copy(self: Tensor) -> Tensor:
-    """A leaf of its own with a copy of the values and of the gradient; attributes are the same objects."""
+    """Returns a leaf of its own with a copy of the values and of the gradient; attributes are the same objects."""
     copied = _without_attributes(self, {})
     if attributes := getattr(self, "__dict__", None):
         copied.__dict__.update(attributes)
@@ -164,7 +160,7 @@ def _copy(self: Tensor) -> Tensor:
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf of its own with a copy of the values, the gradient and the attributes."""
+    """Returns a leaf of its own with a copy of the values, the gradient and the attributes."""
     copied = _without_attributes(self, memo)
     if attributes := getattr(self, "__dict__", None):
         copied.__dict__.update(copy.deepcopy(attributes, memo))
@@ -191,7 +187,7 @@ def _without_attributes(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
-    """The module lamella, which is a namespace of the Python array API standard itself."""
+    """Returns the module lamella, which is a namespace of the Python array API standard itself."""
     import lamella
 
     from ._array_api import VERSIONS

@@ -29,7 +29,7 @@ def parts_of(value: Any, *, records: bool = True) -> tuple[Sequence[Any], list[A
     if isinstance(value, dict):
         return [*value], [*value.values()]
     if records and hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-        import dataclasses  # slow to import, and seldom needed
+        import dataclasses  # imported late: slow to import, and rarely needed
 
         names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
         return names, [getattr(value, name) for name in names]
@@ -43,7 +43,7 @@ def shell_of(value: Any, keys: Sequence[Any]) -> Shell:
     """
     if isinstance(value, tuple):
         kind = type(value)
-        # The tuples of C's struct sequences refuse tuple.__new__.
+        # Struct sequences of C refuse tuple.__new__.
         return kind if hasattr(kind, "n_sequence_fields") else lambda items: tuple.__new__(kind, items)
     shell = copy.copy(value)
     if isinstance(value, list):
@@ -110,13 +110,13 @@ def _describe(value: Any, tensors: list[Tensor]) -> Spec:
 
 
 class Structure(NamedTuple):
-    """Places of the leaves in a tree. A leaf is whatever is no list, tuple or dict."""
+    """Structure of a tree: how its leaves are nested. A leaf is anything but a list, tuple or dict."""
 
-    #: None for a leaf.
+    #: Makes the container of its items; None for a leaf.
     shell: Shell | None
     keys: Sequence[Any]
     children: tuple[Structure, ...]
-    #: True if the items have names, as a dict's, and not only places.
+    #: True if the items have names, as those of a dict.
     named: bool = False
 
     def build(self, leaves: Iterable[Any]) -> Any:
@@ -151,7 +151,7 @@ class Structure(NamedTuple):
         )
 
     def paths(self, prefix: str = "") -> Iterator[str]:
-        """Yields what stands behind the tree's name in an expression for each leaf: ``[0]['w']``."""
+        """Returns, for each leaf, the text that follows the tree's name in an expression: ``[0]['w']``."""
         if self.shell is None:
             yield prefix
         for key, child in zip(self.keys, self.children, strict=True):
@@ -195,7 +195,7 @@ def tensor_leaves_of(tree: Any, op: str, what: str) -> tuple[list[Tensor], Struc
 
 
 class TensorTree:
-    """A tree of which the tensors are variable, and everything else stays as it is."""
+    """Tree whose tensors are variable, and whose other leaves stay as they are."""
 
     def __init__(self, tree: Any) -> None:
         leaves, self.structure = leaves_of(tree)

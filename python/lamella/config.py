@@ -10,7 +10,7 @@ __all__ = ["config", "show_config"]
 
 
 def config() -> dict[str, Any]:
-    """Tells how the library was built and what it runs on.
+    """Returns how the library was built and what it runs on.
 
     The entries ``oneDNN`` and ``LAPACK`` are versions of what was found on this machine, or say why nothing was: both
     are loaded when they are first used, and this is a use.

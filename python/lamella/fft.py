@@ -46,17 +46,16 @@ __all__ = [
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 
-_FLOATS = ("float16", "bfloat16")  # too short for a transform
 _COMPLEX = {"float32": "complex64", "float64": "complex128", "complex64": "complex64", "complex128": "complex128"}
 
 
 def _complex(x: Tensor, function: str) -> Tensor:
-    """The numbers in the complex dtype of their precision; integers and bools count as float32."""
+    """Returns the numbers in the complex dtype of their precision; integers and bools count as float32."""
     return _C.cast(x, _COMPLEX[_floating(x, function).dtype.name])
 
 
 def _real(x: Tensor, function: str) -> Tensor:
-    if x.dtype.name.startswith("complex"):
+    if _C.isdtype(x.dtype, "complex floating"):
         raise TypeError(f"[{function}] takes real numbers, not {x.dtype.name}")
     return _floating(x, function)
 
@@ -65,13 +64,13 @@ def _floating(x: Tensor, function: str) -> Tensor:
     """x, as float32 where it holds integers or bools."""
     if x.dtype.name in _COMPLEX:
         return x
-    if x.dtype.name in _FLOATS:
+    if _C.isdtype(x.dtype, "real floating"):  # float16 and bfloat16, which are too short for a transform
         raise TypeError(f"[{function}] does not take dtype {x.dtype.name}: expected one of {', '.join(_COMPLEX)}")
     return _C.cast(x, "float32")
 
 
 def _scale(norm: str, lengths: Sequence[int], forward: bool, function: str) -> float:
-    """Returns the number that the sum is multiplied by."""
+    """Returns the factor that the sum is multiplied by."""
     if norm not in ("backward", "ortho", "forward"):
         raise ValueError(f"[{function}] norm: expected 'backward', 'ortho' or 'forward', got {norm!r}")
     count = math.prod(lengths)
@@ -81,7 +80,7 @@ def _scale(norm: str, lengths: Sequence[int], forward: bool, function: str) -> f
 
 
 def _axis(x: Tensor, axis: int, function: str) -> int:
-    """The axis, counted from the front."""
+    """Returns the axis, counted from the front."""
     expect_tensors(function, x=x)
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"[{function}] axis {axis} is out of range for a tensor with {x.ndim} axes")
@@ -105,7 +104,7 @@ def _resized(x: Tensor, axis: int, length: int, function: str) -> Tensor:
 def _axes(
     x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, function: str
 ) -> tuple[list[int], list[int] | None]:
-    """The axes, counted from the front, and the lengths that are asked for."""
+    """Returns the axes, counted from the front, and the lengths that are asked for."""
     expect_tensors(function, x=x)
     if axes is None:
         count = x.ndim if s is None else len(s)
@@ -123,7 +122,7 @@ def _axes(
 def _over_axes(
     x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, forward: bool, function: str
 ) -> Tensor:
-    """The transforms of complex numbers."""
+    """Returns the transforms of complex numbers."""
     found, sizes = _axes(x, s, axes, function)
     x = _complex(x, function)
     for i, axis in enumerate(found):
@@ -133,38 +132,38 @@ def _over_axes(
 
 
 def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The discrete Fourier transform along an axis: y[k] is the sum of x[j] exp(-2 pi i j k / n)."""
+    """Returns the discrete Fourier transform along an axis: y[k] is the sum of x[j] exp(-2 pi i j k / n)."""
     return _over_axes(x, None if n is None else [n], [axis], norm, True, "fft")
 
 
 def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The inverse of :func:`fft`."""
+    """Computes the inverse of :func:`fft`."""
     return _over_axes(x, None if n is None else [n], [axis], norm, False, "ifft")
 
 
 def fftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
-    """The transforms along several axes: all of them, or as many of the last ones as `s` has lengths."""
+    """Returns the transforms along several axes: all of them, or as many of the last ones as `s` has lengths."""
     return _over_axes(x, s, axes, norm, True, "fftn")
 
 
 def ifftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
-    """The inverse of :func:`fftn`."""
+    """Computes the inverse of :func:`fftn`."""
     return _over_axes(x, s, axes, norm, False, "ifftn")
 
 
 def _from_real(x: Tensor, n: int | None, axis: int, norm: str, forward: bool, function: str) -> Tensor:
-    """The first n // 2 + 1 coefficients of real numbers."""
+    """Returns the first n // 2 + 1 coefficients of real numbers."""
     at = _axis(x, axis, function)
     x = _resized(_real(x, function), at, x.shape[at] if n is None else n, function)
     return _C.fft_r2c(x, at, scale=_scale(norm, [x.shape[at]], forward, function), forward=forward)
 
 
 def _to_real(x: Tensor, n: int | None, axis: int, norm: str, forward: bool, function: str) -> Tensor:
-    """The n real numbers with these first coefficients."""
+    """Returns the n real numbers with these first coefficients."""
     at = _axis(x, axis, function)
     x = _complex(x, function)
     length = 2 * (x.shape[at] - 1) if n is None else n
@@ -175,29 +174,29 @@ def _to_real(x: Tensor, n: int | None, axis: int, norm: str, forward: bool, func
 
 
 def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The first n // 2 + 1 coefficients of the transform of real numbers; the others are their conjugates."""
+    """Returns the first n // 2 + 1 coefficients of the transform of real numbers; the others are their conjugates."""
     return _from_real(x, n, axis, norm, True, "rfft")
 
 
 def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The inverse of :func:`rfft`; n is 2 (m - 1) for m coefficients unless it is given."""
+    """Computes the inverse of :func:`rfft`; n is 2 (m - 1) for m coefficients unless it is given."""
     return _to_real(x, n, axis, norm, False, "irfft")
 
 
 def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The transform, which is real, of numbers of which the first n // 2 + 1 are given, and the others conjugates."""
+    """Returns the real transform of numbers whose first n // 2 + 1 are given, the others being their conjugates."""
     return _to_real(x, n, axis, norm, True, "hfft")
 
 
 def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The inverse of :func:`hfft`."""
+    """Computes the inverse of :func:`hfft`."""
     return _from_real(x, n, axis, norm, False, "ihfft")
 
 
 def _real_over_axes(
     x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, forward: bool, function: str
 ) -> Tensor:
-    """The transforms of real numbers."""
+    """Returns the transforms of real numbers."""
     found, sizes = _axes(x, s, axes, function)
     if not found:
         raise ValueError(f"[{function}] needs at least one axis")
@@ -211,7 +210,7 @@ def _real_over_axes(
 def _to_real_over_axes(
     x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, forward: bool, function: str
 ) -> Tensor:
-    """The real numbers with these transforms."""
+    """Returns the real numbers with these transforms."""
     found, sizes = _axes(x, s, axes, function)
     if not found:
         raise ValueError(f"[{function}] needs at least one axis")
@@ -229,7 +228,7 @@ def rfftn(
 def irfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
-    """The inverse of :func:`rfftn`; the last length is 2 (m - 1) for m coefficients unless it is given."""
+    """Computes the inverse of :func:`rfftn`; the last length is 2 (m - 1) for m coefficients unless it is given."""
     return _to_real_over_axes(x, s, axes, norm, False, "irfftn")
 
 
@@ -243,7 +242,7 @@ def hfftn(
 def ihfftn(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
 ) -> Tensor:
-    """The inverse of :func:`hfftn`."""
+    """Computes the inverse of :func:`hfftn`."""
     return _real_over_axes(x, s, axes, norm, False, "ihfftn")
 
 
@@ -257,7 +256,7 @@ def fft2(
 def ifft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
-    """The inverse of :func:`fft2`."""
+    """Computes the inverse of :func:`fft2`."""
     return _over_axes(x, s, axes, norm, False, "ifft2")
 
 
@@ -271,7 +270,7 @@ def rfft2(
 def irfft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
-    """The inverse of :func:`rfft2`."""
+    """Computes the inverse of :func:`rfft2`."""
     return _to_real_over_axes(x, s, axes, norm, False, "irfft2")
 
 
@@ -285,33 +284,33 @@ def hfft2(
 def ihfft2(
     x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = "backward"
 ) -> Tensor:
-    """The inverse of :func:`hfft2`."""
+    """Computes the inverse of :func:`hfft2`."""
     return _real_over_axes(x, s, axes, norm, False, "ihfft2")
 
 
 def _frequencies(
     first: int, last: int, n: int, d: float, dtype: DType | str | None, device: str | None, function: str
 ) -> Tensor:
-    """The whole numbers in [first, last) over n d."""
+    """Returns the whole numbers in [first, last) over n d."""
     if n < 1:
         raise ValueError(f"[{function}] n: expected at least 1, got {n}")
-    # By the inverse, as numpy does: the same bits, and no division of each number.
+    # Multiplies by the inverse, as numpy does: the same bits, and no division of each number.
     values = _C.arange(first, last, dtype="float64", device=device) * (1 / (n * d) if d else math.inf)
     result = _C.cast(values, "float32" if dtype is None else dtype)
-    if result.dtype.name not in ("float32", "float64", "float16", "bfloat16"):
+    if not _C.isdtype(result.dtype, "real floating"):
         raise TypeError(f"[{function}] dtype: expected a real floating dtype, got {result.dtype.name}")
     return result
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | str | None = None, device: str | None = None) -> Tensor:
-    """The frequencies of the n coefficients of :func:`fft`, for samples that are d apart: 0, 1, .., -2, -1 over n d."""
+    """Returns the frequencies of the n coefficients of :func:`fft` for samples d apart: 0, 1, .., -2, -1 over n d."""
     negative = n // 2
     values = _frequencies(-negative, n - negative, n, d, dtype, device, "fftfreq")
     return _C.concat([values[negative:], values[:negative]])
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType | str | None = None, device: str | None = None) -> Tensor:
-    """The frequencies of the n // 2 + 1 coefficients of :func:`rfft`, for samples that are d apart."""
+    """Returns the frequencies of the n // 2 + 1 coefficients of :func:`rfft`, for samples that are d apart."""
     return _frequencies(0, n // 2 + 1, n, d, dtype, device, "rfftfreq")
 
 
@@ -320,7 +319,7 @@ def _shifted(x: Tensor, axes: int | Sequence[int] | None, sign: int, function: s
     chosen = range(x.ndim) if axes is None else [axes] if isinstance(axes, int) else axes
     for axis in chosen:
         at = _axis(x, axis, function)
-        # Half of the length, rounded down to the right and up to the left: the two are inverses.
+        # Shifts by half of the length, rounded down to the right and up to the left: the two directions are inverses.
         x = _C.roll(x, sign * (x.shape[at] // 2), at)
     return x
 
@@ -331,5 +330,5 @@ def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor
 
 
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
-    """The inverse of :func:`fftshift`."""
+    """Computes the inverse of :func:`fftshift`."""
     return _shifted(x, axes, -1, "ifftshift")

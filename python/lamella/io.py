@@ -94,7 +94,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def metadata(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The text that a ``.safetensors`` file keeps beside its tensors."""
+    """Returns the text that a ``.safetensors`` file keeps beside its tensors."""
     with Path(path).open("rb") as file:
         text = _read_header(file, Path(path))[1]
     text.pop(_TREE, None)
@@ -122,7 +122,7 @@ def _kind(op: str, path: Path) -> str:
 
 @contextlib.contextmanager
 def _replacing(target: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``target`` once it is complete and on the disk."""
+    """Opens a file that replaces ``target`` once it is complete and on the disk."""
     draft = target.with_name(f".{target.name}.{os.urandom(6).hex()}.part")
     try:
         with draft.open("xb") as file:
@@ -139,7 +139,7 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
 
 
 def _flatten(state: Any) -> tuple[dict[str, lm.Tensor], Any]:
-    """The tensors by dotted name, and a description of the rest (None where there is no more than the names)."""
+    """Returns the tensors by dotted name, and a description of the rest (None if there are only names)."""
     tensors: dict[str, lm.Tensor] = {}
 
     def put(name: str, value: Any) -> str:
@@ -232,7 +232,7 @@ def _safetensors_writer(tensors: dict[str, lm.Tensor], text: dict[str, str]) -> 
             raise ValueError("[save] the name '__metadata__' is the format's own")
         if tensor.dtype.name not in _NAMES:
             raise TypeError(f"[save] '{name}' is {tensor.dtype.name}, which .safetensors lacks (.npz may have it)")
-    # Wide dtypes first, so that every tensor is aligned to its own item.
+    # Wide dtypes come first, so that every tensor is aligned to its own item.
     stored = sorted(tensors.items(), key=lambda item: -item[1].dtype.itemsize)
     offsets: dict[str, list[int]] = {}
     end = 0
@@ -357,7 +357,7 @@ def _nbytes(tensor: lm.Tensor) -> int:
 
 
 def _memory(tensor: lm.Tensor) -> memoryview:
-    """The bytes of a contiguous CPU tensor, of any dtype (numpy has no bfloat16). Valid while the tensor lives."""
+    """Returns the bytes of a contiguous CPU tensor of any dtype, bfloat16 included; valid while the tensor lives."""
     size = _nbytes(tensor)
     if size == 0:
         return memoryview(bytearray())
@@ -376,7 +376,7 @@ def _npz_writer(tensors: dict[str, lm.Tensor], tree: Any) -> Callable[[BinaryIO]
     for name, tensor in tensors.items():
         if name == _TREE:
             raise ValueError(f"[save] the name '{_TREE}' is Lamella's own")
-        if tensor.dtype.name == "bfloat16":
+        if tensor.dtype == lm.bfloat16:
             raise TypeError(f"[save] '{name}' is bfloat16, which .npz lacks (.safetensors has it)")
         arrays[name] = tensor.numpy()
     if tree is not None:
@@ -422,7 +422,8 @@ def _read_npz(path: Path) -> Any:
     name = ""
     with path.open("rb") as file:
         try:
-            # Member by member: numpy's own look-up takes "a.npy" for the member of that name, which is the array "a".
+            # Each member is read by its own name: numpy's look-up takes "a.npy" for the member of that name, which is
+            # the array "a".
             with zipfile.ZipFile(file) as archive:
                 arrays: dict[str, Any] = {}
                 for member in archive.namelist():

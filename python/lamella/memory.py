@@ -1,4 +1,4 @@
-"""Bytes that tensors hold, by device."""
+"""Memory held by tensors, by device."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Namespace:
             found = _C._find_operator(f"{self.__name__}::{name}")
         except RuntimeError as error:
             raise AttributeError(str(error)) from None
-        self.__dict__[name] = found  # asked for once
+        self.__dict__[name] = found  # cached: the next access finds it without a look-up
         return found
 
     def __dir__(self) -> list[str]:

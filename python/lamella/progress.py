@@ -37,7 +37,7 @@ class Progress(Generic[T]):
         self.disable = disable or self.file is None
         self.count = 0
         self._terminal = not self.disable and self.file.isatty()
-        # On a terminal a line is redrawn in place; elsewhere every line stays, so there are few.
+        # A line is redrawn in place on a terminal; elsewhere every line stays, so that there are few.
         self._interval = interval if interval is not None else (0.1 if self._terminal else 10.0)
         self._figures: dict[str, str] = {}
         self._start = self._shown = time.monotonic()
@@ -126,7 +126,7 @@ class Progress(Generic[T]):
             self._drawn = 0
 
     def _line(self, width: int) -> str:
-        """The line; with a bar that fills what ``width`` leaves, where it leaves enough for one."""
+        """Returns the line; with a bar that fills what ``width`` leaves, where it leaves enough for one."""
         elapsed = max(time.monotonic() - self._start, 1e-9)
         rate = self.count / elapsed
         head = f"{self.description}: " if self.description else ""

@@ -81,7 +81,7 @@ _R = TypeVar("_R")
 
 
 class _ForkRng:
-    """Context manager of :func:`fork_rng`. One object may be entered again before it is left."""
+    """Scope of :func:`fork_rng`. One object may be entered again before it is left."""
 
     def __init__(self, devices: list[str] | None, enabled: bool) -> None:
         self._devices = devices
@@ -109,7 +109,7 @@ class _ForkRng:
             or inspect.iscoroutinefunction(function)
             or inspect.isasyncgenfunction(function)
         ):
-            # Between its pieces, others draw from the same generators: they cannot be put back for them too.
+            # A generator's states cannot be restored between its steps, as others draw from the same generators then.
             name = getattr(function, "__name__", repr(function))
             raise TypeError(
                 f"[fork_rng] '{name}' runs in pieces: use `with fork_rng()` within them, or give it a Generator"
@@ -117,7 +117,7 @@ class _ForkRng:
 
         @functools.wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-            # An object for each call: the function may run on several threads.
+            # Each call gets an object of its own, as the function may run on several threads.
             with _ForkRng(self._devices, self._enabled):
                 return function(*args, **kwargs)
 
@@ -149,5 +149,5 @@ def fork_rng(devices: Sequence[str] | str | None = None, enabled: bool = True) -
         hint = "; a decorator is written @fork_rng()" if callable(devices) else ""
         raise TypeError(f"[fork_rng] devices: expected names such as ['cuda:0'] or None, got {devices!r}{hint}")
     own = ["cpu", *(name for name in names if name != "cpu")]
-    rng_states(own)  # a wrong name is an error here, not where the block begins
+    rng_states(own)  # raises for a wrong name here, not where the block begins
     return _ForkRng(own, enabled)

@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
-# Headers by the names that other frameworks give them, such as oneflow/core/framework/framework.h. A framework's own,
-# in a folder named by -I, come before them.
+# Folder of headers with the names of other frameworks, such as oneflow/core/framework/framework.h. A framework's own
+# headers, in a folder named by -I, come before them.
 _DIALECTS = _PACKAGE / "compat" / "include"
 
 __all__ = ["get_cmake_dir", "get_compile_flags", "get_include", "get_lib", "get_link_flags"]
 
 
 def get_cmake_dir() -> str:
-    """The folder of the CMake package, for ``-Dlamella_DIR=``; RuntimeError where this installation has none."""
+    """Returns the folder of the CMake package, for ``-Dlamella_DIR=``; RuntimeError if this installation has none."""
     folder = _PACKAGE / "cmake"
     if not (folder / "lamella-config.cmake").exists():
         raise RuntimeError(f"[sysconfig] {folder} holds no CMake package")
@@ -23,7 +23,7 @@ def get_cmake_dir() -> str:
 
 
 def get_include() -> list[str]:
-    """The folders in which a compiler looks for ``<lamella/lamella.h>`` and what it includes."""
+    """Returns the folders in which a compiler looks for ``<lamella/lamella.h>`` and what it includes."""
     installed = _PACKAGE / "include"
     if installed.exists():
         return [str(installed), str(installed / "lamella")]
@@ -32,12 +32,12 @@ def get_include() -> list[str]:
 
 
 def get_lib() -> str:
-    """The folder of ``liblamella.so``."""
+    """Returns the folder of ``liblamella.so``."""
     return str(_PACKAGE)
 
 
 def get_compile_flags() -> list[str]:
-    """Returns flags of g++, clang++ and nvcc to compile with the headers; the last is the C++ standard they need."""
+    """Returns the flags of g++, clang++ and nvcc for the headers; the last is the C++ standard that they need."""
     return [*_include_flags(), "-std=c++20"]
 
 
@@ -46,7 +46,7 @@ def _include_flags() -> list[str]:
 
 
 def get_link_flags() -> list[str]:
-    """Returns flags to link with the library, which a running Python has loaded already."""
+    """Returns the flags to link with the library, which a running Python has loaded already."""
     return [f"-L{get_lib()}", "-llamella"]
 
 

@@ -18,7 +18,7 @@ OTHER = "Tensor | _complex | npt.NDArray[Any]"
 
 
 def load(path: Path) -> ModuleType:
-    """The module at `path`, whatever is on sys.path."""
+    """Returns the module at `path`, whatever is on sys.path."""
     spec = importlib.util.spec_from_file_location("lamella._C", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -27,7 +27,7 @@ def load(path: Path) -> ModuleType:
 
 
 def annotated(signature: str, types: tuple[str, ...], skip_first: bool) -> str:
-    """A text signature such as ``(x, /, axis=None)`` with the types of its parameters."""
+    """Returns a text signature such as ``(x, /, axis=None)`` with the types of its parameters."""
     parameters = [part.strip() for part in re.split(r",\s*(?![^\[]*\])", signature.strip("()"))]
     remaining = iter(types)
     if skip_first:
@@ -46,17 +46,17 @@ def annotated(signature: str, types: tuple[str, ...], skip_first: bool) -> str:
 
 
 def forms(info: dict[str, Any]) -> list[str]:
-    """The names under which there is an operator: its own, and that of its in-place form."""
+    """Returns the names under which there is an operator: its own, and that of its in-place form."""
     return [info["name"]] + [info["name"] + "_"] * info["in_place"]
 
 
 def result(info: dict[str, Any]) -> str:
-    """What an operator returns."""
+    """Returns the type of an operator's result."""
     return f"_{info['name']}_result" if info["fields"] else info["returns"]
 
 
 def results(module: ModuleType) -> str:
-    """The types of results whose parts have names."""
+    """Returns the types of results whose parts have names."""
     return "\n".join(
         f"class _{info['name']}_result(NamedTuple):\n" + "\n".join(f"    {name}: Tensor" for name in info["fields"])
         for info in module.operators()
@@ -86,7 +86,7 @@ def methods(module: ModuleType) -> str:
 
 
 def number_methods(module: ModuleType) -> str:
-    """The arithmetic and comparison of Tensor."""
+    """Returns the arithmetic and comparison of Tensor."""
     lines = []
     for prefix in ("", "r", "i"):
         for name in BINARY:

@@ -16,11 +16,10 @@
 
 namespace lamella::testing {
 
-/// A function of float64 tensors, made of recorded operators.
+/// Function of float64 tensors, composed of recorded operators.
 using DifferentiableFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 
-/// Checks the gradients of f at float64 inputs against central differences, and, where `second` is set, those of its
-/// gradient.
+/// Checks the gradients of f at float64 inputs against central differences; with `second`, also those of its gradient.
 inline void expect_gradients(const DifferentiableFunction& f, const std::vector<Tensor>& inputs, bool second = true,
                              double tolerance = 1e-6) {
   std::vector<Tensor> leaves;

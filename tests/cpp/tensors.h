@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,7 +12,11 @@
 
 namespace lamella::testing {
 
-/// A tensor with the given values in row-major order.
+using Ints = std::vector<std::int64_t>;
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
+
+/// Returns a tensor with the given values in row-major order.
 template <class T>
 Tensor tensor_of(const std::vector<T>& values, const Dims& shape) {
   Tensor x = empty(shape, dtype_of<T>);
@@ -25,7 +29,7 @@ Tensor tensor_of(const std::vector<T>& values) {
   return tensor_of(values, {static_cast<std::int64_t>(values.size())});
 }
 
-/// The elements of x in row-major order.
+/// Returns the elements of x in row-major order.
 template <class T>
 std::vector<T> values(const Tensor& x) {
   const Tensor y = contiguous(x.detach());
@@ -35,7 +39,7 @@ std::vector<T> values(const Tensor& x) {
   return result;
 }
 
-/// Distinct float64 values in (-range, range), without an order that a wrong index could hide behind.
+/// Returns distinct float64 values in (-range, range), without an order that could hide a wrong index.
 inline Tensor sample(const Dims& shape, double range = 2.0, std::uint64_t seed = 1) {
   Tensor x = empty(shape, DType::Float64);
   std::uint64_t state = seed * 0x9E3779B97F4A7C15u;
@@ -46,7 +50,7 @@ inline Tensor sample(const Dims& shape, double range = 2.0, std::uint64_t seed =
   return x;
 }
 
-/// Runs `body`, which must throw E with a message that contains `text`.
+/// Runs `body` and expects an E with a message that contains `text`.
 template <class E, class Body>
 void expect_error(Body&& body, const std::string& text) {
   try {

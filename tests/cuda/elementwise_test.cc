@@ -2,8 +2,8 @@
 
 #include "ops/elementwise/list.h"
 
-// Every operator of ElementwiseOps on CUDA beside the CPU, in all dtypes with kernels and all ways in which operands
-// can lie.
+// Compares every operator of ElementwiseOps on CUDA with the CPU, in all dtypes with kernels and all layouts of
+// operands.
 
 namespace lamella::test {
 namespace {
@@ -38,19 +38,19 @@ void for_each_layout(DType dtype, F&& f) {
     for (int i = 0; i < Op::kInputs; ++i) x.push_back(lay_out(i));
     f(x);
   };
-  // More than one block, and a tail that no vector fills.
+  // Needs more than one block, and has a tail that no vector fills.
   make([&](int i) { return operand<Op>({2053}, dtype, i); });
   make([&](int i) { return operand<Op>({3}, dtype, i); });
   make([&](int i) { return operand<Op>({}, dtype, i); });
-  // Not aligned to a vector.
+  // Unaligned to a vector.
   make([&](int i) { return make_view(operand<Op>({1030}, dtype, i), Dims{1025}, Dims{1}, i + 1); });
-  // Transposed, and not.
+  // One operand transposed, the others not.
   make([&](int i) {
     return i == 0 ? permute_dims(operand<Op>({9, 5, 23}, dtype, i), {2, 0, 1}) : operand<Op>({23, 9, 5}, dtype, i);
   });
   // A row, a column and a whole matrix.
   make([&](int i) { return operand<Op>(i == 0 ? Dims{31, 40} : i == 1 ? Dims{40} : Dims{31, 1}, dtype, i); });
-  // One element for all.
+  // One element broadcast to all.
   make([&](int i) { return operand<Op>(i == 0 ? Dims{517} : Dims{1}, dtype, i); });
   make([&](int i) { return operand<Op>({0, 4}, dtype, i); });
 }
@@ -58,7 +58,7 @@ void for_each_layout(DType dtype, F&& f) {
 std::vector<Tensor> to_gpu(const std::vector<Tensor>& x) {
   std::vector<Tensor> moved;
   for (const Tensor& t : x) {
-    // The strides of a view, too: the storage is moved as a whole.
+    // A view keeps its strides: the storage is moved as a whole.
     moved.push_back(t.is_contiguous() ? to_device(t, kGpu)
                                       : permute_dims(to_device(permute_dims(t, {1, 2, 0}), kGpu), {2, 0, 1}));
   }
@@ -93,7 +93,7 @@ void check_backward(DType dtype) {
     }
     for (std::size_t i = 0; i < given.size(); ++i) {
       ASSERT_EQ(grads[0][i].defined(), grads[1][i].defined());
-      // A broadcast operand's gradient is a sum of many.
+      // The gradient of a broadcast operand is a sum of many terms.
       if (grads[0][i].defined()) {
         EXPECT_TRUE(agree(grads[1][i], grads[0][i], 10 * tolerance(dtype)))
             << Op::info.name << ", gradient " << i << " of " << describe(given[0]);
@@ -129,7 +129,7 @@ TEST_F(Elementwise, SpecialValuesAgreeWithTheCpu) {
     for (const DType dtype : {DType::Float32, DType::Float64}) {
       if (!Op::info.dtypes.contains(dtype) || Op::kMaskInput) continue;
       const Tensor a = cast(x, dtype);
-      // All pairs, for operators of two.
+      // Operators of two operands get all pairs.
       std::vector<Tensor> operands{a};
       if (Op::kInputs > 1) operands = {expand_dims(a, 1), a, a, a};
       std::vector<Tensor> on_gpu;

@@ -9,7 +9,7 @@
 #include "engine/runtime/device_query.h"
 #include "ops/cuda/strided.h"
 
-// The parts of the CUDA build that need no device.
+// Tests the parts of the CUDA build that need no device.
 
 namespace lamella::cuda {
 namespace {
@@ -26,7 +26,7 @@ TEST(FastDivide, IsTheQuotient) {
     if (divisor == 0) continue;
     const FastDivide divide(divisor);
     for (const std::uint32_t n : numbers) ASSERT_EQ(divide.quotient(n), n / divisor) << n << " / " << divisor;
-    // Around the multiples, where a rounding error would show.
+    // Numbers around the multiples show a rounding error.
     for (const std::uint64_t factor : {1u, 2u, 3u, 1000u, 65537u}) {
       const std::uint64_t multiple = factor * divisor;
       if (multiple > kTop) break;
@@ -37,7 +37,7 @@ TEST(FastDivide, IsTheQuotient) {
   }
 }
 
-/// The offsets of all elements of a loop, [output, operand 0], in order.
+/// Returns the offsets of all elements of a loop, [output, operand 0], in order.
 std::vector<std::pair<std::int64_t, std::int64_t>> all_offsets(const StridedLoop& loop) {
   const auto index = make_index<2>(loop);
   std::vector<std::pair<std::int64_t, std::int64_t>> found;
@@ -124,7 +124,7 @@ TEST(DeviceQuery, ADeviceThatIsNotThereIsAnError) {
   EXPECT_THROW(static_cast<void>(empty({2}, DType::Float32, missing)), RuntimeError);
 }
 
-// The linker does not look for these functions: they are found at run time.
+// Loads cuBLAS, whose functions are found at run time, not by the linker.
 TEST(Cublas, Loads) {
   EXPECT_STREQ(cublas().status_name(CUBLAS_STATUS_NOT_INITIALIZED), "CUBLAS_STATUS_NOT_INITIALIZED");
 }

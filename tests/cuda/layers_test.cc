@@ -2,7 +2,7 @@
 
 #include "ops/index/rows.h"
 
-// Softmax, picking rows, random numbers, and layers of the user's.
+// Tests softmax, picking rows, random numbers, and users' layers on CUDA.
 
 namespace lamella::test {
 namespace {
@@ -55,7 +55,7 @@ TEST_F(Layers, RowsAreScatteredInTheOrderOfThePicks) {
       const Tensor x = sample({3000, width}, dtype, -50, 50, 1);
       const Tensor rows = row_numbers(3000, 13);
       const Tensor actual = scatter_rows(to_device(x, kGpu), to_device(rows, kGpu), 20);
-      // Not a rounding error apart: the sums are made in the same order.
+      // No tolerance: the sums are made in the same order.
       EXPECT_TRUE(agree(actual, scatter_rows(x, rows, 20), 0)) << dtype << " " << width;
     }
   }
@@ -87,7 +87,7 @@ TEST_F(Layers, NormalNumbersAgreeWithTheCpu) {
   }
 }
 
-/// A layer as users write it: y = x^3.
+/// y = x^3, a layer as users write it.
 struct Cube : Function<Cube> {
   static Tensor forward(Context& ctx, const Tensor& x) {
     ctx.save_for_backward(x);

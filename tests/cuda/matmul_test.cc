@@ -10,7 +10,7 @@ void check(const Tensor& a, const Tensor& b, const Tensor& gpu_a, const Tensor& 
       << describe(a) << " @ " << describe(b);
 }
 
-/// The product of all four ways in which the matrices can lie: as they are, and as the transposes of transposed copies.
+/// Compares the product for all four layouts of the matrices: as they are, and as transposes of transposed copies.
 void check_all_layouts(const Tensor& a, const Tensor& b) {
   const Tensor gpu_a = to_device(a, kGpu);
   const Tensor gpu_b = to_device(b, kGpu);
@@ -44,11 +44,11 @@ TEST_F(Matmul, AgreesWithTheCpu) {
 TEST_F(Matmul, MatricesWithGapsAreCopied) {
   const Tensor base = sample({2, 12, 10}, DType::Float32, -1, 1, 1);
   const Tensor gpu = to_device(base, kGpu);
-  // No axis is dense.
+  // Strided along both axes.
   const auto gaps = [](const Tensor& x) { return make_view(x, Dims{2, 6, 5}, Dims{120, 20, 2}, 1); };
   const Tensor right = sample({5, 3}, DType::Float32, -1, 1, 2);
   check(gaps(base), right, gaps(gpu), to_device(right, kGpu));
-  // Rows that are the same row.
+  // Rows that share one row's memory.
   const Tensor row = sample({1, 5}, DType::Float32, -1, 1, 3);
   check(broadcast_to(row, Dims{4, 5}), right, broadcast_to(to_device(row, kGpu), Dims{4, 5}), to_device(right, kGpu));
 }

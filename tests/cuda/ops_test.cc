@@ -2,7 +2,7 @@
 
 #include <functional>
 
-// Operators that compose others, or move elements about, on CUDA beside the CPU.
+// Compares operators that compose others, or move elements, on CUDA with the CPU.
 
 namespace lamella::test {
 namespace {
@@ -81,7 +81,7 @@ TEST_F(Ops, AssignmentAgreesWithTheCpu) {
     set_index(by_slice, {Slice{0, 6, 2}}, x[1]);
     const Tensor by_number = clone(x[0]);
     set_index(by_number, {std::int64_t{2}}, 7.0);
-    // With repeated indices: the last one counts.
+    // Repeated indices: the last one counts.
     const Tensor by_tensor = clone(x[0]);
     set_index(by_tensor, {x[2]}, x[3]);
     const Tensor by_mask = clone(x[0]);

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-// Generators of CUDA devices: each draws from its own, whatever the CPU's does.
+// Tests generators of CUDA devices: each draws from its own stream, independent of the CPU's.
 
 namespace lamella::test {
 namespace {
@@ -16,7 +16,7 @@ TEST_F(RandomNumbers, ComeFromTheGeneratorOfTheDevice) {
   EXPECT_EQ(default_generator().get_state(), before);
   EXPECT_EQ(default_generator(kGpu).get_state(), (GeneratorState{5, 250, 0}));
   EXPECT_NE(values(rand({1000}, DType::Float32, kGpu)), values(first));
-  // The same stream on every device.
+  // A seed gives the same stream on every device.
   EXPECT_TRUE(agree(first, rand({1000}, DType::Float32, kCPU)));
 }
 

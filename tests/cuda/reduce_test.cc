@@ -27,7 +27,7 @@ const Named kReductions[] = {
 void check(const Tensor& x, const Tensor& gpu, const std::optional<Dims>& axis) {
   for (const Named& reduction : kReductions) {
     if (!reduction.dtypes.contains(x.dtype())) continue;
-    // Products of more than a few numbers leave the range.
+    // Products of more than a few numbers overflow.
     const bool product = std::string_view(reduction.name) == "prod";
     if (product && x.numel() > 2000 && is_floating(x.dtype())) continue;
     const double allowed = tolerance(x.dtype()) * std::sqrt(static_cast<double>(x.numel()));

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "engine/runtime/device_query.h"
+#include "tests/cpp/messages.h"
 
 namespace lamella::test {
 
 inline constexpr Device kGpu{DeviceType::CUDA};
 
-/// The tests of this fixture are skipped where there is no CUDA device.
+/// Skips its tests if there is no CUDA device.
 class Cuda : public testing::Test {
  protected:
   void SetUp() override {
@@ -22,7 +23,7 @@ class Cuda : public testing::Test {
   }
 };
 
-/// Numbers in [low, high] that look random, the same in every run; for integers and bools, whole ones.
+/// Returns pseudo-random numbers in [low, high], the same in every run; whole ones for integers and bools.
 inline Tensor sample(const Dims& shape, DType dtype, double low, double high, std::uint64_t seed) {
   Tensor x = empty(shape, DType::Float64);
   auto* data = x.data<double>();
@@ -39,7 +40,7 @@ inline Tensor sample(const Dims& shape, DType dtype, double low, double high, st
   return cast(x, dtype);
 }
 
-/// The elements in order, on the host.
+/// Returns the elements in row-major order, on the host.
 inline std::vector<double> values(const Tensor& x) {
   const autograd::NoGrad no_grad;
   const Tensor y = contiguous(cast(to_device(x, kCPU), DType::Float64));
@@ -48,8 +49,8 @@ inline std::vector<double> values(const Tensor& x) {
 
 inline double tolerance(DType dtype) { return dtype == DType::Float64 ? 1e-11 : is_floating(dtype) ? 2e-5 : 0; }
 
-/// Whether the tensors agree in shape and dtype, and in their elements: NaN with NaN, infinities exactly, other numbers
-/// to `allowed` relative to the larger of them and 1.
+/// Succeeds if the tensors agree in shape and dtype, and in their elements: NaN with NaN, infinities exactly, other
+/// numbers to `allowed` relative to the larger of them and 1.
 inline testing::AssertionResult agree(const Tensor& actual, const Tensor& expected, double allowed) {
   if (actual.shape() != expected.shape() || actual.dtype() != expected.dtype()) {
     return testing::AssertionFailure() << describe(actual) << " instead of " << describe(expected);
@@ -69,18 +70,6 @@ inline testing::AssertionResult agree(const Tensor& actual, const Tensor& expect
 }
 inline testing::AssertionResult agree(const Tensor& actual, const Tensor& expected) {
   return agree(actual, expected, tolerance(expected.dtype()));
-}
-
-/// The message of the E that `run` throws; a failure where it throws none.
-template <class E, class F>
-std::string message_of(F&& run) {
-  try {
-    run();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
 }
 
 }  // namespace lamella::test

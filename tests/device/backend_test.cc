@@ -20,7 +20,7 @@
 #include "ops/extension/host_fallback.h"
 #include "ops/index/index.h"
 
-// A device for this whole program: a process has one kind of them.
+// The device exists for the whole program, as a process has one kind of extension devices.
 
 namespace lamella {
 namespace {
@@ -36,11 +36,11 @@ struct Counts {
   std::atomic<void*> last_stream{nullptr};
 };
 
-/// Memory of the host's under other addresses, and counts of what the engine asks for.
+/// Device backend on the host's memory under other addresses; counts what the engine asks for.
 class Shelf final : public DeviceBackend {
  public:
   static inline Counts counts;
-  /// Whether it copies strided tensors, fills, and copies from device to device by itself.
+  /// True if it copies strided tensors, fills, and copies from device to device by itself.
   static inline std::atomic<bool> able{false};
 
   static char* real(const void* pointer) {
@@ -237,7 +237,7 @@ TEST_F(Backend, KernelsOfBuiltInOperators) {
   autograd::backward(sum(x * x));
   EXPECT_GT(calls, 1) << "gradients are computed by kernels too";
   EXPECT_EQ(values(x.grad()), (std::vector<float>{0, 2, 4, 6, 8, 10}));
-  // From the table of operators it is the same operator.
+  // The table of operators gives the same operator.
   const auto op = Dispatcher::singleton().find_schema_or_throw("lamella::multiply");
   registry::Value result;
   const Scalar two(2.0);

@@ -1,4 +1,5 @@
-// Kernels of a module, called through its table: what the library's tests do on the processors that they run on.
+// Tests kernels of a module, called through its table: what the library's tests check on this machine, for other
+// processors.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,7 @@ TEST(KernelModule, IsTheOneAskedFor) {
   EXPECT_EQ(cpu::instruction_set(), isa);
 }
 
-/// Op of every element of x, and of those of y `stride` apart.
+/// Returns Op of every element of x and the elements of y, `stride` apart.
 template <class Out, class Op, class T>
 std::vector<Out> elementwise(const std::vector<T>& x, const std::vector<T>& y, std::int64_t n, std::int64_t stride) {
   std::vector<Out> out(n);
@@ -146,7 +147,7 @@ TYPED_TEST(Halves, WidenAndRound) {
       continue;
     }
     ASSERT_EQ(std::bit_cast<std::uint32_t>(wide[i]), std::bit_cast<std::uint32_t>(expected)) << i;
-    // On the two sides of the middle between neighbors, on it, and far from it.
+    // Values on both sides of the midpoint between neighbors, on it, and far from it.
     for (const std::uint32_t more : {0x0u, 0xfffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u})
       between.push_back(std::bit_cast<float>(std::bit_cast<std::uint32_t>(expected) + more));
   }
@@ -228,7 +229,7 @@ TEST(Reductions, OfRowsAndColumns) {
     const std::int64_t sum = std::accumulate(first, first + kWidth, std::int64_t{0});
     const auto largest = std::max_element(first, first + kWidth);
     EXPECT_EQ(row_sums[r], sum);
-    EXPECT_EQ(row_totals[r], static_cast<float>(sum) / 64);  // every sum of such numbers is exact
+    EXPECT_EQ(row_totals[r], static_cast<float>(sum) / 64);  // sums of such numbers are exact
     EXPECT_EQ(row_maxima[r], static_cast<float>(*largest) / 64);
     EXPECT_EQ(row_positions[r], largest - first);
   }
@@ -285,7 +286,7 @@ TEST(Products, OfMatrices) {
 
 TEST(Softmax, OfRows) {
   for (const std::int64_t width : {1, 5, 16, 131}) {
-    for (const float top : {3.0f, 20000.0f}) {  // what large numbers are shifted by is rounded
+    for (const float top : {3.0f, 20000.0f}) {  // the shift of large numbers is rounded
       std::vector<float> x(2 * width);
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = top - static_cast<float>(i * 7 % 23) / 2;
       std::vector<float> y(x.size());
@@ -316,7 +317,7 @@ void check_numbers(const random::Fill& fill, cpu::RandomFill<T> kernel, double t
   }
 }
 
-/// The same bits on every processor, but for what goes through logarithms.
+/// Checks that random numbers have the same bits on every processor, except those computed by logarithms.
 TEST(RandomNumbers, AreThoseOfTheirDefinition) {
   using random::Fill;
   const cpu::RandomKernels& kernels = cpu_kernels().random;

@@ -1,4 +1,4 @@
-// A layer of one's own in C++, with its gradient, for train.py.
+// Custom layer in C++, with its gradient, for train.py.
 
 #include <lamella/lamella.h>
 #include <lamella/python.h>

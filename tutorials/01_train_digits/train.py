@@ -37,7 +37,7 @@ def load_data(seed: int) -> tuple[np.ndarray, ...]:
 
 
 def shifted(images: np.ndarray, rng: np.random.Generator, share: float = 0.3) -> np.ndarray:
-    """The images, a share of them moved by one pixel in a random direction: what is new is not learned by heart."""
+    """Moves a share of the images by one pixel in a random direction, so that they cannot be learned by heart."""
     count = len(images)
     framed = np.pad(images.reshape(count, 8, 8), ((0, 0), (1, 1), (1, 1)))
     moves = np.where(rng.random(count) < share, rng.integers(0, 3, (2, count)), 1)
@@ -66,7 +66,7 @@ def train_epoch(
 
 @lm.no_grad()
 def evaluate(network: Digits, images: np.ndarray, digits: np.ndarray) -> tuple[float, float]:
-    """The mean loss and the accuracy on images that the network does not learn from."""
+    """Returns the mean loss and the accuracy on images that the network does not learn from."""
     network.eval()
     scores = network(lm.asarray(images))
     loss = lm.cross_entropy(scores, lm.asarray(digits)).item()

@@ -38,7 +38,7 @@ assert x.grad.tolist() == [3.0, 12.0, 27.0]
 
 
 def finite_differences(function, x: np.ndarray, step: float = 1e-6) -> np.ndarray:
-    """The gradient of the sum of ``function(x)``, by central differences in float64."""
+    """Returns the gradient of the sum of ``function(x)``, by central differences in float64."""
     gradient = np.zeros_like(x)
     for i in range(x.size):
         nudge = np.zeros_like(x)

@@ -1,4 +1,4 @@
-// Learns to tell two spirals apart: a network, a layer of its own and an optimizer, in C++ alone.
+// Learns to classify points of two spirals: a network, a custom layer and an optimizer, in C++ alone.
 
 #include <lamella/lamella.h>
 
@@ -41,7 +41,7 @@ struct Points {
   Tensor spirals;
 };
 
-/// Two spirals of one and a half turns, a little blurred.
+/// Draws points of two spirals of one and a half turns, with a little noise.
 Points draw_points(std::int64_t n, std::mt19937& random) {
   Points points{lamella::empty({n, 2}), lamella::empty({n}, lamella::DType::Int64)};
   auto* position = points.positions.data<float>();
@@ -58,7 +58,7 @@ Points draw_points(std::int64_t n, std::mt19937& random) {
   return points;
 }
 
-/// A leaf that wants a gradient, uniform in [-bound, bound].
+/// Returns a leaf that wants a gradient, uniform in [-bound, bound].
 Tensor parameter(std::initializer_list<std::int64_t> shape, double bound, std::mt19937& random) {
   Tensor x = lamella::empty(shape);
   std::uniform_real_distribution<double> uniform(-bound, bound);
@@ -81,7 +81,7 @@ struct Linear {
 struct Network {
   explicit Network(std::mt19937& random) : first(2, 32, random), second(32, 32, random), last(32, 2, random) {}
 
-  /// Positions of shape [n, 2] to one score for each spiral, [n, 2].
+  /// Maps positions of shape [n, 2] to one score for each spiral, [n, 2].
   Tensor operator()(const Tensor& positions) const {
     return last(Snake::apply(second(Snake::apply(first(positions), 2.0)), 2.0));
   }
@@ -95,7 +95,7 @@ struct Network {
   Linear last;
 };
 
-/// Adam. Source: Kingma & Ba 2015, "Adam: a method for stochastic optimization", algorithm 1.
+/// Optimizer Adam. Source: Kingma & Ba 2015, "Adam: a method for stochastic optimization", algorithm 1.
 class Adam {
  public:
   Adam(std::vector<Tensor*> parameters, double rate) : parameters_(std::move(parameters)), rate_(rate) {
@@ -107,7 +107,7 @@ class Adam {
 
   /// Replaces each parameter by one that has moved against its gradient.
   void step() {
-    const lamella::autograd::NoGrad off;  // the steps themselves are not to be differentiated
+    const lamella::autograd::NoGrad off;  // the steps themselves are not differentiated
     ++steps_;
     const double mean_weight = 1.0 - std::pow(kBeta1, steps_);
     const double square_weight = 1.0 - std::pow(kBeta2, steps_);
@@ -133,7 +133,7 @@ class Adam {
   int steps_ = 0;
 };
 
-/// The share of points whose spiral has the higher score.
+/// Returns the fraction of points whose spiral has the higher score.
 double accuracy(const Network& network, const Points& points) {
   const lamella::autograd::NoGrad off;
   const Tensor scores = network(points.positions);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What an extension includes that brings a device: the backend that it registers, and the fallback to the host. See
+// Header for extensions that bring a device: the backend to register, and the fallback to the host. See
 // docs/devices.md.
 
 #include "engine/core/tensor.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Lamella's C++ interface in one header: tensors, the tape, Function<T> and every operator.
+// Lamella's whole C++ interface: tensors, the tape, Function<T> and every operator.
 
 #include "engine/autograd/backward/backward.h"
 #include "engine/autograd/backward/hooks.h"

@@ -1,7 +1,7 @@
 #pragma once
 
-// Registered operators, and nothing that takes long to compile: LAMELLA_LIBRARY, the dispatcher, tensors. See
-// docs/operators.md.
+// Header for registered operators: LAMELLA_LIBRARY, the dispatcher, tensors, and nothing that takes long to compile.
+// See docs/operators.md.
 
 #include "engine/core/tensor.h"
 #include "engine/registry/library.h"

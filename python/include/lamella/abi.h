@@ -9,18 +9,18 @@ namespace lamella::python {
 
 using lamella::kAbiVersion;
 
-/// Where an extension finds the table below: a capsule in lamella._C.
+/// Name of the capsule in lamella._C that holds the ExtensionApi.
 inline constexpr const char* kAbiCapsule = "lamella._C._extension_api";
 
-/// What lamella._C lends to extensions. The GIL is held at every call.
+/// Table of functions that lamella._C exports to extensions. The GIL must be held at every call.
 struct ExtensionApi {
   int abi_version;
-  /// The Python object of a tensor; None for an undefined one. Null with an exception set on failure.
+  /// Returns the Python object of a tensor; None for an undefined one. Null with an exception set on failure.
   PyObject* (*wrap)(const Tensor& x);
-  /// The tensor of a Python object, into `x`. False where the object is no tensor, or was never initialized; no
+  /// Reads the tensor of a Python object into `x`. False if the object is no tensor or was never initialized; no
   /// exception is set.
   bool (*unwrap)(PyObject* object, Tensor& x);
-  /// Called while a C++ exception is handled: sets the Python one that it stands for.
+  /// Sets the Python exception for the C++ exception being handled.
   void (*set_error)();
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Lamella in Python extensions written with pybind11: tensors as arguments and results, and layers bound with one line.
+// Binds Lamella to Python extensions written with pybind11: tensors as arguments and results, and layers in one line.
 //
 //     #include <lamella/lamella.h>
 //     #include <lamella/python.h>
@@ -11,8 +11,8 @@
 //     }
 //
 // The types live in lamella._C and are reached through a table of functions, so an extension need not be built with the
-// pybind11 that Lamella was built with. A Lamella of another ABI version makes the import of the extension an
-// ImportError.
+// pybind11 that Lamella was built with. Importing an extension raises ImportError if the installed Lamella has another
+// ABI version.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -44,14 +44,14 @@ inline const ExtensionApi& load_api() {
                  kAbiVersion, api->abi_version);
     throw pybind11::error_already_set();
   }
-  // Lamella's exceptions become what they are named after, and Python's own, raised in a callback on the way, come out
-  // again.
+  // Translates Lamella's exceptions to the Python exceptions that they are named after, and sets Python exceptions that
+  // a callback raised again.
   pybind11::register_local_exception_translator([](std::exception_ptr error) {
     if (!error) return;
     try {
       std::rethrow_exception(error);
     } catch (pybind11::builtin_exception&) {
-      throw;  // pybind11 knows its own
+      throw;  // translated by pybind11
     } catch (pybind11::error_already_set&) {
       throw;
     } catch (...) {
@@ -63,15 +63,15 @@ inline const ExtensionApi& load_api() {
 
 }  // namespace detail
 
-/// The table of lamella._C. ImportError where Lamella is missing or of another ABI version.
+/// Returns the table of lamella._C. ImportError if Lamella is missing or has another ABI version.
 inline const ExtensionApi& extension_api() {
   static const ExtensionApi* api =
-      nullptr;  // no initializer that imports: it could wait for a thread that waits for it
+      nullptr;  // not initialized by an import: that could wait for a thread that waits for this initializer
   if (!api) api = &detail::load_api();
   return *api;
 }
 
-/// Makes this extension ready for tensors: call it first in PYBIND11_MODULE where no layer is bound, so that a wrong
+/// Prepares the extension for tensors. Call it first in a PYBIND11_MODULE that binds no layer, so that a wrong ABI
 /// version is found at import.
 inline void init() { extension_api(); }
 
@@ -79,7 +79,7 @@ inline void init() { extension_api(); }
 
 namespace pybind11::detail {
 
-/// Tensors as arguments and results; None stands for an undefined tensor in results only.
+/// Converts tensors as arguments and results; None stands for an undefined tensor in results only.
 template <>
 class type_caster<lamella::Tensor> {
  public:
@@ -109,7 +109,7 @@ struct ForwardOf<R (*)(Context&, A...)> {
   static constexpr std::size_t kCount = sizeof...(A);
 };
 
-/// A layer's result as Python sees it: a tensor, a tuple, a list, or for a plain struct the tuple of its fields.
+/// Converts a layer's result to Python: a tensor, a tuple, a list, or for a plain struct the tuple of its fields.
 template <class R>
 pybind11::object to_python(R&& result) {
   using D = std::decay_t<R>;
@@ -121,7 +121,7 @@ pybind11::object to_python(R&& result) {
   }
 }
 
-/// A caster's name without pybind11's marks: of "@what it takes@what it gives@" the latter.
+/// Returns a caster's name without pybind11's marks: of "@argument@result@" the result.
 inline std::string readable(std::string_view name) {
   std::string text;
   int mark = 0;

@@ -29,7 +29,7 @@ def _places(op: str, device_type: str | None) -> list[int]:
 
 
 class autocast:  # noqa: N801
-    """In its ``with`` block, or in the function it decorates, operators choose the precision they compute in.
+    """Lets operators choose the precision they compute in, in a ``with`` block or in a decorated function.
 
     Products of matrices, linear layers and convolutions cast what they get to ``dtype``; exponentials, logarithms,
     powers, sums, softmax, normalization and losses cast float16 and bfloat16 to float32; all else promotes as ever.
@@ -81,7 +81,7 @@ class autocast:  # noqa: N801
         _C._leave_autocast(self._before.pop())
 
     def _again(self) -> autocast:
-        """Returns another one for each call, as the function may run on several threads."""
+        """Returns a new scope for each call, as the function may run on several threads."""
         copy = autocast(None, self._dtype, self._enabled, self._cache)
         copy._where = self._where
         return copy
@@ -93,7 +93,7 @@ class autocast:  # noqa: N801
 
 
 class _InState:
-    """A ``with`` block in a state that :func:`_C._autocast_state` gave."""
+    """``with`` block that restores a state of :func:`_C._autocast_state`."""
 
     def __init__(self, state: _State) -> None:
         self._state = state
@@ -106,7 +106,7 @@ class _InState:
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """True if autocast is on for a kind of device, ``"cpu"`` or ``"cuda"``; for ``None``, for any."""
+    """True if autocast is on for a device type, ``"cpu"`` or ``"cuda"``; for ``None``, for any."""
     state = _C._autocast_state()
     return any(state[place] is not None for place in _places("is_autocast_enabled", device_type))
 

@@ -14,7 +14,7 @@ from ..optim import Optimizer
 
 @dataclass
 class _Notes:
-    """Notes on one optimizer since the last update."""
+    """State of one optimizer since the last update."""
 
     unscaled: bool = False
     stepped: bool = False
@@ -155,28 +155,28 @@ class GradScaler:
         else:
             self._growth_tracker += 1
             if self._growth_tracker == self._growth_interval:
-                # An infinite factor would never come down again.
+                # The factor stays finite, as an infinite one would never come down again.
                 if math.isfinite(self._scale * self._growth_factor):
                     self._scale *= self._growth_factor
                 self._growth_tracker = 0
         self._notes = {}
 
     def __copy__(self) -> Self:
-        """A scaler that goes on from here, and takes no note of what this one does."""
+        """Returns a copy that is independent of this scaler from here on."""
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__, _notes={optimizer: replace(n) for optimizer, n in self._notes.items()})
         return made
 
     def get_scale(self) -> float:
-        """The factor; 1 where scaling is off."""
+        """Returns the factor; 1 where scaling is off."""
         return self._scale if self._enabled else 1.0
 
     def is_enabled(self) -> bool:
-        """True if anything is scaled."""
+        """True if scaling is on."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """The factor and how it adapts, as plain numbers; empty where scaling is off."""
+        """Returns the factor and how it adapts, as plain numbers; empty where scaling is off."""
         if not self._enabled:
             return {}
         return {

@@ -14,7 +14,7 @@ from .._tree import Spec, flatten, rebuild
 
 
 class CheckpointPolicy(enum.Enum):
-    """Answer of a policy of :func:`checkpoint` about a call.
+    """Answer of a policy of :func:`checkpoint` for one call.
 
     Nothing here overrules a policy, so ``PREFER_`` means the same as ``MUST_``.
     """
@@ -148,7 +148,7 @@ class _Chain:
 
 
 class _Again:
-    """The second call. It holds no tensor of the first one's arguments."""
+    """Second call of a checkpoint's function. It holds no tensor of the first call's arguments."""
 
     __slots__ = ("context", "function", "spec")
 
@@ -194,7 +194,7 @@ def _decision(policy: _Policy | Collection[str]) -> Callable[..., bool]:
 
 
 class _Reentrant(PyLayer):
-    """The function as one layer, whose backward runs it again and a backward pass through that."""
+    """The checkpoint's function as one layer, whose backward runs it again and a backward pass through that."""
 
     @staticmethod
     def forward(
@@ -249,5 +249,5 @@ def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     return function(*args, **kwargs)
 
 
-# No derivative of its own: backward's pass is not recorded.
+# backward has no derivative of its own, as the pass inside is not recorded.
 _Reentrant.backward._once_differentiable = True  # type: ignore[attr-defined]

@@ -112,7 +112,7 @@ class set_detect_anomaly(detect_anomaly):  # noqa: N801 (called like a function)
         self._entered = False
 
     def __enter__(self) -> Self:
-        # The first block ends what the call began.
+        # The first block ends the mode that the call began.
         if self._entered:
             return super().__enter__()
         self._entered = True
@@ -174,12 +174,12 @@ def draw(
 
 
 class NodeCount(NamedTuple):
-    """Count and memory of the nodes of one operation or layer."""
+    """Number of nodes of one operation or layer, and the bytes that they save for backward."""
 
     nodes: int
-    """Number of such nodes."""
+    """Number of nodes."""
     saved_bytes: int
-    """Bytes that they save for backward. Memory that several save counts for the first that was met."""
+    """Bytes saved for backward. Memory that several operations save counts for the first that was met."""
 
 
 class GraphStats(dict[str, NodeCount]):
@@ -187,12 +187,12 @@ class GraphStats(dict[str, NodeCount]):
 
     @property
     def nodes(self) -> int:
-        """Number of nodes of all together."""
+        """Number of nodes of all operations."""
         return sum(count.nodes for count in self.values())
 
     @property
     def saved_bytes(self) -> int:
-        """Bytes that all together save, each piece of memory once."""
+        """Bytes saved by the nodes of all operations, each piece of memory once."""
         return sum(count.saved_bytes for count in self.values())
 
     def __repr__(self) -> str:
@@ -242,8 +242,8 @@ def live_nodes() -> dict[str, int]:
 
 
 def saved_bytes() -> dict[str, int]:
-    """The bytes that those nodes save for backward, by the name of the operation; memory that several save counts once.
+    """Returns the bytes saved for backward by nodes recorded under :class:`trace`, by the name of the operation.
 
-    See :func:`live_nodes`.
+    Memory that several nodes save counts once. See :func:`live_nodes` for the nodes that count.
     """
     return _Counts({name: count[1] for name, count in _C._live_stats().items()}, "saved bytes")

@@ -21,10 +21,10 @@ from .._tree import parts_of, shell_of
 
 __all__ = ["VmapInfo", "vmap"]
 
-#: An axis, None, or nested lists, tuples and dicts of these.
+#: Axis of an argument: a number, None, or nested lists, tuples and dicts of these.
 Axes: TypeAlias = Any
 Randomness: TypeAlias = Literal["error", "different", "same"]
-#: Maps a value, given with its axis and its name, of which str() is the text for a message.
+#: Replaces a leaf, given the value, its axis, and an object whose str() names it in messages.
 _Leaf: TypeAlias = Callable[[Any, Any, object], Any]
 
 
@@ -44,7 +44,7 @@ def _axes_of_parts(keys: Sequence[Any], axes: Axes, path: object, what: str) -> 
 
 
 def _map(value: Any, axes: Axes, path: object, what: str, leaf: _Leaf) -> Any:
-    """Returns like containers with ``leaf(value, axis, path)`` in place of what is none."""
+    """Returns the nested containers with ``leaf(value, axis, path)`` in place of whatever is no container."""
     parts = parts_of(value)
     if parts is None:
         if axes is not None and (isinstance(axes, bool) or not isinstance(axes, int)):
@@ -57,7 +57,7 @@ def _map(value: Any, axes: Axes, path: object, what: str, leaf: _Leaf) -> Any:
 
 
 class _Part:
-    """The name of a part of a container: made when a message needs it."""
+    """Name of a part of a container, made only when a message needs it."""
 
     __slots__ = ("key", "whole")
 
@@ -70,7 +70,7 @@ class _Part:
 
 
 class _Argument:
-    """The name of a positional argument, which only the signature of the function tells."""
+    """Name of a positional argument, read from the function's signature only when a message needs it."""
 
     __slots__ = ("func", "place")
 
@@ -96,7 +96,7 @@ class _Argument:
 
 
 class _Call:
-    """The arguments of one call of a mapped function, and the axes they are mapped over."""
+    """Arguments of one call of a mapped function, and the axes they are mapped over."""
 
     def __init__(self, func: Callable[..., Any], in_axes: Axes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if in_axes is None or (isinstance(in_axes, int) and not isinstance(in_axes, bool)):
@@ -112,7 +112,7 @@ class _Call:
         self.kwargs = kwargs
         self.axes = tuple(in_axes)
         self.names = [_Argument(func, i) for i in range(len(args))]
-        #: The size of the mapped axes, and the first argument that has it.
+        #: Size of the mapped axes, and the first argument that has it.
         self.size: int | None = None
         self.first: object = None
         self._map_args(self._look)
@@ -156,7 +156,7 @@ class _Call:
         return value
 
     def hidden(self, level: int, begin: int, end: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Returns the arguments of the examples from `begin` to `end`, with the mapped axes hidden."""
+        """Returns the arguments with the mapped axes hidden, of the examples from `begin` to `end`."""
         whole = begin == 0 and end == self.size
 
         def hide(value: Any, axis: Any, path: object) -> Any:
@@ -213,7 +213,7 @@ def vmap(
     randomness: Randomness = "error",
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that computes `func`, which is written for one example, for each of a batch.
+    """Returns a function that computes `func`, which is written for one example, for each of a batch.
 
     ``vmap(func)(xs)`` is ``stack([func(x) for x in xs])`` in one call, whose operators work on all examples at once.
     Inside of `func` a tensor shows the shape of one example. The call is recorded as any other, and can be mapped or
@@ -268,11 +268,11 @@ def vmap(
 
 
 class VmapInfo(NamedTuple):
-    """Argument of a layer's own ``vmap`` that describes the call."""
+    """Arguments of vmap, as a layer's own ``vmap`` is told them."""
 
-    #: The size of the mapped axis.
+    #: Size of the mapped axis.
     batch_size: int
-    #: The `randomness` that vmap was called with.
+    #: vmap's argument `randomness`.
     randomness: Randomness
 
 

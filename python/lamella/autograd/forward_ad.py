@@ -76,7 +76,7 @@ class dual_level:  # noqa: N801 (a context manager, named as no_grad is)
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor with the values, the memory and the place on the tape of ``tensor`` that has a tangent.
+    """Returns a tensor with the values, the memory and the place on the tape of ``tensor`` that has a tangent.
 
     Args:
         tensor: of a floating or complex dtype, any shape.
@@ -93,7 +93,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """A tensor's values, as a tensor on the same memory without a tangent, and its tangent or None.
+    """Returns a tensor's values, as a tensor on the same memory without a tangent, and its tangent or None.
 
     Args:
         tensor: any tensor; without a tangent it is returned itself.

@@ -1,4 +1,4 @@
-"""The graph itself: its nodes, places on it, and hooks on several of its tensors."""
+"""Nodes of the graph, edges, and hooks on several of its tensors."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class GradientEdge(NamedTuple):
     ``grad`` and ``backward`` take it among their inputs in the place of the tensor, which need not exist any more.
     """
 
-    #: The operation, or for a leaf the node that adds its gradients up.
+    #: Node of the operation, or for a leaf the node that accumulates its gradient.
     node: Node
-    #: Number of the node's output.
+    #: Index of the node's output.
     output_nr: int
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The place where the gradient of ``tensor`` arrives.
+    """Returns the place where the gradient of ``tensor`` arrives.
 
     ``RuntimeError`` for a tensor that wants none::
 

@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 PATH = Path(__file__).parent / "path"
-#: The folder in which a compiler finds the headers of other frameworks, such as <torch/extension.h>.
+#: Folder of the headers of other frameworks, such as <torch/extension.h>.
 HEADERS = Path(__file__).parent / "include"
-#: Keeps pip from installing the frameworks themselves beside the fronts.
+#: pip's constraints, which keep it from installing the frameworks themselves beside the fronts.
 CONSTRAINTS = Path(__file__).parent / "constraints.txt"
 
 USAGE = """\
@@ -30,23 +30,23 @@ starts."""
 
 
 def environment(base: dict[str, str] | None = None) -> dict[str, str]:
-    """A copy of ``base`` (by default of this process's environment) in which Python finds the fronts."""
+    """Returns a copy of ``base`` (by default of this process's environment) in which Python finds the fronts."""
     env = dict(os.environ if base is None else base)
     first = [str(PATH)]
     package_home = Path(__file__).parents[2]
     if package_home.name not in ("site-packages", "dist-packages"):
-        # A source tree, perhaps found through the current folder only: the program may run in another.
+        # A source tree may be found through the current folder only, and the program may run in another one.
         first.append(str(package_home))
     rest = [entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry and entry not in first]
     env["PYTHONPATH"] = os.pathsep.join(first + rest)
-    # pip builds in an environment without this path, for which it would fetch the framework itself: not here. (In pip's
-    # variable for an option that says "no", false is what switches it on.)
+    # Turns off pip's isolated builds, whose environment lacks this path, so that pip would fetch the framework itself.
+    # (For pip's variables of a "no" option, false turns the option on.)
     env.setdefault("PIP_NO_BUILD_ISOLATION", "false")
-    # A URL, since pip splits the variable at spaces.
+    # The file is named by its URL, as pip splits the variable at spaces.
     constraints = env.get("PIP_CONSTRAINT", "").split()
     if CONSTRAINTS.as_uri() not in constraints:
         env["PIP_CONSTRAINT"] = " ".join([*constraints, CONSTRAINTS.as_uri()])
-    # Makefiles say `python`: that is this one.
+    # Makefiles call `python`, which must be this interpreter.
     here = os.path.dirname(sys.executable)
     programs = [entry for entry in env.get("PATH", os.defpath).split(os.pathsep) if entry != here]
     env["PATH"] = os.pathsep.join([here, *programs])
@@ -54,13 +54,13 @@ def environment(base: dict[str, str] | None = None) -> dict[str, str]:
 
 
 def fronts() -> frozenset[str]:
-    """The projects, by their names in an index, that processes with the fronts have installed."""
+    """Returns the projects, by their names in an index, that processes with the fronts have installed."""
     lines = CONSTRAINTS.read_text("utf-8").splitlines()
     return frozenset(line.partition("==")[0] for line in lines if not line.startswith("#"))
 
 
 def command(arguments: list[str], interpreter_options: list[str]) -> list[str]:
-    """The command line that runs ``arguments``: what stands behind ``python -m lamella.compat``.
+    """Returns the command line that runs ``arguments``, which follow ``python -m lamella.compat``.
 
     Raises:
         FileNotFoundError: the first argument is neither a file nor a command.
@@ -84,7 +84,7 @@ def main() -> None:
         print(USAGE)
         sys.exit(0 if arguments else 2)
     _warn_of_wheels(arguments)
-    # Options before `-m lamella.compat` (-W error, -X dev, -u) are meant for the program as well.
+    # Options before `-m lamella.compat` (-W error, -X dev, -u) are meant for the program, too.
     options = sys.orig_argv[1 : len(sys.orig_argv) - len(arguments)]
     try:
         line = command(arguments, _without_module(options))

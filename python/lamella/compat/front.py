@@ -1,4 +1,4 @@
-"""Shared by the fronts of other frameworks: paths of their modules, and errors for names that they lack."""
+"""Shared code of the fronts of other frameworks: paths of modules, and errors for names that they lack."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-#: By the path of a module, its names by the module of the front (or of Lamella) that has them.
+#: For each path of a module, its names and the module of the front (or of Lamella) that defines each.
 Paths = Mapping[str, Mapping[str, str]]
 
 
@@ -47,16 +47,16 @@ def close(front: str, reasons: Mapping[str, str] | None = None) -> Callable[[str
 
 
 def close_module(module: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module of a front that :func:`close` has closed."""
+    """Returns the ``__getattr__`` of a module of a front that :func:`close` has closed."""
     front = module.partition(".")[0]
     finder = next(f for f in sys.meta_path if isinstance(f, _Missing) and f.front == front)
-    # `from module import name` explains itself only where the module could have submodules.
+    # `from module import name` reports the missing name only if the module could have submodules.
     sys.modules[module].__dict__.setdefault("__path__", [])
     return _getattr(finder, module)
 
 
 class _Path(ModuleType):
-    """A module of the framework whose names are found elsewhere in the front: they are looked up when asked for."""
+    """Module of the framework whose names are defined elsewhere in the front; they are looked up when asked for."""
 
     def __init__(self, name: str, homes: Mapping[str, str], missing: Callable[[str], Any]) -> None:
         super().__init__(name, f"A path of {name.partition('.')[0]}'s: its names are those of {', '.join(homes)}.")
@@ -95,7 +95,7 @@ def add_paths(front: str, paths: Paths) -> None:
 
 
 def _getattr(finder: _Missing, module: str) -> Callable[[str], Any]:
-    def __getattr__(name: str) -> Any:  # noqa: N807 (it becomes the module's)
+    def __getattr__(name: str) -> Any:  # noqa: N807 (becomes the module's __getattr__)
         raise AttributeError(finder.sentence(f"{module}.{name}"))
 
     return __getattr__

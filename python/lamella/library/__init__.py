@@ -44,7 +44,7 @@ _KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "privateuse1": "PrivateUs
 
 
 def _caller() -> tuple[str, int]:
-    """Returns file and line that called into this package."""
+    """Returns the line that called into this module."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
@@ -52,7 +52,7 @@ def _caller() -> tuple[str, int]:
 
 
 def _place(function: _Function) -> tuple[str, int]:
-    """Returns file and line of a function; those of its registration, for what is no function of Python's."""
+    """Returns file and line of a function; those of the caller, for a callable that is not written in Python."""
     code = getattr(function, "__code__", None)
     return (code.co_filename, code.co_firstlineno) if code is not None else _caller()
 
@@ -132,7 +132,7 @@ class CustomOp:
         self._name = name
         self._short = short
         self._library = Library(namespace)
-        #: The kernels that were registered later, each in a library of its own, so that they can be replaced.
+        #: Kernels that were registered later, each in a library of its own, so that they can be replaced.
         self._kernels: dict[str, Library] = {}
         self._backward: _Function | None = None
         self._setup_context: _Function | None = None
@@ -273,7 +273,7 @@ class CustomOp:
 
 
 def _lengths(results: list[str], output: Any) -> list[int | None]:
-    """Number of tensors in each result that has gradients: None for a tensor, a length for a list."""
+    """Returns, for each result that has gradients, the length of a list of tensors, and None for a tensor."""
     values = [output] if len(results) == 1 else output
     lengths: list[int | None] = []
     for kind, value in zip(results, values, strict=True):
@@ -285,7 +285,7 @@ def _lengths(results: list[str], output: Any) -> list[int | None]:
     return lengths
 
 
-#: By name, so that a function that is defined again (a module reloaded, a notebook's cell run again) takes its place.
+#: Operators by name, so that a function defined again (by a reloaded module, a repeated cell) replaces the first.
 _custom_ops: dict[str, tuple[tuple[str, str], CustomOp]] = {}
 
 

@@ -17,7 +17,7 @@ class OpCheckError(RuntimeError):
 
 
 class _FailedError(Exception):
-    """A test's verdict."""
+    """Fault that a test found."""
 
 
 def opcheck(
@@ -86,7 +86,7 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _fresh(x: Tensor) -> Tensor:
-    """A copy of a tensor, off the tape."""
+    """Returns a copy of a tensor, off the tape."""
     return x.detach().clone()
 
 
@@ -95,14 +95,14 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _named_arguments(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, tuple[Any, bool]]:
-    """Returns each given argument's value, and whether the schema says that it is written to."""
+    """Returns, for each given argument, its value, and True if the schema says that it is written to."""
     infos = operator.arguments
     given = dict(zip((info[0] for info in infos), args, strict=False)) | kwargs
     return {info[0]: (given[info[0]], bool(info[5]) and info[5].endswith("!")) for info in infos if info[0] in given}
 
 
 def _check_schema(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    import numpy as np  # slow to import, and the package is loaded for signatures of operators, too
+    import numpy as np  # imported late: slow to import, and the package is also loaded for signatures of operators
 
     args, kwargs = _mapped(args, _fresh), _mapped(kwargs, _fresh)
     named = _named_arguments(operator, args, kwargs)

@@ -26,7 +26,7 @@ _NUMBERS = frozenset([int, float, bool, complex])
 
 
 def _type_text(annotation: Any, where: str) -> str:
-    """A type as schemas write it; ValueError where there is none for it."""
+    """Returns a type as schemas write it; ValueError where there is none for it."""
     if annotation in _BASES:
         return _BASES[annotation]
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
@@ -76,7 +76,7 @@ def _result_text(annotation: Any) -> str:
 
 
 def infer_schema(function: Callable[..., Any], /, *, mutates_args: str | Iterable[str] = ()) -> str:
-    """The schema of a function by its annotations: "(Tensor x, float factor=2.0) -> Tensor".
+    """Returns the schema of a function by its annotations: "(Tensor x, float factor=2.0) -> Tensor".
 
     Annotations: Tensor, int, float, bool, str, complex (or a union of numbers: any number), DType, Generator; Optional
     and Sequence (list) of these; a tuple of fixed length as the result, None for none.

@@ -1,4 +1,4 @@
-"""Signatures of registered operators, for Python."""
+"""Signatures of registered operators for Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ANNOTATIONS = {"Scalar": "complex", "dtype": "DType", "Device": "str", "Tensor|
 
 
 def annotation(type_name: str) -> str:
-    """A type of a schema as an annotation: "int[2]?" gives "Sequence[int] | None"."""
+    """Returns a type of a schema as an annotation: "int[2]?" gives "Sequence[int] | None"."""
     if type_name.endswith("?"):
         return annotation(type_name[:-1]) + " | None"
     if type_name == "str|int[]":
@@ -28,7 +28,7 @@ def annotation(type_name: str) -> str:
 
 
 def signature(arguments: Sequence[ArgumentInfo], results: Sequence[ResultInfo]) -> inspect.Signature:
-    """The signature of an operator with these arguments and results."""
+    """Returns the signature of an operator with these arguments and results."""
     parameters = [
         inspect.Parameter(
             name,

@@ -183,7 +183,7 @@ def geqrf(x: Tensor, /) -> GeqrfResult:
 
 
 def lu_factor(x: Tensor, /, *, pivot: bool = True) -> LUFactorResult:
-    """The triangular factors of matrices in one matrix, and the exchanges of rows: what :func:`lu_solve` takes.
+    """Returns the triangular factors of matrices in one matrix, and the exchanges of rows: what :func:`lu_solve` takes.
 
     L lies below the diagonal of LU and has ones on its own; U is the rest. Row i was exchanged with row
     ``pivots[i] - 1`` (int32, from 1 on as in PyTorch; scipy counts from 0). A singular matrix has factors, too; the
@@ -194,7 +194,7 @@ def lu_factor(x: Tensor, /, *, pivot: bool = True) -> LUFactorResult:
 
 
 def lu_factor_ex(x: Tensor, /, *, pivot: bool = True, check_errors: bool = False) -> LUFactorExResult:
-    """Returns :func:`lu_factor`'s factors, and which pivot of each matrix is the first that is 0, from 1 on, or 0.
+    """Returns lu_factor(x), and for each matrix the first pivot that is 0, counted from 1, or 0 (int32).
 
     With ``check_errors=True`` one that is 0 is a ValueError.
     """
@@ -227,7 +227,7 @@ def lu_unpack(lu: Tensor, pivots: Tensor, /, *, unpack_data: bool = True, unpack
 
 
 def cholesky_ex(x: Tensor, /, *, upper: bool = False, check_errors: bool = False) -> CholeskyExResult:
-    """Returns :func:`cholesky`'s factor, and 0 (int32) for each matrix, or the order of its first part not definite.
+    """Returns cholesky(x), and for each matrix 0 or the order of its first minor that is not definite (int32).
 
     The factor of such a matrix means nothing. With ``check_errors=True`` it is a ValueError.
     """
@@ -235,7 +235,7 @@ def cholesky_ex(x: Tensor, /, *, upper: bool = False, check_errors: bool = False
 
 
 def inv_ex(x: Tensor, /, *, check_errors: bool = False) -> InvExResult:
-    """Returns what :func:`inv` gives, and which pivot of each matrix is the first that is 0, from 1 on, or 0 (int32).
+    """Returns inv(x), and for each matrix the first pivot that is 0, counted from 1, or 0 (int32).
 
     A matrix with one is singular and has NaN instead of an inverse. With ``check_errors=True`` it is a
     ValueError.
@@ -244,7 +244,7 @@ def inv_ex(x: Tensor, /, *, check_errors: bool = False) -> InvExResult:
 
 
 def solve_ex(x1: Tensor, x2: Tensor, /, *, left: bool = True, check_errors: bool = False) -> SolveExResult:
-    """Returns what :func:`solve` gives, and which pivot of each x1 is the first that is 0, from 1 on, or 0 (int32).
+    """Returns solve(x1, x2), and for each x1 the first pivot that is 0, counted from 1, or 0 (int32).
 
     A matrix with one is singular and has infinities or NaN instead of a solution. With ``check_errors=True`` it is a
     ValueError.
@@ -262,7 +262,7 @@ def ldl_factor(x: Tensor, /, *, hermitian: bool = False) -> LDLFactorResult:
 
 
 def ldl_factor_ex(x: Tensor, /, *, hermitian: bool = False, check_errors: bool = False) -> LDLFactorExResult:
-    """Returns :func:`ldl_factor`'s factors, and 0 (int32) for each matrix, or which number on the diagonal is 0.
+    """Returns ldl_factor(x), and for each matrix 0 or the diagonal entry that makes it singular, from 1 on (int32).
 
     With ``check_errors=True`` it is a ValueError.
     """
@@ -278,7 +278,7 @@ def polar(x: Tensor, /) -> PolarResult:
 
 
 def slogdet(x: Tensor, /) -> SlogdetResult:
-    """The sign of the determinants of square matrices and the logarithm of their magnitude.
+    """Returns the sign of the determinants of square matrices and the logarithm of their magnitude.
 
     The sign is 0 and the logarithm -inf for a singular matrix, at which a gradient is a ValueError.
     """
@@ -296,7 +296,7 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
 
 
 def _chain(arrays: Sequence[Tensor], splits: list[list[int]], first: int, last: int) -> Tensor:
-    """The product of arrays[first] to arrays[last]."""
+    """Returns the product of arrays[first] to arrays[last]."""
     if first == last:
         return arrays[first]
     split = splits[first][last]
@@ -304,7 +304,7 @@ def _chain(arrays: Sequence[Tensor], splits: list[list[int]], first: int, last: 
 
 
 def multi_dot(arrays: Sequence[Tensor], /) -> Tensor:
-    """The product of two or more matrices, in the order that takes the fewest multiplications.
+    """Returns the product of two or more matrices, in the order that takes the fewest multiplications.
 
     The first and the last may be vectors, a row and a column. The order is that of Cormen et al., "Introduction to
     algorithms", 15.2.
@@ -346,7 +346,7 @@ def multi_dot(arrays: Sequence[Tensor], /) -> Tensor:
 
 
 def _tolerance(x: Tensor, rtol: float | Tensor | None, function: str) -> Tensor | None:
-    """The tolerance as a tensor with one number for each matrix of x."""
+    """Returns the tolerance as a tensor with one number for each matrix of x."""
     expect_tensors(function, x=x)
     if rtol is None or isinstance(rtol, Tensor):
         return rtol
@@ -361,7 +361,7 @@ def matrix_rank(
     atol: float | Tensor | None = None,
     hermitian: bool = False,
 ) -> Tensor:
-    """Number of singular values larger than both atol and rtol times the largest one, as int64.
+    """Counts the singular values that are larger than both atol and rtol times the largest one, as int64.
 
     The tolerances, and what `hermitian` says, are those of :func:`pinv`.
     """
@@ -378,7 +378,7 @@ def pinv(
     atol: float | Tensor | None = None,
     hermitian: bool = False,
 ) -> Tensor:
-    """The Moore-Penrose pseudoinverses of matrices.
+    """Returns the Moore-Penrose pseudoinverses of matrices.
 
     Singular values up to the larger of `atol` and `rtol` times the largest one count as 0. Without them `rtol` is
     max(m, n) times the dtype's epsilon; with a positive `atol` alone it is 0. Both may be tensors, whose numbers are
@@ -396,7 +396,7 @@ def lstsq(
     rtol: float | Tensor | None = None,
     driver: Literal["gelsy", "gels", "gelsd", "gelss"] | None = None,
 ) -> LstsqResult:
-    """The y of least norm among those that make ``x1 @ y - x2`` least.
+    """Returns the y of least norm among those that make ``x1 @ y - x2`` least.
 
     x2 is a vector, with one axis, or holds matrices. Beside the solution: the sum of the squares of what is left over
     for each column of x2, the rank of x1 and its singular values.

@@ -12,12 +12,12 @@ from .._C import Tensor
 
 
 def logdet(x: Tensor, /) -> Tensor:
-    """The logarithms of the determinants of square matrices.
+    """Returns the logarithms of the determinants of square matrices.
 
     It is NaN for a real matrix whose determinant is negative, and -inf for a singular one.
     """
     sign, logarithm = _C.linalg_slogdet(x)
-    if x.dtype.name.startswith("complex"):
+    if _C.isdtype(x.dtype, "complex floating"):
         return _C.log(sign) + logarithm
     return _C.where(sign < 0, math.nan, logarithm)
 
@@ -28,7 +28,7 @@ def vander(x: Tensor, /, *, N: int | None = None) -> Tensor:  # noqa: N803
     N says how many there are, which is as many as numbers where it is not given. (numpy's fall from left to right.)
     """
     expect_tensors("vander", x=x)
-    if x.dtype.name == "bool":
+    if x.dtype == _C.bool:
         raise TypeError("[vander] does not take dtype bool")
     if x.ndim == 0:
         x = x[None]
@@ -42,7 +42,7 @@ def vander(x: Tensor, /, *, N: int | None = None) -> Tensor:  # noqa: N803
 
 
 def tensorsolve(x1: Tensor, x2: Tensor, /, *, axes: Sequence[int] | None = None) -> Tensor:
-    """The y with ``tensordot(x1, y, axes=y.ndim) == x2``.
+    """Returns the y with ``tensordot(x1, y, axes=y.ndim) == x2``.
 
     As many axes of x1 as x2 has are for x2, the others are those of y; both have as many elements as x2. `axes` of x1
     are moved to its end first.
@@ -61,7 +61,7 @@ def tensorsolve(x1: Tensor, x2: Tensor, /, *, axes: Sequence[int] | None = None)
 
 
 def tensorinv(x: Tensor, /, *, ind: int = 2) -> Tensor:
-    """The inverse of ``y -> tensordot(x, y, axes=ind)``; its first axes are those of x from `ind` on.
+    """Returns the inverse of ``y -> tensordot(x, y, axes=ind)``; its first axes are those of x from `ind` on.
 
     The first `ind` axes of x have as many elements as the others.
     """

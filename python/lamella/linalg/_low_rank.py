@@ -11,7 +11,7 @@ from ._results import SVDResult
 
 
 def _checked_count(x: Tensor, q: int | None, niter: int, op: str) -> int:
-    """Number of values that are wanted."""
+    """Returns the number of values to compute, checked."""
     expect_tensors(op, x=x)
     if x.dtype not in (_C.float32, _C.float64, _C.complex64, _C.complex128):
         raise TypeError(f"[{op}] x: expected float32, float64, complex64 or complex128, got {x.dtype}")
@@ -40,7 +40,7 @@ def svd_lowrank(
     M: Tensor | None = None,  # noqa: N803
     generator: Generator | None = None,
 ) -> SVDResult:
-    """The q largest singular values of matrices, about, with their vectors: U, S and Vh as :func:`svd` gives them.
+    """Returns about the q largest singular values of matrices and their vectors: U, S and Vh as :func:`svd` does.
 
     For x of shape [m, n] U is [m, q] and Vh [q, n]; q is 6 by default, or the smaller axis of x. `M`, which broadcasts
     to x, is subtracted from it first. The columns are found among those of x times q random vectors, which `generator`
@@ -64,7 +64,7 @@ def svd_lowrank(
 def pca_lowrank(
     x: Tensor, /, q: int | None = None, *, center: bool = True, niter: int = 2, generator: Generator | None = None
 ) -> SVDResult:
-    """The q first principal components of matrices whose rows are samples: :func:`svd_lowrank` of the centered rows.
+    """Returns the q first principal components of matrices of samples: :func:`svd_lowrank` of the centered rows.
 
     The rows of Vh are the directions, ``S**2 / (m - 1)`` the variances along them, and ``x @ Vh.mT`` are the samples
     projected on them. q is 6 by default, or the smaller axis of x. With ``center=False`` the rows are taken as they

@@ -14,7 +14,7 @@ from .._C import linalg_vector_norm as vector_norm
 
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro") -> Tensor:
-    """The norms of matrices.
+    """Returns the norms of matrices.
 
     "fro" (or None) is the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the largest and
     the smallest one, 1 and -1 the largest and the smallest sum of magnitudes in a column, inf and -inf in a row.
@@ -35,7 +35,7 @@ def norm(
     keepdims: bool = False,
     ord: float | Literal["fro", "nuc"] | None = None,
 ) -> Tensor:
-    """The norms of vectors along one axis, see :func:`vector_norm`, or of matrices in two, see :func:`matrix_norm`.
+    """Returns :func:`vector_norm` of vectors along one axis, or :func:`matrix_norm` of matrices in two.
 
     Without `ord` it is the root of the sum of squares, along any axes: all of them where `axis` is None. With it, and
     without `axis`, x is to be a vector or a matrix.
@@ -59,7 +59,7 @@ def norm(
 
 
 def cond(x: Tensor, /, *, p: float | Literal["fro", "nuc"] | None = None) -> Tensor:
-    """The condition numbers of matrices, norm(x) norm(inv(x)) in the norm p of :func:`matrix_norm`.
+    """Returns the condition numbers of matrices, norm(x) norm(inv(x)) in the norm p of :func:`matrix_norm`.
 
     2 (or None) and -2 stand for the largest singular value by the smallest, and the other way round, for matrices that
     need not be square. In the other norms a singular matrix has the number inf. Matrices without elements have 0.

@@ -26,7 +26,7 @@ def einsum(subscripts: str, *operands: Tensor) -> Tensor:
 def tensordot(
     x1: Tensor, x2: Tensor, /, *, axes: SupportsIndex | tuple[Sequence[SupportsIndex], Sequence[SupportsIndex]] = 2
 ) -> Tensor:
-    """The sum of products over pairs of axes; the result has the other axes of x1, then those of x2.
+    """Returns the sum of products over pairs of axes; the result has the other axes of x1, then those of x2.
 
     `axes` names the axes of x1 and those of x2, in pairs, or says how many: the last ones of x1 and the first ones of
     x2. ValueError where their lengths differ.

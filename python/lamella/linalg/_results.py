@@ -125,7 +125,7 @@ class LstsqResult(NamedTuple):
     singular_values: Tensor
 
 
-# Pickles name a class by its module: the public one does not change when files move.
+# The public module name does not change when files move: pickles name a class by its module.
 for _class in list(globals().values()):
     if isinstance(_class, type) and issubclass(_class, tuple):
         _class.__module__ = "lamella.linalg"

@@ -64,7 +64,7 @@ def rrelu(
         raise ValueError(f"[rrelu] lower must not be above upper, got {lower} and {upper}")
     if not training:
         return _C.leaky_relu(x, (lower + upper) / 2)
-    values = x if x.dtype.name.startswith(("float", "bfloat")) else _C.leaky_relu(x, 1.0)
+    values = x if _C.isdtype(x.dtype, "real floating") else _C.leaky_relu(x, 1.0)
     slopes = _C.rand(values.shape, dtype=values.dtype, device=values.device, generator=generator)
     return _C.where(values > 0, values, values * (slopes * (upper - lower) + lower))
 

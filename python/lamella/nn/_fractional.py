@@ -49,7 +49,7 @@ def _output_sizes(
 
 
 def _starts(samples: Tensor, size: int, out: int, kernel: int) -> Tensor:
-    """Returns the windows' begins, [..., out]: steps of the two numbers next to (size - kernel) / (out - 1), mixed."""
+    """Returns the starts of windows, [..., out]: random steps of the integers next to (size - kernel) / (out - 1)."""
     last = _C.full([*samples.shape, 1], size - kernel, dtype="int64", device=samples.device)
     if out == 1:
         return last
@@ -72,7 +72,7 @@ def _pooled(
     expect_tensors(name, x=x)
     if x.ndim not in (axes + 1, axes + 2):
         raise ValueError(f"[{name}] x must have {axes + 1} or {axes + 2} axes, got the shape {x.shape}")
-    if not x.dtype.name.startswith(("float", "bfloat")):
+    if not _C.isdtype(x.dtype, "real floating"):
         raise TypeError(f"[{name}] does not take dtype {x.dtype.name}")
     shape = list(x.shape[x.ndim - axes :])
     kernel = _sizes(kernel_size, axes, name, "kernel_size")
@@ -83,16 +83,16 @@ def _pooled(
     planes = list(x.shape[: x.ndim - axes])
     batch = planes if len(planes) == 2 else [1, *planes]
     if random_samples is None:
-        dtype = x.dtype if x.dtype.name in ("float32", "float64") else "float32"
+        dtype = x.dtype if x.dtype in (_C.float32, _C.float64) else _C.float32
         random_samples = _C.rand([*batch, axes], dtype=dtype, device=x.device, generator=generator)
     expect_tensors(name, random_samples=random_samples)
     if list(random_samples.shape) != [*batch, axes]:
         raise ValueError(f"[{name}] random_samples must have the shape {(*batch, axes)}, got {random_samples.shape}")
     samples = _C.reshape(random_samples, [*planes, axes])
-    # The positions of the elements of each window, in the flattened image: [planes, windows, elements of a window].
+    # Positions of the elements of each window in the flattened image: [planes, windows, elements of a window].
     places = _C.zeros([1] * (len(planes) + 2 * axes), dtype="int64", device=x.device)
     for axis in range(axes):
-        # Of two axes the first sample is for the last one, as PyTorch has it.
+        # With two axes, the first sample is for the last axis, as in PyTorch.
         sample = samples[..., axes - 1 - axis if axes == 2 else axis]
         begins = _starts(sample, shape[axis], out[axis], kernel[axis])
         along = begins[..., None] + _C.arange(kernel[axis], dtype="int64", device=x.device)
@@ -127,7 +127,7 @@ def fractional_max_pool2d_with_indices(
     random_samples: Tensor | None = None,
     generator: _C.Generator | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The results of `fractional_max_pool2d`, and where in the flattened image each maximum stands (int64)."""
+    """Returns the results of `fractional_max_pool2d`, and where in the flattened image each maximum stands (int64)."""
     name = "fractional_max_pool2d"
     return _pooled(name, 2, x, kernel_size, output_size, output_ratio, random_samples, generator)
 
@@ -141,7 +141,7 @@ def fractional_max_pool2d(
     random_samples: Tensor | None = None,
     generator: _C.Generator | None = None,
 ) -> Tensor:
-    """The maximum of each of `output_size` windows of x, [images, channels, height, width] or without images.
+    """Returns the maximum of each of `output_size` windows of x, [images, channels, height, width] or without images.
 
     The windows overlap, and stand at steps that differ by at most 1, in an order that `random_samples` chooses for each
     channel: numbers in [0, 1) for the width and the height, [images, channels, 2], drawn where they are not given.
@@ -162,7 +162,7 @@ def fractional_max_pool3d_with_indices(
     random_samples: Tensor | None = None,
     generator: _C.Generator | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The results of `fractional_max_pool3d`, and where in the flattened volume each maximum stands (int64)."""
+    """Returns the results of `fractional_max_pool3d`, and where in the flattened volume each maximum stands (int64)."""
     name = "fractional_max_pool3d"
     return _pooled(name, 3, x, kernel_size, output_size, output_ratio, random_samples, generator)
 

@@ -11,7 +11,7 @@ from .parameter import Parameter
 
 
 class _Activation(Module):
-    """An activation whose settings are the attributes that `_settings` names."""
+    """Base of activations whose settings are the attributes that `_settings` names."""
 
     _settings: tuple[str, ...] = ()
 

@@ -163,7 +163,7 @@ class MultiheadAttention(Module):
 
 
 def _added(mask: lm.Tensor, like: lm.Tensor) -> lm.Tensor:
-    """A mask as numbers to add: minus infinity where a bool one is true."""
+    """Returns a mask as numbers to add: minus infinity where a bool one is true."""
     if mask.dtype == lm.bool:
         return lm.where(mask, lm.full((), float("-inf"), dtype=like.dtype, device=like.device), 0.0)
     return mask.astype(like.dtype)

@@ -16,7 +16,7 @@ Size = int | Sequence[int]
 
 
 def per_axis(layer: str, name: str, value: Size, axes: int) -> tuple[int, ...]:
-    """Returns one number for each of ``axes`` axes; TypeError or ValueError naming the layer and the argument."""
+    """Reads one number for each of ``axes`` axes; TypeError or ValueError naming the layer and the argument."""
     numbers = (value,) * axes if isinstance(value, int) else tuple(value)
     if any(not isinstance(number, int) or isinstance(number, bool) for number in numbers):
         raise TypeError(f"[{layer}] {name} is an int or {axes} of them, not {value!r}")

@@ -12,7 +12,7 @@ from ._fractional import *
 if TYPE_CHECKING:
     from .._C import *  # type: ignore[assignment]
 
-# Operators of the compiled part that are shown here as they are.
+# Operators of the compiled part that this module shows unchanged.
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",

@@ -16,19 +16,19 @@ import lamella as lm
 
 
 def constant_(tensor: lm.Tensor, value: float) -> lm.Tensor:
-    """Every element is ``value``."""
+    """Sets every element to ``value``."""
     with lm.no_grad():
         tensor.fill_(value)
     return tensor
 
 
 def zeros_(tensor: lm.Tensor) -> lm.Tensor:
-    """Every element is 0."""
+    """Sets every element to 0."""
     return constant_(tensor, 0)
 
 
 def ones_(tensor: lm.Tensor) -> lm.Tensor:
-    """Every element is 1."""
+    """Sets every element to 1."""
     return constant_(tensor, 1)
 
 
@@ -97,7 +97,7 @@ def kaiming_normal_(
 
 
 def calculate_gain(nonlinearity: str, a: float = 0.0) -> float:
-    """The factor that keeps the variance through ``nonlinearity`` (``a``: a leaky ReLU's negative slope)."""
+    """Returns the factor that keeps the variance through ``nonlinearity`` (``a``: a leaky ReLU's negative slope)."""
     match nonlinearity:
         case "linear" | "sigmoid" | "identity":
             return 1.0
@@ -111,7 +111,7 @@ def calculate_gain(nonlinearity: str, a: float = 0.0) -> float:
 
 
 def fans(tensor: lm.Tensor) -> tuple[int, int]:
-    """The inputs and outputs of one unit of a weight of shape ``(out, in, ...)``.
+    """Returns the inputs and outputs of one unit of a weight of shape ``(out, in, ...)``.
 
     Raises:
         ValueError: the weight has fewer than two axes.
@@ -124,7 +124,7 @@ def fans(tensor: lm.Tensor) -> tuple[int, int]:
 
 
 def _fan_sum(tensor: lm.Tensor) -> int:
-    """The sum of both fans; 1 for a tensor without elements, of which nothing is drawn."""
+    """Returns the sum of both fans; 1 for a tensor without elements, of which nothing is drawn."""
     return max(sum(fans(tensor)), 1)
 
 

@@ -13,7 +13,7 @@ from .module import Module
 
 
 class _Loss(Module):
-    """A loss whose settings, beside the reduction, are the attributes that `_settings` names."""
+    """Base of losses whose settings, beside the reduction, are the attributes that `_settings` names."""
 
     _reductions: tuple[str, ...] = ("mean", "sum", "none")
     _settings: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class _Loss(Module):
 
 
 class _WeightedLoss(_Loss):
-    """A loss with a weight, which is a buffer: it moves with the module and is saved with it."""
+    """Base of losses with a weight, which is a buffer: it moves with the module and is saved with it."""
 
     weight: lm.Tensor | None
 

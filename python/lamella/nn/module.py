@@ -41,7 +41,7 @@ class Module:
     _transient: set[str]
 
     def __init__(self) -> None:
-        # Straight into __dict__: __setattr__ below needs these to be there.
+        # Written to __dict__ directly, as __setattr__ below needs these attributes to exist.
         self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, _transient=set())
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -98,7 +98,7 @@ class Module:
         self._transient.discard(name)
 
     def __getattr__(self, name: str) -> Any:
-        # Reached only when ordinary look-up has failed.
+        # Called only if ordinary look-up has failed.
         for place in ("_parameters", "_buffers", "_modules"):
             found = self.__dict__.get(place)
             if found is not None and name in found:
@@ -268,7 +268,7 @@ class Module:
     # ---- state
 
     def state_dict(self, prefix: str = "") -> dict[str, lm.Tensor]:
-        """The parameters and persistent buffers by dotted name.
+        """Returns the parameters and persistent buffers by dotted name.
 
         The tensors share the module's memory and have no graph: clone them to keep what they hold now.
         A tensor that two names share appears under both.
@@ -334,7 +334,7 @@ class Module:
         return missing, unexpected
 
     def __copy__(self) -> Self:
-        """A module with the same parameters, buffers and submodules, registered in tables of its own."""
+        """Returns a module with the same parameters, buffers and submodules, registered in tables of its own."""
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         for table in ("_parameters", "_buffers", "_modules", "_transient"):
@@ -376,4 +376,4 @@ def _convert(tensor: lm.Tensor, target: Any, device: bool) -> lm.Tensor:
 
 
 def _is_floating(dtype: Any) -> bool:
-    return dtype.name.startswith(("float", "bfloat", "complex"))
+    return lm.isdtype(dtype, ("real floating", "complex floating"))

@@ -20,13 +20,13 @@ def _shape(layer: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]
 
 
 class _Affine(Module):
-    """A weight of ones and a bias of zeros, or neither."""
+    """Base of norms with a weight of ones and a bias of zeros, or neither."""
 
     weight: Parameter | None
     bias: Parameter | None
 
     def _set_parameters(self, shape: tuple[int, ...], weight: bool, bias: bool, dtype: Any) -> None:
-        # register_parameter reserves the names also where there is none.
+        # register_parameter reserves the names also if there is no parameter.
         self.register_parameter("weight", Parameter(lm.ones(shape, dtype=dtype)) if weight else None)
         self.register_parameter("bias", Parameter(lm.zeros(shape, dtype=dtype)) if bias else None)
 
@@ -156,7 +156,7 @@ class GroupNorm(_Affine):
 
 
 class _ChannelNorm(_Affine):
-    #: The numbers of axes that the input may have.
+    #: Numbers of axes that the input may have.
     _ndims: ClassVar[tuple[int, ...]]
 
     def _check(self, x: lm.Tensor) -> None:

@@ -10,7 +10,7 @@ import lamella as lm
 from .module import Module
 
 Size = int | Sequence[int]
-#: Size of the output; an axis with None keeps the input's size.
+#: Output size of an adaptive pool; an axis of None keeps the input's size.
 OutputSize = int | Sequence[int | None]
 
 
@@ -298,6 +298,6 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """As :class:`FractionalMaxPool2d`, with depth, height and width. See :func:`lamella.fractional_max_pool3d`."""
+    """:class:`FractionalMaxPool2d` over depth, height and width. See :func:`lamella.fractional_max_pool3d`."""
 
     _axes = 3

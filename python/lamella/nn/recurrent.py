@@ -23,7 +23,7 @@ def _check_sizes(name: str, **sizes: int) -> None:
 
 
 class _Recurrent(Module):
-    """Base of cells and networks: their sizes, and how their parameters start."""
+    """Base of cells and networks: their sizes, and the initialization of their parameters."""
 
     _gates = 1
 
@@ -164,11 +164,11 @@ class _Network(_Recurrent):
         return [getattr(self, name) for name in self._names]
 
     def _turned(self, x: lm.Tensor) -> lm.Tensor:
-        """With the steps as axis 0, or back."""
+        """Returns x with the steps as axis 0, or back in the order of the batch."""
         return lm.swapaxes(x, 0, 1) if self.batch_first and x.ndim == 3 else x
 
     def _state(self, x: lm.Tensor) -> lm.Tensor:
-        """Runs over an ``x`` with the steps as axis 0."""
+        """Returns the initial state for an ``x`` with the steps as axis 0."""
         return self._zeros(x, self.num_layers * (1 + self.bidirectional), *x.shape[1:-1], self.hidden_size)
 
     def extra_repr(self) -> str:
@@ -240,7 +240,7 @@ class LSTM(_Network):
     def forward(
         self, x: lm.Tensor, state: tuple[lm.Tensor, lm.Tensor] | None = None
     ) -> tuple[lm.Tensor, tuple[lm.Tensor, lm.Tensor]]:
-        """As :meth:`RNN.forward`, with a pair ``(h, c)`` of states."""
+        """Computes the outputs and the last states, see :meth:`RNN.forward`, from a pair ``(h, c)`` of states."""
         x = self._turned(x)
         h, c = (self._state(x), self._state(x)) if state is None else state
         states, h, c = lm.lstm(x, h, c, self._weights(), **self._settings())
@@ -253,7 +253,7 @@ class GRU(_Network):
     _gates = 3
 
     def forward(self, x: lm.Tensor, h: lm.Tensor | None = None) -> tuple[lm.Tensor, lm.Tensor]:
-        """As :meth:`RNN.forward`."""
+        """Computes the outputs and the last state, see :meth:`RNN.forward`."""
         x = self._turned(x)
         states, last = lm.gru(x, self._state(x) if h is None else h, self._weights(), **self._settings())
         return self._turned(states), last

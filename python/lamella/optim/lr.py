@@ -9,7 +9,7 @@ from .optimizer import Optimizer
 
 
 class LRScheduler:
-    """The base: a subclass defines :meth:`rate`, the learning rate of an epoch given the first one.
+    """Base of schedules: a subclass defines :meth:`rate`, the learning rate of an epoch given the first one.
 
     Attributes:
         epoch: how often :meth:`step` was called.
@@ -24,7 +24,7 @@ class LRScheduler:
         self.base_lrs: list[float] = [group["lr"] for group in optimizer.param_groups]
 
     def rate(self, base: float, epoch: int) -> float:
-        """The learning rate in ``epoch`` of a group that began with ``base``."""
+        """Returns the learning rate in ``epoch`` of a group that began with ``base``."""
         raise NotImplementedError(f"[{type(self).__name__}] the schedule defines no rate")
 
     def step(self) -> None:
@@ -33,11 +33,11 @@ class LRScheduler:
         self._set()
 
     def get_last_lr(self) -> list[float]:
-        """The learning rates now, one per group."""
+        """Returns the learning rates now, one per group."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """The epoch and the first rates."""
+        """Returns the epoch and the first rates."""
         return {"epoch": self.epoch, "base_lrs": list(self.base_lrs)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

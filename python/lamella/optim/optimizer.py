@@ -119,7 +119,7 @@ class Optimizer:
                 parameter.grad = None
 
     def state_dict(self) -> dict[str, Any]:
-        """The state as plain data: tensors are named by their position, counted through the groups.
+        """Returns the state as plain data: tensors are named by their position, counted through the groups.
 
         ``{"state": {position: {...}}, "param_groups": [{option: value, ..., "params": [positions]}]}``; what
         :func:`lamella.io.save` takes. The state's tensors are the optimizer's own, not copies.
@@ -165,7 +165,7 @@ class Optimizer:
         self.param_groups, self.state = groups, state
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns the state for copies and pickles, by the position of each tensor, as a copy has another id."""
+        """Returns the state for copies and pickles, keyed by the position of each tensor, as a copy has another id."""
         return {**self.__dict__, "state": [self.state.get(id(p)) for p in self._parameters()]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -175,7 +175,7 @@ class Optimizer:
         self.state = {id(p): values for p, values in remembered if values is not None}
 
     def __copy__(self) -> Self:
-        """An optimizer of the same tensors, with options and state of its own."""
+        """Returns an optimizer of the same tensors, with options and state of its own."""
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         made.defaults = dict(self.defaults)
@@ -184,7 +184,7 @@ class Optimizer:
         return made
 
     def _fitted(self, value: Any, parameter: lm.Tensor, key: str) -> Any:
-        """A copy of one remembered value, in the dtype and on the device of its parameter."""
+        """Returns a copy of one remembered value, in the dtype and on the device of its parameter."""
         if not isinstance(value, lm.Tensor):
             return value
         if tuple(value.shape) != tuple(parameter.shape):

@@ -38,13 +38,13 @@ def _places(length: int, name: str) -> Tensor:
 
 
 def _steps(length: int, sym: bool) -> int:
-    """Number of steps that a window spans; 1 where it has no two elements, which avoids a division by 0."""
+    """Returns the number of steps that a window spans; 1 for fewer than two elements, to avoid a division by 0."""
     return max(length - 1 if sym else length, 1)
 
 
 def _given(w: Tensor, name: str, dtype: DTypeLike, device: str | None) -> Tensor:
     w = _C.cast(_C.ones([1], dtype="float64") if w.shape == (1,) else w, dtype or "float32")
-    if not w.dtype.name.startswith(("float", "bfloat")):
+    if not _C.isdtype(w.dtype, "real floating"):
         raise TypeError(f"[{name}] dtype must be floating, got {w.dtype.name}")
     return w if device is None else _C.to_device(w, device)
 

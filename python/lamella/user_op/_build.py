@@ -11,7 +11,7 @@ __all__ = ["library"]
 
 
 def library(name: str, sources: Sequence[Path]) -> str:
-    """The shared library of C++ sources that use Lamella; compiled where none of that content is kept.
+    """Returns the shared library of C++ sources that use Lamella; compiled where none of that content is kept.
 
     It is kept in the folder ``user_ops/<name>`` of :func:`lamella.utils.cpp_extension.get_default_build_root`. Several
     processes may ask at once: one compiles, and the others wait.
@@ -19,7 +19,7 @@ def library(name: str, sources: Sequence[Path]) -> str:
     Raises:
         RuntimeError: the compiler failed; what it said is in the message.
     """
-    # Not above: lamella.sysconfig is a program too, and few programs that import lamella compile something.
+    # Imported here, as lamella.sysconfig is a program too, and few programs that import lamella compile something.
     from lamella import sysconfig
     from lamella.utils import cpp_extension
     from lamella.utils._extension import library as builder

@@ -12,7 +12,7 @@ __all__ = ["UserOp", "UserOpBuilder", "op_info", "sbp_signatures", "user_op_buil
 
 
 def op_info(op: str) -> dict[str, Any]:
-    """Declaration of an operator: inputs, outputs, attributes, kernels, and whether it has a gradient.
+    """Returns what an operator declares: inputs, outputs, attributes, kernels, and whether it has a gradient.
 
     Raises:
         ValueError: there is no operator of that name.
@@ -26,7 +26,7 @@ def sbp_signatures(
     outputs: Mapping[str, int] | None = None,
     attrs: Mapping[str, Any] | None = None,
 ) -> list[dict[tuple[str, int], str]]:
-    """The ways to split an operator over devices.
+    """Returns the ways to split an operator over devices.
 
     Args:
         op: the operator.
@@ -46,7 +46,7 @@ def sbp_signatures(
 
 
 class UserOp:
-    """A use of an operator, as :meth:`UserOpBuilder.Build` describes it."""
+    """Use of an operator, as :meth:`UserOpBuilder.Build` describes it."""
 
     def __init__(
         self, op: str, name: str, inputs: dict[str, list[Tensor]], outputs: dict[str, int], attrs: dict[str, Any]
@@ -62,7 +62,7 @@ class UserOp:
         return self
 
     def RemoteBlobList(self) -> list[Tensor]:  # noqa: N802
-        """All outputs.
+        """Returns all outputs.
 
         Raises:
             RuntimeError: ``InferAndTryRun`` has not been called.
@@ -72,7 +72,7 @@ class UserOp:
         return self._results
 
     def SoleOutputBlob(self) -> Tensor:  # noqa: N802
-        """The only output.
+        """Returns the only output.
 
         Raises:
             ValueError: there is not exactly one.
@@ -134,7 +134,7 @@ class UserOpBuilder:
         return self
 
     def Build(self) -> UserOp:  # noqa: N802
-        """The use that was described.
+        """Returns the use that was described.
 
         Raises:
             ValueError: ``Op`` was not called.

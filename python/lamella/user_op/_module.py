@@ -17,7 +17,7 @@ from lamella.user_op._numpy import register_numpy_kernel
 
 __all__ = ["CustomOpModule", "custom_op_module"]
 
-#: The declarations in a C++ file: strings are all that is wanted of them.
+#: Matches the declarations in a C++ file, and the operator's name in each.
 _DECLARATION = re.compile(r'\bREGISTER_USER_OP\s*\(\s*"([^"]+)"\s*\)')
 
 
@@ -112,9 +112,9 @@ class CustomOpModule:
 
 
 def _import(name: str, path: Path) -> ModuleType:
-    """The module in a file, anew."""
+    """Returns the module in a file, anew."""
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None  # the file is there and is Python's
+    assert spec is not None and spec.loader is not None  # the file exists and is Python's
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -126,7 +126,7 @@ def _import(name: str, path: Path) -> ModuleType:
 
 
 def custom_op_module(op_type_name: str, module_dir: str | os.PathLike[str]) -> CustomOpModule:
-    """An operator in a folder: see :class:`CustomOpModule`.
+    """Returns an operator in a folder: see :class:`CustomOpModule`.
 
     Args:
         op_type_name: the name of the folder, with which its files' names begin.

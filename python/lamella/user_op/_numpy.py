@@ -16,9 +16,9 @@ from lamella.user_op._builder import user_op_builder
 
 __all__ = ["numpy_op", "register_numpy_kernel"]
 
-#: A kernel: takes a tuple of arrays to an array, or to a tuple or list of them.
+#: Kernel: takes a tuple of arrays, and returns an array, or a tuple or list of them.
 NumpyKernel: TypeAlias = Callable[[tuple[npt.NDArray[Any], ...]], Any]
-#: Shape and dtype.
+#: Shape and dtype of a tensor.
 Description: TypeAlias = tuple[tuple[int, ...], DType]
 
 
@@ -38,7 +38,7 @@ def register_numpy_kernel(op: str, function: NumpyKernel | None) -> None:
 
 
 def _tensor_kernel(op: str, function: NumpyKernel) -> Callable[[list[Tensor], list[Description]], list[Tensor]]:
-    """The kernel as the engine calls it."""
+    """Returns the kernel as the engine calls it."""
 
     def kernel(inputs: list[Tensor], wanted: list[Description]) -> list[Tensor]:
         arrays = tuple(_read_only(x) for x in inputs)
@@ -59,7 +59,7 @@ def _read_only(x: Tensor) -> npt.NDArray[Any]:
 
 
 def _output(op: str, k: int, result: Any, wanted: Description, inputs: tuple[npt.NDArray[Any], ...]) -> Tensor:
-    """Returns the kernel's output ``k`` as the tensor that is wanted."""
+    """Returns output ``k`` of the kernel as the tensor that is wanted."""
     shape, dtype = wanted
     if not isinstance(result, (np.ndarray, np.generic)):
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Tools around Lamella: building extensions (:mod:`lamella.utils.cpp_extension`), and devices that these bring."""
+"""Tools around Lamella: building extensions (:mod:`lamella.utils.cpp_extension`), and devices of extensions."""
 
 from __future__ import annotations
 

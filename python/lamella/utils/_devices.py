@@ -27,7 +27,7 @@ def rename_privateuse1_backend(name: str) -> None:
 
 
 def privateuse1_backend_name() -> str:
-    """The name of the kind of device that an extension brings; ``"privateuse1"`` until it has another."""
+    """Returns the name of the kind of device that an extension brings; ``"privateuse1"`` until it has another."""
     return _C._privateuse1_name()
 
 
@@ -65,7 +65,7 @@ def generate_methods_for_privateuse1_backend(for_tensor: bool = True, for_module
         _put(lm.nn.Module, name, module_on_device)
 
 
-#: Owners and names of the members that were put there.
+#: (class, name) of the attributes that this module has added.
 _generated: set[tuple[type, str]] = set()
 
 
@@ -112,7 +112,7 @@ def register_device_module(name: str, module: ModuleType | None = None) -> Modul
 
 
 def device_module() -> ModuleType:
-    """A new module with what every device has, for the one that an extension brings.
+    """Returns a new module with what every device has, for the one that an extension brings.
 
     It holds ``is_available``, ``device_count``, ``current_device``, ``set_device``, ``device`` (a scope with another
     current device), ``synchronize``, ``Stream``, ``stream`` (a scope whose work goes to a stream), ``manual_seed``,
@@ -134,24 +134,24 @@ def device_module() -> ModuleType:
 
 
 def _named(device: str | int | None) -> str:
-    """A device by its name."""
+    """Returns a device by its name."""
     if isinstance(device, str):
         return device
     return f"{privateuse1_backend_name()}:{current_device() if device is None else device}"
 
 
 def is_available() -> bool:
-    """True if there is such a device."""
+    """True if there is a device of the extension."""
     return _C._privateuse1_count() > 0
 
 
 def device_count() -> int:
-    """Number of devices of this kind that the process can use."""
+    """Returns the number of the extension's devices that this process can use."""
     return _C._privateuse1_count()
 
 
 def current_device() -> int:
-    """The index of the device that the name without an index stands for, on this thread."""
+    """Returns the index of the device that the name without an index stands for, on this thread."""
     return _C._privateuse1_current()
 
 
@@ -162,7 +162,7 @@ def set_device(device: str | int) -> None:
 
 @contextmanager
 def device(device: str | int) -> Iterator[None]:
-    """A scope in which another device is the current one."""
+    """Returns a scope in which another device is the current one."""
     before = current_device()
     set_device(device)
     try:
@@ -177,7 +177,7 @@ def synchronize(device: str | int | None = None) -> None:
 
 
 class Stream:
-    """A queue of work of its own on a device.
+    """Queue of work on a device.
 
     Memory belongs to the stream that was current when it was taken: a tensor that is used on another stream has to
     live until that stream is done.
@@ -213,7 +213,7 @@ class Stream:
 
 
 def stream(stream: Stream) -> Stream:
-    """A scope whose work on the stream's device, on this thread, goes to the stream."""
+    """Returns a scope whose work on the stream's device, on this thread, goes to the stream."""
     return stream
 
 
@@ -235,12 +235,12 @@ def manual_seed(seed: int, device: str | int | None = None) -> None:
 
 
 def get_rng_state(device: str | int | None = None) -> tuple[int, int, int]:
-    """Returns the state of a device's random numbers."""
+    """Returns the state of a device's generator."""
     return _C.get_rng_state(_named(device))
 
 
 def set_rng_state(state: tuple[int, int, int], device: str | int | None = None) -> None:
-    """Goes on with a device's random numbers from a state."""
+    """Sets the state of a device's generator."""
     _C.set_rng_state(state, _named(device))
 
 
@@ -250,7 +250,7 @@ def memory_allocated(device: str | int | None = None) -> int:
 
 
 def max_memory_allocated(device: str | int | None = None) -> int:
-    """The most bytes that tensors have held on a device since the last :func:`reset_peak_memory`."""
+    """Returns the most bytes that tensors have held on a device since the last :func:`reset_peak_memory`."""
     return _C.max_memory_allocated(_named(device))
 
 

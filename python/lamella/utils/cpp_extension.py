@@ -60,7 +60,7 @@ __all__ = [
 
 CUDA_HOME = toolchain.cuda_home()
 
-# Lines that load_inline() puts before texts of C++, and before those of CUDA.
+# Lines that load_inline() puts before C++ sources, and before CUDA sources.
 _INLINE_HEADERS = (
     "#include <lamella/lamella.h>\n#include <lamella/python.h>\n",
     "#include <lamella/lamella.h>\n#include <cuda_runtime.h>\n",
@@ -70,7 +70,7 @@ Path_ = str | os.PathLike[str]
 
 
 def __getattr__(name: str) -> Any:
-    # Only projects with a setup.py need setuptools, which load() does without.
+    # setuptools is imported late: only projects with a setup.py need it, and load() does without.
     if name == "BuildExtension":
         return _command().BuildExtension
     if name.startswith(("build_", "get_requires_for_build_", "prepare_metadata_for_build_")):
@@ -79,7 +79,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _of_setuptools(module: str) -> Any:
-    """A module of ours that needs setuptools."""
+    """Returns a module of ours that needs setuptools."""
     try:
         return importlib.import_module(f"lamella.utils._extension.{module}")
     except ModuleNotFoundError as error:
@@ -98,7 +98,7 @@ def _command() -> Any:
 
 
 def CppExtension(name: str, sources: Sequence[Path_], *args: Any, **kwargs: Any) -> Any:  # noqa: N802 (a class elsewhere)
-    """A ``setuptools.Extension`` for C++ sources that use Lamella.
+    """Returns a ``setuptools.Extension`` for C++ sources that use Lamella.
 
     Args:
         name: the module's full name, such as ``my_package._C``.
@@ -114,7 +114,7 @@ def CppExtension(name: str, sources: Sequence[Path_], *args: Any, **kwargs: Any)
 
 
 def CUDAExtension(name: str, sources: Sequence[Path_], *args: Any, **kwargs: Any) -> Any:  # noqa: N802
-    """As :func:`CppExtension`, for sources of which some are CUDA's (``.cu``), which nvcc compiles.
+    """Returns a ``setuptools.Extension`` for C++ and CUDA (``.cu``) sources; nvcc compiles the latter.
 
     They are compiled for the GPUs of this machine, for all where it has none, or for those in LAMELLA_CUDA_ARCH_LIST
     (such as ``"8.0;9.0+PTX"``).
@@ -123,22 +123,22 @@ def CUDAExtension(name: str, sources: Sequence[Path_], *args: Any, **kwargs: Any
 
 
 def include_paths(device_type: str = "cpu") -> list[str]:
-    """The folders of the headers that an extension includes; ``"cuda"`` for CUDA's as well."""
+    """Returns the folders of the headers that an extension includes; ``"cuda"`` for CUDA's as well."""
     return toolchain.include_dirs(device_type == "cuda")
 
 
 def library_paths(device_type: str = "cpu") -> list[str]:
-    """The folders of the libraries that an extension is linked with; ``"cuda"`` for CUDA's as well."""
+    """Returns the folders of the libraries that an extension is linked with; ``"cuda"`` for CUDA's as well."""
     return toolchain.library_dirs(device_type == "cuda")
 
 
 def is_ninja_available() -> bool:
-    """True if ninja is installed, which nothing here needs."""
+    """True if ninja is installed. Nothing here needs it."""
     return shutil.which("ninja") is not None
 
 
 def get_default_build_root() -> Path:
-    """The folder in which :func:`load` keeps what it built, one folder in it for each name.
+    """Returns the folder in which :func:`load` keeps what it built, one folder in it for each name.
 
     $LAMELLA_EXTENSIONS_DIR, or $TORCH_EXTENSIONS_DIR, or a folder in the user's cache.
     """
@@ -223,7 +223,7 @@ def load_inline(
     keep_intermediates: bool = True,
     no_implicit_headers: bool = False,
 ) -> ModuleType | None:
-    """As :func:`load`, for sources given as text.
+    """Builds and loads sources given as text, see :func:`load`.
 
     Args:
         name: as for :func:`load`.
@@ -284,7 +284,8 @@ def inline_and_load(
     if cuda_sources:
         texts["cuda.cu"] = headers[1] + _joined(cuda_sources)
     folder = _build_folder(name, build_directory)
-    # A name for each text: processes that build different ones at once do not overwrite each other's.
+    # Each text has a folder of its own, so that processes that build different ones at once do not overwrite each
+    # other's.
     sources = folder / "inline" / library.digest(*texts.values())
     for file_name, text in texts.items():
         _write_whole(sources / file_name, text)

@@ -1,5 +1,5 @@
-// Every public signature of the user-op headers takes what sources hand it: constants, variables, references to
-// constant ones, temporaries, and what converts.
+// Checks that every public signature of the user-op headers accepts the arguments that sources pass: constants,
+// variables, references to constants, temporaries, and convertible types.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using user_op::AttrValue;
 using user_op::BackwardOpBuilder;
 
-/// What an attribute of a use that the builder made is.
+/// Returns an attribute of a use that the builder made.
 AttrValue attr_of(const BackwardOpBuilder& builder, const std::string& name) {
   BackwardOpBuilder copy = builder;
   return copy.OpTypeName("anything").Build().conf()->attrs.at(name);
@@ -26,7 +26,7 @@ AttrValue attr_of(const BackwardOpBuilder& builder, const std::string& name) {
 
 template <class T>
 void check_value(const T& value) {
-  // As an author who names the type, and one who does not, hands it over.
+  // Passes the value with the type named and with the type deduced.
   const std::string name = "a";
   T variable = value;
   const T& reference = variable;

@@ -242,7 +242,7 @@ with lm.npu.stream(stream):
         assert y.sum().item() == 8
     assert x.sum().item() == 3000
 stream.synchronize()
-raises(ValueError, lambda: lm._C._privateuse1_set_stream("npu:1", stream._id), "a stream of npu:0 is none of npu:1")
+raises(ValueError, lambda: lm._C._privateuse1_set_stream("npu:1", stream._id), "expected a stream of npu:1, got one")
 raises(ValueError, lambda: lm._C._privateuse1_synchronize_stream(12345), "no such stream")
 raises(RuntimeError, lambda: lm.npu.Stream(7), "there is no npu:7")
 # A stream that goes while it is the current one lives on as that.

@@ -250,7 +250,7 @@ def test_libraries():
         kernels.impl("add", lambda a, b, *, n: a)
     with pytest.raises(RuntimeError, match=r"no operator 'py_test_lib::sub'"):
         kernels.impl("sub", add)
-    with pytest.raises(TypeError, match="a kernel is a function, not int"):
+    with pytest.raises(TypeError, match="expected a function as kernel, got int"):
         kernels.impl("add", 3, "Meta")
     with pytest.raises(RuntimeError, match=r"(?s)is defined at .*test_custom_op.py:\d+ as.*and at .*test_custom_op.py"):
         library.define("add(Tensor a) -> Tensor")

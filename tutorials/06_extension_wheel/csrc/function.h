@@ -4,7 +4,7 @@
 
 namespace custom_ops {
 
-/// sqrt(x*x + y*y), with a gradient.
+/// Returns sqrt(x*x + y*y), with a gradient.
 lamella::Tensor hypot(const lamella::Tensor& x, const lamella::Tensor& y);
 
 }  // namespace custom_ops

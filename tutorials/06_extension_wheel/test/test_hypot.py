@@ -12,7 +12,7 @@ print(z.tolist())
 z.sum().backward()
 print([round(value, 4) for value in x.grad.tolist()], [round(value, 4) for value in y.grad.tolist()])
 
-# The same operator by its name, and on tensors without data.
+# Calls the operator by its name, and on tensors without data.
 operator = lm.ops.custom_ops.hypot
 print(operator.schema)
 print(operator(lm.empty([2, 7], device="meta"), lm.empty([2, 7], device="meta")).shape)

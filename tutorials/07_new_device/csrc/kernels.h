@@ -4,5 +4,5 @@
 
 #include "simulator.h"
 
-/// The stream that work on a tensor's device goes to.
+/// Returns the stream on which work on a tensor's device is queued.
 sim::Stream& current_stream(const lamella::Tensor& x);

@@ -1,4 +1,4 @@
-// Lamella, in the words of workloads.h.
+// Implements the interface of workloads.h with Lamella.
 
 #pragma once
 
@@ -13,7 +13,7 @@ using lamella::add;
 using lamella::matmul;
 using lamella::Tensor;
 
-/// A leaf of `rows` x `columns`: first, first + step, first + 2 * step, ...
+/// Returns a leaf of `rows` x `columns`: first, first + step, first + 2 * step, ...
 inline Tensor leaf(std::int64_t rows, std::int64_t columns, double first, double step, bool wants_gradient = false) {
   const Tensor numbers = lamella::arange(0, rows * columns, 1, lamella::DType::Float32);
   Tensor x = lamella::reshape(numbers * step + first, {rows, columns});
@@ -30,16 +30,16 @@ inline void backward(const Tensor& y, const Tensor& dy) { lamella::autograd::bac
 inline Tensor gradient(const Tensor& x) { return x.grad(); }
 inline void clear_gradient(const Tensor& x) { x.set_grad({}); }
 
-/// All elements of a contiguous tensor.
+/// Returns all elements of a contiguous tensor.
 inline std::vector<float> values(const Tensor& x) { return {x.data<float>(), x.data<float>() + x.numel()}; }
 
-/// Returns its input.
+/// Layer that returns its input.
 struct Identity : lamella::Function<Identity> {
   static Tensor forward(lamella::Context&, const Tensor& x) { return x; }
   static Tensor backward(lamella::Context&, const Tensor& dy) { return dy; }
 };
 
-/// tanh, written with ops.
+/// Layer of tanh, composed of operators.
 struct Tanh : lamella::Function<Tanh> {
   static Tensor forward(lamella::Context& ctx, const Tensor& x) {
     Tensor y = lamella::tanh(x);

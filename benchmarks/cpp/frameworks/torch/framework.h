@@ -1,4 +1,4 @@
-// libtorch, in the words of workloads.h.
+// Implements the interface of workloads.h with libtorch.
 
 #pragma once
 
@@ -14,7 +14,7 @@ using at::add;
 using at::matmul;
 using at::Tensor;
 
-/// A leaf of `rows` x `columns`: first, first + step, first + 2 * step, ...
+/// Returns a leaf of `rows` x `columns`: first, first + step, first + 2 * step, ...
 inline Tensor leaf(std::int64_t rows, std::int64_t columns, double first, double step, bool wants_gradient = false) {
   const Tensor numbers = at::arange(rows * columns, at::TensorOptions(at::kFloat));
   Tensor x = (numbers * step + first).reshape({rows, columns});
@@ -29,12 +29,12 @@ inline void backward(const Tensor& y, const Tensor& dy) { y.backward(dy); }
 inline Tensor gradient(const Tensor& x) { return x.grad(); }
 inline void clear_gradient(const Tensor& x) { x.mutable_grad().reset(); }
 
-/// All elements of a contiguous tensor.
+/// Returns all elements of a contiguous tensor.
 inline std::vector<float> values(const Tensor& x) {
   return {x.const_data_ptr<float>(), x.const_data_ptr<float>() + x.numel()};
 }
 
-/// Returns its input.
+/// Layer that returns its input.
 struct Identity : torch::autograd::Function<Identity> {
   static Tensor forward(torch::autograd::AutogradContext*, const Tensor& x) { return x; }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
@@ -43,7 +43,7 @@ struct Identity : torch::autograd::Function<Identity> {
   }
 };
 
-/// tanh, written with ops.
+/// Layer of tanh, composed of operators.
 struct Tanh : torch::autograd::Function<Tanh> {
   static Tensor forward(torch::autograd::AutogradContext* ctx, const Tensor& x) {
     Tensor y = at::tanh(x);

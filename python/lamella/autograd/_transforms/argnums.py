@@ -25,7 +25,7 @@ class ArgNums:
         self._argnums = argnums
 
     def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """A function of the chosen arguments alone, and these.
+        """Returns a function of the chosen arguments alone, and these.
 
         Raises:
             ValueError: the call has no such arguments.

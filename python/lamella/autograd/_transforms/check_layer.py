@@ -17,11 +17,11 @@ _DEFAULTS: dict[str, Any] = {"eps": 1e-6, "atol": 1e-5, "rtol": 1e-3, "nondet_to
 
 
 class LayerReport(dict[str, str]):
-    """Findings of :func:`check_layer`: for each check "ok", "not run: ..." with the reason, or what is wrong."""
+    """Result of :func:`check_layer`: for each check "ok", "not run: ..." with the reason, or the fault."""
 
     @property
     def failures(self) -> dict[str, str]:
-        """The checks that failed, with what is wrong."""
+        """The failed checks, each with its fault."""
         return {name: text for name, text in self.items() if text != "ok" and not text.startswith(_NOT_RUN)}
 
     @property
@@ -129,7 +129,7 @@ def _check_inputs(subject: Subject) -> None:
     def check_unwritten(when: str) -> None:
         for x, name, (version, values) in zip(tensors, subject.names, before, strict=True):
             if any(x is y for y in outputs):
-                continue  # returned as itself: declared dirty
+                continue  # an input returned as itself is declared dirty
             if same_values(values_of(x), values, 0):
                 if x._version != version:
                     raise FailedError(
@@ -148,7 +148,7 @@ def _check_inputs(subject: Subject) -> None:
     check_unwritten("forward")
     written = [(y._version, values_of(y)) for y in outputs]
     seeds = subject.seeds(outputs)
-    subject.gradients(outputs, tensors, seeds)  # backward may write into these: others are given copies then
+    subject.gradients(outputs, tensors, seeds)  # backward may write into these: from then on it is given copies
     check_unwritten("backward")
     for i, (y, (_, values)) in enumerate(zip(outputs, written, strict=True)):
         if not same_values(values_of(y), values, 0):
@@ -231,7 +231,7 @@ def _check_leaks(subject: Subject) -> None:
     gc.collect()
     gc.disable()
     try:
-        use()  # what is made once, and kept, is no leak
+        use()  # warms up: what is made once and kept is no leak
         contexts, held = _live_contexts(), held_bytes()
         alive = [ref() for ref in use()]
         inputs = len(subject.examples)
@@ -264,13 +264,13 @@ def _check_retain_graph(subject: Subject) -> None:
 
 
 def _strided(x: Tensor) -> Tensor:
-    """A copy of which no two elements are neighbors in memory."""
+    """Returns a copy of which no two elements are neighbors in memory."""
     import numpy as np
 
     with no_grad():
         plain = x.detach()
-        if plain.device == "cpu" and plain.dtype.name != "bfloat16":
-            # No view of another tensor, which a layer could not write into while gradients are recorded.
+        if plain.device == "cpu" and plain.dtype != _C.bfloat16:
+            # The copy is no view of another tensor, which a layer could not write into while gradients are recorded.
             values = plain.numpy()
             copy = _C.from_numpy(np.stack([values, values], axis=-1)[..., 0])
         else:
@@ -293,7 +293,7 @@ def _check_non_contiguous(subject: Subject) -> None:
 
 
 def _subsets(wanted: list[int]) -> Iterator[list[int]]:
-    """Each alone, and all but each."""
+    """Returns each alone, and all but each."""
     if len(wanted) > 1:
         yield from ([i] for i in wanted)
     if len(wanted) > 2:

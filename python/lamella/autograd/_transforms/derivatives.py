@@ -30,7 +30,7 @@ class _Function:
         self.op = op
         self.func = func
         self.has_aux = has_aux
-        #: A tuple holds the arguments; anything else is the only one.
+        #: True if a tuple holds the arguments; anything else is the only argument.
         self.several = isinstance(inputs, tuple)
         self.tensors, self.inputs = tensor_leaves_of(inputs, op, "inputs")
 
@@ -46,7 +46,7 @@ class _Function:
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of ``func(*primals)``, and the product of a row vector with its Jacobian there as a function.
+    """Returns the value of ``func(*primals)``, and the product of a row vector with its Jacobian there as a function.
 
     Args:
         func: takes the primals and returns tensors.
@@ -70,7 +70,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     own = _C._own_inputs(call.tensors, recording, "vjp")
     with enable_grad():
         outputs = call(own)
-    # A closure in Python, unlike the one of the compiled part's vjp, can be seen by the garbage collector.
+    # The garbage collector sees a closure in Python, unlike the one of the compiled part's vjp.
     connected = recording and _C._depends_on_others(outputs, own)
     structure, arguments = call.outputs, call.inputs
 
@@ -121,7 +121,7 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The Jacobian of ``func`` at ``inputs``.
+    """Returns the Jacobian of ``func`` at ``inputs``.
 
     Args:
         func: takes the inputs and returns tensors.
@@ -160,7 +160,7 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The second derivatives at ``inputs`` of a function whose result is one tensor with one element.
+    """Returns the second derivatives at ``inputs`` of a function whose result is one tensor with one element.
 
     The parameters are those of :func:`jacobian`; ``outer_jacobian_strategy`` is how the gradient is differentiated.
 
@@ -185,7 +185,7 @@ def _product(
     product = _C._hvp if op == "hvp" else _C._vhp
     vector: list[Tensor] = []
     if v is not None:
-        tensor_leaves_of(v, op, "v")  # for its errors
+        tensor_leaves_of(v, op, "v")  # raises for a bad v
         leaves = call.inputs.leaves_of(v)
         if leaves is None:
             raise ValueError(f"[{op}] v must have the structure of the inputs")
@@ -197,7 +197,7 @@ def _product(
 def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The Hessian of a function with one result of one element, times a vector, without computing the Hessian.
+    """Returns the Hessian of a function with one result of one element, times a vector, without computing the Hessian.
 
     Args:
         func: takes the inputs and returns one tensor with one element.
@@ -219,7 +219,7 @@ def hvp(
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """A vector times the Hessian of a function with one result of one element.
+    """Returns a vector times the Hessian of a function with one result of one element.
 
     The numbers of :func:`hvp`, whose parameters it has, at the cost of one pass less; they are the same where the
     second derivatives are continuous.
@@ -230,7 +230,7 @@ def vhp(
 def jacrev(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that computes the Jacobian of ``func`` by backward passes.
+    """Returns a function that computes the Jacobian of ``func`` by backward passes.
 
     Args:
         func: takes any arguments and returns tensors.

@@ -17,7 +17,7 @@ from .argnums import ArgNums
 def _push(
     op: str, func: Callable[..., Any], primals: Any, tangents: list[Any], strict: bool, has_aux: bool
 ) -> tuple[Any, list[Tensor], Structure, Any]:
-    """The output of one run of ``func``, its tangents, how they stand in it, and the auxiliary output."""
+    """Returns the output of one run of ``func``, its tangents, how they stand in it, and the auxiliary output."""
     leaves, arguments = tensor_leaves_of(primals, op, "primals")
     aux: Any = None
     with dual_level() as level:
@@ -51,7 +51,7 @@ def _push(
 def jvp(
     func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """The value of ``func`` at ``primals``, and its derivative there in the direction of ``tangents``, in one run.
+    """Returns the value of ``func`` at ``primals``, and its derivative in the direction of ``tangents``, in one run.
 
     With the Jacobian J of ``func`` this is ``(func(primals), J @ tangents)``. Calls nest, with each other and with
     reverse mode: ``jvp(lambda x: grad(f(x), x), ...)`` is the product with a Hessian.
@@ -87,7 +87,7 @@ def jvp(
 def jacfwd(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that computes the Jacobian of ``func`` by forward mode, one run for each element of the arguments.
+    """Returns a function that computes the Jacobian of ``func`` by forward mode, one run per element of the arguments.
 
     It is the better choice where the result has more elements than the arguments. ``jacfwd(jacrev(f))`` is the Hessian.
 
@@ -137,7 +137,7 @@ def jacfwd(
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """The value of ``func(*primals)``, and its derivative there as a function of a direction.
+    """Returns the value of ``func(*primals)``, and its derivative there as a function of a direction.
 
     ``func`` runs once, and is recorded: each call of the derivative costs two passes through that record, and nothing
     of ``func`` is run again. The derivative is the transpose of the backward pass, which is linear in what it is given.

@@ -80,7 +80,7 @@ def functional_call(
 
 
 def _slots(module: Module) -> Iterator[tuple[str, _Slot]]:
-    """Every place in which the module holds a tensor, under each of its names."""
+    """Returns every place in which the module holds a tensor, once for each of its names."""
     for place in (module._parameters, module._buffers):
         for name, tensor in place.items():
             if tensor is not None:
@@ -92,7 +92,7 @@ def _slots(module: Module) -> Iterator[tuple[str, _Slot]]:
 
 
 def _places(module: Module, given: Mapping[str, Tensor], tie_weights: bool, strict: bool) -> dict[str, list[_Slot]]:
-    """The places in which each given tensor goes."""
+    """Returns the places in which each given tensor goes."""
     slots = dict(_slots(module))
     if unknown := [name for name in given if name not in slots]:
         raise ValueError(
@@ -100,7 +100,7 @@ def _places(module: Module, given: Mapping[str, Tensor], tie_weights: bool, stri
             f"it has {', '.join(slots) or 'none'}"
         )
 
-    # Names of one place are tied in any case (a submodule that is used twice), those of one tensor on request.
+    # Names of one place (a submodule that is used twice) are tied in any case, names of one tensor on request.
     def tie_of(slot: _Slot) -> object:
         return id(slot.tensor()) if tie_weights else slot.identity
 

@@ -140,9 +140,9 @@ def check(
     switches: tuple[bool, bool, bool, bool, bool],
     names: tuple[str, ...] | None = None,
 ) -> str | None:
-    """Returns what is wrong with the gradients (with a list ``grad_outputs`` the second derivatives), or None.
+    """Returns the fault of the gradients, or with ``grad_outputs`` (a list) of second derivatives; None if right.
 
-    ``names`` are what the message calls the inputs' tensors.
+    ``names`` are the names of the inputs' tensors in the message.
     """
     if not callable(func):
         raise TypeError(f"[{name}] func is {type(func).__name__}: expected a function")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _C
 from ..._C import PyLayer, Tensor, enable_grad, grad, no_grad
+from ..._dtypes import for_numpy
 from ..._tree import TensorTree, leaves_of
 from .functional_call import functional_call
 
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-#: Tolerance between two ways to compute a value, relative to the largest one, by dtype.
+#: Largest difference of two ways to compute the same values, relative to the largest of them, by dtype.
 _CLOSE = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-4, "complex64": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 
 
 class FailedError(Exception):
-    """Verdict of a check."""
+    """Fault that a check found."""
 
 
 class NotRunError(Exception):
@@ -59,7 +60,7 @@ class Subject:
         return copies
 
     def __call__(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The tensors that the layer returns for these."""
+        """Returns the tensors that the layer returns for these."""
         parameters, args, kwargs = self._tree.build(tensors)
         with enable_grad():
             result = (
@@ -69,7 +70,7 @@ class Subject:
         return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
     def seeds(self, outputs: list[Tensor]) -> list[Tensor]:
-        """A gradient for each output, always the same numbers."""
+        """Returns a gradient for each output, always the same numbers."""
         import numpy as np
 
         rng = np.random.default_rng(11)
@@ -86,9 +87,9 @@ class Subject:
         seeds: list[Tensor] | None = None,
         retain_graph: bool = False,
     ) -> list[Array | None]:
-        """The gradients of all tensors that want one, begun with the seeds; None for those that get none."""
+        """Returns the gradients of all tensors that want one, begun with the seeds; None for those that get none."""
         starts = [(y, s) for y, s in zip(outputs, seeds or self.seeds(outputs), strict=True) if not y.stop_gradient]
-        inputs = [x for x in tensors if x.is_leaf and not x.stop_gradient]  # no leaf is what a layer wrote into
+        inputs = [x for x in tensors if x.is_leaf and not x.stop_gradient]  # without those written into, no leaves now
         if not starts:
             return [None] * len(inputs)
         grads: Any = grad(
@@ -97,7 +98,7 @@ class Subject:
         return [None if g is None else values_of(g) for g in grads]
 
     def run(self, tensors: list[Tensor]) -> tuple[list[Array], list[Array | None]]:
-        """The values of the outputs, and the gradients."""
+        """Returns the values of the outputs, and the gradients."""
         outputs = self(tensors)
         return [values_of(y) for y in outputs], self.gradients(outputs, tensors)
 
@@ -123,16 +124,13 @@ def _argument_name(path: str) -> str:
 
 
 def _is_complex(x: Tensor) -> bool:
-    return x.dtype.name.startswith("complex")
+    return _C.isdtype(x.dtype, "complex floating")
 
 
 def values_of(x: Tensor) -> Array:
-    """A copy of a tensor's values that numpy can hold."""
+    """Returns a copy of a tensor's values that numpy can hold."""
     with no_grad():
-        plain = x.detach().cpu()
-        if plain.dtype.name == "bfloat16":
-            plain = plain.astype("float32")
-        return plain.numpy().copy()
+        return for_numpy(x).numpy().copy()
 
 
 def same_values(a: Array, b: Array, tolerance: float) -> bool:

@@ -15,7 +15,7 @@ from lamella import compat
 
 
 def hook(name: str) -> Callable[..., Any]:
-    """The hook of that name: setuptools' own, with the fronts on the path of this process and of its children.
+    """Returns the hook of that name: setuptools' own, with the fronts on the path of this process and of its children.
 
     Raises:
         AttributeError: setuptools does not have it.
@@ -36,6 +36,6 @@ def hook(name: str) -> Callable[..., Any]:
 
 
 def _project(requirement: str) -> str:
-    """The normalized name of what a requirement asks for."""
+    """Returns the normalized name of what a requirement asks for."""
     name = re.match(r"[A-Za-z0-9._-]*", requirement.strip())
     return re.sub(r"[-_.]+", "-", name[0]).lower() if name else ""

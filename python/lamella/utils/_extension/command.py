@@ -22,12 +22,12 @@ def extension(
     headers: Sequence[str],
     **kwargs: Any,
 ) -> Extension:
-    """A setuptools Extension that compiles against Lamella; ``headers`` are searched before Lamella's own."""
+    """Returns a setuptools Extension that compiles against Lamella; ``headers`` are searched before Lamella's own."""
     include_dirs = list(kwargs.pop("include_dirs", None) or [])
     kwargs["include_dirs"] = [*include_dirs, *headers, *toolchain.include_dirs(with_cuda)]
     kwargs["library_dirs"] = [*(kwargs.pop("library_dirs", None) or []), *toolchain.library_dirs(with_cuda)]
     kwargs["libraries"] = [*(kwargs.pop("libraries", None) or []), "lamella", *(["cudart"] if with_cuda else [])]
-    # setuptools' own check of extra_compile_args wants a list; a dict by language is kept aside.
+    # setuptools' own check of extra_compile_args wants a list; a dict by language is stored separately.
     flags = kwargs.pop("extra_compile_args", None) or []
     kwargs["language"] = "c++"
     made = Extension(name, [os.fspath(source) for source in sources], *args, **kwargs)
@@ -36,7 +36,7 @@ def extension(
 
 
 def flags_of(flags: Sequence[str] | dict[str, Sequence[str]], language: str) -> list[str]:
-    """The compiler flags of one language, "cxx" or "nvcc", of those that an extension was given.
+    """Returns the compiler flags of one language, "cxx" or "nvcc", of those that an extension was given.
 
     Raises:
         ValueError: a key is no language.
@@ -73,7 +73,7 @@ class BuildExtension(build_ext):
 
     @classmethod
     def with_options(cls, **options: Any) -> type[BuildExtension]:
-        """Returns a copy of the command with other options; TypeError for one it does not have."""
+        """Returns the command with other options; TypeError for an option it does not have."""
         unknown = set(options) - {"use_ninja", "no_python_abi_suffix"}
         if unknown:
             raise TypeError(f"[BuildExtension] has no option '{sorted(unknown)[0]}': use_ninja, no_python_abi_suffix")
@@ -90,7 +90,7 @@ class BuildExtension(build_ext):
         )
         target = Path(self.get_ext_fullpath(ext.name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        # A process may have the old one loaded: a new file leaves it alone, and a half-written one is never seen.
+        # A new file leaves the old one alone, which a process may have loaded, and is never seen half-written.
         scratch = target.with_name(f".{target.name}.{os.getpid()}")
         shutil.copy2(made, scratch)
         os.replace(scratch, target)
@@ -101,7 +101,7 @@ class BuildExtension(build_ext):
             raise ValueError(f"[cpp_extension] extension '{ext.name}' has no sources")
 
     def described(self, ext: Extension) -> library.Library:
-        """Returns what there is to build, from the extension and from the command line's options."""
+        """Returns the library to build, from the extension and from the command line's options."""
         module = ext.name.rpartition(".")[2]
         definitions = [f"-DTORCH_EXTENSION_NAME={module}", f"-DLAMELLA_EXTENSION_NAME={module}"]
         for name, value in [*ext.define_macros, *(self.define or [])]:
@@ -126,7 +126,7 @@ class BuildExtension(build_ext):
         )
 
     def get_ext_filename(self, fullname: str) -> str:
-        """The file's name, without Python's ABI tag where that is asked for."""
+        """Returns the file's name, without Python's ABI tag where that is asked for."""
         name: str = super().get_ext_filename(fullname)
         if not self.options.get("no_python_abi_suffix", False):
             return name

@@ -1,4 +1,4 @@
-"""Runs compilers, as many at once as the machine bears."""
+"""Runs compilers, as many at once as processors and memory allow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-# Bytes that one compiler at work on an extension takes at most, with pybind11's templates or nvcc, and some room.
+# Largest memory of one compiler at work on an extension, pybind11's templates and nvcc included, with some room.
 MEMORY_PER_JOB = 1_500_000_000
 
 
@@ -21,9 +21,9 @@ class BuildError(RuntimeError):
 
 @dataclass(frozen=True)
 class Command:
-    """One run of a compiler."""
+    """Command line of one run of a compiler."""
 
-    #: Name of the result, for messages: "extension.cpp".
+    #: Name of what is made, for messages: "extension.cpp".
     what: str
     line: list[str]
     folder: Path
@@ -50,7 +50,7 @@ def available_memory() -> int | None:
 
 
 def job_count(commands: int) -> int:
-    """Number of ``commands`` that run at once: MAX_JOBS, or as many as processors and memory allow.
+    """Returns how many of ``commands`` run at once: MAX_JOBS, or as many as processors and memory allow.
 
     Raises:
         ValueError: MAX_JOBS is set and no positive number.
@@ -77,7 +77,7 @@ def run(command: Command, verbose: bool) -> None:
     if verbose:
         print(text, flush=True)
     try:
-        # Compilers translate their messages; people search for the English ones.
+        # English messages are the ones that people search for: compilers translate theirs.
         env = {**os.environ, "LC_ALL": "C.UTF-8"}
         done = subprocess.run(
             command.line,

@@ -21,7 +21,7 @@ from pathlib import Path
 from lamella.utils._extension import jobs, toolchain
 from lamella.utils._extension.lock import folder_lock
 
-# Number of libraries and of objects kept in a folder, the last used ones.
+# Number of libraries and of objects that a folder keeps, the last used ones.
 _LIBRARIES_KEPT = 4
 _OBJECTS_KEPT = 64
 
@@ -30,20 +30,20 @@ _KEY_LENGTH = 24
 
 @dataclass
 class Library:
-    """Description of what is to be built."""
+    """Sources and options of a library to build."""
 
     #: File name of the library, with its suffix.
     file_name: str
     sources: list[Path]
     include_dirs: list[str] = field(default_factory=list)
-    #: Before the flags of one language; -D and -U.
+    #: Options -D and -U, which come before the flags of one language.
     definitions: list[str] = field(default_factory=list)
     cxx_flags: list[str] = field(default_factory=list)
     nvcc_flags: list[str] = field(default_factory=list)
     library_dirs: list[str] = field(default_factory=list)
-    #: Behind the objects: -l and what else the linker is told.
+    #: Options of the linker, such as -l, which come after the objects.
     link_flags: list[str] = field(default_factory=list)
-    #: Relative sources and flags are meant from here.
+    #: Folder that relative sources and flags start from.
     folder: Path = field(default_factory=Path.cwd)
 
 
@@ -71,7 +71,7 @@ def build(
     folder.mkdir(parents=True, exist_ok=True)
     units = [_Unit(library, source, folder) for source in sources]
     with folder_lock(folder):
-        for left in folder.glob(".build-*"):  # by a process that was killed: nobody else works here now
+        for left in folder.glob(".build-*"):  # left by a process that was killed, as nobody else works here now
             shutil.rmtree(left, ignore_errors=True)
         target = _target(library, units, folder)
         if target is not None and target.exists():
@@ -122,7 +122,7 @@ class _Unit:
         self.record = folder / f"{source.stem}-{self.key}.json"
 
     def content(self) -> str | None:
-        """Returns the digests of all that went into the object; None where that is not known."""
+        """Returns what distinguishes the object from others: digests of all its inputs; None if they are unknown."""
         try:
             headers: dict[str, str] = json.loads(self.record.read_text("utf-8"))
         except (OSError, ValueError):
@@ -167,7 +167,7 @@ def _compile(units: list[_Unit], verbose: bool, serial: bool) -> None:
 
 
 def _target(library: Library, units: Iterable[_Unit], folder: Path) -> Path | None:
-    """Returns the path for the library of these units; None where a unit has to be compiled first to know."""
+    """Returns the path of the library of these units; None if a unit has to be compiled first to know it."""
     contents = []
     for unit in units:
         content = unit.content()
@@ -189,7 +189,7 @@ def _link(library: Library, units: Iterable[_Unit], target: Path, verbose: bool)
 
 
 def _prerequisites(rule: str) -> list[str]:
-    """The files behind the colon of a rule for make, as compilers write it."""
+    """Returns the files behind the colon of a rule for make, as compilers write it."""
     text = rule.replace("\\\n", " ").partition(": ")[2]
     words: list[str] = []
     word = ""
@@ -210,7 +210,7 @@ def _prerequisites(rule: str) -> list[str]:
 
 
 def _touch(path: Path) -> None:
-    with contextlib.suppress(OSError):  # somebody else's, and readable: good enough
+    with contextlib.suppress(OSError):  # the folder may be another user's: it is enough that it is readable
         os.utime(path)
 
 
@@ -229,7 +229,7 @@ def _forget_old(folder: Path) -> None:
 
 
 def digest(*parts: str) -> str:
-    """A short name for texts in an order."""
+    """Returns a short name for texts in an order."""
     state = hashlib.blake2b(digest_size=_KEY_LENGTH // 2)
     for part in parts:
         data = part.encode("utf-8", "surrogateescape")
@@ -239,7 +239,7 @@ def digest(*parts: str) -> str:
 
 
 def file_digest(path: Path) -> str | None:
-    """A short name for what a file holds; None where it cannot be read."""
+    """Returns a short name for what a file holds; None where it cannot be read."""
     try:
         return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
     except OSError:

@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# The system's lock is a process's, all threads of it together: threads exclude one another by these.
+# Locks between the threads of this process, all of which share the system's lock.
 _threads: dict[str, threading.Lock] = {}
 _threads_lock = threading.Lock()
 
 
 def _forget() -> None:
-    """The child of a fork holds none of the locks, and threads that would release these are not in it."""
+    """Drops all locks in the child of a fork, which holds none and lacks the threads that would release them."""
     global _threads_lock
     _threads_lock = threading.Lock()
     _threads.clear()

@@ -15,15 +15,15 @@ from lamella import sysconfig
 
 CUDA_SUFFIXES = (".cu", ".cuh")
 
-#: The C++ standard that Lamella's headers need.
+#: Option for the C++ standard that Lamella's headers need.
 STANDARD = "-std=c++20"
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler that was found, and what tells its version from another one's."""
+    """Compiler that was found, and what distinguishes its version from another one's."""
 
-    #: "c++", or several words, as in CXX="ccache g++".
+    #: Words of the command: "c++", or several, as in CXX="ccache g++".
     line: tuple[str, ...]
     identity: str
     is_gcc: bool = False
@@ -51,7 +51,7 @@ def _described(line: list[str]) -> Compiler:
 
 
 def cxx() -> Compiler:
-    """The C++ compiler: $CXX, or the first of c++, g++ and clang++ that is there.
+    """Returns the C++ compiler: $CXX, or the first of c++, g++ and clang++ that is there.
 
     Raises:
         RuntimeError: there is none, or it does not run.
@@ -93,7 +93,7 @@ def nvcc() -> Compiler:
 
 
 def include_dirs(with_cuda: bool) -> list[str]:
-    """The folders of Lamella's, Python's, pybind11's (where it is installed) and CUDA's headers."""
+    """Returns the folders of Lamella's, Python's, pybind11's (where it is installed) and CUDA's headers."""
     folders = [*sysconfig.get_include(), python_sysconfig.get_path("include")]
     platform = python_sysconfig.get_path("platinclude")
     if platform not in folders:
@@ -103,7 +103,7 @@ def include_dirs(with_cuda: bool) -> list[str]:
 
         folders.append(pybind11.get_include())
     except ImportError:
-        pass  # an extension of registered operators only does without
+        pass  # an extension of registered operators alone needs no pybind11
     if with_cuda:
         home = cuda_home()
         if home is not None:
@@ -112,7 +112,7 @@ def include_dirs(with_cuda: bool) -> list[str]:
 
 
 def library_dirs(with_cuda: bool) -> list[str]:
-    """The folders of ``liblamella.so`` and of CUDA's runtime."""
+    """Returns the folders of ``liblamella.so`` and of CUDA's runtime."""
     folders = [sysconfig.get_lib()]
     home = cuda_home() if with_cuda else None
     if home is not None:
@@ -121,20 +121,20 @@ def library_dirs(with_cuda: bool) -> list[str]:
 
 
 def cxx_flags(compiler: Compiler) -> list[str]:
-    """Returns the flags that every C++ source is compiled with, before the flags of its extension."""
+    """Returns the flags of every C++ source, which come before the flags of its extension."""
     flags = [STANDARD, "-O2", "-fPIC"]
     if compiler.is_gcc:
-        # Otherwise static variables of inline functions are one for all versions of an extension in a process, so that
-        # the second build of one would work with the variables of the first.
+        # Without this option, static variables of inline functions are shared by all versions of an extension in a
+        # process, so that the second build of one would work with the variables of the first.
         flags.append("-fno-gnu-unique")
     return flags
 
 
 def nvcc_flags(given: list[str]) -> list[str]:
-    """Returns the flags of every CUDA source: the host's flags, and the GPUs where ``given`` names none."""
+    """Returns the flags of every CUDA source: the host's flags, and the GPUs if ``given`` names none."""
     host = cxx()
     flags = [STANDARD, "-O2", "--expt-relaxed-constexpr", "--extended-lambda", "-Xcompiler", "-fPIC"]
-    flags.append("-diag-suppress=1835")  # attributes of the host's compiler in the headers
+    flags.append("-diag-suppress=1835")  # silences warnings about attributes of the host's compiler in the headers
     if host.is_gcc:
         flags += ["-Xcompiler", "-fno-gnu-unique"]
     if os.environ.get("CXX"):

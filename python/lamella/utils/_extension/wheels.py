@@ -1,4 +1,4 @@
-"""Checks and settings for making wheels of extensions."""
+"""Requirements for making a wheel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib.metadata
 import importlib.util
 import re
 
-#: The first setuptools that makes wheels by itself.
+#: First version of setuptools that makes wheels by itself.
 _FIRST = (70, 1)
 
 

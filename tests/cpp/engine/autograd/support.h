@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
-// What the tests of the tape share. They compute with small integers, which float32 holds exactly, so values are
+#include "tests/cpp/messages.h"
+
+// Shared by the tests of the tape. They compute with small integers, which float32 holds exactly, so that values are
 // compared with ==.
 
 namespace lamella::test {
@@ -20,17 +22,17 @@ inline Tensor make(std::span<const float> values, const Dims& shape) {
   std::copy(values.begin(), values.end(), x.data<float>());
   return x;
 }
-/// A 1-d float32 tensor.
+/// Returns a 1-d float32 tensor.
 inline Tensor vec(std::initializer_list<float> values) {
   return make({values.begin(), values.size()}, Dims{static_cast<std::int64_t>(values.size())});
 }
-/// The same, and it wants a gradient.
+/// Returns a 1-d float32 leaf that wants a gradient.
 inline Tensor leaf(std::initializer_list<float> values) { return vec(values).set_requires_grad(true); }
 inline Tensor scalar(float value) { return make({&value, 1}, Dims{}); }
-/// A 0-d tensor that wants a gradient.
+/// Returns a 0-d leaf that wants a gradient.
 inline Tensor leaf(float value) { return scalar(value).set_requires_grad(true); }
 
-/// The elements in order, as float; nothing for an undefined tensor.
+/// Returns the elements in row-major order as float; nothing for an undefined tensor.
 inline std::vector<float> values(const Tensor& x) {
   if (!x.defined()) return {};
   const autograd::NoGrad no_grad;
@@ -40,27 +42,10 @@ inline std::vector<float> values(const Tensor& x) {
 
 using Values = std::vector<float>;
 
-/// The message of the E that `run` throws; a failure where it throws none.
-template <class E, class F>
-std::string message_of(F&& run) {
-  try {
-    run();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
-
-inline testing::AssertionResult contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "\"" << part << "\" is not in \"" << text << "\"";
-}
-
-/// Bytes held by tensors, nodes and the like.
+/// Number of bytes held by tensors, nodes and other objects of the allocator.
 inline std::int64_t live_bytes() { return memory_stats(kCPU).allocated; }
 
-/// Fails where the scope leaves more memory in use than it found.
+/// Fails the test if the scope leaves more memory in use than it found.
 class NoLeak {
  public:
   NoLeak() : before_(live_bytes()) {}
@@ -72,7 +57,7 @@ class NoLeak {
   std::int64_t before_;
 };
 
-/// x * x * x, from its input.
+/// x * x * x, differentiated from its input.
 struct Cube : Function<Cube> {
   static Tensor forward(Context& ctx, const Tensor& x) {
     ctx.save_for_backward(x);
@@ -84,7 +69,20 @@ struct Cube : Function<Cube> {
   }
 };
 
-/// x, as a layer of its own.
+/// (2x)^2, saved wrongly: from the intermediate 2x, which has no gradient of its own.
+struct FromIntermediate : Function<FromIntermediate> {
+  static Tensor forward(Context& ctx, const Tensor& x) {
+    const Tensor twice = x * 2;
+    ctx.save_for_backward(twice);
+    return twice * twice;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto [twice] = ctx.saved_tensors<1>();
+    return dy * 4 * twice;
+  }
+};
+
+/// Layer that returns a copy of x.
 struct Identity : Function<Identity> {
   static Tensor forward(Context&, const Tensor& x) { return clone(x); }
   static Tensor backward(Context&, const Tensor& dy) { return dy; }

@@ -18,7 +18,7 @@
 namespace lamella {
 namespace {
 
-/// A device's allocator on the heap, with a limit, that notes what it asks of the system.
+/// Device allocator on the heap with a limit, which records its requests to the system.
 class LimitedAllocator final : public CachingAllocator {
  public:
   explicit LimitedAllocator(std::size_t limit) : CachingAllocator(Device(DeviceType::PrivateUse1, 3)), limit_(limit) {}

@@ -70,7 +70,7 @@ TEST(DTypeTest, VisitRefusesWhatIsNotInTheSet) {
   }
 }
 
-// The tables of the array API standard 2024.12, "Type Promotion Rules": rows and columns in the order of `dtypes`; "-"
+// Tables of the array API standard 2024.12, "Type Promotion Rules": rows and columns in the order of `dtypes`; "-"
 // where the standard leaves the pair undefined and this library raises.
 struct Table {
   std::vector<std::string> dtypes;
@@ -102,7 +102,7 @@ const Table kTables[] = {
       {"float64", "float64", "complex128", "complex128"},
       {"complex64", "complex128", "complex64", "complex128"},
       {"complex128", "complex128", "complex128", "complex128"}}},
-    // Beyond the standard: the narrow floats.
+    // Narrow floats go beyond the standard.
     {{"float16", "bfloat16", "float32", "float64", "complex64"},
      {{"float16", "float32", "float32", "float64", "complex64"},
       {"float32", "bfloat16", "float32", "float64", "complex64"},

@@ -12,8 +12,8 @@
 namespace lamella {
 namespace {
 
-/// The value of a 16-bit float by its definition: sign, exponent and fraction, without any bit tricks of the code under
-/// test.
+/// Returns the value of a 16-bit float by its definition: sign, exponent and fraction, without bit tricks of the tested
+/// code.
 double value_of(std::uint16_t bits, int exponent_bits) {
   const int fraction_bits = 15 - exponent_bits;
   const int fraction = bits & ((1 << fraction_bits) - 1);
@@ -81,19 +81,19 @@ TEST_P(HalfTest, RoundTripsEveryValue) {
   }
 }
 
-// Between each two neighbors: the midpoint goes to the even one, and the floats beside it to the nearer one.
+// Checks that between two neighbors the midpoint rounds to the even one, and the floats beside it to the nearer one.
 TEST_P(HalfTest, RoundsToNearestEvenAtEveryMidpoint) {
   const Format& format = GetParam();
   for (std::uint32_t bits = 0; bits < infinity(); ++bits) {
     const auto low = static_cast<std::uint16_t>(bits);
     const auto high = static_cast<std::uint16_t>(bits + 1);
     const double a = value_of(low, format.exponent_bits);
-    // Beyond the largest finite value, overflow begins where its would-be successor is nearer.
+    // Overflow begins where the number that would follow the largest finite value is nearer.
     const double below = bits == 0 ? 0.0 : a - value_of(static_cast<std::uint16_t>(bits - 1), format.exponent_bits);
     const double b = high == infinity() ? a + below : value_of(high, format.exponent_bits);
     const auto middle = static_cast<float>((a + b) / 2);
     if (static_cast<double>(middle) != (a + b) / 2)
-      continue;  // halfway between bfloat16 subnormals next to 0 there is no float
+      continue;  // no float lies halfway between bfloat16 subnormals next to 0
     const std::uint16_t even = low % 2 == 0 ? low : high;
     EXPECT_EQ(format.round(middle), even) << bits;
     EXPECT_EQ(format.round(std::nextafter(middle, 0.0F)), low) << bits;
@@ -138,7 +138,7 @@ TEST_P(HalfTest, KeepsSpecialValues) {
   EXPECT_EQ(format.round(0.0F), 0);
   EXPECT_EQ(format.round(-0.0F), 0x8000);
   EXPECT_EQ(format.round(std::numeric_limits<float>::denorm_min()), 0);
-  // NaNs whose payload lies in the bits that are cut off must not become infinite.
+  // NaNs with a payload only in the truncated bits must not become infinite.
   for (const std::uint32_t nan : {0x7f800001u, 0x7fffffffu, 0xff800001u, 0x7fc00000u}) {
     EXPECT_TRUE(std::isnan(format.widen(format.round(std::bit_cast<float>(nan))))) << nan;
   }

@@ -67,7 +67,7 @@ TEST(ModesTest, BackwardRunsUnderItsOwn) {
   EXPECT_FALSE(is_grad_enabled());
 }
 
-/// Leaves recording switched on behind it.
+/// Layer whose forward leaves recording switched on.
 struct SwitchesOn : Function<SwitchesOn> {
   static Tensor forward(Context&, const Tensor& x) {
     autograd::set_grad_enabled(true);
@@ -92,7 +92,7 @@ TEST(ModesTest, ALayerCannotLeaveThemChanged) {
   EXPECT_FALSE(is_grad_enabled());
 }
 
-/// A pass of its own inside forward.
+/// Layer that runs a pass inside forward.
 struct SolvesInside : Function<SolvesInside> {
   static Tensor forward(Context&, const Tensor& x) {
     const EnableGrad on;

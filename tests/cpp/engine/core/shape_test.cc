@@ -32,7 +32,7 @@ TEST(ShapeTest, ContiguousStridesAreRowMajor) {
   EXPECT_EQ(contiguous_strides(Dims{}), Dims{});
   EXPECT_EQ(contiguous_strides(Dims{5}), Dims{1});
   EXPECT_EQ(contiguous_strides(Dims{2, 0, 3}).size(), 3u);
-  // Beside a zero the product of the sizes may leave 63 bits.
+  // The product of the other sizes may overflow 63 bits if one size is zero.
   EXPECT_EQ(contiguous_strides(Dims{0, kHuge, kHuge}).size(), 3u);
 }
 

@@ -110,7 +110,7 @@ TEST(SmallBlocksTest, ProducersAndConsumersExchangeBlocks) {
   EXPECT_EQ(small_block_bytes(), before);
 }
 
-/// Lives in thread_local storage and frees its block when the thread's caches may be gone already.
+/// Owner in thread_local storage that frees its block when the thread's caches may be destroyed already.
 struct LateOwner {
   void* block = nullptr;
   ~LateOwner() {
@@ -138,7 +138,7 @@ TEST(SmallBlocksTest, RecyclesWhatAThreadFreed) {
 #endif
   void* const first = allocate_block(640);
   free_block(first, 640);
-  void* const second = allocate_block(600);  // the same class of sizes
+  void* const second = allocate_block(600);  // same size class
   EXPECT_EQ(first, second);
   free_block(second, 600);
 }

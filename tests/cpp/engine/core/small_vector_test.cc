@@ -13,7 +13,7 @@
 namespace lamella {
 namespace {
 
-/// Counts how many are alive, and owns memory, so that sanitizers see each double or missing destruction.
+/// Counts living objects, and owns memory, so that sanitizers see each double or missing destruction.
 struct Counted {
   static inline int alive = 0;
   std::unique_ptr<int> value;
@@ -115,7 +115,7 @@ TYPED_TEST(SmallVectorTest, BehavesAsStdVectorUnderRandomOperations) {
           model = other_model;
           break;
         case 12:
-          if (!model.empty()) {  // an element of the vector itself
+          if (!model.empty()) {  // appends an element of the vector itself
             const auto at = static_cast<std::size_t>(number(model.size()));
             vector.emplace_back(vector[at]);
             model.push_back(model[at]);
@@ -143,7 +143,7 @@ TYPED_TEST(SmallVectorTest, MovedFromVectorsAreEmptyAndUsable) {
     SmallVector<Counted, N> from(size, Counted(3));
     const SmallVector<Counted, N> to(std::move(from));
     EXPECT_EQ(to.size(), size);
-    EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): what is tested
+    EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): the moved-from state is what the test checks
     from.push_back(Counted(4));
     EXPECT_EQ(*from.back().value, 4);
   }

@@ -12,6 +12,7 @@
 #include "engine/registry/checks.h"
 #include "engine/registry/library.h"
 #include "ops/all_ops.h"
+#include "tests/cpp/messages.h"
 #include "tests/cpp/tensors.h"
 
 namespace lamella::testing {
@@ -21,26 +22,15 @@ using registry::Arg;
 using registry::CallContext;
 using registry::KernelFunction;
 using registry::Value;
+using test::contains;
+using test::message_of;
 
-/// A library whose registrations go with the test.
+/// Returns a library whose registrations end with the test.
 Library fragment() { return Library(Library::Kind::Fragment, "dispatch_test"); }
 
 OperatorHandle find(const char* name, const char* overload = "") {
   return Dispatcher::singleton().find_schema_or_throw(std::string("dispatch_test::") + name, overload);
 }
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "no such exception";
-  return {};
-}
-
-bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 Tensor doubled(const Tensor& x) { return 2 * x; }
 
@@ -60,7 +50,9 @@ TEST(Dispatch, SaysWhichKernelsThereAre) {
   m.impl("only_cpu", DispatchKey::CPU, doubled);
   const auto op = find("only_cpu").typed<Tensor(const Tensor&)>();
   const std::string what = message_of<NotImplementedError>([&] { op.call(empty({2}, DType::Float32, kMeta)); });
-  EXPECT_TRUE(has(what, "dispatch_test::only_cpu") && has(what, "meta") && has(what, "it has kernels for CPU")) << what;
+  EXPECT_TRUE(contains(what, "dispatch_test::only_cpu") && contains(what, "meta") &&
+              contains(what, "it has kernels for CPU"))
+      << what;
 }
 
 TEST(Dispatch, RefusesTensorsOnSeveralDevices) {
@@ -70,8 +62,8 @@ TEST(Dispatch, RefusesTensorsOnSeveralDevices) {
   const auto op = find("both").typed<std::int64_t(const Tensor&, const std::vector<Tensor>&)>();
   const Tensor meta = empty({2}, DType::Float32, kMeta);
   const std::string what = message_of<RuntimeError>([&] { op.call(meta, {meta, empty({2})}); });
-  EXPECT_TRUE(has(what, "'a' on meta") && has(what, "'bs' on cpu")) << what;
-  EXPECT_EQ(op.call(meta, {empty(Dims{})}), 2);  // a number goes along
+  EXPECT_TRUE(contains(what, "'a' on meta") && contains(what, "'bs' on cpu")) << what;
+  EXPECT_EQ(op.call(meta, {empty(Dims{})}), 2);  // passes a number beside the tensors
 }
 
 TEST(Dispatch, FactoriesGoByTheirDeviceArgument) {
@@ -125,9 +117,9 @@ TEST(Dispatch, TypedHandlesAreChecked) {
   Library m = fragment();
   m.def("typed(Tensor x, int n) -> Tensor");
   const OperatorHandle op = find("typed");
-  EXPECT_TRUE(has(message_of<TypeError>([&] { op.typed<Tensor(const Tensor&, double)>(); }), "('n') is int"));
-  EXPECT_TRUE(has(message_of<TypeError>([&] { op.typed<Tensor(const Tensor&)>(); }), "the function takes 1"));
-  EXPECT_TRUE(has(message_of<TypeError>([&] { op.typed<double(const Tensor&, std::int64_t)>(); }), "result 0"));
+  EXPECT_TRUE(contains(message_of<TypeError>([&] { op.typed<Tensor(const Tensor&, double)>(); }), "('n') is int"));
+  EXPECT_TRUE(contains(message_of<TypeError>([&] { op.typed<Tensor(const Tensor&)>(); }), "the function takes 1"));
+  EXPECT_TRUE(contains(message_of<TypeError>([&] { op.typed<double(const Tensor&, std::int64_t)>(); }), "result 0"));
 }
 
 TEST(Dispatch, BoxedCallsCheckAndFillIn) {
@@ -137,9 +129,9 @@ TEST(Dispatch, BoxedCallsCheckAndFillIn) {
   const OperatorHandle op = find("boxed");
   const Value x(empty({2}));
   EXPECT_EQ(op.call_boxed(std::vector<Value>{x})[0].number(), 4.0);
-  EXPECT_EQ(op.call_boxed(std::vector<Value>{x, 3})[0].number(), 6.0);  // an int stands for a float
-  EXPECT_TRUE(has(message_of<TypeError>([&] { op.call_boxed(std::vector<Value>{x, "a"}); }), "f: expected float"));
-  EXPECT_TRUE(has(message_of<TypeError>([&] { op.call_boxed(std::vector<Value>{}); }), "missing argument 'x'"));
+  EXPECT_EQ(op.call_boxed(std::vector<Value>{x, 3})[0].number(), 6.0);  // an int is accepted for a float
+  EXPECT_TRUE(contains(message_of<TypeError>([&] { op.call_boxed(std::vector<Value>{x, "a"}); }), "f: expected float"));
+  EXPECT_TRUE(contains(message_of<TypeError>([&] { op.call_boxed(std::vector<Value>{}); }), "missing argument 'x'"));
   EXPECT_THROW(op.call_boxed(std::vector<Value>{x, 1, std::vector<std::int64_t>{1, 2}, 4}), TypeError);
 }
 
@@ -192,7 +184,7 @@ TEST(Dispatch, WithoutAGradientBackwardSaysWhatToRegister) {
   EXPECT_EQ(five, 5);
   EXPECT_EQ(y.grad_fn()->name(), "dispatch_test::plain");
   const std::string what = message_of<NotImplementedError>([&] { autograd::backward(sum(y)); });
-  EXPECT_TRUE(has(what, "no gradient is registered for dispatch_test::plain")) << what;
+  EXPECT_TRUE(contains(what, "no gradient is registered for dispatch_test::plain")) << what;
   const autograd::NoGrad off;
   EXPECT_FALSE(std::get<0>(op.call(x)).requires_grad());
 }
@@ -244,11 +236,12 @@ TEST(Dispatch, CountsWritesAndReturnsTheArgument) {
 
   Tensor fixed = tensor_of<float>({1});
   fixed->storage->set_mark(Storage::kReadOnly);
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { op.call(fixed); }), "'x' is written to, and its memory is read-only"));
+  EXPECT_TRUE(
+      contains(message_of<RuntimeError>([&] { op.call(fixed); }), "'x' is written to, and its memory is read-only"));
 
   x.set_requires_grad(true);
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { op.call(x); }), "leaf"));
-  EXPECT_EQ(values<float>(x.detach()), (std::vector<float>{2, 4}));  // refused before it was written to
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { op.call(x); }), "leaf"));
+  EXPECT_EQ(values<float>(x.detach()), (std::vector<float>{2, 4}));  // refused before it was written
   Tensor y = 1 * x;
   op.call(y);
   EXPECT_THROW(autograd::backward(sum(y)), NotImplementedError);
@@ -259,7 +252,7 @@ TEST(Dispatch, UndefinedResultsAndArgumentsAreNamed) {
   m.def("forgets(Tensor x) -> (Tensor, Tensor second)");
   m.impl("forgets", DispatchKey::CPU, [](const Tensor& x) { return std::tuple(x, Tensor()); });
   const auto op = find("forgets").typed<std::tuple<Tensor, Tensor>(const Tensor&)>();
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { op.call(empty({2})); }), "result 1 ('second') undefined"));
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { op.call(empty({2})); }), "result 1 ('second') undefined"));
   EXPECT_THROW(op.call(Tensor()), ValueError);
 }
 
@@ -283,9 +276,9 @@ TEST(Dispatch, AliasChecksFindUndeclaredAliases) {
   });
   const Tensor x = tensor_of<float>({1});
   const auto call = [&](const char* name) { return find(name).call_boxed(std::vector<Value>{x}); };
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { call("same"); }), "shares the memory of the argument 'x'"));
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { call("pair"); }), "share their memory"));
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { call("other_"); }), "is not the argument 'x'"));
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { call("same"); }), "shares the memory of the argument 'x'"));
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { call("pair"); }), "share their memory"));
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { call("other_"); }), "is not the argument 'x'"));
   EXPECT_NO_THROW(call("declared"));
 }
 
@@ -294,8 +287,8 @@ TEST(Dispatch, AKernelThatCallsItselfIsAnError) {
   m.def("loop(Tensor x) -> Tensor");
   m.impl("loop", DispatchKey::CPU, [](const Tensor& x) { return find("loop").typed<Tensor(const Tensor&)>().call(x); });
   const auto op = find("loop").typed<Tensor(const Tensor&)>();
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { op.call(empty({1})); }), "a kernel calls itself"));
-  EXPECT_THROW(op.call(empty({1})), RuntimeError);  // the count is back where it was
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { op.call(empty({1})); }), "a kernel calls itself"));
+  EXPECT_THROW(op.call(empty({1})), RuntimeError);  // the recursion count is restored
 }
 
 TEST(Dispatch, OperatorsOfTheLibraryAreEntries) {

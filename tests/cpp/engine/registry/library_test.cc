@@ -7,9 +7,10 @@
 #include "engine/registry/load.h"
 #include "engine/registry/pending.h"
 #include "ops/elementwise/arithmetic.h"
+#include "tests/cpp/messages.h"
 #include "tests/cpp/tensors.h"
 
-// As an extension does it.
+// Registers as an extension does.
 LAMELLA_LIBRARY(static_test, m) {
   m.def("twice(Tensor x) -> Tensor");
   m.doc("twice", "Two times x.");
@@ -25,21 +26,10 @@ namespace lamella::testing {
 namespace {
 
 using registry::Place;
+using test::contains;
+using test::message_of;
 
 Library fragment() { return Library(Library::Kind::Fragment, "library_test"); }
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "no such exception";
-  return {};
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 Tensor identity(const Tensor& x) { return x; }
 Tensor another(const Tensor& x) { return x + x; }
@@ -47,7 +37,7 @@ Tensor another(const Tensor& x) { return x + x; }
 TEST(StaticLibrary, IsThereWhenTheProgramStarts) {
   const OperatorHandle op = Dispatcher::singleton().find_schema_or_throw("static_test::twice");
   EXPECT_EQ(op.doc(), "Two times x.");
-  EXPECT_TRUE(has(op.place().str(), "library_test.cc:"));
+  EXPECT_TRUE(contains(op.place().str(), "library_test.cc:"));
   ASSERT_EQ(op.kernels().size(), 1u);
   EXPECT_EQ(op.kernels()[0].key, DispatchKey::CPU);
   EXPECT_TRUE(op.has_kernel(DispatchKey::CPU));
@@ -67,13 +57,13 @@ TEST(Library, TheSameTwiceIsFineAndAnotherIsNot) {
     again.implement("op", DispatchKey::CPU, identity, Place("b.cc", 2));
     const std::string schema =
         message_of<RuntimeError>([&] { again.define("op(Tensor y) -> Tensor", Place("b.cc", 2)); });
-    EXPECT_TRUE(has(schema, "a.cc:1") && has(schema, "b.cc:2")) << schema;
+    EXPECT_TRUE(contains(schema, "a.cc:1") && contains(schema, "b.cc:2")) << schema;
     const std::string kernel =
         message_of<RuntimeError>([&] { again.implement("op", DispatchKey::CPU, another, Place("b.cc", 3)); });
-    EXPECT_TRUE(has(kernel, "a.cc:2") && has(kernel, "b.cc:3")) << kernel;
+    EXPECT_TRUE(contains(kernel, "a.cc:2") && contains(kernel, "b.cc:3")) << kernel;
   }
   const auto op = Dispatcher::singleton().find_schema_or_throw("library_test::op");
-  EXPECT_EQ(op.kernels().size(), 1u);  // the first library's is still there
+  EXPECT_EQ(op.kernels().size(), 1u);  // the first library's kernel remains
 }
 
 TEST(Library, GoesWithWhatItRegistered) {
@@ -83,11 +73,11 @@ TEST(Library, GoesWithWhatItRegistered) {
   EXPECT_NO_THROW(op.call(empty({1})));
   library.reset();
   EXPECT_FALSE(op.is_defined());
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { op.call(empty({1})); }), "not registered any more"));
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { op.call(empty({1})); }), "not registered any more"));
   EXPECT_FALSE(Dispatcher::singleton().find_schema("library_test::gone").has_value());
   library.emplace(fragment());
   library->def("gone(Tensor x) -> Tensor", identity);
-  EXPECT_NO_THROW(op.call(empty({1})));  // the handle finds it again
+  EXPECT_NO_THROW(op.call(empty({1})));  // the handle finds the new definition
 }
 
 TEST(Library, KernelsMayComeBeforeTheirOperator) {
@@ -96,7 +86,7 @@ TEST(Library, KernelsMayComeBeforeTheirOperator) {
   EXPECT_FALSE(Dispatcher::singleton().find_schema("library_test::late").has_value());
   Library schemas = fragment();
   const std::string what = message_of<TypeError>([&] { schemas.def("late(int x) -> Tensor"); });
-  EXPECT_TRUE(has(what, "is int in the schema, the function takes Tensor")) << what;
+  EXPECT_TRUE(contains(what, "is int in the schema, the function takes Tensor")) << what;
   schemas.def("late(Tensor x) -> Tensor");
   EXPECT_TRUE(Dispatcher::singleton().find_schema("library_test::late").has_value());
 }
@@ -107,7 +97,7 @@ TEST(Library, SignaturesAreComparedWithTheSchema) {
   using Pair = std::tuple<Tensor, std::int64_t>;
   const auto refuse = [&](auto kernel, const char* message) {
     const std::string what = message_of<TypeError>([&] { m.impl("checked", DispatchKey::CPU, kernel); });
-    EXPECT_TRUE(has(what, message) && has(what, "library_test.cc:")) << what;
+    EXPECT_TRUE(contains(what, message) && contains(what, "library_test.cc:")) << what;
   };
   refuse([](const Tensor& x) { return x; }, "takes 1 arguments (Tensor), the schema has 4");
   refuse([](const Tensor& x, const Tensor&, std::vector<std::int64_t>, double) { return Pair(x, 1); },
@@ -128,20 +118,22 @@ TEST(Library, MisusesAreErrors) {
   EXPECT_THROW(Library(Library::Kind::Fragment, "not a name"), ValueError);
   EXPECT_THROW(Library(Library::Kind::Fragment, "_"), ValueError);
   Library m = fragment();
-  EXPECT_TRUE(has(message_of<ValueError>([&] { m.def("name_alone"); }), "needs a schema"));
-  EXPECT_TRUE(has(message_of<ValueError>([&] { m.def("other::op(Tensor x) -> Tensor"); }), "not in the library's"));
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { m.doc("unknown", "text"); }), "defined before"));
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { m.fallback(registry::KernelFunction::fallthrough()); }), "(_, key"));
+  EXPECT_TRUE(contains(message_of<ValueError>([&] { m.def("name_alone"); }), "needs a schema"));
+  EXPECT_TRUE(
+      contains(message_of<ValueError>([&] { m.def("other::op(Tensor x) -> Tensor"); }), "not in the library's"));
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { m.doc("unknown", "text"); }), "defined before"));
+  EXPECT_TRUE(
+      contains(message_of<RuntimeError>([&] { m.fallback(registry::KernelFunction::fallthrough()); }), "(_, key"));
   Library impl(Library::Kind::Impl, "library_test", DispatchKey::CPU);
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { impl.def("x(Tensor x) -> Tensor"); }), "LAMELLA_LIBRARY_IMPL"));
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { impl.def("x(Tensor x) -> Tensor"); }), "LAMELLA_LIBRARY_IMPL"));
   Library fallbacks(Library::Kind::Impl, "_", DispatchKey::CPU);
-  EXPECT_TRUE(has(message_of<TypeError>([&] { fallbacks.fallback(identity); }), "boxed"));
+  EXPECT_TRUE(contains(message_of<TypeError>([&] { fallbacks.fallback(identity); }), "boxed"));
   EXPECT_THROW(parse_dispatch_key("TPU"), ValueError);
 
   Library owner(Library::Kind::Def, "library_test_owned", DispatchKey::Undefined, Place("a.cc", 1));
   const std::string what = message_of<RuntimeError>(
       [&] { Library(Library::Kind::Def, "library_test_owned", DispatchKey::Undefined, Place("b.cc", 2)); });
-  EXPECT_TRUE(has(what, "a.cc:1") && has(what, "b.cc:2")) << what;
+  EXPECT_TRUE(contains(what, "a.cc:1") && contains(what, "b.cc:2")) << what;
 }
 
 TEST(Library, OverloadsAreFoundByName) {
@@ -154,13 +146,13 @@ TEST(Library, OverloadsAreFoundByName) {
             dispatcher.find_schema_or_throw("library_test::over.number"));
   const std::string what =
       message_of<RuntimeError>([&] { dispatcher.find_schema_or_throw("library_test::over", "numbr"); });
-  EXPECT_TRUE(has(what, "its overloads are \"\", \"number\"")) << what;
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { dispatcher.find_schema_or_throw("library_test::ovre"); }),
-                  "did you mean library_test::over?"));
-  EXPECT_TRUE(has(message_of<RuntimeError>([&] { dispatcher.find_schema_or_throw("over"); }), "namespace"));
+  EXPECT_TRUE(contains(what, "its overloads are \"\", \"number\"")) << what;
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { dispatcher.find_schema_or_throw("library_test::ovre"); }),
+                       "did you mean library_test::over?"));
+  EXPECT_TRUE(contains(message_of<RuntimeError>([&] { dispatcher.find_schema_or_throw("over"); }), "namespace"));
 }
 
-/// What a broken static library does, within a program.
+/// Registers what a broken static library does, within a program.
 void fill_badly(Library& m) {
   m.def("first(Tensor x) -> Tensor");
   m.def("second(Tensr x) -> Tensor");
@@ -173,10 +165,10 @@ TEST(StaticLibrary, ABadOneIsTakenBackAndToldOf) {
     EXPECT_FALSE(Dispatcher::singleton().find_schema("library_test_bad::first").has_value());
     const std::string what =
         message_of<RuntimeError>([] { Dispatcher::singleton().find_schema_or_throw("library_test_bad::first"); });
-    EXPECT_TRUE(has(what, "could not register itself") && has(what, "Tensr")) << what;
+    EXPECT_TRUE(contains(what, "could not register itself") && contains(what, "Tensr")) << what;
   }
   EXPECT_THROW(registry::throw_pending_error(), ValueError);
-  EXPECT_NO_THROW(registry::throw_pending_error());  // told once
+  EXPECT_NO_THROW(registry::throw_pending_error());  // raised once only
 }
 
 TEST(StaticLibrary, OneOfAnotherVersionRegistersNothing) {
@@ -186,11 +178,12 @@ TEST(StaticLibrary, OneOfAnotherVersionRegistersNothing) {
       Library::Kind::Fragment, "library_test_bad", DispatchKey::Undefined,
       [](Library&) { ADD_FAILURE() << "code of another version ran"; }, other);
   const std::string what = message_of<RuntimeError>([] { registry::throw_pending_error(); });
-  EXPECT_TRUE(has(what, "ABI version")) << what;
+  EXPECT_TRUE(contains(what, "ABI version")) << what;
 }
 
 TEST(LoadLibrary, SaysWhatIsWrongWithTheFile) {
-  EXPECT_TRUE(has(message_of<RuntimeError>([] { registry::load_library("/no/such/file.so"); }), "/no/such/file.so"));
+  EXPECT_TRUE(
+      contains(message_of<RuntimeError>([] { registry::load_library("/no/such/file.so"); }), "/no/such/file.so"));
   EXPECT_THROW(registry::load_library(__FILE__), RuntimeError);
 }
 

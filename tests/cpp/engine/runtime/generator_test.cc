@@ -14,7 +14,8 @@
 namespace lamella {
 namespace {
 
-// The known answers that the authors publish with their Random123 library (kat_vectors, philox4x32 with 10 rounds).
+// Compares with the known answers that the authors publish with their Random123 library (kat_vectors, philox4x32 with
+// 10 rounds).
 TEST(Philox, GivesThePublishedNumbers) {
   EXPECT_EQ(Philox::rounds({0, 0, 0, 0}, {0, 0}), (Philox::Block{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}));
   EXPECT_EQ(Philox::rounds({0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu}, {0xffffffffu, 0xffffffffu}),
@@ -116,7 +117,7 @@ TEST(Generator, FamiliesOfForksShareNoStream) {
   EXPECT_EQ(seeds.size(), made);
 }
 
-/// The first `count` words of a stream, as numbers of mean 0 and variance 1.
+/// Returns the first `count` words of a stream, scaled to mean 0 and variance 1.
 std::vector<double> standardized(std::uint64_t seed, std::size_t count) {
   std::vector<double> numbers;
   for (std::uint64_t block = 0; numbers.size() < count; ++block) {
@@ -131,7 +132,7 @@ TEST(Generator, ForksAreNotCorrelated) {
   std::vector<std::vector<double>> streams;
   Generator root(1);
   streams.push_back(standardized(root.initial_seed(), kCount));
-  // Children, the first one's children, and those of a neighboring seed.
+  // Streams: children, the first one's children, and those of a neighboring seed.
   std::vector<Generator> children = root.split(12);
   for (const Generator& child : children) streams.push_back(standardized(child.initial_seed(), kCount));
   for (const Generator& child : children[0].split(12)) streams.push_back(standardized(child.initial_seed(), kCount));
@@ -142,7 +143,7 @@ TEST(Generator, ForksAreNotCorrelated) {
     for (std::size_t k = 0; k < i; ++k, ++pairs) {
       double product = 0;
       for (std::size_t n = 0; n < kCount; ++n) product += streams[i][n] * streams[k][n];
-      // Of independent streams, this is normal with variance 1.
+      // z is normal with variance 1 if the streams are independent.
       const double z = product / std::sqrt(double{kCount});
       EXPECT_LT(std::abs(z), 4.5) << i << " and " << k;
       squares += z * z;

@@ -106,7 +106,7 @@ TEST(ParallelFor, RunsFromSeveralThreadsAtOnce) {
 
 TEST(ParallelFor, RefusesNoThreads) { EXPECT_THROW(set_thread_count(0), ValueError); }
 
-/// What `body` returns in a child process.
+/// Returns the exit code of a child process that runs `body`.
 template <class Body>
 int exit_code_of_child(Body body) {
   const pid_t child = fork();
@@ -124,7 +124,7 @@ int count_to_hundred() {
 
 TEST(Fork, ChildIsSerialUntilItAsksOtherwise) {
   const Threads scope(2);
-  ASSERT_EQ(count_to_hundred(), 100);  // the parent's workers exist
+  ASSERT_EQ(count_to_hundred(), 100);  // starts the parent's workers
   EXPECT_EQ(exit_code_of_child([] { return thread_count(); }), 1);
   EXPECT_EQ(exit_code_of_child(count_to_hundred), 100);
   EXPECT_EQ(exit_code_of_child([] {

@@ -12,15 +12,15 @@
 #include "engine/runtime/random_lease.h"
 #include "engine/runtime/random_replay.h"
 
-// The default generators: one for each device, their states, and scopes that put them back.
+// Tests the default generators: one for each device, their states, and scopes that restore them.
 
 namespace lamella {
 namespace {
 
 constexpr Device kFirst{DeviceType::PrivateUse1, 0};
 
-/// Devices of a kind that has a count and nothing else: generators need no more. Each test takes one that no other has
-/// used, as a generator once made stays; so do the devices, whose generators later tests come by.
+/// Registers devices that have a count and nothing else: generators need no more. Each test takes a device that no
+/// other has used, as a generator once made stays. The devices stay, too, as later tests come upon their generators.
 class RngStates : public ::testing::Test {
  protected:
   void SetUp() override { bring_devices(); }
@@ -73,9 +73,9 @@ TEST_F(RngStates, GoBackWhereTheyWere) {
   restore_rng_states(states);
   EXPECT_EQ(default_generator().get_state(), (GeneratorState{1, 5, 0}));
   EXPECT_EQ(default_generator(kFirst).get_state(), (GeneratorState{1, 6, 1}));
-  // Used since for the first time: where its first use found it.
+  // A generator first used inside the scope returns to the state in which its first use found it.
   EXPECT_EQ(default_generator(later).get_state(), (GeneratorState{1, 0, 0}));
-  // Not used yet: it starts from the seed of then.
+  // A generator not used yet starts from the seed in force when the states were taken.
   EXPECT_EQ(default_generator(unused_device()).get_state(), (GeneratorState{1, 0, 0}));
 }
 

@@ -3,16 +3,8 @@
 #include "ops/all_ops.h"
 #include "tests/cpp/gradcheck.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
-
-using testing::expect_error;
-using testing::expect_gradients;
-using testing::sample;
-using testing::values;
-
-using Ints = std::vector<std::int64_t>;
-using Floats = std::vector<float>;
 
 TEST(Creation, FilledTensors) {
   EXPECT_EQ(values<float>(zeros({2, 2})), Floats(4, 0));
@@ -80,4 +72,4 @@ TEST(Creation, Meta) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing

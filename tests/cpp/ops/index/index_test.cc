@@ -4,16 +4,8 @@
 #include "ops/all_ops.h"
 #include "tests/cpp/gradcheck.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
-
-using testing::expect_error;
-using testing::expect_gradients;
-using testing::sample;
-using testing::tensor_of;
-using testing::values;
-
-using Ints = std::vector<std::int64_t>;
 
 Tensor ints(const Ints& numbers) { return tensor_of<std::int64_t>(numbers); }
 Tensor grid() { return reshape(arange(12), {3, 4}); }
@@ -139,4 +131,4 @@ TEST(Index, Meta) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing

@@ -6,18 +6,13 @@
 
 #include "engine/runtime/parallel.h"
 #include "ops/all_ops.h"
+#include "ops/index/index.h"
 #include "tests/cpp/gradcheck.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
 
-using testing::expect_error;
-using testing::expect_gradients;
-using testing::sample;
-using testing::tensor_of;
-using testing::values;
-
-/// The product of two matrices by its definition, in double precision.
+/// Returns the product of two matrices by its definition, in double precision.
 std::vector<double> product(const Tensor& a, const Tensor& b) {
   const std::vector<double> x = values<double>(cast(a, DType::Float64));
   const std::vector<double> y = values<double>(cast(b, DType::Float64));
@@ -39,7 +34,7 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& ex
   for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], tolerance) << what << " at " << i;
 }
 
-/// x in a layout: 0 as it is, 1 column-major, 2 with gaps, 3 reversed along both axes.
+/// Returns x in a layout: 0 as it is, 1 column-major, 2 with gaps, 3 reversed along both axes.
 Tensor laid_out(const Tensor& x, int layout) {
   if (layout == 1) return matrix_transpose(contiguous(matrix_transpose(x)));
   if (layout == 2) {
@@ -213,10 +208,10 @@ TEST(Matmul, WorksInAForkedChild) {
     const Tensor a = cast(sample({300, 100}), dtype);
     const Tensor b = cast(sample({100, 200}, 1, 4), dtype);
     const std::vector<double> expected =
-        values<double>(cast(matmul(a, b), DType::Float64));  // the parent's workers exist
+        values<double>(cast(matmul(a, b), DType::Float64));  // starts the parent's workers
     const pid_t child = fork();
     if (child == 0) {
-      alarm(60);  // rather killed than hanging
+      alarm(60);  // a hang becomes a failure
       bool close = true;
       for (const int threads : {1, 2}) {
         set_thread_count(threads);
@@ -275,4 +270,4 @@ TEST(Linear, Gradients) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing

@@ -2,17 +2,12 @@
 
 #include "engine/core/modes.h"
 #include "ops/all_ops.h"
+#include "ops/index/index.h"
 #include "ops/movement/strided.h"
 #include "tests/cpp/gradcheck.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
-
-using testing::expect_error;
-using testing::expect_gradients;
-using testing::sample;
-using testing::tensor_of;
-using testing::values;
 
 constexpr DType kAll[] = {DType::Bool,     DType::Int8,    DType::Int16,   DType::Int32,     DType::Int64,
                           DType::UInt8,    DType::UInt16,  DType::UInt32,  DType::UInt64,    DType::Float16,
@@ -276,4 +271,4 @@ TEST(Movement, OverlapIsSeen) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing

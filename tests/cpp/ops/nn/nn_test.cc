@@ -5,14 +5,8 @@
 #include "ops/all_ops.h"
 #include "tests/cpp/gradcheck.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
-
-using testing::expect_error;
-using testing::expect_gradients;
-using testing::sample;
-using testing::tensor_of;
-using testing::values;
 
 Tensor classes(const std::vector<std::int64_t>& numbers) { return tensor_of<std::int64_t>(numbers); }
 
@@ -104,4 +98,4 @@ TEST(Dropout, KeepsTheMean) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing

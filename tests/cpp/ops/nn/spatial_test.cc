@@ -9,14 +9,14 @@
 #include "ops/shape/reshape.h"
 #include "tests/cpp/gradcheck.h"
 
-// Convolution, pooling and normalization; their values are compared with numpy's in tests/python/ops.
+// Tests convolution, pooling and normalization; tests/python/ops compares their values with numpy's.
 
 namespace lamella::testing {
 namespace {
 
 using Tensors = std::vector<Tensor>;
 
-/// First derivatives in both modes and for batches of gradients, and second ones.
+/// Checks first derivatives in both modes and for batches of gradients, and second ones.
 void expect_all_gradients(const DifferentiableFunction& f, const Tensors& inputs) {
   expect_gradients(f, inputs);
   Tensors leaves;
@@ -28,7 +28,7 @@ void expect_all_gradients(const DifferentiableFunction& f, const Tensors& inputs
   if (!result) ADD_FAILURE() << result.message;
 }
 
-/// Results and gradients in float32 are those in float64, where they are computed in another way.
+/// Checks that results and gradients in float32 are close to those in float64, which other kernels compute.
 void expect_close_in_float(const DifferentiableFunction& f, const Tensors& inputs, double tolerance) {
   Tensors exact;
   for (const DType dtype : {DType::Float64, DType::Float32}) {

@@ -11,12 +11,8 @@
 #include "ops/all_ops.h"
 #include "tests/cpp/tensors.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
-
-using testing::expect_error;
-using testing::tensor_of;
-using testing::values;
 
 TEST(Random, TheSameSeedGivesTheSameNumbers) {
   seed(3);
@@ -122,7 +118,7 @@ TEST(Random, AGeneratorOfOnesOwnIsDrawnFromAlone) {
     EXPECT_GT(own.get_state().offset, 0u) << i;
     const GeneratorState after = own.get_state();
     EXPECT_NE(draw(&own), first) << i;
-    // The same numbers as the default generator's under that seed.
+    // The generator draws the default generator's numbers under the same seed.
     seed(3);
     EXPECT_EQ(draw(nullptr), first) << i;
     EXPECT_EQ(default_generator().get_state(), after) << i;
@@ -174,4 +170,4 @@ TEST(Random, EmptyScalarAndMeta) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing

@@ -1,16 +1,8 @@
 #include "ops/all_ops.h"
 #include "tests/cpp/gradcheck.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
-
-using testing::expect_error;
-using testing::expect_gradients;
-using testing::sample;
-using testing::tensor_of;
-using testing::values;
-
-using Ints = std::vector<std::int64_t>;
 
 TEST(Reshape, IsAViewWhereStridesAllow) {
   const Tensor x = arange(24);
@@ -173,4 +165,4 @@ TEST(Shape, Meta) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing

@@ -17,13 +17,13 @@ using lamella::simd::Vec;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// For the CPU's vectors and for the operand of a CUDA thread, whose formulas are the same.
+/// Runs for the CPU's vectors and for the operand of a CUDA thread, whose formulas are the same.
 template <class R>
 class ComplexOperand : public testing::Test {};
 using Parts = testing::Types<Vec<float>, Vec<double>, Lane<float>, Lane<double>>;
 TYPED_TEST_SUITE(ComplexOperand, Parts);
 
-/// `expected`, with the signs of its zeros; NaN stands for any NaN.
+/// Expects `expected`, zeros with their signs; NaN stands for any NaN.
 void expect_part(double got, double expected) {
   if (std::isnan(expected)) {
     EXPECT_TRUE(std::isnan(got)) << got;
@@ -60,7 +60,7 @@ TYPED_TEST(ComplexOperand, Expm1OfZerosAndInfinities) {
 TYPED_TEST(ComplexOperand, TanhAndTanAtInfinityHaveTheSignOfTheOtherPart) {
   const auto tanh_of = [](auto z) { return tanh(z); };
   const auto tan_of = [](auto z) { return tan(z); };
-  // The sine of 4 is negative, and that of 2 positive.
+  // 2 y is the angle: sin 4 is negative, sin 2 positive.
   for (const double y : {2.0, 1.0, -2.0, -1.0, 0.0, -0.0}) {
     const double zero = std::copysign(0.0, y);
     expect_value<TypeParam>(tanh_of, {kInf, y}, 1, zero);

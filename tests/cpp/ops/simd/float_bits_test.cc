@@ -17,7 +17,7 @@ class FloatBitsTest : public ::testing::Test {
  protected:
   using X = FloatBits<T>;
 
-  /// Every value, beside values in another order.
+  /// Returns every value, permuted by `factor`.
   static std::vector<T> all(std::uint32_t factor) {
     std::vector<T> values(65536);
     for (std::uint32_t i = 0; i < values.size(); ++i) values[i].bits = static_cast<std::uint16_t>(i * factor);
@@ -48,7 +48,7 @@ class FloatBitsTest : public ::testing::Test {
     }
   }
 
-  /// 1 where the mask is set, 0 elsewhere.
+  /// Returns 1 where the mask is set, 0 elsewhere.
   static X ones(typename X::mask_type mask) { return where(mask, X(1), X(0)); }
 };
 

@@ -1,6 +1,6 @@
-// What check_lane_ptx.py compiles: a formula of floats must stay in float on the GPU, whatever literals it has.
+// Compiled by check_lane_ptx.py: a formula of floats must stay in float on the GPU, whatever literals it has.
 //
-// Left out are sin, cos and tan: CUDA's own reduction of a large angle is in double.
+// sin, cos and tan are left out, as CUDA's own reduction of a large angle is in double.
 
 #include "ops/simd/hd.h"
 #include "ops/simd/lane.h"
@@ -53,7 +53,7 @@ __global__ void lane_functions(const float* x, const float* y, float* z) {
   apply(x, y, z, [](auto a, auto b) { return functions(a, b); });
 }
 
-/// The contrast: a bare float, whose literals make it double arithmetic.
+/// Counterexample: a bare float, whose literals make it double arithmetic.
 __global__ void bare_gelu(const float* x, const float*, float* z) {
   const int i = static_cast<int>(threadIdx.x);
   z[i] = static_cast<float>(0.5 * x[i] * (1 + erf(x[i] * 0.7071067811865476)));

@@ -19,7 +19,7 @@ using lamella::testing::sample_values;
 using lamella::testing::ulps;
 using lamella::testing::Wide;
 
-/// What is rounded correctly, or not at all, one operation at a time.
+/// Returns the results of operations that are rounded correctly, or not at all.
 template <class X>
 std::vector<X> exact_operations(const X& x, const X& y) {
   return {x + y,

@@ -41,7 +41,8 @@ W sign_reference(W x) {
   return std::isnan(x) ? x : static_cast<W>((x > 0) - (x < 0));
 }
 
-/// 0.5 is rounding to nearest; 4 is what the library promises of the others.
+/// Lists functions with their error bounds in ulp: 0.5 is rounding to nearest; 4 is what the library promises of the
+/// others.
 template <class T>
 std::vector<Unary<T>> unary_functions() {
   using V = Vec<T>;
@@ -152,14 +153,15 @@ TYPED_TEST(Math, BinaryFunctionsAreAccurate) {
   }
 }
 
-/// Expects the same bits, or two NaN.
+/// Expects the same bits, or NaN for both.
 template <class T>
 void expect_same(T alone, T among, const char* function, T x) {
   EXPECT_TRUE(std::memcmp(&alone, &among, sizeof alone) == 0 || (std::isnan(alone) && std::isnan(among)))
       << function << " of " << x << " is " << alone << " alone and " << among << " among others";
 }
 
-/// A tensor is cut differently by each number of threads, and its tail is padded: a lane must not depend on the others.
+/// Checks that a lane does not depend on the others: a tensor is cut differently by each number of threads, and its
+/// tail is padded.
 TYPED_TEST(Math, ALaneDoesNotDependOnItsNeighbors) {
   using T = TypeParam;
   using V = Vec<T>;
@@ -185,7 +187,7 @@ TYPED_TEST(Math, ALaneDoesNotDependOnItsNeighbors) {
   }
 }
 
-/// What Python and numpy users rely on, value by value.
+/// Checks the special values that Python and numpy users rely on, one by one.
 TYPED_TEST(Math, SpecialValues) {
   using T = TypeParam;
   using V = Vec<T>;

@@ -90,7 +90,7 @@ TEST(Probe, EveryOperationIsTheUnion) {
   EXPECT_EQ(sum.bits, 5u);
 }
 
-/// One formula for every operand type.
+/// Checks that one formula serves every operand type.
 TEST(Probe, TheProbedFormulaIsTheOneThatRuns) {
   EXPECT_EQ(Elu::grad(Lane<float>(1), Lane<float>(2), Lane<float>(3)).value(), 3.0f);
   EXPECT_EQ(Elu::grad(Lane<double>(-1), Lane<double>(2), Lane<double>(3)).value(), -4.5);

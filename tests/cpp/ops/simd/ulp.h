@@ -11,12 +11,12 @@
 
 namespace lamella::testing {
 
-/// The type in which a reference for `T` is computed.
+/// Type in which a reference for `T` is computed.
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
-/// How far `got` is from `exact`, in units of the last place of `exact` in `T`. Infinite where one is NaN and the other
-/// is not, where a zero has the wrong sign, and where `got` is infinite and `exact` far from it.
+/// Returns the distance of `got` from `exact`, in units of the last place of `exact` in `T`. Infinite if one is NaN and
+/// the other is not, if a zero has the wrong sign, and if `got` is infinite and `exact` far from it.
 template <class T>
 double ulps(T got, Wide<T> exact) {
   constexpr double kWrong = std::numeric_limits<double>::infinity();
@@ -24,7 +24,7 @@ double ulps(T got, Wide<T> exact) {
   if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) && std::isnan(got) ? 0 : kWrong;
   if (std::signbit(got) != std::signbit(exact)) return kWrong;
   if (exact == 0 || std::isinf(exact)) return got == exact ? 0 : kWrong;
-  // The infinity is the number after the largest.
+  // Infinity counts as the number after the largest.
   const auto finite = [](Wide<T> x) {
     return std::isinf(static_cast<T>(x)) ? std::copysign(std::ldexp(Wide<T>{1}, Limits::max_exponent), x) : x;
   };
@@ -42,7 +42,7 @@ T from_bits(std::uint64_t bits) {
   return value;
 }
 
-/// Zeros, denormals, limits, infinities, NaN, and the ends of the ranges of exp.
+/// Returns zeros, denormals, limits, infinities, NaN, and the ends of the ranges of exp.
 template <class T>
 std::vector<T> special_values() {
   using Limits = std::numeric_limits<T>;
@@ -61,7 +61,7 @@ std::vector<T> special_values() {
   return values;
 }
 
-/// The special values, `n` bit patterns and 2 `n` numbers of a usual size.
+/// Returns the special values, `n` random bit patterns and 2 `n` numbers of a usual size.
 template <class T>
 std::vector<T> sample_values(int n) {
   std::vector<T> values = special_values<T>();

@@ -16,13 +16,13 @@ using lamella::simd::Vec;
 __extension__ using Wide = __int128;
 __extension__ using Natural = unsigned __int128;
 
-/// What the integer `exact` is in `T`, wrapping.
+/// Returns the integer `exact` wrapped to `T`.
 template <class T>
 T wrapped(Wide exact) {
   return static_cast<T>(static_cast<std::uint64_t>(exact));
 }
 
-/// The product in `T`, wrapping. That of two 64-bit numbers does not fit a signed `Wide`.
+/// Returns the product wrapped to `T`. The product of two 64-bit numbers does not fit a signed `Wide`.
 template <class T>
 T wrapped_product(T a, T b) {
   return wrapped<T>(static_cast<Wide>(static_cast<Natural>(a) * static_cast<Natural>(b)));
@@ -45,7 +45,7 @@ Wide floored(Wide a, Wide b) {
   return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
-/// Squaring nothing: the definition, one factor at a time.
+/// Computes a power by its definition, one factor at a time, without squaring.
 template <class T>
 T power(T base, T exponent) {
   if (exponent < T{0}) return base == T{1} ? T{1} : base == wrapped<T>(-1) ? (exponent % 2 == 0 ? T{1} : base) : T{0};

@@ -14,7 +14,7 @@ namespace {
 using lamella::simd::Mask;
 using lamella::simd::Vec;
 
-/// Numbers that are exact in every type: 1, 2, 3, ...
+/// Returns numbers that are exact in every type: 1, 2, 3, ...
 template <class T>
 std::vector<T> counting(int n) {
   std::vector<T> values(n);
@@ -192,7 +192,7 @@ TYPED_TEST(VecFloat, SignFollowsNumpy) {
   EXPECT_TRUE(std::isnan(sign(V(std::numeric_limits<TypeParam>::quiet_NaN()))[0]));
 }
 
-/// As the Python array API standard has it, and numpy where no operand of the division is infinite.
+/// Checks division as the Python array API standard defines it, and numpy if no operand is infinite.
 TYPED_TEST(VecFloat, FloorDivideAndRemainderFollowTheStandard) {
   using V = Vec<TypeParam>;
   constexpr double kInf = std::numeric_limits<double>::infinity();

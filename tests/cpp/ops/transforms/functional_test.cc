@@ -6,14 +6,11 @@
 #include "ops/all_ops.h"
 #include "tests/cpp/tensors.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
 
 using autograd::JacobianOptions;
 using autograd::TensorFunction;
-using testing::expect_error;
-using testing::tensor_of;
-using testing::values;
 
 using Values = std::vector<double>;
 
@@ -23,7 +20,7 @@ TensorFunction unary(Tensor (*f)(const Tensor&)) {
 
 Tensor cubes(const Tensor& x) { return sum(multiply(multiply(x, x), x)); }
 
-/// x * y and the sum of x.
+/// Returns x * y and the sum of x.
 std::vector<Tensor> product_and_sum(std::span<const Tensor> x) { return {multiply(x[0], x[1]), sum(x[0])}; }
 
 struct DerivativesTest : ::testing::Test {
@@ -173,4 +170,4 @@ TEST_F(DerivativesTest, NothingIsLeftBehind) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing

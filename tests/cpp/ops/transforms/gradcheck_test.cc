@@ -6,16 +6,13 @@
 #include "ops/all_ops.h"
 #include "tests/cpp/tensors.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
 
 using autograd::gradcheck;
 using autograd::GradcheckOptions;
 using autograd::gradgradcheck;
 using autograd::TensorFunction;
-using testing::expect_error;
-using testing::sample;
-using testing::tensor_of;
 
 template <class Layer>
 std::vector<Tensor> apply(std::span<const Tensor> x) {
@@ -41,14 +38,14 @@ struct Forgetful : Function<Forgetful> {
   static Tensor backward(Context&, const Tensor&) { return {}; }
 };
 
-/// x W for a fixed matrix, with W in the place of its transpose in backward.
+/// x W for a fixed matrix, with W instead of its transpose in backward.
 struct Untransposed : Function<Untransposed> {
   static Tensor weight() { return sample({3, 3}, 2, 9); }
   static Tensor forward(Context&, const Tensor& x) { return matmul(x, weight()); }
   static Tensor backward(Context&, const Tensor& dy) { return matmul(dy, weight()); }
 };
 
-/// x * x with a gradient in float32, whose form nobody looks at.
+/// x * x with a gradient in float32, whose dtype is not checked.
 struct WrongDType : Function<WrongDType> {
   static constexpr bool kChecksGradients = false;
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -61,7 +58,7 @@ struct WrongDType : Function<WrongDType> {
   }
 };
 
-/// Two outputs; a missing gradient is taken for the other one where kWrong.
+/// Layer with two outputs; with kWrong it replaces a missing gradient by the other one.
 template <bool kWrong>
 struct TwoOutputs : Function<TwoOutputs<kWrong>> {
   static std::tuple<Tensor, Tensor> forward(Context& ctx, const Tensor& x) {
@@ -281,4 +278,4 @@ TEST(Gradcheck, Float32WithALargerStep) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing

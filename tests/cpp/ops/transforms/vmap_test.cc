@@ -7,7 +7,7 @@
 #include "ops/shape/hide.h"
 #include "tests/cpp/tensors.h"
 
-namespace lamella {
+namespace lamella::testing {
 namespace {
 
 using autograd::Randomness;
@@ -15,12 +15,7 @@ using autograd::TensorFunction;
 using autograd::vmap;
 using autograd::VmapInfo;
 using autograd::VmapOptions;
-using testing::expect_error;
-using testing::sample;
-using testing::tensor_of;
-using testing::values;
 
-using Doubles = std::vector<double>;
 using Tensors = std::span<const Tensor>;
 
 Tensor leaf(const Tensor& x) {
@@ -36,7 +31,7 @@ void expect_near(const Tensor& got, const Tensor& expected) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-10) << i;
 }
 
-/// What vmap over the first axis of all arguments is to compute.
+/// Returns what vmap over the first axis of all arguments must compute, by a loop.
 Tensor loop(const TensorFunction& f, Tensors args) {
   std::vector<Tensor> rows;
   for (std::int64_t i = 0; i < args[0].size(0); ++i) {
@@ -148,7 +143,7 @@ TEST(Vmap, BatchedGradients) {
                                         {.create_graph = true, .is_grads_batched = true});
   expect_near(jacobians[0].detach(), multiply(eye3, y.detach()));
   expect_near(jacobians[1].detach(), multiply(eye3, exp(x.detach())));
-  // The pass was recorded with batched gradients: a second one sums over them.
+  // The pass was recorded with batched gradients: a second one sums over the batch.
   expect_near(autograd::grad({sum(jacobians[0])}, {x})[0], y.detach());
 }
 
@@ -163,7 +158,7 @@ struct Cube : Function<Cube> {
   }
 };
 
-/// Reads memory, so that it needs a rule.
+/// Layer that reads raw memory, so that it needs a rule for vmap.
 struct Doubled : Function<Doubled> {
   static inline std::vector<std::pair<std::int64_t, std::vector<bool>>> calls;
 
@@ -266,4 +261,4 @@ TEST(Vmap, MemoryOfABatchedTensorIsNotHandedOut) {
 }
 
 }  // namespace
-}  // namespace lamella
+}  // namespace lamella::testing

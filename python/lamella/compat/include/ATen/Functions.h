@@ -69,7 +69,7 @@ inline Tensor Tensor::to(const TensorOptions& options, bool, bool copy) const {
   return copy && x.same(*this) ? Tensor(lamella::clone(x)) : Tensor(x);
 }
 
-// Operators. Lamella's own take what converts to a tensor or number; these are the better match for at::Tensor.
+// Operators, which match at::Tensor better than Lamella's own, which take whatever converts to a tensor or number.
 #define AT_OPERATOR_(op, native)                                                                \
   inline Tensor operator op(const Tensor& a, const Tensor& b) { return lamella::native(a, b); } \
   inline Tensor operator op(const Tensor& a, const Scalar& b) { return lamella::native(a, b); } \
@@ -90,7 +90,7 @@ AT_OPERATOR_(|, bitwise_or)
 AT_OPERATOR_(^, bitwise_xor)
 #undef AT_OPERATOR_
 
-// The methods as functions.
+// Functions for the methods.
 #define AT_UNARY_FUNCTION_(name) \
   inline Tensor name(const Tensor& x) { return x.name(); }
 AT_SAME_UNARY_METHODS(AT_UNARY_FUNCTION_)
@@ -131,7 +131,7 @@ inline Tensor softmax(const Tensor& x, std::int64_t axis) { return x.softmax(axi
 inline Tensor log_softmax(const Tensor& x, std::int64_t axis) { return x.log_softmax(axis); }
 
 inline Tensor matmul(const Tensor& a, const Tensor& b) { return a.matmul(b); }
-// Into a tensor that is given, which has the shape of the result.
+// Functions that write into a given tensor of the result's shape.
 inline Tensor& add_out(Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha = 1) {
   return out.copy_(a.add(b, alpha)), out;
 }
@@ -146,7 +146,7 @@ inline Tensor bmm(const Tensor& a, const Tensor& b) { return a.bmm(b); }
 inline Tensor mv(const Tensor& a, const Tensor& b) { return a.mv(b); }
 inline Tensor dot(const Tensor& a, const Tensor& b) { return a.dot(b); }
 inline Tensor outer(const Tensor& a, const Tensor& b) { return a.outer(b); }
-/// beta * x + alpha * (a @ b).
+/// Returns beta * x + alpha * (a @ b).
 inline Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta = 1,
                     const Scalar& alpha = 1) {
   const Tensor product = a.mm(b);
@@ -216,7 +216,7 @@ inline Tensor marked(Tensor x, const TensorOptions& options) {
   if (options.requires_grad()) x.set_requires_grad(true);
   return x;
 }
-/// Options in which what is not given is x's.
+/// Returns the options, with those of x for whatever is not given.
 inline TensorOptions filled(const Tensor& x, const TensorOptions& options) {
   TensorOptions all = options;
   if (!all.has_dtype()) all = all.dtype(x.scalar_type());
@@ -261,14 +261,14 @@ inline Tensor eye(std::int64_t n, const TensorOptions& options = {}) {
 }
 inline Tensor scalar_tensor(const Scalar& value, const TensorOptions& options = {}) { return full({}, value, options); }
 
-/// The values of a braced list, in their own dtype unless another is given.
+/// Makes a tensor of the values of a braced list, in their own dtype unless another is given.
 template <class T>
 Tensor tensor(ArrayRef<T> values, const TensorOptions& options = {}) {
   Tensor x = empty({static_cast<std::int64_t>(values.size())}, TensorOptions(CppTypeToScalarType<T>::value));
   std::copy(values.begin(), values.end(), x.template data_ptr<T>());
   return detail::marked(x.to(options), options);
 }
-// As in PyTorch, integers are int64 and other numbers of the default dtype.
+// Integers become int64 and other numbers the default dtype, as in PyTorch.
 inline Tensor tensor(std::initializer_list<double> values, const TensorOptions& options = {}) {
   return tensor(ArrayRef<double>(values), options.has_dtype() ? options : options.dtype(kFloat));
 }
@@ -289,7 +289,7 @@ Tensor tensor(T value, const TensorOptions& options = {}) {
   return full({}, value, options.has_dtype() ? options : options.dtype(natural));
 }
 
-/// A tensor on memory that somebody else owns, with strides in elements.
+/// Makes a tensor on memory of the caller, with strides in elements.
 inline Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {}) {
   return lamella::from_memory(data, sizes, strides, to_dtype(options.dtype()), options.device().native(), nullptr,
                               nullptr);
@@ -298,7 +298,7 @@ inline Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& opti
   const lamella::Dims strides = lamella::contiguous_strides(sizes);
   return from_blob(data, sizes, strides, options);
 }
-/// The same, with a function that is called with `data` when it is no longer needed.
+/// Makes a tensor on memory of the caller; calls `deleter` with `data` when the memory is no longer needed.
 template <class Deleter>
   requires std::is_invocable_v<Deleter&, void*>
 Tensor from_blob(void* data, IntArrayRef sizes, Deleter deleter, const TensorOptions& options = {}) {
@@ -316,7 +316,7 @@ Tensor from_blob(void* data, IntArrayRef sizes, Deleter deleter, const TensorOpt
       new Held{std::move(deleter), data});
 }
 
-/// "float32[2, 3] on cpu" and, for a small tensor, its elements.
+/// Prints "float32[2, 3] on cpu" and, for a small tensor, its elements.
 inline std::ostream& operator<<(std::ostream& out, const Tensor& x) {
   if (!x.defined()) return out << "[ Tensor (undefined) ]";
   const Tensor flat = x.detach().cpu().reshape({-1});

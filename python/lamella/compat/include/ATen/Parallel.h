@@ -4,7 +4,7 @@
 
 namespace at {
 
-/// Calls f(begin, end) for ranges that cover [begin, end), on several threads where that is more than `grain`.
+/// Calls f(begin, end) for ranges that cover [begin, end), on several threads if it has more than `grain` elements.
 template <class F>
 void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, const F& f) {
   // Ranges are cut at multiples of the grain; a range for each thread is enough.

@@ -1,6 +1,6 @@
 #pragma once
 
-// All that an extension in PyTorch's dialect includes at once.
+// Header that an extension in PyTorch's dialect includes.
 
 #include "torch/all.h"
 #include "torch/python.h"

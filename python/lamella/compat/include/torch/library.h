@@ -1,6 +1,6 @@
 #pragma once
 
-// TORCH_LIBRARY and its relatives, on the registry of operators (engine/registry/library.h).
+// Implements TORCH_LIBRARY and its relatives on the registry of operators (engine/registry/library.h).
 
 #include <initializer_list>
 #include <string>
@@ -14,7 +14,7 @@
 #include "torch/types.h"
 
 namespace at {
-/// What PyTorch's compiler is told of an operator. Accepted; nothing here reads it.
+/// Tag of an operator for PyTorch's compiler. Accepted; nothing here reads it.
 enum class Tag {
   core,
   pt2_compliant_tag,
@@ -43,12 +43,12 @@ class CppFunction {
   CppFunction(CompileTimeFunction<Function>) : kernel_(Function) {}
   CppFunction(lamella::registry::KernelFunction kernel) : kernel_(std::move(kernel)) {}
 
-  /// One that sees its arguments on a stack, for any schema.
+  /// Makes a kernel that sees its arguments on a stack, for any schema.
   template <auto Function>
   static CppFunction makeFromBoxedFunction() {
     return CppFunction(lamella::registry::KernelFunction::boxed(&at::detail::call_on_stack<Function>));
   }
-  /// Says that the key is passed over.
+  /// Makes a kernel that skips its key.
   static CppFunction makeFallthrough() { return CppFunction(lamella::registry::KernelFunction::fallthrough()); }
 
   lamella::registry::KernelFunction take() { return std::move(kernel_); }
@@ -58,7 +58,7 @@ class CppFunction {
   lamella::registry::KernelFunction kernel_;
 };
 
-/// A kernel with the key that it is for.
+/// Kernel with the key that it is for.
 template <class F>
 CppFunction dispatch(DispatchKey key, F&& f) {
   CppFunction made(std::forward<F>(f));

@@ -50,4 +50,4 @@ def eager_execution_enabled() -> bool:
 
 _add_paths("oneflow", _PATHS)
 
-from . import compatible  # last: it has all modules
+from . import compatible  # last, as it lists all modules

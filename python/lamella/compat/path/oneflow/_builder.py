@@ -11,7 +11,7 @@ class _PlacedBuilder(UserOpBuilder):
     """Moves the inputs to the device of the innermost ``scope.placement``."""
 
     def Build(self) -> UserOp:  # noqa: N802 (the dialect's name)
-        """The use that was described."""
+        """Returns the use that was described."""
         device = scope.current_device()
         if device is not None:
             for name, tensors in self._inputs.items():

@@ -28,18 +28,18 @@ class FunctionConfig:
 
 
 def function_config() -> FunctionConfig:
-    """A :class:`FunctionConfig` under its older name."""
+    """Returns a :class:`FunctionConfig` under its older name."""
     return FunctionConfig()
 
 
 class Future:
-    """What a job without an annotation of its result gives: it is there already."""
+    """Result of a job without an annotation of its result; it is computed already."""
 
     def __init__(self, result: Any) -> None:
         self._result = result
 
     def get(self) -> Any:
-        """The Tensor, or a list of them."""
+        """Returns the Tensor, or a list of them."""
         return self._result
 
     def async_get(self, callback: Callable[[Any], Any]) -> None:
@@ -70,7 +70,7 @@ def global_function(
 
 
 def _placeholders(function: Callable[..., Any], signature: inspect.Signature) -> dict[str, Placeholder]:
-    """The types of a function's arguments: their annotations, or in the older style their defaults."""
+    """Returns the types of a function's arguments: their annotations, or in the older style their defaults."""
     found = {}
     for name, parameter in signature.parameters.items():
         for written in (parameter.annotation, parameter.default):
@@ -108,7 +108,7 @@ def _job(function: Callable[..., Any], train: bool) -> Callable[..., Any]:
 
 
 def _arrays(result: Any, wanted: Any, job: str) -> Any:
-    """The result as its annotation says."""
+    """Returns the result as its annotation says."""
     if wanted in (None, type(None)):
         return None
     if wanted is inspect.Signature.empty:

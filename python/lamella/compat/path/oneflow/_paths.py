@@ -1,4 +1,4 @@
-"""The paths of modules under which OneFlow has the names of this front, and their homes here.
+"""Paths of modules under which OneFlow has the names of this front, and the modules that define them here.
 
 Older versions keep what is behind the package's names in ``oneflow.python``, later ones beside it.
 """

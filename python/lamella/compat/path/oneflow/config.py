@@ -1,4 +1,4 @@
-"""What the process is to use."""
+"""Settings of the process, such as the number of devices."""
 
 from lamella.compat.front import close_module
 from lamella.user_op import load_library as _load

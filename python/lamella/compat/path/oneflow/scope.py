@@ -1,4 +1,4 @@
-"""Where operators run."""
+"""Scopes that say on which device operators run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lamella.compat.front import close_module
 
 __getattr__ = close_module(__name__)
 
-#: The device of the innermost placement.
+#: Device of the innermost placement.
 _device: ContextVar[str | None] = ContextVar("oneflow_placement", default=None)
 
 
 def current_device() -> str | None:
-    """The device that a ``placement`` named; None outside of one."""
+    """Returns the device that a ``placement`` named; None outside of one."""
     return _device.get()
 
 
@@ -47,7 +47,7 @@ def placement(device_tag: str, machine_device_ids: str | list[str]) -> Iterator[
 
 
 def consistent_view() -> str:
-    """The way of work that there is: one device, which holds all of every tensor. For ``FunctionConfig``."""
+    """Returns the way of work that there is: one device, which holds all of every tensor. For ``FunctionConfig``."""
     return "consistent"
 
 

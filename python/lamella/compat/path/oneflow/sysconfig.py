@@ -1,4 +1,4 @@
-"""What a compiler and a linker need to build a library of operators."""
+"""Flags of the compiler and the linker for a library of operators."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __getattr__ = close_module(__name__)
 
 
 def get_include() -> str:
-    """The folder of ``oneflow/core/framework/framework.h``."""
+    """Returns the folder of ``oneflow/core/framework/framework.h``."""
     return str(HEADERS)
 
 
 def get_lib() -> str:
-    """The folder of the library."""
+    """Returns the folder of the library."""
     return _native.get_lib()
 
 
 def get_compile_flags() -> list[str]:
-    """For g++ and nvcc alike; the last option is the C++ standard that the headers need, which wins over others."""
+    """Returns flags for g++ and nvcc; the last is the C++ standard that the headers need, which overrides others."""
     return [f"-I{get_include()}", *_native.get_compile_flags()]
 
 
 def get_link_flags() -> list[str]:
-    """For the linker, with the folder of CUDA's libraries where there is one."""
+    """Returns flags for the linker, with the folder of CUDA's libraries if there is one."""
     flags = _native.get_link_flags()
     nvcc = shutil.which("nvcc")
     home = os.environ.get("CUDA_HOME") or (str(Path(nvcc).resolve().parents[1]) if nvcc else "/usr/local/cuda")

@@ -34,7 +34,7 @@ class Placeholder:
             raise ValueError(f"{where}: expected shape {self.shape}, got {value.shape}")
 
     def tensor(self, value: Any) -> lm.Tensor:
-        """An array that was checked, as the job's function gets it."""
+        """Returns an array that was checked, as the job's function gets it."""
         return lm.asarray(value)
 
     def __repr__(self) -> str:
@@ -55,17 +55,17 @@ class ListPlaceholder(Placeholder):
         Placeholder(shape, lm.DType(self.dtype.name)).check(value[0], job, argument)
 
     def tensor(self, value: Any) -> lm.Tensor:
-        """The one array."""
+        """Returns the one array."""
         return super().tensor(value[0])
 
 
 class Numpy:
-    """As a result: a numpy array. As an argument: ``Numpy.Placeholder(shape, dtype)``."""
+    """Type of a result: a numpy array; of an argument: ``Numpy.Placeholder(shape, dtype)``."""
 
     Placeholder = Placeholder
 
 
 class ListNumpy:
-    """As a result: a list of one numpy array. As an argument: ``ListNumpy.Placeholder(shape, dtype)``."""
+    """Type of a result: a list of one numpy array; of an argument: ``ListNumpy.Placeholder(shape, dtype)``."""
 
     Placeholder = ListPlaceholder

@@ -11,7 +11,7 @@ from lamella import Tensor
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which also takes (and ignores) Paddle's ``name``."""
+    """Returns the function with Paddle's parameter ``name``, which is ignored."""
 
     @functools.wraps(function, updated=())
     def call(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
@@ -95,7 +95,7 @@ zeros_like = _named(lm.zeros_like)
 
 
 def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The sum over ``axis`` (all axes by default), of ``x`` cast to ``dtype``."""
+    """Returns the sum over ``axis`` (all axes by default), of ``x`` cast to ``dtype``."""
     if isinstance(axis, list):
         axis = tuple(axis) or None
     return lm.sum(x if dtype is None else lm.cast(x, dtype), axis=axis, keepdims=keepdim)
@@ -104,7 +104,7 @@ def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, n
 def matmul(
     x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix product, of transposes where asked for (a vector's transpose is itself)."""
+    """Returns the matrix product, of transposes where asked for (a vector's transpose is itself)."""
     if transpose_x and x.ndim > 1:
         x = x.mT
     if transpose_y and y.ndim > 1:
@@ -113,7 +113,7 @@ def matmul(
 
 
 def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
-    """A new tensor that holds a copy of ``data``."""
+    """Returns a new tensor that holds a copy of ``data``."""
     tensor = lm.tensor(data, dtype=dtype)
     if place is not None:
         tensor = tensor.to(str(place))
@@ -122,24 +122,24 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
 
 
 def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A tensor of zeros."""
+    """Returns a tensor of zeros."""
     return lm.zeros(_shape(shape), dtype=dtype)
 
 
 def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A tensor of ones."""
+    """Returns a tensor of ones."""
     return lm.ones(_shape(shape), dtype=dtype)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A tensor of ``fill_value``; float32 by default, as everywhere in Paddle but for bool and complex values."""
+    """Returns a tensor of ``fill_value``; float32 by default, as in Paddle, except for bool and complex values."""
     if dtype is None and isinstance(fill_value, (int, float)) and not isinstance(fill_value, bool):
         dtype = lm.float32
     return lm.full(_shape(shape), fill_value, dtype=dtype)
 
 
 def empty(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A tensor whose values are not set."""
+    """Returns a tensor whose values are not set."""
     return lm.empty(_shape(shape), dtype=dtype)
 
 
@@ -192,7 +192,7 @@ def randint(low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any
 
 
 def randperm(n: int, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The numbers from 0 to before ``n`` in random order."""
+    """Returns the numbers from 0 to before ``n`` in random order."""
     return _cast(lm.randperm(n), dtype)
 
 
@@ -202,13 +202,13 @@ def cast(x: Tensor, dtype: Any) -> Tensor:
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
-    """A copy of ``x``, in ``output`` where that is given."""
+    """Returns a copy of ``x``, in ``output`` where that is given."""
     copied = x.clone() if isinstance(x, Tensor) else lm.tensor(x)
     return copied if output is None else output.copy_(copied)
 
 
 def clone(x: Tensor, name: str | None = None) -> Tensor:
-    """A copy through which gradients flow."""
+    """Returns a copy through which gradients flow."""
     return x.clone()
 
 
@@ -265,12 +265,12 @@ expand = broadcast_to
 
 
 def concat(x: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tensor:
-    """The tensors one behind the other."""
+    """Returns the tensors one behind the other."""
     return lm.concat(list(x), axis=int(axis))
 
 
 def stack(x: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tensor:
-    """The tensors along a new axis."""
+    """Returns the tensors along a new axis."""
     return lm.stack(list(x), axis=axis)
 
 
@@ -287,19 +287,19 @@ def split(x: Tensor, num_or_sections: Any, axis: int = 0, name: str | None = Non
 def allclose(
     x: Tensor, y: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: Any = None
 ) -> Tensor:
-    """Whether all elements are close, as a tensor."""
+    """True, as a tensor, if all elements are close."""
     import numpy as np
 
     return lm.tensor(np.allclose(x.numpy(), y.numpy(), rtol, atol, equal_nan))
 
 
 def numel(x: Tensor, name: str | None = None) -> Tensor:
-    """The number of elements, as a tensor."""
+    """Returns the number of elements, as a tensor."""
     return lm.tensor(x.size)
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether ``x`` is a tensor."""
+    """True if ``x`` is a tensor."""
     return isinstance(x, Tensor)
 
 
@@ -313,7 +313,7 @@ def grad(
     allow_unused: bool = False,
     no_grad_vars: Any = None,
 ) -> list[Tensor | None]:
-    """The gradients of ``outputs`` with respect to ``inputs``, as a list."""
+    """Returns the gradients of ``outputs`` with respect to ``inputs``, as a list."""
     if not only_inputs or no_grad_vars:
         raise NotImplementedError("[grad] Lamella's paddle front takes neither only_inputs=False nor no_grad_vars")
     found = lm.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
@@ -335,17 +335,17 @@ def in_dynamic_mode() -> bool:
 
 
 def get_default_dtype() -> str:
-    """The dtype of new floating-point tensors."""
+    """Returns the dtype of new floating-point tensors."""
     return "float32"
 
 
 def get_device() -> str:
-    """Where new tensors are."""
+    """Returns the device of new tensors."""
     return "cpu"
 
 
 def is_compiled_with_cuda() -> bool:
-    """Whether a CUDA device can be used."""
+    """True if a CUDA device can be used."""
     return bool(lm.cuda.is_available())
 
 

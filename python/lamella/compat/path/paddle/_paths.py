@@ -1,4 +1,4 @@
-"""The paths of modules under which Paddle has the names of this front, and their homes here."""
+"""Paths of modules under which Paddle has the names of this front, and the modules that define them here."""
 
 from __future__ import annotations
 

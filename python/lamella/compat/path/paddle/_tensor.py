@@ -1,4 +1,4 @@
-"""What a Paddle program expects of a tensor and Lamella's does otherwise: a list for a shape, ``keepdim``, other names.
+"""Differences of Paddle's tensors from Lamella's: a list for a shape, ``keepdim``, other names.
 
 Every function gives Lamella's own Tensor, so the type itself learns the dialect: in this process, once the front has
 been imported.
@@ -42,7 +42,7 @@ def _backward(self: Tensor, grad_tensor: Tensor | None = None, retain_graph: boo
 
 
 def _numpy(self: Tensor) -> Any:
-    """The elements as a numpy array, also of a tensor on the tape."""
+    """Returns the elements as a numpy array, also of a tensor on the tape."""
     with lm.no_grad():
         return _native_numpy(self)
 
@@ -53,7 +53,7 @@ def _array(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 
 def _gradient(self: Tensor) -> Any:
-    """The gradient as a numpy array, or None."""
+    """Returns the gradient as a numpy array, or None."""
     return None if self.grad is None else self.grad.numpy()
 
 

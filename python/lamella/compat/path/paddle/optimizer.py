@@ -17,7 +17,7 @@ class Optimizer(lm.optim.Optimizer):
         self.zero_grad()
 
     def get_lr(self) -> float:
-        """The learning rate."""
+        """Returns the learning rate."""
         return float(self.param_groups[0]["lr"])
 
     def set_lr(self, value: float) -> None:

@@ -103,7 +103,7 @@ _missing = close(
 def __getattr__(name: str) -> _Any:
     if name == "ops":
         return _lm.ops
-    if name == "library":  # it needs numpy, which programs that only call operators do without
+    if name == "library":  # imported late: it needs numpy, which programs that only call operators do without
         return _import_module("torch.library")
     if name == _lm.utils.privateuse1_backend_name() and hasattr(_lm, name):  # the devices of an extension
         return getattr(_lm, name)

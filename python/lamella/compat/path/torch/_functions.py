@@ -22,7 +22,7 @@ class device(str):  # noqa: N801 (PyTorch's name)
     """
 
     def __new__(cls, type: Any, index: int | None = None) -> device:
-        """A device by its name, by the kind and which one, or by the number of a GPU."""
+        """Returns a device by its name, by the kind and which one, or by the number of a GPU."""
         name = f"cuda:{type}" if isinstance(type, int) else str(type)
         if index is not None:
             if ":" in name:
@@ -42,7 +42,7 @@ class device(str):  # noqa: N801 (PyTorch's name)
 
     @property
     def index(self) -> Any:  # type: ignore[override]
-        """Which one of its kind; None where that is not said."""
+        """Index of the device among those of its kind; None if it was not given."""
         number = str(self).partition(":")[2]
         return int(number) if number else None
 
@@ -108,17 +108,17 @@ def _check(condition: Any, message: Any = None) -> None:
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor filled with one value."""
+    """Returns a tensor filled with one value."""
     return _marked(lm.full(tuple(size), fill_value, dtype=dtype, device=device), requires_grad)
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor like another, filled with one value."""
+    """Returns a tensor like another, filled with one value."""
     return lm.full_like(input, fill_value, dtype=dtype, device=device)
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor with a copy of the data."""
+    """Returns a tensor with a copy of the data."""
     return lm.tensor(data, dtype=dtype, device=device, stop_gradient=not requires_grad)
 
 
@@ -147,7 +147,7 @@ def randint(low: int, high: Any, size: Any = None, *, dtype: Any = None, device:
 
 
 def randperm(n: int, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The integers below n in random order."""
+    """Returns the integers below n in random order."""
     return lm.randperm(n, dtype=dtype, device=device)
 
 
@@ -157,7 +157,7 @@ def manual_seed(seed: int) -> None:
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether an object is a tensor."""
+    """True if an object is a tensor."""
     return isinstance(obj, Tensor)
 
 
@@ -232,7 +232,7 @@ clamp = lm.clip
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """True if two tensors have the same shape and elements."""
     return input.shape == other.shape and bool(lm.all(lm.equal(input, other)))
 
 
@@ -280,22 +280,22 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
 
 
 def unbind(input: Tensor, dim: int = 0) -> Any:
-    """The tensors along an axis."""
+    """Returns the tensors along an axis."""
     return tuple(lm.unstack(input, axis=dim))
 
 
 def squeeze(input: Tensor, dim: int | None = None) -> Tensor:
-    """Without axes of size 1; one of another size stays."""
+    """Returns the tensor without axes of size 1; an axis of another size stays."""
     if dim is not None and input.shape[dim] != 1:
         return input
     return lm.squeeze(input) if dim is None else lm.squeeze(input, dim)
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """With a new axis of size 1."""
+    """Returns the tensor with a new axis of size 1."""
     return lm.expand_dims(input, dim)
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """Returns the number of elements."""
     return input.size

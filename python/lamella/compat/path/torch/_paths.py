@@ -1,10 +1,10 @@
-"""The paths of modules under which PyTorch has the names of this front, and their homes here."""
+"""Paths of modules under which PyTorch has the names of this front, and the modules that define them here."""
 
 from __future__ import annotations
 
 from lamella.compat.front import Paths
 
-#: The layers by the modules of torch.nn.modules.
+#: Layers by the modules of torch.nn.modules.
 _LAYERS = {
     "activation": (
         "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish "

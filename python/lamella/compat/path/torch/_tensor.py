@@ -1,4 +1,4 @@
-"""What a PyTorch program expects of a tensor and Lamella's does otherwise: ``dim``, ``keepdim``, other names.
+"""Differences of PyTorch's tensors from Lamella's: ``dim``, ``keepdim``, other names.
 
 Every function gives Lamella's own Tensor, so the type itself learns the dialect: in this process, once the front has
 been imported.
@@ -39,7 +39,7 @@ class _SizeOf(int):
 
 
 def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """A dtype, a device, both, or another tensor's."""
+    """Implements Tensor.to(): a dtype, a device, both, or those of another tensor."""
     kwargs.pop("non_blocking", None)
     kwargs.pop("copy", None)
     kwargs.pop("memory_format", None)
@@ -81,7 +81,7 @@ def _put(name: str, value: Any) -> None:
 
 
 def _method(function: Any) -> Any:
-    """A function as a method: those of the compiled module do not bind by themselves."""
+    """Makes a function a method: functions of the compiled module do not bind by themselves."""
     return lambda self, *args, **kwargs: function(self, *args, **kwargs)
 
 
@@ -98,9 +98,9 @@ _put("t", lambda self: self if self.ndim < 2 else lm.swapaxes(self, 0, 1))
 _put("dim", lambda self: self.ndim)
 _put("numel", lambda self: math.prod(self.shape))
 _put("type_as", lambda self, other: self.astype(other.dtype, copy=False))
-_put("is_cuda", property(lambda self: self.device.startswith("cuda"), doc="Whether the tensor is on a GPU."))
-_put("is_cpu", property(lambda self: self.device == "cpu", doc="Whether the tensor is on the CPU."))
-_put("data", property(lambda self: self.detach(), doc="The same data without a place on the tape."))
+_put("is_cuda", property(lambda self: self.device.startswith("cuda"), doc="True if the tensor is on a GPU."))
+_put("is_cpu", property(lambda self: self.device == "cpu", doc="True if the tensor is on the CPU."))
+_put("data", property(lambda self: self.detach(), doc="A tensor on the same memory, off the tape."))
 _put("clamp_", Tensor.clip_)
 for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"):
     _put(_name, _method(getattr(F, _name)))

@@ -38,13 +38,13 @@ class _VariableType(type):
 
 
 class Variable(metaclass=_VariableType):
-    """What tensors on the tape were once: ``Variable(data, requires_grad)`` is a tensor on the same memory.
+    """Older name of tensors on the tape: ``Variable(data, requires_grad)`` is a tensor on the memory of ``data``.
 
     Every tensor is an instance.
     """
 
     def __new__(cls, data: Any, requires_grad: bool = False) -> Any:  # type: ignore[misc]
-        """A tensor off the tape with the memory of ``data``."""
+        """Returns a tensor off the tape with the memory of ``data``."""
         return data.detach().requires_grad_(requires_grad)
 
 
@@ -72,7 +72,7 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> tuple[Any, ...]:
-    """The gradients of ``outputs`` with respect to ``inputs``."""
+    """Returns the gradients of ``outputs`` with respect to ``inputs``."""
     return tuple(
         lm.autograd.grad(
             _list(outputs),

@@ -18,14 +18,14 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that computes ``func``, which is written for one example, for each of a batch."""
+    """Returns a function that computes ``func``, which is written for one example, for each of a batch."""
     return lm.vmap(func, in_dims, out_dims, randomness, chunk_size)
 
 
 def grad_and_value(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that gives the gradient of ``func``, whose result is one number, and that result."""
+    """Returns a function that gives the gradient of ``func``, whose result is one number, and that result."""
 
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         places = (argnums,) if isinstance(argnums, int) else argnums
@@ -46,7 +46,7 @@ def grad_and_value(
 
 
 def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradient of ``func``, whose result is one number."""
+    """Returns a function that gives the gradient of ``func``, whose result is one number."""
     both = grad_and_value(func, argnums, has_aux)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -57,7 +57,7 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
 
 
 def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """A function that gives the second derivatives of ``func``."""
+    """Returns a function that gives the second derivatives of ``func``."""
     return jacfwd(jacrev(func, argnums), argnums)
 
 

@@ -83,7 +83,7 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, **kwargs: 
     return _operator(op).register_vmap(func)
 
 
-# PyTorch's tests by the names of Lamella's; the last one traces an operator, which runs here as it is.
+# PyTorch's names of tests by Lamella's; the last one traces an operator, which runs here as it is.
 _TESTS = {
     "test_schema": "test_schema",
     "test_autograd_registration": "test_autograd_registration",

@@ -1,4 +1,4 @@
-"""What this front was written for."""
+"""Version of PyTorch that this front was written for."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@
 #include "engine/core/host.h"
 #include "tests/cpp/engine/autograd/support.h"
 
-// How a pass walks a graph: what it adds up, what it computes, what it refuses.
+// Tests the walk of a pass through a graph: the gradients it sums, those it computes, and the calls it refuses.
 
 namespace lamella::test {
 namespace {
@@ -63,7 +63,7 @@ TEST(BackwardTest, AddsUpOverEveryPath) {
   }
 }
 
-/// A random graph of sums, with its slope counted in integers beside it.
+/// Compares a random graph of sums with slopes counted in integers.
 TEST(BackwardTest, AddsUpOverRandomGraphs) {
   std::mt19937 random(17);
   for (int round = 0; round < 100; ++round) {
@@ -97,7 +97,7 @@ TEST(BackwardTest, AddsUpOverRandomGraphs) {
 TEST(BackwardTest, StartsFromSeveralTensors) {
   const Tensor x = leaf(2);
   const Tensor a = x * 3;
-  const Tensor b = a * 5;  // also behind a
+  const Tensor b = a * 5;  // also downstream of a
   backward({a, b, a});
   EXPECT_EQ(values(x.grad()), Values{3 + 15 + 3});
 }
@@ -193,7 +193,7 @@ TEST(AccumulationTest, NorDoesAPassAfterARecordedOne) {
   EXPECT_EQ(values(seed), (Values{1, 1}));
   EXPECT_EQ(values(x.grad()), (Values{2, 2}));
   EXPECT_EQ(values(w.grad()), (Values{2, 2}));
-  // With a history, too: each leaf's gradient is its own to change.
+  // Each leaf's gradient is its own to change, with a history as well.
   x.set_grad({});
   w.set_grad({});
   backward((x + w) * x.detach(), seed.detach().set_requires_grad(true), false, /*create_graph=*/true);
@@ -247,7 +247,7 @@ TEST(AccumulationTest, UnderCreateGraphTheGradientHasAHistory) {
   const Tensor first = x.grad();
   EXPECT_TRUE(first.requires_grad());
   EXPECT_EQ(values(grad({first}, {x})[0]), Values{18});
-  x.set_grad({});  // the gradient leads back to x
+  x.set_grad({});  // breaks the cycle: the gradient's graph leads back to x
 }
 
 struct ThrowsOnAdd {
@@ -367,7 +367,7 @@ TEST(GradFunctionTest, HigherDerivativesOfAPolynomial) {
 // Reentrant passes
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// Runs a pass of its own in backward, `levels` deep.
+/// Starts a pass inside its backward, `levels` deep.
 struct Reenters : Function<Reenters> {
   static Tensor forward(Context& ctx, const Tensor& x, int levels) {
     ctx.state<int>() = levels;
@@ -393,7 +393,7 @@ TEST(ReentrantTest, FiveThousandLevelsDeep) {
   const NoLeak no_leak;
   const Tensor x = leaf(1);
 #if defined(__SANITIZE_THREAD__)
-  constexpr int kLevels = 500;  // ThreadSanitizer holds on to the stacks
+  constexpr int kLevels = 500;  // ThreadSanitizer keeps the stacks
 #else
   constexpr int kLevels = 5000;
 #endif
@@ -401,7 +401,7 @@ TEST(ReentrantTest, FiveThousandLevelsDeep) {
   EXPECT_EQ(values(x.grad()), Values{7});
 }
 
-/// Runs a pass through a graph that the outer pass is in the middle of.
+/// Starts a pass inside its backward, through a graph that the outer pass is walking.
 struct ReentersShared : Function<ReentersShared> {
   static inline Tensor shared;
   static Tensor forward(Context&, const Tensor& x) { return x * 1; }
@@ -439,7 +439,7 @@ TEST(ReentrantTest, AnExceptionOfTheInnerPassComesOut) {
     }
   };
   const Tensor x = leaf(1);
-  for (const int levels : {0, 3, 120}) {  // the last begins on other threads
+  for (const int levels : {0, 3, 120}) {  // at 120 levels, passes move to other threads
     EXPECT_THROW(backward(OuterLayer::apply(x, levels)), std::domain_error);
     EXPECT_TRUE(autograd::is_grad_enabled());
   }

@@ -65,7 +65,7 @@ TEST(HooksTest, RunOncePerPassAndStay) {
     return Tensor();
   });
   for (int i = 1; i <= 3; ++i) {
-    backward(x * x + x);  // a new graph, and a new end of it, each time
+    backward(x * x + x);  // each time a new graph and a new AccumulateGrad node
     EXPECT_EQ(calls, i);
   }
   grad({x * 2}, {x});
@@ -91,7 +91,7 @@ TEST(HooksTest, AreRemovedByTheirHandle) {
   backward(x * 1);
   a.remove();
   backward(x * 1);
-  a.remove();  // twice does nothing
+  a.remove();  // removing twice does nothing
   b.remove();
   backward(x * 1);
   EXPECT_EQ(first, 1);

@@ -9,7 +9,7 @@
 
 #include "tests/cpp/engine/autograd/support.h"
 
-// One hook on several tensors.
+// Tests one hook on several tensors.
 
 namespace lamella::test {
 namespace {
@@ -22,7 +22,7 @@ using autograd::register_hook;
 using autograd::register_multi_grad_hook;
 using Seen = std::vector<std::vector<Values>>;
 
-/// Notes the gradients of each call.
+/// Returns a hook that records the gradients of each call.
 autograd::MultiGradHook note(Seen& seen) {
   return [&seen](const std::vector<Tensor>& grads) {
     std::vector<Values> call;
@@ -31,13 +31,13 @@ autograd::MultiGradHook note(Seen& seen) {
   };
 }
 
-/// Passes no gradient on, without saying so before.
+/// Layer whose backward returns no gradient, without having declared that.
 struct GivesNothing : Function<GivesNothing> {
   static Tensor forward(Context&, const Tensor& x) { return x * 1; }
   static std::nullopt_t backward(Context&, const Tensor&) { return std::nullopt; }
 };
 
-/// Runs a pass of its own.
+/// Layer that starts a pass inside its backward.
 struct PassInside : Function<PassInside> {
   static inline Tensor inner;
   static Tensor forward(Context&, const Tensor& x) { return x * 1; }
@@ -124,7 +124,7 @@ TEST(MultiGradHookTest, IsRemovedAsAWhole) {
 }
 
 TEST(MultiGradHookTest, MayBeRemovedAndReplacedWithinAPass) {
-  // A group that goes makes room for another at the same address: the pass must not take one for the other.
+  // A freed group may be reallocated at the same address: the pass must not take the new one for the old.
   const Tensor x = leaf(2);
   const Tensor y = leaf(3);
   const Tensor a = x * 1;

@@ -6,7 +6,7 @@
 
 #include "tests/cpp/engine/autograd/support.h"
 
-// Hooks on nodes and after accumulation, and the order of all kinds.
+// Tests hooks on nodes and after accumulation, and the order of all kinds of hooks.
 
 namespace lamella::test {
 namespace {
@@ -21,7 +21,7 @@ using autograd::register_prehook;
 using autograd::retain_grad;
 using Log = std::vector<std::string>;
 
-/// x * 3, which tells when its backward runs.
+/// x * 3; logs when its backward runs.
 struct Logged : Function<Logged> {
   static inline Log* log = nullptr;
   static Tensor forward(Context&, const Tensor& x) { return x * 3; }
@@ -31,7 +31,7 @@ struct Logged : Function<Logged> {
   }
 };
 
-/// Two outputs, of which a hook may see one without a gradient.
+/// Layer with two outputs, so that a hook may see one of them without a gradient.
 struct Two : Function<Two> {
   static std::pair<Tensor, Tensor> forward(Context& ctx, const Tensor& x) {
     ctx.set_materialize_grads(false);
@@ -122,7 +122,7 @@ TEST(NodeHooksTest, SeeNothingWhereThereIsNoGradient) {
     EXPECT_FALSE(out[1].defined());
     ++calls;
     TensorList changed = out;
-    changed[1] = scalar(10);  // the layer keeps its tensors' shapes: a gradient may come where there was none
+    changed[1] = scalar(10);  // allowed in place of an undefined gradient, as the layer knows the output's shape
     return std::optional(changed);
   });
   backward(a);
@@ -160,7 +160,7 @@ TEST(NodeHooksTest, RefuseWhatDoesNotFit) {
 }
 
 TEST(NodeHooksTest, AnotherDTypeIsCastToTheGradients) {
-  // Kernels of the nodes that follow read the gradient in its tensor's dtype.
+  // A replaced gradient keeps its tensor's dtype, as kernels of the following nodes read it in that dtype.
   const Tensor x = leaf({1, 2});
   const Tensor h = x * x;
   register_hook(h, [](const Tensor& g) { return cast(g * 3, DType::Float64); });

@@ -10,7 +10,7 @@
 #include "engine/autograd/graph/running_pass.h"
 #include "tests/cpp/engine/autograd/support.h"
 
-// What a pass is asked for (inputs by name, edges), and what happens at its end.
+// Tests the targets of a pass (inputs by tensor, edges), and what happens at its end.
 
 namespace lamella::test {
 namespace {
@@ -28,7 +28,7 @@ void backward_to(const Tensor& y, std::initializer_list<Tensor> inputs, bool ret
   backward(std::span(&y, 1), {}, retain_graph, false, std::span(inputs.begin(), inputs.size()));
 }
 
-/// Runs a function in its backward.
+/// Layer that calls a function in its backward.
 struct Calls : Function<Calls> {
   static Tensor forward(Context& ctx, const Tensor& x, std::function<void()> f) {
     ctx.state<std::function<void()>>() = std::move(f);

@@ -6,7 +6,7 @@
 #include "engine/autograd/graph/place.h"
 #include "tests/cpp/engine/autograd/support.h"
 
-// Gradients that results of operations keep, and what becomes of them when the result changes its place.
+// Tests gradients retained for results of operations, and what becomes of them when the result is rebased.
 
 namespace lamella::test {
 namespace {
@@ -17,7 +17,7 @@ using autograd::register_hook;
 using autograd::retain_grad;
 using autograd::retains_grad;
 
-/// x * x / 2: the gradient is x, and its graph leads to x's node without holding x.
+/// x * x / 2: the gradient is x itself, and its graph leads to x's node without owning x.
 struct HalfSquare : Function<HalfSquare> {
   static Tensor forward(Context& ctx, const Tensor& x) {
     ctx.save_for_backward(x);
@@ -74,7 +74,7 @@ TEST(RetainGradTest, MakesNoCycleWithTheGradientsOwnGraph) {
   backward(HalfSquare::apply(h), {}, false, /*create_graph=*/true);
   EXPECT_EQ(values(h.grad()), Values{6});
   EXPECT_EQ(values(autograd::grad({h.grad()}, {x})[0]), Values{3});
-  x.set_grad({});  // a leaf's gradient with a graph does make one
+  x.set_grad({});  // a leaf's gradient with a graph does form a cycle: break it
 }
 
 TEST(RetainGradTest, FollowsAWriteInPlace) {
@@ -115,7 +115,7 @@ TEST(RetainGradTest, BecomesTheGradientOfALeaf) {
 
   const Tensor filled = x * 3;
   retain_grad(filled);
-  fill_(filled, 4);  // a constant now
+  fill_(filled, 4);  // no longer computed from x
   filled.set_requires_grad(true);
   backward(filled * 2);
   EXPECT_EQ(values(filled.grad()), Values{2});

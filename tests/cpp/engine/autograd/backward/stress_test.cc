@@ -24,9 +24,9 @@
 #include "engine/autograd/graph/running_pass.h"
 #include "tests/cpp/engine/autograd/support.h"
 
-// Threads that build, share, change, hook, differentiate and free graphs at random, for LAMELLA_STRESS_SECONDS (2
-// where that is not set). It is meant for ThreadSanitizer, and exact everywhere: all values are 1, all slopes small
-// integers, and each thread notes what it adds to the leaves.
+// Stress test: threads build, share, change, hook, differentiate and free graphs at random, for LAMELLA_STRESS_SECONDS
+// (default 2). It is meant for ThreadSanitizer, and exact everywhere: all values are 1, all slopes small integers, and
+// each thread counts what it adds to the leaves.
 
 namespace lamella::test {
 namespace {
@@ -47,7 +47,7 @@ std::chrono::duration<double> stress_time() {
   return std::chrono::duration<double>(text ? std::atof(text) : 2.0);
 }
 
-/// Ends the process where a test does not: a deadlock must fail, and not hang.
+/// Ends the process if a test does not end: a deadlock must fail, not hang.
 class Watchdog {
  public:
   explicit Watchdog(std::chrono::duration<double> limit)
@@ -75,10 +75,10 @@ class Watchdog {
   std::thread thread_;
 };
 
-/// A float64 leaf of ones, in which sums of integers stay exact for as long as anybody will wait.
+/// Returns a float64 leaf of ones, in which integer sums stay exact for any running time.
 Tensor wide_leaf() { return cast(vec({1, 1, 1}), DType::Float64).set_requires_grad(true); }
 
-/// x * x at 1, from its output, which it also keeps in other places.
+/// x * x at x = 1, differentiated from its output, which it also keeps in other places.
 struct SquareOfOne : Function<SquareOfOne> {
   static Tensor forward(Context& ctx, const Tensor& x) {
     const Tensor y = x * x;
@@ -100,7 +100,7 @@ struct Fails : Function<Fails> {
   static Tensor backward(Context&, const Tensor&) { throw std::domain_error("on purpose"); }
 };
 
-/// Runs something, a pass of its own, in its backward.
+/// Layer that calls a function, for example one that starts a pass, in its backward.
 struct Nests : Function<Nests> {
   using Inside = std::function<void()>;
   static Tensor forward(Context& ctx, const Tensor& x, const Inside& inside) {
@@ -115,7 +115,7 @@ struct Nests : Function<Nests> {
 
 using Slopes = std::array<std::int64_t, kLeaves>;
 
-/// A tensor of ones, and the slope of its elements in each leaf.
+/// Tensor of ones, and the slope of its elements with respect to each leaf.
 struct Item {
   Tensor y;
   Slopes slopes{};
@@ -151,7 +151,7 @@ struct World {
   }
 };
 
-/// One thread's work.
+/// Work of one thread.
 class Worker {
  public:
   Worker(World& world, unsigned seed) : world_(world), random_(seed) {}
@@ -184,7 +184,7 @@ class Worker {
   }
 
   void share(Item item) {
-    Item dropped;  // freed outside of the lock
+    Item dropped;  // freed after the lock is released
     const std::lock_guard lock(world_.mutex);
     if (world_.items.size() < kShared) {
       world_.items.push_back(std::move(item));
@@ -206,7 +206,7 @@ class Worker {
     removed.remove();
   }
 
-  /// The result of some operation on shared or own items.
+  /// Returns the result of a random operation on shared or own items.
   Item grow() {
     const Item a = pick(3) ? shared_item() : leaf_item();
     const Item b = pick(3) ? shared_item() : leaf_item();
@@ -225,14 +225,14 @@ class Worker {
       case 4:
         return {reshape(reshape(a.y, Dims{3, 1}), Dims{3}), a.slopes, depth};
       case 5: {
-        // Both parts of the tensor are written to through views of it.
+        // Writes to both parts of the tensor through views of it.
         Item item{a.y * 1, both, depth};
         mul_(narrow(item.y, 0, 0, 2), narrow(b.y, 0, 0, 2));
         mul_(narrow(item.y, 0, 2, 1), narrow(b.y, 0, 2, 1));
         return item;
       }
       case 6: {
-        // Whoever uses the view first finds it out of date.
+        // The next use of the view, on any thread, finds it out of date.
         const Tensor base = a.y * 1;
         const Tensor view = index(base, {Slice{}});
         mul_(base, b.y);
@@ -485,7 +485,7 @@ TEST(StressTest, RetainedGradientsOfSharedResultsAddUp) {
   EXPECT_EQ(values(x.grad()), (Values{3 * kPasses, 3 * kPasses, 3 * kPasses}));
 }
 
-/// A hook counts in its thread's next pass, whichever thread was the first to hook the tensor.
+/// Checks that a hook runs in its thread's next pass, whichever thread hooked the tensor first.
 TEST(StressTest, ANewHookRunsInTheNextPass) {
   const Watchdog watchdog(std::chrono::minutes(2));
   const Tensor x = wide_leaf();
@@ -512,7 +512,7 @@ TEST(StressTest, ANewHookRunsInTheNextPass) {
   EXPECT_EQ(missed, 0);
 }
 
-/// A leaf that dies with the last graph that uses it, while a hook on several tensors asks who is still there.
+/// Lets a leaf die with the last graph that uses it, while a hook on several tensors asks which of them are alive.
 TEST(StressTest, HooksOnSeveralTensorsWhileTheirLeavesDie) {
   const Watchdog watchdog(std::chrono::minutes(2));
   const NoLeak no_leak;

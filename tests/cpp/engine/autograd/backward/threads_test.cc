@@ -11,8 +11,8 @@
 #include "engine/autograd/graph/node.h"
 #include "tests/cpp/engine/autograd/support.h"
 
-// Passes on several threads, on graphs that share parts: exact, and clean under ThreadSanitizer. All sums are integers
-// in float.
+// Tests passes on several threads through graphs that share parts: results are exact, and ThreadSanitizer finds
+// nothing. All sums are integers in float.
 
 namespace lamella::test {
 namespace {
@@ -27,7 +27,7 @@ constexpr int kRounds = 60;
 constexpr int kRounds = 300;
 #endif
 
-/// Runs body(t) on kThreads threads that start together; an exception of any fails the test.
+/// Runs body(t) on kThreads threads that start together; an exception in any of them fails the test.
 void on_threads(const std::function<void(int)>& body) {
   std::atomic<int> waiting{kThreads};
   std::mutex mutex;
@@ -152,8 +152,7 @@ TEST(ThreadsTest, ASharedGraphIsFreedByWhoeverComesLast) {
   }
 }
 
-/// Everything at once: shared leaves, hooks that come and go, graphs that are built here and freed there, failing
-/// passes.
+/// Combines shared leaves, hooks that come and go, graphs that are built here and freed there, and failing passes.
 TEST(ThreadsTest, StressOfBuildingHookingBackwardAndFreeing) {
   struct Fails : Function<Fails> {
     static Tensor forward(Context& ctx, const Tensor& x) {
@@ -204,7 +203,7 @@ TEST(ThreadsTest, StressOfBuildingHookingBackwardAndFreeing) {
   EXPECT_EQ(values(leaves[1].grad()), (Values{2 * passes, 2 * passes}));
 }
 
-/// Starts a thread in backward, which runs a pass of its own, and waits for it.
+/// Layer whose backward starts a thread that runs another pass, and waits for it.
 struct StartsAThread : Function<StartsAThread> {
   static inline Tensor other;
   static Tensor forward(Context&, const Tensor& x) { return x * 1; }

@@ -10,7 +10,7 @@
 
 #include "tests/cpp/engine/autograd/support.h"
 
-// Memory for time: gradients are those of a plain call, and what forward computed is not kept.
+// Tests checkpoints: gradients equal those of a plain call, and what forward computed is not kept.
 
 namespace lamella::test {
 namespace {
@@ -20,7 +20,7 @@ using autograd::checkpoint;
 using autograd::CheckpointOptions;
 using autograd::grad;
 
-/// x^6, in steps that all save something.
+/// x^6, in steps each of which saves a tensor.
 Tensor steps(const Tensor& x) {
   const Tensor y = Cube::apply(x);
   return y * y;
@@ -269,7 +269,7 @@ TEST(CheckpointSequentialTest, ChecksAndChains) {
   EXPECT_TRUE(contains(message_of<ValueError>([&] { autograd::checkpoint_sequential(functions, 6, x); }), "5, got 6"));
 }
 
-/// exp(x), counted, from its output.
+/// exp(x), differentiated from its output; counts its forward calls.
 struct Counted : Function<Counted> {
   static inline int runs = 0;
   static Tensor forward(Context& ctx, const Tensor& x) {

@@ -77,7 +77,7 @@ TEST(InspectTest, LiveNodesAreThoseMadeUnderTrace) {
   EXPECT_EQ(count("Cube"), 0u);
 }
 
-// What trace() notes
+// Notes of trace()
 
 TEST(InspectTest, NodesKnowTheirPlaceAndResults) {
   const Tensor x = leaf({1.0f, 2.0f});
@@ -113,7 +113,7 @@ TEST(InspectTest, ALongChainOfDeparturesIsShort) {
   EXPECT_EQ(length + skipped, 10001u);
 }
 
-/// A host that runs code of the user's when it is asked for its stack, as one whose garbage is collected then does.
+/// Host that runs user code when it is asked for its stack, like one whose garbage collector runs finalizers then.
 class HostWithFinalizers {
  public:
   explicit HostWithFinalizers(std::function<void()> code) {
@@ -135,19 +135,6 @@ class HostWithFinalizers {
 
  private:
   static inline std::function<void()> code_;
-};
-
-/// (2x)^2 from 2x, which has no gradient of its own.
-struct FromIntermediate : Function<FromIntermediate> {
-  static Tensor forward(Context& ctx, const Tensor& x) {
-    const Tensor twice = x * 2;
-    ctx.save_for_backward(twice);
-    return twice * twice;
-  }
-  static Tensor backward(Context& ctx, const Tensor& dy) {
-    const auto [twice] = ctx.saved_tensors<1>();
-    return dy * 4 * twice;
-  }
 };
 
 TEST(InspectTest, TheHostsStackIsAskedForUnderNoLock) {

@@ -14,7 +14,7 @@ using autograd::unpack_dual;
 
 Values tangent(const Tensor& x) { return values(unpack_dual(x).tangent); }
 
-/// f's derivative at x along v.
+/// Returns f's derivative at x along v.
 template <class F>
 Values derivative(F&& f, const Tensor& x, const Tensor& v) {
   return values(autograd::jvp([&](const Tensor& y) { return f(y); }, x, v).second);
@@ -66,7 +66,7 @@ TEST(ForwardAd, LevelsNest) {
   EXPECT_EQ(values(first(vec({2}))), Values{12});
   EXPECT_EQ(values(second(vec({2}))), Values{12});
   EXPECT_EQ(derivative(second, vec({2}), vec({1})), Values{6});
-  // No perturbation confusion.
+  // The nested derivative does not confuse perturbations.
   const auto confusing = [](const Tensor& x) {
     return x * autograd::jvp([&](const Tensor& y) { return x + y; }, vec({1}), vec({1})).second;
   };
@@ -87,7 +87,7 @@ TEST(ForwardAd, LayersWithABackwardOnly) {
   EXPECT_EQ(derivative(gradient, x, vec({1, 1})), (Values{6, 12}));
 }
 
-/// x * y and x + y, in all the ways in which a jvp may be written.
+/// x * y and x + y, with a jvp in each form that may be written.
 struct Both : Function<Both> {
   static std::pair<Tensor, Tensor> forward(Context& ctx, const Tensor& x, const Tensor& y) {
     ctx.save_for_backward(x, y);
@@ -144,7 +144,7 @@ TEST(ForwardAd, LayersWithAJvp) {
   expect_both<BothByList>();
 }
 
-/// 2 x - y, declared linear: backward is not asked.
+/// 2 x - y, declared linear, so that its jvp needs no backward.
 struct Combination : Function<Combination> {
   static constexpr bool kLinear = true;
   static Tensor forward(Context&, const Tensor& x, const std::vector<Tensor>& rest, double factor) {
@@ -187,7 +187,7 @@ struct WrongShape : Function<WrongShape> {
   static Tensor backward(Context&, const Tensor& dy) { return dy * 2; }
   static Tensor jvp(Context&, const Tensor& dx) { return sum(dx); }
 };
-/// Its jvp takes one tangent, whatever the layer was called with.
+/// Layer whose jvp takes one tangent, for any number of inputs.
 struct WrongArity : Function<WrongArity> {
   static Tensor forward(Context&, const std::vector<Tensor>& x) { return x[0] * 2; }
   static TensorList backward(Context&, const Tensor& dy) { return {dy * 2, Tensor()}; }

@@ -8,7 +8,7 @@
 #include "engine/autograd/graph/node.h"
 #include "tests/cpp/engine/autograd/support.h"
 
-// Nothing leaks, nothing is freed too early, and no length of a graph is too much for the stack.
+// Tests that nothing leaks, nothing is freed too early, and no length of a graph overflows the stack.
 
 namespace lamella::test {
 namespace {
@@ -16,10 +16,10 @@ namespace {
 using autograd::backward;
 using autograd::grad;
 
-// What a layer keeps
+// Tensors that a layer keeps
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// Whether the node of what `make` returns dies with it.
+/// Expects that the node of the tensor that `make` returns dies with it.
 void expect_freed(const std::function<Tensor()>& make) {
   for (const bool with_backward : {false, true}) {
     const NoLeak no_leak;
@@ -35,7 +35,7 @@ void expect_freed(const std::function<Tensor()>& make) {
   }
 }
 
-/// Keeps things of its call in the context, by `what`.
+/// Layer that keeps a tensor or state of its call in the context, chosen by `what`.
 struct Keeper : Function<Keeper> {
   enum What { kInput, kOutput, kOutputView, kOutputTwice, kIntermediate, kData, kState };
   static Tensor forward(Context& ctx, const Tensor& x, What what) {
@@ -86,7 +86,7 @@ TEST(LifetimeTest, AFailedCallLeavesNothing) {
       const Tensor y = x * 2;
       ctx.save_for_backward(x, y);
       ctx.saved_data()["y"] = y;
-      if (late) ctx.mark_dirty(y);  // not an input: an error after forward
+      if (late) ctx.mark_dirty(y);  // an error after forward, as y is not an input
       if (!late) throw std::runtime_error("early");
       return y;
     }
@@ -185,7 +185,7 @@ TEST(LifetimeTest, MemoryIsTheSameAfterTenThousandGraphs) {
 // ---------------------------------------------------------------------------------------------------------------------
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kLong = 100'000;  // the sanitizers' memory
+constexpr int kLong = 100'000;  // fewer under sanitizers, which need more memory
 #else
 constexpr int kLong = 1'000'000;
 #endif
@@ -210,7 +210,7 @@ TEST(LongGraphTest, AChainOfLayersGoesBackwardAndIsFreed) {
 }
 
 TEST(LongGraphTest, AChainThatSavesIsFreedWithoutBackward) {
-  // Each node is held by the input that the next one saved, as well as by its edge.
+  // Each node is owned by the input that the next one saved, as well as by its edge.
   const NoLeak no_leak;
   Tensor y = leaf(0);
   for (int i = 0; i < kLong; ++i) y = Cube::apply(y);
@@ -271,7 +271,7 @@ TEST(WeakNodeTest, MovesItsReference) {
   const Tensor y = leaf(1) * 2;
   WeakNode a(y.grad_fn());
   WeakNode b(std::move(a));
-  EXPECT_TRUE(a.expired());  // NOLINT(bugprone-use-after-move): what is tested
+  EXPECT_TRUE(a.expired());  // NOLINT(bugprone-use-after-move): the moved-from state is what the test checks
   a = std::move(b);
   EXPECT_EQ(a.lock(), y.grad_fn());
 }

@@ -17,7 +17,7 @@
 #include "tests/cpp/engine/autograd/support.h"
 #include "tests/cpp/gradcheck.h"
 
-// Views and writes in place: see Note [Views] in meta.h. Random programs of both are in
+// Tests views and writes in place: see Note [Views] in meta.h. Random programs of both are in
 // tests/python/autograd/test_views.py.
 
 namespace lamella::test {
@@ -41,7 +41,7 @@ struct ViewCase {
   std::function<Tensor(const Tensor&)> view;
 };
 
-/// Views of a tensor of shape [3, 4].
+/// Returns views of a tensor of shape [3, 4].
 const std::vector<ViewCase>& view_cases() {
   static const std::vector<ViewCase> cases{
       {"row", [](const Tensor& x) { return index(x, {1}); }},
@@ -65,7 +65,7 @@ TEST(ViewsTest, AWriteIntoAViewIsAWriteIntoItsBase) {
     const Tensor view = c.view(base);
     mul_(view, 3);
     backward(sum(base * base) + sum(sibling));
-    // d/da of base² + sibling, with base = s a and s = 3 where the view lies.
+    // Expects d/da of base² + sibling, with base = s a and s = 3 in the region of the view.
     const Tensor scale = ones({3, 4}, DType::Float64);
     fill_(c.view(scale), 3);
     const Tensor seen = zeros({3, 4}, DType::Float64);

@@ -11,7 +11,7 @@
 
 #include "tests/cpp/engine/autograd/support.h"
 
-// What goes into a layer, what comes out, and what its backward may return.
+// Tests a layer's arguments, its results, and the gradients that its backward may return.
 
 namespace lamella::test {
 namespace {
@@ -22,7 +22,7 @@ using autograd::grad;
 // Arguments
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// The sum of every tensor in its arguments; tensor i (from 1) gets i times the gradient.
+/// Sums every tensor in its arguments; the gradient of tensor i (from 1) is i times the output's.
 struct Gather : Function<Gather> {
   template <class... Args>
   static Tensor forward(Context& ctx, const Args&... args) {
@@ -43,7 +43,7 @@ struct Gather : Function<Gather> {
   }
 };
 
-/// Calls Gather and expects that leaf i received i.
+/// Calls Gather and expects that leaf i received the gradient i.
 template <class... Args>
 void expect_gathers(std::initializer_list<Tensor> leaves, const Args&... args) {
   backward(Gather::apply(args...));
@@ -167,7 +167,7 @@ TEST(FunctionArgumentsTest, UndefinedTensorsAreRefused) {
 // Results
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// Outputs x, 2x, 3x in the form R; the gradient is 100, 10 and 1 times those of the outputs.
+/// Returns x, 2x, 3x in the form R; the gradient is 100, 10 and 1 times those of the outputs.
 template <class R>
 struct Spread : Function<Spread<R>> {
   static R forward(Context&, const Tensor& x);
@@ -621,7 +621,7 @@ TEST(FunctionExceptionTest, AUsersExceptionComesOutAsItIsAndLeavesTheEngineClean
 TEST(FunctionExceptionTest, ThePartThatRanBeforeTheExceptionIsKeptApart) {
   const Tensor x = leaf(1);
   const Tensor good = leaf(1);
-  // `good` is reached before the layer that throws; its gradient stays, as it does in a pass that is interrupted.
+  // The pass reaches `good` before the layer that throws; its gradient stays, as in a pass that is interrupted.
   const Tensor thrown = Throws::apply(x);
   const Tensor y = thrown + good * 2;
   EXPECT_THROW(backward(y), std::domain_error);

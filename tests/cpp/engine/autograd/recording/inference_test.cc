@@ -6,7 +6,7 @@
 
 #include "tests/cpp/engine/autograd/support.h"
 
-// Inference mode: what is made in it stays off the tape for good.
+// Tests inference mode: tensors made in it stay off the tape for ever.
 
 namespace lamella::test {
 namespace {

@@ -19,8 +19,8 @@
 #include "engine/autograd/graph/running_pass.h"
 #include "tests/cpp/engine/autograd/support.h"
 
-// Every way in which a layer may keep something, in every way of using its result: the node dies with its last user,
-// and all bytes come back. There is no collector here: everything is freed at once.
+// Tests every way in which a layer may keep a tensor, with every way of using its result: the node dies with its last
+// user, and all bytes are freed. There is no collector in C++: everything is freed at once.
 
 namespace lamella::test {
 namespace {
@@ -28,7 +28,7 @@ namespace {
 using autograd::backward;
 using autograd::grad;
 
-/// What the layer's forward keeps, under a name. The result is y.
+/// Named action by which the layer's forward keeps something; y is the result.
 struct Kept {
   const char* name;
   std::function<void(Context& ctx, const Tensor& x, const Tensor& y)> keep;
@@ -36,7 +36,7 @@ struct Kept {
 
 void PrintTo(const Kept& kept, std::ostream* out) { *out << kept.name; }
 
-/// x * x, which keeps something and may fail.
+/// x * x; keeps what its options name, and may fail.
 struct Keeper : Function<Keeper> {
   struct Options {
     const Kept* kept;
@@ -60,7 +60,7 @@ struct Keeper : Function<Keeper> {
   }
 };
 
-/// One call, and what of it must die.
+/// One call, and weak references to the objects of it that must die.
 struct Call {
   explicit Call(const Kept& kept) : options{&kept} {}
 
@@ -70,7 +70,7 @@ struct Call {
     nodes.emplace_back(y.grad_fn());
     return y;
   }
-  /// A function object that is watched.
+  /// Returns a hook whose lifetime is watched.
   template <class R>
   auto hook(R result) {
     auto marker = std::make_shared<int>();
@@ -143,7 +143,7 @@ const std::array kUses{
     Use{"BackwardWithGraph",
         [](Call& call) {
           backward(sum(call()), {}, true, /*create_graph=*/true);
-          call.x.set_grad({});  // a recorded gradient leads back to its leaf
+          call.x.set_grad({});  // breaks the cycle: a recorded gradient leads back to its leaf
         }},
     Use{"BackwardToInputs",
         [](Call& call) {

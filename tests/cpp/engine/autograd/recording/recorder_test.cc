@@ -6,7 +6,7 @@
 
 #include "tests/cpp/engine/autograd/support.h"
 
-// The marks of the context, and how results get on the tape.
+// Tests the marks of the context, and how results are recorded.
 
 namespace lamella::test {
 namespace {
@@ -84,7 +84,7 @@ TEST(NeedsInputGradTest, IsRightInAForwardThatRunsInsideAnotherPass) {
 // mark_dirty
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// Doubles its input in place, with raw memory.
+/// Doubles its input in place, on raw memory.
 struct DoubleInPlace : Function<DoubleInPlace> {
   enum Mark { kMarked, kNotReturned, kNotAnInput };
   static Tensor forward(Context& ctx, const Tensor& x, Mark mark = kMarked) {
@@ -240,7 +240,7 @@ TEST(ReturnedInputTest, IsANewTensorAlsoOffTheTape) {
 }
 
 TEST(ReturnedInputTest, TheOtherDialectWritesInPlace) {
-  // Through the recorder itself, as a front of another dialect calls it.
+  // Calls the recorder directly, as the bindings of another language do.
   struct Probe final : Node {
     std::string name() const override { return "Probe"; }
     TensorList run(TensorList grads) override { return grads; }

@@ -6,7 +6,7 @@
 
 #include "tests/cpp/engine/autograd/support.h"
 
-// Pairs of functions that saved tensors go through.
+// Tests pairs of functions that saved tensors go through.
 
 namespace lamella::test {
 namespace {
@@ -15,7 +15,7 @@ using autograd::backward;
 using autograd::grad;
 using autograd::SavedTensorHooksScope;
 
-/// Counts, and keeps copies.
+/// Pair that counts its calls and keeps copies.
 struct Copies {
   int packed = 0;
   int unpacked = 0;

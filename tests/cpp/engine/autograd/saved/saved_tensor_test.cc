@@ -9,7 +9,7 @@
 #include "engine/core/host.h"
 #include "tests/cpp/engine/autograd/support.h"
 
-// What forward saves and backward gets back: once, in forward only, unchanged since, while the graph lives.
+// Tests saved tensors: backward gets them back once, unchanged, while the graph lives; only forward may save.
 
 namespace lamella::test {
 namespace {
@@ -184,7 +184,7 @@ TEST(SavedTensorTest, WritesBeforeSavingDoNotCount) {
   EXPECT_EQ(values(x.grad()), (Values{3, 3}));
 }
 
-/// Installs a host language whose running line is `line` of layers.py.
+/// Installs a host language whose current line is `line` of layers.py.
 class FakeHost {
  public:
   FakeHost() {
@@ -271,7 +271,7 @@ TEST(SavedTensorTest, ThePlainDataOfTheContextLivesFromForwardToBackward) {
 // Second derivatives
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// d2/dx2 of f at x, by two passes.
+/// Returns d2/dx2 of f at x, by two passes.
 template <class F>
 Tensor second_derivative(F f, const Tensor& x) {
   const Tensor y = f(x);
@@ -292,22 +292,9 @@ TEST(DoubleBackwardTest, IsRightThroughASavedInput) {
 TEST(DoubleBackwardTest, IsRightThroughASavedOutput) {
   const Tensor x = leaf(0);
   EXPECT_EQ(values(second_derivative(Exp::apply<const Tensor&>, x)), Values{1});
-  // exp(2x): 4 exp(2x), through an input that has a history of its own.
+  // exp(2x): the second derivative is 4 exp(2x), through an input that is itself computed.
   EXPECT_EQ(values(second_derivative([](const Tensor& t) { return Exp::apply(t * 2); }, x)), Values{4});
 }
-
-/// (2x)^2, wrongly from the intermediate 2x.
-struct FromIntermediate : Function<FromIntermediate> {
-  static Tensor forward(Context& ctx, const Tensor& x) {
-    const Tensor twice = x * 2;
-    ctx.save_for_backward(twice);
-    return twice * twice;
-  }
-  static Tensor backward(Context& ctx, const Tensor& dy) {
-    const auto [twice] = ctx.saved_tensors<1>();
-    return dy * 4 * twice;
-  }
-};
 
 TEST(DoubleBackwardTest, ThroughASavedIntermediateIsAnErrorAndNotAWrongNumber) {
   const Tensor x = leaf(3);
@@ -321,7 +308,7 @@ TEST(DoubleBackwardTest, ThroughASavedIntermediateIsAnErrorAndNotAWrongNumber) {
 }
 
 TEST(DoubleBackwardTest, AnIntermediateDoesNotDisturbOtherInputs) {
-  // The second derivative by w exists: no path to w passes through the intermediate.
+  // The second derivative with respect to w exists: no path to w passes through the intermediate.
   const Tensor x = leaf(3);
   const Tensor w = leaf(2);
   const Tensor dx = grad({FromIntermediate::apply(x)}, {x}, {.create_graph = true})[0];
@@ -370,8 +357,8 @@ TEST(DoubleBackwardTest, IsRightThroughNestedLayers) {
             Values{2 * 9 * 8});
 }
 
-/// As FromIntermediate, but the intermediate is the result of a layer that works on raw memory, which leaves no trace
-/// of its own.
+/// (2x)^2 saved from an intermediate like FromIntermediate, but the intermediate is the result of a layer that works on
+/// raw memory and leaves no trace of its own.
 struct RawTwice : Function<RawTwice> {
   static Tensor forward(Context&, const Tensor& x) {
     Tensor y = empty_like(x);
@@ -396,7 +383,7 @@ TEST(DoubleBackwardTest, TheResultOfANestedLayerIsAnIntermediate) {
   EXPECT_THROW(second_derivative(FromRawIntermediate::apply<const Tensor&>, leaf(3)), RuntimeError);
 }
 
-/// Keeps things beside the context, as a Python layer keeps attributes.
+/// Keeps a tensor outside of the context, as a Python layer keeps attributes.
 struct KeepsBeside : Function<KeepsBeside> {
   enum What { kInput, kOutput, kIntermediate, kDetached };
   static inline Tensor kept;
@@ -406,7 +393,7 @@ struct KeepsBeside : Function<KeepsBeside> {
     kept = what == kInput ? x : what == kOutput ? y : what == kIntermediate ? twice : twice.detach();
     return y;
   }
-  // Each time dy * kept, so that its derivative shows what `kept` is taken for.
+  // Returns dy * kept, so that its derivative shows how `kept` is treated.
   static Tensor backward(Context&, const Tensor& dy) { return dy * kept; }
 };
 
@@ -450,7 +437,7 @@ TEST(DoubleBackwardTest, ASavedOutputThatIsNotDifferentiableIsAConstant) {
   EXPECT_EQ(values(grad({sum(dx)}, {x})[0]), (Values{0, 2}));
 }
 
-/// x^3 by raw memory, forward and backward.
+/// x^3, forward and backward on raw memory.
 struct RawCube : Function<RawCube> {
   static constexpr bool kOnceDifferentiable = true;
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -486,7 +473,7 @@ TEST(DoubleBackwardTest, OfAOnceDifferentiableLayerIsAnError) {
   EXPECT_EQ(message_of<RuntimeError>([&] { backward(dx()); }), expected);
 }
 
-/// Has a running mean, which is computed from the inputs of earlier calls.
+/// Layer with a running mean, which is computed from the inputs of earlier calls.
 struct Running : Function<Running> {
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& mean, Tensor& next) {
     next = mean + x;

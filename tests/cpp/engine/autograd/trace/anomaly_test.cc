@@ -11,8 +11,7 @@
 #include "engine/autograd/graph/origin.h"
 #include "tests/cpp/engine/autograd/support.h"
 
-// Names of the user's functions are told; this test's own ones stand outside of the library's namespace, as a user's
-// do.
+// This test's own functions stand outside of the library's namespace, like a user's, as messages name only those.
 
 namespace anomaly_test {
 
@@ -25,7 +24,7 @@ using lamella::Tensor;
   return y;
 }
 
-/// Raises E in backward.
+/// Layer whose backward raises E.
 template <class E>
 struct Raises : lamella::Function<Raises<E>> {
   static constexpr std::string_view name = "Raises";
@@ -55,7 +54,7 @@ using autograd::Trace;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-/// The message without what depends on the program: offsets, and calls further out.
+/// Removes from the message what depends on the program: offsets, and calls further out.
 std::string first_call(const std::string& message) {
   return std::regex_replace(message, std::regex(R"( \(C\+\+, [^\n]*\)\n[\s\S]*)"), "");
 }

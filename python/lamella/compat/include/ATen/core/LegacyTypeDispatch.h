@@ -11,7 +11,7 @@ namespace c10 {
 using lamella::DispatchKey;
 using lamella::DispatchKeySet;
 namespace impl {
-/// Calls in this scope pass over kernels for these keys.
+/// Makes calls in its scope skip kernels for these keys.
 class ExcludeDispatchKeyGuard {
  public:
   explicit ExcludeDispatchKeyGuard(DispatchKey key) : scope_(key) {}
@@ -27,7 +27,7 @@ using InferenceMode = lamella::autograd::InferenceMode;
 }  // namespace c10
 
 namespace at {
-/// Calls in this scope run below autograd; PyTorch's names for it, of several ages.
+/// Make calls in their scope run below autograd; PyTorch's names for it, of several ages.
 using AutoDispatchBelowAutograd = lamella::AutoDispatchBelowAutograd;
 using AutoDispatchBelowADInplaceOrView = lamella::AutoDispatchBelowAutograd;
 class AutoNonVariableTypeMode {

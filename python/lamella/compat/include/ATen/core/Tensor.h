@@ -27,7 +27,7 @@ class Tensor;
 using TensorList = ArrayRef<Tensor>;
 using OptionalTensor = std::optional<Tensor>;
 
-/// What the old `x.type()` says.
+/// Result of the old `x.type()`.
 class DeprecatedTypeProperties {
  public:
   DeprecatedTypeProperties(ScalarType type, Device device) : type_(type), device_(device) {}
@@ -40,15 +40,15 @@ class DeprecatedTypeProperties {
   Device device_;
 };
 
-// The formatter does not come to rest on these lists.
+// clang-format does not converge on these lists.
 // clang-format off
-// Methods of one tensor that are called the same in Lamella.
+// Methods of one tensor that have the same name in Lamella.
 #define AT_SAME_UNARY_METHODS(_)                                                                             \
   _(abs) _(acos) _(acosh) _(asin) _(asinh) _(atan) _(atanh) _(ceil) _(cos) _(cosh) _(digamma) _(erf) _(erfc) \
   _(erfinv) _(exp) _(exp2) _(expm1) _(floor) _(frac) _(isfinite) _(isinf) _(isnan) _(lgamma) _(log)          \
   _(log10) _(log1p) _(log2) _(logical_not) _(reciprocal) _(relu) _(round) _(rsqrt) _(sigmoid) _(sign)        \
   _(signbit) _(sin) _(sinc) _(sinh) _(sqrt) _(square) _(tan) _(tanh) _(trunc) _(conj)
-// Of a tensor and another or a number: PyTorch's name and Lamella's.
+// Methods of a tensor and another or a number: PyTorch's name and Lamella's.
 #define AT_BINARY_METHODS(_)                                                                       \
   _(mul, multiply) _(multiply, multiply) _(div, divide) _(divide, divide) _(pow, pow) _(eq, equal) \
   _(ne, not_equal) _(lt, less) _(le, less_equal) _(gt, greater) _(ge, greater_equal)               \
@@ -66,7 +66,7 @@ class Tensor : public lamella::Tensor {
   Tensor(const Native& x) noexcept : Native(x) {}
   Tensor(Native&& x) noexcept : Native(std::move(x)) {}
 
-  // What it is.
+  // Properties.
   std::int64_t dim() const noexcept { return static_cast<std::int64_t>(ndim()); }
   std::int64_t ndimension() const noexcept { return dim(); }
   IntArrayRef sizes() const noexcept { return IntArrayRef(shape().data(), shape().size()); }
@@ -107,11 +107,11 @@ class Tensor : public lamella::Tensor {
   void reset() { *this = Tensor(); }
   std::string toString() const { return str_of(device()) + toStringOf(); }
 
-  // Its elements.
+  // Elements.
   void* data_ptr() const { return raw_data(); }
   void* mutable_data_ptr() const { return raw_data(); }
   const void* const_data_ptr() const { return raw_data(); }
-  /// TypeError where the tensor's dtype is another.
+  /// Returns the elements; TypeError if the tensor's dtype is another.
   template <class T>
   T* data_ptr() const {
     return Native::data<T>();
@@ -124,7 +124,7 @@ class Tensor : public lamella::Tensor {
   const std::remove_const_t<T>* const_data_ptr() const {
     return Native::data<const std::remove_const_t<T>>();
   }
-  /// Elements by index; ValueError where the tensor does not have N axes.
+  /// Gives access to elements by index; ValueError if the tensor does not have N axes.
   template <class T, std::size_t N>
   TensorAccessor<T, N> accessor() const {
     check_axes(N);
@@ -140,14 +140,14 @@ class Tensor : public lamella::Tensor {
     check_axes(N);
     return {data_ptr<T>(), sizes().data(), strides().data()};
   }
-  /// The value of a tensor with one element; ValueError for another.
+  /// Returns the value of a tensor with one element; ValueError for another.
   Scalar item() const;
   template <class T>
   T item() const {
     return item().template to<T>();
   }
 
-  // Its place on the tape.
+  // Autograd.
   const Tensor& set_requires_grad(bool value) const {
     Native::set_requires_grad(value);
     return *this;
@@ -226,7 +226,7 @@ class Tensor : public lamella::Tensor {
   Tensor& operator*=(const Scalar& other) { return mul_(other); }
   Tensor& operator/=(const Tensor& other) { return div_(other); }
   Tensor& operator/=(const Scalar& other) { return div_(other); }
-  // Through a const handle too: what is const is the handle, not the tensor.
+  // A const handle may be written through, too: the handle is const, not the tensor.
   const Tensor& zero_() const { return lamella::zero_(*this), *this; }
   const Tensor& fill_(const Scalar& value) const { return lamella::fill_(*this, value), *this; }
   const Tensor& copy_(const Tensor& source, bool /*non_blocking*/ = false) const {
@@ -295,12 +295,12 @@ class Tensor : public lamella::Tensor {
   Tensor squeeze() const { return lamella::squeeze(*this); }
   Tensor squeeze(std::int64_t axis) const { return size(axis) == 1 ? Tensor(lamella::squeeze(*this, axis)) : *this; }
   Tensor unsqueeze(std::int64_t axis) const { return lamella::expand_dims(*this, axis); }
-  /// -1 keeps an axis as it is.
+  /// Expands axes of size 1; -1 keeps an axis as it is.
   Tensor expand(IntArrayRef shape, bool /*implicit*/ = false) const;
   Tensor expand_as(const Tensor& other) const { return expand(other.sizes()); }
   Tensor permute(IntArrayRef axes) const { return lamella::permute_dims(*this, to_dims(axes)); }
   Tensor transpose(std::int64_t a, std::int64_t b) const { return lamella::swapaxes(*this, a, b); }
-  /// The transpose of a matrix; a vector as it is.
+  /// Returns the transpose of a matrix; a vector as it is.
   Tensor t() const { return ndim() < 2 ? *this : transpose(0, 1); }
   Tensor mT() const { return lamella::matrix_transpose(*this); }
   Tensor repeat(IntArrayRef times) const { return lamella::tile(*this, to_dims(times)); }
@@ -338,7 +338,7 @@ class Tensor : public lamella::Tensor {
     return Native::is_contiguous() ? *this : Tensor(lamella::contiguous(*this));
   }
   Tensor clone(std::optional<MemoryFormat> = std::nullopt) const { return lamella::clone(*this); }
-  /// What is given in `options`; the tensor itself where it is all that already.
+  /// Returns the tensor with the given options; the tensor itself if it has them already.
   Tensor to(const TensorOptions& options, bool non_blocking = false, bool copy = false) const;
   Tensor to(ScalarType type, bool non_blocking = false, bool copy = false) const {
     return to(TensorOptions(type), non_blocking, copy);
@@ -374,7 +374,7 @@ class Tensor : public lamella::Tensor {
   }
   static std::string str_of(Device device) { return device.is_cpu() ? "CPU" : device.str(); }
   std::string toStringOf() const { return std::string(c10::toString(scalar_type())) + "Type"; }
-  /// An operator in place gives x itself, or x as it is on the tape now.
+  /// Takes over the result of an in-place operator: x itself, or x as it is on the tape now.
   Tensor& kept(Native x) {
     Native::operator=(std::move(x));
     return *this;

@@ -21,7 +21,8 @@ template <class T>
 using RestrictPtrTraits = DefaultPtrTraits<T>;
 #endif
 
-/// Elements of a tensor of N axes by their indices: `a[i][j]`. Unchecked; it neither owns the memory nor the sizes.
+/// Accessor of the elements of a tensor of N axes by their indices: `a[i][j]`. Unchecked; it owns neither the memory
+/// nor the sizes.
 template <class T, std::size_t N, template <class> class PtrTraits = DefaultPtrTraits, class Index = std::int64_t>
 class TensorAccessor {
  public:
@@ -46,7 +47,7 @@ class TensorAccessor {
   const Index* strides_;
 };
 
-/// The same with sizes and strides in it, so that it can be handed to a kernel on a device.
+/// Accessor that holds sizes and strides, so that it can be passed to a kernel on a device.
 template <class T, std::size_t N, template <class> class PtrTraits = DefaultPtrTraits, class Index = std::int64_t>
 class GenericPackedTensorAccessor {
  public:

@@ -17,7 +17,7 @@ using Stack = std::vector<c10::IValue>;
 
 namespace at::detail {
 
-/// Function, void(const c10::OperatorHandle&, torch::jit::Stack*), perhaps with the keys between, as a kernel.
+/// Wraps Function, void(const c10::OperatorHandle&, torch::jit::Stack*), perhaps with the keys between, as a kernel.
 template <auto Function>
 void call_on_stack(const lamella::registry::CallContext& context, std::span<const lamella::registry::Arg> args,
                    std::span<lamella::registry::Value> results) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// PyTorch's types as parameters and results of registered kernels.
+// Converts PyTorch's types to parameters and results of registered kernels.
 
 #include <string_view>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace at::detail {
 
-/// A list of tensors during a call: what a kernel's TensorList shows.
+/// Holds a list of tensors during a call, which a kernel's TensorList refers to.
 struct HeldTensors {
   std::vector<Tensor> tensors;
   operator TensorList() const { return tensors; }

@@ -51,7 +51,7 @@ class IValue {
   bool isTensorList() const { return value_.kind() == Kind::Tensors; }
   bool isScalar() const { return isInt() || isDouble() || isBool() || value_.kind() == Kind::Scalar; }
 
-  // What it holds; TypeError naming both kinds where that is another.
+  // Return the held value; TypeError that names both kinds if it is of another.
   at::Tensor toTensor() const { return value_.tensor(); }
   std::int64_t toInt() const { return value_.integer(); }
   double toDouble() const { return value_.number(); }
@@ -75,7 +75,7 @@ class IValue {
   std::optional<T> toOptional() const {
     return isNone() ? std::nullopt : std::optional<T>(to<T>());
   }
-  /// toTensor(), toInt() and so on, by the type.
+  /// Calls toTensor(), toInt() and so on, by the type.
   template <class T>
   T to() const {
     if constexpr (std::is_same_v<T, at::Tensor>) {

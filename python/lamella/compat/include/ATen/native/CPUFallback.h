@@ -5,8 +5,7 @@
 
 namespace at::native {
 
-/// Runs an operator on copies of its tensors in host memory, and brings the results back: what a fallback for
-/// PrivateUse1 calls.
+/// Runs an operator on copies of its tensors in host memory, and copies the results back; for fallbacks of PrivateUse1.
 inline void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   std::vector<lamella::registry::Arg> args;
   args.reserve(stack->size());

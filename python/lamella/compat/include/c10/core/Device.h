@@ -15,7 +15,7 @@ class Device {
   Device(DeviceType type, DeviceIndex index = -1) : type_(type), index_(index) {}
   Device(lamella::Device device)
       : type_(static_cast<DeviceType>(device.type)), index_(device.is_cpu() || device.is_meta() ? -1 : device.index) {}
-  /// "cpu", "cuda:1"; ValueError for anything else.
+  /// Parses "cpu", "cuda:1" and the like; ValueError for anything else.
   Device(const std::string& text) : Device(lamella::Device::parse(text)) {}
   Device(const char* text) : Device(std::string(text)) {}
 

@@ -7,7 +7,7 @@
 
 namespace c10 {
 
-/// Makes a device current for a scope. On the CPU that says nothing; for a CUDA device other than the first use
+/// Makes a device current for a scope. It has no effect on the CPU; for a CUDA device other than the first use
 /// c10::cuda::CUDAGuard, which needs CUDA's headers.
 class DeviceGuard {
  public:
@@ -26,7 +26,7 @@ class DeviceGuard {
   lamella::BackendDeviceGuard brought_;
 };
 
-/// The same where there is a device.
+/// Makes a device current for a scope if there is a device.
 class OptionalDeviceGuard {
  public:
   OptionalDeviceGuard() = default;
@@ -45,7 +45,7 @@ class OptionalDeviceGuard {
 }  // namespace c10
 
 namespace at {
-/// The device of a tensor; nothing for an undefined one.
+/// Returns the device of a tensor; nothing for an undefined one.
 inline std::optional<Device> device_of(const Tensor& x) {
   return x.defined() ? std::optional(x.device()) : std::nullopt;
 }

@@ -21,10 +21,10 @@ inline constexpr DeviceType kPrivateUse1 = DeviceType::PrivateUse1;
 static_assert(static_cast<int>(DeviceType::PrivateUse1) == static_cast<int>(lamella::DeviceType::PrivateUse1) &&
               static_cast<int>(DeviceType::Meta) == static_cast<int>(lamella::DeviceType::Meta));
 
-/// Names the devices that an extension brings; RuntimeError where they have another name. The devices themselves are
-/// brought by lamella::register_device_backend() of <lamella/device.h>.
+/// Names the devices of an extension; RuntimeError if they have another name. lamella::register_device_backend() of
+/// <lamella/device.h> registers the devices themselves.
 inline void register_privateuse1_backend(const std::string& name) { lamella::rename_privateuse1_backend(name); }
-/// That name, "privateuse1" until there is one; in upper case unless `lower_case`.
+/// Returns the name of the extension's devices, "privateuse1" until it has one; in upper case unless `lower_case`.
 inline std::string get_privateuse1_backend(bool lower_case = true) {
   std::string name(lamella::privateuse1_backend_name());
   if (!lower_case) {

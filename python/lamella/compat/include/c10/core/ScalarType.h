@@ -58,7 +58,7 @@ inline constexpr ScalarType kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt
 inline constexpr ScalarType kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
 inline constexpr ScalarType kComplexFloat64 = kComplexDouble;
 
-/// TypeError for Undefined.
+/// Converts a ScalarType; TypeError for Undefined.
 constexpr lamella::DType to_dtype(ScalarType type) {
   switch (type) {
 #define C10_CASE_(name, cpp, dtype) \
@@ -100,7 +100,7 @@ constexpr bool isIntegralType(ScalarType type, bool include_bool = false) {
 }
 constexpr std::size_t elementSize(ScalarType type) { return lamella::item_size(to_dtype(type)); }
 
-/// The ScalarType of a C++ type.
+/// Maps a C++ type to its ScalarType.
 template <class T>
 struct CppTypeToScalarType {
   static constexpr ScalarType value = to_scalar_type(lamella::dtype_of<T>);

@@ -7,14 +7,14 @@
 
 namespace c10 {
 
-/// Tensors are strided here, always.
+/// Layout of tensors, which is always strided here.
 enum class Layout : std::int8_t { Strided };
 inline constexpr Layout kStrided = Layout::Strided;
 
-/// Preserve and Contiguous are the same: a new tensor is contiguous.
+/// Memory format. Preserve and Contiguous are the same: a new tensor is contiguous.
 enum class MemoryFormat : std::int8_t { Contiguous, Preserve };
 
-/// What a new tensor is to be: dtype, device, and whether it wants a gradient.
+/// Options of a new tensor: dtype, device, and whether it wants a gradient.
 class TensorOptions {
  public:
   TensorOptions() = default;
@@ -52,7 +52,7 @@ class TensorOptions {
   bool has_dtype() const { return dtype_.has_value(); }
   bool has_device() const { return device_.has_value(); }
 
-  // As the operators of Lamella take them.
+  // Options in the types of Lamella's operators.
   std::optional<lamella::DType> native_dtype() const {
     return dtype_ ? std::optional(to_dtype(*dtype_)) : std::nullopt;
   }

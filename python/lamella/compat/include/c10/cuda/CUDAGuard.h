@@ -21,7 +21,7 @@ class CUDAGuard {
   int before_ = 0;
 };
 
-/// The same where there is a device, and it is CUDA's.
+/// Makes a device current for a scope if there is a device and it is a CUDA device.
 class OptionalCUDAGuard {
  public:
   explicit OptionalCUDAGuard(std::optional<Device> device = std::nullopt) {

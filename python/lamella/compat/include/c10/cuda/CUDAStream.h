@@ -6,7 +6,7 @@
 
 namespace c10::cuda {
 
-/// The stream of a thread's work on a device.
+/// Stream of a thread's work on a device.
 class CUDAStream {
  public:
   explicit CUDAStream(cudaStream_t stream) : stream_(stream) {}
@@ -18,7 +18,7 @@ class CUDAStream {
   cudaStream_t stream_;
 };
 
-/// That of the device which is current, or of the one named.
+/// Returns the stream of the current device, or of the named one.
 inline CUDAStream getCurrentCUDAStream(DeviceIndex index = -1) {
   int current = index;
   if (index < 0) C10_CUDA_CHECK(cudaGetDevice(&current));

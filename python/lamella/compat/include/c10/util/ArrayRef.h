@@ -14,7 +14,7 @@
 
 namespace c10 {
 
-/// A view of elements that somebody else holds: of a vector, an array, a braced list, or of one element.
+/// View of elements owned by somebody else: of a vector, an array, a braced list, or of one element.
 template <class T>
 class ArrayRef {
  public:
@@ -48,7 +48,7 @@ class ArrayRef {
   constexpr bool empty() const { return size_ == 0; }
   constexpr const T* data() const { return data_; }
   constexpr std::size_t size() const { return size_; }
-  /// The element `i`, unchecked; at() checks.
+  /// Returns the element `i`, unchecked; at() checks.
   constexpr const T& operator[](std::size_t i) const { return data_[i]; }
   const T& at(std::size_t i) const {
     if (i >= size_) lamella::fail<lamella::IndexError>("[ArrayRef] index ", i, " of ", size_, " elements");
@@ -56,7 +56,7 @@ class ArrayRef {
   }
   const T& front() const { return at(0); }
   const T& back() const { return at(size_ - 1); }
-  /// `count` elements from `first`; IndexError where there are not so many.
+  /// Returns `count` elements from `first`; IndexError if there are fewer.
   ArrayRef slice(std::size_t first, std::size_t count) const {
     if (first + count > size_) lamella::fail<lamella::IndexError>("[ArrayRef] slice beyond ", size_, " elements");
     return ArrayRef(data_ + first, count);
@@ -92,7 +92,7 @@ std::ostream& operator<<(std::ostream& out, ArrayRef<T> values) {
 }
 
 using IntArrayRef = ArrayRef<std::int64_t>;
-// Sizes are numbers here, never symbols.
+// Symbolic sizes are plain numbers here.
 using SymInt = std::int64_t;
 using SymIntArrayRef = IntArrayRef;
 
@@ -111,7 +111,7 @@ class OptionalArrayRef : public std::optional<ArrayRef<T>> {
 using OptionalIntArrayRef = OptionalArrayRef<std::int64_t>;
 using OptionalSymIntArrayRef = OptionalIntArrayRef;
 
-/// Sizes as the operators of Lamella take them.
+/// Converts sizes to the type of Lamella's operators.
 inline lamella::Dims to_dims(IntArrayRef sizes) { return lamella::Dims(sizes.begin(), sizes.end()); }
 inline std::optional<lamella::Dims> to_dims(const OptionalIntArrayRef& sizes) {
   return sizes ? std::optional(to_dims(*sizes)) : std::nullopt;

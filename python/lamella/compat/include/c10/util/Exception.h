@@ -7,7 +7,7 @@
 
 namespace c10 {
 
-/// What TORCH_CHECK throws: RuntimeError in Python.
+/// Exception of TORCH_CHECK: RuntimeError in Python.
 class Error : public lamella::RuntimeError {
  public:
   using RuntimeError::RuntimeError;

@@ -5,7 +5,7 @@
 
 namespace c10 {
 
-/// The integers from 0, or from `begin`, up to `end`.
+/// Returns the integers from 0, or from `begin`, up to `end`.
 template <class T>
 auto irange(T end) {
   return std::views::iota(T{0}, end < T{0} ? T{0} : end);

@@ -19,15 +19,15 @@ class Layer(Module):
         super().__init__()
 
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:  # type: ignore[override]
-        """The parameters as a list."""
+        """Returns the parameters as a list."""
         return list(super().parameters(recurse=include_sublayers))
 
     def sublayers(self, include_self: bool = False) -> list[Module]:
-        """All layers below this one."""
+        """Returns all layers below this one."""
         return [module for module in self.modules() if include_self or module is not self]
 
     def named_sublayers(self, prefix: str = "", include_self: bool = False) -> Iterator[tuple[str, Module]]:
-        """All layers below this one with their names."""
+        """Returns all layers below this one with their names."""
         return ((n, m) for n, m in self.named_modules(prefix) if include_self or m is not self)
 
     def add_sublayer(self, name: str, sublayer: Module) -> Module:
@@ -43,7 +43,7 @@ class Layer(Module):
     def create_parameter(
         self, shape: Any, attr: Any = None, dtype: Any = None, is_bias: bool = False, default_initializer: Any = None
     ) -> Parameter:
-        """A new parameter: zeros for a bias, else Xavier-uniform, as Paddle draws it."""
+        """Returns a new parameter: zeros for a bias, else Xavier-uniform, as Paddle draws it."""
         if attr is not None:
             raise NotImplementedError("[create_parameter] Lamella's paddle front takes no attr")
         parameter = Parameter(lm.zeros(tuple(shape), dtype=dtype))

@@ -21,7 +21,7 @@ def relu(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def tanh(x: Tensor, name: str | None = None) -> Tensor:
-    """The hyperbolic tangent."""
+    """Returns the hyperbolic tangent."""
     return lm.tanh(x)
 
 
@@ -31,27 +31,27 @@ def sigmoid(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def gelu(x: Tensor, approximate: bool = False, name: str | None = None) -> Tensor:
-    """The Gaussian error linear unit."""
+    """Returns the Gaussian error linear unit."""
     return lm.gelu(x, approximate="tanh" if approximate else "none")
 
 
 def softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The softmax along ``axis``."""
+    """Returns the softmax along ``axis``."""
     return lm.softmax(x if dtype is None else lm.cast(x, dtype), axis=axis)
 
 
 def log_softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The logarithm of the softmax along ``axis``."""
+    """Returns the logarithm of the softmax along ``axis``."""
     return lm.log_softmax(x if dtype is None else lm.cast(x, dtype), axis=axis)
 
 
 def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
-    """The squared difference of two tensors."""
+    """Returns the squared difference of two tensors."""
     return lm.mse_loss(input, label, reduction=reduction)
 
 
 def cross_entropy(input: Tensor, label: Tensor, *, reduction: str = "mean", name: str | None = None) -> Tensor:
-    """The cross entropy of scores ``(n, classes)`` and classes ``(n,)`` or ``(n, 1)``."""
+    """Returns the cross entropy of scores ``(n, classes)`` and classes ``(n,)`` or ``(n, 1)``."""
     if label.ndim == input.ndim:
         label = lm.squeeze(label, -1)
     return lm.cross_entropy(input, label, reduction=reduction, axis=-1)

@@ -68,7 +68,7 @@ class Uniform(Initializer):
 
 
 def _fans(param: lm.Tensor) -> tuple[int, int]:
-    """How many values go into and out of one unit; Paddle's matrices are (in, out), its kernels (out, in, ...)."""
+    """Returns the fan-in and fan-out of a unit; Paddle's matrices are (in, out), its kernels (out, in, ...)."""
     sizes = tuple(param.shape)
     if len(sizes) < 2:
         return (sizes[0] if sizes else 1,) * 2
@@ -87,7 +87,7 @@ class _Xavier(Initializer):
         self.fan_in, self.fan_out, self.gain = fan_in, fan_out, gain
 
     def deviation(self, param: lm.Tensor) -> float:
-        """The standard deviation of the values."""
+        """Returns the standard deviation of the values."""
         found = _fans(param)
         fan_in = found[0] if self.fan_in is None else self.fan_in
         fan_out = found[1] if self.fan_out is None else self.fan_out
@@ -118,7 +118,7 @@ class _Kaiming(Initializer):
         self.fan_in, self.negative_slope, self.nonlinearity, self.mode = fan_in, negative_slope, nonlinearity, mode
 
     def deviation(self, param: lm.Tensor) -> float:
-        """The standard deviation of the values."""
+        """Returns the standard deviation of the values."""
         fans = _fans(param)
         fan = self.fan_in if self.fan_in is not None else fans[self.mode == "fan_out"]
         return float(init.calculate_gain(self.nonlinearity, self.negative_slope) / fan**0.5)

@@ -1,4 +1,4 @@
-"""Whether there are GPUs."""
+"""GPUs: if there are any, and how many."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from . import amp  # noqa: F401
 
 
 def is_available() -> bool:
-    """Whether there is a GPU that Lamella can use."""
+    """True if there is a GPU that Lamella can use."""
     return _cuda.is_available()
 
 
 def device_count() -> int:
-    """How many there are."""
+    """Number of GPUs."""
     return _cuda.device_count()
 
 

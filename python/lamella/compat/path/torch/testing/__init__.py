@@ -7,7 +7,7 @@ from typing import Any
 import lamella as lm
 from lamella.compat.front import close_module
 
-# By dtype, as in PyTorch: (rtol, atol).
+# (rtol, atol) by dtype, as in PyTorch.
 _TOLERANCES = {
     lm.float16: (1e-3, 1e-5),
     lm.bfloat16: (1.6e-2, 1e-5),
@@ -53,7 +53,7 @@ def assert_close(
         raise AssertionError(msg or f"dtype {actual.dtype}, expected {expected.dtype}")
     if check_device and actual.device != expected.device:
         raise AssertionError(msg or f"device {actual.device}, expected {expected.device}")
-    import numpy as np  # programs that compare nothing do without it
+    import numpy as np  # imported late: programs that compare nothing do without it
 
     usual = max(_TOLERANCES.get(x.dtype, (0.0, 0.0)) for x in (actual, expected))
     np.testing.assert_allclose(

@@ -13,7 +13,7 @@ from lamella.utils import cpp_extension as _native
 from lamella.utils.cpp_extension import CUDA_HOME, is_ninja_available, library_paths  # noqa: F401
 
 _HEADERS = [str(compat.HEADERS)]
-# What load_inline() puts before texts of C++, and before those of CUDA.
+# Lines that load_inline() puts before C++ sources, and before CUDA sources.
 _INLINE_HEADERS = (
     "#include <torch/extension.h>\n",
     "#include <torch/types.h>\n#include <cuda_runtime.h>\n",
@@ -23,17 +23,17 @@ ROCM_HOME = None
 
 
 def CppExtension(name: str, sources: Sequence[Any], *args: Any, **kwargs: Any) -> Any:  # noqa: N802
-    """A ``setuptools.Extension`` for C++ sources; see :func:`lamella.utils.cpp_extension.CppExtension`."""
+    """Returns a ``setuptools.Extension`` for C++ sources; see :func:`lamella.utils.cpp_extension.CppExtension`."""
     return _native._command().extension(name, sources, *args, with_cuda=False, headers=_HEADERS, **kwargs)
 
 
 def CUDAExtension(name: str, sources: Sequence[Any], *args: Any, **kwargs: Any) -> Any:  # noqa: N802
-    """The same for sources of which some are CUDA's."""
+    """Returns a ``setuptools.Extension`` for C++ and CUDA sources; see :func:`CppExtension`."""
     return _native._command().extension(name, sources, *args, with_cuda=True, headers=_HEADERS, **kwargs)
 
 
 def include_paths(device_type: str | bool = "cpu", cuda: bool = False) -> list[str]:
-    """The folders of the headers that an extension includes."""
+    """Returns the folders of the headers that an extension includes."""
     return [*_HEADERS, *_native.include_paths("cuda" if cuda or device_type in (True, "cuda") else "cpu")]
 
 
@@ -84,7 +84,7 @@ def load_inline(
     use_pch: bool = False,
     no_implicit_headers: bool = False,
 ) -> ModuleType | None:
-    """The same for texts, before which ``<torch/extension.h>`` is included."""
+    """Builds and loads sources given as text, before which ``<torch/extension.h>`` is included."""
     return _native.inline_and_load(
         name,
         cpp_sources,

@@ -1,4 +1,4 @@
-"""What converters are written with."""
+"""Functions and types that converters are written with."""
 
 from lamella.compat.front import close_module
 

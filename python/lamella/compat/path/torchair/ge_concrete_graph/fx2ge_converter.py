@@ -9,7 +9,7 @@ from lamella.compat.front import close_module
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: The converter of each operator.
+#: Converter of each operator.
 converters: dict[Any, Callable[..., Any]] = {}
 
 

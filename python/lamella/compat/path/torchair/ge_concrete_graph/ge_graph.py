@@ -1,4 +1,4 @@
-"""The types in converters' signatures."""
+"""Types in converters' signatures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lamella.compat.front import close_module
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """What is known of a tensor before it is computed."""
+    """Shape and dtype of a tensor that is not computed yet."""
 
     dtype: Any
     size: tuple[int, ...]

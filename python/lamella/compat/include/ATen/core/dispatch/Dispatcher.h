@@ -10,7 +10,7 @@
 
 namespace c10 {
 
-/// "ns::name" and the name of an overload.
+/// Name of an operator: "ns::name" and the name of the overload.
 struct OperatorName {
   std::string name;
   std::string overload_name;
@@ -24,7 +24,7 @@ class OperatorHandle : public lamella::OperatorHandle {
  public:
   OperatorHandle(lamella::OperatorHandle handle) : lamella::OperatorHandle(handle) {}
   OperatorName operator_name() const { return {name(), overload()}; }
-  /// Calls the operator on the last values of the stack, and leaves its results there instead.
+  /// Calls the operator on the last values of the stack, which its results replace.
   void callBoxed(std::vector<IValue>& stack) const {
     const std::size_t count = schema().arguments.size();
     if (stack.size() < count) {
@@ -46,7 +46,7 @@ class Dispatcher {
   }
   static Dispatcher& realSingleton() { return singleton(); }
 
-  /// RuntimeError where there is no such operator.
+  /// Finds an operator; RuntimeError if there is none of that name.
   OperatorHandle findSchemaOrThrow(const char* name, const char* overload) const {
     return lamella::Dispatcher::singleton().find_schema_or_throw(name, overload);
   }

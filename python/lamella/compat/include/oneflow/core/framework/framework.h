@@ -1,6 +1,6 @@
 #pragma once
 
-// What sources of operators written for OneFlow include, on Lamella: docs/compat.md.
+// Header for sources of operators written for OneFlow, on Lamella: docs/compat.md.
 
 #ifdef __NVCC__
 #pragma nv_diag_suppress 611  // kernels override one of several forms of Compute
@@ -37,7 +37,7 @@ using ::lamella::user_op::UserOpAttrType;
 #define OF_RETURN_IF_ERROR(...) JUST(__VA_ARGS__)
 
 #ifdef __CUDACC__
-/// The body runs for each i below n, spread over the threads of the grid.
+/// Runs the body for each i below n, spread over the threads of the grid.
 #define CUDA_1D_KERNEL_LOOP(i, n)                                       \
   for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), \
            lamella_step = static_cast<int>(blockDim.x * gridDim.x);     \
@@ -46,7 +46,7 @@ using ::lamella::user_op::UserOpAttrType;
 namespace oneflow {
 
 constexpr int kCudaThreadsNumPerBlock = 512;
-/// The blocks for a loop over n elements.
+/// Returns the number of blocks for a loop over n elements.
 inline int BlocksNum4ThreadsNum(int n) {
   const int blocks = (n + kCudaThreadsNumPerBlock - 1) / kCudaThreadsNumPerBlock;
   return blocks < 1 ? 1 : (blocks > 4096 ? 4096 : blocks);

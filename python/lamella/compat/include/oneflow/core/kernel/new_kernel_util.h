@@ -1,6 +1,6 @@
 #pragma once
 
-// What kernels on the CPU share: docs/compat.md.
+// Functions shared by kernels on the CPU: docs/compat.md.
 
 #include <cstddef>
 #include <cstdint>

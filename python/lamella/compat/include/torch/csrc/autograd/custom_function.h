@@ -1,6 +1,6 @@
 #pragma once
 
-// torch::autograd::Function<T>, on lamella::Function.
+// Implements torch::autograd::Function<T> on lamella::Function.
 
 #include <string>
 #include <tuple>
@@ -21,16 +21,16 @@ using variable_list = std::vector<at::Tensor>;
 using tensor_list = std::vector<at::Tensor>;
 
 namespace detail {
-/// What a call keeps between forward and backward beside tensors.
+/// State of a call between forward and backward, beside tensors.
 struct CallState {
-  /// One of these for each gradient that backward returns: one for each argument, and for each tensor of a list.
+  /// Kind of each gradient that backward returns: one for each argument, and for each tensor of a list.
   enum class Slot : std::uint8_t { None, Undefined, Tensor };
   std::vector<Slot> slots;
   std::unordered_map<std::string, c10::IValue> saved_data;
 };
 }  // namespace detail
 
-/// What forward leaves for backward.
+/// Context that passes tensors and values from forward to backward.
 class AutogradContext {
  public:
   explicit AutogradContext(lamella::Context& native)
@@ -38,12 +38,12 @@ class AutogradContext {
   AutogradContext(const AutogradContext&) = delete;
   AutogradContext& operator=(const AutogradContext&) = delete;
 
-  /// Keeps tensors, undefined ones too; once.
+  /// Saves tensors, undefined ones included; to be called once.
   void save_for_backward(const variable_list& tensors) {
     const std::vector<lamella::Tensor> kept(tensors.begin(), tensors.end());
     native_.save_for_backward(std::span<const lamella::Tensor>(kept));
   }
-  /// What was saved; RuntimeError where the graph was freed, or where a tensor was overwritten since.
+  /// Returns the saved tensors; RuntimeError if the graph was freed, or if a tensor was overwritten since.
   variable_list get_saved_variables() const {
     const lamella::TensorList kept = native_.saved_tensors();
     return variable_list(kept.begin(), kept.end());
@@ -56,9 +56,9 @@ class AutogradContext {
   void mark_non_differentiable(const variable_list& outputs) {
     for (const at::Tensor& x : outputs) native_.mark_non_differentiable(x);
   }
-  /// False: an output without a gradient gives backward an undefined tensor.
+  /// Sets if an output without a gradient gives backward zeros (true) or an undefined tensor (false).
   void set_materialize_grads(bool value) { native_.set_materialize_grads(value); }
-  /// Whether the gradient of the tensor argument `i` (counted among tensors) is wanted.
+  /// True if the gradient of the tensor argument `i` (counted among tensors) is wanted.
   bool needs_input_grad(std::size_t i) const {
     // Lamella counts arguments, and among their tensors those that are defined.
     std::uint32_t defined = 0;
@@ -76,7 +76,7 @@ class AutogradContext {
     lamella::fail<lamella::IndexError>("[needs_input_grad] there are not so many tensors among the arguments");
   }
 
-  /// Values of any other kind, under names.
+  /// Saved values of any other kind, by name.
   std::unordered_map<std::string, c10::IValue>& saved_data;
 
  private:
@@ -85,7 +85,8 @@ class AutogradContext {
 
 namespace detail {
 
-/// How an argument is handed to lamella::Function: tensors as optionals, for here an undefined tensor is an argument.
+/// Converts an argument for lamella::Function: a tensor becomes an optional, as an undefined tensor is an argument
+/// here.
 template <class A>
 struct Argument {
   using Native = A;
@@ -122,7 +123,7 @@ struct Argument<variable_list> {
     slots.insert(slots.end(), tensors.size(), CallState::Slot::Tensor);
   }
 };
-/// The same for a list that somebody else holds: it is copied, for backward may come later.
+/// Converts a list owned by somebody else: it is copied, as backward may run later.
 template <>
 struct Argument<at::TensorList> : Argument<variable_list> {
   static Native to_native(at::TensorList tensors) { return Native(tensors.begin(), tensors.end()); }
@@ -140,7 +141,7 @@ inline variable_list from_native_result(const std::vector<lamella::Tensor>& tens
   return variable_list(tensors.begin(), tensors.end());
 }
 
-/// T as lamella::Function wants it. A... are the types of the arguments in the call.
+/// Adapts T to lamella::Function. A... are the types of the arguments in the call.
 template <class T, class... A>
 struct Layer : lamella::Function<Layer<T, A...>> {
   inline static const std::string name = lamella::autograd::detail::type_name<T>();
@@ -166,7 +167,7 @@ struct Layer : lamella::Function<Layer<T, A...>> {
     std::size_t tensor = 0;
     for (std::size_t i = 0; i < slots.size(); ++i) {
       if (slots[i] == CallState::Slot::Tensor) {
-        // Gradients that nobody wants are given all the same, and dropped.
+        // Unwanted gradients are returned all the same, and dropped.
         kept.push_back(ctx.needs_input_grad(tensor) ? lamella::Tensor(results[i]) : lamella::Tensor());
       } else if (slots[i] == CallState::Slot::None && results[i].defined()) {
         lamella::fail<lamella::RuntimeError>("[", name, "] backward returned a gradient for argument ", i,
@@ -210,7 +211,7 @@ inline void backward(const variable_list& tensors, const variable_list& grad_ten
   lamella::autograd::backward(std::span<const lamella::Tensor>(outputs), std::span<const lamella::Tensor>(seeds),
                               retain_graph.value_or(create_graph), create_graph);
 }
-/// The gradients of `outputs` with respect to `inputs`.
+/// Returns the gradients of `outputs` with respect to `inputs`.
 inline variable_list grad(const variable_list& outputs, const variable_list& inputs,
                           const variable_list& grad_outputs = {}, std::optional<bool> retain_graph = std::nullopt,
                           bool create_graph = false, bool allow_unused = false) {

@@ -1,4 +1,4 @@
-"""What PyTorch's own tests import."""
+"""Modules that PyTorch's own tests import."""
 
 from lamella.compat.front import close_module
 

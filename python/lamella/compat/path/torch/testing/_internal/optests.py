@@ -1,4 +1,4 @@
-"""Where older versions have ``opcheck``."""
+"""Older path of ``opcheck``."""
 
 from lamella.compat.front import close_module
 
