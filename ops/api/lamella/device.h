@@ -1,6 +1,6 @@
 #pragma once
 
-// What an extension includes that brings a device: the backend that it registers, and the fallback to the host. See
+// The header for an extension that implements a device: backend registration and the fallback to the host. See
 // docs/devices.md.
 
 #include "engine/core/tensor.h"
