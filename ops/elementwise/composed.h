@@ -5,7 +5,7 @@
 #include "ops/op_info.h"
 #include "ops/operand.h"
 
-// Elementwise functions that are composed of others.
+// Elementwise functions composed of other operators.
 
 namespace lamella {
 

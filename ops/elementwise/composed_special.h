@@ -6,7 +6,7 @@
 #include "ops/op_info.h"
 #include "ops/operand.h"
 
-// Special functions and tests of single numbers that are composed of others.
+// Special functions and predicates composed of other operators.
 
 namespace lamella {
 
@@ -79,7 +79,7 @@ struct MvLgamma {
                                .example = "mvlgamma(full([2], 3.0), 2)",
                                .reference = "np.vectorize(lambda v: sp.multigammaln(v, p))(x)",
                                .dtypes = Floating};
-  /// ValueError for a p below 1.
+  /// Throws ValueError if p is below 1.
   static Tensor call(const Tensor& x, std::int64_t p);
 };
 

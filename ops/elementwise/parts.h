@@ -85,7 +85,7 @@ struct Fmod : Binary<Fmod> {
   template <class X>
   LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
     if constexpr (std::is_same_v<X, Tensor>) {
-      // Of operators without a derivative: that of a / b may be infinite, and times 0 no number.
+      // Uses operators without a derivative: that of a / b may be infinite, and infinity times 0 is NaN.
       return -dy * (sign(a) * sign(b) * floor_divide(abs(a), abs(b)));
     } else {
       return -dy * trunc(a / b);

@@ -27,10 +27,10 @@ namespace lamella {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;     // elements that one thread takes at a time
-constexpr std::int64_t kColumnBlock = 64;  // neighbors that one thread takes at a time
+constexpr std::int64_t kColumnBlock = 64;  // adjacent columns per task
 
-/// The product as a tree of multiplications, which has derivatives of every order also where there are zeros: halves of
-/// the axis are multiplied until one element is left.
+/// Computes the product as a tree of multiplications: halves of the axis are multiplied until one element is left. The
+/// tree has derivatives of every order, also at zeros.
 Tensor recorded_product(const Tensor& x, const Dims& axes, bool keepdims) {
   Dims order;
   std::int64_t n = 1;
@@ -56,7 +56,7 @@ Tensor recorded_product(const Tensor& x, const Dims& axes, bool keepdims) {
   return reshape(y, reduced_shape(x, axes, keepdims));
 }
 
-/// dy times the conjugate of the product of all other elements along the middle axis, off the tape.
+/// Returns dy times the conjugate of the product of all other elements along the middle axis; off the tape.
 Tensor times_others(const Tensor& given, const Tensor& dy) {
   const Tensor x = contiguous(given);
   const Tensor factors = contiguous(dy);
@@ -90,8 +90,8 @@ Tensor times_others(const Tensor& given, const Tensor& dy) {
   return dx;
 }
 
-/// Of [outer, n, inner], along the middle axis. The gradient for a factor is dy times the product of the others,
-/// without a division: it is exact where there are zeros.
+/// Product along the middle axis of [outer, n, inner]. The gradient of a factor is dy times the product of the others,
+/// computed without a division, so that it is exact at zeros.
 struct ProdFn : Function<ProdFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "prod";
@@ -114,8 +114,8 @@ struct ProdFn : Function<ProdFn> {
   }
 };
 
-/// x as [outer, n, inner], with the reduced axes in the middle: where they are neighbors, in place, otherwise behind
-/// the others.
+/// Returns x as [outer, n, inner] with the reduced axes merged into the middle one: in place if they are neighbors,
+/// otherwise moved to the end.
 Tensor with_one_axis(const Tensor& x, const Dims& axes) {
   const bool neighbors = !axes.empty() && axes.back() - axes.front() + 1 == static_cast<std::int64_t>(axes.size());
   std::int64_t outer = 1;
@@ -152,7 +152,7 @@ Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
     if (autograd::is_tracing()) [[unlikely]]
       autograd::note_departure("prod", inputs, y);
   } else if (values.numel() == 0) {
-    y = add(sum(values, axes, keepdims), 1);  // no elements multiply to 1, and get gradients all the same
+    y = add(sum(values, axes, keepdims), 1);  // an empty product is 1; the sum keeps it connected to x
   } else if (has_tangent || is_batched(values) || !values.device().is_cpu()) {
     y = recorded_product(values, axes, keepdims);
   } else {

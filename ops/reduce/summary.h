@@ -6,7 +6,7 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Statistics that are made of several reductions.
+// Statistics composed of several reductions.
 
 namespace lamella {
 
@@ -79,7 +79,7 @@ struct Cov {
       .example = "cov(asarray([[1.0, 2.0, 4.0], [2.0, 1.0, 0.0]]))",
       .reference = "np.cov(x, ddof=correction, fweights=fweights, aweights=aweights)",
       .dtypes = Floating | Complex};
-  /// ValueError for more than two axes, or weights that are negative or of another length.
+  /// Throws ValueError for more than two axes, or for weights that are negative or of another length.
   static Tensor call(const Tensor& x, std::int64_t correction, const std::optional<Tensor>& fweights,
                      const std::optional<Tensor>& aweights);
 };

@@ -37,7 +37,7 @@ T autocast_argument(const T& value) {
 /// Calls Op::call under autocast: casts the tensors by Op's policy, and casts nothing within the call. An operator that
 /// is not elementwise and has a policy begins with
 ///
-/// if (autograd::autocast_active()) [[unlikely]] return call_in_autocast<Matmul>(a, b);
+///     if (autograd::autocast_active()) [[unlikely]] return call_in_autocast<Matmul>(a, b);
 template <class Op, class... Args>
 auto call_in_autocast(const Args&... args) {
   static_assert(Op::info.autocast != Autocast::Keep, "the operator's OpInfo names no policy");
