@@ -9,7 +9,7 @@
 namespace lamella {
 namespace {
 
-/// A copy in `dtype`, contiguous, or with its axes in the order of x's; the gradient is cast back.
+/// Returns a copy in `dtype`, contiguous or with its axes in the order of x's; the gradient is cast back.
 struct CastLayer : Function<CastLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -63,7 +63,7 @@ Tensor Cast::call(const Tensor& x, DType dtype) {
 Tensor AsType::call(const Tensor& x, DType dtype, bool copy, std::optional<Device> device) {
   check_defined(x, "astype");
   if (device && x.device() != *device) [[unlikely]] {
-    // The narrower of the two dtypes is the one that travels.
+    // Transfers in the narrower of the two dtypes.
     if (item_size(dtype) < item_size(x.dtype())) return to_device(cast(x, dtype), *device);
     return cast(to_device(x, *device), dtype);
   }
