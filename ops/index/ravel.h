@@ -5,7 +5,7 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Positions in a flattened tensor, and those along its axes.
+// Conversions between positions in a flattened tensor and indices along its axes.
 
 namespace lamella {
 
