@@ -10,7 +10,7 @@
 
 namespace lamella {
 
-// Distributions beside those of random.h, which says what holds for all of them. Parameters are numbers or tensors.
+// Further distributions, with the conventions of random.h. Parameters are numbers or tensors.
 
 struct Exponential {
   static constexpr OpInfo info{

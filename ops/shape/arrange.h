@@ -10,7 +10,7 @@
 #include "ops/shape/cuts.h"
 #include "ops/shape/join.h"
 
-// Operators that move whole parts of tensors about; all are made of those in ops/shape and ops/index.
+// Operators that rearrange whole parts of tensors; all composed of operators of ops/shape and ops/index.
 
 namespace lamella {
 

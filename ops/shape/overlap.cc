@@ -43,7 +43,7 @@ Tensor added(const Tensor& given, std::int64_t step, std::int64_t length) {
   }
   const Tensor x = contiguous(given);
   const HostRelease release(x.numel());
-  // Parts of rows, each with the windows that reach into it.
+  // A task is a range of a row, with all windows that reach into it.
   const std::int64_t parts = (length + kGrain - 1) / kGrain;
   visit<Differentiable>(y.dtype(), kName, [&]<class T> {
     parallel_for(0, y.numel() / length * parts, std::max<std::int64_t>(1, kGrain / length),
