@@ -5,7 +5,7 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Norms of differences, and what is scaled by its norm. Where a distance is 0 its derivative is 0.
+// Norms of differences, and scaling by norms. The derivative of a distance is 0 where the distance is 0.
 
 namespace lamella {
 
@@ -63,7 +63,7 @@ struct Renorm {
       .parameters = "x, p, axis, maxnorm",
       .example = "renorm(ones([2, 3]), 1.0, 0, 2.0)",
       .dtypes = Floating | Complex};
-  /// ValueError for a p that is not above 0, or a negative maxnorm.
+  /// Throws ValueError if p is not above 0 or maxnorm is negative.
   static Tensor call(const Tensor& x, double p, std::int64_t axis, double maxnorm);
 };
 

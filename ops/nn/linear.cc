@@ -22,7 +22,7 @@ Tensor transposed(const Tensor& weight) {
                    DimsView{{weight.strides()[1], weight.strides()[0]}});
 }
 
-/// With the rows of all examples; see Note [Batched tensors].
+/// Computes linear on the rows of all examples; see Note [Batched tensors].
 Tensor linear_of_examples(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
   if (is_batched(weight) || (bias && is_batched(*bias))) {
     const Tensor y = matmul(x, transposed(weight));
@@ -47,7 +47,7 @@ Tensor rows_times_weight(const Tensor& x, const Tensor& weight, const std::optio
   return out;
 }
 
-/// Rows of x; the bias may be absent.
+/// The linear layer on rows of x; the bias may be absent.
 struct LinearLayer : Function<LinearLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linear";

@@ -7,8 +7,8 @@
 
 namespace lamella {
 
-// All compute in float32 at least and give x's dtype. They raise ValueError for shapes that do not fit, TypeError for
-// dtypes that are not floating, RuntimeError for several devices.
+// Normalizations. They compute in at least float32 and return x's dtype. They throw ValueError for shapes that do not
+// fit, TypeError for dtypes that are not floating, RuntimeError for several devices.
 
 struct LayerNorm {
   static constexpr OpInfo info{

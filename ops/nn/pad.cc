@@ -23,7 +23,7 @@ Mode read_mode(std::string_view mode) {
   fail<ValueError>("[pad] mode must be \"constant\", \"reflect\", \"replicate\" or \"circular\", got \"", mode, "\"");
 }
 
-/// `count` elements to stand beside x along an axis, before it or after it.
+/// Returns `count` elements that pad x along an axis, before or after it.
 Tensor border(const Tensor& x, std::int64_t axis, std::int64_t count, bool before, Mode mode, Scalar value) {
   const std::int64_t size = x.size(axis);
   Dims shape = x.shape();
@@ -54,7 +54,7 @@ void check_room(Mode mode, std::int64_t axis, std::int64_t size, std::int64_t co
     fail<ValueError>("[pad] replicate has nothing to repeat along axis ", axis, " of size 0");
 }
 
-/// How much of an axis is left where sizes below 0 cut it.
+/// Returns the size of an axis after negative sizes have cut it.
 std::int64_t kept_size(std::int64_t size, std::int64_t axis, std::int64_t before, std::int64_t after) {
   std::int64_t left = size;
   for (const std::int64_t count : {before, after}) {
@@ -85,7 +85,7 @@ Tensor pad_axis(const Tensor& x, std::int64_t axis, std::int64_t before, std::in
   return parts.size() == 1 ? kept : concat(parts, axis);
 }
 
-/// x repeated along an axis that the sizes leave nothing of: an element stands at each place that is the nearest to it.
+/// Returns the nearest element of x for each position along an axis of which the sizes leave nothing.
 Tensor nearest_along(const Tensor& x, std::int64_t axis, std::int64_t before, std::int64_t after) {
   const std::int64_t size = x.size(axis);
   std::int64_t total = size;
@@ -98,7 +98,7 @@ Tensor nearest_along(const Tensor& x, std::int64_t axis, std::int64_t before, st
   return take(x, places, axis);
 }
 
-/// Whether replicating starts from elements that the sizes cut.
+/// True if replicating starts from elements that the sizes cut.
 bool starts_from_cut(std::int64_t size, std::int64_t before, std::int64_t after) {
   if (size <= 0 || std::max(before, after) <= 0 || std::min(before, after) >= 0) return false;
   return std::min(before, after) <= -size;
@@ -132,7 +132,7 @@ Tensor Pad::call(const Tensor& x, const Dims& pad, std::string_view mode, Scalar
     return pad.empty() ? x : pad_rows(x, {pad, how, value});
   }
   Tensor y = x;
-  // The first axes first: what is copied again is still small.
+  // The first axes come first, so that what is copied again is still small.
   for (std::size_t k = pad.size() / 2; k-- > 0;) {
     const auto axis = static_cast<std::int64_t>(x.ndim() - 1 - k);
     y = pad_axis(y, axis, pad[2 * k], pad[2 * k + 1], how, value);

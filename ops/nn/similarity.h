@@ -30,7 +30,7 @@ struct PairwiseDistance {
       .dtypes = Floating | Complex,
       .method = false,
       .autocast = Autocast::Float32};
-  /// ValueError for a p that is not a number, and for 0-d tensors.
+  /// Throws ValueError if p is NaN, and for 0-d tensors.
   static Tensor call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims);
 };
 

@@ -3,8 +3,9 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Images as matrices of their windows, and other ways to move between channels and places. An image is [channels,
-// height, width] or [images, channels, height, width]; sizes are one number, or one for height and one for width.
+// Conversion between images and matrices of their windows, and other rearrangements between channels and positions. An
+// image is [channels, height, width] or [images, channels, height, width]; sizes are one number, or one for height and
+// one for width.
 
 namespace lamella {
 
@@ -17,7 +18,7 @@ struct Unfold {
                                .parameters = "x, /, kernel_size, dilation=1, padding=0, stride=1",
                                .example = "unfold(ones([1, 2, 4, 4]), 3).shape",
                                .method = false};
-  /// ValueError for an x of another number of axes, sizes out of range, or an image smaller than the window.
+  /// Throws ValueError for an x of another number of axes, sizes out of range, or an image smaller than the window.
   static Tensor call(const Tensor& x, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
                      const Dims& stride);
 };
