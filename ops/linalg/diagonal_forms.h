@@ -5,7 +5,7 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Tensors with given diagonals, and the places of triangles.
+// Tensors with given diagonals, and the indices of triangles.
 
 namespace lamella {
 

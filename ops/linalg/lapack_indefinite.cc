@@ -58,7 +58,7 @@ struct IndefiniteRoutines<std::complex<double>> {
   static constexpr Routine<"zhetrs_", decltype(zhetrs_)> hetrs{};
 };
 
-/// Whether LAPACK may follow the exchanges: those of blocks of two come in pairs.
+/// True if LAPACK can apply the exchanges: those of 2 x 2 blocks come in pairs.
 bool is_sound(const std::int32_t* pivots, int n) {
   for (int i = 0; i < n; ++i) {
     if (pivots[i] == 0 || pivots[i] > n || pivots[i] < -n) return false;

@@ -30,7 +30,7 @@ LeastSquaresDriver read_driver(std::string_view driver) {
   fail<ValueError>("[linalg_lstsq] driver: expected 'gels', 'gelsy', 'gelsd' or 'gelss', got '", driver, "'");
 }
 
-/// One tolerance for each matrix of x.
+/// Returns one tolerance per matrix of x.
 Tensor bounds(const Tensor& x, const std::optional<Tensor>& rtol) {
   const Dims leading(x.shape().begin(), x.shape().end() - 2);
   if (rtol) {
@@ -42,8 +42,8 @@ Tensor bounds(const Tensor& x, const std::optional<Tensor>& rtol) {
   return full(leading, static_cast<double>(std::max(x.size(-1), x.size(-2))) * epsilon, DType::Float64, x.device());
 }
 
-/// With y = p b, where p is the pseudoinverse of x, and z = p^H dy:
-///   db = z,   dx = -z y^H + (b - x y) (p z)^H + (p^H y) (dy - p x dy)^H.
+/// With the pseudoinverse p of x, y = p b and z = p^H dy: db = z,   dx = -z y^H + (b - x y) (p z)^H + (p^H y) (dy - p x
+/// dy)^H.
 struct LstsqLayer : Function<LstsqLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_lstsq";

@@ -6,9 +6,9 @@
 #include "ops/linalg/factor.h"
 #include "ops/op_info.h"
 
-// Triangular factors of any matrices, with exchanged rows (Golub and Van Loan, Matrix Computations, section 3.4), and
-// what is solved with them. The gradient is Walter and Lehmann's (Algorithmic differentiation of linear algebra
-// functions, 2018, section 4.2), with the blocks that matrices that are not square leave over.
+// Triangular factors of any matrices, with row exchanges (Golub and Van Loan, Matrix Computations, section 3.4), and
+// solutions with them. The gradient is that of Walter and Lehmann (Algorithmic differentiation of linear algebra
+// functions, 2018, section 4.2), extended by the extra blocks of matrices that are not square.
 
 namespace lamella {
 
@@ -54,7 +54,7 @@ struct LinalgLuUnpack {
       .example = "linalg.lu_unpack(*linalg.lu_factor(eye(2)))",
       .dtypes = linalg::Decomposable,
       .method = false};
-  /// ValueError for exchanges of another shape, or with a row that is not there.
+  /// Throws ValueError if the shape of the exchanges does not fit, or for an exchange with a row that does not exist.
   static std::vector<Tensor> call(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool unpack_pivots);
 };
 

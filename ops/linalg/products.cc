@@ -28,7 +28,7 @@ void check_vectors(const Tensor& x1, const Tensor& x2, const char* op) {
   fail<ValueError>("[", op, "] needs two vectors, with one axis each (x1: ", x1.shape(), ", x2: ", x2.shape(), ")");
 }
 
-/// `axis` of a tensor with the larger of the numbers of axes, counted from the end; each has it.
+/// Returns `axis` counted from the end, for the larger number of axes; both tensors must have it.
 std::int64_t common_axis(const Tensor& x1, const Tensor& x2, std::int64_t axis, const char* op) {
   const auto ndim = static_cast<std::int64_t>(std::max(x1.ndim(), x2.ndim()));
   const std::int64_t from_end = normalize_axis(axis, static_cast<std::size_t>(ndim), op) - ndim;
@@ -51,7 +51,8 @@ void append(Dims& to, const Dims& more) {
   for (const std::int64_t value : more) to.push_back(value);
 }
 
-/// The axes of x, those in `axes` behind the others (or in front of them), and how many others there are.
+/// A tensor as a matrix, with the axes in `axes` merged behind the others (or in front of them), and the sizes of the
+/// others.
 struct Parted {
   Tensor matrix;
   Dims others;
@@ -108,7 +109,7 @@ Tensor Outer::call(const Tensor& x1, const Tensor& x2) {
 Tensor Kron::call(const Tensor& x1, const Tensor& x2) {
   check_operands(x1, x2, info.name, info.dtypes);
   const std::size_t ndim = std::max(x1.ndim(), x2.ndim());
-  // x1 has each of its axes followed by one of length 1, x2 preceded by one.
+  // Each axis of x1 is followed by one of size 1, each axis of x2 preceded by one.
   Dims shape1;
   Dims shape2;
   Dims shape;
@@ -134,7 +135,7 @@ Tensor Cross::call(const Tensor& x1, const Tensor& x2, std::int64_t axis) {
                      ", x2: ", x2.shape(), ")");
   }
   if (x1.device().is_cpu()) return cross_on_cpu(x1, x2, from_end);
-  // Elements 1, 2, 0 of one times elements 2, 0, 1 of the other.
+  // Elements 1, 2, 0 of x1 times elements 2, 0, 1 of x2, minus the opposite.
   return subtract(multiply(roll(x1, -1, from_end), roll(x2, -2, from_end)),
                   multiply(roll(x1, -2, from_end), roll(x2, -1, from_end)));
 }
@@ -176,7 +177,7 @@ Tensor LinalgMatrixPower::call(const Tensor& x, std::int64_t n) {
   }
   Tensor base = n < 0 ? linalg::inv(x) : x;
   Tensor result;
-  // Unsigned: the smallest integer has no negation.
+  // Unsigned, because the smallest integer has no negation.
   for (std::uint64_t left = n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n); left > 0;) {
     if (left & 1) result = result.defined() ? matmul(result, base) : base;
     left >>= 1;

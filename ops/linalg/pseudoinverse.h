@@ -7,7 +7,7 @@
 #include "ops/op_info.h"
 
 // Pseudoinverses and ranks of the matrices in the last two axes, by singular values, or by the eigenvalues of Hermitian
-// matrices. The gradient is in Golub and Pereyra, The differentiation of pseudo-inverses (1973).
+// matrices. The gradient is that of Golub and Pereyra, The differentiation of pseudo-inverses (1973).
 
 namespace lamella {
 

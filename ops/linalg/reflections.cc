@@ -85,7 +85,7 @@ Tensor run_ormqr(const Tensor& x, const Tensor& tau, const Tensor& c, bool adjoi
   return from_columns(columns);
 }
 
-/// The vectors of reflections, with their ones and zeros, and the products of each with those behind it.
+/// The vectors of reflections, with their ones and zeros, and the products of each with later ones.
 struct Vectors {
   Tensor v;
   Tensor products;
@@ -98,7 +98,7 @@ Vectors vectors_of(const Tensor& x, std::int64_t steps) {
 constexpr Triangle kSystem{.upper = true, .unit_diagonal = true};
 constexpr Triangle kAdjointSystem{.upper = true, .unit_diagonal = true, .adjoint = true};
 
-/// x with zeros behind it, so that the axis has so many elements.
+/// Returns x padded with zeros to `size` elements along the axis.
 Tensor with_zeros(const Tensor& x, std::int64_t axis, std::int64_t size) {
   const std::int64_t more = size - x.size(axis);
   if (more == 0) return x;
@@ -108,7 +108,7 @@ Tensor with_zeros(const Tensor& x, std::int64_t axis, std::int64_t size) {
 }
 
 /// q is 1 - v w, where (1 + s) w = t v^H, s = t triu(v^H v, 1) and t is the diagonal of tau (Joffrain et al.,
-/// Accumulating Householder transformations, revisited, 2006); backward is the chain rule along these.
+/// Accumulating Householder transformations, revisited, 2006); backward is the chain rule along these equations.
 struct HouseholderLayer : Function<HouseholderLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_householder_product";
@@ -139,7 +139,8 @@ struct HouseholderLayer : Function<HouseholderLayer> {
   }
 };
 
-/// y = c - v w, where s w = t v^H c for q, and w = t^H s^-H v^H c for q^H, with s and t as above.
+/// y = c - v w, where s w = t v^H c for q, and w = t^H s^-H v^H c for q^H, with s = 1 + t triu(v^H v, 1) and t the
+/// diagonal of tau.
 struct OrmqrLayer : Function<OrmqrLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_ormqr";
