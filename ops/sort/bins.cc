@@ -16,7 +16,7 @@
 namespace lamella {
 namespace {
 
-/// The ends of what equal bins divide.
+/// Returns the outer edges of equal bins.
 std::pair<double, double> ends_of(const Tensor& values, const std::optional<std::pair<double, double>>& range,
                                   const char* op) {
   double low = range ? range->first : 0;
@@ -29,7 +29,7 @@ std::pair<double, double> ends_of(const Tensor& values, const std::optional<std:
     const auto [least, most] = std::minmax_element(x, x + n);
     low = *least;
     high = *most;
-    // NaN compares with nothing, so it is looked for by itself.
+    // NaN compares false with everything, so it is searched for separately.
     if (std::any_of(x, x + n, [](double v) { return std::isnan(v); })) low = high = std::nan("");
   }
   if (!std::isfinite(low) || !std::isfinite(high)) {
@@ -85,7 +85,7 @@ Tensor bin_numbers(const Tensor& values, const Tensor& edges, bool equal, std::i
   const std::int64_t last = edges.numel() - 2;
   const auto* const edge = edges.data<double>();
   const auto* const value = values.data<double>();
-  // Of unequal bins the edge behind each value, of equal ones nothing yet.
+  // For unequal bins, the index of the first edge above each value; for equal ones, uninitialized.
   const Tensor numbers = equal ? empty(values.shape(), DType::Int64) : searchsorted(edges, values, "right");
   auto* const number = numbers.data<std::int64_t>();
   const double low = edge[0];
@@ -99,10 +99,10 @@ Tensor bin_numbers(const Tensor& values, const Tensor& edges, bool equal, std::i
       if (!(x >= low && x <= high)) {
         bin = none;
       } else if (equal) {
-        // No number where the ends are next to each other.
+        // 0 / 0 or infinite if the edges are adjacent numbers.
         const double quotient = (x - low) * per_width;
         bin = quotient > 0 ? static_cast<std::int64_t>(std::min(quotient, static_cast<double>(last))) : 0;
-        // The quotient may be rounded across an edge.
+        // The rounded quotient may be beyond an edge.
         while (bin > 0 && x < edge[bin]) --bin;
         while (bin < last && x >= edge[bin + 1]) ++bin;
       } else {

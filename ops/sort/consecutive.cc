@@ -18,7 +18,7 @@
 namespace lamella {
 namespace {
 
-/// Whether a run begins at each of the rows of a matrix.
+/// Returns a mask of the matrix rows at which a run begins.
 Tensor beginnings(const Tensor& rows) {
   const std::int64_t n = rows.size(0);
   if (n == 0) return zeros({0}, DType::Bool, rows.device());
@@ -27,7 +27,7 @@ Tensor beginnings(const Tensor& rows) {
   return concat({ones({1}, DType::Bool, rows.device()), differ}, 0);
 }
 
-/// Whether nothing but the first of each run of single elements is asked for.
+/// True if only the first element of each run of single elements is wanted.
 bool wants_elements_only(const Tensor& x, bool return_inverse, bool return_counts) {
   const Tensor* const operands[] = {&x};
   return x.ndim() == 1 && !return_inverse && !return_counts && is_unfollowed(operands);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
 
-/// Calls f(x offset, position offset) for each run of `inner` neighbors at a time: the parts of one `outer`.
+/// Calls f(x offset, position offset) for each run of `inner` neighbors, split over `outer`.
 template <class F>
 void for_each_outer(const Along& x, const Along& positions, F&& f) {
   const std::int64_t work = std::max<std::int64_t>(1, positions.n * positions.inner);
@@ -28,7 +28,7 @@ void for_each_outer(const Along& x, const Along& positions, F&& f) {
   });
 }
 
-/// The tensors with the axes that one of them hides shown in both.
+/// Calls run() with the hidden axes of both tensors shown in both.
 template <class Run>
 Tensor with_examples(const Tensor& x, const Tensor& positions, std::int64_t axis, Run&& run) {
   const HiddenAxes axes = hidden_axes(pointers(x, positions));

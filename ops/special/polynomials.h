@@ -5,8 +5,8 @@
 #include "ops/operand.h"
 #include "ops/special/number_by_number.h"
 
-// Orthogonal polynomials of a degree n that is a number or a tensor, whole (what is behind its point is cut off), and 0
-// where it is negative. They have derivatives by x of every order. ValueError for degrees above ten million, but for
+// Orthogonal polynomials of a degree n that is a number or a tensor; fractions are truncated, and a negative degree
+// gives 0. They have derivatives by x of every order. Throws ValueError for degrees above ten million, except for
 // Chebyshev's polynomials themselves, which have formulas.
 
 namespace lamella {
