@@ -23,13 +23,13 @@
 namespace lamella {
 namespace {
 
-/// What both directions have in common.
+/// The parameters that both directions share.
 struct Frames {
   std::int64_t size = 0;
   std::int64_t hop = 0;
-  /// Of `size` elements; undefined for ones.
+  /// Window of `size` elements; undefined for all ones.
   Tensor window;
-  double root = 1;  ///< of the size
+  double root = 1;  ///< square root of the size
 
   Frames(const Tensor& x, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
          std::optional<std::int64_t> win_length, const std::optional<Tensor>& given, const char* op)
@@ -58,7 +58,7 @@ struct Frames {
   bool is_complex_window() const { return window.defined() && is_complex(window.dtype()); }
 };
 
-/// Whether an element is 0, or as good as that; on meta none is.
+/// True if an element is 0 or negligible; false on meta.
 bool has_zero(const Tensor& x) {
   if (x.device().is_meta() || x.numel() == 0) return false;
   const autograd::NoGrad no_grad;

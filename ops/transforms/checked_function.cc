@@ -10,7 +10,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// The smallest step that leaves differences of this dtype about two digits.
+/// Returns the smallest step that leaves differences of this dtype about two digits.
 double smallest_step(DType dtype) {
   switch (dtype) {
     case DType::Float64:
