@@ -39,7 +39,7 @@ DType compute_dtype(const ElementwiseOp& op, std::span<const Operand* const> ope
   if (op.info->dtypes.contains(dtype)) return dtype;
   if (!is_differentiable(dtype) && op.info->dtypes.contains(kDefaultFloat) && (op.info->dtypes & Integral).empty())
     return kDefaultFloat;
-  fail<TypeError>("[", op.info->name, "] does not take dtype ", dtype);
+  refuse_dtype(dtype, op.info->dtypes, op.info->name);
 }
 
 void check_devices(const ElementwiseOp& op, std::span<const Operand* const> operands) {
@@ -51,7 +51,8 @@ void check_devices(const ElementwiseOp& op, std::span<const Operand* const> oper
     if (!decisive) {
       decisive = &x;
     } else if (x.device() != decisive->device()) {
-      fail<RuntimeError>("[", op.info->name, "] got tensors on ", decisive->device(), " and ", x.device());
+      fail<RuntimeError>("[", op.info->name, "] got tensors on ", decisive->device(), " and ", x.device(),
+                         "; move one with to_device()");
     }
   }
 }

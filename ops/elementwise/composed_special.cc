@@ -36,7 +36,7 @@ std::array<Tensor, 2> in_one_float(const Operand& a, const Operand& b, const cha
   }
   const Operand* const operands[] = {&a, &b};
   const DType promoted = promoted_dtype(operands);
-  if (is_complex(promoted)) fail<TypeError>("[", op, "] does not take dtype ", promoted);
+  if (is_complex(promoted)) refuse_dtype(promoted, Real | Boolean, op);
   const DType dtype = is_floating(promoted) ? promoted : kDefaultFloat;
   return {in_dtype(a, dtype), in_dtype(b, dtype)};
 }

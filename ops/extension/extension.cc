@@ -72,7 +72,7 @@ void check_result(std::string_view op, const Value& result, DimsView shape, DTyp
   const bool fits =
       y && y->defined() && std::ranges::equal(y->shape(), shape) && y->dtype() == dtype && y->device() == device;
   if (fits) return;
-  fail<RuntimeError>("[", op, "] the kernel for ", name(backend_key(kType)), " gave ",
+  fail<RuntimeError>("[", op, "] the kernel for ", name(backend_key(kType)), " returned ",
                      y ? describe(*y) : std::string("no tensor"), ", where ", dtype, to_string(shape), " on ", device,
                      " was wanted");
 }

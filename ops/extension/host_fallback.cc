@@ -86,9 +86,10 @@ std::optional<Tensor> argument_of(const Tensor& y, const HostArguments& host, st
       if (!tensors[k].defined()) continue;
       if (y.same(tensors[k])) return given[i].tensors[k];
       if (y->storage && y->storage == tensors[k]->storage && y.numel() > 0) {
-        fail<RuntimeError>("[", op,
-                           "] gives a view of its argument, which the fallback to the host cannot give: the view would "
-                           "be of a copy. Register a kernel for the device");
+        fail<RuntimeError>(
+            "[", op,
+            "] returns a view of its argument, which the fallback to the host cannot return: the view would "
+            "be of a copy. Register a kernel for the device");
       }
     }
   }

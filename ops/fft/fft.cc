@@ -304,7 +304,8 @@ Tensor FftRealToComplex::call(const Tensor& x, std::int64_t axis, double scale, 
                   .doubled = doubled};
   check_length(x, form.length, axis, info.name);
   for (const std::int64_t other : form.others) {
-    if (other == form.axis) fail<ValueError>("[", info.name, "] others: axis ", axis, " is that of the real numbers");
+    if (other == form.axis)
+      fail<ValueError>("[", info.name, "] others must not contain axis ", axis, ", the axis of the real numbers");
   }
   return RealLayer::apply(x, form);
 }
@@ -321,7 +322,7 @@ Tensor FftComplexToReal::call(const Tensor& x, std::int64_t n, std::int64_t axis
                   .doubled = doubled};
   check_length(x, n, axis, info.name);
   if (x.size(axis) != n / 2 + 1) {
-    fail<ValueError>("[fft_c2r] ", n, " numbers have ", n / 2 + 1, " coefficients, x has ", x.size(axis),
+    fail<ValueError>("[fft_c2r] x must have ", n / 2 + 1, " coefficients for ", n, " numbers, got ", x.size(axis),
                      " along axis ", axis, " (shape ", x.shape(), ")");
   }
   return RealLayer::apply(x, form);

@@ -118,10 +118,10 @@ Tensor Istft::call(const Tensor& x, std::int64_t n_fft, std::optional<std::int64
                      " and onesided=", halved ? "True" : "False", ", got ", x.size(-2), " (shape ", x.shape(), ")");
   }
   if (halved && return_complex) {
-    fail<ValueError>("[istft] return_complex=True wants all n_fft frequencies: the half of them are of real signals");
+    fail<ValueError>("[istft] return_complex=True needs all n_fft frequencies: half of them describe a real signal");
   }
   if (!return_complex && frames.is_complex_window())
-    fail<ValueError>("[istft] a complex window gives complex signals, for which return_complex=True asks");
+    fail<ValueError>("[istft] a complex window gives a complex signal: pass return_complex=True");
   if (length && *length < 0) fail<ValueError>("[istft] length must not be negative, got ", *length);
   const double scale = normalized ? 1 / frames.root : 1 / static_cast<double>(n_fft);
   Tensor spectra = swapaxes(x, -1, -2);
@@ -134,7 +134,8 @@ Tensor Istft::call(const Tensor& x, std::int64_t n_fft, std::optional<std::int64
   const std::int64_t end = length ? start + *length : center ? whole - n_fft / 2 : whole;
   const std::int64_t reached = std::min(end, whole);
   if (reached < start)
-    fail<ValueError>("[istft] windows of n_fft = ", n_fft, " elements leave no signal in the middle");
+    fail<ValueError>("[istft] windows of n_fft = ", n_fft,
+                     " elements are too few: with center=True no signal is left between their halves");
   Tensor squares;
   if (frames.window.defined()) {
     parts = multiply(parts, frames.window);
@@ -147,8 +148,9 @@ Tensor Istft::call(const Tensor& x, std::int64_t n_fft, std::optional<std::int64
   };
   const Tensor weights = signal(broadcast_to(squares, {count, n_fft}));
   if (has_zero(weights)) {
-    fail<ValueError>("[istft] some elements are in no window, or where it is 0: choose a smaller hop_length than ",
-                     frames.hop, " or another window");
+    fail<ValueError>(
+        "[istft] some elements are outside of all windows, or where these are 0: choose a smaller hop_length than ",
+        frames.hop, " or another window");
   }
   const Tensor y = divide(signal(parts), weights);
   return end > reached ? pad(y, {0, end - reached}) : y;

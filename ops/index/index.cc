@@ -63,7 +63,8 @@ Target take_apart(const Tensor& x, const IndexItems& items) {
   std::size_t consumed = 0;
   for (const IndexItem& item : items) consumed += axes_of(item);
   if (consumed > x.ndim()) {
-    fail<IndexError>("[index] ", consumed, " indices for a tensor with ", x.ndim(), x.ndim() == 1 ? " axis" : " axes");
+    fail<IndexError>("[index] too many indices: ", consumed, " for a tensor with ", x.ndim(),
+                     x.ndim() == 1 ? " axis" : " axes");
   }
   Target target;
   PickPlan& plan = target.plan;

@@ -136,7 +136,7 @@ void check_countable(const Tensor& x, const char* op) {
   if (x.device().is_meta()) fail<RuntimeError>("[", op, "] the number of positions is not known on meta");
   if (is_batched(x)) {
     fail<RuntimeError>("[", op,
-                       "] under vmap the number of positions differs from example to example, and has no shape: use "
+                       "] under vmap the number of positions differs between examples, so the result has no shape: use "
                        "where() in place of a bool index");
   }
 }

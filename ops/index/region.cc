@@ -127,7 +127,7 @@ Region basic_region(DimsView shape, const IndexItems& items) {
   }
   if (ellipses > 1) fail<IndexError>("[index] an index can have only one ellipsis ('...')");
   if (consumed > shape.size()) {
-    fail<IndexError>("[index] ", consumed, " indices for a tensor with ", shape.size(),
+    fail<IndexError>("[index] too many indices: ", consumed, " for a tensor with ", shape.size(),
                      shape.size() == 1 ? " axis" : " axes");
   }
   Region region;

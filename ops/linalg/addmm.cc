@@ -40,7 +40,7 @@ Tensor product(const Tensor& x1, std::size_t axes1, const Tensor& x2, std::size_
                      " and ", x2.shape());
   }
   if (axes1 == 3 && x1.size(0) != x2.size(0))
-    fail<ValueError>("[", op, "] there are ", x1.size(0), " and ", x2.size(0), " matrices");
+    fail<ValueError>("[", op, "] needs equally many matrices, got ", x1.size(0), " and ", x2.size(0));
   if (x1.size(-1) != x2.size(axes2 == 1 ? 0 : -2))
     fail<ValueError>("[", op, "] the inner sizes of ", x1.shape(), " and ", x2.shape(), " differ");
   return matmul(x1, x2);
@@ -53,7 +53,9 @@ bool is_zero(Scalar x) { return x.to<std::complex<double>>() == std::complex<dou
 void check_factor(Scalar factor, DType dtype, const char* argument, const char* op) {
   const bool fits = factor.kind() == Scalar::Kind::Bool || factor.kind() == Scalar::Kind::Int || is_complex(dtype) ||
                     (factor.kind() == Scalar::Kind::Float && is_floating(dtype));
-  if (!fits) fail<TypeError>("[", op, "] ", argument, " is of a higher kind than the dtype ", dtype);
+  if (!fits)
+    fail<TypeError>("[", op, "] ", argument,
+                    " must not be of a higher kind (bool, integer, floating, complex) than the dtype ", dtype);
 }
 
 /// Throws ValueError if the input does not broadcast to `shape`.

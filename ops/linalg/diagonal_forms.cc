@@ -21,7 +21,7 @@ Tensor with_diagonal(const Tensor& x, std::int64_t offset, const char* op) {
   const std::int64_t n = x.size(-1);
   std::int64_t size = 0;
   if (offset == std::numeric_limits<std::int64_t>::min() || __builtin_add_overflow(n, std::abs(offset), &size))
-    fail<ValueError>("[", op, "] offset ", offset, " is too large");
+    fail<ValueError>("[", op, "] offset ", offset, " is too large: the result's size overflows");
   Dims shape = x.shape();
   shape.back() = size;
   shape.push_back(size);
@@ -89,7 +89,8 @@ Tensor DiagonalScatter::call(const Tensor& x, const Tensor& src, std::int64_t of
   if (src.shape() != before.shape())
     fail<ValueError>("[diagonal_scatter] src must have the diagonal's shape ", before.shape(), ", got ", src.shape());
   if (!can_cast(src.dtype(), x.dtype()))
-    fail<TypeError>("[diagonal_scatter] a src of dtype ", src.dtype(), " cannot be written into one of ", x.dtype());
+    fail<TypeError>("[diagonal_scatter] a src of dtype ", src.dtype(), " cannot be written into a tensor of dtype ",
+                    x.dtype());
   return insert_diagonal(x, cast(src, x.dtype()), offset, axis1, axis2);
 }
 

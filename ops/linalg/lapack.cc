@@ -245,8 +245,8 @@ void svd(const Tensor& a, const Singulars& to, SingularVectors vectors, const ch
       std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
       const int info = call(work.data(), static_cast<int>(work.size()));
       if (info > 0) {
-        fail<ValueError>("[", op, "] the singular values of ", which(i, all.count), " did not converge (LAPACK says ",
-                         info, ")");
+        fail<ValueError>("[", op, "] the singular values of ", which(i, all.count),
+                         " did not converge (LAPACK's info is ", info, ")");
       }
     });
   });

@@ -24,7 +24,7 @@ inline constexpr std::int64_t kWorthSharing = 20'000'000;
 /// Converts a size to LAPACK's 32-bit integers.
 inline int to_int(std::int64_t value, const char* op) {
   if (value > std::numeric_limits<int>::max()) {
-    fail<ValueError>("[", op, "] a matrix with an axis of ", value, " elements is more than LAPACK takes");
+    fail<ValueError>("[", op, "] LAPACK takes matrices of at most 2^31 - 1 elements along an axis, got ", value);
   }
   return static_cast<int>(value);
 }

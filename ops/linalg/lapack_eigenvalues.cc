@@ -61,8 +61,8 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
       }
       const auto check = [&](int info) {
         if (info <= 0) return;
-        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
-                         ")");
+        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK's info is ",
+                         info, ")");
       };
       if constexpr (std::is_floating_point_v<T>) {
         if (vectors && has_parts(n, most)) {
@@ -151,8 +151,8 @@ void eig(const Tensor& columns, const Tensor& values, const Tensor& vector_colum
       std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
       const int info = call(work.data(), static_cast<int>(work.size()));
       if (info > 0) {
-        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
-                         ")");
+        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK's info is ",
+                         info, ")");
       }
       if constexpr (kReal) join_pairs(n, real.data(), real.data() + n, own.data(), w, v);
     });

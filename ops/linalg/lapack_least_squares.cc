@@ -146,11 +146,11 @@ void least_squares(const Tensor& columns, const Tensor& b_columns, const Tensor&
       const int info = problem.solve(a, b_columns.data<T>() + i * right.size(), rcond.data<double>()[i]);
       if ((info > 0 || lacks_rank) && driver == LeastSquaresDriver::Gels) {
         fail<ValueError>("[", op, "] ", which(i, all.count),
-                         " does not have full rank, which driver='gels' wants: use driver='gelsy'");
+                         " does not have full rank, which driver='gels' requires: use driver='gelsy'");
       }
       if (info > 0) {
-        fail<ValueError>("[", op, "] the singular values of ", which(i, all.count), " did not converge (LAPACK says ",
-                         info, ")");
+        fail<ValueError>("[", op, "] the singular values of ", which(i, all.count),
+                         " did not converge (LAPACK's info is ", info, ")");
       }
       if (driver != LeastSquaresDriver::Gels) to.rank.data<std::int64_t>()[i] = problem.rank();
       if (to.singular_values.numel() > 0) {

@@ -93,8 +93,8 @@ std::vector<Tensor> LinalgLstsq::call(const Tensor& x1, const Tensor& x2, const 
   const bool is_vector = x2.ndim() == 1;
   const Tensor right = is_vector ? expand_dims(x2, -1) : x2;
   if (right.size(-2) != x1.size(-2)) {
-    fail<ValueError>("[linalg_lstsq] the rows of x1 and x2 differ in number (x1: ", x1.shape(), ", x2: ", x2.shape(),
-                     ")");
+    fail<ValueError>("[linalg_lstsq] x1 and x2 must have the same number of rows (x1: ", x1.shape(),
+                     ", x2: ", x2.shape(), ")");
   }
   const auto [x, b] = with_equal_batches(x1, right, info.name);
   std::vector<Tensor> parts = LstsqLayer::apply(x, b, rtol, chosen);

@@ -99,7 +99,8 @@ std::vector<Tensor> unpacked(const Tensor& lu, const Tensor& pivots, bool with_d
 }
 
 void check_pivot(bool pivot, const char* op) {
-  if (!pivot) fail<NotImplementedError>("[", op, "] pivot=False: there are no factors without exchanges of rows");
+  if (!pivot)
+    fail<NotImplementedError>("[", op, "] pivot=False is not supported: factors are computed with row exchanges");
 }
 
 }  // namespace
@@ -127,8 +128,8 @@ std::vector<Tensor> LinalgLuUnpack::call(const Tensor& lu, const Tensor& pivots,
   expected.pop_back();
   expected.back() = std::min(lu.size(-2), lu.size(-1));
   if (pivots.shape() != expected) {
-    fail<ValueError>("[linalg_lu_unpack] pivots: expected the exchanges that belong to lu (", lu.shape(), "), ",
-                     expected, ", got shape ", pivots.shape());
+    fail<ValueError>("[linalg_lu_unpack] pivots must have the shape that belongs to lu (", lu.shape(), "), ", expected,
+                     ", got shape ", pivots.shape());
   }
   return unpacked(lu, pivots, unpack_data, unpack_pivots, info.name);
 }

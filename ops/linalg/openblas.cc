@@ -85,10 +85,10 @@ void* openblas_function(const char* name) {
   if (found) return found;
   OpenBlas& from = openblas();
   const std::lock_guard lock(from.mutex);
-  if (from.library) fail<NotImplementedError>("[linalg] the OpenBLAS of this machine has no ", name);
+  if (from.library) fail<NotImplementedError>("[linalg] the OpenBLAS of this machine lacks the function ", name);
   if (detail::lacked_memory(from.error))
     fail<OutOfMemoryError>("[linalg] OpenBLAS does not fit into the memory that is left: ", from.error);
-  fail<NotImplementedError>("[linalg] matrices are factored by LAPACK, and OpenBLAS, which has it, was not found: ",
+  fail<NotImplementedError>("[linalg] OpenBLAS, whose LAPACK factors matrices, was not found: ",
                             "install Debian's libopenblas0-openmp, or scipy-openblas32 by pip (", from.error, ")");
 }
 

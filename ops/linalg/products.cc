@@ -82,7 +82,7 @@ Tensor Vecdot::call(const Tensor& x1, const Tensor& x2, std::int64_t axis) {
   check_operands(x1, x2, info.name);
   const std::int64_t from_end = common_axis(x1, x2, axis, info.name);
   if (x1.size(from_end) != x2.size(from_end)) {
-    fail<ValueError>("[vecdot] axis ", axis, " has another length in x1 than in x2 (x1: ", x1.shape(),
+    fail<ValueError>("[vecdot] axis ", axis, " must have the same length in x1 and x2 (x1: ", x1.shape(),
                      ", x2: ", x2.shape(), ")");
   }
   const Tensor row = expand_dims(with_axis_last(linalg::conjugate(x1), from_end), -2);
@@ -95,7 +95,7 @@ Tensor Dot::call(const Tensor& x1, const Tensor& x2) {
   check_operands(x1, x2, info.name);
   check_vectors(x1, x2, info.name);
   if (x1.numel() != x2.numel()) {
-    fail<ValueError>("[dot] the vectors have ", x1.numel(), " and ", x2.numel(), " elements");
+    fail<ValueError>("[dot] the vectors must have the same number of elements, got ", x1.numel(), " and ", x2.numel());
   }
   return matmul(x1, x2);
 }
@@ -143,7 +143,8 @@ Tensor Cross::call(const Tensor& x1, const Tensor& x2, std::int64_t axis) {
 Tensor Tensordot::call(const Tensor& x1, const Tensor& x2, const Dims& axes1, const Dims& axes2) {
   check_operands(x1, x2, info.name);
   if (axes1.size() != axes2.size()) {
-    fail<ValueError>("[tensordot] axes: ", axes1.size(), " axes of x1 for ", axes2.size(), " of x2");
+    fail<ValueError>("[tensordot] axes must list as many axes of x1 as of x2, got ", axes1.size(), " and ",
+                     axes2.size());
   }
   const auto read = [](const Tensor& x, const Dims& axes) {
     normalize_axes(axes, x.ndim(), info.name);

@@ -198,15 +198,17 @@ Tensor LinalgHouseholderProduct::call(const Tensor& x, const Tensor& tau) {
   check_defined(tau, info.name);
   check_same_device(x, tau, info.name);
   if (tau.dtype() != x.dtype()) {
-    fail<TypeError>("[", info.name, "] x and tau have one dtype, not ", x.dtype(), " and ", tau.dtype());
+    fail<TypeError>("[", info.name, "] x and tau must have one dtype, got ", x.dtype(), " and ", tau.dtype());
   }
   if (x.size(-2) < x.size(-1)) {
-    fail<ValueError>("[", info.name, "] x holds matrices with as many rows as columns or more, got shape ", x.shape());
+    fail<ValueError>("[", info.name, "] x must hold matrices with at least as many rows as columns, got shape ",
+                     x.shape());
   }
   const DimsView batch = batch_of(x);
   if (tau.ndim() + 1 != x.ndim() || !std::ranges::equal(DimsView(tau.shape()).first(tau.ndim() - 1), batch) ||
       tau.size(-1) > x.size(-1)) {
-    fail<ValueError>("[", info.name, "] tau has a number for each column of x, or the first ones (x: ", x.shape(),
+    fail<ValueError>("[", info.name,
+                     "] tau must have x's leading axes and at most one number per column (x: ", x.shape(),
                      ", tau: ", tau.shape(), ")");
   }
   return HouseholderLayer::apply(x, tau);
@@ -221,17 +223,16 @@ Tensor LinalgOrmqr::call(const Tensor& x, const Tensor& tau, const Tensor& other
   const DimsView batch = batch_of(x);
   if (tau.ndim() + 1 != x.ndim() || !std::ranges::equal(DimsView(tau.shape()).first(tau.ndim() - 1), batch) ||
       tau.size(-1) > std::min(x.size(-2), x.size(-1))) {
-    fail<ValueError>("[", info.name,
-                     "] tau has a number for each column of x, or the first ones, and no more than rows (",
+    fail<ValueError>("[", info.name, "] tau must have x's leading axes and at most one number per column and per row (",
                      "x: ", x.shape(), ", tau: ", tau.shape(), ")");
   }
   if (other.ndim() < 2 || other.size(left ? -2 : -1) != x.size(-2)) {
-    fail<ValueError>("[", info.name, "] q is square with the rows of x and does not fit other (x: ", x.shape(),
+    fail<ValueError>("[", info.name, "] q, which is square with x's number of rows, does not fit other (x: ", x.shape(),
                      ", other: ", other.shape(), ", left=", left ? "True" : "False", ")");
   }
   if (tau.dtype() != x.dtype() || other.dtype() != x.dtype()) {
-    fail<TypeError>("[", info.name, "] x, tau and other have one dtype, not ", x.dtype(), ", ", tau.dtype(), " and ",
-                    other.dtype());
+    fail<TypeError>("[", info.name, "] x, tau and other must have one dtype, got ", x.dtype(), ", ", tau.dtype(),
+                    " and ", other.dtype());
   }
   // other q is the adjoint of q^H other^H.
   if (!left) return adjoint(call(x, tau, adjoint(other), true, !transpose));

@@ -253,16 +253,17 @@ Solution solve_system(const Tensor& x1, const Tensor& x2, bool left, Singular si
   }
   if (x2.ndim() == 0) fail<ValueError>("[", op, "] x2 needs at least one axis, got shape []");
   if (!left) {
-    if (x2.ndim() == 1) fail<ValueError>("[", op, "] left=False wants matrices x2, got shape ", x2.shape());
+    if (x2.ndim() == 1) fail<ValueError>("[", op, "] left=False requires a matrix x2, got shape ", x2.shape());
     if (x2.size(-1) != x1.size(-1)) {
-      fail<ValueError>("[", op, "] the columns of x1 and x2 differ in number (x1: ", x1.shape(), ", x2: ", x2.shape(),
-                       ")");
+      fail<ValueError>("[", op, "] x1 and x2 must have the same number of columns (x1: ", x1.shape(),
+                       ", x2: ", x2.shape(), ")");
     }
     const Solution found = solve_system(matrix_transpose(x1), matrix_transpose(x2), true, singular, op);
     return {matrix_transpose(found.y), found.info};
   }
   if (x2.size(x2.ndim() == 1 ? 0 : -2) != x1.size(-1)) {
-    fail<ValueError>("[", op, "] the rows of x1 and x2 differ in number (x1: ", x1.shape(), ", x2: ", x2.shape(), ")");
+    fail<ValueError>("[", op, "] x1 and x2 must have the same number of rows (x1: ", x1.shape(), ", x2: ", x2.shape(),
+                     ")");
   }
   if (x2.ndim() == 1) {
     const Solution found = solve_system(x1, expand_dims(x2, -1), true, singular, op);

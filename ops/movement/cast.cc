@@ -82,7 +82,7 @@ Tensor Contiguous::call(const Tensor& x) {
 
 Tensor ToDevice::call(const Tensor& x, std::optional<Device> device, std::optional<std::int64_t> stream) {
   check_defined(x, "to_device");
-  if (stream) fail<NotImplementedError>("[to_device] takes no stream but the current one: leave `stream` away");
+  if (stream) fail<NotImplementedError>("[to_device] only the current stream is supported: leave out `stream`");
   return !device || x.device() == *device ? x : ToDeviceLayer::apply(x, *device);
 }
 

@@ -157,7 +157,7 @@ void check_operands(const Tensor& query, const Tensor& key, const Tensor& value)
   }
   if (query.ndim() < 2 || key.ndim() < 2 || value.ndim() < 2 || key.size(-1) != query.size(-1) ||
       key.size(-2) != value.size(-2)) {
-    fail<ValueError>("[", kName, "] wants query [.., L, E], key [.., S, E] and value [.., S, Ev], got the shapes ",
+    fail<ValueError>("[", kName, "] needs query [.., L, E], key [.., S, E] and value [.., S, Ev], got the shapes ",
                      query.shape(), ", ", key.shape(), " and ", value.shape());
   }
 }

@@ -69,7 +69,7 @@ Arguments prepare(const Tensor& x, const Tensor& weight, const std::optional<Ten
   if (bias) check_same_device(x, *bias, op);
   DType dtype = promote_types(x.dtype(), weight.dtype());
   if (bias) dtype = promote_types(dtype, bias->dtype());
-  if (!Real.contains(dtype)) fail<TypeError>("[", op, "] does not take dtype ", dtype);
+  if (!Real.contains(dtype)) refuse_dtype(dtype, Numeric, op);
   args.x = cast(args.x, dtype);
   args.weight = cast(weight, dtype);
   if (bias) args.bias = cast(*bias, dtype);

@@ -23,7 +23,7 @@ namespace {
 std::int64_t padding_row(std::optional<std::int64_t> padding_idx, std::int64_t rows, const char* op) {
   if (!padding_idx) return -1;
   if (*padding_idx < -rows || *padding_idx >= rows)
-    fail<ValueError>("[", op, "] padding_idx ", *padding_idx, " is no row of a weight with ", rows, " rows");
+    fail<ValueError>("[", op, "] padding_idx must name one of the weight's ", rows, " rows, got ", *padding_idx);
   return *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
 }
 

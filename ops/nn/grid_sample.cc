@@ -332,7 +332,7 @@ Tensor GridSample::call(const Tensor& x, const Tensor& grid, std::string_view mo
   if ((axes != 2 && axes != 3) || grid.ndim() != x.ndim() || grid.size(0) != x.size(0) ||
       grid.size(-1) != static_cast<std::int64_t>(axes)) {
     fail<ValueError>(
-        "[grid_sample] wants x [images, channels, height, width] and grid [images, out height, out width, 2], or "
+        "[grid_sample] needs x [images, channels, height, width] and grid [images, out height, out width, 2], or "
         "volumes with one axis more; got the shapes ",
         x.shape(), " and ", grid.shape());
   }
@@ -358,7 +358,7 @@ Tensor AffineGrid::call(const Tensor& theta, const Dims& size, bool align_corner
   const auto d = static_cast<std::int64_t>(axes);
   if ((axes != 2 && axes != 3) || theta.shape() != Dims{size[0], d, d + 1}) {
     fail<ValueError>(
-        "[affine_grid] wants theta [images, 2, 3] for a size of four numbers, or [images, 3, 4] for one of five; got "
+        "[affine_grid] needs theta [images, 2, 3] for a size of four numbers, or [images, 3, 4] for one of five; got "
         "the shape ",
         theta.shape(), " and the size ", size);
   }

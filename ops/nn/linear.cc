@@ -111,7 +111,7 @@ Tensor Linear::call(const Tensor& x, const Tensor& weight, const std::optional<T
   DType dtype = promote_types(x.dtype(), weight.dtype());
   if (bias) dtype = promote_types(dtype, bias->dtype());
   if (!is_floating(dtype)) {
-    if (dtype == DType::Bool) fail<TypeError>("[linear] does not take dtype ", dtype);
+    if (dtype == DType::Bool) refuse_dtype(dtype, Numeric, info.name);
     const Tensor y = matmul(x, matrix_transpose(weight));
     return bias ? add(y, *bias) : y;
   }

@@ -44,7 +44,7 @@ Tensor CosineEmbeddingLoss::call(const Tensor& input1, const Tensor& input2, con
     return call_in_autocast<CosineEmbeddingLoss>(input1, input2, target, margin, reduction);
   if (input1.shape() != input2.shape() || input1.ndim() != target.ndim() + 1 || target.ndim() > 1) {
     fail<ValueError>(
-        "[cosine_embedding_loss] wants two inputs [samples, size] and a target [samples], or two inputs [size] and a "
+        "[cosine_embedding_loss] needs two inputs [samples, size] and a target [samples], or two inputs [size] and a "
         "0-d target; got the shapes ",
         input1.shape(), ", ", input2.shape(), " and ", target.shape());
   }

@@ -55,7 +55,7 @@ Tensor OneHot::call(const Tensor& x, std::int64_t num_classes) {
     // Throws under vmap, because each example could have another number of classes.
     const std::int64_t last = *to_device(max(as_index(x, "one_hot")), kCPU).data<std::int64_t>();
     if (__builtin_add_overflow(last, 1, &num_classes))
-      fail<ValueError>("[one_hot] class ", last, " is more than there can be classes");
+      fail<ValueError>("[one_hot] class ", last, " is too large: the number of classes overflows");
   }
   return marked<std::int64_t>(x, num_classes, "one_hot");
 }

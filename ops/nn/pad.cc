@@ -43,15 +43,15 @@ Tensor border(const Tensor& x, std::int64_t axis, std::int64_t count, bool befor
 
 void check_room(Mode mode, std::int64_t axis, std::int64_t size, std::int64_t count) {
   if (mode == Mode::Reflect && count >= size) {
-    fail<ValueError>("[pad] reflect adds less than the size of an axis; axis ", axis, " has ", size, ", asked for ",
+    fail<ValueError>("[pad] mode \"reflect\" must add fewer elements than axis ", axis, " has, ", size, "; got ",
                      count);
   }
   if (mode == Mode::Circular && count > size) {
-    fail<ValueError>("[pad] circular adds at most the size of an axis; axis ", axis, " has ", size, ", asked for ",
+    fail<ValueError>("[pad] mode \"circular\" must add at most the elements of axis ", axis, ", ", size, "; got ",
                      count);
   }
   if (mode == Mode::Replicate && size == 0 && count > 0)
-    fail<ValueError>("[pad] replicate has nothing to repeat along axis ", axis, " of size 0");
+    fail<ValueError>("[pad] mode \"replicate\" has no element to repeat along axis ", axis, " of size 0");
 }
 
 /// Returns the size of an axis after negative sizes have cut it.
@@ -61,8 +61,8 @@ std::int64_t kept_size(std::int64_t size, std::int64_t axis, std::int64_t before
     if (count < 0 && __builtin_add_overflow(left, count, &left)) left = -1;
   }
   if (left < 0) {
-    fail<ValueError>("[pad] cuts more than axis ", axis, " has: its size is ", size, ", pad is (", before, ", ", after,
-                     ")");
+    fail<ValueError>("[pad] cannot cut more than the ", size, " elements of axis ", axis, ", got pad (", before, ", ",
+                     after, ")");
   }
   return left;
 }
@@ -90,7 +90,7 @@ Tensor nearest_along(const Tensor& x, std::int64_t axis, std::int64_t before, st
   const std::int64_t size = x.size(axis);
   std::int64_t total = size;
   if (__builtin_add_overflow(total, before, &total) || __builtin_add_overflow(total, after, &total) || total <= 0) {
-    fail<ValueError>("[pad] cuts all that axis ", axis, " has: its size is ", size, ", pad is (", before, ", ", after,
+    fail<ValueError>("[pad] cannot cut all ", size, " elements of axis ", axis, ", got pad (", before, ", ", after,
                      ")");
   }
   const Tensor places =
@@ -111,7 +111,8 @@ Tensor Pad::call(const Tensor& x, const Dims& pad, std::string_view mode, Scalar
   const Mode how = read_mode(mode);
   if (pad.size() % 2 != 0) fail<ValueError>("[pad] pad must hold two sizes for each axis, got ", pad.size(), " sizes");
   if (pad.size() / 2 > x.ndim())
-    fail<ValueError>("[pad] pad holds sizes for ", pad.size() / 2, " axes, x has ", x.ndim());
+    fail<ValueError>("[pad] pad must hold sizes for at most the ", x.ndim(), " axes of x, got sizes for ",
+                     pad.size() / 2);
   if (how == Mode::Replicate) {
     for (std::size_t k = 0; k < pad.size() / 2; ++k) {
       const auto axis = static_cast<std::int64_t>(x.ndim() - 1 - k);

@@ -164,7 +164,7 @@ Tensor AvgPool<N>::call(const Tensor& x, const Dims& kernel_size, const std::opt
                         const Dims& padding, bool ceil_mode, bool count_include_pad,
                         std::optional<std::int64_t> divisor_override) {
   const Tensor batched = checked(x, info.dtypes, N, info.name);
-  if (divisor_override && *divisor_override == 0) fail<ValueError>("[", info.name, "] divisor_override is 0");
+  if (divisor_override && *divisor_override == 0) fail<ValueError>("[", info.name, "] divisor_override must not be 0");
   const Setting setting = read_setting(N, kernel_size, stride, padding, {1}, ceil_mode, info.name);
   const Divisor divisor = divisor_override ? Divisor::None : count_include_pad ? Divisor::Padded : Divisor::Inside;
   const double factor = divisor_override ? 1.0 / static_cast<double>(*divisor_override) : 1.0;

@@ -37,7 +37,7 @@ Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t a
 Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<PairwiseDistance>(x1, x2, p, eps, keepdims);
-  if (std::isnan(p)) fail<ValueError>("[pairwise_distance] p is NaN");
+  if (std::isnan(p)) fail<ValueError>("[pairwise_distance] p must be a number, got NaN");
   check_defined(x1, info.name);
   check_defined(x2, info.name);
   const Tensor difference = as_inexact(x1) - as_inexact(x2) + eps;

@@ -113,7 +113,8 @@ Target target_of(const char* op, const std::optional<Dims>& shape, std::initiali
     target.shape = broadcast_shapes(target.shape, x.shape(), op);
     // A 0-d tensor on the CPU may be combined with tensors on any device, like a number.
     if (x.device().is_cpu() && x.ndim() == 0) continue;
-    if (found && *found != x.device()) fail<RuntimeError>("[", op, "] got tensors on ", *found, " and ", x.device());
+    if (found && *found != x.device())
+      fail<RuntimeError>("[", op, "] got tensors on ", *found, " and ", x.device(), "; move one with to_device()");
     found = x.device();
   }
   if (shape) {
@@ -126,7 +127,7 @@ Target target_of(const char* op, const std::optional<Dims>& shape, std::initiali
   if (!is_floating(target.dtype)) fail<TypeError>("[", op, "] dtype must be floating, got ", target.dtype);
   target.device = device.value_or(found.value_or(kCPU));
   if (found && *found != target.device) {
-    fail<RuntimeError>("[", op, "] parameters lie on ", *found, ", and device is ", target.device);
+    fail<RuntimeError>("[", op, "] parameters are on ", *found, ", but device is ", target.device);
   }
   return target;
 }

@@ -130,7 +130,7 @@ Tensor RandomInPlace::call(const Tensor& x, std::int64_t low, std::optional<std:
     }
   });
   if (high && low >= *high) fail<ValueError>("[random_] low must be below high, got ", low, " and ", *high);
-  if (low > last) fail<ValueError>("[random_] low, ", low, ", is beyond what ", x.dtype(), " holds");
+  if (low > last) fail<ValueError>("[random_] low must fit into dtype ", x.dtype(), ", got ", low);
   visit<Real>(x.dtype(), info.name, [&]<class T> {
     if constexpr (std::is_integral_v<T>) {
       if (!std::in_range<T>(low) || !std::in_range<T>(last))

@@ -168,7 +168,7 @@ Tensor RandPerm::call(std::int64_t n, std::optional<DType> dtype, std::optional<
 }
 
 Tensor Bernoulli::call(const Tensor& x, Generator* generator) {
-  if (!info.dtypes.contains(x.dtype())) fail<TypeError>("[bernoulli] does not take dtype ", x.dtype());
+  if (!info.dtypes.contains(x.dtype())) refuse_dtype(x.dtype(), info.dtypes, info.name);
   check_generator("bernoulli", generator, x.device());
   const autograd::NoGrad no_grad;
   const DType computed = x.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;

@@ -56,7 +56,8 @@ Tensor double_areas(const OpInfo& info, const Tensor& given, const std::optional
     steps = subtract(later(places, from_end), earlier(places, from_end));
   }
   if (places.size(places.ndim() == 1 ? 0 : from_end) != y.size(from_end))
-    fail<ValueError>("[", info.name, "] x has ", places.shape(), " places, and y the shape ", y.shape());
+    fail<ValueError>("[", info.name, "] x and y must have the same length along the axis, got the shapes ",
+                     places.shape(), " and ", y.shape());
   return multiply(sums, steps);
 }
 
@@ -130,7 +131,7 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
   std::optional<Tensor> weights;
   if (fweights) {
     if (is_floating(fweights->dtype()) || is_complex(fweights->dtype()))
-      fail<TypeError>("[cov] fweights are integers, got dtype ", fweights->dtype());
+      fail<TypeError>("[cov] fweights must be integers, got dtype ", fweights->dtype());
     weights = cast(checked_weights(*fweights, observations, "fweights"), real_numbers);
   }
   if (aweights) {

@@ -169,7 +169,8 @@ Tensor Diff::call(const Tensor& x, std::int64_t axis, std::int64_t n, const std:
   check_defined(x, info.name);
   if (x.ndim() == 0) fail<ValueError>("[diff] a 0-d tensor has no neighbors; it needs at least one axis");
   const std::int64_t at = normalize_axis(axis, x.ndim(), info.name);
-  if (n < 0) fail<ValueError>("[diff] n is how often differences are taken and cannot be negative, got ", n);
+  if (n < 0)
+    fail<ValueError>("[diff] n, the number of times that differences are taken, must not be negative, got ", n);
   if (n == 0) return x;
   std::vector<Tensor> parts;
   if (prepend) parts.push_back(*prepend);

@@ -20,7 +20,8 @@ namespace {
 Tensor checked_repeats(const Tensor& repeats, std::int64_t size) {
   if (repeats.ndim() > 1) fail<ValueError>("[repeat] repeats must have one axis, got shape ", repeats.shape());
   if (is_batched(repeats)) {
-    fail<RuntimeError>("[repeat] under vmap repeats must be the same for all examples: the result has no shape else");
+    fail<RuntimeError>(
+        "[repeat] under vmap repeats must be the same for all examples: otherwise the result has no shape");
   }
   const Tensor counts = contiguous(to_device(as_index(repeats, "repeat"), kCPU));
   if (counts.numel() != size && counts.numel() != 1) {
@@ -56,8 +57,8 @@ Tensor widened(const Tensor& x, std::size_t axis, std::int64_t times) {
   wide.insert(wide.begin() + axis + 1, times);
   Dims merged = x.shape();
   if (__builtin_mul_overflow(merged[axis], times, &merged[axis]))
-    fail<ValueError>("[repeat] the result has too many elements: ", x.shape()[axis], " along axis ", axis, ", ", times,
-                     " times");
+    fail<ValueError>("[repeat] the result has too many elements: axis ", axis, " of size ", x.shape()[axis],
+                     ", repeated ", times, " times");
   const Tensor apart = expand_dims(x, static_cast<std::int64_t>(axis) + 1);
   return own_copy(x, reshape(broadcast_to(apart, wide), merged));
 }
@@ -134,7 +135,8 @@ Tensor Tile::call(const Tensor& x, const Dims& repetitions) {
     wide.push_back(shape[i]);
     merged.push_back(0);
     if (__builtin_mul_overflow(shape[i], times[i], &merged.back()))
-      fail<ValueError>("[tile] the result has too many elements: ", shape[i], ", ", times[i], " times");
+      fail<ValueError>("[tile] the result has too many elements: an axis of size ", shape[i], ", repeated ", times[i],
+                       " times");
   }
   count_elements(merged);
   return own_copy(x, reshape(broadcast_to(reshape(x, apart), wide), merged));

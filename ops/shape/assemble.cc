@@ -35,8 +35,8 @@ std::vector<Tensor> equal_parts(const Tensor& x, const Cuts& indices_or_sections
   if (indices_or_sections.is_count) {
     const std::int64_t parts = indices_or_sections.count(op);
     if (x.shape()[axis] % parts != 0) {
-      fail<ValueError>("[", op, "] ", parts, " parts of the same size cannot be made of axis ", axis, " of size ",
-                       x.shape()[axis]);
+      fail<ValueError>("[", op, "] axis ", axis, " of size ", x.shape()[axis], " cannot be split into ", parts,
+                       " equal parts");
     }
   }
   return TensorSplit::call(x, indices_or_sections, static_cast<std::int64_t>(axis));
@@ -112,11 +112,11 @@ Tensor FlipUd::call(const Tensor& x) {
 Tensor Rot90::call(const Tensor& x, std::int64_t k, const std::optional<Dims>& axes) {
   check_defined(x, info.name);
   const Dims plane = axes.value_or(Dims{0, 1});
-  if (plane.size() != 2) fail<ValueError>("[rot90] axes: expected two of them, got ", plane);
+  if (plane.size() != 2) fail<ValueError>("[rot90] axes must be two, got ", plane);
   if (x.ndim() < 2) fail<ValueError>("[rot90] needs at least 2 axes, got shape ", x.shape());
   const std::int64_t first = normalize_axis(plane[0], x.ndim(), info.name);
   const std::int64_t second = normalize_axis(plane[1], x.ndim(), info.name);
-  if (first == second) fail<ValueError>("[rot90] the axes ", plane, " are one");
+  if (first == second) fail<ValueError>("[rot90] axes must be different, got ", plane);
   switch ((k % 4 + 4) % 4) {
     case 1:
       return swapaxes(flip(x, Dims{second}), first, second);
@@ -142,11 +142,12 @@ Tensor Unflatten::call(const Tensor& x, std::int64_t axis, const Dims& sizes) {
   std::int64_t known = 1;
   for (const std::int64_t part : sizes) {
     if (part < -1 || (part != -1 && __builtin_mul_overflow(known, part, &known)))
-      fail<ValueError>("[unflatten] the sizes ", sizes, " are not those of axis ", at, " of size ", size);
+      fail<ValueError>("[unflatten] the product of the sizes must be ", size, ", the size of axis ", at, "; got ",
+                       sizes);
   }
   const auto unknown = std::ranges::count(sizes, -1);
   if (unknown > 1 || (unknown == 0 ? known != size : known == 0 || size % known != 0))
-    fail<ValueError>("[unflatten] the sizes ", sizes, " do not multiply to that of axis ", at, ", ", size);
+    fail<ValueError>("[unflatten] the product of the sizes must be ", size, ", the size of axis ", at, "; got ", sizes);
   Dims shape;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.ndim()); ++i) {
     if (i != at) {

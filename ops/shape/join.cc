@@ -227,7 +227,7 @@ Dims part_sizes(const Tensor& x, const Cuts& cuts, std::size_t axis) {
     if (part == -1 && !unknown) {
       unknown = &part;
     } else if (part < 0 || __builtin_add_overflow(sum, part, &sum)) {
-      fail<ValueError>("[split] sizes ", cuts.numbers, " are not those of parts");
+      fail<ValueError>("[split] sizes must not be negative, apart from a single -1, got ", cuts.numbers);
     }
   }
   if (unknown && sum <= size) {
@@ -293,12 +293,13 @@ Tensor Flip::call(const Tensor& x, const std::optional<Dims>& axis) {
 Tensor Roll::call(const Tensor& x, const Dims& shift, const std::optional<Dims>& axis) {
   check_defined(x, info.name);
   if (!axis) {
-    if (shift.size() != 1) fail<ValueError>("[roll] several shifts ", shift, " need an axis each");
+    if (shift.size() != 1)
+      fail<ValueError>("[roll] several shifts need one axis each, got the shifts ", shift, " without axis");
     const Tensor flat = rolled(reshape(x, {-1}), shift[0], 0);
     return flat->storage == x->storage ? clone(x) : reshape(flat, x.shape());
   }
   if (shift.size() != axis->size() && shift.size() != 1 && axis->size() != 1)
-    fail<ValueError>("[roll] shifts ", shift, " and axes ", *axis, " must be equally many");
+    fail<ValueError>("[roll] shift and axis must have the same length, got ", shift, " and ", *axis);
   // A repeated axis is allowed: its shifts add up.
   Tensor result = x;
   for (std::size_t i = 0; i < std::max(shift.size(), axis->size()); ++i) {

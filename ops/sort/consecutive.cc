@@ -41,7 +41,7 @@ std::vector<Tensor> UniqueConsecutive::call(const Tensor& given, bool return_inv
   if (given.device().is_meta()) fail<RuntimeError>("[unique_consecutive] the number of values is not known on meta");
   if (is_batched(given)) {
     fail<RuntimeError>(
-        "[unique_consecutive] under vmap the number of values differs from example to example, and has no shape");
+        "[unique_consecutive] under vmap the number of values differs between examples, so the result has no shape");
   }
   const std::int64_t at = axis ? normalize_axis(*axis, given.ndim(), info.name) : 0;
   const Tensor x = axis ? given : reshape(given, Dims{-1});

@@ -25,7 +25,7 @@ constexpr std::int64_t kPart = std::int64_t{1} << 16;  // elements that are coun
 void check_weights(const Tensor& x, const Tensor& weights, const char* op) {
   check_defined(weights, op);
   if (weights.shape() != x.shape()) {
-    fail<ValueError>("[", op, "] weights have x's shape, ", x.shape(), ", got ", weights.shape());
+    fail<ValueError>("[", op, "] weights must have x's shape, ", x.shape(), ", got ", weights.shape());
   }
   check_dtype(weights, Real | Boolean, op);
   check_values_known(weights, op);
@@ -100,7 +100,7 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
     const auto host_weights = weights ? std::optional(moved(*weights, kCPU)) : std::nullopt;
     return on_host(info.name, x.device(), [&](const Tensor& host) { return call(host, host_weights, minlength); }, x);
   }
-  if (x.ndim() != 1) fail<ValueError>("[bincount] x has one axis, got shape ", x.shape());
+  if (x.ndim() != 1) fail<ValueError>("[bincount] x must have one axis, got shape ", x.shape());
   if (minlength < 0) fail<ValueError>("[bincount] minlength cannot be negative, got ", minlength);
   if (weights) check_weights(x, *weights, info.name);
   const autograd::NoGrad no_grad;
@@ -112,7 +112,7 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
     largest = static_cast<std::int64_t>(largest_unsigned(at, n));
     if (largest < 0) fail<ValueError>("[bincount] x cannot be negative, got ", *std::min_element(at, at + n));
   }
-  if (largest >= kMostCounts) fail<ValueError>("[bincount] x asks for ", largest, " counts, which no memory holds");
+  if (largest >= kMostCounts) fail<ValueError>("[bincount] x needs ", largest, " counts, which do not fit into memory");
   const std::int64_t count = std::max(minlength, largest + 1);
   Tensor result = zeros({count}, weights ? DType::Float64 : DType::Int64);
   if (weights && weights->dtype() == DType::Float32) {

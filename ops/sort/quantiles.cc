@@ -47,7 +47,7 @@ struct Sample {
       rows = permute_dims(x, order);
     }
     if (rows.shape().back() == 0) {
-      fail<ValueError>("[", info.name, "] there is nothing to take it of along the axis; the shape is ", x.shape());
+      fail<ValueError>("[", info.name, "] cannot reduce an axis of length 0; the shape is ", x.shape());
     }
   }
 };
@@ -79,7 +79,7 @@ struct Asked {
     std::vector<double> values = given();
     for (double& share : values) {
       if (!(share >= 0 && share <= whole))
-        fail<ValueError>("[", info.name, "] q is between 0 and ", whole, ", got ", share);
+        fail<ValueError>("[", info.name, "] q must be between 0 and ", whole, ", got ", share);
       share /= whole;
     }
     return values;
@@ -104,7 +104,8 @@ struct Asked {
     for (const std::string_view known : {"linear", "lower", "higher", "midpoint", "nearest"}) {
       if (interpolation == known) return;
     }
-    fail<ValueError>("[", info.name, "] interpolation is 'linear', 'lower', 'higher', 'nearest' or 'midpoint', got '",
+    fail<ValueError>("[", info.name,
+                     "] interpolation must be 'linear', 'lower', 'higher', 'nearest' or 'midpoint', got '",
                      interpolation, "'");
   }
 
@@ -113,7 +114,8 @@ struct Asked {
     if (q.is_number()) return {q.number().to<double>()};
     const Tensor& tensor = q.tensor();
     check_defined(tensor, info.name);
-    if (tensor.ndim() > 1) fail<ValueError>("[", info.name, "] q has at most one axis, got shape ", tensor.shape());
+    if (tensor.ndim() > 1)
+      fail<ValueError>("[", info.name, "] q must have at most one axis, got shape ", tensor.shape());
     if (is_batched(tensor)) tensor.refuse_batched(info.name);
     const autograd::NoGrad no_grad;
     const Tensor values = contiguous(to_device(cast(tensor, DType::Float64), kCPU));

@@ -172,9 +172,10 @@ Tensor is_among(const Tensor& values, const Tensor& among, bool invert) {
 /// Returns x1's elements in the order of `sorter`.
 Tensor in_order(const Tensor& x1, const Tensor& sorter) {
   const char* const op = SearchSorted::info.name;
-  if (!is_integral(sorter.dtype())) fail<TypeError>("[searchsorted] sorter holds positions, got ", sorter.dtype());
+  if (!is_integral(sorter.dtype()))
+    fail<TypeError>("[searchsorted] sorter must hold integers, got dtype ", sorter.dtype());
   if (sorter.shape() != x1.shape()) {
-    fail<ValueError>("[searchsorted] sorter has x1's shape, ", x1.shape(), ", got ", sorter.shape());
+    fail<ValueError>("[searchsorted] sorter must have x1's shape, ", x1.shape(), ", got ", sorter.shape());
   }
   const Tensor positions = contiguous(cast(sorter, DType::Int64));
   if (positions.device().is_cpu()) {
@@ -182,7 +183,7 @@ Tensor in_order(const Tensor& x1, const Tensor& sorter) {
     const auto* const at = all.data<std::int64_t>();
     for (std::int64_t i = 0; i < all.numel(); ++i) {
       if (at[i] >= 0 && at[i] < x1.shape().back()) continue;
-      fail<IndexError>("[searchsorted] sorter has the position ", at[i], ", x1 has ", x1.shape().back(), " elements");
+      fail<IndexError>("[searchsorted] sorter must hold positions from 0 to ", x1.shape().back() - 1, ", got ", at[i]);
     }
   }
   return pick_along(x1, positions, static_cast<std::int64_t>(x1.ndim()) - 1, op);
@@ -231,7 +232,7 @@ std::pair<Tensor, Tensor> promoted(const Operand& a, const Operand& b, const cha
   const Tensor y = as_tensor(b);
   check_same_device(x, y, op);
   const DType dtype = promote_types(x.dtype(), y.dtype());
-  if (!(Real | Boolean).contains(dtype)) fail<TypeError>("[", op, "] does not take dtype ", dtype);
+  if (!(Real | Boolean).contains(dtype)) refuse_dtype(dtype, Real | Boolean, op);
   return {cast(x, dtype), cast(y, dtype)};
 }
 
@@ -240,15 +241,16 @@ std::pair<Tensor, Tensor> promoted(const Operand& a, const Operand& b, const cha
 Tensor SearchSorted::call(const Tensor& x1, const Operand& x2, std::string_view side,
                           const std::optional<Tensor>& sorter) {
   check_defined(x1, info.name);
-  if (side != "left" && side != "right") fail<ValueError>("[searchsorted] side is 'left' or 'right', got '", side, "'");
-  if (x1.ndim() == 0) fail<ValueError>("[searchsorted] x1 needs at least one axis to be in order along");
+  if (side != "left" && side != "right")
+    fail<ValueError>("[searchsorted] side must be 'left' or 'right', got '", side, "'");
+  if (x1.ndim() == 0) fail<ValueError>("[searchsorted] x1 must have at least one axis, got a 0-d tensor");
   const autograd::NoGrad no_grad;
   const auto [sorted, values] = promoted(sorter ? in_order(x1, *sorter) : x1, x2, info.name);
   if (sorted.ndim() > 1) {
     const auto rows = [](const Tensor& x) { return DimsView(x.shape()).first(x.ndim() > 0 ? x.ndim() - 1 : 0); };
     if (values.ndim() != sorted.ndim() || !std::ranges::equal(rows(sorted), rows(values))) {
-      fail<ValueError>("[searchsorted] x1 with several axes has x2's shape but for the last axis, got ", x1.shape(),
-                       " and ", values.shape());
+      fail<ValueError>("[searchsorted] x1 with several axes must have x2's shape except for the last axis, got ",
+                       x1.shape(), " and ", values.shape());
     }
   }
   Tensor y = search_sorted(sorted, values, side == "right");

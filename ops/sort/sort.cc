@@ -70,7 +70,7 @@ Tensor ArgSort::call(const Tensor& given, std::int64_t axis, bool descending, bo
 std::vector<Tensor> TopK::call(const Tensor& given, std::int64_t k, std::int64_t axis, bool largest, bool sorted) {
   const Turned rows(given, axis, info);
   if (k < 0 || k > rows.length()) {
-    fail<ValueError>("[topk] k = ", k, " is not between 0 and the axis's length, ", rows.length());
+    fail<ValueError>("[topk] k must be between 0 and the axis's length, ", rows.length(), "; got ", k);
   }
   if (given.ndim() == 0 && k != 1) fail<ValueError>("[topk] a 0-d tensor has one element, got k = ", k);
   // Fewer columns would leave most of a register empty.
@@ -88,7 +88,7 @@ std::vector<Tensor> TopK::call(const Tensor& given, std::int64_t k, std::int64_t
 std::vector<Tensor> KthValue::call(const Tensor& given, std::int64_t k, std::int64_t axis, bool keepdims) {
   const Turned rows(given, axis, info);
   if (k < 1 || k > rows.length()) {
-    fail<ValueError>("[kthvalue] k = ", k, " is not between 1 and the axis's length, ", rows.length());
+    fail<ValueError>("[kthvalue] k must be between 1 and the axis's length, ", rows.length(), "; got ", k);
   }
   const Tensor positions =
       unrecorded(info, given, [&] { return nth_positions(rows.x, cpu::Rank::Kth, k - 1, info.name); });
@@ -98,7 +98,7 @@ std::vector<Tensor> KthValue::call(const Tensor& given, std::int64_t k, std::int
 std::vector<Tensor> ModeValue::call(const Tensor& given, std::int64_t axis, bool keepdims) {
   const Turned rows(given, axis, info);
   if (rows.length() == 0) {
-    fail<ValueError>("[mode] there is nothing to take it of along axis ", axis, "; the shape is ", given.shape());
+    fail<ValueError>("[mode] cannot reduce an axis of length 0; the shape is ", given.shape());
   }
   return picked(rows, given, unrecorded(info, given, [&] { return mode_positions(rows.x, info.name); }), keepdims,
                 info);

@@ -98,7 +98,7 @@ void check_known(const OpInfo& info, const Tensor& x) {
   if (x.device().is_meta()) fail<RuntimeError>("[", info.name, "] the number of values is not known on meta");
   if (is_batched(x)) {
     fail<RuntimeError>("[", info.name,
-                       "] under vmap the number of values differs from example to example, and has no shape");
+                       "] under vmap the number of values differs between examples, so the result has no shape");
   }
 }
 

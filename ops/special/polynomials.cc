@@ -159,8 +159,8 @@ double value_or_derivative(double x, double n, const Kind& kind, int order, std:
     return high_chebyshev<F>(kind.shifted ? 2 * x - 1 : x, degree);
   }
   if (degree > kHighest) {
-    fail<ValueError>("[", kind.name, "] n: ", order > 0 ? "derivatives" : "polynomials", " of a degree above ",
-                     static_cast<std::int64_t>(kHighest), " are not computed, got ", n);
+    fail<ValueError>("[", kind.name, "] n must be at most ", static_cast<std::int64_t>(kHighest),
+                     order > 0 ? " for derivatives, got " : ", got ", n);
   }
   const auto steps = static_cast<std::int64_t>(degree);
   return order > 0 ? derivative<F>(x, steps, kind.shifted, order, scratch) : value<F>(x, steps, kind.shifted);

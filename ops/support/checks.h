@@ -17,6 +17,8 @@ Dims normalize_axes(const std::optional<Dims>& axes, std::size_t ndim, std::stri
 
 /// Throws ValueError if x is undefined.
 void check_defined(const Tensor& x, std::string_view op);
+/// Throws TypeError: `op` does not take `dtype`, but only `allowed`.
+[[noreturn]] void refuse_dtype(DType dtype, DTypeSet allowed, std::string_view op);
 /// Throws TypeError if `allowed` does not contain x's dtype.
 void check_dtype(const Tensor& x, DTypeSet allowed, std::string_view op);
 /// Throws RuntimeError if the devices differ.

@@ -47,7 +47,7 @@ void check_out(std::span<const Tensor* const> inputs, const Tensor& out, const c
   check_writable(out, op);
   const auto refuse = [&](const char* what) {
     fail<RuntimeError>("[", op, "] out= is not recorded, and ", what,
-                       " wants a gradient: leave out= away, or compute under no_grad()");
+                       " requires a gradient: leave out `out=`, or compute under no_grad()");
   };
   if (autograd::records_in_place(op, out, Tensor())) refuse("it");
   for (const Tensor* x : inputs) {

@@ -39,7 +39,7 @@ CheckedFunction::CheckedFunction(const TensorFunction& func, std::span<const Ten
   }
   if (wanted_.empty()) {
     fail<ValueError>("[", options_.name,
-                     "] no input wants a gradient: there is nothing to check; make the inputs with "
+                     "] no input requires a gradient: there is nothing to check; make the inputs with "
                      "stop_gradient=False");
   }
   first_ = call(0, {}, places_);

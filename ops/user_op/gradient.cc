@@ -212,13 +212,13 @@ class Evaluation {
       } else if (argument.default_value) {
         args.push_back(*argument.default_value);
       } else {
-        fail<ValueError>("[", plan_.op, "] the gradient gives ", op.op_type_name, " no '", argument.name, "'; it is ",
-                         schema.str());
+        fail<ValueError>("[", plan_.op, "] the gradient does not give ", op.op_type_name, " its argument '",
+                         argument.name, "'; its schema is ", schema.str());
       }
     }
     if (used != inputs.size() + op.attrs.size()) {
       fail<ValueError>("[", plan_.op, "] the gradient gives ", op.op_type_name,
-                       " arguments that it does not have; it is ", schema.str());
+                       " arguments that it does not have; its schema is ", schema.str());
     }
     Tensors results;
     for (const registry::Value& value : handle.call_boxed(args)) {
@@ -354,7 +354,7 @@ struct UserOpLayer : Function<UserOpLayer> {
   /// Maps one example after the other, because kernels read raw memory.
   static Tensors vmap(const autograd::VmapInfo& info, const TensorList& inputs, const Site* site) {
     if (info.batch_size == 0) {
-      fail<ValueError>("[", site->entry.name, "] vmap over an axis of size 0: nobody knows the outputs' shapes");
+      fail<ValueError>("[", site->entry.name, "] vmap over an axis of size 0: the outputs' shapes are unknown");
     }
     std::vector<Tensors> examples;
     for (std::int64_t k = 0; k < info.batch_size; ++k) {

@@ -42,7 +42,7 @@ registry::Type type_of(UserOpAttrType type) {
     case UserOpAttrType::kAtListString:
       return registry::list_of(Base::Str);
   }
-  fail<ValueError>("this is no type of attributes");
+  fail<ValueError>("this is not a type of attributes");
 }
 
 Schema::Argument named(const std::string& name, registry::Type type) {

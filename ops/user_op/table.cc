@@ -126,7 +126,7 @@ void run_authors(const std::string& where, const std::function<void()>& function
   } catch (const std::exception&) {
     throw;  // an exception of the host language, or a lack of memory
   } catch (...) {
-    fail<RuntimeError>(where, " threw something that is no std::exception");
+    fail<RuntimeError>(where, " threw an exception that is not a std::exception");
   }
 }
 

@@ -214,7 +214,7 @@ Shape parse_shape(std::string_view text, const std::string& what) {
   for (std::string part; std::getline(in, part, ',');) {
     char* end = nullptr;
     dims.push_back(std::strtoll(part.c_str(), &end, 10));
-    if (part.empty() || *end != '\0') fail<ValueError>(what, ": '", text, "' is no shape such as \"2,3\"");
+    if (part.empty() || *end != '\0') fail<ValueError>(what, ": '", text, "' is not a shape such as \"2,3\"");
   }
   return Shape(std::move(dims));
 }
@@ -223,7 +223,7 @@ DataType parse_data_type(std::string_view text, const std::string& what) {
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     if (kDTypeNames[i] == text) return to_data_type(static_cast<DType>(i));
   }
-  fail<ValueError>(what, ": '", text, "' is no data type");
+  fail<ValueError>(what, ": '", text, "' is not a data type");
 }
 
 }  // namespace
@@ -270,7 +270,7 @@ AttrValue from_arg(const registry::Arg& arg, UserOpAttrType type, const std::str
       break;
     }
     default:
-      fail<TypeError>(what, " is no attribute's value");
+      fail<TypeError>(what, " is not the value of an attribute");
   }
   return convert(std::move(value), type, what);
 }

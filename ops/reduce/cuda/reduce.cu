@@ -163,8 +163,9 @@ ReduceArgs make_args(const Tensor& x, const Dims& axes, const Tensor& out, const
   const std::int64_t chunks = (elements + chunk - 1) / chunk;
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   if (elements >= kLimit || results >= kLimit || results * chunks >= kLimit) {
-    fail<NotImplementedError>("[", op, "] on ", x.device(),
-                              " takes less than 2**31 elements for each result, and results; the shape is ", x.shape());
+    fail<NotImplementedError>(
+        "[", op, "] on ", x.device(),
+        " supports fewer than 2**31 elements per result, and fewer than 2**31 results; the shape is ", x.shape());
   }
   args.results = static_cast<std::uint32_t>(results);
   args.reduced = static_cast<std::uint32_t>(elements);

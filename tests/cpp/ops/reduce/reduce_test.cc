@@ -214,7 +214,7 @@ TEST(Reduce, NothingToReduce) {
   EXPECT_TRUE(std::isnan(mean(x).data<float>()[0]));
   EXPECT_EQ(values<bool>(any(x)), std::vector<bool>{false});
   EXPECT_EQ(values<bool>(all(x)), std::vector<bool>{true});
-  expect_error<ValueError>([&] { max(x); }, "[max] an axis of length 0 has no such element; the shape is [0, 3]");
+  expect_error<ValueError>([&] { max(x); }, "[max] cannot reduce an axis of length 0; the shape is [0, 3]");
   expect_error<ValueError>([&] { argmin(x, 0); }, "[argmin] an axis of length 0");
   expect_error<ValueError>([&] { argmax(x); }, "[argmax]");
   EXPECT_EQ(max(x, 1).shape(), Dims{0});
