@@ -59,7 +59,7 @@ struct IndexReduce {
 struct ArgWhere {
   static constexpr OpInfo info{
       .name = "argwhere",
-      .doc = "The places of the elements that are not 0 (int64): a row for each, a column for each axis of x.",
+      .doc = "The indices (int64) of the elements that are not 0: a row per element, a column per axis of x.",
       .parameters = "x, /",
       .example = "argwhere(eye(2))",
       .reference = "np.argwhere(x)"};
@@ -67,13 +67,12 @@ struct ArgWhere {
 };
 
 struct NonzeroStatic {
-  static constexpr OpInfo info{
-      .name = "nonzero_static",
-      .doc =
-          "The first `size` rows of argwhere(x), and rows of fill_value where there are fewer: a result whose shape "
-          "does not depend on values, and that meta has, too.",
-      .parameters = "x, /, *, size, fill_value=-1",
-      .example = "nonzero_static(eye(2), size=3)"};
+  static constexpr OpInfo info{.name = "nonzero_static",
+                               .doc =
+                                   "The first `size` rows of argwhere(x), padded with rows of fill_value: a result "
+                                   "whose shape does not depend on values, so that it works on meta as well.",
+                               .parameters = "x, /, *, size, fill_value=-1",
+                               .example = "nonzero_static(eye(2), size=3)"};
   /// Throws ValueError if size is negative.
   static Tensor call(const Tensor& x, std::int64_t size, std::int64_t fill_value);
 };

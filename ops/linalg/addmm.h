@@ -41,15 +41,14 @@ struct Bmm {
 };
 
 struct Inner {
-  static constexpr OpInfo info{
-      .name = "inner",
-      .doc =
-          "The sums of the products over the last axes, of the same length, for each pair of the other indices; the "
-          "plain product where one is a 0-d tensor.",
-      .parameters = "x1, x2, /",
-      .example = "inner(ones([2, 3]), ones([4, 3]))",
-      .reference = "np.inner(x1, x2)",
-      .dtypes = Numeric};
+  static constexpr OpInfo info{.name = "inner",
+                               .doc =
+                                   "The sums of products over the last axes, which have the same length, for each pair "
+                                   "of the other indices; the plain product if one is a 0-d tensor.",
+                               .parameters = "x1, x2, /",
+                               .example = "inner(ones([2, 3]), ones([4, 3]))",
+                               .reference = "np.inner(x1, x2)",
+                               .dtypes = Numeric};
   static Tensor call(const Tensor& x1, const Tensor& x2);
 };
 

@@ -45,15 +45,14 @@ struct LinalgLu {
 };
 
 struct LinalgLuUnpack {
-  static constexpr OpInfo info{
-      .name = "linalg_lu_unpack",
-      .doc =
-          "p, l and u, as lu gives them, of what lu_factor gave for matrices [m, n]. Without unpack_data l and u are "
-          "empty, without unpack_pivots p is, of shape [0].",
-      .parameters = "lu, pivots, /, *, unpack_data=True, unpack_pivots=True",
-      .example = "linalg.lu_unpack(*linalg.lu_factor(eye(2)))",
-      .dtypes = linalg::Decomposable,
-      .method = false};
+  static constexpr OpInfo info{.name = "linalg_lu_unpack",
+                               .doc =
+                                   "p, l and u, as lu gives them, from the results of lu_factor for matrices [m, n]. "
+                                   "Without unpack_data l and u are empty, without unpack_pivots p is, of shape [0].",
+                               .parameters = "lu, pivots, /, *, unpack_data=True, unpack_pivots=True",
+                               .example = "linalg.lu_unpack(*linalg.lu_factor(eye(2)))",
+                               .dtypes = linalg::Decomposable,
+                               .method = false};
   /// Throws ValueError if the shape of the exchanges does not fit, or for an exchange with a row that does not exist.
   static std::vector<Tensor> call(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool unpack_pivots);
 };

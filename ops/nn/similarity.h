@@ -6,16 +6,15 @@
 namespace lamella {
 
 struct CosineSimilarity {
-  static constexpr OpInfo info{
-      .name = "cosine_similarity",
-      .doc =
-          "The cosine of the angle between x1 and x2, which broadcast, along an axis: their product over that of their "
-          "norms, of which none counts as less than eps.",
-      .parameters = "x1, x2, /, axis=1, eps=1e-8",
-      .example = "cosine_similarity(ones([2, 3]), ones([2, 3]))",
-      .dtypes = Floating,
-      .method = false,
-      .autocast = Autocast::Float32};
+  static constexpr OpInfo info{.name = "cosine_similarity",
+                               .doc =
+                                   "The cosine of the angle between x1 and x2, which broadcast, along an axis: their "
+                                   "dot product divided by the product of their norms, each at least eps.",
+                               .parameters = "x1, x2, /, axis=1, eps=1e-8",
+                               .example = "cosine_similarity(ones([2, 3]), ones([2, 3]))",
+                               .dtypes = Floating,
+                               .method = false,
+                               .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x1, const Tensor& x2, std::int64_t axis, double eps);
 };
 

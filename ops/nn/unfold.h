@@ -27,8 +27,8 @@ struct Fold {
   static constexpr OpInfo info{
       .name = "fold",
       .doc =
-          "An image of output_size, each element of which is the sum of those that unfold would make of it. x is what "
-          "unfold gives, [.., channels * window, places].",
+          "The transpose of unfold: an image of output_size, each element of which is the sum of the column elements "
+          "that unfold would copy from it. x is [.., channels * window, places].",
       .parameters = "x, /, output_size, kernel_size, dilation=1, padding=0, stride=1",
       .example = "fold(ones([1, 18, 4]), (4, 4), 3).shape",
       .dtypes = Numeric,

@@ -101,8 +101,8 @@ struct Bucketize {
   static constexpr OpInfo info{
       .name = "bucketize",
       .doc =
-          "For each element of x the number of the interval between `boundaries`, a vector in ascending order, that "
-          "it lies in: open to the left and closed to the right, or with `right` the other way around.",
+          "The number of the interval between `boundaries`, a vector in ascending order, that contains each element of "
+          "x. Intervals are open to the left and closed to the right, or vice versa with `right`.",
       .parameters = "x, boundaries, /, *, right=False",
       .example = "bucketize(asarray([0.5, 2.0]), asarray([1.0, 2.0]))",
       .reference = "np.searchsorted(boundaries, x, 'right' if right else 'left')",

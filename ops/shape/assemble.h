@@ -68,7 +68,7 @@ struct DSplit {
 
 struct FlipLr {
   static constexpr OpInfo info{.name = "fliplr",
-                               .doc = "x with its second axis turned around; ValueError for fewer than two axes.",
+                               .doc = "x reversed along its second axis; ValueError for fewer than two axes.",
                                .parameters = "x, /",
                                .example = "fliplr(ones([2, 3]))",
                                .reference = "np.fliplr(x)"};
@@ -77,7 +77,7 @@ struct FlipLr {
 
 struct FlipUd {
   static constexpr OpInfo info{.name = "flipud",
-                               .doc = "x with its first axis turned around; ValueError for a 0-d tensor.",
+                               .doc = "x reversed along its first axis; ValueError for a 0-d tensor.",
                                .parameters = "x, /",
                                .example = "flipud(ones([2, 3]))",
                                .reference = "np.flipud(x)"};
@@ -85,14 +85,13 @@ struct FlipUd {
 };
 
 struct Rot90 {
-  static constexpr OpInfo info{
-      .name = "rot90",
-      .doc =
-          "x turned by k quarters of a circle in the plane of two axes, from the first towards the second; None stands "
-          "for (0, 1).",
-      .parameters = "x, /, k=1, axes=None",
-      .example = "rot90(ones([2, 3]), 3)",
-      .reference = "np.rot90(x, k, (0, 1) if axes is None else axes)"};
+  static constexpr OpInfo info{.name = "rot90",
+                               .doc =
+                                   "x rotated by k quarter turns in the plane of two axes, from the first towards the "
+                                   "second; None stands for (0, 1).",
+                               .parameters = "x, /, k=1, axes=None",
+                               .example = "rot90(ones([2, 3]), 3)",
+                               .reference = "np.rot90(x, k, (0, 1) if axes is None else axes)"};
   static Tensor call(const Tensor& x, std::int64_t k, const std::optional<Dims>& axes);
 };
 
@@ -108,7 +107,7 @@ struct Ravel {
 struct Unflatten {
   static constexpr OpInfo info{
       .name = "unflatten",
-      .doc = "x with one axis made several, of the given sizes, of which one may be -1: what flatten() undoes.",
+      .doc = "x with one axis split into several of the given sizes, one of which may be -1: the inverse of flatten().",
       .parameters = "x, axis, sizes",
       .example = "unflatten(ones([2, 6]), 1, [3, -1])"};
   /// Throws ValueError if the product of the sizes is not the axis' size.
