@@ -29,7 +29,7 @@ void Registry::provide(std::string_view ns) {
   const auto provider = providers.find(ns);
   if (provider == providers.end()) return;
   void (*const define)() = provider->second;
-  providers.erase(provider);  // it looks its own operators up
+  providers.erase(provider);  // removed first, because the provider looks up its own operators
   define();
 }
 
@@ -63,7 +63,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// "; did you mean ns::name?", or what there is.
+/// Returns "; did you mean ns::name?", or a list of the existing names.
 std::string suggestion(std::string_view wanted) {
   Registry& registry = the_registry();
   std::string near;

@@ -24,7 +24,7 @@ class TypedOperatorHandle;
 namespace registry {
 class OperatorEntry;
 
-/// A line of a source file: where something was registered.
+/// A position in a source file at which something was registered.
 struct Place {
   std::string file;
   unsigned line = 0;
@@ -32,12 +32,12 @@ struct Place {
   Place() = default;
   Place(std::string file, unsigned line) : file(std::move(file)), line(line) {}
   Place(const std::source_location& where) : file(where.file_name()), line(where.line()) {}
-  /// "csrc/ops.cpp:12"; "unknown" where the file is not known.
+  /// Returns a text such as "csrc/ops.cpp:12", or "unknown".
   std::string str() const;
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// One kernel of an operator, for those who look.
+/// Description of one kernel of an operator.
 struct KernelInfo {
   DispatchKey key;
   Place place;
@@ -49,50 +49,50 @@ void check_signature(const Schema& schema, const SignatureView& signature, std::
 }  // namespace detail
 }  // namespace registry
 
-/// A registered operator. Copied freely, and valid for as long as the process lives: a call of one whose library has
-/// been unloaded is a RuntimeError.
+/// A registered operator. Freely copied, and valid as long as the process lives: a call of one whose library was
+/// unloaded throws RuntimeError.
 class OperatorHandle {
  public:
   explicit OperatorHandle(registry::OperatorEntry* entry) noexcept : entry_(entry) {}
 
-  /// What the operator takes and gives; RuntimeError where it is gone. The reference stays valid.
+  /// Returns the operator's schema; throws RuntimeError if it was removed. The reference stays valid.
   const Schema& schema() const;
-  /// "ns::name"; never freed.
+  /// Returns "ns::name"; never freed.
   const std::string& name() const noexcept;
   const std::string& overload() const noexcept;
-  /// "ns::name.overload".
+  /// Returns "ns::name.overload".
   const std::string& full_name() const noexcept;
-  /// Whether it is still registered.
+  /// True if the operator is still registered.
   bool is_defined() const noexcept;
-  /// What its author wrote about it.
+  /// Returns the author's documentation.
   std::string doc() const;
-  /// Where it was defined.
+  /// Returns the place of the definition.
   registry::Place place() const;
-  /// Its kernels, in the order of their keys.
+  /// Returns its kernels, in the order of their keys.
   std::vector<registry::KernelInfo> kernels() const;
   bool has_kernel(DispatchKey key) const;
 
-  /// A handle for calls with C++ arguments: `op.typed<Tensor(const Tensor&, int64_t)>().call(x, 2)`. TypeError naming
-  /// argument and both types where the signature does not fit the schema.
+  /// Returns a handle for calls with C++ arguments: `op.typed<Tensor(const Tensor&, int64_t)>().call(x, 2)`. Throws
+  /// TypeError that names the argument and both types if the signature does not fit the schema.
   template <class Signature>
   TypedOperatorHandle<Signature> typed() const;
 
-  /// Calls the operator: one argument for each of the schema's, one result for each of the schema's.
+  /// Calls the operator with one argument and one result for each of the schema's.
   ///
-  /// NotImplementedError where there is no kernel for the tensors' device, RuntimeError where they are on several
-  /// devices, and whatever the kernel throws.
+  /// Throws NotImplementedError if there is no kernel for the tensors' device, RuntimeError if they are on several
+  /// devices, and the exceptions of the kernel.
   void call(const registry::Arg* args, registry::Value* results) const;
-  /// The same, with the highest of `keys` that has a kernel: what a kernel calls to go on below itself.
+  /// Calls the kernel of the highest of `keys` that has one; used by a kernel to continue below itself.
   void redispatch(DispatchKeySet keys, const registry::Arg* args, registry::Value* results) const;
-  /// The same for values. Missing arguments at the end get their defaults. TypeError naming the argument where one has
-  /// another type than the schema says.
+  /// Calls the operator with values. Missing arguments at the end get their defaults. Throws TypeError that names the
+  /// argument if its type is not that of the schema.
   std::vector<registry::Value> call_boxed(std::span<const registry::Value> args) const;
 
-  /// Whether a kernel is registered for tensors on devices of this kind, or a fallback for all operators there.
+  /// True if there is a kernel for tensors on devices of this kind, or a fallback for all operators on them.
   bool has_device_kernel(DeviceType type) const noexcept;
-  /// Runs that kernel, below autograd and without a look at the arguments: what an operator for all devices that works
-  /// in parts (KernelFunction::set_asks_devices()) calls for its part. False where there is none (the fallback is one
-  /// where `with_fallback` is true), and where the kernel declines: it leaves a result undefined.
+  /// Runs the kernel of a device kind, below autograd and without checking the arguments; called by an operator for all
+  /// devices for its own parts (KernelFunction::set_asks_devices()). Returns false if there is none (the fallback
+  /// counts if `with_fallback`), or if the kernel declines by leaving a result undefined.
   bool run_device_kernel(DeviceType type, bool with_fallback, const registry::Arg* args,
                          registry::Value* results) const;
 
@@ -103,7 +103,7 @@ class OperatorHandle {
   registry::OperatorEntry* entry_;
 };
 
-/// An operator to be called with C++ arguments; see OperatorHandle::typed().
+/// An operator that is called with C++ arguments; see OperatorHandle::typed().
 template <class R, class... A>
 class TypedOperatorHandle<R(A...)> : public OperatorHandle {
  public:
@@ -135,7 +135,7 @@ class TypedOperatorHandle<R(A...)> : public OperatorHandle {
       return Stored::load(results.data());
     }
   }
-  /// Of `Tensor& add_(Tensor& self, ...)`, the argument that the result is.
+  /// Returns the argument that is the result, as in `Tensor& add_(Tensor& self, ...)`.
   template <class First, class... Rest>
   static R written(registry::Value& result, First& first, Rest&... rest) {
     if constexpr (std::is_same_v<std::remove_const_t<First>, std::remove_cvref_t<R>>) {
@@ -158,19 +158,19 @@ class Dispatcher {
  public:
   static Dispatcher& singleton();
 
-  /// The operator "ns::name" with that overload name ("ns::name.overload" works too); nothing where there is none.
+  /// Returns the operator "ns::name" with that overload name ("ns::name.overload" works too), or nothing.
   std::optional<OperatorHandle> find_schema(std::string_view name, std::string_view overload = "");
-  /// The same; RuntimeError where there is none, with the names that are near.
+  /// Returns the operator; throws RuntimeError with similar names if there is none.
   OperatorHandle find_schema_or_throw(std::string_view name, std::string_view overload = "");
 
-  /// Every operator, by name; of one namespace where one is named.
+  /// Returns every operator, or those of one namespace, by name.
   std::vector<OperatorHandle> operators(std::string_view ns = "");
-  /// The overloads of "ns::name", in the order of their definitions.
+  /// Returns the overloads of "ns::name", in the order of their definitions.
   std::vector<OperatorHandle> overloads(std::string_view name);
-  /// The namespaces that have operators, by name.
+  /// Returns the namespaces that have operators, by name.
   std::vector<std::string> namespaces();
 
-  /// A function that defines the operators of a namespace when they are first looked for.
+  /// Registers a function that defines the operators of a namespace when they are first looked up.
   void register_provider(std::string_view ns, void (*define)());
 
  private:

@@ -16,8 +16,8 @@ constexpr std::size_t kMaxDevices = 64;
 struct Streams;
 thread_local constinit const Streams* current_streams = nullptr;
 
-/// A thread's current streams. Not thread_local themselves: a library that is loaded late has room there for a
-/// kilobyte.
+/// A thread's current streams. Not thread_local themselves, because a library that is loaded late has only about a
+/// kilobyte for thread_local objects.
 struct Streams {
   std::array<cudaStream_t, kMaxDevices> of{};
 
@@ -37,14 +37,14 @@ struct DeviceProbe {
   cudaError_t status = cudaSuccess;
 };
 
-/// Asks the driver once: the answer is fixed for a process.
+/// Queries the driver once: the answer does not change in a process.
 const DeviceProbe& devices() noexcept {
   static const DeviceProbe probe = [] {
     DeviceProbe found;
     found.status = cudaGetDeviceCount(&found.count);
     if (found.status != cudaSuccess) {
       found.count = 0;
-      cudaGetLastError();  // the error is kept here, and must not surface at the next launch
+      cudaGetLastError();  // the error is stored here and must not appear at the next launch
     }
     return found;
   }();
