@@ -16,6 +16,9 @@ int share_thread_count(int limit);
 bool has_room_for_threads(int count);
 }  // namespace detail
 
+/// Grain of loops that do little work per element: number of elements that one thread takes at a time.
+inline constexpr std::int64_t kElementGrain = 16384;
+
 /// Returns the number of threads that parallel_for() may use; initially that of OMP_NUM_THREADS, or the number of
 /// processors.
 int thread_count();

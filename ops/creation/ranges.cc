@@ -14,8 +14,6 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-
 /// Returns the number of steps from start to stop; throws ValueError if it is not a number or too large.
 std::int64_t count_steps(double start, double stop, double step) {
   const double steps = std::ceil((stop - start) / step);
@@ -42,7 +40,7 @@ Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& va
   const Tensor out = empty({count}, dtype);
   const HostRelease release(count);
   visit<AnyDType>(dtype, "arange", [&]<class T> {
-    parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, count, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
       T* const data = out.data<T>();
       std::int64_t i = begin;
       // Groups of a fixed size compile to vector instructions.
@@ -65,7 +63,7 @@ Tensor counted(std::int64_t count, DType dtype, Device device, std::uint64_t fro
   const Tensor out = empty({count}, dtype);
   const HostRelease release(count);
   visit<AnyDType>(dtype, "arange", [&]<class T> {
-    parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, count, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
       constexpr int kGroup = 16;
       std::uint64_t steps[kGroup];
       for (int k = 0; k < kGroup; ++k) steps[k] = static_cast<std::uint64_t>(k) * by;

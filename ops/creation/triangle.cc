@@ -22,8 +22,6 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-
 /// Returns the diagonal number of each element of a matrix: its column minus its row.
 Tensor diagonals(std::int64_t rows, std::int64_t columns, Device device) {
   const Tensor row = arange(rows, std::nullopt, 1, DType::Int64, device);
@@ -53,23 +51,24 @@ void for_each_row(const Tensor& x, Side side, std::int64_t k, F&& f) {
   const std::int64_t first_met = (side == Side::Lower ? 0 : 1) - diagonal;
   const std::int64_t last_met = first_met + columns - 1;
   const HostRelease release(x.numel());
-  parallel_for(
-      0, x.numel() / columns, std::max<std::int64_t>(1, kGrain / columns), [&](std::int64_t begin, std::int64_t end) {
-        while (begin < end) {
-          const std::int64_t first = begin % rows;
-          const std::int64_t last = std::min(rows, first + end - begin);
-          const std::int64_t offset = matrix_begin(begin / rows);
-          const auto call = [&](std::int64_t row, std::int64_t alike) {
-            f((offset + row * step) * item, begin + row - first, kept_columns(side, row, columns, diagonal), alike);
-          };
-          const std::int64_t from = std::clamp(first_met, first, last);
-          const std::int64_t to = std::clamp(last_met, first, last);
-          if (first < from) call(first, from - first);
-          for (std::int64_t row = from; row < to; ++row) call(row, 1);
-          if (to < last) call(to, last - to);
-          begin += last - first;
-        }
-      });
+  parallel_for(0, x.numel() / columns, std::max<std::int64_t>(1, kElementGrain / columns),
+               [&](std::int64_t begin, std::int64_t end) {
+                 while (begin < end) {
+                   const std::int64_t first = begin % rows;
+                   const std::int64_t last = std::min(rows, first + end - begin);
+                   const std::int64_t offset = matrix_begin(begin / rows);
+                   const auto call = [&](std::int64_t row, std::int64_t alike) {
+                     f((offset + row * step) * item, begin + row - first, kept_columns(side, row, columns, diagonal),
+                       alike);
+                   };
+                   const std::int64_t from = std::clamp(first_met, first, last);
+                   const std::int64_t to = std::clamp(last_met, first, last);
+                   if (first < from) call(first, from - first);
+                   for (std::int64_t row = from; row < to; ++row) call(row, 1);
+                   if (to < last) call(to, last - to);
+                   begin += last - first;
+                 }
+               });
 }
 
 /// Sets `count` elements of `size` bytes, `step` bytes apart, to 0.

@@ -13,7 +13,6 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
 /// Threads share a row only if each gets a large part of it, because a cache line that two threads write moves between
 /// them. Picking single elements is slower, so that smaller parts pay.
 constexpr std::int64_t kSharedRowBytes = 2048;
@@ -72,7 +71,7 @@ PickAxis offsets_at(const PickAxes& axes, std::int64_t place) {
 }
 
 std::int64_t grain_for(std::int64_t elements) {
-  return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, elements));
+  return std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, elements));
 }
 
 /// Returns bounds that split the numbers so that each of `threads` owns a range of rows with about the same number of
@@ -154,7 +153,7 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
       for (std::int64_t place = begin; place < end; ++place) run(place, 0, picks.count, 0, inner.size);
     });
   } else {
-    const std::int64_t threads = std::min<std::int64_t>(thread_count(), total / kGrain);
+    const std::int64_t threads = std::min<std::int64_t>(thread_count(), total / kElementGrain);
     const std::vector<std::int64_t> bounds = inner.size * item < kOwnRowBytes
                                                  ? std::vector<std::int64_t>()
                                                  : row_bounds(picks.numbers, picks.count, threads);
@@ -294,7 +293,7 @@ void run_masked_fill(DType dtype, char* data, const char* mask, const char* valu
     const T one = *reinterpret_cast<const T*>(value);
     T* const to = reinterpret_cast<T*>(data);
     const HostRelease release(count);
-    parallel_for(0, count, 2 * kGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, count, 2 * kElementGrain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         if (mask[i]) to[i] = one;
       }
@@ -318,7 +317,7 @@ bool all_in_range(const std::int64_t* numbers, std::int64_t count, std::int64_t 
   std::atomic<bool> good{true};
   const auto in_range = kernels().in_range;
   const HostRelease release(count);
-  parallel_for(0, count, 2 * kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, count, 2 * kElementGrain, [&](std::int64_t begin, std::int64_t end) {
     if (!in_range(numbers + begin, end - begin, size)) good.store(false, std::memory_order_relaxed);
   });
   return good.load(std::memory_order_relaxed);

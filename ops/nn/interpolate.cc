@@ -21,7 +21,6 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;                         // elements that one thread takes at a time
 constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // elements along an axis
 
 /// Describes each element of the result along an axis as a weighted sum of `taps` elements.
@@ -178,7 +177,7 @@ Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transpo
     const std::vector<T> weight(plan.weight.begin(), plan.weight.end());
     const T* from = x.data<T>();
     T* to = y.data<T>();
-    parallel_for(0, outer, std::max<std::int64_t>(1, kGrain / (plan.out * plan.taps * inner)),
+    parallel_for(0, outer, std::max<std::int64_t>(1, kElementGrain / (plan.out * plan.taps * inner)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
                      const cpu::ResampleArgs<T> args{.from = from + i * x.shape()[at] * inner,

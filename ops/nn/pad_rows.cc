@@ -19,8 +19,6 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-
 /// Maps each element of the result along one axis to the element that it copies.
 class AxisMap {
  public:
@@ -202,12 +200,12 @@ void write_padded(const T* x, const PaddedRows& all, const T& value, T* y) {
   constexpr std::int64_t kNarrow = 256;  // bytes
   const std::int64_t width = all.width();
   const std::int64_t rows_in_all = count_elements(all.shape()) / width;
-  if (width >= kGrain) {  // threads share each row
+  if (width >= kElementGrain) {  // threads share each row
     all.for_each(0, rows_in_all, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
       for (std::int64_t i = 0; i < rows; ++i) {
         T* const to = y + (row + i) * width;
         const T* const from = x + (source + i) * all.source_width();
-        parallel_for(0, width, kGrain, [&](std::int64_t begin, std::int64_t end) {
+        parallel_for(0, width, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
           if (source < 0) {
             std::fill(to + begin, to + end, value);
           } else {
@@ -218,20 +216,21 @@ void write_padded(const T* x, const PaddedRows& all, const T& value, T* y) {
     });
     return;
   }
-  parallel_for(0, rows_in_all, std::max<std::int64_t>(1, kGrain / width), [&](std::int64_t begin, std::int64_t end) {
-    all.for_each(begin, end, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
-      T* const to = y + row * width;
-      const T* const from = x + source * all.source_width();
-      if (source < 0) {
-        std::fill_n(to, rows * width, value);
-      } else if (rows > 4 && width * static_cast<std::int64_t>(sizeof(T)) <= kNarrow) {
-        write_narrow(from, all, value, to, rows);
-      } else {
-        for (std::int64_t i = 0; i < rows; ++i)
-          write_row(from + i * all.source_width(), all.columns(), value, to + i * width, 0, width);
-      }
-    });
-  });
+  parallel_for(0, rows_in_all, std::max<std::int64_t>(1, kElementGrain / width),
+               [&](std::int64_t begin, std::int64_t end) {
+                 all.for_each(begin, end, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
+                   T* const to = y + row * width;
+                   const T* const from = x + source * all.source_width();
+                   if (source < 0) {
+                     std::fill_n(to, rows * width, value);
+                   } else if (rows > 4 && width * static_cast<std::int64_t>(sizeof(T)) <= kNarrow) {
+                     write_narrow(from, all, value, to, rows);
+                   } else {
+                     for (std::int64_t i = 0; i < rows; ++i)
+                       write_row(from + i * all.source_width(), all.columns(), value, to + i * width, 0, width);
+                   }
+                 });
+               });
 }
 
 template <class T>
@@ -250,7 +249,7 @@ void add_padded(const T* dy, const PaddedRows& all, T* dx) {
   const std::int64_t width = all.width();
   // Tasks are parts, not rows, so that the order of additions is the same for any number of threads.
   const std::int64_t part = all.part();
-  parallel_for(0, count_elements(all.shape()) / width / part, std::max<std::int64_t>(1, kGrain / (part * width)),
+  parallel_for(0, count_elements(all.shape()) / width / part, std::max<std::int64_t>(1, kElementGrain / (part * width)),
                [&](std::int64_t begin, std::int64_t end) {
                  all.for_each(begin * part, end * part, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
                    if (source < 0) return;

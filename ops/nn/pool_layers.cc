@@ -15,7 +15,6 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
 constexpr std::size_t kAxes = 3;
 
 /// The parameters of a kernel call.
@@ -54,7 +53,7 @@ void run(const Call& call, const Tensor& given, const Tensor& to, const Tensor& 
   const std::int64_t planes = count_elements(DimsView(to.shape()).first(to.ndim() - call.plan.axes()));
   const std::int64_t work = call.plan.plane_work();
   const HostRelease release(planes * work);
-  parallel_for(0, planes, std::max<std::int64_t>(1, kGrain / work), [&](std::int64_t first, std::int64_t last) {
+  parallel_for(0, planes, std::max<std::int64_t>(1, kElementGrain / work), [&](std::int64_t first, std::int64_t last) {
     cpu::PoolArgs part = args;
     part.first = first;
     part.last = last;

@@ -17,8 +17,6 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-
 /// The windows along one axis.
 struct WindowAxis {
   std::int64_t size;    ///< size of the image
@@ -126,9 +124,10 @@ constexpr DTypeSet kSums = DTypeSet{DType::UInt64, DType::Float32, DType::Float6
 template <class F>
 void for_each_plane(std::int64_t count, std::int64_t elements, const F& convert) {
   const HostRelease release(count * elements);
-  parallel_for(0, count, std::max<std::int64_t>(1, kGrain / elements), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) convert(i);
-  });
+  parallel_for(0, count, std::max<std::int64_t>(1, kElementGrain / elements),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) convert(i);
+               });
 }
 
 /// x is [.., channels, height, width] to unfold, [.., channels * window, places] to fold; the leading axes stay.

@@ -26,7 +26,6 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;     // elements that one thread takes at a time
 constexpr std::int64_t kColumnBlock = 64;  // adjacent columns per task
 
 /// Computes the product as a tree of multiplications: halves of the axis are multiplied until one element is left. The
@@ -68,7 +67,7 @@ Tensor times_others(const Tensor& given, const Tensor& dy) {
   const HostRelease release(x.numel());
   if (along.inner == 1) {
     const auto kernel = require_kernel(cpu_kernels().reduce.other_rows[dtype], "prod", x.dtype());
-    parallel_for(0, along.outer, std::max<std::int64_t>(1, kGrain / along.n),
+    parallel_for(0, along.outer, std::max<std::int64_t>(1, kElementGrain / along.n),
                  [&](std::int64_t begin, std::int64_t end) {
                    const std::int64_t offset = begin * along.n * item;
                    kernel(x->data + offset, factors->data + begin * item, dx->data + offset, along.n, end - begin);
@@ -78,7 +77,7 @@ Tensor times_others(const Tensor& given, const Tensor& dy) {
   const auto kernel = require_kernel(cpu_kernels().reduce.other_columns[dtype], "prod", x.dtype());
   const std::int64_t blocks = (along.inner + kColumnBlock - 1) / kColumnBlock;
   const std::int64_t work = along.n * std::min(along.inner, kColumnBlock);
-  parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, kGrain / work),
+  parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, kElementGrain / work),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; ++i) {
                    const std::int64_t column = i % blocks * kColumnBlock;

@@ -17,7 +17,6 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;       // elements that one thread takes at a time
 constexpr std::int64_t kColumnBlock = 1024;  // adjacent columns per task
 
 /// Calls run(args, offset) for the parts of a contiguous tensor, on several threads; `offset` is in elements.
@@ -26,7 +25,7 @@ void for_each_part(const Along& along, F&& run) {
   const HostRelease release(along.outer * along.n * along.inner);
   const std::int64_t blocks = (along.inner + kColumnBlock - 1) / kColumnBlock;
   const std::int64_t work = along.n * std::min(along.inner, kColumnBlock);
-  parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, kGrain / work),
+  parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, kElementGrain / work),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; ++i) {
                    const std::int64_t column = i % blocks * kColumnBlock;
