@@ -17,11 +17,11 @@
 
 namespace lamella {
 
-/// The lists of the families.
+/// The operator lists of all families.
 using OperatorLists = OperatorListsOf<ElementwiseOps, CreationOps, RandomOps, MovementOps, ShapeOps, IndexOps,
                                       ComposedOps, ReduceOps, ScanOps, SortOps, LinalgOps, FftOps, SpecialOps, NnOps>;
 
-/// Every operator: the bindings, the docs and the tests are made for each of them.
+/// Every operator. The bindings, the docs and the tests are generated from this list.
 using AllOps = OperatorLists::Joined;
 
 }  // namespace lamella

@@ -6,21 +6,21 @@
 
 namespace lamella {
 
-/// What autocast makes of an operator's inputs of low precision and of float32; float64 stays what it is.
+/// How autocast treats an operator's floating inputs of 16 and 32 bits; float64 inputs are never cast.
 enum class Autocast : std::uint8_t {
-  Keep,     ///< nothing: they are promoted to one dtype as ever
-  Lower,    ///< they get the dtype of the scope: products of matrices and what is made of them
-  Float32,  ///< they become float32: what low precision would make inexact, or overflow
+  Keep,     ///< inputs are not cast; they are promoted to one dtype as without autocast
+  Lower,    ///< inputs are cast to the scope's dtype: for matrix products and operators made of them
+  Float32,  ///< inputs are cast to float32: for operators that lose accuracy or overflow in 16 bits
 };
 
-/// What is known of an operator besides its code: the bindings, the docs, the checks against numpy and the gradient
-/// checks are made from this.
+/// The description of an operator; the bindings, the docs, the checks against numpy and the gradient checks are
+/// generated from it.
 struct OpInfo {
   /// An operand of an elementwise operator that is a setting rather than data.
   struct Setting {
-    /// Position of the operand; -1 where there is none.
+    /// Position of the operand, or -1 if the entry is unused.
     int operand = -1;
-    /// A value that tests pass.
+    /// A valid value of the setting, used by tests.
     double sample = 0;
   };
 
@@ -30,46 +30,49 @@ struct OpInfo {
   const char* doc;
   /// Python parameters, as in a `def`: "x, /, *, axis=None, keepdims=False". Elementwise ops may leave it out.
   const char* parameters = nullptr;
-  /// A Python expression over `lm` names that is run as a test.
+  /// A Python expression over names of `lm`, run as a test.
   const char* example = nullptr;
-  /// The same value computed by numpy (`np`) or scipy.special (`sp`) from the arguments; null where there is no such
-  /// expression.
+  /// A Python expression that computes the same value with numpy (`np`) or scipy.special (`sp`) from the arguments, or
+  /// null.
   const char* reference = nullptr;
-  /// The dtypes it takes, after promotion.
+  /// The dtypes that the operator accepts, after promotion.
   DTypeSet dtypes = AnyDType;
-  /// Where the tests take their samples from, for real arguments.
+  /// The range of the tests' samples for real arguments.
   double sample_low = -3.0;
   double sample_high = 3.0;
-  /// Points without a derivative, up to four, terminated by NaN: the tests keep away from them.
+  /// Points without a derivative, up to four, terminated by NaN; the tests avoid them.
   double kinks[4] = {__builtin_nan(""), __builtin_nan(""), __builtin_nan(""), __builtin_nan("")};
-  /// Also a method of Tensor in Python (where the first parameter is a tensor).
+  /// True if the operator is also a method of Tensor in Python; its first parameter is then a tensor.
   bool method = true;
-  /// See ops/support/autocast.h.
+  /// The autocast policy; see ops/support/autocast.h.
   Autocast autocast = Autocast::Keep;
-  /// Has the form `f(.., out=y)`, as all elementwise operators have.
+  /// True if there is a form `f(.., out=y)`. Every elementwise operator has one, whatever this says.
   bool out = false;
-  /// Has the form `f_(x, ..)`, which overwrites its first argument, as the elementwise operators of numbers have.
+  /// True if there is a form `f_(x, ..)` that overwrites its first argument. Every elementwise operator of numbers has
+  /// one, whatever this says.
   bool in_place = false;
-  /// Asks the device of an extension for a kernel before it computes in any other way, as elementwise operators do.
+  /// True if an extension's device is asked for a kernel before the result is computed in any other way, as for
+  /// elementwise operators.
   bool asks_device = false;
-  /// Up to two.
+  /// The operands that are settings, up to two.
   Setting settings[2] = {};
 };
 
-/// True for an operator that computes each element by itself, from those in its place.
+/// True for an operator that computes each element of the result from the elements at the same position of its
+/// operands.
 template <class Op>
 concept IsElementwise = requires { Op::kMaskInput; };
 
-/// A list of operators.
+/// A compile-time list of operators.
 template <class... Ops>
 struct OpList {
   static constexpr int size = sizeof...(Ops);
-  /// Calls f.operator()<Op>() for each.
+  /// Calls f.operator()<Op>() for each operator of the list.
   template <class F>
   static constexpr void for_each(F&& f) {
     (f.template operator()<Ops>(), ...);
   }
-  /// The position of Op.
+  /// Returns the position of Op in the list.
   template <class Op>
   static constexpr int index_of() {
     int index = -1;
@@ -92,15 +95,15 @@ struct Concat<OpList<A...>, OpList<B...>, Rest...> {
 };
 }  // namespace detail
 
-/// One list of the operators of several.
+/// The concatenation of several lists of operators.
 template <class... Lists>
 using ConcatLists = typename detail::Concat<Lists...>::type;
 
-/// Lists of operators.
+/// A list of operator lists, and their concatenation.
 template <class... Lists>
 struct OperatorListsOf {
   using Joined = ConcatLists<Lists...>;
-  /// Calls f.operator()<List>() for each.
+  /// Calls f.operator()<List>() for each list.
   template <class F>
   static constexpr void for_each(F&& f) {
     (f.template operator()<Lists>(), ...);

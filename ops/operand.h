@@ -17,9 +17,9 @@ class Operand {
   Operand(T value) noexcept : number_(value) {}
 
   bool is_number() const noexcept { return tensor_ == nullptr; }
-  /// The tensor; only where this is not a number.
+  /// Returns the tensor; valid only if is_number() is false.
   const Tensor& tensor() const noexcept { return *tensor_; }
-  /// The number; only where this is one.
+  /// Returns the number; valid only if is_number() is true.
   Scalar number() const noexcept { return number_; }
 
  private:
@@ -27,13 +27,13 @@ class Operand {
   Scalar number_ = 0;
 };
 
-/// One of a list of tensors and numbers; unlike an Operand it holds its tensor.
+/// An element of a list of tensors and numbers. Unlike Operand, it owns its tensor.
 class HeldOperand {
  public:
   HeldOperand(Tensor x) noexcept : tensor_(std::move(x)) {}
   HeldOperand(Scalar value) noexcept : number_(value) {}
 
-  /// Valid as long as this is.
+  /// Returns a view of this; valid as long as this object.
   Operand operand() const noexcept { return tensor_.defined() ? Operand(tensor_) : Operand(number_); }
 
  private:
@@ -41,8 +41,9 @@ class HeldOperand {
   Scalar number_ = 0;
 };
 
-/// A 0-d tensor on the CPU that holds `value` converted to `dtype`. Integers wrap; ValueError for one beyond int64
-/// where `dtype` is another integer one than uint64, TypeError for a complex number where it is not complex.
+/// Returns a 0-d tensor on the CPU that holds `value` converted to `dtype`. Integers wrap. Throws ValueError for an
+/// integer beyond int64 if `dtype` is an integer dtype other than uint64, and TypeError for a complex number if `dtype`
+/// is not complex.
 Tensor number_tensor(Scalar value, DType dtype);
 
 }  // namespace lamella

@@ -15,7 +15,7 @@
 namespace lamella {
 namespace {
 
-/// Sizes in steps of an eighth of a power of two: at most 12.5 % is wasted, and sizes that differ a little share a bin.
+/// Rounds sizes to an eighth of a power of two: wastes at most 12.5 %, and similar sizes share a bin.
 std::size_t round_size(std::size_t bytes) {
   if (bytes <= 512) return 512;
   const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes) / 8, 512);
@@ -31,9 +31,9 @@ class CpuAllocator final : public CachingAllocator {
     if (bytes < 2 * kHugePage) return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
     void* block = nullptr;
     if (posix_memalign(&block, kHugePage, bytes) != 0) return nullptr;
-    // Loops over large tensors run from one page into the next all the time, which costs them up to half of their
-    // speed. Advice: where the kernel does not take it, pages are small. What is not a whole page stays as it is, so
-    // that the process holds no more than it asked for.
+    // Requests huge pages: loops over large tensors cross pages all the time, which may cost half of their speed. The
+    // advice may be ignored. The partial page at the end keeps its small pages, so that the process holds no more than
+    // it asked for.
     static_cast<void>(::madvise(block, bytes / kHugePage * kHugePage, MADV_HUGEPAGE));
     return block;
   }
@@ -77,7 +77,7 @@ void* CachingAllocator::allocate(std::size_t bytes, void* stream) {
     }
   }
   const bool fresh = pointer == nullptr;
-  // Sizes near the top of the range would wrap around in rounding.
+  // Sizes near the top of the range would overflow when rounded.
   if (fresh && bytes < SIZE_MAX / 2) pointer = system_allocate_or_empty(size);
   if (!pointer) {
     const SpareMemory spare;
@@ -99,7 +99,7 @@ void CachingAllocator::deallocate(void* pointer, std::size_t bytes, void* stream
   stats_.allocated -= static_cast<std::int64_t>(size);
   try {
     free_[{size, stream}].push_back(pointer);
-  } catch (const std::bad_alloc&) {  // no memory to keep it in a list: it goes back
+  } catch (const std::bad_alloc&) {  // there is no memory to list the block, so it is returned to the system
     stats_.reserved -= static_cast<std::int64_t>(size);
     synchronize();
     system_free(pointer);

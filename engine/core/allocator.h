@@ -11,14 +11,14 @@
 
 namespace lamella {
 
-/// Bytes, per device.
+/// Memory statistics of a device, in bytes.
 struct MemoryStats {
   std::int64_t allocated = 0;       ///< held by live tensors
-  std::int64_t peak_allocated = 0;  ///< the largest `allocated` since the last reset
-  std::int64_t reserved = 0;        ///< taken from the system: allocated, and kept for reuse
+  std::int64_t peak_allocated = 0;  ///< largest `allocated` since the last reset
+  std::int64_t reserved = 0;        ///< taken from the system: allocated, plus kept for reuse
 };
 
-/// Memory of one device, with the freed blocks kept for reuse. Thread-safe.
+/// The memory of one device, with a cache of freed blocks. Thread-safe.
 ///
 /// A block freed by work on one stream is reused by later work on that stream only, so that reuse needs no
 /// synchronization.
@@ -29,20 +29,20 @@ class CachingAllocator {
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
-  /// At least `bytes` bytes; OutOfMemoryError where the system refuses even after the cache was emptied.
+  /// Returns at least `bytes` bytes; throws OutOfMemoryError if the system refuses even after the cache was emptied.
   void* allocate(std::size_t bytes, void* stream = nullptr);
-  /// `bytes` and `stream` as given to allocate().
+  /// Frees a block; `bytes` and `stream` must be those given to allocate().
   void deallocate(void* pointer, std::size_t bytes, void* stream = nullptr) noexcept;
-  /// Gives all memory that is not in use back to the system.
+  /// Returns all cached memory to the system.
   void empty_cache() noexcept;
   MemoryStats stats() const;
   void reset_peak();
 
  protected:
-  /// Null where the system has no memory left.
+  /// Returns memory from the system, or null if it has none left.
   virtual void* system_allocate(std::size_t bytes) = 0;
   virtual void system_free(void* pointer) noexcept = 0;
-  /// Runs before memory goes back to the system: work on it must have ended.
+  /// Waits until work on cached memory has ended; called before it is returned to the system.
   virtual void synchronize() noexcept {}
 
  private:
@@ -56,15 +56,15 @@ class CachingAllocator {
   MemoryStats stats_;
 };
 
-/// The allocator of a device; RuntimeError where this build or machine does not have it.
+/// Returns the allocator of a device; throws RuntimeError if this build or machine does not have the device.
 CachingAllocator& allocator(Device device);
 
-/// Called by a device's runtime: `factory(index)` makes the allocator of device `index` on first use.
+/// Registers a device's runtime: `factory(device)` makes the allocator of a device on first use.
 using AllocatorFactory = CachingAllocator* (*)(Device);
 void register_allocator(DeviceType type, AllocatorFactory factory);
 
-/// Statistics of a device, small tensors of the CPU included. Their part of the peak is sampled when a large block is
-/// taken.
+/// Returns the statistics of a device, including small tensors on the CPU; their part of the peak is sampled when a
+/// large block is allocated.
 MemoryStats memory_stats(Device device);
 
 }  // namespace lamella

@@ -22,8 +22,8 @@
 #include "engine/core/host.h"
 
 // Names come from dladdr, which sees exported functions only, and from the symbol table of the program or library,
-// which also knows the others (unless it was stripped). Lines would take a reader of DWARF: the offset that is told is
-// what addr2line turns into one.
+// which lists all others unless it was stripped. Line numbers would need a DWARF reader; addr2line converts the
+// reported offset.
 
 namespace lamella::autograd {
 namespace {
@@ -31,7 +31,7 @@ namespace {
 constexpr std::size_t kMaxFrames = 64;
 constexpr std::size_t kMaxName = 160;
 
-/// The functions that a file's symbol table lists, by their address in the file.
+/// The functions in a file's symbol table, by their address in the file.
 class SymbolTable {
  public:
   explicit SymbolTable(const char* path) {
@@ -49,7 +49,7 @@ class SymbolTable {
     ::close(file);
   }
 
-  /// The mangled name of the function at `address`; empty where there is none.
+  /// Returns the mangled name of the function at `address`, or an empty string.
   std::string find(std::uintptr_t address) const {
     auto next = functions_.upper_bound(address);
     if (next == functions_.begin()) return {};
@@ -90,7 +90,7 @@ class SymbolTable {
   std::map<std::uintptr_t, Function> functions_;
 };
 
-/// Read once per file: a table is large.
+/// Read once per file, because a table is large.
 const SymbolTable& symbols_of(const std::string& path) {
   static std::mutex mutex;
   static auto* const tables = new std::map<std::string, std::unique_ptr<SymbolTable>>;
@@ -129,11 +129,11 @@ bool is_system(std::string_view object) {
   return std::ranges::any_of(kSystem, begins) || (host_hooks().stack && begins("python"));
 }
 
-/// Whether a function is a part of the library that was compiled into the user's program.
+/// True if a function is part of the library but compiled into the user's program.
 bool is_of_library(std::string_view function) {
   constexpr std::array<std::string_view, 4> kParts{"lamella::Function<",
                                                    "lamella::autograd::", "lamella::python::", "lamella::detail::"};
-  // The name may come behind a result type, as that of a template's instance does.
+  // The name may follow a result type, as in a template's instance.
   return std::ranges::any_of(kParts, [&](std::string_view part) {
     const std::size_t at = function.find(part);
     return at == 0 || (at != std::string_view::npos && function[at - 1] == ' ' &&
@@ -155,7 +155,7 @@ std::vector<CppFrame> user_frames(std::span<void* const> addresses, std::size_t 
   std::vector<CppFrame> frames;
   for (void* const address : addresses) {
     if (frames.size() == limit) break;
-    // A return address may be the first of the next function.
+    // A return address may be the first address of the next function.
     const auto call = reinterpret_cast<std::uintptr_t>(address) - 1;
     Dl_info info;
     link_map* module = nullptr;
@@ -163,12 +163,12 @@ std::vector<CppFrame> user_frames(std::span<void* const> addresses, std::size_t 
     if (!info.dli_fname || !module) continue;
     const std::string_view object = base_name(info.dli_fname);
     if (info.dli_fbase == library || info.dli_fbase == host || is_system(object)) continue;
-    // As the file counts addresses: those of a program that is not position-independent do not begin at 0.
+    // Address within the file; in a program that is not position-independent these do not begin at 0.
     const std::uintptr_t offset = call - module->l_addr;
-    // What the linker exports may be an earlier, larger-looking neighbor of a hidden function: the table decides.
+    // The exported symbol may belong to a neighbor of a hidden function, so the table takes precedence.
     std::string name = symbols_of(info.dli_fname).find(offset);
     if (name.empty() && info.dli_sname) name = info.dli_sname;
-    // Sanitizers put functions of their own in the place of the system's.
+    // Sanitizers replace some system functions by their own.
     if (name == "_start" || name == "backtrace" || name.starts_with("__interceptor_")) continue;
     std::string function = name.empty() ? "?" : demangled(name);
     if (is_of_library(function)) continue;

@@ -7,19 +7,19 @@
 
 namespace lamella::autograd {
 
-/// A call of a C++ function of the user's.
+/// A call of one of the user's C++ functions.
 struct CppFrame {
-  /// Demangled; "?" where the program was stripped of its names.
+  /// Demangled name; "?" if the program was stripped.
   std::string function;
-  /// The file name of the program or library, and the address of the call in it: what addr2line -e wants.
+  /// File name of the program or library, and the address of the call in it, as addr2line -e takes them.
   std::string object;
   std::uintptr_t offset = 0;
 };
 
-/// The return addresses of the calls under way, innermost first.
+/// Returns the return addresses of the active calls, innermost first.
 std::vector<void*> capture_frames();
-/// The user's functions among them: those of this library, of the host language and of the system are left out. At most
-/// `limit`.
+/// Returns at most `limit` of the user's functions among them, leaving out those of this library, of the host language
+/// and of the system.
 std::vector<CppFrame> user_frames(std::span<void* const> addresses, std::size_t limit);
 
 }  // namespace lamella::autograd

@@ -7,20 +7,19 @@
 
 namespace lamella {
 
-/// Kinds of device. Meta tensors have a shape and no data. PrivateUse1 is the slot for a device that an extension
-/// brings.
+/// The kind of a device. Meta tensors have a shape but no data. PrivateUse1 is for a device that an extension brings.
 enum class DeviceType : std::uint8_t { CPU, CUDA, Meta, PrivateUse1 };
 
 inline constexpr std::size_t kDeviceTypeCount = 4;
 
-/// A device: its kind and, where there can be several, its index.
+/// A device: its kind and, if there can be several, its index.
 struct Device {
   DeviceType type = DeviceType::CPU;
   std::int8_t index = 0;
 
   constexpr Device() = default;
   constexpr Device(DeviceType type, int index = 0) : type(type), index(static_cast<std::int8_t>(index)) {}
-  /// Reads "cpu", "meta", "cuda", "cuda:1"; raises ValueError for anything else.
+  /// Parses "cpu", "meta", "cuda", "cuda:1"; throws ValueError for anything else.
   static Device parse(std::string_view text);
   std::string str() const;
 

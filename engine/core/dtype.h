@@ -15,7 +15,7 @@
 
 namespace lamella {
 
-/// Element type of a tensor. The order is that of the kernel tables' columns.
+/// Element type of a tensor, in the order of the kernel tables' columns.
 enum class DType : std::uint8_t {
   Bool,
   Int8,
@@ -36,7 +36,7 @@ enum class DType : std::uint8_t {
 
 inline constexpr std::size_t kDTypeCount = 15;
 
-/// A set of dtypes, as a bit mask; `Floating | Complex`. All members are public because sets are template arguments.
+/// A set of dtypes as a bit mask: `Floating | Complex`. All members are public because sets are template arguments.
 struct DTypeSet {
   std::uint32_t bits = 0;
 
@@ -73,7 +73,7 @@ inline constexpr DTypeSet Differentiable = Floating | Complex;
 /// The dtypes that arithmetic kernels are compiled for.
 inline constexpr DTypeSet KernelDTypes{DType::Bool, DType::Int32, DType::Int64, DType::Float32, DType::Float64};
 
-/// C++ type of a dtype.
+/// The C++ type of a dtype.
 template <DType>
 struct CppTypeOf;
 
@@ -139,26 +139,26 @@ inline constexpr std::array<std::string_view, kDTypeCount> kDTypeNames{
     "bool",   "int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",    "uint32",
     "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
 
-/// Bytes of one element.
+/// Number of bytes of one element.
 constexpr std::size_t item_size(DType dtype) { return kItemSizes[static_cast<std::size_t>(dtype)]; }
-/// The name as Python spells it.
+/// Returns the name as Python spells it.
 constexpr std::string_view name(DType dtype) { return kDTypeNames[static_cast<std::size_t>(dtype)]; }
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
 constexpr bool is_floating(DType dtype) { return Floating.contains(dtype); }
 constexpr bool is_complex(DType dtype) { return Complex.contains(dtype); }
 constexpr bool is_integral(DType dtype) { return Integral.contains(dtype); }
-/// Whether tensors of this dtype can want a gradient.
+/// True if tensors of this dtype can have a gradient.
 constexpr bool is_differentiable(DType dtype) { return Differentiable.contains(dtype); }
 
-/// The dtype that holds values of both, by the promotion rules of the Python array API standard (2024.12), extended as
-/// in PyTorch where it leaves a pair undefined: bool with a number gives the number, an integer with a floating dtype
-/// gives the floating dtype, float16 with bfloat16 gives float32. Raises TypeError for uint64 with a signed integer,
-/// which no integer dtype holds.
+/// Returns the dtype that holds values of both, by the promotion rules of the Python array API standard (2024.12),
+/// extended as in PyTorch where it leaves a pair undefined: bool with a number gives the number's dtype, an integer
+/// with a floating dtype gives the floating dtype, float16 with bfloat16 gives float32. Throws TypeError for uint64
+/// with a signed integer, because no integer dtype holds both.
 DType promote_types(DType a, DType b);
 
-/// Calls f.operator()<T>() with the C++ type of `dtype`, which must be in `Set`; returns its result.
-/// The caller has checked the dtype: one outside the set raises TypeError naming `what`.
+/// Calls f.operator()<T>() with the C++ type of `dtype` and returns its result. `dtype` must be in `Set`; otherwise
+/// throws TypeError that names `what`.
 template <DTypeSet Set, class F>
 decltype(auto) visit(DType dtype, std::string_view what, F&& f) {
   constexpr DType kFirst = static_cast<DType>(std::countr_zero(Set.bits));

@@ -32,7 +32,7 @@ class IndexError : public Error {
   using Error::Error;
 };
 
-/// A correct call in a state that forbids it (a freed graph, an overwritten saved tensor, another device).
+/// A valid call in a state that forbids it (a freed graph, an overwritten saved tensor, another device).
 class RuntimeError : public Error {
  public:
   using Error::Error;
@@ -44,13 +44,13 @@ class NotImplementedError : public Error {
   using Error::Error;
 };
 
-/// Memory that could not be had; the message says how much was asked for and how much is held. MemoryError in Python.
+/// Lack of memory; the message says how much was requested and how much is held. MemoryError in Python.
 class OutOfMemoryError : public Error {
  public:
   using Error::Error;
 };
 
-/// The concatenation of all parts, each written as operator<< does.
+/// Returns the concatenation of all parts, each formatted by operator<<.
 template <class... Parts>
 std::string str(const Parts&... parts) {
   std::ostringstream out;

@@ -7,8 +7,8 @@
 namespace lamella {
 namespace {
 
-/// An adding checksum in 64 bits after Fletcher (IEEE Trans. Commun. 30, 1982): it sees values and their order, and
-/// keeps up with memory.
+/// A 64-bit additive checksum after Fletcher (IEEE Trans. Commun. 30, 1982): it depends on values and their order, and
+/// runs at the speed of memory.
 class Checksum {
  public:
   void add(const char* data, std::size_t bytes) noexcept {
@@ -83,11 +83,11 @@ std::uint64_t checksum(const Storage& storage) noexcept {
   return sum.value();
 }
 
-/// What is known of memory that is exported.
+/// The state of exported memory.
 struct Exports {
   std::uint32_t count = 0;
   std::uint32_t version = 0;
-  /// Whether somebody may have saved the memory before.
+  /// True if the memory may have been saved before it was exported.
   bool watched = false;
   std::uint64_t checksum = 0;
 };
@@ -98,7 +98,7 @@ struct AllExports {
 };
 
 AllExports& all_exports() {
-  static auto* const all = new AllExports;  // never destroyed: exports may end after it would be
+  static auto* const all = new AllExports;  // never destroyed: exports may end later
   return *all;
 }
 
@@ -106,7 +106,7 @@ AllExports& all_exports() {
 
 Export::Export(const Tensor& x, std::uint32_t holders) : storage_(x->storage) {
   storage_->retain();
-  // Imported memory is foreign as long as it lives; the contents of another device's are not looked at.
+  // Imported memory stays foreign; the contents of other devices' memory are not checked.
   if (storage_->deleter || !storage_->device.is_cpu()) return;
   const bool shared = x->use_count() > holders || !storage_->unique();
   AllExports& all = all_exports();
@@ -126,7 +126,7 @@ Export::~Export() {
     const auto found = all.of.find(storage_);
     if (found != all.of.end() && --found->second.count == 0) {
       const Exports& exports = found->second;
-      // What was written stays known to those who saved the memory before, as long as it lives.
+      // A write stays recorded, as long as the memory lives, for tensors that were saved before.
       const bool written =
           exports.watched && storage_->version() == exports.version && checksum(*storage_) != exports.checksum;
       if (!written) {
@@ -152,7 +152,7 @@ std::uint32_t foreign_stamp(const Tensor& x) noexcept {
 bool foreign_changed(const Tensor& x, std::uint32_t stamp) noexcept {
   const Storage& storage = *x->storage;
   if (stamp & Storage::kForeign) return foreign_stamp(x) != stamp;
-  // Saved before the memory was exported.
+  // The tensor was saved before the memory was exported.
   if (storage.version() != stamp) return true;
   AllExports& all = all_exports();
   const std::lock_guard lock(all.mutex);

@@ -5,7 +5,7 @@
 
 namespace lamella {
 
-/// IEEE 754 binary16. A storage type: arithmetic is done in float and rounded once, at the store.
+/// IEEE 754 binary16. A storage type: arithmetic is done in float and rounded once when stored.
 struct Half {
   std::uint16_t bits = 0;
 
@@ -20,7 +20,7 @@ struct Half {
     } else if (magnitude >= 0x477ff000u) {
       bits = static_cast<std::uint16_t>(sign | 0x7c00u);
     } else if (magnitude < 0x38800000u) {
-      // Subnormal halves: adding 0.5 lines the mantissa up at bit 0 and lets the FPU do the rounding.
+      // Subnormal halves: adding 0.5 aligns the mantissa with bit 0, and the FPU rounds.
       const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
       bits = static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
     } else {

@@ -6,7 +6,7 @@
 
 namespace lamella {
 
-/// A line of the user's source. `file` is interned and never freed; null where the line is not known.
+/// A line of the user's source. `file` is interned and never freed; null if the line is unknown.
 struct SourceLine {
   const char* file = nullptr;
   std::int32_t line = 0;
@@ -14,32 +14,32 @@ struct SourceLine {
   explicit operator bool() const { return file != nullptr; }
 };
 
-/// A call of the host language that is under way. The texts are interned and never freed.
+/// An active call in the host language. The texts are interned and never freed.
 struct HostFrame {
   const char* file = nullptr;
   const char* function = nullptr;
   std::int32_t line = 0;
 };
 
-/// What the host language lends the engine, which knows no Python. All entries may be null.
+/// Functions that the host language provides to the engine, which does not know Python. All entries may be null.
 struct HostHooks {
-  /// The line of the user's code that is running, for error messages.
+  /// Returns the line of the user's code that is running, for error messages.
   SourceLine (*current_line)() = nullptr;
-  /// Lets other threads of the host run (Python: releases the GIL, where this thread holds it); null where there is
-  /// nothing to give.
+  /// Lets other host threads run (in Python: releases the GIL if this thread holds it); returns null if there is
+  /// nothing to release.
   void* (*release)() = nullptr;
   /// Undoes release().
   void (*restore)(void*) = nullptr;
-  /// Throws where the user asked to stop (Ctrl-C).
+  /// Throws if the user requested an interrupt (Ctrl-C).
   void (*check_interrupt)() = nullptr;
-  /// Fills `frames` with the user's calls, innermost first, and returns how many there are, at most `capacity`; calls
-  /// within the library are left out.
+  /// Fills `frames` with the user's calls, innermost first, and returns their number, at most `capacity`; calls within
+  /// the library are left out.
   std::size_t (*stack)(HostFrame* frames, std::size_t capacity) = nullptr;
-  /// How many of its calls the host nests within each other (Python: sys.getrecursionlimit()).
+  /// Returns the largest depth of nested calls in the host (Python: sys.getrecursionlimit()).
   int (*recursion_limit)() = nullptr;
-  /// Throws what the host throws where calls are nested deeper (Python: RecursionError).
+  /// Throws the host's exception for calls that are nested too deep (Python: RecursionError).
   void (*fail_recursion)(const std::string& message) = nullptr;
-  /// Adds a note to the host's exception that is being handled; false where it is none of the host's.
+  /// Adds a note to the host's exception that is being handled; returns false if it is not one of the host's.
   bool (*annotate)(const std::string& note) = nullptr;
 };
 
@@ -47,7 +47,7 @@ namespace detail {
 extern HostHooks host_hooks;
 }
 
-/// The process's hooks; set once, when the bindings load.
+/// Returns the process's hooks, which the bindings set once when they load.
 inline HostHooks& host_hooks() { return detail::host_hooks; }
 
 inline SourceLine current_source_line() {
@@ -61,7 +61,7 @@ SourceLine user_line();
 /// Lets the host's other threads run during work that is long enough to pay for the switch.
 class HostRelease {
  public:
-  /// `elements` of work are coming; nothing happens below a threshold.
+  /// Announces work on `elements` elements; does nothing below a threshold.
   explicit HostRelease(std::int64_t elements) {
     if (elements >= kWorthwhile && host_hooks().release) state_ = host_hooks().release();
   }

@@ -13,7 +13,7 @@ struct Listed {
 };
 
 Listed& listed() {
-  static auto* const all = new Listed;  // never destroyed: tensors may end after it would be
+  static auto* const all = new Listed;  // never destroyed: tensors may end later
   return *all;
 }
 

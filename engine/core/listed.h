@@ -5,13 +5,14 @@
 
 #include "engine/core/tensor.h"
 
-// Tensor objects that have to be found by their storage: few, so ordinary tensors pay with one test when they end.
+// A list of tensor objects that must be found by their storage. They are few, so that ordinary tensors pay with one
+// test when they end.
 
 namespace lamella::detail {
 
-/// Memory that a storage marked kLoaned shows: what its `context` points to.
+/// The memory shown by a storage marked kLoaned; its `context` points to this.
 struct Loan {
-  /// Keeps the memory; a reference is held.
+  /// Owner of the memory, with a reference held.
   Storage* owner;
   char* low;
   std::size_t bytes;
@@ -23,11 +24,11 @@ inline Loan& loan_of(const Storage& storage) noexcept { return *static_cast<Loan
 
 /// Makes x one that for_each_listed finds, as long as it lives. Any thread may call it.
 void list(TensorImpl& x);
-/// Notes a view of lent memory.
+/// Records a view of lent memory.
 void list_view(TensorImpl& view);
-/// Called by a listed tensor that ends.
+/// Removes a listed tensor that ends.
 void unlist(TensorImpl& x) noexcept;
-/// Calls f with each listed tensor on the storage. It runs under a lock: f must neither make nor free tensors.
+/// Calls f with each listed tensor on the storage. Runs under a lock: f must not create or free tensors.
 void for_each_listed(const Storage& storage, const std::function<void(TensorImpl&)>& f);
 
 }  // namespace lamella::detail

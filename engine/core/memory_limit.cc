@@ -21,7 +21,7 @@ bool is_set(decltype(RLIMIT_AS) resource) noexcept {
   return ::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/// True if the system promises no more memory than it has. A system's setting: read once, when the library is loaded.
+/// True if the system does not overcommit memory; a system-wide setting, read once when the library is loaded.
 bool reads_strict() {
   int mode = 0;
   std::ifstream("/proc/sys/vm/overcommit_memory") >> mode;
@@ -36,12 +36,12 @@ bool can_map(std::size_t bytes) noexcept {
   return true;
 }
 
-/// Enough for the text of an error and the objects around it, and small enough to lie in the heap, where what is freed
-/// is there for everybody.
+/// Enough for an error's text and the objects around it, and small enough to be in the heap, where freed memory is
+/// available to every allocation.
 constexpr std::size_t kSpareBytes = std::size_t{96} << 10;
 std::atomic<void*> spare{std::malloc(kSpareBytes)};
 
-/// Touches the page `bytes` below; out of line, so that its frame is that long.
+/// Touches the page `bytes` below; not inlined, so that its frame has that size.
 [[gnu::noinline]] void touch_below(std::size_t bytes) noexcept { static_cast<volatile char*>(alloca(bytes))[0] = 0; }
 
 }  // namespace
@@ -84,7 +84,7 @@ void stretch_stack() noexcept {
   if (::getpid() != ::gettid() || ::getrlimit(RLIMIT_STACK, &stack) != 0) return;
   const std::size_t bytes =
       stack.rlim_cur == RLIM_INFINITY ? kWanted : std::min<std::size_t>(kWanted, stack.rlim_cur / 2);
-  // Some of it may be in use: half of the stack is more than the depth at which a module is imported.
+  // Part of the stack may be in use: half of it exceeds the depth at which a module is imported.
   if (bytes < kLeast || (memory_is_limited() && !has_room(bytes))) return;
   touch_below(bytes - kLeast / 2);
 }

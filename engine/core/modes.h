@@ -8,35 +8,35 @@ class Node;
 
 namespace autograd {
 
-/// Per-thread switches of the tape.
+/// Per-thread modes of the tape.
 struct Modes {
-  /// Something that looks at every call of an operator on this thread. An ordinary call asks once whether there is any.
+  /// Features that observe every call of an operator on this thread. An ordinary call checks once whether there is any.
   enum Interceptor : std::uint8_t {
-    /// Tangents are computed beside values: forward mode.
+    /// Computes tangents beside values: forward mode.
     kDuals = 1,
-    /// A checkpoint decides what to keep and what to compute again.
+    /// A checkpoint decides which results to keep and which to recompute.
     kSelective = 2,
-    /// Where and why tensors leave the tape, and where nodes come from, is written down.
+    /// Records where and why tensors leave the tape, and where nodes come from.
     kTrace = 4,
-    /// Saved tensors go through a pair of functions, which may put them elsewhere.
+    /// Passes saved tensors through a pair of functions, which may store them elsewhere.
     kPacking = 8,
     /// Operators cast their inputs by their policies; see autocast.h.
     kAutocast = 16,
   };
 
-  /// Whether ops are recorded.
+  /// True if operations are recorded.
   bool grad_enabled = true;
-  /// The library's own code runs, whose views the user never sees; see Note [Aliases off the tape].
+  /// True while library code runs whose views the user never sees; see Note [Aliases off the tape].
   bool internal = false;
-  /// Inside the forward of a custom layer; see Note [Intermediates].
+  /// True inside the forward of a custom layer; see Note [Intermediates].
   bool in_forward = false;
-  /// A tensor that wants a gradient left the tape for the host language (numpy) inside this forward.
+  /// True if a tensor that requires a gradient left the tape for the host language (numpy) inside this forward.
   bool escaped = false;
-  /// New tensors never take part in a recorded operation.
+  /// True if new tensors never take part in a recorded operation.
   bool inference = false;
-  /// A set of Interceptor.
+  /// Bit mask of Interceptor.
   std::uint8_t interceptors = 0;
-  /// The custom layer whose backward runs and is recorded; null outside.
+  /// The custom layer whose backward runs and is recorded, or null.
   const Node* recorded_backward = nullptr;
 };
 
@@ -46,11 +46,11 @@ namespace detail {
 
 inline Modes& modes() noexcept { return detail::modes; }
 
-/// Whether this thread records operations.
+/// True if this thread records operations.
 inline bool is_grad_enabled() noexcept { return modes().grad_enabled; }
-/// Has no effect in inference mode, where nothing is recorded.
+/// Sets whether operations are recorded; has no effect in inference mode.
 inline void set_grad_enabled(bool enabled) noexcept { modes().grad_enabled = enabled && !modes().inference; }
-/// Whether this thread is in inference mode.
+/// True if this thread is in inference mode.
 inline bool is_inference_mode_enabled() noexcept { return modes().inference; }
 
 /// Whether this thread is in a level of forward mode: the one question on the ordinary path.
@@ -70,12 +70,12 @@ class GradMode {
   bool before_;
 };
 
-/// Nothing is recorded in this scope.
+/// A scope in which nothing is recorded.
 struct NoGrad : GradMode {
   NoGrad() noexcept : GradMode(false) {}
 };
 
-/// Nothing is recorded in this scope, in which an operator of the library computes.
+/// A scope in which nothing is recorded because an operator of the library computes.
 class InternalScope {
  public:
   InternalScope() noexcept : grad_before_(modes().grad_enabled), internal_before_(modes().internal) {
@@ -94,7 +94,7 @@ class InternalScope {
   bool internal_before_;
 };
 
-/// A function of the user's runs in this scope: a hook, say.
+/// A scope in which a function of the user's runs, such as a hook.
 class UserScope {
  public:
   UserScope() noexcept : before_(modes().internal) { modes().internal = false; }
@@ -106,13 +106,13 @@ class UserScope {
   bool before_;
 };
 
-/// Everything is recorded in this scope.
+/// A scope in which everything is recorded.
 struct EnableGrad : GradMode {
   EnableGrad() noexcept : GradMode(true) {}
 };
 
-/// Nothing is recorded in this scope, and the tensors made in it never will be: a recorded operation that would have to
-/// save one, and a write into one outside, are RuntimeErrors. `enabled` = false ends such a scope for an inner one.
+/// A scope in which nothing is recorded and new tensors never will be: a recorded operation that would save one, and a
+/// write into one outside of the scope, throw RuntimeError. `enabled` = false ends such a scope for an inner one.
 class InferenceMode {
  public:
   explicit InferenceMode(bool enabled = true) noexcept

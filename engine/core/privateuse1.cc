@@ -12,7 +12,7 @@ namespace lamella {
 namespace {
 
 std::mutex mutex;
-/// Never freed: messages and tensors' devices are named until the process ends.
+/// Never freed: messages and devices use the name until the process ends.
 std::atomic<const std::string*> given{nullptr};
 
 constexpr std::array<std::string_view, 5> kTaken{"cpu", "cuda", "gpu", "meta", "privateuse1"};

@@ -10,13 +10,13 @@ class Ref {
  public:
   constexpr Ref() noexcept = default;
   constexpr Ref(std::nullptr_t) noexcept {}
-  /// Takes over a reference that the caller already owns.
+  /// Takes over a reference that the caller owns.
   static Ref adopt(T* object) noexcept {
     Ref ref;
     ref.object_ = object;
     return ref;
   }
-  /// Adds a reference of its own.
+  /// Adds a new reference.
   static Ref share(T* object) noexcept {
     if (object) object->retain();
     return adopt(object);
@@ -40,7 +40,7 @@ class Ref {
   T* operator->() const noexcept { return object_; }
   T& operator*() const noexcept { return *object_; }
   explicit operator bool() const noexcept { return object_ != nullptr; }
-  /// Gives the reference away without dropping it.
+  /// Releases ownership of the reference without dropping it.
   T* detach() noexcept { return std::exchange(object_, nullptr); }
   void reset() noexcept { *this = Ref(); }
   friend bool operator==(const Ref& a, const Ref& b) noexcept { return a.object_ == b.object_; }

@@ -44,7 +44,7 @@ void set_contiguous_strides(DimsView shape, Dims& strides) {
   std::int64_t stride = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {
     strides[i] = stride;
-    // Only beside a size of 0, where strides do not matter, can this overflow.
+    // Can overflow only beside a size of 0, where strides do not matter.
     if (shape[i] > 0 && __builtin_mul_overflow(stride, shape[i], &stride)) stride = 1;
   }
 }
@@ -66,11 +66,11 @@ struct Axis {
   std::int64_t stride;
 };
 
-/// Decides by looking at every element whether two of them share memory: for strides that do not nest.
+/// Checks every element to decide whether two of them share memory, for strides that do not nest.
 bool meets_itself(std::span<const Axis> axes, std::int64_t reach) {
   std::int64_t count = 1;
   for (const Axis& axis : axes) count *= axis.size;
-  if (count > reach) return true;  // more elements than places
+  if (count > reach) return true;  // more elements than memory locations
   std::vector<bool> taken(static_cast<std::size_t>(reach));
   SmallVector<std::int64_t, 5> at(axes.size(), 0);
   std::int64_t offset = 0;
@@ -98,7 +98,7 @@ bool overlaps_itself(DimsView shape, DimsView strides) {
     axes.push_back({shape[i], strides[i] < 0 ? -strides[i] : strides[i]});
   }
   std::ranges::sort(axes, {}, &Axis::stride);
-  std::int64_t reach = 1;  // of the axes so far, from the first element to behind the last
+  std::int64_t reach = 1;  // extent of the axes so far, from the first element to the end of the last
   bool nested = true;
   for (const Axis& axis : axes) {
     nested &= axis.stride >= reach;

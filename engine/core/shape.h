@@ -14,25 +14,26 @@ using Dims = SmallVector<std::int64_t, 5>;
 using DimsView = std::span<const std::int64_t>;
 
 std::ostream& operator<<(std::ostream& out, const Dims& dims);
-/// "[2, 3]", for messages.
+/// Returns a text such as "[2, 3]", for messages.
 std::string to_string(DimsView dims);
 
-/// Number of elements; raises ValueError where a size is negative or the product overflows 63 bits.
+/// Returns the number of elements; throws ValueError if a size is negative or the product overflows 63 bits.
 std::int64_t count_elements(DimsView shape);
-/// Row-major strides, in elements.
+/// Returns row-major strides, in elements.
 Dims contiguous_strides(DimsView shape);
-/// The same, written to `strides`.
+/// Writes row-major strides to `strides`.
 void set_contiguous_strides(DimsView shape, Dims& strides);
-/// Whether the strides are row-major; axes of size 1 do not count, and an empty tensor is contiguous.
+/// True if the strides are row-major; axes of size 1 do not matter, and an empty tensor is contiguous.
 bool is_contiguous(DimsView shape, DimsView strides);
-/// True if two elements share memory: an axis was broadcast, or windows overlap. Exact; an empty tensor has none.
+/// True if two elements share memory: an axis was broadcast, or windows overlap. Exact; false for an empty tensor.
 bool overlaps_itself(DimsView shape, DimsView strides);
 
-/// The common shape of two operands by numpy's broadcasting rules; ValueError naming `what` where there is none.
+/// Returns the common shape of two operands by numpy's broadcasting rules; throws ValueError that names `what` if there
+/// is none.
 Dims broadcast_shapes(DimsView a, DimsView b, std::string_view what);
-/// Whether `from` broadcasts to exactly `to`.
+/// True if `from` broadcasts to exactly `to`.
 bool broadcasts_to(DimsView from, DimsView to);
-/// `axis` counted from the front; IndexError naming `what` where it is outside [-ndim, ndim).
+/// Returns `axis` counted from the front; throws IndexError that names `what` if it is outside of [-ndim, ndim).
 std::int64_t normalize_axis(std::int64_t axis, std::size_t ndim, std::string_view what);
 
 }  // namespace lamella

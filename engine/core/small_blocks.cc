@@ -45,7 +45,7 @@ struct FreeList {
 
 struct ThreadCache;
 
-/// What the threads share: spare blocks, the list of live caches, and the balance of threads that ended.
+/// State shared by the threads: spare blocks, the list of live caches, and the balance of ended threads.
 struct Central {
   std::mutex mutex;
   std::array<FreeList, kClasses> spare;
@@ -53,7 +53,7 @@ struct Central {
   std::int64_t retired_bytes = 0;
   std::int64_t slab_bytes = 0;
 
-  // Never destroyed: tensors held by static objects are freed after every destructor of this file has run.
+  // Never destroyed: tensors in static objects are freed after every destructor of this file has run.
   static Central& instance() {
     static Central* central = new Central;
     return *central;
@@ -63,7 +63,7 @@ struct Central {
 
 struct ThreadCache {
   std::array<FreeList, kClasses> lists;
-  // Written by the owning thread alone, read by small_block_bytes().
+  // Written by the owning thread only, read by small_block_bytes().
   std::atomic<std::int64_t> bytes{0};
 
   void add(std::int64_t delta) noexcept {
@@ -80,13 +80,13 @@ void Central::refill(std::size_t index, FreeList& list) {
   }
   const std::size_t size = class_bytes(index);
   const std::size_t count = kSlabBytes / size;
-  // Slabs are kept for the life of the process: their blocks are spread over the free lists of all threads.
+  // Slabs are kept until the process ends, because their blocks are spread over the free lists of all threads.
   auto* slab = static_cast<std::byte*>(::operator new(count * size, std::align_val_t{kGranule}));
   slab_bytes += static_cast<std::int64_t>(count * size);
   for (std::size_t i = count; i-- > 0;) list.push(slab + i * size);
 }
 
-// A plain pointer with the initial-exec model is one load; the owner object below gives the cache back when its thread
+// A plain pointer with the initial-exec model costs one load; the owner object below returns the cache when its thread
 // ends.
 [[gnu::tls_model("initial-exec")]] thread_local ThreadCache* current_cache = nullptr;
 [[gnu::tls_model("initial-exec")]] thread_local bool thread_is_ending = false;
@@ -112,20 +112,20 @@ struct CacheOwner {
   }
 };
 
-/// The owner lies on the heap: a library that is loaded late has room for a kilobyte of thread_local objects.
+/// Allocated on the heap: a library that is loaded late has only about a kilobyte for thread_local objects.
 ThreadCache* make_cache() {
   thread_local const auto owner = std::make_unique<CacheOwner>();
   return &owner->cache;
 }
 
-/// The calling thread's cache, or null in its last moments, when other thread_local objects still free tensors.
+/// Returns the calling thread's cache, or null while the thread ends and other thread_local objects still free tensors.
 ThreadCache* thread_cache() {
   if (current_cache) [[likely]]
     return current_cache;
   return thread_is_ending ? nullptr : make_cache();
 }
 
-/// The same, and null where a thread that has none yet has no memory for one.
+/// Returns the calling thread's cache, or null if it has none and there is no memory for one.
 ThreadCache* cache_to_free_to() noexcept {
   if (current_cache) [[likely]]
     return current_cache;
@@ -161,7 +161,7 @@ ThreadCache* cache_to_free_to() noexcept {
 }
 
 #ifdef LAMELLA_PLAIN_BLOCKS
-constexpr bool kPlainBlocks = true;  // AddressSanitizer sees each block's life only if nothing recycles it
+constexpr bool kPlainBlocks = true;  // AddressSanitizer tracks each block only if blocks are not recycled
 #else
 constexpr bool kPlainBlocks = false;
 #endif
@@ -199,7 +199,7 @@ void free_block(void* block, std::size_t bytes) noexcept {
   FreeList& list = cache->lists[index];
   list.push(block);
   cache->add(-static_cast<std::int64_t>(class_bytes(index)));
-  // Up to four slabs' worth may wait here, so that a large graph built and freed in turns stays on its thread.
+  // Keeps up to four slabs' worth, so that repeatedly building and freeing a large graph stays on its thread.
   if (list.count > 4 * kSlabBytes / kGranule) [[unlikely]]
     give_back(index, list);
 }

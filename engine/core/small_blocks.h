@@ -5,16 +5,17 @@
 
 namespace lamella::detail {
 
-/// Blocks up to this size come from per-thread free lists; larger ones go to operator new.
+/// Largest block from the per-thread free lists; larger ones use operator new.
 inline constexpr std::size_t kMaxSmallBlock = 2048;
 
-/// Memory for tensor objects, nodes and small tensors' data, aligned to 64 bytes. Freeing on another thread is fine.
+/// Allocate and free memory for tensor objects, nodes and small tensors' data, aligned to 64 bytes. Another thread may
+/// free a block.
 void* allocate_block(std::size_t bytes);
 void free_block(void* block, std::size_t bytes) noexcept;
 
-/// Bytes of blocks handed out and not yet freed, over all threads.
+/// Returns the number of bytes of blocks in use, over all threads.
 std::int64_t small_block_bytes() noexcept;
-/// Bytes taken from the system for blocks: those handed out and those that wait for reuse.
+/// Returns the number of bytes taken from the system for blocks, in use or free.
 std::int64_t small_block_reserved() noexcept;
 
 }  // namespace lamella::detail

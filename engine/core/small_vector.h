@@ -49,7 +49,7 @@ class SmallVector {
     return *this;
   }
   ~SmallVector() {
-    if (size_ != 0) clear();  // not inlined where T has a destructor
+    if (size_ != 0) clear();  // not inlined if T has a destructor
     free_heap();
   }
 
@@ -91,7 +91,7 @@ class SmallVector {
   }
   void resize(std::size_t count, const T& value) {
     if (count > capacity_) {
-      const T copy(value);  // it may be an element of this vector
+      const T copy(value);  // `value` may be an element of this vector
       grow(count);
       return resize(count, copy);
     }
@@ -100,7 +100,7 @@ class SmallVector {
   }
   template <class... Args>
   T& emplace_back(Args&&... args) {
-    // Counted once it is there: the constructor may throw.
+    // Counted after the construction, because the constructor may throw.
     if (size_ == capacity_) {
       T made(std::forward<Args>(args)...);  // the arguments may be elements of this vector
       grow(std::size_t{capacity_} * 2);
@@ -133,7 +133,7 @@ class SmallVector {
   operator std::span<T>() noexcept { return {data_, size_}; }
   friend bool operator==(const SmallVector& a, const SmallVector& b) noexcept {
     if (a.size_ != b.size_) return false;
-    for (std::uint32_t i = 0; i < a.size_; ++i) {  // a handful: a call of memcmp would cost more
+    for (std::uint32_t i = 0; i < a.size_; ++i) {  // few elements: a call of memcmp would cost more
       if (!(a.data_[i] == b.data_[i])) return false;
     }
     return true;
@@ -156,7 +156,8 @@ class SmallVector {
       capacity_ = std::exchange(other.capacity_, N);
     } else {
       if constexpr (std::is_trivially_copyable_v<T>) {
-        for (std::uint32_t i = 0; i < other.size_; ++i) data_[i] = other.data_[i];  // a handful, as below
+        for (std::uint32_t i = 0; i < other.size_; ++i)
+          data_[i] = other.data_[i];  // few elements: a call of memcpy would cost more
       } else {
         std::uninitialized_move_n(other.data_, other.size_, data_);
       }
@@ -165,7 +166,7 @@ class SmallVector {
     }
   }
   [[gnu::noinline]] void grow(std::size_t count) {
-    if (count > std::numeric_limits<std::uint32_t>::max()) throw std::bad_alloc();  // what the counts can say
+    if (count > std::numeric_limits<std::uint32_t>::max()) throw std::bad_alloc();  // beyond the range of the counters
     T* fresh = std::allocator<T>().allocate(count);
     std::uninitialized_move_n(data_, size_, fresh);
     std::destroy_n(data_, size_);

@@ -9,7 +9,7 @@
 
 namespace lamella {
 
-/// Who wrote last into a storage in place, for the message about an overwritten saved tensor.
+/// The last write in place into a storage, for the message about an overwritten saved tensor.
 struct WriteRecord {
   const char* op = nullptr;
   SourceLine line;
@@ -17,22 +17,22 @@ struct WriteRecord {
 
 /// The bytes that a tensor and its views share.
 ///
-/// It lies in the same block as the tensor object that made it and is counted separately: a view keeps the bytes alive,
-/// and not the first tensor's graph.
+/// Allocated in the same block as the tensor object that created it, but counted separately: a view keeps the bytes
+/// alive, not the first tensor's graph.
 class Storage {
  public:
   using Deleter = void (*)(void* context);
 
-  /// What a write in place, or a view, has to look at before it goes on. None is set on ordinary memory.
+  /// Marks that a write in place, or a view, must check. Ordinary memory has none.
   enum Mark : std::uint8_t {
     /// Memory that must not be written to (a read-only numpy array).
     kReadOnly = 1,
-    /// A custom layer returned this memory in two outputs, or memory of its input as an output with a gradient of its
-    /// own: the effect of a write in place on the other is unknown.
+    /// A custom layer returned this memory in two outputs, or its input's memory as an output with a gradient of its
+    /// own, so that the effect of a write on the other tensor is unknown.
     kAliased = 2,
     /// A tensor on the tape shares this memory with an alias that left the tape: see Note [Aliases off the tape].
     kDeparted = 4,
-    /// A gradient that a function of the user's may write to while others read it: see Note [Lent gradients].
+    /// A gradient that a user's function may write to while others read it: see Note [Lent gradients].
     kLent = 8,
     /// `context` is a detail::Loan: the memory is, or was, lent.
     kLoaned = 16,
@@ -43,26 +43,27 @@ class Storage {
 
   void* data = nullptr;
   std::size_t bytes = 0;
-  /// Set for memory that somebody else owns: called with `context` when the last user is gone.
+  /// Set for memory of another owner: called with `context` when the last reference is gone.
   Deleter deleter = nullptr;
-  /// Of memory of the engine's own: the stream that was current when it was taken; null on the CPU.
+  /// For the engine's own memory: the stream that was current when it was allocated; null on the CPU.
   void* context = nullptr;
   Device device;
-  /// The data lies in this block, behind the storage.
+  /// True if the data is in this block, behind the storage.
   bool embedded = false;
-  /// A set of Mark.
+  /// Bit mask of Mark.
   std::atomic<std::uint8_t> marks{0};
-  /// Counts the recorded writes in place: tracked views older than the last of them look for their place anew.
+  /// Number of recorded writes in place: tracked views older than the last one look up their gradient node again.
   std::atomic<std::uint32_t> history{0};
-  /// An op of null where there was none.
+  /// Returns the last write; its op is null if there was none.
   WriteRecord last_write() const noexcept { return {write_op_, {write_file_, write_line_}}; }
   std::uint32_t version() const noexcept { return version_word() & ~kForeign; }
-  /// The version, with kForeign while somebody outside may write here without counting: see Note [Foreign memory].
+  /// Returns the version, with kForeign set while memory may be written from outside without counting: see Note
+  /// [Foreign memory].
   std::uint32_t version_word() const noexcept { return version_.load(std::memory_order_relaxed); }
   static constexpr std::uint32_t kForeign = 1u << 31;
   void set_foreign() noexcept { version_.fetch_or(kForeign, std::memory_order_relaxed); }
   void clear_foreign() noexcept { version_.fetch_and(~kForeign, std::memory_order_relaxed); }
-  /// Counts a write in place.
+  /// Records a write in place.
   void bump_version(const char* op, SourceLine line) noexcept {
     write_op_ = op;
     write_file_ = line.file;
@@ -72,18 +73,18 @@ class Storage {
 
   void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
-    // A sole owner needs no read-modify-write: nobody else can gain a reference meanwhile.
+    // A sole owner needs no read-modify-write, because nobody else can gain a reference meanwhile.
     if (refs_.load(std::memory_order_acquire) == 1 || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
   }
   bool unique() const noexcept { return use_count() == 1; }
-  /// Number of tensor objects and others that keep the bytes.
+  /// Returns the number of references that keep the bytes alive.
   std::uint32_t use_count() const noexcept { return refs_.load(std::memory_order_acquire); }
 
  private:
   /// Defined in tensor.cc: a storage lies in the block of the tensor that it was made with.
   void destroy() noexcept;
 
-  // A WriteRecord in an order that leaves no gap: the tensor object and its storage fill four cache lines exactly.
+  // A WriteRecord, ordered without padding: the tensor object and its storage fill four cache lines exactly.
   std::int32_t write_line_ = 0;
   const char* write_op_ = nullptr;
   const char* write_file_ = nullptr;

@@ -16,7 +16,7 @@
 namespace lamella {
 namespace {
 
-// A tensor object and the storage it makes lie in one block: [TensorImpl][Storage][data of a small tensor].
+// A tensor object and the storage that it creates share one block: [TensorImpl][Storage][data of a small tensor].
 constexpr std::size_t kStorageOffset =
     (sizeof(TensorImpl) + alignof(Storage) - 1) / alignof(Storage) * alignof(Storage);
 constexpr std::size_t kDataOffset = (kStorageOffset + sizeof(Storage) + 63) / 64 * 64;
@@ -163,7 +163,7 @@ Tensor detail::lend_memory(const Tensor& x) {
   if (x->hidden) impl->hidden = std::make_unique<HiddenAxes>(*x->hidden);
   storage->device = x->device;
   storage->data = low;
-  storage->embedded = true;  // what lies in the block is the loan itself
+  storage->embedded = true;  // the embedded data is the loan itself
   storage->bytes = sizeof(Loan);
   storage->context = new (reinterpret_cast<char*>(impl) + kDataOffset)
       Loan{x->storage, low, static_cast<std::size_t>(high - low), impl, {}};

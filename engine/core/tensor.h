@@ -23,7 +23,7 @@ namespace autograd {
 struct AutogradMeta;
 }
 
-/// A scalar argument of an operator: what a Python bool, int, float or complex is in C++.
+/// A scalar argument of an operator: a Python bool, int, float or complex.
 class Scalar {
  public:
   enum class Kind : std::uint8_t { Bool, Int, Float, Complex };
@@ -45,11 +45,11 @@ class Scalar {
       : floating_(value.real()), imaginary_(value.imag()), kind_(Kind::Complex) {}
 
   constexpr Kind kind() const { return kind_; }
-  /// Whether this is an integer that a uint64 holds, and an int64 does not.
+  /// True if this is an integer that fits into uint64 but not into int64.
   constexpr bool beyond_int64() const { return beyond_int64_; }
-  /// The imaginary part; 0 where this is not complex.
+  /// Returns the imaginary part; 0 if the number is not complex.
   constexpr double imaginary() const { return imaginary_; }
-  /// The value, or its real part, rounded to T, a number type.
+  /// Returns the value, or its real part, converted to the number type T.
   template <class T>
   constexpr T to() const {
     if (kind_ == Kind::Float || kind_ == Kind::Complex) return static_cast<T>(floating_);
@@ -66,20 +66,20 @@ class Scalar {
   bool beyond_int64_ = false;
 };
 
-/// What a Tensor points to. The engine's own; users hold a Tensor.
+/// The object behind a Tensor. Internal to the engine; users hold a Tensor.
 class TensorImpl {
  public:
   enum Flag : std::uint8_t {
     /// Shares the storage of another tensor object.
     kView = 1,
-    /// Computed, while a custom layer's forward suspended recording, from tensors that want a gradient. See Note
+    /// Computed from tensors that require a gradient while a custom layer's forward suspended recording. See Note
     /// [Intermediates].
     kDerived = 2,
-    /// A view that `base` is set for: it follows the history of the tensor whose memory it shows. See Note [Views].
+    /// A view with `base` set: it follows the history of the tensor whose memory it shows. See Note [Views].
     kTracked = 4,
-    /// Made in inference_mode: it takes part in no recorded operation.
+    /// Created in inference_mode: takes part in no recorded operation.
     kInference = 8,
-    /// detach() made it, or it is a view of such a one.
+    /// Created by detach(), or a view of such a tensor.
     kDetached = 16,
   };
 
@@ -90,7 +90,7 @@ class TensorImpl {
   Device device;
   std::uint8_t flags = 0;
   bool contiguous = true;
-  /// Found by its storage: see listed.h.
+  /// True if the tensor can be found by its storage: see listed.h.
   std::atomic<bool> listed{false};
   Dims shape;
   Dims strides;
@@ -100,9 +100,9 @@ class TensorImpl {
   std::unique_ptr<HiddenAxes> hidden;
   /// Null unless the tensor is, or was, on a tape.
   std::atomic<autograd::AutogradMeta*> meta{nullptr};
-  /// The host language's object for this tensor, which owns a reference to it while it lives. Not owned.
+  /// The host language's object for this tensor, which owns a reference to it. Not owned.
   std::atomic<void*> host_object{nullptr};
-  /// What the storage's history was when this view's place on the tape was found.
+  /// The storage's history when this view's gradient node was looked up.
   std::atomic<std::uint32_t> history{0};
 
   void retain() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -119,8 +119,8 @@ class TensorImpl {
   std::atomic<std::uint32_t> refs_{1};
 };
 
-/// An n-dimensional array on a device: a counted handle, cheap to copy; a default-made one is "undefined" and holds
-/// nothing.
+/// An n-dimensional array on a device: a reference-counted handle, cheap to copy; a default-constructed one is
+/// "undefined" and holds nothing.
 ///
 /// Operators are free functions (`lamella::sum(x)`, `a + b`); the class knows data, shape and its place on the tape
 /// (whose part is defined in engine/autograd/recording/tensor_members.cc).
@@ -135,12 +135,12 @@ class Tensor {
   TensorImpl* operator->() const noexcept { return impl_.get(); }
 
   const Dims& shape() const noexcept { return impl_->shape; }
-  /// Strides in elements.
+  /// Returns strides in elements.
   const Dims& strides() const noexcept { return impl_->strides; }
   std::size_t ndim() const noexcept { return impl_->shape.size(); }
-  /// Size along `axis`, which may count from the end; IndexError where there is no such axis.
+  /// Returns the size along `axis`, which may count from the end; throws IndexError if there is no such axis.
   std::int64_t size(std::int64_t axis) const { return impl_->shape[normalize_axis(axis, ndim(), "size")]; }
-  /// Number of elements.
+  /// Returns the number of elements.
   std::int64_t numel() const noexcept { return impl_->elements; }
   std::size_t nbytes() const noexcept { return static_cast<std::size_t>(numel()) * item_size(dtype()); }
   DType dtype() const noexcept { return impl_->dtype; }
@@ -148,14 +148,15 @@ class Tensor {
   bool is_contiguous() const noexcept { return impl_->contiguous; }
   std::uint32_t version() const noexcept { return impl_->storage ? impl_->storage->version() : 0; }
 
-  /// First element; null for meta tensors. RuntimeError for a tensor that vmap batched: it shows one example of
-  /// several.
+  /// Returns a pointer to the first element; null for meta tensors. Throws RuntimeError for a tensor batched by vmap,
+  /// which shows one of several examples.
   void* raw_data() const {
     if (impl_->hidden) [[unlikely]]
       refuse_batched("raw_data");
     return impl_->data;
   }
-  /// First element as T; TypeError where the dtype is another, RuntimeError for a tensor that vmap batched.
+  /// Returns a pointer to the first element as T; throws TypeError for another dtype, RuntimeError for a tensor batched
+  /// by vmap.
   template <class T>
   T* data() const {
     if (impl_->hidden) [[unlikely]]
@@ -164,29 +165,30 @@ class Tensor {
     return reinterpret_cast<T*>(impl_->data);
   }
 
-  /// Whether the tensor wants a gradient, or was computed from one that does.
+  /// True if the tensor requires a gradient, or was computed from one that does.
   bool requires_grad() const;
-  /// Sets whether a leaf wants a gradient. RuntimeError for a result of a recorded op when turning it off, or a dtype
-  /// that has no gradient.
+  /// Sets whether a leaf requires a gradient. Throws RuntimeError when turned off for the result of a recorded
+  /// operation, or for a dtype that has no gradient.
   const Tensor& set_requires_grad(bool value) const;
-  /// The negation of requires_grad().
+  /// Returns the negation of requires_grad().
   bool stop_gradient() const { return !requires_grad(); }
   const Tensor& set_stop_gradient(bool value) const { return set_requires_grad(!value); }
-  /// Whether the tensor was not computed by a recorded op.
+  /// True if the tensor was not computed by a recorded operation.
   bool is_leaf() const;
-  /// The accumulated gradient; undefined where there is none. A result of a recorded operation has one after
-  /// retain_grad() only.
+  /// Returns the accumulated gradient, or an undefined tensor. The result of a recorded operation has one only after
+  /// retain_grad().
   Tensor grad() const;
-  /// Replaces the gradient (undefined clears it); ValueError where shape, dtype or device differ from the tensor's.
+  /// Replaces the gradient (undefined clears it); throws ValueError if its shape, dtype or device differs from the
+  /// tensor's.
   void set_grad(Tensor grad) const;
-  /// The node that computed this tensor; null for a leaf.
+  /// Returns the node that computed this tensor; null for a leaf.
   Ref<Node> grad_fn() const;
-  /// The same data without a place on the tape.
+  /// Returns a tensor on the same data, off the tape.
   Tensor detach() const;
 
   bool same(const Tensor& other) const noexcept { return impl_ == other.impl_; }
 
-  /// RuntimeError: `what` wants a single value, and this tensor holds one for each example of a call of vmap.
+  /// Throws RuntimeError: `what` needs a single value, and this tensor holds one per example of a call of vmap.
   [[noreturn]] void refuse_batched(const char* what) const;
 
  private:
@@ -203,26 +205,26 @@ Tensor empty(DimsView shape, DType dtype = DType::Float32, Device device = kCPU)
 inline Tensor empty(std::initializer_list<std::int64_t> shape, DType dtype = DType::Float32, Device device = kCPU) {
   return empty(DimsView(shape.begin(), shape.size()), dtype, device);
 }
-/// A new, contiguous tensor like `x`, with undefined contents.
+/// Returns a new, contiguous tensor like `x`, with undefined contents.
 inline Tensor empty_like(const Tensor& x) { return empty(x.shape(), x.dtype(), x.device()); }
-/// A tensor on memory that somebody else owns; `deleter(context)`, which may be
-/// null, is called when it is no longer needed. Strides in elements.
+/// Returns a tensor on memory of another owner; `deleter(context)`, which may be null, is called when it is no longer
+/// needed. Strides are in elements.
 Tensor from_memory(void* data, DimsView shape, DimsView strides, DType dtype, Device device, Storage::Deleter deleter,
                    void* context);
-/// Another tensor on the same storage, off the tape; `offset` in elements from x's first element. The caller has
-/// checked the bounds.
+/// Returns another tensor on the same storage, off the tape; `offset` is in elements from x's first element. Bounds are
+/// not checked.
 Tensor make_view(const Tensor& x, DimsView shape, DimsView strides, std::int64_t offset = 0);
-/// Another tensor with x's data, shape and strides, off the tape.
+/// Returns another tensor with x's data, shape and strides, off the tape.
 Tensor make_alias(const Tensor& x);
-/// Counts a write into x's memory in place by `op`; the source line of the host language is recorded.
+/// Records a write in place into x's memory by `op`, with the source line of the host language.
 void mark_written(const Tensor& x, const char* op);
 
-/// Runs once per device type whose memory the engine cannot name a stream for: the current stream of `device`, null on
-/// the CPU.
+/// Registers a function that returns the current stream of a device, for device types whose streams the engine does not
+/// know; null on the CPU.
 using CurrentStream = void* (*)(Device);
 void register_current_stream(DeviceType type, CurrentStream function);
 
-/// "float32[2, 3] on cpu", for messages.
+/// Returns a text such as "float32[2, 3] on cpu", for messages.
 std::string describe(const Tensor& x);
 /// "overwritten by add_ at model.py:3": who wrote last into x's memory, for messages.
 std::string describe_last_write(const Tensor& x);

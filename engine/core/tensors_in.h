@@ -23,7 +23,7 @@ struct IsTuple<std::pair<A, B>> : std::true_type {};
 template <class T, std::size_t N>
 struct IsTuple<std::array<T, N>> : std::true_type {};
 
-/// Vectors, maps and other ranges; not those that are ranges of themselves (a path).
+/// Vectors, maps and other ranges, except ranges of themselves (such as a path).
 template <class T>
 concept Range = std::ranges::input_range<T> && !std::is_same_v<std::ranges::range_value_t<T>, T>;
 
@@ -32,7 +32,7 @@ struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
-/// Converts to anything: counts the fields of a struct.
+/// Converts to any type, to count the fields of a struct.
 struct AnyField {
   template <class T>
   operator T() const;
@@ -41,7 +41,7 @@ struct AnyField {
 template <class T>
 consteval bool holds_tensors();
 
-/// The same, but for types that hold tensors.
+/// Converts to any type that holds no tensors.
 struct TensorlessField {
   template <class T>
     requires(!holds_tensors<T>())
@@ -51,7 +51,7 @@ struct TensorlessField {
   operator T() const = delete;
 };
 
-/// How many fields of T, from the first, can be initialized from a Field each; counts up to 64.
+/// Returns how many fields of T, from the first, can be initialized from a Field each; counts up to 64.
 template <class T, class Field, class... Fields>
 consteval std::size_t count_fields() {
   if constexpr (sizeof...(Fields) < 64 && requires { T{Fields{}..., Field{}}; }) {
@@ -61,13 +61,13 @@ consteval std::size_t count_fields() {
   }
 }
 
-/// A plain struct of the user's, whose fields can be listed. Library types are aggregates too, so those in std are not
-/// meant.
+/// True for a plain struct of the user's, whose fields can be listed. Library types can be aggregates too, so those in
+/// std are excluded.
 template <class T>
 inline constexpr bool kIsPlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && !std::is_empty_v<T> &&
                                        !std::is_polymorphic_v<T> && !IsTuple<T>::value && !std::is_same_v<T, Device>;
 
-/// The fields of a plain struct with at most 8 of them, as a tuple of references.
+/// Returns the fields of a plain struct, at most 8, as a tuple of references.
 template <class T>
 auto fields_of(T& value) {
   constexpr std::size_t n = count_fields<std::remove_const_t<T>, AnyField>();
@@ -128,7 +128,7 @@ consteval bool holds_tensors() {
 
 template <class T>
 inline constexpr bool kIsTuple = detail::IsTuple<T>::value;
-/// std::vector<Tensor>, TensorList.
+/// True for std::vector<Tensor>, TensorList and the like.
 template <class T>
 inline constexpr bool kIsTensorSequence = [] {
   if constexpr (std::ranges::random_access_range<T>) {
@@ -137,10 +137,10 @@ inline constexpr bool kIsTensorSequence = [] {
     return false;
   }
 }();
-/// One tensor, or none: no container.
+/// True for one tensor, or an optional one; not for a container.
 template <class T>
 inline constexpr bool kIsTensor = std::is_same_v<T, Tensor> || std::is_same_v<T, std::optional<Tensor>>;
-/// Whether a value of this type is, or can hold, tensors: in vectors, maps, arrays, tuples, pairs, optionals and plain
+/// True if a value of this type is, or can hold, tensors: in vectors, maps, arrays, tuples, pairs, optionals and plain
 /// structs, nested.
 template <class T>
 inline constexpr bool kHoldsTensors = detail::holds_tensors<std::decay_t<T>>();

@@ -21,20 +21,19 @@ class AccessWatch;
 class Anomaly;
 class Selection;
 
-/// What a thread has entered, beside its Modes: the scopes that few programs use. A pass that goes on in another thread
-/// takes it along.
+/// The scopes that a thread has entered, besides its Modes; few programs use them. A pass that continues in another
+/// thread takes them along.
 struct ThreadState {
-  /// The levels of forward mode that are looked at, innermost last; a tangent of another level is not. Where there are
-  /// any, Modes::kDuals is set.
+  /// The active levels of forward mode, innermost last; tangents of other levels are ignored. If there are any,
+  /// Modes::kDuals is set.
   std::vector<std::shared_ptr<LiveLevel>> dual_levels;
-  /// Calls of vmap that are under way, innermost last.
+  /// Active calls of vmap, innermost last.
   std::vector<std::uint64_t> batch_levels;
-  /// What else is known of those that a function is being mapped by; a batched backward pass has none.
+  /// Further state of the calls that map a function; a batched backward pass has none.
   std::vector<BatchScope> batch_scopes;
-  /// Pairs of functions that tensors are packed with when they are saved, innermost last; null where none is to be
-  /// used.
+  /// Pairs of functions that pack saved tensors, innermost last; null if none is to be used.
   std::vector<std::shared_ptr<const SavedTensorHooks>> saved_tensor_hooks;
-  /// Why such pairs must not be used, where somebody said so; innermost last.
+  /// Reasons why such pairs must not be used, if that was requested; innermost last.
   std::vector<std::string> saved_tensor_hooks_disabled;
   /// Set while a checkpoint with a policy runs.
   std::shared_ptr<Selection> selection;
@@ -42,16 +41,16 @@ struct ThreadState {
   std::shared_ptr<AccessWatch> access_watch;
   /// The gradients or tangents that the innermost backward or jvp in the host language was given.
   const TensorList* incoming = nullptr;
-  /// Numbers that the host language read of tensors may be in what that backward or jvp computes.
+  /// True if values that the host language read from tensors may influence what that backward or jvp computes.
   bool host_numbers = false;
   /// Set in detect_anomaly.
   std::shared_ptr<Anomaly> anomaly;
 };
 
-/// This thread's.
+/// Returns this thread's state.
 ThreadState& thread_state() noexcept;
 
-/// Levels are never used twice: what outlives its scope is recognized.
+/// Returns a new level. Levels are never reused, so that tensors that outlive their scope are recognized.
 std::uint64_t next_level() noexcept;
 
 }  // namespace autograd

@@ -16,10 +16,10 @@ namespace {
 
 using detail::thread_dispatch;
 
-/// Kernels that call one another deeper than this call themselves without end.
+/// Deepest nesting of kernels that call operators; beyond it the recursion is taken to be endless.
 constexpr std::uint32_t kMaxDepth = 400;
 
-/// Counts the calls that are under way on this thread.
+/// Counts the active calls on this thread.
 class Depth {
  public:
   explicit Depth(const OperatorEntry& entry) {
@@ -39,15 +39,15 @@ class Depth {
   }
 };
 
-/// What a call's tensors ask for.
+/// The dispatch requirements of a call's tensors.
 struct Asked {
   Device device;
   bool any = false;
-  /// An input may want a gradient.
+  /// True if an input may require a gradient.
   bool placed = false;
 };
 
-/// The device of a call with tensors on several: numbers (tensors without axes on the CPU) go along with any.
+/// Returns the device of a call with tensors on several devices: 0-d tensors on the CPU may be combined with any.
 [[gnu::cold, gnu::noinline]] Device common_device(const Call& call) {
   const Tensor* first = nullptr;
   const std::string* first_name = nullptr;
@@ -107,8 +107,8 @@ bool wants_gradient(const Call& call) {
   return false;
 }
 
-/// What every unrecorded operator does for its results: views follow their base, and what forward computes on the way
-/// is known as such.
+/// Finishes the result of an unrecorded operator: views follow their base, and results computed within a forward are
+/// marked as such.
 [[gnu::cold, gnu::noinline]] void settle_unrecorded(const Call& call, const Tensor& y) {
   SmallVector<const Tensor*, 4> inputs;
   for (const std::uint8_t i : call.plan.tensor_arguments) {
@@ -160,7 +160,7 @@ const Record* kernel_for(const OperatorEntry& entry, DispatchKey key) {
   return entry.table[static_cast<std::size_t>(key)].load(std::memory_order_acquire);
 }
 
-/// The kernel of the device itself, for a call that nobody has to look at.
+/// Runs the device's own kernel, for a call that nothing observes.
 void run_backend(const Call& call, Device device) {
   const Record* const record = kernel_for(call.entry, backend_key(device.type));
   if (!record) [[unlikely]]
@@ -235,7 +235,7 @@ void Call::run(const Record& record, DispatchKeySet remaining, bool marks_writes
 namespace registry {
 namespace {
 
-/// The kernel for the device itself, or the fallback; null where there is none that runs.
+/// Returns the device's own kernel, or the fallback; null if neither runs.
 const Record* device_kernel_for(const OperatorEntry& entry, DeviceType type, bool with_fallback) noexcept {
   const Record* record = entry.device_kernels[static_cast<std::size_t>(type)].load(std::memory_order_acquire);
   if (!record && with_fallback) record = fallback_for(backend_key(type));

@@ -2,9 +2,9 @@
 
 namespace lamella::registry {
 
-/// Whether every call of a registered operator's kernel is checked, in this process: that its results share no memory
-/// with arguments unless the schema says so, and that it returns the arguments that the schema says it returns.
-/// RuntimeError otherwise. Off at first; for tests and for development.
+/// Enables checks of every kernel call of registered operators, in this process: that results share memory with
+/// arguments only if the schema says so, and that kernels return the arguments that the schema says they return. A
+/// violation throws RuntimeError. Off by default; for tests and development.
 void set_alias_checks(bool enabled) noexcept;
 bool alias_checks_enabled() noexcept;
 

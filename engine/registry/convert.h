@@ -26,10 +26,10 @@ inline void expect(const Arg& arg, Arg::Kind kind) {
 }
 }  // namespace detail
 
-/// How a C++ type stands for a type of schemas. Specialize it for types of your own:
+/// The mapping between a C++ type and a type of schemas. Specialize it for types of your own:
 ///
-///     static constexpr Type type;             what it is in a schema
-///     static X from_arg(const Arg&);          a kernel's parameter: T, or a reference to what the caller holds
+///     static constexpr Type type;             the type in a schema
+///     static X from_arg(const Arg&);          a kernel's parameter: T, or a reference to the caller's value
 ///     static Arg to_arg(const T&);            a caller's argument: a view of it
 ///     static Value to_value(T);               a kernel's result
 ///     static T from_value(Value&);            a caller's result
@@ -46,7 +46,7 @@ concept Convertible = !requires { Converter<std::remove_cvref_t<T>>::kUnknown; }
 template <>
 struct Converter<Tensor> {
   static constexpr Type type{.base = Type::Base::Tensor};
-  // The caller's own handle: kernels may take it as Tensor&.
+  // Returns the caller's own handle, because kernels may take it as Tensor&.
   static Tensor& from_arg(const Arg& arg) {
     detail::expect(arg, Arg::Kind::Tensor);
     if (!arg.tensors->defined()) [[unlikely]]
@@ -58,7 +58,7 @@ struct Converter<Tensor> {
   static Tensor from_value(Value& value) { return value.take_tensor(); }
 };
 
-/// What is held in an Arg or Value by itself.
+/// Types that an Arg or Value holds directly.
 #define LAMELLA_PLAIN_CONVERTER(Cpp, Name, member, method)         \
   template <>                                                      \
   struct Converter<Cpp> {                                          \
@@ -119,7 +119,7 @@ struct Converter<std::string> {
   static std::string from_value(Value& value) { return std::string(value.text()); }
 };
 
-/// Lists: kernels see what the caller holds, or a copy of it.
+/// Lists: kernels get a view of the caller's list, or a copy.
 template <class T>
 struct ListConverter;
 template <>
@@ -224,7 +224,7 @@ struct Converter<SmallVector<T, N>> {
   static SmallVector<T, N> from_value(Value& value) { return SmallVector<T, N>(ListConverter<T>::view(value)); }
 };
 
-/// `int[2]`.
+/// A list of fixed length, such as `int[2]`.
 template <class T, std::size_t N>
   requires requires { ListConverter<T>::base; }
 struct Converter<std::array<T, N>> {
@@ -239,7 +239,7 @@ struct Converter<std::array<T, N>> {
   static Arg to_arg(const std::array<T, N>& values) { return std::span<const T>(values); }
 };
 
-/// `Tensor?[]`, as a parameter of kernels; callers have std::vector<Tensor> with undefined ones.
+/// `Tensor?[]` as a parameter of kernels; callers pass std::vector<Tensor> with undefined elements.
 template <>
 struct Converter<std::vector<std::optional<Tensor>>> {
   static constexpr Type type{.base = Type::Base::Tensor, .list = true, .optional_elements = true};
@@ -268,7 +268,7 @@ struct Converter<std::optional<T>> {
   }
 };
 
-/// What a kernel returns, as results: nothing, a value, or a tuple of values.
+/// The results of a kernel: nothing, a value, or a tuple of values.
 template <class R>
 struct Results {
   static_assert(Convertible<R>,

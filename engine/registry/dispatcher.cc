@@ -26,7 +26,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// "; did you mean ns::name?", or what there is.
+/// Returns "; did you mean ns::name?", or a list of the existing names.
 std::string suggestion(std::string_view wanted) {
   Registry& registry = the_registry();
   std::string near;

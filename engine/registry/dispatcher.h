@@ -14,19 +14,19 @@ class Dispatcher {
  public:
   static Dispatcher& singleton();
 
-  /// The operator "ns::name" with that overload name ("ns::name.overload" works too); nothing where there is none.
+  /// Returns the operator "ns::name" with that overload name ("ns::name.overload" works too), or nothing.
   std::optional<OperatorHandle> find_schema(std::string_view name, std::string_view overload = "");
-  /// The same; RuntimeError where there is none, with the names that are near.
+  /// Returns the operator; throws RuntimeError with similar names if there is none.
   OperatorHandle find_schema_or_throw(std::string_view name, std::string_view overload = "");
 
-  /// Every operator, by name; of one namespace where one is named.
+  /// Returns every operator, or those of one namespace, by name.
   std::vector<OperatorHandle> operators(std::string_view ns = "");
-  /// The overloads of "ns::name", in the order of their definitions.
+  /// Returns the overloads of "ns::name", in the order of their definitions.
   std::vector<OperatorHandle> overloads(std::string_view name);
-  /// The namespaces that have operators, by name.
+  /// Returns the namespaces that have operators, by name.
   std::vector<std::string> namespaces();
 
-  /// A function that defines the operators of a namespace when they are first looked for.
+  /// Registers a function that defines the operators of a namespace when they are first looked up.
   void register_provider(std::string_view ns, void (*define)());
 
  private:

@@ -12,9 +12,11 @@
 #include "engine/registry/kernel.h"
 
 // Note [Entries]
-// An entry stands for a name, and is never freed: a handle of an operator that is gone finds it without a plan, and one
-// that is defined again works again. What a call reads (the plan and the kernels) is replaced as a whole, and what was
-// replaced stays in memory, since a call on another thread may be in it: so a call takes no lock.
+
+// An entry stands for a name and is never freed: the handle of a removed operator finds it without a
+// plan, and works again once the operator is defined again. The parts that a call reads (the plan and the kernels) are
+// replaced as a whole; replaced ones stay in memory, because a call on another thread may be using them. So a call
+// takes no lock.
 
 namespace lamella::registry {
 
@@ -25,19 +27,19 @@ struct Record {
   Place place;
 };
 
-/// What a call needs to know of the schema.
+/// The parts of the schema that a call needs.
 struct Plan {
   explicit Plan(Schema schema);
 
   const Schema schema;
-  /// The arguments that hold tensors, and those that are written to.
+  /// Indices of the arguments that hold tensors, and of those that are written to.
   std::vector<std::uint8_t> tensor_arguments;
   std::vector<std::uint8_t> written;
-  /// Results that are one tensor, which is there.
+  /// Indices of the results that are a single, defined tensor.
   std::vector<std::uint8_t> tensor_results;
-  /// Whether any result can hold tensors.
+  /// True if a result can hold tensors.
   bool gives_tensors = false;
-  /// The device that the call is for, where it has no tensors.
+  /// The argument that determines the device of a call without tensors.
   std::optional<std::size_t> device_argument;
 };
 
@@ -51,12 +53,12 @@ class OperatorEntry {
 
   /// Null while the operator is not defined.
   std::atomic<const Plan*> plan{nullptr};
-  /// By DispatchKey, as far as calls can be for it; null where there is none.
+  /// Kernels by DispatchKey, for keys that a call can have; null if there is none.
   std::array<std::atomic<const Record*>, kDispatchSlots> table{};
-  /// By DeviceType: the kernel that is registered for the device itself.
+  /// Kernels by DeviceType that are registered for the device itself.
   std::array<std::atomic<const Record*>, kDeviceTypeCount> device_kernels{};
 
-  // What follows is guarded by the registry's mutex.
+  // The members below are guarded by the registry's mutex.
 
   struct Definition {
     std::uint64_t library;
@@ -68,7 +70,7 @@ class OperatorEntry {
     std::uint64_t library;
     const Record* record;
   };
-  /// Libraries with the same definition; the first counts.
+  /// Equal definitions by several libraries; the first one counts.
   std::vector<Definition> definitions;
   std::array<std::vector<Implementation>, kDispatchKeyCount> implementations;
 
@@ -76,18 +78,18 @@ class OperatorEntry {
     const auto& all = implementations[static_cast<std::size_t>(key)];
     return all.empty() ? nullptr : all.front().record;
   }
-  /// Fills the plan and the table from what is registered.
+  /// Rebuilds the plan and the table from the registrations.
   void update();
 };
 
-/// Changes with each definition of an operator, and where one goes: what was found out about overloads is then old.
+/// Returns a number that changes whenever an operator is defined or removed, which invalidates cached overloads.
 std::uint64_t generation() noexcept;
 
-/// The kernel that a fallback registered for each key; null where there is none.
+/// Returns the fallback kernel registered for a key, or null.
 const Record* fallback_for(DispatchKey key) noexcept;
 void set_fallback(DispatchKey key, const Record* record) noexcept;
 
-/// A call as the kernels of one operator see it.
+/// A call in the form that an operator's kernels take.
 struct Call {
   OperatorEntry& entry;
   const Plan& plan;

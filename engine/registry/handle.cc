@@ -61,7 +61,7 @@ std::string Place::str() const { return file.empty() ? "unknown" : file + ":" + 
 
 namespace {
 
-/// Whether a boxed argument is a value of the type.
+/// True if a boxed argument is a value of the type.
 bool is_value_of(const Type& type, const Arg& arg) {
   if (arg.is_none()) return type.optional;
   if (type.list) {
@@ -105,7 +105,7 @@ bool is_value_of(const Type& type, const Arg& arg) {
   return false;
 }
 
-/// A number of a kind that stands for the type; the value itself otherwise.
+/// Returns a number converted to the kind that the type requires; other values unchanged.
 Value widened(const Type& type, Value value) {
   if (type.list) return value;
   if (type.base == Type::Base::Float && value.kind() == Value::Kind::Int) return value.number();
@@ -128,7 +128,7 @@ std::vector<Value> OperatorHandle::call_boxed(std::span<const Value> given) cons
   }
   std::vector<Value> values;
   std::vector<Arg> args;
-  values.reserve(schema.arguments.size());  // the views below are of its elements
+  values.reserve(schema.arguments.size());  // reserved because the views below refer to its elements
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
     const Schema::Argument& argument = schema.arguments[i];
     const Value* value = i < given.size() ? &given[i] : nullptr;

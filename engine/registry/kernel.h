@@ -20,18 +20,18 @@ class OperatorHandle;
 
 namespace registry {
 
-/// The operator that a kernel runs for, and the keys that are left for it to redispatch to.
+/// The operator that a kernel runs for, and the keys that it may redispatch to.
 struct CallContext {
   const OperatorHandle& op;
   DispatchKeySet remaining;
 };
 
-/// A kernel for any operator: as many arguments and results as its schema says.
+/// A kernel for any operator: it gets as many arguments and results as the schema has.
 using BoxedKernel = void (*)(const CallContext& context, std::span<const Arg> args, std::span<Value> results);
 
 namespace detail {
 
-/// The C++ signature of a kernel as a schema sees it.
+/// The C++ signature of a kernel, in types of schemas.
 struct SignatureView {
   std::span<const Type> arguments;
   std::span<const Type> results;
@@ -66,7 +66,7 @@ constexpr void check_parameter() {
                 "Device, a std::optional or a std::span/std::vector of these; or specialize Converter for it");
 }
 
-/// What was made of an argument, as the kernel's parameter P wants it.
+/// Passes a converted argument on as the kernel's parameter type P.
 template <class P, class Made>
 decltype(auto) pass(Made&& made) {
   if constexpr (std::is_lvalue_reference_v<P> || std::is_lvalue_reference_v<Made>) {
@@ -76,7 +76,7 @@ decltype(auto) pass(Made&& made) {
   }
 }
 
-/// Whether the first parameter is for the keys, and the others.
+/// True if the first parameter is the set of keys; Rest are the other parameters.
 template <class Arguments>
 struct TakesKeys : std::false_type {
   using Rest = Arguments;
@@ -114,13 +114,13 @@ struct Unboxed<F, std::tuple<P...>> {
 
 }  // namespace detail
 
-/// A kernel to be registered: made of a function, a function pointer or a lambda.
+/// A kernel to register, made of a function, a function pointer or a lambda.
 ///
 /// Parameters: const Tensor& (Tensor, Tensor&), int64_t, double, bool, std::string_view (std::string), const Scalar&,
 /// DType, Device, Generator*; std::optional of these; std::span<const T>, std::vector<T> and, for a list of fixed
 /// length, std::array<T, N> of Tensor, int64_t, double, bool and std::string_view. A first parameter DispatchKeySet
-/// gets the keys that are left to redispatch to. Results: void, Tensor, int64_t, double, bool, std::string, vectors and
-/// optionals of these, or a std::tuple of several.
+/// receives the keys that are left to redispatch to. Results: void, Tensor, int64_t, double, bool, std::string, vectors
+/// and optionals of these, or a std::tuple of several.
 class KernelFunction {
  public:
   using Call = void (*)(const void* functor, const CallContext& context, const Arg* args, Value* results);
@@ -138,17 +138,17 @@ class KernelFunction {
     is_pointer_ = std::is_pointer_v<Stored>;
     signature_ = {Unboxed::arguments, Results<std::remove_cvref_t<typename Unboxed::R>>::types};
   }
-  /// One that sees its arguments boxed, and is for any schema.
+  /// Returns a kernel with boxed arguments, for any schema.
   static KernelFunction boxed(BoxedKernel function);
-  /// The same with data of its own, which `destroy` frees.
+  /// Returns a kernel with boxed arguments and data of its own, which `destroy` frees.
   static KernelFunction boxed(Call call, void* functor, void (*destroy)(void*));
-  /// Says that a key is passed over, as if it had no kernel: for Autograd, that what the device's kernel does is
-  /// recorded as it is.
+  /// Returns a marker that skips a key as if it had no kernel. For Autograd: the operators in the device's kernel are
+  /// recorded themselves.
   static KernelFunction fallthrough();
-  /// Of a kernel for Autograd: it is passed over in calls that are not recorded.
+  /// For a kernel for Autograd: skips it in calls that are not recorded.
   void set_for_recording() noexcept { for_recording_ = true; }
-  /// Of a kernel for all devices: it calls those of single devices itself (run_device_kernel()), and every call runs
-  /// it.
+  /// For a kernel for all devices: every call runs it, and it calls the kernels of single devices itself
+  /// (run_device_kernel()).
   void set_asks_devices() noexcept { asks_devices_ = true; }
 
   KernelFunction(KernelFunction&& other) noexcept
@@ -167,16 +167,16 @@ class KernelFunction {
   bool is_fallthrough() const noexcept { return call_ == nullptr; }
   bool is_for_recording() const noexcept { return for_recording_; }
   bool asks_devices() const noexcept { return asks_devices_; }
-  /// Whether it was made by boxed(function).
+  /// True if this was made by boxed(function).
   bool is(BoxedKernel function) const noexcept;
-  /// Whether both are known to be one function: made of pointers to the same one, or passing their key over.
+  /// True if both are known to be the same function: made of equal function pointers, or both skip their key.
   bool is_same(const KernelFunction& other) const noexcept {
     if (call_ != other.call_ || for_recording_ != other.for_recording_) return false;
     if (is_fallthrough()) return true;
     using Function = void (*)();
     return is_pointer_ && other.is_pointer_ && std::memcmp(functor_, other.functor_, sizeof(Function)) == 0;
   }
-  /// The types of its parameters and results; nothing for boxed kernels.
+  /// Returns the types of its parameters and results; nothing for boxed kernels.
   const std::optional<detail::SignatureView>& signature() const noexcept { return signature_; }
   void operator()(const CallContext& context, const Arg* args, Value* results) const {
     call_(functor_, context, args, results);
@@ -191,7 +191,7 @@ class KernelFunction {
   std::optional<detail::SignatureView> signature_;
   bool for_recording_ = false;
   bool asks_devices_ = false;
-  /// functor_ holds a pointer to a function.
+  /// True if functor_ holds a function pointer.
   bool is_pointer_ = false;
 };
 

@@ -10,38 +10,39 @@
 
 namespace lamella {
 
-/// What a kernel of a registered operator is for.
+/// The key for which a kernel of a registered operator is called.
 ///
-/// A call looks at the device of its tensors. The kernel for Autograd on that device runs first, if there is one, and
-/// calls the operator again below autograd (AutoDispatchBelowAutograd); otherwise the kernel of the device itself runs.
+/// A call is dispatched by the device of its tensors. The kernel for Autograd on that device, if there is one, runs
+/// first and calls the operator again below autograd (AutoDispatchBelowAutograd); otherwise the device's own kernel
+/// runs.
 enum class DispatchKey : std::uint8_t {
   // Devices, in the order of DeviceType.
   CPU,
   CUDA,
   Meta,
   PrivateUse1,
-  // Above them, in the same order.
+  // Autograd on each device, in the same order.
   AutogradCPU,
   AutogradCUDA,
   AutogradMeta,
   AutogradPrivateUse1,
-  // For several of the above.
-  /// AutogradCPU to AutogradPrivateUse1, where these have none of their own.
+  // Keys for several of the keys above.
+  /// Stands for those of AutogradCPU to AutogradPrivateUse1 that have no kernel of their own.
   Autograd,
-  /// All devices that have no kernel of their own; its gradient is that of the operators it is made of.
+  /// All devices without a kernel of their own; the gradient is that of the operators that the kernel calls.
   CompositeImplicitAutograd,
-  /// All devices that have no kernel of their own; the operator's gradient is registered, as for a device's kernel.
+  /// All devices without a kernel of their own; the operator's gradient is registered, as for a device's kernel.
   CompositeExplicitAutograd,
-  /// None given.
+  /// No key.
   Undefined,
 };
 
-inline constexpr std::size_t kDispatchSlots = 8;      ///< the keys that a call can be for
-inline constexpr std::size_t kDispatchKeyCount = 11;  ///< those that kernels can be registered for
+inline constexpr std::size_t kDispatchSlots = 8;      ///< number of keys that a call can have
+inline constexpr std::size_t kDispatchKeyCount = 11;  ///< number of keys that kernels can be registered for
 
-/// "AutogradCPU".
+/// Returns a name such as "AutogradCPU".
 std::string_view name(DispatchKey key);
-/// The key of that name; ValueError listing the keys for another.
+/// Returns the key of that name; throws ValueError that lists the keys for any other name.
 DispatchKey parse_dispatch_key(std::string_view name);
 
 constexpr DispatchKey backend_key(DeviceType type) { return static_cast<DispatchKey>(type); }
@@ -49,7 +50,7 @@ constexpr DispatchKey autograd_key(DeviceType type) {
   return static_cast<DispatchKey>(static_cast<std::size_t>(type) + kDeviceTypeCount);
 }
 
-/// A set of keys that calls can be for. Autograd stands for the four of that name.
+/// A set of keys that calls can have. Autograd stands for the four keys of that name.
 class DispatchKeySet {
  public:
   constexpr DispatchKeySet() = default;
@@ -81,24 +82,24 @@ class DispatchKeySet {
 };
 
 inline constexpr DispatchKeySet kAutogradKeys = DispatchKey::Autograd;
-/// What is left for a kernel for Autograd to redispatch to.
+/// The keys that a kernel for Autograd can redispatch to.
 inline constexpr DispatchKeySet kAfterAutogradKeys{DispatchKey::CPU, DispatchKey::CUDA, DispatchKey::Meta,
                                                    DispatchKey::PrivateUse1};
 
 namespace registry::detail {
 
-/// What dispatch keeps per thread.
+/// The dispatcher's state per thread.
 struct ThreadDispatch {
-  /// Calls do not look at kernels for these.
+  /// Keys whose kernels are skipped.
   DispatchKeySet excluded;
-  /// Calls of operators that are under way, one within the other.
+  /// Depth of nested calls of operators.
   std::uint32_t depth = 0;
 };
 [[gnu::tls_model("initial-exec")]] extern thread_local constinit ThreadDispatch thread_dispatch;
 
 }  // namespace registry::detail
 
-/// Calls in this scope, on this thread, pass over kernels for these keys.
+/// A scope in which calls on this thread skip kernels for these keys.
 class ExcludeDispatchKeys {
  public:
   explicit ExcludeDispatchKeys(DispatchKeySet keys) noexcept : before_(registry::detail::thread_dispatch.excluded) {
@@ -112,8 +113,8 @@ class ExcludeDispatchKeys {
   DispatchKeySet before_;
 };
 
-/// Calls in this scope run below autograd: no kernel for Autograd runs, and nothing is recorded. What a kernel for
-/// Autograd opens before it calls its operator again.
+/// A scope in which calls run below autograd: no kernel for Autograd runs, and nothing is recorded. A kernel for
+/// Autograd opens it before it calls its operator again.
 class AutoDispatchBelowAutograd {
  public:
   AutoDispatchBelowAutograd() noexcept : keys_(kAutogradKeys) {}

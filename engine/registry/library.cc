@@ -23,7 +23,7 @@ struct Library::State {
   Place place;
   std::uint64_t id = 0;
   bool owns_namespace = false;
-  /// Entries with something of this library's.
+  /// Entries that have registrations of this library.
   std::vector<OperatorEntry*> entries;
   bool has_fallback = false;
 
@@ -40,7 +40,7 @@ bool is_name(std::string_view text) {
          std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
-/// The schema of a C++ function, whose arguments have no names.
+/// Returns the schema of a C++ function, whose arguments have no names.
 Schema inferred_schema(std::string_view name, const registry::detail::SignatureView& signature) {
   std::string text(name);
   text += "(";
@@ -131,7 +131,7 @@ void Library::reset() noexcept {
 
 namespace {
 
-/// The namespace of a library and a name that may repeat it.
+/// Returns the name qualified by the library's namespace, which the name may repeat.
 std::string qualified(const std::string& ns, const std::string& name) {
   const std::size_t colons = name.find("::");
   if (colons == std::string::npos) return ns + "::" + name;
@@ -141,7 +141,7 @@ std::string qualified(const std::string& ns, const std::string& name) {
   return name;
 }
 
-/// "name" and "overload" of "name.overload".
+/// Splits "name.overload" into "name" and "overload".
 std::pair<std::string, std::string> split_overload(std::string_view name) {
   const std::size_t point = name.find('.');
   if (point == std::string_view::npos) return {std::string(name), {}};

@@ -9,13 +9,13 @@
 //       m.impl("scale", [](const lamella::Tensor& x, double factor) { ... });
 //     }
 //
-// From C++ such an operator is found and called by
+// Such an operator is called in C++ by
 //
 //     static const auto op = lamella::Dispatcher::singleton()
-//                                .find_schema_or_throw("my_ops::scale").typed<Tensor(const Tensor&, double)>();
+//         .find_schema_or_throw("my_ops::scale").typed<Tensor(const Tensor&, double)>();
 //     Tensor y = op.call(x, 3.0);
 //
-// and from Python by `lm.ops.my_ops.scale(x, factor=3.0)`.
+// and in Python by `lm.ops.my_ops.scale(x, factor=3.0)`.
 
 #include <memory>
 #include <source_location>
@@ -31,47 +31,47 @@
 
 namespace lamella {
 
-/// Definitions and kernels of operators of one namespace. What was registered through it goes when it does.
+/// Definitions and kernels of operators of one namespace. The registrations last as long as this object.
 class Library {
  public:
   using Kernel = registry::KernelFunction;
   using Where = std::source_location;
 
   enum class Kind {
-    /// Owns its namespace: a second one of the same name, elsewhere, is an error.
+    /// Owns its namespace: a second library of the same name at another place is an error.
     Def,
-    /// Adds operators to a namespace that may be another's.
+    /// Adds operators to a namespace that may belong to another library.
     Fragment,
-    /// Gives kernels for one key to operators, its own or another's. The namespace "_" is for fallbacks.
+    /// Registers kernels for one key, of its own operators or others. The namespace "_" is for fallbacks.
     Impl,
   };
 
-  /// ValueError for a bad name, RuntimeError where a Def library of that namespace exists already elsewhere.
+  /// Throws ValueError for an invalid name, RuntimeError if a Def library of that namespace exists at another place.
   Library(Kind kind, std::string ns, DispatchKey key = DispatchKey::Undefined, Where where = Where::current());
   Library(Kind kind, std::string ns, DispatchKey key, registry::Place place);
   Library(Library&&) noexcept;
   Library& operator=(Library&&) = delete;
   ~Library();
 
-  /// Defines an operator by its schema: "name(Tensor x) -> Tensor". ValueError for a bad one; RuntimeError naming both
-  /// places where the operator exists with another.
+  /// Defines an operator by its schema: "name(Tensor x) -> Tensor". Throws ValueError for an invalid schema;
+  /// RuntimeError that names both places if the operator exists with another one.
   Library& def(std::string_view schema, Where where = Where::current()) { return define(schema, where); }
-  /// Defines an operator with one kernel for all devices, made of other operators (CompositeImplicitAutograd). `schema`
-  /// may be a name alone: the schema is then that of the function, with arguments _0, _1, ...
+  /// Defines an operator with one kernel for all devices, composed of other operators (CompositeImplicitAutograd).
+  /// `schema` may be just a name: the schema is then that of the function, with arguments _0, _1, ...
   template <class F>
     requires(!std::is_convertible_v<F, Where>)
   Library& def(std::string_view schema, F&& kernel, Where where = Where::current()) {
     return define(schema, Kernel(std::forward<F>(kernel)), DispatchKey::CompositeImplicitAutograd, where);
   }
-  /// The same with the key of the kernel.
+  /// Defines an operator with a kernel for the given key.
   template <class F>
   Library& def(std::string_view schema, DispatchKey key, F&& kernel, Where where = Where::current()) {
     return define(schema, Kernel(std::forward<F>(kernel)), key, where);
   }
 
-  /// Gives "name" or "name.overload" a kernel for the library's key; CompositeImplicitAutograd where it has none. The
-  /// operator may be defined later. TypeError naming the argument and both types where the function does not fit the
-  /// schema; RuntimeError naming both places where there is another kernel for the key.
+  /// Registers a kernel of "name" or "name.overload" for the library's key; for CompositeImplicitAutograd if it has
+  /// none. The operator may be defined later. Throws TypeError that names the argument and both types if the function
+  /// does not fit the schema; RuntimeError that names both places if the key has another kernel.
   template <class F>
     requires(!std::is_convertible_v<F, DispatchKey>)
   Library& impl(std::string_view name, F&& kernel, Where where = Where::current()) {
@@ -82,24 +82,24 @@ class Library {
     return implement(name, key, Kernel(std::forward<F>(kernel)), where);
   }
 
-  /// The kernel for the library's key of every operator that has none of its own; only in the namespace "_".
+  /// Registers the kernel for the library's key of every operator without one of its own; only in the namespace "_".
   Library& fallback(Kernel kernel, Where where = Where::current()) { return set_fallback(std::move(kernel), where); }
-  /// What help() says about an operator of this library.
+  /// Sets the text that help() shows for an operator of this library.
   Library& doc(std::string_view name, std::string_view text);
 
   Kind kind() const noexcept;
   const std::string& ns() const noexcept;
   DispatchKey key() const noexcept;
-  /// Takes back everything that was registered through this library.
+  /// Removes everything that was registered through this library.
   void reset() noexcept;
 
-  // For fronts, which know the places by themselves.
+  // Variants for front ends, which pass the places themselves.
   Library& define(std::string_view schema, registry::Place place);
   Library& define(std::string_view schema, Kernel kernel, DispatchKey key, registry::Place place);
   Library& implement(std::string_view name, DispatchKey key, Kernel kernel, registry::Place place);
   Library& set_fallback(Kernel kernel, registry::Place place);
   DispatchKey default_key() const noexcept;
-  /// Another number for each library of the process.
+  /// Returns a number that is unique among the libraries of the process.
   std::uint64_t id() const noexcept;
 
  private:
@@ -111,8 +111,8 @@ namespace registry {
 
 /// A library that exists while the shared object that it stands in is loaded (defined in load.cc).
 ///
-/// Nothing thrown by `fill` leaves the constructor: load_library() raises it, or (where the library was not loaded by
-/// that) the first look-up that fails; what was registered until then is taken back.
+/// Exceptions of `fill` do not leave the constructor: load_library() throws them, or, if the library was loaded in
+/// another way, the first lookup that fails; what was registered before is removed.
 class StaticLibrary {
  public:
   StaticLibrary(Library::Kind kind, const char* ns, DispatchKey key, void (*fill)(Library&), const AbiStamp& stamp,
@@ -141,5 +141,5 @@ class StaticLibrary {
 #define LAMELLA_LIBRARY(ns, m) LAMELLA_STATIC_LIBRARY_(Def, ns, Undefined, m, __COUNTER__)
 /// Adds operators to the namespace `ns`.
 #define LAMELLA_LIBRARY_FRAGMENT(ns, m) LAMELLA_STATIC_LIBRARY_(Fragment, ns, Undefined, m, __COUNTER__)
-/// Gives operators of the namespace `ns` kernels for `key`, a DispatchKey.
+/// Registers kernels for `key`, a DispatchKey, of operators of the namespace `ns`.
 #define LAMELLA_LIBRARY_IMPL(ns, key, m) LAMELLA_STATIC_LIBRARY_(Impl, ns, key, m, __COUNTER__)

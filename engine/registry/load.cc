@@ -19,34 +19,35 @@
 #include "engine/registry/registry.h"
 
 // Note [Loading]
-// Registrations run in static constructors, from which no exception may come. So StaticLibrary catches them, and
-// load_library() raises the first one once dlopen() has returned, after it took back what the library registered.
+
+// Registrations run in static constructors, which must not throw. So StaticLibrary catches exceptions,
+// and load_library() throws the first one after dlopen() has returned and the library's registrations were removed.
 
 namespace lamella::registry {
 namespace {
 
-/// A static library's, as long as its shared object is loaded.
+/// The registration of a static library, while its shared object is loaded.
 struct Registration {
   std::optional<Library> library;
 };
 
-/// What registers itself while load_library() opens a library, on this thread.
+/// The registrations made while load_library() opens a library on this thread.
 struct Loading {
   std::vector<Registration*> registrations;
   std::exception_ptr error;
 };
 thread_local constinit Loading* loading = nullptr;
 
-/// An exception without the object, whose code may be in the library that is about to be closed.
+/// An exception without its object, whose code may be in the library that is about to be closed.
 struct Failure {
   std::string what;
   void (*raise)(const std::string&);
 };
 
 struct Loaded {
-  std::recursive_mutex mutex;  // a library may load another
+  std::recursive_mutex mutex;  // recursive because a library may load another one
   std::vector<std::string> paths;
-  /// Libraries that could not register themselves, nor be unloaded.
+  /// Libraries whose registrations failed and that could not be unloaded.
   std::vector<std::pair<std::string, Failure>> stuck;
 };
 Loaded& loaded() {
@@ -74,7 +75,7 @@ constexpr Elf64_Half kMachine = EM_X86_64;
 constexpr Elf64_Half kMachine = EM_AARCH64;
 #endif
 
-/// RuntimeError where a library's file ends before what its header speaks of: to map the rest would end the process.
+/// Throws RuntimeError if a library's file is shorter than its header says: mapping the rest would end the process.
 template <class Read>
 void check_length(const std::string& path, const Elf64_Ehdr& header, std::uint64_t size, const Read& read) {
   std::uint64_t wanted = header.e_shoff + std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr);
@@ -89,8 +90,8 @@ void check_length(const std::string& path, const Elf64_Ehdr& header, std::uint64
   }
 }
 
-/// Reads the stamps of a library's translation units from its file. What is no ELF file of this machine's kind is left
-/// to dlopen(), which says so.
+/// Reads the stamps of a library's translation units from its file. A file that is not an ELF file for this kind of
+/// machine is left to dlopen(), which reports it.
 void check_stamps(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const auto read = [&](std::uint64_t at, void* into, std::size_t bytes) {
@@ -137,7 +138,7 @@ std::string real_path(const std::string& path) {
   return resolved.get();
 }
 
-/// What a message of dlopen() means to the author of the library.
+/// Returns advice to the library's author for a message of dlopen().
 std::string advice(std::string_view message) {
   if (message.find("undefined symbol") != std::string_view::npos) {
     return "; link it with Lamella (python -m lamella.sysconfig --ldflags), and build it with the installed version";
@@ -153,7 +154,7 @@ template <class E>
   throw E(what);
 }
 
-/// That of the exception which is being handled.
+/// Returns the failure of the exception that is being handled.
 Failure current_failure() {
   try {
     throw;
@@ -176,7 +177,7 @@ void roll_back(const Loading& scope) {
   for (Registration* registration : scope.registrations) registration->library.reset();
 }
 
-/// RuntimeError where a kernel is for an operator that nobody defined.
+/// Throws RuntimeError if a kernel is for an operator that is not defined.
 void check_dangling(const Loading& scope) {
   const std::lock_guard lock(the_registry().mutex);
   for (const auto& [name, entry] : the_registry().entries) {
@@ -252,7 +253,8 @@ std::string load_library(const std::string& path) {
     roll_back(scope);
     scope.error = nullptr;
     ::dlclose(library);
-    // Unique symbols (of g++, without -fno-gnu-unique) keep it all the same, and its constructors will not run again.
+    // Unique symbols (of g++, without -fno-gnu-unique) keep the library loaded nevertheless, and its constructors will
+    // not run again.
     if (void* const kept = ::dlopen(real.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
       ::dlclose(kept);
       loaded().stuck.emplace_back(real, *failure);

@@ -13,33 +13,34 @@
 
 namespace lamella::registry {
 
-/// What is registered in this process. Never destroyed: libraries unload when the process ends.
+/// The registrations of this process. Never destroyed: libraries unload when the process ends.
 struct Registry {
-  std::recursive_mutex mutex;  // a provider defines operators while it is held
+  std::recursive_mutex mutex;  // recursive because a provider defines operators while it is held
   std::map<std::string, std::unique_ptr<OperatorEntry>, std::less<>> entries;
-  /// In the order of their first registration.
+  /// Entries in the order of their first registration.
   std::map<std::string, std::vector<OperatorEntry*>, std::less<>> overloads;
   /// Namespaces that a Def library owns.
   std::map<std::string, std::vector<OperatorEntry::Definition>, std::less<>> owners;
   std::array<std::vector<OperatorEntry::Implementation>, kDispatchKeyCount> fallbacks;
   /// Functions that define a namespace's operators on first use.
   std::map<std::string, void (*)(), std::less<>> providers;
-  /// All that there ever were: what was taken back stays, for a call on another thread may be running it.
+  /// All plans and records that ever existed: removed ones are kept, because a call on another thread may be using
+  /// them.
   std::vector<std::unique_ptr<const Plan>> plans;
   std::vector<std::unique_ptr<const Record>> records;
   std::uint64_t last_library = 0;
 
-  /// The entry of "ns::name", made where there is none.
+  /// Returns the entry of "ns::name", creating it if necessary.
   OperatorEntry& entry(const std::string& name, const std::string& overload);
-  /// Runs the namespace's provider, where it has not run.
+  /// Runs the namespace's provider if it has not run yet.
   void provide(std::string_view ns);
-  /// Fills all entries' tables anew.
+  /// Rebuilds the tables of all entries.
   void update_all();
 };
 
 Registry& the_registry();
 
-/// "ns" of "ns::name".
+/// Returns "ns" of "ns::name".
 inline std::string_view namespace_of(std::string_view name) { return name.substr(0, name.find("::")); }
 
 }  // namespace lamella::registry

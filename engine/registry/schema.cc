@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<std::string_view, 11> kBases{
     "Tensor", "int", "float", "bool", "str", "Scalar", "dtype", "Device", "Generator", "Tensor|Scalar", "str|int[]"};
 
-/// The type with its alias mark behind the base: "Tensor(a!)[]".
+/// Returns the type with its alias mark behind the base: "Tensor(a!)[]".
 std::string type_text(const Type& type, const std::optional<Schema::Alias>& alias) {
   std::string text(kBases[static_cast<std::size_t>(type.base)]);
   if (alias) text += "(" + alias->set + (alias->write ? "!)" : ")");

@@ -12,18 +12,18 @@
 
 namespace lamella {
 
-/// What an operator takes and gives, read from a text such as
+/// The arguments and results of an operator, read from a text such as
 ///
-///     "ns::name.overload(Tensor self, Tensor(a!) out, int[2] stride=1, *, float eps=1e-5) -> (Tensor, Tensor values)"
+/// "ns::name.overload(Tensor self, Tensor(a!) out, int[2] stride=1, *, float eps=1e-5) -> (Tensor, Tensor values)"
 ///
 /// Types: Tensor, int (SymInt), float, bool, str, Scalar, dtype (ScalarType), Device, Generator, each followed by `?`
-/// where None is a value, `[]` for a list, `[n]` for one of n that a single value may stand for (`[1]`: for a list of
+/// if None is allowed, `[]` for a list, `[n]` for a list of n, for which a single value may stand (`[1]`: for a list of
 /// any length). `Tensor(a)` marks an alias, `Tensor(a!)` one that is written to; the same letter on a result says that
-/// it shows that argument's memory.
+/// it shares that argument's memory.
 class Schema {
  public:
   struct Alias {
-    /// "a", "b"; "*" for any.
+    /// Alias set: "a", "b"; "*" for any.
     std::string set;
     bool write = false;
 
@@ -40,7 +40,7 @@ class Schema {
     friend bool operator==(const Argument&, const Argument&) = default;
   };
   struct Result {
-    /// May be empty.
+    /// Name of the result; may be empty.
     std::string name;
     registry::Type type;
     std::optional<Alias> alias;
@@ -51,22 +51,22 @@ class Schema {
   /// Reads a text (schema_parser.cc). ValueError with the text and a caret under the character where it is wrong.
   static Schema parse(std::string_view text);
 
-  /// "ns::name"; "name" where the text had no namespace.
+  /// "ns::name", or "name" if the text had no namespace.
   std::string name;
-  /// What is after the point; mostly empty.
+  /// The part after the point; usually empty.
   std::string overload;
   std::vector<Argument> arguments;
   std::vector<Result> results;
 
-  /// "ns::name.overload".
+  /// Returns "ns::name.overload".
   std::string full_name() const;
-  /// The canonical text: what parse() reads as the same schema.
+  /// Returns the canonical text, which parse() reads as the same schema.
   std::string str() const;
-  /// The argument of that name; nothing where there is none.
+  /// Returns the position of the argument of that name, or nothing.
   std::optional<std::size_t> find(std::string_view argument) const;
-  /// Whether the operator writes into one of its arguments.
+  /// True if the operator writes into one of its arguments.
   bool is_mutable() const;
-  /// The argument that result `k` is, or shows the memory of; nothing where it is a new tensor.
+  /// Returns the argument that result `k` is, or shares memory with; nothing if it is a new tensor.
   std::optional<std::size_t> aliased_argument(std::size_t k) const;
 
   friend bool operator==(const Schema&, const Schema&) = default;

@@ -37,7 +37,7 @@ constexpr std::array<std::pair<std::string_view, Type::Base>, 15> kTypes{{
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Reads a schema from left to right.
+/// Parses a schema from left to right.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -57,7 +57,7 @@ class Parser {
 
  private:
   [[noreturn]] void fail_at(std::size_t at, const std::string& what) const {
-    // On one line, so that the caret stands under the character.
+    // Joined to one line, so that the caret is under the character.
     std::string line(text_);
     std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
     fail<ValueError>("[schema] ", what, "\n  ", line, "\n  ", std::string(at, ' '), "^");
@@ -185,7 +185,7 @@ class Parser {
     alias.set = take("*") ? "*" : read_word("the alias's letter");
     alias.write = take("!");
     if (take("->")) {
-      // "(a -> *)": what it may be an alias of afterwards is not looked at.
+      // In "(a -> *)", the alias set after the call is ignored.
       if (!take("*")) read_word("the alias's letter");
     }
     expect(")", "')' after the alias");
@@ -279,7 +279,7 @@ class Parser {
     }
   }
 
-  /// One value of the type, or of its elements.
+  /// Reads one value of the type, or of its element type.
   Value read_single(const Type& type, std::size_t start) {
     switch (type.base) {
       case Type::Base::Int: {

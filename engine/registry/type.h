@@ -19,7 +19,7 @@ struct Type {
     DType,
     Device,
     Generator,
-    /// "Tensor|Scalar": what built-in operators take where a number stands for a tensor.
+    /// "Tensor|Scalar": for built-in operators in which a number may stand for a tensor.
     TensorOrScalar,
     /// "str|int[]": a mode by name, or sizes.
     StrOrInts,
@@ -27,15 +27,15 @@ struct Type {
 
   Base base = Base::Tensor;
   bool list = false;
-  /// Elements of the list may be None.
+  /// True if elements of the list may be None.
   bool optional_elements = false;
-  /// None is a value too.
+  /// True if None is allowed.
   bool optional = false;
-  /// The length of a list that has a fixed one, for which one value alone may stand; 1 where that may stand for a list
-  /// of any length, 0 where it may not.
+  /// Length of a list of fixed length, for which a single value may stand; 1 if a single value may stand for a list of
+  /// any length, 0 if it may not.
   std::uint32_t list_size = 0;
 
-  /// Whether an argument of this type can hold tensors.
+  /// True if an argument of this type can hold tensors.
   constexpr bool holds_tensors() const { return base == Base::Tensor || base == Base::TensorOrScalar; }
   /// "int[2]?". Defined in schema.cc, which writes an alias beside it.
   std::string str() const;
@@ -50,9 +50,9 @@ constexpr Type optional_of(Type type) {
   return type;
 }
 
-/// Whether a C++ value of type `given` can stand for what the schema calls `wanted`: the same, but for the length of a
-/// list and whether a tensor or number is a tensor, which are checked in the call, and that undefined tensors in a list
-/// stand for None.
+/// True if a C++ value of type `given` can stand for the schema's type `wanted`: they are equal except for the length
+/// of a list and whether a tensor or number is a tensor, which are checked in the call, and that undefined tensors in a
+/// list stand for None.
 constexpr bool accepts(const Type& wanted, const Type& given) {
   const bool same_base =
       wanted.base == given.base || (wanted.base == Type::Base::TensorOrScalar && given.base == Type::Base::Tensor);

@@ -11,7 +11,7 @@
 
 namespace lamella::registry {
 
-/// What does not fit into a Value itself, of which one member is used.
+/// Contents that do not fit into a Value itself; one member is used.
 struct Value::Box {
   std::atomic<std::uint32_t> references{1};
   lamella::Scalar scalar = 0;
@@ -213,7 +213,7 @@ Arg Value::view() const noexcept {
 
 namespace {
 
-/// As Python writes a float, so that it reads as one.
+/// Returns a float as Python writes it, so that it reads as a float.
 std::string float_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
@@ -307,7 +307,7 @@ bool operator==(const Value& a, const Value& b) {
     for (std::size_t i = 0; same && i < x.size(); ++i) same = x[i].same(y[i]);
     return same;
   }
-  return a.str() == b.str();  // the shortest text that gives the same number
+  return a.str() == b.str();  // the shortest texts that reproduce the numbers
 }
 
 std::string_view describe(Arg::Kind kind) {

@@ -18,12 +18,12 @@ class Generator;
 
 namespace lamella::registry {
 
-/// One argument of a call on its way to a kernel: a view of what the caller holds, 16 bytes, copied freely and valid
-/// during the call.
+/// An argument of a call on its way to a kernel: a view of the caller's value, 16 bytes, freely copied and valid during
+/// the call.
 struct Arg {
   enum class Kind : std::uint8_t {
     None,
-    /// An undefined one stands for None.
+    /// A tensor; an undefined one stands for None.
     Tensor,
     Int,
     Float,
@@ -33,7 +33,7 @@ struct Arg {
     DType,
     Device,
     Generator,
-    /// Undefined ones stand for None.
+    /// A list of tensors; undefined ones stand for None.
     Tensors,
     Ints,
     Floats,
@@ -42,7 +42,7 @@ struct Arg {
   };
 
   Kind kind = Kind::None;
-  /// The number of elements, or of bytes of text.
+  /// Number of elements, or of bytes of text.
   std::uint32_t size = 0;
   union {
     std::int64_t integer = 0;
@@ -67,7 +67,7 @@ struct Arg {
   Arg(bool value) noexcept : kind(Kind::Bool), truth(value) {}
   Arg(std::string_view value) noexcept
       : kind(Kind::Str), size(static_cast<std::uint32_t>(value.size())), text(value.data()) {}
-  /// The number must outlive the view.
+  /// Takes a view of the number, which must outlive it.
   Arg(const lamella::Scalar& value) noexcept : kind(Kind::Scalar), scalar(&value) {}
   Arg(lamella::DType value) noexcept : kind(Kind::DType), dtype(value) {}
   Arg(lamella::Device value) noexcept : kind(Kind::Device), device(value) {}
@@ -86,14 +86,14 @@ struct Arg {
   bool is_none() const noexcept { return kind == Kind::None || (kind == Kind::Tensor && !tensors->defined()); }
   bool holds_tensors() const noexcept { return kind == Kind::Tensor || kind == Kind::Tensors; }
   std::string_view str() const noexcept { return {text, size}; }
-  /// The tensors of a Tensor or Tensors; empty for another kind.
+  /// Returns the tensors of a Tensor or Tensors; empty for other kinds.
   std::span<const lamella::Tensor> tensor_span() const noexcept {
     return holds_tensors() ? std::span(tensors, size) : std::span<const lamella::Tensor>();
   }
 };
 
-/// A value that owns what it holds: a result, a default, an argument that is kept. Lists and texts are shared between
-/// copies and never change.
+/// A value that owns its contents: a result, a default, a stored argument. Lists and texts are shared between copies
+/// and immutable.
 class Value {
  public:
   using Kind = Arg::Kind;
@@ -115,7 +115,7 @@ class Value {
   Value(std::vector<double> values);
   Value(const std::vector<bool>& values);
   Value(std::vector<std::string> values);
-  /// Copies what the view shows. A generator is not copied: it has to outlive the value.
+  /// Copies the contents of a view. A generator is not copied and must outlive the value.
   explicit Value(const Arg& view);
 
   Value(const Value& other) noexcept { copy(other); }
@@ -131,7 +131,7 @@ class Value {
   bool is_none() const noexcept { return kind_ == Kind::None; }
   bool is_tensor() const noexcept { return kind_ == Kind::Tensor; }
 
-  // What it holds; TypeError naming both kinds where that is another.
+  // Return the contents; throw TypeError that names both kinds if the kind is another one.
   const Tensor& tensor() const;
   Tensor take_tensor() {
     if (kind_ != Kind::Tensor) [[unlikely]]
@@ -139,7 +139,7 @@ class Value {
     return std::move(tensor_);
   }
   std::int64_t integer() const;
-  /// Integers are numbers too.
+  /// Returns the number; integers are allowed.
   double number() const;
   bool truth() const;
   std::string_view text() const;
@@ -152,11 +152,11 @@ class Value {
   std::span<const bool> truths() const;
   std::span<const std::string_view> texts() const;
 
-  /// A view of it, valid while this value is neither changed nor gone.
+  /// Returns a view of the value, valid while it is neither changed nor destroyed.
   Arg view() const noexcept;
-  /// "1e-05", "\"same\"", "[1, 2]", "None": as schemas write it; tensors by their description.
+  /// Returns the value in the notation of schemas: "1e-05", "\"same\"", "[1, 2]", "None"; tensors by their description.
   std::string str() const;
-  /// Equality of values other than tensors; tensors are equal where they are the same.
+  /// True if the values are equal; tensors are equal if they are the same.
   friend bool operator==(const Value& a, const Value& b);
 
  private:
@@ -176,7 +176,7 @@ class Value {
       new (&tensor_) Tensor(std::move(other.tensor_));
       other.tensor_.~Tensor();
     } else {
-      integer_ = other.integer_;  // all other members are eight bytes or fewer
+      integer_ = other.integer_;  // copies eight bytes, the size of every other member
     }
     other.kind_ = Kind::None;
   }
@@ -201,7 +201,7 @@ class Value {
   };
 };
 
-/// "a Tensor", "an int", for messages.
+/// Returns "a Tensor", "an int", for messages.
 std::string_view describe(Arg::Kind kind);
 
 }  // namespace lamella::registry

@@ -16,12 +16,12 @@ struct Watching {
   DispatchKeySet remaining;
 };
 
-/// The tensors of the results, then written arguments that are not among them; and for each result its value, or how
-/// many of the tensors are its.
+/// The tensors of the results, followed by written arguments that are not among them; and for each result its value, or
+/// its number of tensors.
 using Outcome = std::pair<std::vector<Tensor>, std::vector<Value>>;
 
-/// A device's kernel as a layer without a gradient: forward mode, checkpoints and traces see it as any other, and what
-/// arrives in its backward is an error that says what to register.
+/// A device's kernel as a layer without a gradient: forward mode, checkpoints and traces treat it as usual, and its
+/// backward throws an error that says what to register.
 struct Unregistered : Function<Unregistered> {
   static std::string name_of(const Context& ctx) { return static_cast<const OperatorEntry*>(ctx.tag)->full_name; }
 
@@ -35,7 +35,7 @@ struct Unregistered : Function<Unregistered> {
       outcome.first.insert(outcome.first.end(), tensors.begin(), tensors.end());
       const bool holds_tensors = call.plan.schema.results[k].type.base == Type::Base::Tensor;
       outcome.second.push_back(holds_tensors ? Value(static_cast<std::int64_t>(tensors.size())) : call.results[k]);
-      call.results[k] = Value();  // the handles that leave forward are the only ones
+      call.results[k] = Value();  // the handles that forward returns must be the only ones
     }
     for (const std::uint8_t i : call.plan.written) {
       for (const Tensor& x : call.args[i].tensor_span()) {
@@ -71,7 +71,7 @@ void call_watched(const Call& call, const Record& record, DispatchKeySet remaini
 
   for (const std::uint8_t i : call.plan.written) {
     for (const Tensor& x : call.args[i].tensor_span()) {
-      // Before the kernel writes: a leaf that wants a gradient is refused.
+      // Refuses a leaf that requires a gradient before the kernel writes to it.
       if (x.defined()) autograd::records_in_place(call.entry.full_name.c_str(), x, Tensor());
     }
   }

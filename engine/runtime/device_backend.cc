@@ -23,7 +23,7 @@ constexpr int kMaxDevices = 64;
 
 enum class State : std::uint8_t { None, Usable, Forked, Ended };
 
-std::mutex mutex;                                 // of the registration
+std::mutex mutex;                                 // guards the registration
 std::atomic<DeviceBackend*> registered{nullptr};  // never freed: tensors in static objects are freed late
 std::atomic<State> state{State::None};
 
@@ -37,8 +37,8 @@ class BackendAllocator final : public CachingAllocator {
     const HostRelease release(INT64_MAX);
     return device_backend(device_).allocate(device_.index, bytes);
   }
-  // Whatever the state: a block is freed where its device is, and the memory of a process that ends, or of another
-  // process's device, is nobody's concern.
+  // Frees a block where its device is usable; the memory of a process that ends, or of another process's device, needs
+  // no freeing.
   void system_free(void* pointer) noexcept override {
     if (state.load(std::memory_order_acquire) == State::Usable) {
       registered.load(std::memory_order_acquire)->deallocate(device_.index, pointer);
@@ -49,7 +49,7 @@ class BackendAllocator final : public CachingAllocator {
       const HostRelease release(INT64_MAX);
       device_backend(device_).synchronize(device_.index);
     } catch (...) {
-      // What went wrong on the device is told to whoever waits for its work; here blocks are given back.
+      // Ignored: errors of the device are reported to whoever waits for its work; this only returns blocks.
     }
   }
 
@@ -57,10 +57,10 @@ class BackendAllocator final : public CachingAllocator {
   Device device_;
 };
 
-/// Where a device stands in tables; beyond their end for an index below 0.
+/// Returns the index of a device in tables; beyond their end for a negative index.
 constexpr std::size_t slot_of(Device device) { return static_cast<std::uint8_t>(device.index); }
 
-/// A thread's current streams, where it has set any.
+/// A thread's current streams, if it has set any.
 struct Streams;
 [[gnu::tls_model("initial-exec")]] thread_local constinit Streams* own_streams = nullptr;
 
@@ -78,12 +78,12 @@ Streams& streams() {
   return *own;
 }
 
-/// Keeps the library that an object's class comes from: its code is called as long as the process lives.
+/// Keeps the library that contains an object's class loaded: its code is called until the process ends.
 void keep_library_of(const DeviceBackend& backend) {
   const void* const table = *reinterpret_cast<const void* const*>(&backend);
   Dl_info info{};
   if (dladdr(table, &info) == 0 || !info.dli_fname) return;
-  // The handle is never closed. The program itself has no library to be kept, and is not found.
+  // The handle is never closed. The program itself is not a library and is not found.
   static_cast<void>(dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE));
 }
 
@@ -198,7 +198,7 @@ void* set_backend_stream(Device device, void* stream) {
   return std::exchange(current, stream);
 }
 
-// The guard's constructor has made this thread's streams.
+// The guard's constructor has created this thread's streams.
 BackendStreamGuard::~BackendStreamGuard() { streams().of[slot_of(device_)] = before_; }
 
 BackendStream::BackendStream(Device device)
@@ -209,7 +209,7 @@ BackendStream::~BackendStream() {
   try {
     synchronize();
   } catch (...) {
-    // Told by the next wait for the device.
+    // The next wait for the device reports the error.
   }
   registered.load(std::memory_order_acquire)->destroy_stream(device_.index, stream_);
 }

@@ -4,28 +4,28 @@
 
 namespace lamella {
 
-/// What a device's runtime tells of itself when the library loads; a build without that runtime registers nothing.
+/// The functions that a device's runtime registers when the library loads; a build without that runtime registers none.
 struct DeviceRuntime {
-  /// Devices that this process can use; never throws, 0 where there is no driver.
+  /// Returns the number of devices that this process can use; never throws, 0 without a driver.
   int (*count)() noexcept = nullptr;
   /// Waits for all work on a device.
   void (*synchronize)(Device device) = nullptr;
 };
 void register_device_runtime(DeviceType type, DeviceRuntime runtime);
 
-/// Devices of a kind that this build and machine have; 1 for the CPU and for meta. Never throws.
+/// Returns the number of devices of a kind in this build and machine; 1 for the CPU and for meta. Never throws.
 int device_count(DeviceType type) noexcept;
-/// Waits for all work on a device; at once on the CPU. RuntimeError where there is no such device.
+/// Waits for all work on a device; returns at once on the CPU. Throws RuntimeError if there is no such device.
 void synchronize(Device device);
 
 namespace cuda {
 
-/// Whether there is a CUDA device to compute on. False, and no error, in a build without CUDA and on a machine without
-/// a driver.
+/// True if there is a CUDA device to compute on. False, without an error, in a build without CUDA and on a machine
+/// without a driver.
 bool is_available() noexcept;
-/// The number of CUDA devices; 0 where is_available() is false.
+/// Returns the number of CUDA devices; 0 if is_available() is false.
 int device_count() noexcept;
-/// Waits for all work on every CUDA device; nothing to do where there is none.
+/// Waits for all work on every CUDA device; does nothing if there is none.
 void synchronize();
 
 }  // namespace cuda

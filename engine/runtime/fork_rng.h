@@ -7,13 +7,13 @@
 
 namespace lamella {
 
-/// Random numbers drawn while it lives leave no trace: its end puts the default generators back to where they stood at
-/// its beginning, after an exception too. The states are the process's, not the thread's.
+/// Restores the default generators at the end of a scope to their states at its beginning, after an exception too, so
+/// that random numbers drawn in between leave no trace. The states are the process's, not the thread's.
 class [[nodiscard]] ForkRng {
  public:
-  /// Of all devices, and of the seed that lamella::seed set.
+  /// Saves the states of all devices, and the seed that lamella::seed set.
   ForkRng() : states_(rng_states()) {}
-  /// Of these devices only. Errors as of default_generator().
+  /// Saves the states of these devices only. Throws as default_generator() does.
   explicit ForkRng(std::span<const Device> devices) : states_(rng_states(devices)) {}
   ForkRng(std::initializer_list<Device> devices) : ForkRng(std::span(devices.begin(), devices.size())) {}
   ~ForkRng() { restore_rng_states(states_); }

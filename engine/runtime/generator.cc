@@ -17,12 +17,12 @@
 namespace lamella {
 namespace {
 
-/// The third word of the counters that give the keys of forks. Draws have 0 there.
+/// Third word of the counters that give the keys of forks; draws have 0 there.
 constexpr std::uint32_t kForkDomain = 1;
 
 constexpr std::size_t kMaxIndex = std::numeric_limits<decltype(Device::index)>::max();
 
-/// The key of fork `n` of the stream `seed`.
+/// Returns the key of fork `n` of the stream `seed`.
 std::uint64_t forked_seed(std::uint64_t seed, std::uint64_t n) {
   const Philox::Block words =
       Philox::rounds({static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(n >> 32), kForkDomain, 0},
@@ -30,7 +30,7 @@ std::uint64_t forked_seed(std::uint64_t seed, std::uint64_t n) {
   return words[0] | std::uint64_t{words[1]} << 32;
 }
 
-/// The default generators, each made on first use.
+/// The default generators, each created on first use.
 class Defaults {
  public:
   Defaults() = default;
@@ -43,7 +43,7 @@ class Defaults {
   Generator& of(Device device) {
     if (device.is_meta()) fail<ValueError>("[default_generator] tensors on meta have no data: no generator is theirs");
     if (device.index >= 0) {
-      // Acquire: the generator's own state is written before its address is.
+      // Acquire, because the generator's state is written before its address.
       if (Generator* made = slot(device).load(std::memory_order_acquire)) [[likely]]
         return *made;
     }
@@ -65,7 +65,7 @@ class Defaults {
     return states;
   }
 
-  /// states(), whose next `blocks` counters are taken.
+  /// Returns states() and reserves their next `blocks` counters.
   std::vector<DeviceRngState> lend(std::uint64_t blocks) {
     const std::lock_guard lock(mutex_);
     std::vector<DeviceRngState> states;
@@ -75,8 +75,8 @@ class Defaults {
     return states;
   }
 
-  /// Ends lend(): a generator goes to its entry in `now` if nobody used it since. Those that were first used meanwhile
-  /// are made.
+  /// Ends lend(): each generator moves on to its entry in `now` if nobody used it since. Those that were first used
+  /// meanwhile are created.
   void take_back(std::span<const DeviceRngState> lent, std::uint64_t blocks, std::span<const DeviceRngState> now) {
     for (const auto& [device, state] : now) {
       const auto before = std::ranges::find(lent, device, &DeviceRngState::device);
@@ -92,7 +92,7 @@ class Defaults {
     }
   }
 
-  /// All devices in `states` but meta have their generators.
+  /// Restores states; the generators of all devices in `states` except meta must exist.
   void restore(std::span<const DeviceRngState> states) {
     const std::lock_guard lock(mutex_);
     const auto start = std::ranges::find(states, kMeta, &DeviceRngState::device);
@@ -131,19 +131,19 @@ class Defaults {
     return *made;
   }
 
-  std::mutex mutex_;  // of the seed and of the making; taken before a generator's own
+  std::mutex mutex_;  // guards the seed and the creation; taken before a generator's own
   std::uint64_t seed_ = Generator::kDefaultSeed;
   std::vector<Generator*> made_;
   std::array<std::array<std::atomic<Generator*>, kMaxIndex + 1>, kDeviceTypeCount> slots_{};
 };
 
-/// Those of the RandomReplay that this thread is in.
+/// The generators of the RandomReplay that this thread is in.
 [[gnu::tls_model("initial-exec")]] thread_local Defaults* replayed = nullptr;
 
 Defaults& defaults() {
   if (replayed) [[unlikely]]
     return *replayed;
-  static auto* const all = new Defaults;  // never freed: it may be drawn from while the process ends
+  static auto* const all = new Defaults;  // never freed: it may be used while the process ends
   return *all;
 }
 
@@ -187,7 +187,7 @@ Generator Generator::fork() {
 
 std::vector<Generator> Generator::split(std::size_t count) {
   std::vector<Generator> parts;
-  parts.reserve(count);  // may fail: before any fork is counted
+  parts.reserve(count);  // may throw, so it comes before any fork is counted
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < count; ++i) parts.emplace_back(forked_seed(state_.seed, state_.forks++), device_);
   return parts;
@@ -213,7 +213,7 @@ std::vector<DeviceRngState> rng_states(std::span<const Device> devices) {
 }
 
 void restore_rng_states(std::span<const DeviceRngState> states) {
-  // Whatever fails, fails here.
+  // All errors occur here, before anything changes.
   for (const DeviceRngState& entry : states) {
     if (!entry.device.is_meta()) default_generator(entry.device);
   }
@@ -222,7 +222,7 @@ void restore_rng_states(std::span<const DeviceRngState> states) {
 
 namespace {
 
-/// This thread draws from `own` from here on; `start` puts these generators where they begin.
+/// Makes this thread draw from `own` from now on; `start` sets the initial states of its generators.
 template <class Start>
 void draw_from(Defaults& own, Start&& start) {
   Defaults* const before = std::exchange(replayed, &own);

@@ -22,14 +22,14 @@
 #endif
 
 // Note [Fork]
-// A child of fork() has one thread. A library that kept worker threads (libgomp here and in oneDNN) waits for ever for
-// those of the parent, so the child starts with one thread; where it asks for more, loops run on threads made for the
-// purpose, and OpenMP stays serial.
 
-// Note [Threads under a limit of memory]
-// libgomp ends the process where it cannot start a thread, or the thread cannot have what it keeps of its own. So where
-// memory is limited, room for the stacks of the threads that are to be started is looked for first, and the caller
-// works alone where there is none. A thread that starts loops has workers of its own, which wait for its next loop.
+// A child of fork() has one thread. A library with a pool of worker threads (libgomp here and in oneDNN)
+// would wait forever for those of the parent, so the child starts with one thread; if it sets more, loops run on
+// threads created for each loop, and OpenMP stays serial.
+
+// Note [Threads under a limit of memory] libgomp ends the process if it cannot start a thread, or if the thread cannot
+// allocate its own data. So if memory is limited, the room for the stacks of new threads is checked first, and the
+// caller works alone without it. A thread that starts loops has workers of its own, which wait for its next loop.
 
 namespace lamella {
 
@@ -37,7 +37,7 @@ using detail::has_room_for_threads;
 
 namespace {
 
-/// What the process starts with: OpenMP heeds OMP_NUM_THREADS and the processors that it is confined to.
+/// Returns the initial number of threads: OpenMP respects OMP_NUM_THREADS and the process's CPU affinity.
 int initial_threads() {
 #ifdef LAMELLA_OPENMP
   return std::max(1, omp_get_max_threads());
@@ -46,10 +46,10 @@ int initial_threads() {
 #endif
 }
 
-/// Asked for when the library is loaded, before anybody changes it.
+/// Determined when the library is loaded, before anybody changes it.
 const int default_threads = initial_threads();
 
-/// What a thread's stack takes: OMP_STACKSIZE (a number and a unit, kilobytes where it has none) where that is more
+/// Returns the size of a thread's stack: OMP_STACKSIZE (a number and a unit, kilobytes by default) if that is larger
 /// than the system's default, for both kinds of threads.
 std::size_t thread_stack_bytes() {
   std::size_t bytes = std::size_t{8} << 20;
@@ -74,17 +74,17 @@ std::atomic<bool> forked{false};
 thread_local bool inside_loop = false;
 
 #ifdef LAMELLA_OPENMP
-/// Number of threads, the caller included, that OpenMP is known to have ready for this thread's loops.
+/// Number of threads, including the caller, that OpenMP is known to have ready for this thread's loops.
 [[gnu::tls_model("initial-exec")]] thread_local int pool_size = 1;
 
-/// Sees to it that a loop on `members` threads finds them; false where there is no memory for them. See
-/// Note [Threads under a limit of memory].
+/// Makes sure that a loop on `members` threads finds them; returns false if there is no memory for them. See Note
+/// [Threads under a limit of memory].
 bool grow_pool(int members) {
   if (members <= pool_size) [[likely]]
     return true;
   if (!has_room_for_threads(members - pool_size)) return false;
   if (pool_size == 1) {
-    // Started now, while there is room, and not when a library comes to need them.
+    // Started now, while there is room, rather than when a library needs them.
 #pragma omp parallel num_threads(members)
     static_cast<void>(omp_get_thread_num());
     pool_size = members;
@@ -104,7 +104,7 @@ void after_fork() {
 /// Registered when the library is loaded, before anybody can fork.
 [[maybe_unused]] const int fork_handler = pthread_atfork(nullptr, nullptr, after_fork);
 
-/// The part of a loop that one thread runs, and the first exception of any part.
+/// The parts of a loop that threads run, and the first exception of any part.
 class Team {
  public:
   Team(std::int64_t begin, std::int64_t end, std::int64_t grain, int members, detail::RangeBody body, void* context)
@@ -147,8 +147,8 @@ void run_on_own_threads(Team& team, int members) {
     for (; started < members && has_room_for_threads(1); ++started)
       others.emplace_back([&team, started] { team.run(started); });
   } catch (const std::system_error&) {
-    // No more threads to be had: the caller does the rest.
-  } catch (const std::bad_alloc&) {  // the same
+    // No more threads are available: the caller does the rest.
+  } catch (const std::bad_alloc&) {  // no more threads are available
   }
   team.run(0);
   for (int member = started; member < members; ++member) team.run(member);
@@ -181,7 +181,7 @@ int share_thread_count(int limit) {
 #ifdef LAMELLA_OPENMP
   if (count > 1) {
     if (!grow_pool(count)) count = 1;
-    // The library may need fewer threads for parts of its work, which ends the others, but not fewer than two.
+    // A library may use fewer threads for parts of its work, but at least two, which ends the others.
     if (pool_size > 2) pool_size = 2;
   }
   if (omp_get_max_threads() != count) omp_set_num_threads(count);
@@ -205,9 +205,9 @@ void parallel_ranges(std::int64_t begin, std::int64_t end, std::int64_t grain, R
       return;
     }
 #pragma omp parallel num_threads(members)
-    // The runtime may give fewer threads than asked for.
+    // The runtime may provide fewer threads than requested.
     for (int member = omp_get_thread_num(); member < members; member += omp_get_num_threads()) team.run(member);
-    pool_size = members;  // the runtime ends those that a loop does not need
+    pool_size = members;  // the runtime ends threads that a loop does not need
     team.rethrow();
     return;
   }

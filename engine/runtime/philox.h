@@ -6,8 +6,8 @@
 namespace lamella {
 
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011): a bijection of
-/// 128-bit counters under a 64-bit key. The n-th number is computed from n alone, so any cut of the work over threads
-/// or devices gives the same ones.
+/// 128-bit counters under a 64-bit key. The n-th number is computed from n alone, so any split of the work over threads
+/// or devices gives the same numbers.
 struct Philox {
   static constexpr std::uint32_t kMultiplierA = 0xD2511F53u;
   static constexpr std::uint32_t kMultiplierB = 0xCD9E8D57u;
@@ -16,7 +16,7 @@ struct Philox {
   static constexpr int kRounds = 10;
   using Block = std::array<std::uint32_t, 4>;
 
-  /// The four words of counter `block` in the stream of `seed`.
+  /// Returns the four words of counter `block` in the stream of `seed`.
   static constexpr Block at(std::uint64_t seed, std::uint64_t block) {
     return rounds({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
                   {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});

@@ -4,9 +4,10 @@
 
 namespace lamella {
 
-/// In this scope the default generators of this thread are others, which go on from where those were: what the scope
-/// draws is what it would have drawn, and can be drawn again by RandomReplay, whatever other threads draw meanwhile.
-/// They take numbers that lie far ahead; where none did, the default generators end where the scope's own do.
+/// A scope in which this thread's default generators are replaced by others that continue from their states: the scope
+/// draws the numbers that it would have drawn, and RandomReplay can draw them again, whatever other threads draw
+/// meanwhile. Other threads get numbers from far ahead; if none drew any, the default generators end in the states of
+/// the scope's own.
 ///
 /// Defined in generator.cc. Does nothing inside a RandomReplay or another lease, whose generators no other thread uses.
 class RandomLease {

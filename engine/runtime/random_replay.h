@@ -6,17 +6,18 @@
 #include "engine/runtime/generator.h"
 
 // Note [Random numbers that are drawn again]
-// A computation that is run again must draw the numbers that it drew before. Setting the default generators back for
-// that would disturb every other thread that draws meanwhile, and they the computation. So it gets generators of its
-// own, which start where the default ones stood: nothing has to be put back afterwards.
+
+// A computation that is run again must draw the numbers that it drew before.
+// Resetting the default generators for that would disturb every other thread that draws meanwhile, and be disturbed by
+// them. So it gets generators of its own, which start from the earlier states; nothing has to be restored afterwards.
 
 namespace lamella {
 
-/// Where the default generators stand.
+/// The states of the default generators.
 class RandomState {
  public:
   static RandomState now() { return RandomState(rng_states()); }
-  /// Puts them there.
+  /// Restores the default generators to these states.
   void restore() const { restore_rng_states(states_); }
 
   friend bool operator==(const RandomState&, const RandomState&) = default;

@@ -12,7 +12,7 @@ struct FreeLines {
   void operator()(void* memory) const { ::operator delete(memory, kLine); }
 };
 
-/// Memory that begins with a line of the cache, and says nothing yet.
+/// Returns uninitialized memory aligned to a cache line.
 template <class T>
 using Lines = std::unique_ptr<T[], FreeLines>;
 template <class T>

@@ -7,9 +7,9 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// a b, without the look for infinities of operator*, and each product rounded by itself. As vectors of two: of the
-/// products and sums of numbers g++ 12 makes fused ones where it vectorizes a loop, -ffp-contract=off or not, and
-/// others behind it, so that a result would depend on where the loop ends.
+/// Returns a b without the infinity checks of operator*, each product rounded separately. Computed on vectors of two:
+/// in scalar code g++ 12 fuses products and sums inside a vectorized loop, even with -ffp-contract=off, but not in its
+/// remainder, so that a result would depend on its position in the loop.
 template <class T>
 std::complex<T> complex_product(std::complex<T> a, std::complex<T> b) {
   using Pair [[gnu::vector_size(2 * sizeof(T))]] = T;

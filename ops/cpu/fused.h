@@ -8,7 +8,8 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// a b + c of vectors or of single numbers, rounded once where the instruction set has that for both.
+/// Returns a b + c for vectors or single numbers, with one rounding if the instruction set has a fused instruction for
+/// both.
 template <class X>
 [[gnu::always_inline]] inline X multiply_add(X a, X b, X c) {
 #if LM_SIMD_BYTES >= 32 && defined(__x86_64__)
@@ -24,7 +25,8 @@ template <class X>
 #endif
 }
 
-/// c - a b, rounded once where the instruction set has that. One instruction, where a negated factor would be two.
+/// Returns c - a b, with one rounding if the instruction set has a fused instruction; negating a factor would take a
+/// second instruction.
 template <class T>
 [[gnu::always_inline]] inline simd::Vec<T> subtract_product(simd::Vec<T> a, simd::Vec<T> b, simd::Vec<T> c) {
   static_assert(std::is_floating_point_v<T>);

@@ -6,7 +6,7 @@
 #include "ops/cpu/tile.h"
 #include "ops/simd/vec.h"
 
-// Complex numbers in vectors: the real parts in one, the imaginary parts in another.
+// Complex numbers in vectors: real parts in one vector, imaginary parts in another.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
@@ -22,14 +22,14 @@ struct Number {
     return {multiply_add(a.re, b.re, -(a.im * b.im)), multiply_add(a.re, b.im, a.im * b.re)};
   }
 };
-/// The parts of pairs of numbers: Vec<T>::size of them, the first half at `low`.
+/// Splits Vec<T>::size interleaved complex numbers, the first half in `low`, into real and imaginary parts.
 template <class T>
 Number<simd::Vec<T>> parts_of(simd::Native<T> low, simd::Native<T> high) {
   using V = simd::Vec<T>;
   using Lanes = std::make_index_sequence<V::size>;
   return {V(every_second<0>(low, high, Lanes())), V(every_second<1>(low, high, Lanes()))};
 }
-/// Vec<T>::size pairs of numbers, their parts apart.
+/// Loads Vec<T>::size interleaved complex numbers and splits them into real and imaginary parts.
 template <class T>
 Number<simd::Vec<T>> load_pairs(const T* from) {
   using V = simd::Vec<T>;
@@ -42,7 +42,7 @@ void store_pairs(Number<simd::Vec<T>> x, T* to) {
   V(interleaved<0>(x.re.native(), x.im.native(), Lanes())).store(to);
   V(interleaved<V::size / 2>(x.re.native(), x.im.native(), Lanes())).store(to + V::size);
 }
-/// One pair.
+/// Stores one complex number.
 template <class T>
 void store_pairs(Number<T> x, T* to) {
   to[0] = x.re;

@@ -14,7 +14,7 @@
 
 namespace lamella::cpu {
 
-/// `convert` of a floating number to an integer of 8 or 16 bits, without its branches.
+/// Converts a floating number to an integer of 8 or 16 bits as `convert` does, without branches.
 template <class To, class From>
 To convert_to_small(From from) {
   constexpr From kLow = std::numeric_limits<To>::min();
@@ -24,7 +24,7 @@ To convert_to_small(From from) {
   return static_cast<To>(static_cast<std::int32_t>(from == from ? within : From{0}));
 }
 
-/// The same for as many elements as fill vectors; gives how many.
+/// Converts the leading elements that fill whole vectors; returns their number.
 template <class To>
 std::int64_t convert_to_small_in_vectors(To* to, const float* from, std::int64_t n) {
   constexpr int kLanes = simd::kVectorBytes / 4;
@@ -44,8 +44,7 @@ std::int64_t convert_to_small_in_vectors(To* to, const float* from, std::int64_t
   return i;
 }
 
-/// Elements that lie beside one another, converted. Plain loops: the compiler vectorizes them, but for float16, which
-/// has instructions of its own.
+/// Converts contiguous elements. Plain loops, which the compiler vectorizes; float16 uses intrinsics.
 template <class To, class From>
 void convert_dense(To* to, const From* from, std::int64_t n) {
   std::int64_t i = 0;
@@ -81,7 +80,7 @@ void convert_dense(To* to, const From* from, std::int64_t n) {
     }
 #endif
   } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, BFloat16>) {
-    // BFloat16's rounding without its branch.
+    // Rounds as BFloat16 does, without a branch.
     for (; i < n; ++i) {
       const std::uint32_t f = std::bit_cast<std::uint32_t>(from[i]);
       const std::uint32_t rounded = (f + 0x7fffu + ((f >> 16) & 1u)) >> 16;
@@ -89,7 +88,7 @@ void convert_dense(To* to, const From* from, std::int64_t n) {
       to[i].bits = static_cast<std::uint16_t>((f & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
     }
   } else if constexpr (std::is_integral_v<From> && sizeof(From) <= 4 && std::is_same_v<To, BFloat16>) {
-    // Of no integer is a NaN made.
+    // An integer never converts to NaN, so no check for NaN is needed.
     for (; i < n; ++i) {
       const std::uint32_t f = std::bit_cast<std::uint32_t>(static_cast<float>(from[i]));
       to[i].bits = static_cast<std::uint16_t>((f + 0x7fffu + ((f >> 16) & 1u)) >> 16);
@@ -98,7 +97,7 @@ void convert_dense(To* to, const From* from, std::int64_t n) {
     using Part = typename From::value_type;
     for (; i < n; ++i) to[i] = (int{from[i].real() != Part{}} | int{from[i].imag() != Part{}}) != 0;
   } else if constexpr (std::is_same_v<From, bool> && !std::is_same_v<To, bool>) {
-    // Read as what it is in memory, bytes of 0 and 1.
+    // A bool is read as its byte, which is 0 or 1.
     return convert_dense(to, reinterpret_cast<const std::uint8_t*>(from), n);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && sizeof(To) <= 2 &&
                        !std::is_same_v<To, bool>) {

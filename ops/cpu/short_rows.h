@@ -8,7 +8,7 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// The bytes of the longest row that is copied as two pieces.
+/// Number of bytes of the longest row that is copied as two pieces.
 inline constexpr std::int64_t kShortRowBytes = 128;
 
 template <std::int64_t kBytes>
@@ -16,7 +16,7 @@ struct RowPiece {
   char bytes[kBytes];
 };
 
-/// A row as one piece: a call of memcpy takes longer than such a row.
+/// Copies a row as one piece; a call of memcpy would take longer than such a row.
 template <std::int64_t kPiece>
 struct CopyPiece {
   void operator()(char* to, const char* from) const {
@@ -25,10 +25,10 @@ struct CopyPiece {
     std::memcpy(to, &row, kPiece);
   }
 };
-/// A row as its first piece and its last, which may overlap. All of it is read before it is written.
+/// Copies a row as its first and its last piece, which may overlap. All of it is read before any is written.
 template <std::int64_t kPiece>
 struct CopyPieces {
-  std::int64_t last;  // where the last piece begins
+  std::int64_t last;  // offset of the last piece
   void operator()(char* to, const char* from) const {
     RowPiece<kPiece> first_piece, last_piece;
     std::memcpy(&first_piece, from, kPiece);
@@ -38,7 +38,8 @@ struct CopyPieces {
   }
 };
 
-/// Calls f with what copies a row of so many bytes, at most kShortRowBytes, chosen once for many rows.
+/// Calls f with a functor that copies rows of `bytes` bytes, at most kShortRowBytes; the size is dispatched once for
+/// many rows.
 template <class F>
 void with_row_copy(std::int64_t bytes, F&& f) {
   switch (bytes) {

@@ -12,7 +12,7 @@ inline namespace LM_SIMD_ISA {
 
 namespace detail {
 
-/// An integer of so many bytes, and of 8 where they are 16.
+/// The unsigned integer of kSize bytes; uint64_t for 16 bytes.
 template <std::int64_t kSize>
 using WordOf = std::conditional_t<
     kSize == 1, std::uint8_t,
@@ -20,7 +20,7 @@ using WordOf = std::conditional_t<
 
 }  // namespace detail
 
-/// A row of every second element, of which as many at once as fill a register of the result. T tells the size alone.
+/// Copies every second element to a contiguous row, a register of the result at a time. Only the size of T matters.
 template <class T>
 void copy_every_second(char* to, const char* from, std::int64_t n) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
@@ -28,7 +28,7 @@ void copy_every_second(char* to, const char* from, std::int64_t n) {
   if constexpr (kSize <= 8) {
     constexpr int kLanes = simd::kVectorBytes / static_cast<int>(kSize);
     using V = simd::Native<detail::WordOf<kSize>>;
-    // The last element has no neighbor that may be read.
+    // Excludes the last element: nothing after it may be read.
     for (; j + kLanes < n; j += kLanes) {
       V a, b;
       std::memcpy(&a, from + 2 * j * kSize, sizeof a);
@@ -42,7 +42,8 @@ void copy_every_second(char* to, const char* from, std::int64_t n) {
   for (; j < n; ++j) std::memcpy(to + j * kSize, from + 2 * j * kSize, kSize);
 }
 
-/// A row of elements from `from` on backwards, a register of them at once. T tells the size alone.
+/// Copies n elements in reverse order, starting at `from` and going down, a register at a time. Only the size of T
+/// matters.
 template <class T>
 void copy_backwards(char* to, const char* from, std::int64_t n) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));

@@ -12,26 +12,27 @@
 #endif
 
 // Note [Large outputs]
-// A store to a line that is not in a cache reads the line first, and puts another one out. An output that is as large
-// as the last cache does not stay there until somebody reads it: it is written past the caches, which saves the read, a
-// third of the traffic of `relu`. The formula computes into a block, as for strided outputs, and the block is moved: so
-// there is no second copy of the formula. An operand that is overwritten is in the caches already, and goes the usual
-// way.
+// A store to a line that is not in a cache reads the line first and evicts another one. An output as large as the
+// last-level cache does not stay there until somebody reads it. It is written with non-temporal stores, which saves the
+// read, a third of the traffic of `relu`. The formula computes into a block, as for strided outputs, and the block is
+// then stored, so that there is no second copy of the formula. An operand that is overwritten is in the caches already
+// and is stored the usual way.
 //
-// Kernels of rows (softmax, layer_norm) read a row several times and write it once: there the input and the output
-// together are measured against the cache, since what a stored line puts out is the input.
+// Kernels of rows (softmax, layer_norm) read a row several times and write it once. For them the sizes of input and
+// output together are compared with the cache, since a stored line evicts a line of the input.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// Whether there is a store past the caches; without one a block would be moved for nothing.
+/// True if the machine has non-temporal stores; without them copying through a block gains nothing.
 #ifdef __SSE2__
 inline constexpr bool kStreams = true;
 #else
 inline constexpr bool kStreams = false;
 #endif
 
-/// Writes a block past the caches, but for what are parts of cache lines; end_stream() comes after the last.
+/// Writes a block with non-temporal stores, except for partial cache lines at its ends. Call end_stream() after the
+/// last block.
 [[gnu::noinline]] inline void stream_block(const void* from, std::int64_t bytes, void* to) {
   const auto* source = static_cast<const char*>(from);
   auto* target = static_cast<char*>(to);
@@ -57,19 +58,20 @@ inline constexpr bool kStreams = false;
   std::memcpy(target, source, static_cast<std::size_t>(bytes));
 }
 
-/// Orders the stores of stream_block() before all that follow.
+/// Orders all earlier stores of stream_block() before later stores.
 inline void end_stream() {
 #ifdef __SSE2__
   _mm_sfence();
 #endif
 }
 
-/// Whether rows of `bytes` from `to` on are made of whole cache lines, as store_past_caches() needs them.
+/// True if rows of `bytes` bytes from `to` on consist of whole cache lines, as store_past_caches() requires.
 inline bool in_whole_lines(const void* to, std::int64_t bytes) {
   return reinterpret_cast<std::uintptr_t>(to) % 64 == 0 && bytes % 64 == 0;
 }
 
-/// Stores a vector past the caches, at a multiple of its size; end_stream() comes after the last.
+/// Stores a vector with a non-temporal store; `to` is aligned to the vector's size. Call end_stream() after the last
+/// store.
 template <class T>
 void store_past_caches(T* to, simd::Vec<T> v) {
 #if LM_SIMD_BYTES == 64

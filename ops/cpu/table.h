@@ -27,7 +27,7 @@
 
 namespace lamella::cpu {
 
-/// Everything that a kernel module gives: it exports one function that returns this, and no other symbol.
+/// All kernels of a module. A module exports one function, which returns this table, and no other symbol.
 struct KernelTable {
   const char* isa;
   ElementwiseTable elementwise;
@@ -57,5 +57,5 @@ struct KernelTable {
 
 }  // namespace lamella::cpu
 
-/// The one symbol of a kernel module.
+/// The only exported symbol of a kernel module.
 extern "C" [[gnu::visibility("default")]] const lamella::cpu::KernelTable* lamella_cpu_kernels();

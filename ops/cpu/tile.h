@@ -10,7 +10,7 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// Elements of a and b in turn, from element kFirst of each on. An element is kParts lanes.
+/// Interleaves elements of a and b, from element kFirst of each on. An element is kParts lanes.
 template <int kFirst, int kParts = 1, class V, std::size_t... I>
 V interleaved(V a, V b, std::index_sequence<I...>) {
   constexpr int kLanes = sizeof...(I);
@@ -21,14 +21,14 @@ V interleaved(V a, V b, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, b, lane(static_cast<int>(I))...);
 }
 
-/// Every second lane of a and b behind one another, from lane kFirst of a on.
+/// Returns every second lane of the concatenation of a and b, from lane kFirst of a on.
 template <int kFirst, class V, std::size_t... I>
 V every_second(V a, V b, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, b, (kFirst + 2 * static_cast<int>(I))...);
 }
 
-/// Transposes a tile of kSize rows and columns, of elements that are kParts lanes each: each step of interleaving the
-/// first half of the rows with the second rotates the bits of (row, column) by one.
+/// Transposes a tile of kSize rows and columns of elements of kParts lanes each. Each step interleaves the first half
+/// of the rows with the second half, which rotates the bits of (row, column) by one.
 template <int kParts = 1, int kSize, class V>
 void transpose(V (&rows)[kSize]) {
   using Lanes = std::make_index_sequence<kSize * kParts>;
@@ -42,7 +42,8 @@ void transpose(V (&rows)[kSize]) {
   }
 }
 
-/// Transposes the tiles of kRows rows and columns that lie side by side in kRows vectors, bit by bit of row and column.
+/// Transposes tiles of kRows rows and columns that lie side by side in kRows vectors, exchanging one bit of row and
+/// column at a time.
 template <int kBit = 1, int kRows, class V>
 void transpose_beside(V (&rows)[kRows]) {
   if constexpr (kBit < kRows) {

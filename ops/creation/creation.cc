@@ -14,7 +14,7 @@ Tensor filled(DimsView shape, Scalar value, DType dtype, Device device, const ch
   return out;
 }
 
-/// The same for a tensor like x, which is batched where x is: there is a value for each example to be written.
+/// Returns a tensor of `value` shaped like x; batched if x is, so that each example can be written.
 Tensor filled_like(const Tensor& x, Scalar value, std::optional<DType> dtype, std::optional<Device> device,
                    const char* op) {
   check_defined(x, op);

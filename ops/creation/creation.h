@@ -132,8 +132,8 @@ struct Logspace {
                      std::optional<Device> device, bool endpoint);
 };
 
-/// The number of a diagonal, counted from the main one. Those beyond a matrix are all alike, so that from Python any
-/// integer is one: what 64 bits do not hold becomes the nearest that they do.
+/// The number of a diagonal, counted from the main one. Diagonals beyond a matrix are all empty, so from Python any
+/// integer is valid; one that exceeds 64 bits becomes the nearest that fits.
 struct DiagonalNumber {
   DiagonalNumber(std::int64_t number) : value(number) {}
   std::int64_t value;

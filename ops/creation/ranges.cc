@@ -1,4 +1,4 @@
-// Numbers in arithmetic progression.
+// Ranges: numbers in arithmetic or geometric progression.
 
 #include <cmath>
 #include <complex>
@@ -14,9 +14,7 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-
-/// The number of steps from start to stop; ValueError where that is no number that fits.
+/// Returns the number of steps from start to stop; throws ValueError if it is not a number or too large.
 std::int64_t count_steps(double start, double stop, double step) {
   const double steps = std::ceil((stop - start) / step);
   if (!(steps < 0x1p62)) fail<ValueError>("[arange] cannot count from ", start, " to ", stop, " by ", step);
@@ -31,10 +29,10 @@ std::int64_t count_steps(std::int64_t start, std::int64_t stop, std::int64_t ste
   return static_cast<std::int64_t>((distance - 1) / stride + 1);
 }
 
-/// A tensor of `count` elements, of which element i is value(i), i being an Index: a double where what it gives is one,
-/// as processors convert many small integers at once, but no large ones. Each is computed on its own: a running sum
-/// would gather errors, and its bits would depend on how the work is shared. The last element is *last where that is
-/// given.
+/// Returns a tensor of `count` elements with element i equal to value(i). Index is double if value() returns a double:
+/// CPUs convert several small integers at once, but not large ones. Each element is computed separately: a running sum
+/// would accumulate errors, and its bits would depend on how threads share the work. The last element is *last if that
+/// is given.
 template <class Index, class Value>
 Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& value,
                  const std::invoke_result_t<Value, Index>* last = nullptr) {
@@ -42,10 +40,10 @@ Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& va
   const Tensor out = empty({count}, dtype);
   const HostRelease release(count);
   visit<AnyDType>(dtype, "arange", [&]<class T> {
-    parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, count, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
       T* const data = out.data<T>();
       std::int64_t i = begin;
-      // Groups of a fixed size become vector instructions.
+      // Groups of a fixed size compile to vector instructions.
       constexpr int kGroup = 16;
       for (; i + kGroup <= end; i += kGroup) {
         const auto first = static_cast<Index>(i);
@@ -58,14 +56,14 @@ Tensor filled_by(std::int64_t count, DType dtype, Device device, const Value& va
   return to_device(out, device);
 }
 
-/// The integers from + i by, modulo 2^64, since a product on the way may not fit. A group of them is the one before it
-/// and a number: baseline code has no products of 64 bits in vectors.
+/// Returns the integers from + i * by, modulo 2^64, because an intermediate product may not fit. A group is the
+/// previous one plus a constant: the baseline instruction set has no 64-bit vector products.
 Tensor counted(std::int64_t count, DType dtype, Device device, std::uint64_t from, std::uint64_t by) {
   if (device.is_meta()) return empty({count}, dtype, device);
   const Tensor out = empty({count}, dtype);
   const HostRelease release(count);
   visit<AnyDType>(dtype, "arange", [&]<class T> {
-    parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, count, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
       constexpr int kGroup = 16;
       std::uint64_t steps[kGroup];
       for (int k = 0; k < kGroup; ++k) steps[k] = static_cast<std::uint64_t>(k) * by;
@@ -81,7 +79,7 @@ Tensor counted(std::int64_t count, DType dtype, Device device, std::uint64_t fro
   return to_device(out, device);
 }
 
-/// A place between two numbers, 0 for the first, 1 for the second.
+/// Returns the number at position `place` between two numbers, 0 for the first, 1 for the second.
 double between(double start, double stop, double place) {
   const double distance = stop - start;
   return std::isfinite(distance) ? start + distance * place : start * (1 - place) + stop * place;
@@ -128,7 +126,7 @@ Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional
   const auto first = start.to<double>();
   const auto end = stop.to<double>();
   if (!complex && std::isfinite(end - first)) {
-    // As numpy has it, without a division for each; not where that would round the step to 0.
+    // Uses numpy's formula, which needs no division per element, unless that rounds the step to 0.
     const double distance = end - first;
     const double step = distance / std::max(intervals, 1.0);
     if (step != 0 || distance == 0) {
@@ -151,7 +149,7 @@ Tensor Logspace::call(Scalar start, Scalar stop, std::int64_t num, Scalar base, 
   const bool complex = is_complex_number(start) || is_complex_number(stop) || is_complex_number(base);
   const DType result = dtype.value_or(complex ? DType::Complex64 : kDefaultFloat);
   if (complex && !is_complex(result)) fail<TypeError>("[logspace] complex numbers do not fit into dtype ", result);
-  // The powers are those of C, which are exact where the result is an integer.
+  // Powers are those of the C library, which are exact if the result is an integer.
   const Device place = device.value_or(kCPU);
   const Tensor exponents =
       linspace(start, stop, num, complex ? DType::Complex128 : DType::Float64, std::nullopt, endpoint);

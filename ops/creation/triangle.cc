@@ -22,17 +22,16 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-
-/// The number of the diagonal that each element of a matrix lies on: its column minus its row.
+/// Returns the diagonal number of each element of a matrix: its column minus its row.
 Tensor diagonals(std::int64_t rows, std::int64_t columns, Device device) {
   const Tensor row = arange(rows, std::nullopt, 1, DType::Int64, device);
   const Tensor column = arange(columns, std::nullopt, 1, DType::Int64, device);
   return subtract(column, expand_dims(row, 1));
 }
 
-/// Calls f(where it begins in x, in bytes; its number; the columns that it keeps; how many) for each row of the
-/// matrices in the last two axes of x, and once for those before the first and behind the last that the diagonal meets.
+/// Calls f(byte offset in x, row number, columns that it keeps, number of rows) for each row of the matrices in the
+/// last two axes of x. Rows before the first and after the last one that the diagonal crosses are reported by one call
+/// each.
 template <class F>
 void for_each_row(const Tensor& x, Side side, std::int64_t k, F&& f) {
   if (x.device().is_meta() || x.numel() == 0) return;
@@ -52,26 +51,27 @@ void for_each_row(const Tensor& x, Side side, std::int64_t k, F&& f) {
   const std::int64_t first_met = (side == Side::Lower ? 0 : 1) - diagonal;
   const std::int64_t last_met = first_met + columns - 1;
   const HostRelease release(x.numel());
-  parallel_for(
-      0, x.numel() / columns, std::max<std::int64_t>(1, kGrain / columns), [&](std::int64_t begin, std::int64_t end) {
-        while (begin < end) {
-          const std::int64_t first = begin % rows;
-          const std::int64_t last = std::min(rows, first + end - begin);
-          const std::int64_t offset = matrix_begin(begin / rows);
-          const auto call = [&](std::int64_t row, std::int64_t alike) {
-            f((offset + row * step) * item, begin + row - first, kept_columns(side, row, columns, diagonal), alike);
-          };
-          const std::int64_t from = std::clamp(first_met, first, last);
-          const std::int64_t to = std::clamp(last_met, first, last);
-          if (first < from) call(first, from - first);
-          for (std::int64_t row = from; row < to; ++row) call(row, 1);
-          if (to < last) call(to, last - to);
-          begin += last - first;
-        }
-      });
+  parallel_for(0, x.numel() / columns, std::max<std::int64_t>(1, kElementGrain / columns),
+               [&](std::int64_t begin, std::int64_t end) {
+                 while (begin < end) {
+                   const std::int64_t first = begin % rows;
+                   const std::int64_t last = std::min(rows, first + end - begin);
+                   const std::int64_t offset = matrix_begin(begin / rows);
+                   const auto call = [&](std::int64_t row, std::int64_t alike) {
+                     f((offset + row * step) * item, begin + row - first, kept_columns(side, row, columns, diagonal),
+                       alike);
+                   };
+                   const std::int64_t from = std::clamp(first_met, first, last);
+                   const std::int64_t to = std::clamp(last_met, first, last);
+                   if (first < from) call(first, from - first);
+                   for (std::int64_t row = from; row < to; ++row) call(row, 1);
+                   if (to < last) call(to, last - to);
+                   begin += last - first;
+                 }
+               });
 }
 
-/// `count` elements of `size` bytes, `step` apart, are set to 0.
+/// Sets `count` elements of `size` bytes, `step` bytes apart, to 0.
 void clear(char* to, std::int64_t step, std::int64_t count, std::size_t size) {
   if (step == static_cast<std::int64_t>(size)) {
     std::memset(to, 0, static_cast<std::size_t>(count) * size);
@@ -80,12 +80,13 @@ void clear(char* to, std::int64_t step, std::int64_t count, std::size_t size) {
   for (std::int64_t j = 0; j < count; ++j) std::memset(to + j * step, 0, size);
 }
 
-/// Clears what does not lie in the triangle, in place. The triangle of a transposed matrix is the other one.
+/// Sets the elements outside of the triangle to 0, in place. The lower triangle of a matrix is the upper one of its
+/// transpose.
 void clear_rest(const Tensor& x, Side side, std::int64_t k) {
   if (is_batched(x)) [[unlikely]]
     return clear_rest(physical(x, *x->hidden), side, k);
   if (std::abs(x.strides().back()) > std::abs(x.strides()[x.ndim() - 2])) {
-    // -k does not exist for the smallest integer.
+    // Clamped first, because the smallest integer has no negation.
     const std::int64_t diagonal = std::clamp(k, -x.size(-2), x.size(-1));
     return clear_rest(swapaxes(x, -2, -1), side == Side::Lower ? Side::Upper : Side::Lower, -diagonal);
   }
@@ -102,7 +103,7 @@ void clear_rest(const Tensor& x, Side side, std::int64_t k) {
   });
 }
 
-/// A triangle of the matrices in the last two axes of x.
+/// Returns a triangle of the matrices in the last two axes of x.
 Tensor triangle(const Tensor& x, Side side, std::int64_t k) {
   if (is_batched(x)) [[unlikely]] {
     const HiddenAxes axes = *x->hidden;
@@ -121,7 +122,7 @@ Tensor triangle(const Tensor& x, Side side, std::int64_t k) {
   for_each_row(x, side, k, [&](std::int64_t offset, std::int64_t r, Kept kept, std::int64_t alike) {
     char* const to = out->data + bytes(r * columns);
     if (alike > 1) {
-      // All of them or nothing.
+      // The rows are either kept whole or cleared.
       if (kept.first == kept.last) {
         std::memset(to, 0, bytes(alike * columns));
       } else {
@@ -163,7 +164,7 @@ Tensor checked_triangle(const Tensor& x, Side side, std::int64_t k, const char* 
   if (x.ndim() < 2) fail<ValueError>("[", op, "] needs at least two axes, got shape ", x.shape());
   if (x.device().is_cpu() || x.device().is_meta()) return TriangleFn::apply(x, side, k);
   const Tensor numbers = diagonals(x.size(-2), x.size(-1), x.device());
-  // With 0 bools would be promoted.
+  // A zero of dtype bool, because 0 would promote bools.
   const Operand zero = x.dtype() == DType::Bool ? Operand(Scalar(false)) : Operand(Scalar(0));
   return where(side == Side::Lower ? less_equal(numbers, k) : greater_equal(numbers, k), x, zero);
 }

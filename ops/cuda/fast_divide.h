@@ -7,7 +7,7 @@
 
 namespace lamella::cuda {
 
-/// Division of 32-bit numbers below 2^31 by a divisor that is known before the kernel starts: a product, an addition
+/// Divides 32-bit numbers below 2^31 by a divisor that is fixed before the kernel starts, with a product, an addition
 /// and a shift.
 ///
 /// With s = ceil(log2 d) and m = floor(2^32 (2^s - d) / d) + 1, n / d = (floor(n m / 2^32) + n) >> s for all n, d <
@@ -19,7 +19,7 @@ struct FastDivide {
   std::uint32_t shift = 0;
 
   FastDivide() = default;
-  /// `divisor` from 1 to 2^31 - 1.
+  /// Requires a divisor from 1 to 2^31 - 1.
   explicit FastDivide(std::uint32_t divisor)
       : divisor(divisor), shift(static_cast<std::uint32_t>(std::bit_width(divisor - 1))) {
     multiplier = static_cast<std::uint32_t>((((std::uint64_t{1} << shift) - divisor) << 32) / divisor + 1);

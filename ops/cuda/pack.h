@@ -5,14 +5,14 @@
 
 namespace lamella::cuda {
 
-/// The unsigned integer, or vector of them, that is moved by one instruction.
+/// The unsigned integer type, or vector of integers, of kBytes bytes that one instruction moves.
 template <int kBytes>
 using Word = std::conditional_t<
     kBytes == 1, std::uint8_t,
     std::conditional_t<kBytes == 2, std::uint16_t,
                        std::conditional_t<kBytes == 4, std::uint32_t, std::conditional_t<kBytes == 8, uint2, uint4>>>>;
 
-/// `n` neighboring elements, read or written as one; the address is a multiple of their size.
+/// Moves `n` neighboring elements with one instruction; the address is aligned to their total size.
 template <class E, int n>
 __device__ void load_pack(const E* from, E* to) {
   using W = Word<static_cast<int>(sizeof(E)) * n>;

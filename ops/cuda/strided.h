@@ -8,16 +8,16 @@
 
 namespace lamella::cuda {
 
-/// Where element i of a loop lies in each of N arrays.
+/// Maps the index of a loop's element to its offset in each of N arrays.
 template <int N>
 struct StridedIndex {
   int axes = 0;
-  /// Axis 0 is the outermost, and never divided by.
+  /// Sizes of the axes, outermost first; the size of axis 0 is never used as a divisor.
   FastDivide sizes[StridedLoop::kMaxAxes];
-  /// In elements.
+  /// Strides in elements.
   std::int64_t strides[N][StridedLoop::kMaxAxes];
 
-  /// Offsets in the first kUsed arrays, in elements; `index` is less than 2^31.
+  /// Computes the offsets, in elements, of element `index` (below 2^31) in the first kUsed arrays.
   template <int kUsed>
   LM_HD void locate(std::uint32_t index, std::int64_t (&offsets)[kUsed]) const {
     static_assert(kUsed <= N);
@@ -31,7 +31,7 @@ struct StridedIndex {
   }
 };
 
-/// The index of a loop: array 0 is the output, the operands follow.
+/// Returns the index of a loop: array 0 is the output, followed by the operands.
 template <int N>
 StridedIndex<N> make_index(const StridedLoop& loop) {
   StridedIndex<N> index;
@@ -44,11 +44,11 @@ StridedIndex<N> make_index(const StridedLoop& loop) {
   return index;
 }
 
-/// Kernels count in 32 bits: larger loops are launched in parts of at most this many elements.
+/// Largest number of elements per launch: kernels count in 32 bits, so larger loops are split.
 inline constexpr std::int64_t kMaxPart = std::int64_t{1} << 30;
 
-/// Calls f(part) for loops of at most `limit` elements that make up `loop`. Parts of one axis keep the alignment of the
-/// whole to 16 elements. `out_bytes` and `in_bytes` are the sizes of the elements.
+/// Splits `loop` into parts of at most `limit` elements and calls f(part) for each. Parts of a one-axis loop keep its
+/// alignment to 16 elements. `out_bytes` and `in_bytes` are element sizes.
 template <class F>
 void for_each_part(const StridedLoop& loop, int out_bytes, const int* in_bytes, F&& f, std::int64_t limit = kMaxPart) {
   if (loop.elements <= limit) {
@@ -68,7 +68,7 @@ void for_each_part(const StridedLoop& loop, int out_bytes, const int* in_bytes, 
   part.elements = loop.elements - part.elements;
   part.out += half * loop.out_strides[axis] * out_bytes;
   for (int k = 0; k < loop.operands; ++k) {
-    // What lies on the host is one value, whatever the part.
+    // An operand in host memory is a single value, so its pointer does not move.
     if ((loop.on_host >> k & 1) == 0) part.in[k] += half * loop.in_strides[k][axis] * in_bytes[k];
   }
   for_each_part(part, out_bytes, in_bytes, f, limit);

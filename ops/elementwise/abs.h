@@ -20,7 +20,7 @@ struct Sign : Unary<Sign> {
   LM_HD static constexpr X backward(const X&, const X&, const X& dy) {
     return 0 * dy;
   }
-  /// Of complex numbers it is composed, for it has another gradient there; of bools it is x.
+  /// Composed for complex numbers, whose gradient differs; returns x for bools.
   static Tensor call(const Tensor& x);
 };
 

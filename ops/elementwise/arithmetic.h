@@ -101,15 +101,14 @@ struct Negative : Unary<Negative> {
 };
 
 struct FloorDivide : Binary<FloorDivide> {
-  static constexpr OpInfo info{
-      .name = "floor_divide",
-      .doc =
-          "The quotient rounded towards minus infinity, as Python's a // b. An integer divided by 0 gives 0. Where a "
-          "floating operand is infinite it is a / b, as the Python array API standard has it: inf // 2 is inf, and "
-          "-1 // inf is -0.",
-      .example = "floor_divide(full([2], 7), 2)",
-      .reference = "np.floor_divide(a, b)",
-      .dtypes = Real};
+  static constexpr OpInfo info{.name = "floor_divide",
+                               .doc =
+                                   "The quotient rounded towards minus infinity, like Python's a // b. An integer "
+                                   "divided by 0 gives 0. With an infinite floating operand it is a / b, as in the "
+                                   "Python array API standard: inf // 2 is inf, and -1 // inf is -0.",
+                               .example = "floor_divide(full([2], 7), 2)",
+                               .reference = "np.floor_divide(a, b)",
+                               .dtypes = Real};
   template <class X>
   LM_HD static constexpr X forward(const X& a, const X& b) {
     return floor_divide(a, b);
@@ -119,7 +118,7 @@ struct FloorDivide : Binary<FloorDivide> {
 struct Remainder : Binary<Remainder> {
   static constexpr OpInfo info{.name = "remainder",
                                .doc =
-                                   "What floor_divide leaves over, with the sign of the divisor, as Python's a % b. "
+                                   "The remainder of floor_divide, with the sign of the divisor, like Python's a % b. "
                                    "The gradient by b is -floor_divide(a, b).",
                                .example = "remainder(full([2], 7), 2)",
                                .reference = "np.remainder(a, b)",

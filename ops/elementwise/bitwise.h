@@ -42,7 +42,7 @@ struct BitwiseXor : Binary<BitwiseXor> {
 
 struct BitwiseNot : Unary<BitwiseNot> {
   static constexpr OpInfo info{.name = "bitwise_invert",
-                               .doc = "The bits that are not set; the negation of a bool.",
+                               .doc = "All bits inverted; the negation of a bool.",
                                .example = "bitwise_invert(full([2], 1))",
                                .reference = "np.invert(x)",
                                .dtypes = Integral | Boolean};

@@ -19,12 +19,12 @@
 #include "ops/support/hidden.h"
 #include "ops/support/promotion.h"
 
-// From a call with operands to a kernel, and the one layer that records all elementwise operators.
+// The way from a call with operands to a kernel, and the single autograd layer that records every elementwise operator.
 
 namespace lamella {
 namespace {
 
-/// Whether autocast wants operands of this dtype in float32.
+/// True if autocast casts operands of this dtype to float32.
 bool is_raised(std::span<const Operand* const> operands, DType dtype) {
   if (!autograd::autocast_active() || !is_floating(dtype) || item_size(dtype) != 2) return false;
   return std::ranges::any_of(operands, [](const Operand* operand) {
@@ -39,19 +39,20 @@ DType compute_dtype(const ElementwiseOp& op, std::span<const Operand* const> ope
   if (op.info->dtypes.contains(dtype)) return dtype;
   if (!is_differentiable(dtype) && op.info->dtypes.contains(kDefaultFloat) && (op.info->dtypes & Integral).empty())
     return kDefaultFloat;
-  fail<TypeError>("[", op.info->name, "] does not take dtype ", dtype);
+  refuse_dtype(dtype, op.info->dtypes, op.info->name);
 }
 
 void check_devices(const ElementwiseOp& op, std::span<const Operand* const> operands) {
   const Tensor* decisive = nullptr;
   for (const Operand* operand : operands) {
-    // A 0-d tensor on the CPU goes along with any device, as a number does.
+    // A 0-d tensor on the CPU may be combined with tensors on any device, like a number.
     if (operand->is_number() || (operand->tensor().device().is_cpu() && operand->tensor().ndim() == 0)) continue;
     const Tensor& x = operand->tensor();
     if (!decisive) {
       decisive = &x;
     } else if (x.device() != decisive->device()) {
-      fail<RuntimeError>("[", op.info->name, "] got tensors on ", decisive->device(), " and ", x.device());
+      fail<RuntimeError>("[", op.info->name, "] got tensors on ", decisive->device(), " and ", x.device(),
+                         "; move one with to_device()");
     }
   }
 }
@@ -77,7 +78,7 @@ Tensor compute(const ElementwiseOp& op, std::span<const Tensor* const> operands)
   }
   Tensor out;
   if (alike) {
-    // Contiguous tensors hide no axes.
+    // Contiguous tensors have no hidden axes.
     out = contiguous ? empty(operands[0]->shape(), dtype, device)
                      : empty_in_order(operands, operands[0]->shape(), dtype, device);
   } else {
@@ -90,7 +91,7 @@ Tensor compute(const ElementwiseOp& op, std::span<const Tensor* const> operands)
   return out;
 }
 
-/// The layer behind every elementwise operator: what its gradient formulas read is what it saves.
+/// The autograd layer of every elementwise operator. It saves the operands that the gradient formulas read.
 struct Elementwise : Function<Elementwise> {
   static constexpr bool kChecksGradients = false;
   static std::string name_of(const Context& ctx) { return static_cast<const ElementwiseOp*>(ctx.tag)->info->name; }
@@ -139,8 +140,8 @@ struct Elementwise : Function<Elementwise> {
     return grads;
   }
 
-  /// The gradient formula of input i, by its kernel where nothing follows what it computes. The last of the operands
-  /// that it may read is dy.
+  /// Computes the gradient of input i: with a fused kernel, if there is one and nothing differentiates the result, or
+  /// with the formula on tensors. dy is the last operand that the formula may read.
   static Tensor gradient(const ElementwiseOp& op, std::size_t i,
                          const std::array<Tensor, StridedLoop::kMaxOperands>& operands) {
     if (autograd::is_grad_enabled() || !has_fused_backward(op, static_cast<int>(i)) || autograd::any_dual(operands))
@@ -152,14 +153,15 @@ struct Elementwise : Function<Elementwise> {
     }
     const Tensor& dy = operands[static_cast<std::size_t>(op.inputs) + 1];
     const std::span operands_read(read.data(), count);
-    // A kernel of a real result reads its complex input.
+    // The gradient of a complex input with a real result is complex: the kernel's dtype is that of the input.
     const DType dtype = op.real_output ? operands[i].dtype() : dy.dtype();
     Tensor grad = empty_in_order(operands_read, dy.shape(), dtype, dy.device());
     launch_elementwise(op, static_cast<int>(i), operands_read, grad, dtype);
     return grad;
   }
 
-  /// Forward mode: the Jacobian is diagonal, so each input's tangent goes where a gradient would in its formula.
+  /// Computes the tangent of the result. The Jacobian is diagonal, so each input's tangent replaces the gradient in its
+  /// formula.
   template <class... Inputs>
   static Tensor tangent(const ElementwiseOp& op, const Tensor& y, const TensorList& tangents, const Inputs&... inputs) {
     std::array<Tensor, StridedLoop::kMaxOperands> operands{inputs..., y};
@@ -191,7 +193,7 @@ struct Elementwise : Function<Elementwise> {
 static_assert(sizeof(autograd::detail::FunctionNode<Elementwise>) + sizeof(autograd::detail::NodeHeader) <= 512,
               "every recorded call writes and frees what a node holds");
 
-/// An operand in the dtype of the computation; holds the tensor only where it is a new one.
+/// An operand cast to the computation's dtype; owns the tensor only if it is a new one.
 class Converted {
  public:
   Converted(const ElementwiseOp& op, const Operand& operand, DType dtype, bool mask) {
@@ -219,7 +221,8 @@ bool is_recorded_by(const ElementwiseOp& op, std::span<const Tensor* const> oper
   return op.differentiable() && is_differentiable(operands[op.mask_input ? 1 : 0]->dtype());
 }
 
-/// Operators without a gradient are never recorded, so their results are constants even where an input is on the tape.
+/// Calls an operator. Operators without a gradient are not recorded: their results are constants even if an input is on
+/// the tape.
 template <class... Inputs>
 Tensor apply(const ElementwiseOp& op, const Inputs&... inputs) {
   const std::array<const Tensor*, sizeof...(Inputs)> operands{&inputs...};
@@ -233,7 +236,7 @@ Tensor apply(const ElementwiseOp& op, const Inputs&... inputs) {
 template <class... Inputs>
 Tensor apply_intercepted(const ElementwiseOp& op, const Inputs&... inputs);
 
-/// The same for operands with tangents.
+/// Calls an operator whose operands have tangents.
 template <class... Inputs>
 Tensor apply_dual(autograd::DualCall& duals, const ElementwiseOp& op, const Inputs&... inputs) {
   Tensor y = [&] {
@@ -250,7 +253,7 @@ Tensor apply_dual(autograd::DualCall& duals, const ElementwiseOp& op, const Inpu
   return y;
 }
 
-/// apply() where something looks at every call.
+/// Calls an operator while an interceptor sees every call.
 template <class... Inputs>
 [[gnu::noinline]] Tensor apply_intercepted(const ElementwiseOp& op, const Inputs&... inputs) {
   const std::array<const Tensor*, sizeof...(Inputs)> operands{&inputs...};
@@ -276,7 +279,7 @@ Tensor dispatch(const ElementwiseOp& op, const Inputs&... inputs) {
   return apply(op, inputs...);
 }
 
-/// Whether all are tensors of one dtype on one device, so that nothing is to be promoted or checked.
+/// True if all operands are tensors of one dtype on one device, so that nothing needs promotion or checks.
 template <class... Rest>
 bool are_alike(const Operand& first, const Rest&... rest) {
   [[maybe_unused]] const auto like_first = [&](const Operand& other) {

@@ -11,7 +11,7 @@
 namespace lamella {
 namespace {
 
-/// What does not limit numbers of `dtype` from below, or from above.
+/// Returns the number that does not bound values of `dtype` from below or, if `above`, from above.
 Operand no_bound(DType dtype, bool above) {
   if (is_floating(dtype)) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -21,7 +21,7 @@ Operand no_bound(DType dtype, bool above) {
   return above ? Operand(Scalar(limits.max)) : Operand(Scalar(limits.min));
 }
 
-/// Both bounds for the kernel, where the one that is not given can be stood for by a number.
+/// Returns both bounds for the kernel, or nothing if a missing bound cannot be replaced by a number.
 std::optional<std::array<Operand, 2>> both_bounds(const Tensor& x, const std::optional<Operand>& min,
                                                   const std::optional<Operand>& max) {
   if (min && max) return {{*min, *max}};
@@ -38,7 +38,7 @@ Tensor Clip::call(const Tensor& x, const std::optional<Operand>& min, const std:
   check_defined(x, info.name);
   if (!min && !max) return x;
   if (const auto bounds = both_bounds(x, min, max)) return ClipBetween::call(x, (*bounds)[0], (*bounds)[1]);
-  // One bound, a tensor: where, not maximum, because at the bound the whole gradient passes.
+  // A single tensor bound uses where(), not maximum(), because the whole gradient passes at the bound.
   if (min) return where((x >= *min) | (x != x), x, *min);
   return where((x <= *max) | (x != x), x, *max);
 }

@@ -9,7 +9,7 @@
 
 namespace lamella {
 
-/// The kernel behind `clip` where both bounds are given.
+/// The kernel behind `clip` with both bounds.
 struct ClipBetween : Ternary<ClipBetween> {
   static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "clip_between",
@@ -49,7 +49,7 @@ struct Clip {
       .out = true,
       .in_place = true};
   static Tensor call(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max);
-  /// x itself limited, off the tape.
+  /// Clips x itself, off the tape.
   static void into(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max);
 };
 

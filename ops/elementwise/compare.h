@@ -6,7 +6,7 @@ namespace lamella {
 
 struct Equal : Binary<Equal> {
   static constexpr OpInfo info{.name = "equal",
-                               .doc = "Whether a == b; a comparison with NaN is false.",
+                               .doc = "True where a == b; a comparison with NaN is false.",
                                .example = "equal(full([2], 1), full([2], 2))",
                                .reference = "np.equal(a, b)",
                                .dtypes = AnyDType};
@@ -18,7 +18,7 @@ struct Equal : Binary<Equal> {
 
 struct NotEqual : Binary<NotEqual> {
   static constexpr OpInfo info{.name = "not_equal",
-                               .doc = "Whether a differs from b; NaN differs from everything.",
+                               .doc = "True where a differs from b; NaN differs from everything.",
                                .example = "not_equal(full([2], 1), full([2], 2))",
                                .reference = "np.not_equal(a, b)",
                                .dtypes = AnyDType};
@@ -30,7 +30,7 @@ struct NotEqual : Binary<NotEqual> {
 
 struct Less : Binary<Less> {
   static constexpr OpInfo info{.name = "less",
-                               .doc = "Whether a < b; a comparison with NaN is false.",
+                               .doc = "True where a < b; a comparison with NaN is false.",
                                .example = "less(full([2], 1), full([2], 2))",
                                .reference = "np.less(a, b)",
                                .dtypes = Real | Boolean};
@@ -42,7 +42,7 @@ struct Less : Binary<Less> {
 
 struct LessEqual : Binary<LessEqual> {
   static constexpr OpInfo info{.name = "less_equal",
-                               .doc = "Whether a <= b; a comparison with NaN is false.",
+                               .doc = "True where a <= b; a comparison with NaN is false.",
                                .example = "less_equal(full([2], 1), full([2], 2))",
                                .reference = "np.less_equal(a, b)",
                                .dtypes = Real | Boolean};
@@ -54,7 +54,7 @@ struct LessEqual : Binary<LessEqual> {
 
 struct Greater : Binary<Greater> {
   static constexpr OpInfo info{.name = "greater",
-                               .doc = "Whether a > b; a comparison with NaN is false.",
+                               .doc = "True where a > b; a comparison with NaN is false.",
                                .example = "greater(full([2], 1), full([2], 2))",
                                .reference = "np.greater(a, b)",
                                .dtypes = Real | Boolean};
@@ -66,7 +66,7 @@ struct Greater : Binary<Greater> {
 
 struct GreaterEqual : Binary<GreaterEqual> {
   static constexpr OpInfo info{.name = "greater_equal",
-                               .doc = "Whether a >= b; a comparison with NaN is false.",
+                               .doc = "True where a >= b; a comparison with NaN is false.",
                                .example = "greater_equal(full([2], 1), full([2], 2))",
                                .reference = "np.greater_equal(a, b)",
                                .dtypes = Real | Boolean};

@@ -35,7 +35,7 @@ Tensor complex_from_imaginary(const Tensor& x) { return from_imaginary(x); }
 
 Tensor angle_gradient(const Tensor& x, const Tensor& dy) {
   if (!is_complex(x.dtype())) return 0 * dy;
-  // i x / |x|^2, without the square, which over- or underflows.
+  // Computes i x / |x|^2 without the square, which may overflow or underflow.
   const Tensor origin = x == 0;
   return where(origin, 0, dy * Scalar(kI) / conj(where(origin, 1, x)));
 }

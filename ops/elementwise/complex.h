@@ -4,7 +4,7 @@
 
 namespace lamella {
 
-// The parts of complex numbers. Real tensors pass through as they are; a kernel of conj is for complex dtypes alone.
+// The parts of complex numbers. Real tensors are returned unchanged; conj has kernels for complex dtypes only.
 
 struct Conj : Unary<Conj> {
   static constexpr OpInfo info{.name = "conj",
@@ -72,10 +72,10 @@ inline Tensor real(const Tensor& x) { return RealPart::call(x); }
 inline Tensor imag(const Tensor& x) { return ImaginaryPart::call(x); }
 inline Tensor angle(const Tensor& x) { return Angle::call(x); }
 
-/// A complex tensor with the real part x, or the imaginary part x.
+/// Return a complex tensor with the real (or imaginary) part x and zeros for the other part.
 Tensor complex_from(const Tensor& x);
 Tensor complex_from_imaginary(const Tensor& x);
-/// The gradient of angle(x) for its gradient dy.
+/// Returns the gradient of angle(x) for the incoming gradient dy.
 Tensor angle_gradient(const Tensor& x, const Tensor& dy);
 
 }  // namespace lamella

@@ -18,7 +18,7 @@
 namespace lamella {
 namespace {
 
-/// Written part by part: a product with i would make NaN of infinite parts.
+/// Written part by part: multiplying by i would turn infinite parts into NaN.
 struct MakeComplexLayer : Function<MakeComplexLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -48,7 +48,7 @@ struct MakeComplexLayer : Function<MakeComplexLayer> {
     return y;
   }
 
-  /// Both parts in one pass.
+  /// Writes both parts in one pass.
   static Tensor interleaved(const Tensor& re, const Tensor& im) {
     constexpr std::int64_t kGrain = 32768;  // elements that one thread takes at a time
     const Tensor y = empty(re.shape(), complex_dtype(re.dtype()), re.device());

@@ -3,7 +3,7 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Complex tensors of the parts of their numbers, and the other way around.
+// Conversions between complex tensors and their real and imaginary parts.
 
 namespace lamella {
 
@@ -15,7 +15,7 @@ struct MakeComplex {
                                .reference = "real + 1j * imag",
                                .dtypes = DTypeSet{DType::Float32} | DType::Float64,
                                .method = false};
-  /// TypeError for parts that are not both float32 or both float64.
+  /// Throws TypeError unless both parts are float32 or both are float64.
   static Tensor call(const Tensor& real, const Tensor& imag);
 };
 
@@ -52,12 +52,12 @@ struct ViewAsComplex {
       .example = "view_as_complex(ones([3, 2]))",
       .reference = "x[..., 0] + 1j * x[..., 1]",
       .dtypes = DTypeSet{DType::Float32} | DType::Float64};
-  /// ValueError where the last axis has another size than 2, or the memory of x cannot be seen as complex numbers:
-  /// call it with clone(x) then.
+  /// Throws ValueError if the size of the last axis is not 2, or if the strides of x do not allow a complex view;
+  /// clone(x) can always be viewed.
   static Tensor call(const Tensor& x);
 };
 
-/// The complex numbers with these parts.
+/// Returns the complex tensor with the given parts.
 inline Tensor make_complex(const Tensor& real, const Tensor& imag) { return MakeComplex::call(real, imag); }
 
 }  // namespace lamella

@@ -24,7 +24,7 @@
 namespace lamella {
 namespace {
 
-constexpr double kRadian = 57.295779513082320877;  // degrees
+constexpr double kRadian = 57.295779513082320877;  // degrees per radian
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -56,7 +56,7 @@ Tensor IsClose::call(const Operand& a, const Operand& b, double rtol, double ato
   const DType dtype = promoted_dtype(operands);
   Tensor same = equal(a, b);
   if (!is_differentiable(dtype) && rtol == 0 && atol == 0) return same;
-  // Differences of integers, and of unsigned ones in particular, are taken in a dtype that holds them.
+  // Differences of integers are taken in float64: those of unsigned integers would wrap around.
   const DType wide = is_differentiable(dtype) ? dtype : DType::Float64;
   const Tensor x = in_dtype(a, wide);
   const Tensor y = in_dtype(b, wide);
@@ -80,7 +80,8 @@ Tensor NanToNum::call(const Tensor& x, double nan, const std::optional<double>& 
   const double largest = float_limits(x.dtype()).max;
   const double above = posinf.value_or(largest);
   const double below = neginf.value_or(-largest);
-  // Infinities get their own sign: what asks for another one, or another number, is put in afterwards.
+  // Infinities are first replaced with values of their own sign; a replacement of the other sign, or another magnitude,
+  // is written afterwards.
   Tensor result = replace_nonfinite(x, nan, std::abs(above));
   if (std::signbit(above)) result = where(equal(x, kInfinity), above, result);
   return below == -std::abs(above) ? result : where(equal(x, -kInfinity), below, result);

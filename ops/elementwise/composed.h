@@ -5,7 +5,7 @@
 #include "ops/op_info.h"
 #include "ops/operand.h"
 
-// Elementwise functions that are composed of others.
+// Elementwise functions composed of other operators.
 
 namespace lamella {
 
@@ -50,20 +50,19 @@ struct Polygamma {
 };
 
 struct IsClose {
-  static constexpr OpInfo info{
-      .name = "isclose",
-      .doc =
-          "Whether |a - b| <= atol + rtol * |b|. Infinities are close to themselves only; NaN is close to nothing, or "
-          "to NaN with equal_nan.",
-      .parameters = "a, b, /, *, rtol=1e-05, atol=1e-08, equal_nan=False",
-      .example = "isclose(ones([2]), full([2], 1.000001))",
-      .reference = "np.isclose(a, b)"};
+  static constexpr OpInfo info{.name = "isclose",
+                               .doc =
+                                   "True where |a - b| <= atol + rtol * |b|. Infinities are close to themselves only; "
+                                   "NaN is close to nothing, or to NaN with equal_nan.",
+                               .parameters = "a, b, /, *, rtol=1e-05, atol=1e-08, equal_nan=False",
+                               .example = "isclose(ones([2]), full([2], 1.000001))",
+                               .reference = "np.isclose(a, b)"};
   static Tensor call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan);
 };
 
 struct AllClose {
   static constexpr OpInfo info{.name = "allclose",
-                               .doc = "Whether isclose() holds for all elements: a 0-d bool tensor.",
+                               .doc = "True if isclose() holds for all elements: a 0-d bool tensor.",
                                .parameters = "a, b, /, *, rtol=1e-05, atol=1e-08, equal_nan=False",
                                .example = "allclose(ones([2]), full([2], 1.000001))",
                                .reference = "np.allclose(a, b)"};
@@ -74,8 +73,8 @@ struct NanToNum {
   static constexpr OpInfo info{
       .name = "nan_to_num",
       .doc =
-          "x with NaN, infinity and minus infinity replaced: by `nan`, and by the largest and the lowest number of "
-          "the dtype where posinf and neginf are None. What is replaced gets no gradient.",
+          "x with NaN replaced by `nan`, and infinity and minus infinity by `posinf` and `neginf`, or by the largest "
+          "and the lowest number of the dtype if these are None. Replaced elements get no gradient.",
       .parameters = "x, /, nan=0.0, posinf=None, neginf=None",
       .example = "nan_to_num(full([2], float('nan')))",
       .reference = "np.nan_to_num(x)"};

@@ -11,7 +11,7 @@
 
 namespace lamella {
 
-/// Operators composed of elementwise ones.
+/// Operators composed of elementwise operators.
 using ComposedOps = OpList<                                                                  //
     Clip,                                                                                    // clip
     RealPart, ImaginaryPart,                                                                 // complex

@@ -29,19 +29,20 @@ Tensor is_number(const Tensor& x, double value, const OpInfo& info) {
   return ZerosLike::call(x, DType::Bool, std::nullopt);
 }
 
-/// The operands in one floating dtype.
+/// Returns the operands in one floating dtype.
 std::array<Tensor, 2> in_one_float(const Operand& a, const Operand& b, const char* op) {
   for (const Operand* x : {&a, &b}) {
     if (!x->is_number()) check_defined(x->tensor(), op);
   }
   const Operand* const operands[] = {&a, &b};
   const DType promoted = promoted_dtype(operands);
-  if (is_complex(promoted)) fail<TypeError>("[", op, "] does not take dtype ", promoted);
+  if (is_complex(promoted)) refuse_dtype(promoted, Real | Boolean, op);
   const DType dtype = is_floating(promoted) ? promoted : kDefaultFloat;
   return {in_dtype(a, dtype), in_dtype(b, dtype)};
 }
 
-/// Euclid's. In unsigned numbers, of which the smallest signed one has a magnitude.
+/// Returns the greatest common divisor by Euclid's algorithm. Unsigned, because the magnitude of the smallest signed
+/// number is not representable.
 template <class U>
 U common_divisor(U a, U b) {
   while (b != 0) {
@@ -95,7 +96,7 @@ Tensor divisor_or_multiple(const OpInfo& info, const Tensor& a, const Tensor& b,
   return y;
 }
 
-/// -x log(x), whose derivative is -1 - log(x): not a product that is 0 times infinity at 0.
+/// -x log(x). Its derivative -1 - log(x) is written out: that of the product would be 0 times infinity at 0.
 struct EntrLayer : Function<EntrLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "entr";
@@ -125,7 +126,7 @@ Tensor IsReal::call(const Tensor& x) {
 
 Tensor Xlog1py::call(const Operand& first, const Operand& second) {
   const auto [a, b] = in_one_float(first, second, info.name);
-  // There b counts as 0: the product is 0, and so are both derivatives.
+  // Where a is 0 and b is infinite or at most -1, b is taken as 0: the product and both derivatives are then 0.
   const Tensor plain = logical_or(logical_and(greater(b, -1), less(b, kInfinity)), isnan(b));
   const Tensor nothing = logical_and(equal(a, 0), logical_not(plain));
   return multiply(a, log1p(where(nothing, 0, b)));
@@ -151,7 +152,7 @@ Tensor Ldexp::call(const Tensor& given, const Tensor& exponent) {
   check_defined(given, info.name);
   check_defined(exponent, info.name);
   const Tensor y = multiply(as_inexact(given), exp2(as_inexact(exponent)));
-  // Whole exponents are powers in float32, and leave x its dtype.
+  // A whole exponent keeps the dtype of a floating x.
   return is_differentiable(given.dtype()) && !is_differentiable(exponent.dtype()) ? cast(y, given.dtype()) : y;
 }
 

@@ -6,13 +6,13 @@
 #include "ops/op_info.h"
 #include "ops/operand.h"
 
-// Special functions and tests of single numbers that are composed of others.
+// Special functions and predicates composed of other operators.
 
 namespace lamella {
 
 struct IsPosInf {
   static constexpr OpInfo info{.name = "isposinf",
-                               .doc = "Whether x is infinity.",
+                               .doc = "True where x is infinity.",
                                .parameters = "x, /",
                                .example = "isposinf(full([2], float('inf')))",
                                .reference = "np.isposinf(x)",
@@ -22,7 +22,7 @@ struct IsPosInf {
 
 struct IsNegInf {
   static constexpr OpInfo info{.name = "isneginf",
-                               .doc = "Whether x is minus infinity.",
+                               .doc = "True where x is minus infinity.",
                                .parameters = "x, /",
                                .example = "isneginf(full([2], float('-inf')))",
                                .reference = "np.isneginf(x)",
@@ -32,7 +32,7 @@ struct IsNegInf {
 
 struct IsReal {
   static constexpr OpInfo info{.name = "isreal",
-                               .doc = "Whether x is a real number: its imaginary part is 0, or it has none.",
+                               .doc = "True where x is a real number: its imaginary part is 0, or it has none.",
                                .parameters = "x, /",
                                .example = "isreal(full([2], 1j))",
                                .reference = "np.isreal(x)"};
@@ -60,12 +60,13 @@ struct Entr {
 };
 
 struct Ndtr {
-  static constexpr OpInfo info{.name = "ndtr",
-                               .doc = "The share of the standard normal distribution below x: erfc(-x / sqrt(2)) / 2.",
-                               .parameters = "x, /",
-                               .example = "ndtr(zeros([2]))",
-                               .reference = "sp.ndtr(x)",
-                               .dtypes = Floating};
+  static constexpr OpInfo info{
+      .name = "ndtr",
+      .doc = "The distribution function of the standard normal distribution: erfc(-x / sqrt(2)) / 2.",
+      .parameters = "x, /",
+      .example = "ndtr(zeros([2]))",
+      .reference = "sp.ndtr(x)",
+      .dtypes = Floating};
   static Tensor call(const Tensor& x);
 };
 
@@ -79,7 +80,7 @@ struct MvLgamma {
                                .example = "mvlgamma(full([2], 3.0), 2)",
                                .reference = "np.vectorize(lambda v: sp.multigammaln(v, p))(x)",
                                .dtypes = Floating};
-  /// ValueError for a p below 1.
+  /// Throws ValueError if p is below 1.
   static Tensor call(const Tensor& x, std::int64_t p);
 };
 

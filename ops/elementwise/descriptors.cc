@@ -4,7 +4,7 @@
 #include "ops/elementwise/list.h"
 #include "ops/simd/lane.h"
 
-// The run-time description of every operator in ElementwiseOps, and with it each gradient formula on tensors.
+// The run-time description of every operator in ElementwiseOps, including each gradient formula on tensors.
 
 namespace lamella {
 namespace {
@@ -33,7 +33,7 @@ constexpr ElementwiseOp::Formula formula_of() {
   }
 }
 
-/// What Op::forward gives for an operand of the first of these dtypes that it takes.
+/// Returns the result of Op::forward for an operand of the first of these dtypes that it accepts.
 template <class Op>
 constexpr auto sample_operand() {
   if constexpr (Op::info.dtypes.contains(DType::Float32)) {
@@ -91,7 +91,7 @@ template <class... Ops>
 [[maybe_unused]] auto instantiate(OpList<Ops...>) {
   return std::tuple{&elementwise_op<Ops>...};
 }
-// Odr-uses every elementwise_op<Op>(), so that each is emitted here and linked to from everywhere.
+// Odr-uses every elementwise_op<Op>(), so that each is emitted in this file only.
 [[gnu::used]] const auto kInstantiated = instantiate(ElementwiseOps{});
 
 }  // namespace

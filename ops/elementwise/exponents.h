@@ -21,7 +21,8 @@ struct Exp2 : Unary<Exp2> {
   }
   template <class X>
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    // The largest powers overflow where they times log(2) do not: half of them is taken twice.
+    // The largest powers would overflow where their product with log(2) does not, so half the power is computed and
+    // doubled.
     const auto above = real(x) > 0;
     const X power = exp2(where(above, x - 1, x));
     return dy * where(above, 1.38629436111989061883 * power, 0.69314718055994530942 * power);
@@ -47,12 +48,12 @@ struct LogAddExp : Binary<LogAddExp> {
   LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
     return dy * sigmoid(difference(b, a));
   }
-  /// a - b, and 0 of the same infinity, which is a tie as any other.
+  /// Returns a - b, and 0 for equal infinities, which is a tie like any other.
   template <class X>
   LM_HD static constexpr X difference(const X& a, const X& b) {
     return where((a == b) & isinf(a), 0, a - b);
   }
-  /// Of complex numbers it is composed.
+  /// Composed for complex numbers.
   static Tensor call(const Operand& a, const Operand& b);
 };
 

@@ -8,7 +8,7 @@
 #include "ops/simd/complex.h"
 #include "ops/simd/probe.h"
 
-// How a kernel and the description of an operator look at its formulas.
+// Compile-time queries and calls of an operator's formulas, shared by kernels and descriptions.
 
 namespace lamella {
 
@@ -55,7 +55,7 @@ struct ProbeSource {
 
 }  // namespace detail
 
-/// Whether Op has a gradient for input I.
+/// True if Op has a gradient for input I.
 template <class Op, int I>
 inline constexpr bool kHasBackward = [] {
   if constexpr (I >= Op::kInputs) {
@@ -71,7 +71,7 @@ inline constexpr bool kHasBackward = [] {
   }
 }();
 
-/// The operands that the gradient formula of input I reads, as bits: found by running it on probes.
+/// Bit mask of the operands that the gradient formula of input I reads, found by running it on probes.
 template <class Op, int I>
 inline constexpr unsigned kReads = [] {
   if constexpr (kHasBackward<Op, I>) {
@@ -81,17 +81,17 @@ inline constexpr unsigned kReads = [] {
   }
 }();
 
-/// Whether the gradient formula of input I reads the incoming gradient alone. It is then run on tensors: it is one
-/// operation, or none.
+/// True if the gradient formula of input I reads the incoming gradient alone. It is then run on tensors, as one
+/// operation or none.
 template <class Op, int I>
 inline constexpr bool kReadsGradientAlone = kReads<Op, I> == 1u << (Op::kInputs + 1);
 
-/// Whether the gradient formula of input I, on complex operands, is to be conjugated; see Note [Complex gradients].
+/// True if the gradient formula of input I must be conjugated for complex operands; see Note [Complex gradients].
 template <class Op, int I>
 inline constexpr bool kConjugates =
     Op::kHolomorphic && !kReadsGradientAlone<Op, I> && !(Op::info.dtypes & Complex).empty();
 
-/// The operands with the incoming gradient, operand kLast, conjugated.
+/// A source of operands that conjugates the incoming gradient, operand kLast.
 template <class Source, int kLast>
 struct ConjugatedSource {
   const Source& source;
@@ -105,7 +105,7 @@ struct ConjugatedSource {
   }
 };
 
-/// The gradient of input I from operands of a kernel.
+/// Computes the gradient of input I from a kernel's operands.
 template <class Op, int I, class Source>
 LM_HD constexpr auto apply_backward(const Source& operand) {
   using X = std::remove_cvref_t<decltype(operand.template at<I>())>;
@@ -126,16 +126,17 @@ struct TypeSource {
 
 }  // namespace detail
 
-/// What Op::forward gives for operands of type X.
+/// The result type of Op::forward for operands of type X.
 template <class Op, class X>
 using ForwardResult = decltype(apply_forward<Op>(std::declval<detail::TypeSource<X, Op::kMaskInput>>()));
 
-/// The operands of kernel `W`: all inputs for the forward one (-1), what the formula reads for the gradient of input W.
+/// Bit mask of the operands of kernel `W`: all inputs for the forward kernel (-1), the operands that the formula reads
+/// for the gradient of input W.
 template <class Op, int W>
 inline constexpr unsigned kKernelOperands = W < 0 ? (1u << Op::kInputs) - 1 : kReads < Op,
                           W<0 ? 0 : W>;
 
-/// The position of operand I among those in `mask`.
+/// Returns the position of operand I among those in `mask`.
 constexpr int operand_slot(unsigned mask, int i) { return std::popcount(mask & ((1u << i) - 1)); }
 
 }  // namespace lamella

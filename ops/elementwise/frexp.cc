@@ -20,7 +20,7 @@
 namespace lamella {
 namespace {
 
-/// Mantissa and exponent of a number, by its bits where it is a normal one.
+/// Splits a number into mantissa and exponent; a normal number by its bits.
 template <class T>
 T split(T value, int& exponent) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -38,7 +38,7 @@ T split(T value, int& exponent) {
   return mantissa;
 }
 
-/// 2^n, which is a normal number.
+/// Returns 2^n, which must be a normal number.
 template <class T>
 T power_of_two(int n) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -46,8 +46,8 @@ T power_of_two(int n) {
                           << (std::numeric_limits<T>::digits - 1));
 }
 
-/// Mantissas and exponents; where `scales` is set, also two factors that make the mantissas of the numbers: one could
-/// be none of the dtype's numbers.
+/// Returns mantissas and exponents. If `scales`, also two factors whose product turns the numbers into their mantissas;
+/// a single factor could be out of range.
 std::vector<Tensor> parts_of(const Tensor& given, bool scales) {
   if (is_batched(given)) [[unlikely]] {
     const HiddenAxes axes = *given->hidden;

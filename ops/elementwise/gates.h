@@ -8,7 +8,7 @@
 #include "ops/elementwise/slopes.h"
 #include "ops/elementwise/where.h"
 
-// Units that are x times a share of it that grows with x, and such shares.
+// Units that return x times a gate that grows with x, and gates alone.
 
 namespace lamella {
 
@@ -25,7 +25,7 @@ struct Silu : Unary<Silu> {
     if constexpr (simd::kIsComplexOperand<X>) {
       return x * sigmoid(x);
     } else {
-      return maximum(x, -detail::kFar) * sigmoid(x);  // minus infinity times 0 is no number
+      return maximum(x, -detail::kFar) * sigmoid(x);  // avoids minus infinity times 0, which is NaN
     }
   }
   template <class X>
@@ -34,7 +34,7 @@ struct Silu : Unary<Silu> {
   }
 };
 
-/// tanh(log(1 + e)) is n / (n + 2) with n = e (e + 2), so one exponential does. Above 20 it is 1 to the last bit.
+/// tanh(log(1 + e)) is n / (n + 2) with n = e (e + 2), so one exponential suffices. Above 20 it rounds to 1.
 struct Mish : Unary<Mish> {
   static constexpr OpInfo info{.name = "mish",
                                .doc = "x * tanh(log(1 + exp(x))) (Misra, 2019).",

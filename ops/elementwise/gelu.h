@@ -9,7 +9,8 @@
 
 namespace lamella {
 
-/// x times the normal distribution function of x (Hendrycks and Gimpel, 2016, "Gaussian Error Linear Units").
+/// x times the distribution function of the standard normal distribution at x (Hendrycks and Gimpel, 2016, "Gaussian
+/// Error Linear Units").
 struct GeluErf : Unary<GeluErf> {
   static constexpr OpInfo info{
       .name = "gelu_erf",
@@ -23,7 +24,7 @@ struct GeluErf : Unary<GeluErf> {
   LM_HD static constexpr X forward(const X& x) {
     const X y = gelu(x);
     if constexpr (simd::FloatOperand<X>) {
-      // There 1 + erf has lost digits.
+      // Below -2.5, 1 + erf cancels; erfc does not.
       const auto low = x < -2.5;
       if (any(low)) return where(low, 0.5 * maximum(x, -100) * erfc(-0.70710678118654752440 * x), y);
     }
@@ -35,8 +36,8 @@ struct GeluErf : Unary<GeluErf> {
   }
 };
 
-/// The approximation by tanh that the same paper gives. (1 + tanh(z)) / 2 is sigmoid(2 z), which has digits below 0
-/// too.
+/// The tanh approximation of gelu (Hendrycks and Gimpel, 2016). (1 + tanh(z)) / 2 is computed as sigmoid(2 z), which
+/// keeps its precision below 0.
 struct GeluTanh : Unary<GeluTanh> {
   static constexpr OpInfo info{
       .name = "gelu_tanh",

@@ -5,7 +5,7 @@
 
 namespace lamella {
 
-/// True if an operator of the list takes the dtype.
+/// True if an operator of the list accepts the dtype.
 template <class Ops>
 constexpr bool any_takes(DType dtype) {
   bool takes = false;
@@ -13,8 +13,8 @@ constexpr bool any_takes(DType dtype) {
   return takes;
 }
 
-/// Calls f.operator()<T, Ops>(first) for each list of elementwise operators and each of the element types that one of
-/// them takes; `first` is the position in ElementwiseOps of the first of the list.
+/// Calls f.operator()<T, Ops>(first) for each list of elementwise operators and each element type that one of its
+/// operators accepts; `first` is the position of the list in ElementwiseOps.
 template <class... T, class F>
 void for_each_instance(F&& f) {
   int first = 0;

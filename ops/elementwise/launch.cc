@@ -20,18 +20,19 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kFew = 32768;         // elements that are not worth a second thread
-constexpr std::int64_t kPiece = 1024;        // elements in whose multiples a row is cut
-constexpr std::int64_t kShortRow = 256;      // elements of a row that is worth joining to others
-constexpr std::int64_t kWorthJoining = 128;  // elements of all rows
-constexpr std::int64_t kLineBytes = 4096;    // of a line of joined rows
-constexpr std::int64_t kWorthMoving = 128;   // bytes of a row that is moved to a line
-constexpr std::int64_t kVector = 64;         // bytes of the longest vectors
-constexpr std::int64_t kSpread = 32;         // bytes that are written at once
+constexpr std::int64_t kFew = 32768;         // elements that do not justify a second thread
+constexpr std::int64_t kPiece = 1024;        // elements; a row is split at multiples of this
+constexpr std::int64_t kShortRow = 256;      // elements of the longest row that is joined with others
+constexpr std::int64_t kWorthJoining = 128;  // elements of all rows that justify joining
+constexpr std::int64_t kLineBytes = 4096;    // bytes of a line of joined rows
+constexpr std::int64_t kWorthMoving = 128;   // bytes of the longest row that is worth copying to a line
+constexpr std::int64_t kVector = 64;         // bytes of the longest vector
+constexpr std::int64_t kSpread = 32;         // bytes written at once
 
 void run_flat(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes,
               std::int64_t work) {
-  constexpr std::int64_t kApart = 4;  // what moves elements that lie apart takes longer than computing
+  constexpr std::int64_t kApart =
+      4;  // work per element if elements are not contiguous: moving them outweighs computing
   bool apart = whole.out_inner != 1;
   for (int k = 0; k < all.operands; ++k) apart |= std::abs(whole.in_inner[k]) > 1;
   parallel_for(0, whole.inner, even_grain(whole.inner, apart ? kApart : work, kPiece),
@@ -44,7 +45,7 @@ void run_flat(LoopKernel kernel, const Loop& whole, const StridedLoop& all, cons
                });
 }
 
-/// Each of `rows` elements, `step` bytes apart, `times` times. Writes up to kSpread bytes more.
+/// Repeats each of `rows` elements, `step` bytes apart, `times` times. May write up to kSpread bytes beyond the end.
 template <class Word>
 void spread_as(const char* from, std::int64_t step, std::int64_t rows, std::int64_t times, char* to) {
   using Words [[gnu::vector_size(kSpread)]] = Word;
@@ -73,9 +74,9 @@ void spread(const char* from, std::int64_t step, std::int64_t rows, std::int64_t
   }
 }
 
-/// Short rows, joined to lines: what starts a row takes as long as computing a few vectors. An operand lies row after
-/// row, or it is one row that is repeated, or has one element for each row, or lies in any other way; lines are made of
-/// the latter three. A result that does not lie row after row is a line first.
+/// Joins short rows into lines, because starting a row costs as much as computing a few vectors. An operand is dense,
+/// or one repeated row, or one element per row, or has other strides; all but dense operands are copied to lines. A
+/// result that is not dense is computed into a line first.
 class JoinedRows {
  public:
   JoinedRows(const Loop& rows, const StridedLoop& all, const ElementSizes& sizes, DType dtype, bool short_formula)
@@ -98,13 +99,13 @@ class JoinedRows {
     const bool by_vectors =
         short_formula && side_by_side && cpu::has_short_formulas(dtype) && rows.inner * widest >= kVector;
     if (apart && (by_vectors || !pays_to_move(rows.inner, widest, side_by_side, dtype))) return;
-    const bool converts = rows.wide != nullptr;  // each row by itself; see Note [Narrow dtypes]
+    const bool converts = rows.wide != nullptr;  // rows are converted one at a time; see Note [Narrow dtypes]
     if (has_columns && !converts && (by_vectors || !pays_for_columns(rows.inner, sizes.out, dtype))) return;
     one_by_one_ = has_columns || apart;
     rows_ = std::min(rows.outer, kLineBytes / (rows.inner * widest));
   }
 
-  /// Computes some of the rows.
+  /// Computes a range of rows.
   void run(LoopKernel kernel, const Loop& rows) const {
     if (rows_ < 2) return kernel(rows);
     alignas(64) char lines[StridedLoop::kMaxOperands + 1][kLineBytes + kSpread];
@@ -147,28 +148,30 @@ class JoinedRows {
     return inner == 1 && outer == width ? Way::Dense : Way::Apart;
   }
 
-  /// Copies rows of the loop's width; strides in elements of so many bytes.
+  /// Copies rows of the loop's width; `size` is the element size in bytes, strides are in elements.
   void move_rows(cpu::Copy2d rows, std::int64_t size) const {
     rows.inner = loop_.inner;
     for (std::int64_t* stride : {&rows.to_outer, &rows.to_inner, &rows.from_outer, &rows.from_inner}) *stride *= size;
     cpu_kernels().movement.copy[std::countr_zero(static_cast<std::size_t>(size))](rows);
   }
 
-  /// Rows of whole vectors keep their column in a register, as all do for Note [Short formulas].
+  /// True if rows with one element of an operand each are worth joining. Rows of whole vectors keep that element in a
+  /// register instead, as all rows do under Note [Short formulas].
   static bool pays_for_columns(std::int64_t width, std::int64_t size, DType dtype) {
     if (is_complex(dtype) || width * size % kVector != 0) return width < 64;
     return !is_floating(dtype) && width * size == kVector;
   }
 
-  /// Rows of whole vectors are computed where they lie, and so are longer ones. The last elements of a row are masked
-  /// lanes of a vector, but small ones are gathered one by one, which takes longer than to move all of the row.
+  /// True if strided rows are worth copying to a line. Rows of whole vectors and long rows are computed in place. The
+  /// last elements of a row are masked lanes of a vector, but elements below 4 bytes would be gathered one by one,
+  /// which takes longer than copying the row.
   static bool pays_to_move(std::int64_t width, std::int64_t size, bool side_by_side, DType dtype) {
     if (is_complex(dtype)) return width * size <= 4 * kWorthMoving;
     if (side_by_side && width * size % kVector == 0) return false;
     return size < 4 || width * size <= kWorthMoving;
   }
 
-  /// `count` lines of so many rows, the first one from row `begin` on.
+  /// Returns a loop over `count` lines of `rows` rows each, from row `begin` on.
   Loop part(Loop loop, std::int64_t begin, std::int64_t count, std::int64_t rows, Lines lines) const {
     loop.inner = loop_.inner * rows;
     loop.outer = count;
@@ -203,7 +206,7 @@ class JoinedRows {
     return loop;
   }
 
-  /// `count` rows that are all the row at `from`.
+  /// Fills a line with `count` copies of the row at `from`.
   void repeat(int k, const char* from, std::int64_t count, char* line) const {
     const auto size = static_cast<std::size_t>(sizes_.in[k]);
     const auto width = static_cast<std::size_t>(loop_.inner) * size;
@@ -226,12 +229,12 @@ class JoinedRows {
   const ElementSizes& sizes_;
   std::int64_t rows_ = 0;
   Way way_[StridedLoop::kMaxOperands] = {};
-  bool one_by_one_ = false;  ///< lines are made one at a time
+  bool one_by_one_ = false;  ///< True if lines are made one at a time
   bool out_apart_ = false;
 };
 
-/// Rows are the combinations of all axes but the last. A part covers whole runs of rows along the second last axis
-/// where it can.
+/// Runs over rows, the index combinations of all axes but the last. A part covers whole runs of rows along the second
+/// last axis if possible.
 void run_rows(LoopKernel kernel, const Loop& whole, const JoinedRows& joined, const StridedLoop& all,
               const ElementSizes& sizes) {
   const int outer_axes = all.axes - 2;
@@ -266,7 +269,7 @@ void run_rows(LoopKernel kernel, const Loop& whole, const JoinedRows& joined, co
   });
 }
 
-/// Operands and result of the same size, contiguous all.
+/// Returns a one-dimensional loop over operands and a result that are contiguous and of the same size.
 Loop flat_loop(std::span<const Tensor* const> operands, const Tensor& out) {
   Loop loop;
   loop.inner = out.numel();
@@ -280,7 +283,8 @@ Loop flat_loop(std::span<const Tensor* const> operands, const Tensor& out) {
   return loop;
 }
 
-/// Kernel `wrt` of an operator for a dtype. Where the elements are of a narrow dtype, `loop` gets what that takes.
+/// Returns kernel `wrt` of an operator for a dtype. For a narrow dtype, also sets the members of `loop` that its
+/// conversion loop reads.
 LoopKernel cpu_kernel(const ElementwiseOp& op, int wrt, DType dtype, int operands, Loop& loop) {
   const cpu::ElementwiseTable& table = cpu_kernels().elementwise;
   const auto kernel_of = [&](DType of) {
@@ -319,7 +323,7 @@ StridedLoop make_strided_loop(std::span<const Tensor* const> operands, const Ten
     return loop;
   }
 
-  // The axes as they lie in the result, innermost last, merged on the way.
+  // Axes are ordered as in the result's memory, innermost last, and merged on the way.
   const Dims& shape = out.shape();
   SmallVector<std::size_t, 5> order;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) order.push_back(axis);
@@ -366,7 +370,7 @@ bool has_fused_backward(const ElementwiseOp& op, int wrt) {
 
 namespace {
 
-/// The same on the physical tensors; see Note [Batched tensors].
+/// Launches the kernel on the physical tensors; see Note [Batched tensors].
 void launch_batched(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
                     DType dtype) {
   const HiddenAxes axes = hidden_axes(pointers(out));
@@ -374,7 +378,7 @@ void launch_batched(const ElementwiseOp& op, int wrt, std::span<const Tensor* co
   std::array<const Tensor*, StridedLoop::kMaxOperands> list;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     check_room(out, *operands[k], op.info->name);
-    // A single value in host memory goes along with any device; one for each example does not.
+    // A single value in host memory may be combined with any device; one value per example is moved there.
     const bool moves = is_batched(*operands[k]) && operands[k]->device() != out.device();
     shown[k] = physical(moves ? to_device(*operands[k], out.device()) : *operands[k], axes, out.ndim());
     list[k] = &shown[k];
@@ -382,9 +386,9 @@ void launch_batched(const ElementwiseOp& op, int wrt, std::span<const Tensor* co
   launch_elementwise(op, wrt, std::span(list.data(), operands.size()), physical(out, axes), dtype);
 }
 
-/// Work that an element is, in units of what moves it.
+/// Returns the work per element, in units of moving an element.
 std::int64_t work_of(const ElementwiseOp& op, int wrt, DType result) {
-  constexpr std::size_t kWide = 8;  // bytes of an element, of which a vector holds half as many
+  constexpr std::size_t kWide = 8;  // bytes of an element, with half as many lanes per vector
   return !op.takes_long || wrt >= 0 ? 1 : item_size(result) < kWide ? 2 : 4;
 }
 

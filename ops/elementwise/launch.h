@@ -6,7 +6,7 @@
 
 namespace lamella {
 
-/// An elementwise loop over up to kMaxAxes axes, with neighboring axes merged where all strides allow. Strides in
+/// An elementwise loop over up to kMaxAxes axes; neighboring axes are merged if all strides allow it. Strides are in
 /// elements; axis 0 is the outermost.
 struct StridedLoop {
   static constexpr int kMaxAxes = 16;
@@ -20,18 +20,18 @@ struct StridedLoop {
   std::int64_t out_strides[kMaxAxes];
   const char* in[kMaxOperands];
   std::int64_t in_strides[kMaxOperands][kMaxAxes];
-  /// For a loop on another device: the operands that are single values in host memory, as bits.
+  /// Bit mask of the operands that are single values in host memory, for a loop on another device.
   unsigned on_host = 0;
 };
 
-/// The loop in which each operand broadcasts to out's shape.
+/// Returns the loop over `out`; each operand broadcasts to its shape.
 StridedLoop make_strided_loop(std::span<const Tensor* const> operands, const Tensor& out);
 
-/// Computes `out = kernel(operands)`: each operand broadcasts to out's shape. `operands` are those that the kernel
-/// reads, in order. NotImplementedError where the device or dtype has no kernel.
+/// Computes `out = kernel(operands)`; each operand broadcasts to out's shape. `operands` are those that the kernel
+/// reads, in order. Throws NotImplementedError if the device or dtype has no kernel.
 void launch_elementwise(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
                         DType dtype);
-/// Whether there is a kernel for the gradient of input `wrt`; otherwise the formula is run on tensors.
+/// True if there is a kernel for the gradient of input `wrt`; otherwise the formula is run on tensors.
 bool has_fused_backward(const ElementwiseOp& op, int wrt);
 
 }  // namespace lamella

@@ -6,10 +6,10 @@
 
 namespace lamella {
 
-/// The elementwise operators, in lists whose kernels are compiled apart: see cmake/elementwise.cmake.
+/// The elementwise operators, in lists whose kernels are compiled separately: see cmake/elementwise.cmake.
 using ElementwiseLists = OperatorListsOf<ArithmeticOps, FunctionOps, ActivationOps>;
 
-/// All of them: kernels on every device, bindings, docs and tests are made for each.
+/// All elementwise operators; kernels on every device, bindings, docs and tests are generated for each.
 using ElementwiseOps = ElementwiseLists::Joined;
 
 }  // namespace lamella

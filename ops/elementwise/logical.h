@@ -6,7 +6,7 @@ namespace lamella {
 
 struct LogicalAnd : Binary<LogicalAnd> {
   static constexpr OpInfo info{.name = "logical_and",
-                               .doc = "Whether both are nonzero.",
+                               .doc = "True where both are nonzero.",
                                .example = "logical_and(full([2], 1), full([2], 2))",
                                .reference = "np.logical_and(a, b)",
                                .dtypes = AnyDType};
@@ -18,7 +18,7 @@ struct LogicalAnd : Binary<LogicalAnd> {
 
 struct LogicalOr : Binary<LogicalOr> {
   static constexpr OpInfo info{.name = "logical_or",
-                               .doc = "Whether one is nonzero.",
+                               .doc = "True where at least one is nonzero.",
                                .example = "logical_or(full([2], 1), full([2], 2))",
                                .reference = "np.logical_or(a, b)",
                                .dtypes = AnyDType};
@@ -30,7 +30,7 @@ struct LogicalOr : Binary<LogicalOr> {
 
 struct LogicalXor : Binary<LogicalXor> {
   static constexpr OpInfo info{.name = "logical_xor",
-                               .doc = "Whether exactly one is nonzero.",
+                               .doc = "True where exactly one is nonzero.",
                                .example = "logical_xor(full([2], 1), full([2], 2))",
                                .reference = "np.logical_xor(a, b)",
                                .dtypes = AnyDType};
@@ -42,7 +42,7 @@ struct LogicalXor : Binary<LogicalXor> {
 
 struct LogicalNot : Unary<LogicalNot> {
   static constexpr OpInfo info{.name = "logical_not",
-                               .doc = "Whether x is zero.",
+                               .doc = "True where x is zero.",
                                .example = "logical_not(zeros([2]))",
                                .reference = "np.logical_not(x)",
                                .dtypes = AnyDType};

@@ -6,7 +6,7 @@
 #include "ops/elementwise/log.h"
 #include "ops/elementwise/where.h"
 
-// What the losses of ops/nn add up, element by element.
+// The elementwise terms that the losses of ops/nn sum.
 
 namespace lamella {
 
@@ -33,7 +33,7 @@ struct SquaredDifference : Binary<SquaredDifference> {
   }
 };
 
-/// The square counts d itself, not |d|, so that the second derivative is right at 0 too.
+/// Uses the square of d rather than |d|, so that the second derivative is right at 0 too.
 struct SmoothL1 : Ternary<SmoothL1> {
   static constexpr OpInfo info{
       .name = "smooth_l1",

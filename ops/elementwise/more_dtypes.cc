@@ -15,12 +15,13 @@
 #include "ops/support/checks.h"
 #include "ops/support/promotion.h"
 
-// Elementwise operators of the dtypes for which they have no kernels.
+// Elementwise operators for the dtypes that have no kernels.
 
 namespace lamella {
 namespace {
 
-/// log(exp(a) + exp(b)), the one with the larger real part in front: the exponential of the difference is at most 1.
+/// Computes log(exp(a) + exp(b)) with the operand of larger real part factored out, so that the remaining exponential
+/// is at most 1 in magnitude.
 Tensor complex_logaddexp(const Tensor& a, const Tensor& b) {
   const Tensor a_is_larger = greater_equal(real(a), real(b));
   const Tensor high = where(a_is_larger, a, b);

@@ -17,7 +17,7 @@ Tensor empty_in_order(std::span<const Tensor* const> operands, DimsView shape, D
   const Dims& steps = (*whole)->strides();
   SmallVector<std::size_t, 5> order;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    if (steps[axis] == 0 && shape[axis] > 1) return out;  // a broadcast tensor has no order
+    if (steps[axis] == 0 && shape[axis] > 1) return out;  // a broadcast tensor has no order of axes
     order.push_back(axis);
   }
   std::stable_sort(order.begin(), order.end(),

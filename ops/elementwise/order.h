@@ -6,8 +6,8 @@
 
 namespace lamella {
 
-/// A new tensor of `shape` for the result of `operands`. Its axes lie in memory in the order of those of the first
-/// operand that has this shape: then a transposed operand is read and written in one run, not across it.
+/// Returns a new tensor of `shape` for the result of `operands`. Its axes are ordered in memory like those of the first
+/// operand with this shape, so that a transposed operand is read and written sequentially.
 Tensor empty_in_order(std::span<const Tensor* const> operands, DimsView shape, DType dtype, Device device);
 
 }  // namespace lamella

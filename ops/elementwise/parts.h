@@ -15,7 +15,7 @@ namespace lamella {
 struct CopySign : Binary<CopySign> {
   static constexpr OpInfo info{
       .name = "copysign",
-      .doc = "The magnitude of a with the sign of b, of zeros and NaN too. The gradient at a = 0 is 0.",
+      .doc = "The magnitude of a with the sign of b, also for zeros and NaN. The gradient at a = 0 is 0.",
       .example = "copysign(full([2], 0.5), full([2], 0.25))",
       .reference = "np.copysign(a, b)",
       .dtypes = Floating,
@@ -66,14 +66,13 @@ struct NextAfter : Binary<NextAfter> {
 };
 
 struct Fmod : Binary<Fmod> {
-  static constexpr OpInfo info{.name = "fmod",
-                               .doc =
-                                   "What the truncated quotient leaves over, with the sign of a, as C has it; 0 for an "
-                                   "integer divided by 0.",
-                               .example = "fmod(full([2], 0.5), full([2], 0.25))",
-                               .reference = "np.fmod(a, b)",
-                               .dtypes = Real,
-                               .kinks = {0.0, __builtin_nan("")}};
+  static constexpr OpInfo info{
+      .name = "fmod",
+      .doc = "The remainder of the truncated quotient, with the sign of a, as in C; 0 for an integer divided by 0.",
+      .example = "fmod(full([2], 0.5), full([2], 0.25))",
+      .reference = "np.fmod(a, b)",
+      .dtypes = Real,
+      .kinks = {0.0, __builtin_nan("")}};
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return fmod(a, b);
@@ -85,7 +84,7 @@ struct Fmod : Binary<Fmod> {
   template <class X>
   LM_HD static constexpr X backward(Wrt<1>, const X& a, const X& b, const X&, const X& dy) {
     if constexpr (std::is_same_v<X, Tensor>) {
-      // Of operators without a derivative: that of a / b may be infinite, and times 0 no number.
+      // Uses operators without a derivative: that of a / b may be infinite, and infinity times 0 is NaN.
       return -dy * (sign(a) * sign(b) * floor_divide(abs(a), abs(b)));
     } else {
       return -dy * trunc(a / b);
@@ -95,7 +94,7 @@ struct Fmod : Binary<Fmod> {
 
 struct SignBit : Unary<SignBit> {
   static constexpr OpInfo info{.name = "signbit",
-                               .doc = "Whether the sign is negative, of zeros and NaN too.",
+                               .doc = "True where the sign bit is set, also for zeros and NaN.",
                                .example = "signbit(full([2], 0.5))",
                                .reference = "np.signbit(x)",
                                .dtypes = Floating};
@@ -156,9 +155,8 @@ struct Heaviside : Binary<Heaviside> {
 struct Fmax : Binary<Fmax> {
   static constexpr OpInfo info{.name = "fmax",
                                .doc =
-                                   "The larger operand; the other one where one of them is NaN. The gradient goes to "
-                                   "the one that is taken, to a "
-                                   "where both are equal.",
+                                   "The larger operand, or the other one if one is NaN. The gradient goes to the "
+                                   "operand that is taken, and to a if both are equal.",
                                .example = "fmax(full([2], 0.5), full([2], 0.25))",
                                .reference = "np.fmax(a, b)",
                                .dtypes = Real | Boolean};
@@ -177,14 +175,13 @@ struct Fmax : Binary<Fmax> {
 };
 
 struct Fmin : Binary<Fmin> {
-  static constexpr OpInfo info{
-      .name = "fmin",
-      .doc =
-          "The smaller operand; the other one where one of them is NaN. The gradient goes to the one that is taken, to "
-          "a where both are equal.",
-      .example = "fmin(full([2], 0.5), full([2], 0.25))",
-      .reference = "np.fmin(a, b)",
-      .dtypes = Real | Boolean};
+  static constexpr OpInfo info{.name = "fmin",
+                               .doc =
+                                   "The smaller operand, or the other one if one is NaN. The gradient goes to the "
+                                   "operand that is taken, and to a if both are equal.",
+                               .example = "fmin(full([2], 0.5), full([2], 0.25))",
+                               .reference = "np.fmin(a, b)",
+                               .dtypes = Real | Boolean};
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
     return where(isnan(a), b, where(isnan(b) | (a <= b), a, b));
@@ -202,7 +199,7 @@ struct Fmin : Binary<Fmin> {
 struct Lerp : Ternary<Lerp> {
   static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "lerp",
-                               .doc = "From a to b: a + c * (b - a).",
+                               .doc = "The linear interpolation from a to b: a + c * (b - a).",
                                .example = "lerp(full([2], 1.0), full([2], 3.0), 0.25)",
                                .reference = "a + c * (b - a)",
                                .dtypes = Floating | Complex};

@@ -24,7 +24,7 @@ struct Pow : Binary<Pow> {
   template <class X>
   LM_HD static constexpr X backward(Wrt<0>, const X& a, const X& b, const X&, const X& dy) {
     if constexpr (std::is_same_v<X, Tensor>) {
-      // With a derivative by b at b = 0 as well; infinity times 0 does not come up.
+      // Has a derivative by b at b = 0 as well, without computing infinity times 0.
       return dy * (b * pow(where((b == 0) & isinf(reciprocal(a)), 1, a), b - 1));
     } else {
       return dy * where(b == 0, 0, b * pow(a, b - 1));

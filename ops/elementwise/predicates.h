@@ -7,7 +7,7 @@ namespace lamella {
 
 struct IsNan : Unary<IsNan> {
   static constexpr OpInfo info{.name = "isnan",
-                               .doc = "Whether x is NaN.",
+                               .doc = "True where x is NaN.",
                                .example = "isnan(full([2], 0.5))",
                                .reference = "np.isnan(x)",
                                .dtypes = AnyDType};
@@ -19,7 +19,7 @@ struct IsNan : Unary<IsNan> {
 
 struct IsInf : Unary<IsInf> {
   static constexpr OpInfo info{.name = "isinf",
-                               .doc = "Whether x is infinite.",
+                               .doc = "True where x is infinite.",
                                .example = "isinf(full([2], 0.5))",
                                .reference = "np.isinf(x)",
                                .dtypes = AnyDType};
@@ -31,7 +31,7 @@ struct IsInf : Unary<IsInf> {
 
 struct IsFinite : Unary<IsFinite> {
   static constexpr OpInfo info{.name = "isfinite",
-                               .doc = "Whether x is neither NaN nor infinite.",
+                               .doc = "True where x is neither NaN nor infinite.",
                                .example = "isfinite(full([2], 0.5))",
                                .reference = "np.isfinite(x)",
                                .dtypes = AnyDType};
@@ -46,9 +46,8 @@ struct ReplaceNonfinite : Ternary<ReplaceNonfinite> {
   static constexpr OpInfo info{
       .name = "replace_nonfinite",
       .doc =
-          "x with NaN replaced by `nan`, and infinities by `largest` with their sign. What is replaced gets no "
-          "gradient; "
-          "`nan` and `largest` are constants to derivatives.",
+          "x with NaN replaced by `nan`, and infinities by `largest` with their sign. Replaced elements get no "
+          "gradient; `nan` and `largest` are constants to derivatives.",
       .parameters = "x, nan, largest, /",
       .example = "replace_nonfinite(full([2], float('nan')), 0.0, 1e6)",
       .reference = "np.where(np.isnan(x), nan, np.where(np.isinf(x), np.copysign(largest, x), x))",

@@ -4,12 +4,12 @@
 #include "ops/elementwise/exp.h"
 #include "ops/elementwise/where.h"
 
-// Units that pass what is above a bound and bend the rest. What stands after x is a number or a tensor that broadcasts.
+// Units that pass values above a bound and bend the rest. Parameters after x are numbers or tensors that broadcast.
 
 namespace lamella {
 
-/// Whether a mask holds in every lane, so that what the others would have need not be computed; false of a mask that
-/// cannot tell.
+/// True if a mask holds in every lane, so that the other branch need not be computed; false if the type of mask cannot
+/// tell.
 template <class M>
 LM_HD constexpr bool holds_everywhere(const M& mask) {
   if constexpr (requires { any(!mask); }) {
@@ -64,7 +64,7 @@ struct Elu : Binary<Elu> {
     if (holds_everywhere(x > 0)) return x;
     return where(x > 0, x, alpha * expm1(x));
   }
-  // The exponential is of numbers up to 0: an infinite one would turn the zero of the other branch into NaN.
+  // The exponential takes arguments up to 0 only: an infinite one would turn the zero of the other branch into NaN.
   template <class X>
   LM_HD static constexpr X backward(Wrt<0>, const X& x, const X& alpha, const X&, const X& dy) {
     return where(x > 0, dy, dy * alpha * exp(where(x > 0, 0, x)));

@@ -17,7 +17,7 @@ Tensor Round::call(const Tensor& x, std::int64_t decimals) {
     if (decimals > 0) return x;
     return cast(call(cast(x, DType::Float64), decimals), x.dtype());
   }
-  // A power of ten beyond all numbers leaves nothing to round, or nothing of a number.
+  // If the power of ten overflows, rounding changes nothing (decimals > 0) or gives 0.
   const double power = std::pow(
       10.0, static_cast<double>(std::min<std::int64_t>(std::abs(std::max<std::int64_t>(decimals, -400)), 400)));
   if (std::isinf(power)) return decimals > 0 ? multiply(x, 1) : multiply(x, 0);

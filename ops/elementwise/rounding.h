@@ -64,7 +64,7 @@ struct Round : Unary<Round> {
       .reference = "np.round(x)",
       .dtypes = Numeric};
   static Tensor call(const Tensor& x, std::int64_t decimals);
-  /// Whether the kernel does it, which rounds to integers only.
+  /// True if the kernel applies: it rounds to integers only.
   static bool in_kernel(const Tensor&, std::int64_t decimals) { return decimals == 0; }
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {

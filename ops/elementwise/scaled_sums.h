@@ -2,7 +2,7 @@
 
 #include "ops/elementwise/arithmetic.h"
 
-// Sums with a scaled term, in one pass over all operands.
+// Sums with a scaled term, computed in one pass over all operands.
 
 namespace lamella {
 

@@ -1,12 +1,12 @@
 #include "ops/elementwise/rectifiers.h"
 #include "ops/elementwise/shrink.h"
 
-// The checks of settings that are numbers.
+// Checks of settings that are numbers.
 
 namespace lamella {
 namespace {
 
-/// The value of a setting that is a real number, else NaN, which no comparison refuses.
+/// Returns the value of a setting that is a real number, else NaN, which passes every comparison that refuses a range.
 double real_number(const Operand& setting) {
   if (!setting.is_number() || setting.number().kind() == Scalar::Kind::Complex) return __builtin_nan("");
   return setting.number().to<double>();

@@ -8,7 +8,7 @@
 #include "ops/elementwise/tanh.h"
 #include "ops/elementwise/where.h"
 
-// Units that draw values near 0 to it.
+// Units that shrink values near 0 to 0.
 
 namespace lamella {
 
@@ -72,7 +72,8 @@ struct Tanhshrink : Unary<Tanhshrink> {
     if constexpr (simd::kIsComplexOperand<X>) {
       return x - tanh(x);
     } else {
-      // Near 0 as (x cosh(x) - sinh(x)) / cosh(x), with the power series of the difference: 2 k x^(2k + 1) / (2k + 1)!.
+      // Near 0 this is (x cosh(x) - sinh(x)) / cosh(x), with the power series of the difference: 2 k x^(2k + 1) / (2k +
+      // 1)!.
       const X t = tanh(x);
       const X w = x * x;
       const X inner = w * (1.0 / 518918400 +

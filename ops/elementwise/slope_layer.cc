@@ -46,7 +46,7 @@ Tensor in_full_precision(const Tensor& x) {
 
 Tensor slope(const SlopeChain& chain, const Tensor& x, int order, bool in_double) {
   const Order at{&chain, order, in_double};
-  // What comes after the last one is derived from its formula.
+  // Orders beyond the last formula are derived from that formula.
   return order < SlopeChain::kOrders ? SlopeLayer::apply(x, at) : at.at(x);
 }
 

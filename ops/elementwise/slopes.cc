@@ -11,7 +11,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/support/dtypes.h"
 
-// The derivatives of operators as layers with derivatives of their own; see Note [Slopes].
+// Derivatives of operators, as layers with derivatives of their own; see Note [Slopes].
 
 namespace lamella {
 namespace {
@@ -147,7 +147,7 @@ constexpr SlopeChain kGeluTanh{"gelu_tanh",
 
 struct Inverse {
   Tensor far;  ///< whether |x| > 1
-  Tensor u;    ///< 1 / x there, x elsewhere
+  Tensor u;    ///< 1 / x where far, x elsewhere
   Tensor w;    ///< u^2
 
   explicit Inverse(const Tensor& x) : far(abs(x) > 1), u(where(far, 1 / where(far, x, 1), x)), w(square(u)) {}
@@ -255,20 +255,21 @@ Tensor sinc_k(const Tensor& x) {
 }
 constexpr SlopeChain kSinc{"sinc", {sinc_k<1>, sinc_k<2>, sinc_k<3>}};
 
-/// The formula of complex numbers, whose derivatives are composed, or the layer of real ones.
+/// Returns the formula for complex numbers, whose derivatives are composed, or the layer for real numbers.
 template <class Composed>
 Tensor slope_of(const SlopeChain& chain, const Tensor& x, const Composed& composed) {
   return is_complex(x.dtype()) ? composed() : slope(chain, x);
 }
 
-/// The derivative along tangents, one of which may be undefined: 0.
+/// Returns the derivative along tangents, one of which may be undefined (zero).
 Tensor along(const std::array<Tensor, 2>& slopes, const Tensor& da, const Tensor& db) {
   if (!da.defined()) return db * slopes[1];
   const Tensor part = da * slopes[0];
   return db.defined() ? part + db * slopes[1] : part;
 }
 
-/// Re or Im of (b + i a)^-n times a factor: what all derivatives of atan2(a, b) are. Its own are of n + 1.
+/// The real or imaginary part of (b + i a)^-n times a factor. All derivatives of atan2(a, b) have this form; the
+/// derivatives of this one have n + 1.
 struct InversePower : Function<InversePower> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "atan2";
@@ -315,7 +316,7 @@ struct InversePower : Function<InversePower> {
   static Tensor jvp(Context& ctx, const Tensor& da, const Tensor& db) { return along(slopes(ctx), da, db); }
 };
 
-/// a / y of y = hypot(a, b): by a its derivative is (b / y)^2 / y, and by b it is -(a / y) (b / y) / y.
+/// a / y with y = hypot(a, b): its derivative by a is (b / y)^2 / y, and by b it is -(a / y) (b / y) / y.
 struct Direction : Function<Direction> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "hypot";
@@ -351,7 +352,7 @@ Tensor sine_ratio_series(const Tensor& z, int order) {
   constexpr int kTerms = 15;
   const Tensor w = square(z);
   Tensor sum;
-  // The derivatives of (-1)^k z^(2k) / (2k + 1)!, as a polynomial in z^2 times z where the order is odd.
+  // Sums the derivatives of (-1)^k z^(2k) / (2k + 1)!: a polynomial in z^2, times z if the order is odd.
   const int first = (order + 1) / 2;
   for (int k = first + kTerms; k >= first; --k) {
     double c = (k % 2 == 0 ? 1.0 : -1.0) / std::tgamma(2.0 * k + 2);

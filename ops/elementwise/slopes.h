@@ -4,20 +4,21 @@
 #include "ops/simd/complex.h"
 #include "ops/simd/hd.h"
 
-// Derivatives that the gradient formulas share, written so that nothing cancels, overflows or becomes 0 too early.
+// Derivatives shared by gradient formulas, written without cancellation, overflow or premature underflow.
 
 // Note [Slopes]
-// A gradient formula is right in every digit and its own derivative, made by the rules for sums and products of what it
-// is written with, may still lose all of them: sigmoid(x) * sigmoid(-x) has the derivative s'(x) s(-x) - s(x) s'(-x),
-// which is 0 near 0. So what a formula multiplies dy by is a function with a name where that happens. For a kernel it
-// is a template. For tensors, in a second derivative, it is a layer that knows its own derivatives up to the third of
-// the operator, each a formula of its own (slopes.cc); what goes beyond is derived from the last of them.
+
+// A gradient formula may be accurate to the last digit while its own derivative, taken by the rules for
+// sums and products, cancels: sigmoid(x) * sigmoid(-x) has the derivative s'(x) s(-x) - s(x) s'(-x), which is 0 near 0.
+// In such cases the factor of dy is a named function. In a kernel it is a template. On tensors, in a second derivative,
+// it is a layer with formulas for its own derivatives, up to the operator's third (slopes.cc); higher orders are
+// derived from the last of them.
 
 namespace lamella {
 
 namespace detail {
-/// A number that stands in for a larger one where a function has long reached its limit, so that infinity times 0 does
-/// not come up.
+/// A finite stand-in for larger arguments of functions that have reached their limit, so that infinity times 0 does not
+/// occur.
 inline constexpr double kFar = 1000;
 
 template <class X>
@@ -26,7 +27,7 @@ LM_HD constexpr X within(const X& x, double bound) {
 }
 }  // namespace detail
 
-/// The derivative of tanh, 1 - tanh(x)^2.
+/// Returns the derivative of tanh, 1 - tanh(x)^2.
 template <class X>
 LM_HD constexpr X tanh_slope(const X& x) {
   if constexpr (simd::kIsComplexOperand<X>) {
@@ -39,7 +40,7 @@ LM_HD constexpr X tanh_slope(const X& x) {
   }
 }
 Tensor tanh_slope(const Tensor& x);
-/// The same where y = tanh(x) is known: e^-2|x| (1 + |y|)^2, without a division.
+/// Returns the derivative of tanh given y = tanh(x): e^-2|x| (1 + |y|)^2, without a division.
 template <class X>
 LM_HD constexpr X tanh_slope(const X& x, const X& y) {
   if constexpr (simd::kIsComplexOperand<X>) {
@@ -51,7 +52,7 @@ LM_HD constexpr X tanh_slope(const X& x, const X& y) {
 }
 inline Tensor tanh_slope(const Tensor& x, const Tensor&) { return tanh_slope(x); }
 
-/// The derivative of sigmoid, sigmoid(x) sigmoid(-x).
+/// Returns the derivative of sigmoid, sigmoid(x) sigmoid(-x).
 template <class X>
 LM_HD constexpr X sigmoid_slope(const X& x) {
   if constexpr (simd::kIsComplexOperand<X>) {
@@ -64,7 +65,7 @@ LM_HD constexpr X sigmoid_slope(const X& x) {
   }
 }
 Tensor sigmoid_slope(const Tensor& x);
-/// The same where y = sigmoid(x) is known: y (1 - y), with 1 - y = e^-x y where x is positive.
+/// Returns the derivative of sigmoid given y = sigmoid(x): y (1 - y), with 1 - y = e^-x y if x is positive.
 template <class X>
 LM_HD constexpr X sigmoid_slope(const X& x, const X& y) {
   if constexpr (simd::kIsComplexOperand<X>) {
@@ -75,7 +76,7 @@ LM_HD constexpr X sigmoid_slope(const X& x, const X& y) {
 }
 inline Tensor sigmoid_slope(const Tensor& x, const Tensor&) { return sigmoid_slope(x); }
 
-/// The derivative of x sigmoid(x).
+/// Returns the derivative of x sigmoid(x).
 template <class X>
 LM_HD constexpr X silu_slope(const X& x) {
   const X s = sigmoid(x);
@@ -87,7 +88,8 @@ LM_HD constexpr X silu_slope(const X& x) {
 }
 Tensor silu_slope(const Tensor& x);
 
-/// The derivative of x tanh(log(1 + exp(x))). With e = exp(-|x|), tanh and its derivative are quotients of polynomials.
+/// Returns the derivative of x tanh(log(1 + exp(x))). With e = exp(-|x|), tanh and its derivative are quotients of
+/// polynomials.
 template <class X>
 LM_HD constexpr X mish_slope(const X& x) {
   const X e = exp(-abs(x));
@@ -100,7 +102,7 @@ LM_HD constexpr X mish_slope(const X& x) {
 }
 Tensor mish_slope(const Tensor& x);
 
-/// The derivative of x Phi(x): Phi(x) + x phi(x).
+/// Returns the derivative of x Phi(x): Phi(x) + x phi(x).
 template <class X>
 LM_HD constexpr X gelu_slope(const X& x) {
   const X near = detail::within(x, 40);
@@ -108,7 +110,8 @@ LM_HD constexpr X gelu_slope(const X& x) {
 }
 Tensor gelu_slope(const Tensor& x);
 
-/// The derivative of x sigmoid(z) with z = sqrt(8 / pi) (x + 0.044715 x^3), which is 0 or 1 to any digit beyond 30.
+/// Returns the derivative of x sigmoid(z) with z = sqrt(8 / pi) (x + 0.044715 x^3); the sigmoid rounds to 0 or 1 for
+/// |x| above 30.
 template <class X>
 LM_HD constexpr X gelu_tanh_slope(const X& x) {
   const X near = detail::within(x, 30);
@@ -118,14 +121,14 @@ LM_HD constexpr X gelu_tanh_slope(const X& x) {
 }
 Tensor gelu_tanh_slope(const Tensor& x);
 
-/// The derivative of atan, 1 / (1 + x^2).
+/// Returns the derivative of atan, 1 / (1 + x^2).
 template <class X>
 LM_HD constexpr X atan_slope(const X& x) {
   return 1 / (1 + x * x);
 }
 Tensor atan_slope(const Tensor& x);
 
-/// The derivative of asinh, 1 / sqrt(1 + x^2).
+/// Returns the derivative of asinh, 1 / sqrt(1 + x^2).
 template <class X>
 LM_HD constexpr X asinh_slope(const X& x) {
   if constexpr (simd::kIsComplexOperand<X>) {
@@ -136,35 +139,35 @@ LM_HD constexpr X asinh_slope(const X& x) {
 }
 Tensor asinh_slope(const Tensor& x);
 
-/// The derivative of acosh, 1 / sqrt(x^2 - 1).
+/// Returns the derivative of acosh, 1 / sqrt(x^2 - 1).
 template <class X>
 LM_HD constexpr X acosh_slope(const X& x) {
   return 1 / (sqrt(x - 1) * sqrt(x + 1));
 }
 Tensor acosh_slope(const Tensor& x);
 
-/// The derivative of erf but for its factor, exp(-x^2).
+/// Returns exp(-x^2), the derivative of erf without its constant factor.
 template <class X>
 LM_HD constexpr X bell(const X& x) {
   return exp(-x * x);
 }
 Tensor bell(const Tensor& x);
 
-/// The derivative of asin, 1 / sqrt(1 - x^2): near 1 the product of the factors has all digits.
+/// Returns the derivative of asin, 1 / sqrt(1 - x^2), with the root's argument factored to stay accurate near 1.
 template <class X>
 LM_HD constexpr X asin_slope(const X& x) {
   return 1 / sqrt((1 - x) * (1 + x));
 }
 Tensor asin_slope(const Tensor& x);
 
-/// The derivative of atanh, 1 / (1 - x^2).
+/// Returns the derivative of atanh, 1 / (1 - x^2).
 template <class X>
 LM_HD constexpr X atanh_slope(const X& x) {
   return 1 / ((1 - x) * (1 + x));
 }
 Tensor atanh_slope(const Tensor& x);
 
-/// The derivative of x - tanh(x).
+/// Returns the derivative of x - tanh(x).
 template <class X>
 LM_HD constexpr X tanhshrink_slope(const X& x) {
   const X t = tanh(x);
@@ -173,7 +176,7 @@ LM_HD constexpr X tanhshrink_slope(const X& x) {
 Tensor tanhshrink_slope(const Tensor& x);
 
 namespace detail {
-/// sin(pi x) and cos(pi x) of real x, by the distance from the nearest integer: a zero of either is exact.
+/// sin(pi x) and cos(pi x) for real x, computed from the distance to the nearest integer, so that zeros are exact.
 template <class X>
 LM_HD constexpr X sign_at(const X& whole) {
   return 1 - 2 * abs(whole - 2 * trunc(0.5 * whole));
@@ -188,14 +191,14 @@ template <class X>
 LM_HD constexpr X cos_pi(const X& x) {
   const X whole = round(x);
   const X rest = x - whole;
-  // Near a half, where the cosine is 0, it is the sine of what is left.
+  // Near a half, where the cosine is 0, it is the sine of the distance to the half.
   const X across = 0.5 - abs(rest);
   const X value = where(across < 0.25, sin(3.14159265358979323846 * across), cos(3.14159265358979323846 * rest));
   return sign_at(whole) * value;
 }
 }  // namespace detail
 
-/// sin(pi x) / (pi x), and 1 at 0.
+/// Returns sin(pi x) / (pi x), and 1 at 0.
 template <class X>
 LM_HD constexpr X sinc_value(const X& x) {
   if constexpr (simd::kIsComplexOperand<X>) {
@@ -205,12 +208,12 @@ LM_HD constexpr X sinc_value(const X& x) {
   }
 }
 
-/// The derivative of sinc: pi (cos(z) - sin(z) / z) / z with z = pi x, near 0 by the power series of that.
+/// Returns the derivative of sinc: pi (cos(z) - sin(z) / z) / z with z = pi x, near 0 by its power series.
 template <class X>
 LM_HD constexpr X sinc_slope(const X& x) {
   const X z = 3.14159265358979323846 * x;
   const X w = z * z;
-  // -2 (k + 1) / (2 k + 3)!, with alternating signs.
+  // Coefficients -2 (k + 1) / (2 k + 3)!, with alternating signs.
   const X inner = w * (1.0 / 518918400 +
                        w * (-1.0 / 93405312000.0 + w * (1.0 / 22230464256000.0 + w * (-1.0 / 6758061133824000.0))));
   const X near = z * (-1.0 / 3 + w * (1.0 / 30 + w * (-1.0 / 840 + w * (1.0 / 45360 + w * (-1.0 / 3991680 + inner)))));
@@ -225,8 +228,8 @@ LM_HD constexpr X sinc_slope(const X& x) {
 }
 Tensor sinc_slope(const Tensor& x);
 
-/// The derivative of atan2(a, b) by a, b / (a^2 + b^2), computed so that no square over- or underflows; by b it is that
-/// of (a, b) exchanged, with the other sign. 0 at the origin, and where an operand is infinite.
+/// Returns the derivative of atan2(a, b) by a, b / (a^2 + b^2), without overflow or underflow of the squares. The
+/// derivative by b is that of (b, a) with the opposite sign. 0 at the origin and if an operand is infinite.
 template <class X>
 LM_HD constexpr X atan2_slope(const X& a, const X& b) {
   const X size_of = maximum(abs(a), abs(b));
@@ -237,8 +240,8 @@ LM_HD constexpr X atan2_slope(const X& a, const X& b) {
 }
 Tensor atan2_slope(const Tensor& a, const Tensor& b);
 
-/// The derivative of hypot(a, b) = y by a, a / y: 0 at the origin, and at infinity the direction of the diagonal or
-/// axis.
+/// Returns the derivative of hypot(a, b) = y by a, a / y: 0 at the origin, and at infinity the direction of the
+/// diagonal or axis.
 template <class X>
 LM_HD constexpr X hypot_slope(const X& a, const X& b, const X& y) {
   const X far = sign(a) * where(isinf(b), 0.70710678118654752440, 1);

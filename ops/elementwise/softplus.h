@@ -22,7 +22,7 @@ struct Softplus : Ternary<Softplus> {
       .method = false,
       .settings = {{1, 1.3}, {2, 2.2}}};
   static constexpr bool kTakesLong = true;
-  // The exponential is of -|z| and does not overflow.
+  // The exponential of -|z| does not overflow.
   template <class X>
   LM_HD static constexpr X forward(const X& x, const X& beta, const X& threshold) {
     const X z = beta * x;
@@ -63,7 +63,7 @@ struct Softsign : Unary<Softsign> {
                                .method = false};
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    const X bounded = detail::within(x, 1e30);  // infinity by infinity is no number
+    const X bounded = detail::within(x, 1e30);  // infinity divided by infinity is NaN
     return bounded / (1 + abs(bounded));
   }
   template <class X>
@@ -71,7 +71,7 @@ struct Softsign : Unary<Softsign> {
     const X share = 1 / (1 + abs(x));
     return dy * share * share;
   }
-  /// Of complex numbers it is composed.
+  /// Composed for complex numbers.
   static Tensor call(const Tensor& x);
 };
 

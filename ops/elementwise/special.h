@@ -10,7 +10,7 @@ namespace lamella {
 
 struct Erfc : Unary<Erfc> {
   static constexpr OpInfo info{.name = "erfc",
-                               .doc = "1 - erf(x), accurate where that is near 0.",
+                               .doc = "1 - erf(x), accurate where the result is near 0.",
                                .example = "erfc(full([2], 0.5))",
                                .reference = "sp.erfc(x)",
                                .dtypes = Floating};

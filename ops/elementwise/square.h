@@ -19,7 +19,7 @@ struct Square : Unary<Square> {
   LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
     return 2 * dy * x;
   }
-  /// Of bools it is int64.
+  /// The result for bools is int64.
   static Tensor call(const Tensor& x);
 };
 

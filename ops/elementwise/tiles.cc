@@ -12,18 +12,18 @@ namespace lamella {
 namespace {
 
 constexpr std::int64_t kFewest = 4;         // rows and columns that are worth moving
-constexpr std::int64_t kLine = 64;          // bytes of a line of the cache
-constexpr std::int64_t kTileBytes = 16384;  // of all operands that are moved
-constexpr std::int64_t kColumns = 64;       // at least, and a multiple of them
+constexpr std::int64_t kLine = 64;          // bytes of a cache line
+constexpr std::int64_t kTileBytes = 16384;  // bytes of a tile, over all operands that are moved
+constexpr std::int64_t kColumns = 64;       // columns of a tile: a multiple of this
 
 bool is_transposed(std::int64_t inner, std::int64_t outer) { return outer == 1 && std::abs(inner) >= kFewest; }
 
-/// What is the same for all tiles of a loop.
+/// The properties common to all tiles of a loop.
 class Tiles {
  public:
   Tiles(const Loop& whole, const StridedLoop& all, const ElementSizes& sizes)
       : whole_(whole), all_(all), sizes_(sizes) {
-    // Of short rows everything is moved, so that all of them make one row.
+    // With short rows every operand is moved, so that the rows of a tile join to one.
     const bool has_short_rows = whole.inner * sizes.out < kLine;
     std::int64_t bytes = 0;
     std::int64_t widest = 1;
@@ -34,8 +34,8 @@ class Tiles {
       bytes += sizes.in[k];
       widest = std::max(widest, sizes.in[k]);
     }
-    // Rows that take whole lines of what is moved, as many columns as there is room for, and more rows where these are
-    // few.
+    // A tile's rows cover whole cache lines of the moved operands; it has as many columns as fit, and more rows if the
+    // columns are few.
     const std::int64_t room = kTileBytes / std::max(bytes, widest);
     const std::int64_t line = kLine / widest;
     columns_ = std::min(whole.inner, std::max(room / line / kColumns, std::int64_t{1}) * kColumns);
@@ -95,7 +95,7 @@ class Tiles {
     for (int k = 0; k < all_.operands; ++k) tile.in[k] += steps * all_.in_strides[k][axis] * sizes_.in[k];
   }
 
-  /// Makes one row of all rows, where all lie row after row.
+  /// Merges all rows of a tile into one if every operand is dense.
   void join_rows(Loop& tile) const {
     bool joins = tile.out_outer == tile.out_inner * tile.inner;
     for (int k = 0; k < all_.operands; ++k) joins &= tile.in_outer[k] == tile.in_inner[k] * tile.inner;
@@ -109,8 +109,8 @@ class Tiles {
   bool moves_[StridedLoop::kMaxOperands] = {};
   std::int64_t rows_ = 0;
   std::int64_t columns_ = 0;
-  std::int64_t down_ = 0;    ///< tiles along the rows
-  std::int64_t across_ = 0;  ///< and along the columns
+  std::int64_t down_ = 0;    ///< number of tiles along the rows' axis
+  std::int64_t across_ = 0;  ///< number of tiles along the columns' axis
   std::int64_t count_ = 0;
 };
 

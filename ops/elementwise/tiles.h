@@ -5,23 +5,23 @@
 
 namespace lamella {
 
-/// Bytes of an element of the result, and of each operand.
+/// Sizes in bytes of an element of the result and of each operand.
 struct ElementSizes {
   std::int64_t out;
   std::int64_t in[StridedLoop::kMaxOperands];
 };
 
-/// The innermost two axes of a loop as one kernel call.
+/// Returns the innermost two axes of a loop as one kernel call.
 Loop inner_loop(const StridedLoop& all);
 
-/// Where an operand's elements lie side by side along another axis than the result's, makes that the second last axis
-/// of the loop. False where no operand lies so, or where the rows of a result of so many bytes an element would be
-/// short and apart; then the loop is as it was.
+/// Finds an operand that is contiguous along another axis than the result and makes that axis the second last of the
+/// loop. Returns false, and leaves the loop unchanged, if there is none or if the result's rows would be short and
+/// apart; `out_size` is the size of its elements.
 bool find_transposed(StridedLoop& loop, std::int64_t out_size);
 
-/// Computes a loop for which find_transposed() holds; `whole` is its inner_loop(). A row of the result takes one
-/// element of each row of such operands, and the next row of the result reads the same cache lines again. So the
-/// operands are moved to where their elements lie as the result's do, a tile at a time, whole lines of them.
+/// Computes a loop for which find_transposed() returned true; `whole` is its inner_loop(). A row of the result takes
+/// one element of each row of a transposed operand, and the next row reads the same cache lines again. So such operands
+/// are first copied into the result's order, one tile of whole cache lines at a time.
 void run_tiles(LoopKernel kernel, const Loop& whole, const StridedLoop& all, const ElementSizes& sizes);
 
 }  // namespace lamella

@@ -118,9 +118,8 @@ struct Atan : Unary<Atan> {
 struct Atan2 : Binary<Atan2> {
   static constexpr OpInfo info{.name = "atan2",
                                .doc =
-                                   "The angle of the point (b, a) in the plane: of a / b, in the quadrant that the "
-                                   "signs tell. The subgradient at "
-                                   "the origin is 0.",
+                                   "The angle of the point (b, a) in the plane: the inverse tangent of a / b, in the "
+                                   "quadrant given by both signs. The subgradient at the origin is 0.",
                                .example = "atan2(full([2], 0.5), full([2], 0.25))",
                                .reference = "np.arctan2(a, b)",
                                .dtypes = Floating,

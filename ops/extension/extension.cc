@@ -31,7 +31,7 @@ const Record* fallback() noexcept {
   return record && !record->function.is_fallthrough() ? record : nullptr;
 }
 
-/// A fallback of the extension's author, which is to see every call.
+/// True if the extension registered a fallback of its own, which then sees every call.
 bool has_own_fallback() noexcept {
   const Record* const record = fallback();
   return record && !record->function.is(host_fallback);
@@ -41,7 +41,8 @@ OperatorHandle handle_of(std::string_view op) {
   return Dispatcher::singleton().find_schema_or_throw("lamella::" + std::string(op));
 }
 
-/// The same for an elementwise operator, of which there is a call for each step of a program.
+/// Returns the operator's handle, looked up once per elementwise operator, because every step of a program calls
+/// several.
 OperatorHandle handle_of(const ElementwiseOp& op) {
   static std::array<std::atomic<registry::OperatorEntry*>, ElementwiseOps::size> known{};
   std::atomic<registry::OperatorEntry*>& entry = known[static_cast<std::size_t>(op.index)];
@@ -57,7 +58,7 @@ bool has_own_kernel(const OperatorHandle& handle) noexcept {
   return record && !record->function.is_fallthrough();
 }
 
-/// x, or its value everywhere, as a contiguous tensor of `shape` on the device.
+/// Returns x broadcast to `shape` as a contiguous tensor on the device.
 Tensor laid_out(const Tensor& x, const Dims& shape, Device device) {
   if (x.device() == device && x.is_contiguous() && x.shape() == shape) return x;
   Tensor full = empty(shape, x.dtype(), device);
@@ -65,24 +66,24 @@ Tensor laid_out(const Tensor& x, const Dims& shape, Device device) {
   return full;
 }
 
-/// What a kernel gave, which has to be like `out` (may be undefined, for a shape, dtype and device alone).
+/// Throws if a kernel's result does not have the given shape, dtype and device.
 void check_result(std::string_view op, const Value& result, DimsView shape, DType dtype, Device device) {
   const Tensor* const y = result.is_tensor() ? &result.tensor() : nullptr;
   const bool fits =
       y && y->defined() && std::ranges::equal(y->shape(), shape) && y->dtype() == dtype && y->device() == device;
   if (fits) return;
-  fail<RuntimeError>("[", op, "] the kernel for ", name(backend_key(kType)), " gave ",
+  fail<RuntimeError>("[", op, "] the kernel for ", name(backend_key(kType)), " returned ",
                      y ? describe(*y) : std::string("no tensor"), ", where ", dtype, to_string(shape), " on ", device,
                      " was wanted");
 }
 
-/// Whether nobody but its one handle has a part in the memory of x.
+/// True if x is the only owner of its memory: not a view, not shared, not batched.
 bool is_sole(const Tensor& x) {
   return x->use_count() == 1 && x->storage->unique() && (x->flags & TensorImpl::kView) == 0 && !x->hidden &&
          x->data == x->storage->data && x.is_contiguous() && !x->storage->deleter && !x->storage->embedded;
 }
 
-/// Gives `out` the values of `result`, where they can change places without a copy.
+/// Writes the values of `result` into `out`: by swapping their memory if it is not shared, else by a copy.
 void settle(const Tensor& out, const Tensor& result, bool fresh) {
   if (!fresh || !is_sole(out) || !is_sole(result)) return write_values(out, result, "copy");
   std::swap(out->storage->data, result->storage->data);
@@ -91,8 +92,8 @@ void settle(const Tensor& out, const Tensor& result, bool fresh) {
   std::swap(out->data, result->data);
 }
 
-/// The kernel for the device, on operands of out's shape; or the author's fallback, on the operands as they are. False
-/// where there is neither, or it declines.
+/// Runs the extension's kernel on operands broadcast to out's shape, or its own fallback on the operands as given.
+/// Returns false if there is neither, or if it declines.
 bool run_forward(const ElementwiseOp& op, const OperatorHandle& handle, std::span<const Tensor* const> operands,
                  const Tensor& out, bool fresh) {
   const bool own = has_own_kernel(handle);
@@ -111,7 +112,7 @@ bool run_forward(const ElementwiseOp& op, const OperatorHandle& handle, std::spa
   return true;
 }
 
-/// The gradient formula, run by kernels for its parts.
+/// Runs the gradient formula on tensors; the kernels for its parts compute it.
 void run_formula(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> read, const Tensor& out) {
   const auto input = static_cast<std::size_t>(wrt);
   std::array<Tensor, StridedLoop::kMaxOperands> operands;
@@ -131,7 +132,7 @@ void run_on_host(const ElementwiseOp& op, int wrt, std::span<const Tensor* const
     list[k] = &host[k];
   }
   const Tensor result = empty(out.shape(), out.dtype());
-  // The kernel's dtype is that of the inputs, of which the first may be a mask.
+  // The kernel's dtype is that of the inputs; the first operand may be a mask.
   const Tensor& typed = *operands[op.mask_input && operands.size() > 1 ? 1 : 0];
   launch_elementwise(op, wrt, std::span(list.data(), operands.size()), result, typed.dtype());
   write_values(out, result, op.info->name);

@@ -17,7 +17,7 @@ namespace {
 using registry::Arg;
 using registry::Value;
 
-/// A generator of the host that goes on where the device's stands; the device's follows it.
+/// A host generator that continues from the state of the device's generator, which it then advances.
 class HostGenerator {
  public:
   explicit HostGenerator(Generator& device) : device_(device), host_(device.get_state().seed, kCPU) {
@@ -33,7 +33,7 @@ class HostGenerator {
   Generator host_;
 };
 
-/// The arguments of a call as the host's kernels take them.
+/// The arguments of a call, copied to host memory.
 class HostArguments {
  public:
   explicit HostArguments(std::span<const Arg> given) : tensors_(given.size()) {
@@ -57,12 +57,12 @@ class HostArguments {
   }
 
   const Arg* data() const noexcept { return args_.data(); }
-  /// The device that results belong on.
+  /// Returns the device for the results.
   Device device() const noexcept { return device_.value_or(kCPU); }
   const std::vector<Tensor>& tensors(std::size_t i) const { return tensors_[i]; }
 
  private:
-  /// A tensor that is given twice is one on the host as well.
+  /// Copies x to the host; a tensor that is passed twice is copied once.
   Tensor copy_of(const Tensor& x) {
     for (const auto& [given, copy] : copies_) {
       if (given.same(x)) return copy;
@@ -77,7 +77,7 @@ class HostArguments {
   std::optional<HostGenerator> generator_;
 };
 
-/// The argument of the device's that a result of the host's is; nothing where it is a new tensor.
+/// Returns the device argument whose host copy is the result y, or nothing if y is a new tensor.
 std::optional<Tensor> argument_of(const Tensor& y, const HostArguments& host, std::span<const Arg> given,
                                   const std::string& op) {
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -86,9 +86,10 @@ std::optional<Tensor> argument_of(const Tensor& y, const HostArguments& host, st
       if (!tensors[k].defined()) continue;
       if (y.same(tensors[k])) return given[i].tensors[k];
       if (y->storage && y->storage == tensors[k]->storage && y.numel() > 0) {
-        fail<RuntimeError>("[", op,
-                           "] gives a view of its argument, which the fallback to the host cannot give: the view would "
-                           "be of a copy. Register a kernel for the device");
+        fail<RuntimeError>(
+            "[", op,
+            "] returns a view of its argument, which the fallback to the host cannot return: the view would "
+            "be of a copy. Register a kernel for the device");
       }
     }
   }

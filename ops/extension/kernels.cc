@@ -1,4 +1,4 @@
-// What the engine asks of every device, for those that an extension brings: copies, filling, reductions, products.
+// The kernels that the engine requires of every device, for devices of extensions: copies, fills, reductions, products.
 
 #include <algorithm>
 #include <array>
@@ -24,8 +24,6 @@ namespace {
 using cpu::Reduction;
 using registry::Arg;
 
-// Copies.
-
 void send(const Tensor& to, const Tensor& from) {
   const HostRelease release(to.numel());
   device_backend(to.device())
@@ -37,7 +35,7 @@ void fetch_bytes(void* to, const void* from, std::size_t bytes, Device device) {
   device_backend(device).copy_to_host(device.index, to, from, bytes, backend_stream(device));
 }
 
-/// Whether the device did it by itself.
+/// Returns true if the device's backend copied the values by itself.
 bool copied_there(const Tensor& to, const Tensor& from) {
   const Device device = to.device();
   DeviceBackend& backend = device_backend(device);
@@ -49,7 +47,7 @@ bool copied_there(const Tensor& to, const Tensor& from) {
   return backend.copy_strided(to, from, stream);
 }
 
-/// x's values on the host, in memory that may be laid out as x's is.
+/// Returns the values of x on the host, in memory that may have the layout of x.
 Tensor fetched(const Tensor& x) {
   if (x.is_contiguous()) {
     Tensor host = empty(x.shape(), x.dtype());
@@ -57,7 +55,7 @@ Tensor fetched(const Tensor& x) {
     return host;
   }
   if (const Tensor landing = empty(x.shape(), x.dtype(), x.device()); copied_there(landing, x)) return fetched(landing);
-  // All bytes from the first element to the last.
+  // The strided extent: all bytes from the first to the last element.
   std::int64_t low = 0;
   std::int64_t high = 0;
   for (std::size_t i = 0; i < x.ndim(); ++i) (x.strides()[i] < 0 ? low : high) += (x.shape()[i] - 1) * x.strides()[i];
@@ -67,8 +65,8 @@ Tensor fetched(const Tensor& x) {
   return make_view(span, x.shape(), x.strides(), -low);
 }
 
-/// Sends `from`, contiguous on the host, to the places of a tensor that is not: each run of neighbors by itself, so
-/// that nothing between them is written.
+/// Writes `from`, contiguous on the host, into a strided tensor, one contiguous run at a time, so that the bytes
+/// between runs stay as they are.
 void send_runs(const Tensor& to, const Tensor& from) {
   const auto item = static_cast<std::int64_t>(item_size(to.dtype()));
   std::size_t outer = to.ndim();
@@ -90,7 +88,7 @@ void send_runs(const Tensor& to, const Tensor& from) {
   }
 }
 
-/// x as a contiguous tensor of `dtype`, on its own device.
+/// Returns x as a contiguous tensor of `dtype` on its own device.
 Tensor prepared(const Tensor& x, DType dtype) {
   if (x.is_contiguous() && x.dtype() == dtype) return x;
   Tensor result = empty(x.shape(), dtype, x.device());
@@ -122,7 +120,7 @@ void copy_between(const Tensor& to, const Tensor& from) {
 
 void copy(const Tensor& to, const Tensor& from) {
   if (!is_extension(to.device())) {
-    // To the host, or to a device of another kind by way of it.
+    // Copies to the host, or through it to another kind of device.
     write_values(to, fetched(from), "copy");
   } else if (!is_extension(from.device())) {
     send_anywhere(to, moved(from, kCPU));
@@ -142,9 +140,7 @@ void fill(const Tensor& to, const void* value) {
   send_anywhere(to, host);
 }
 
-// Reductions and products.
-
-/// A kernel sees a matrix, whose rows it reduces.
+/// Returns x as a matrix whose rows a reduction kernel reduces.
 Tensor as_rows(const Tensor& x, const Dims& axes) {
   Dims order;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.ndim()); ++i) {
@@ -158,7 +154,7 @@ Tensor as_rows(const Tensor& x, const Dims& axes) {
 
 void reduce_there(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor& out, const char*) {
   const autograd::NoGrad scope;
-  const char* const op = cpu::name_of(reduction);  // a kernel of the extension's has that name
+  const char* const op = cpu::name_of(reduction);  // the name under which the extension registers its kernel
   const Tensor rows = as_rows(x, axes);
   const std::array<std::int64_t, 1> last{1};
   const bool one_axis = reduction == Reduction::ArgMax || reduction == Reduction::ArgMin;
@@ -171,7 +167,7 @@ void reduce_there(Reduction reduction, const Tensor& x, const Dims& axes, const 
   write_values(out, reshape(reduce(reduction, host, Dims{1}, false, op, out.dtype()), out.shape()), "reduce");
 }
 
-/// A factor with the leading axes of the product, contiguous.
+/// Returns a factor, contiguous and broadcast to the leading axes of the product.
 Tensor factor(const Tensor& x, const Tensor& out) {
   Dims shape = out.shape();
   shape[shape.size() - 2] = x.size(-2);
@@ -192,9 +188,7 @@ bool multiply_there(const Tensor& a, const Tensor& b, const Tensor&, const Tenso
   return false;
 }
 
-// What the host computes where there is no kernel.
-
-/// One of the CPU's kernels.
+/// Returns one of the CPU's kernels.
 template <auto kMember>
 auto kernel_of_host(std::string_view op) {
   return device_kernel<kMember>(kCPU, op);

@@ -19,17 +19,17 @@ namespace {
 using cpu::FftKind;
 
 constexpr std::int64_t kGrain = 16384;      // numbers that one thread takes at a time
-constexpr std::int64_t kGroup = 16;         // lines that a kernel may take together
-constexpr std::int64_t kImage = 1 << 16;    // numbers that the cache of one processor holds
-constexpr std::int64_t kImages = 8;         // as many are shared by threads one by one
-constexpr std::int64_t kLongest = 1 << 30;  // tables take a few times as much
+constexpr std::int64_t kGroup = 16;         // lines that a kernel may process together
+constexpr std::int64_t kImage = 1 << 16;    // numbers that fit into the cache of one core
+constexpr std::int64_t kImages = 8;         // so many images are shared by threads one by one
+constexpr std::int64_t kLongest = 1 << 30;  // longest transform; its tables take a few times as much memory
 
-/// A transform along one axis, and complex ones along others: after it, or before it where it makes real numbers.
+/// A transform along one axis, and complex ones along other axes: after it, or before it if it makes real numbers.
 struct Form {
   FftKind kind = FftKind::ComplexToComplex;
   std::int64_t axis = 0;    ///< counted from the end, which hidden axes do not change
-  Dims others = {};         ///< the same of the others
-  std::int64_t length = 0;  ///< of the real side where there is one
+  Dims others = {};         ///< the other axes, counted from the end
+  std::int64_t length = 0;  ///< length on the real side, if there is one
   double scale = 1;
   bool forward = true;
   bool doubled = false;
@@ -54,7 +54,7 @@ void run_lines(const cpu::FftLines<T>& all, std::int64_t count) {
   });
 }
 
-/// Complex lines one behind the other, each in two parts.
+/// Transforms contiguous complex lines, each in two parts.
 template <class T>
 void transform_long_lines(const Form& form, const fft::LongPlan<T>& plan, const T* from, T* to, std::int64_t count) {
   const Tensor between = empty({2 * form.length}, dtype_of<T>);
@@ -78,7 +78,7 @@ void transform_long_lines(const Form& form, const fft::LongPlan<T>& plan, const 
   }
 }
 
-/// Of the lines along an axis, counted from the front.
+/// Returns the description of the lines along an axis, counted from the front.
 template <class T>
 cpu::FftLines<T> lines_of(const Form& form, const fft::PlanOf<T>& plan, std::size_t axis, const Dims& shape,
                           const T* from, T* to) {
@@ -109,7 +109,8 @@ std::size_t from_front(const Dims& shape, std::int64_t axis) {
   return static_cast<std::size_t>(static_cast<std::int64_t>(shape.size()) + axis);
 }
 
-/// Both shapes are the same but for the axis; from and to may be, too, for a complex transform.
+/// Transforms along one axis. Both shapes are equal except for the axis; from and to may be the same for a complex
+/// transform.
 template <class T>
 void transform_lines(const Form& form, const Dims& shape, const T* from, T* to) {
   const std::size_t axis = from_front(shape, form.axis);
@@ -124,12 +125,13 @@ void transform_lines(const Form& form, const Dims& shape, const T* from, T* to) 
   run_lines(all, product(shape, 0, axis) * all.inner);
 }
 
-/// The complex transform along another axis of what the first one has written.
+/// Returns the complex transform along another axis of the first one's output.
 Form along(const Form& form, const Dims& shape, std::int64_t axis) {
   return {.axis = axis, .length = shape[from_front(shape, axis)], .forward = form.forward};
 }
 
-/// The first transform and those along the axes behind `front`, image by image, each of which stays in the cache.
+/// Performs the first transform and those along the axes behind `front`, one image at a time, each of which stays in
+/// the cache.
 template <class T>
 void transform_images(const Form& form, std::size_t count, std::size_t front, const Dims& from_shape, const T* from,
                       const Dims& to_shape, T* to) {
@@ -166,7 +168,7 @@ void transform_images(const Form& form, std::size_t count, std::size_t front, co
                });
 }
 
-/// What is written is complex where there are other axes, and these come in descending order.
+/// Performs all transforms. The output is complex if there are other axes, which are in descending order.
 template <class T>
 void transform(const Form& form, const Tensor& x, const Tensor& y) {
   const HostRelease release(std::max(x.numel(), y.numel()));
@@ -233,8 +235,8 @@ struct ComplexLayer : Function<ComplexLayer> {
   }
 };
 
-/// Both directions between real and complex numbers: with dx[j] = Re sum_k w[k] conj(e[j, k]) dy[k], where the weights
-/// w, 2 or 1, belong to the transform, each is the other's gradient.
+/// Transforms between real and complex numbers: with dx[j] = Re sum_k w[k] conj(e[j, k]) dy[k], where the weights w, 2
+/// or 1, belong to the transform, each is the other's gradient.
 struct RealLayer : Function<RealLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -254,7 +256,7 @@ struct RealLayer : Function<RealLayer> {
   }
 };
 
-/// The axis, from the end.
+/// Returns the axis counted from the end.
 std::int64_t read_axis(const Tensor& x, std::int64_t axis, const char* op) {
   return static_cast<std::int64_t>(normalize_axis(axis, x.ndim(), op)) - static_cast<std::int64_t>(x.ndim());
 }
@@ -265,7 +267,7 @@ void check_length(const Tensor& x, std::int64_t length, std::int64_t axis, const
                    "): expected from 1 to ", kLongest);
 }
 
-/// The axes, from the end, the last ones first.
+/// Returns the axes counted from the end, the last ones first.
 Dims read_axes(const Tensor& x, const Dims& axes, const char* op) {
   Dims result = normalize_axes(axes, x.ndim(), op);
   for (const std::int64_t axis : result) check_length(x, x.size(axis), axis, op);
@@ -302,7 +304,8 @@ Tensor FftRealToComplex::call(const Tensor& x, std::int64_t axis, double scale, 
                   .doubled = doubled};
   check_length(x, form.length, axis, info.name);
   for (const std::int64_t other : form.others) {
-    if (other == form.axis) fail<ValueError>("[", info.name, "] others: axis ", axis, " is that of the real numbers");
+    if (other == form.axis)
+      fail<ValueError>("[", info.name, "] others must not contain axis ", axis, ", the axis of the real numbers");
   }
   return RealLayer::apply(x, form);
 }
@@ -319,7 +322,7 @@ Tensor FftComplexToReal::call(const Tensor& x, std::int64_t n, std::int64_t axis
                   .doubled = doubled};
   check_length(x, n, axis, info.name);
   if (x.size(axis) != n / 2 + 1) {
-    fail<ValueError>("[fft_c2r] ", n, " numbers have ", n / 2 + 1, " coefficients, x has ", x.size(axis),
+    fail<ValueError>("[fft_c2r] x must have ", n / 2 + 1, " coefficients for ", n, " numbers, got ", x.size(axis),
                      " along axis ", axis, " (shape ", x.shape(), ")");
   }
   return RealLayer::apply(x, form);

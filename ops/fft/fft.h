@@ -7,9 +7,9 @@
 
 namespace lamella {
 
-// The transforms that all others are made of. Each is linear, and the gradient of each is one of them: that of a
-// complex transform is the one with the other sign, and those between real and complex numbers are each other's.
-// Nothing is divided by the length: `scale` is what the result is multiplied by.
+// The transforms that all others are composed of. Each is linear, and so are the gradients: that of a complex transform
+// is the one with the opposite sign, and those between real and complex numbers are each other's. The length does not
+// divide the result: `scale` is the only factor.
 
 struct FftComplexToComplex {
   static constexpr OpInfo info{

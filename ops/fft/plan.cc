@@ -11,10 +11,12 @@ namespace lamella::fft {
 namespace {
 
 using cpu::kLargestRadix;
-/// Rader's convolution wants its length's primes to be so small at least; Bluestein's twice as many numbers have none.
+/// Rader's convolution is used if the prime factors of its length are at most this large; Bluestein's, of at least
+/// twice as many numbers, has only small ones.
 constexpr std::int64_t kLargestOfPowers = 17;
 
-/// cos and sin of 2 pi k / n, from an angle within an eighth of a turn, where the rounding of pi does not show.
+/// Returns cos and sin of 2 pi k / n, computed from an angle within an eighth of a turn, where the rounding of pi is
+/// negligible.
 std::pair<double, double> turn(std::int64_t k, std::int64_t n) {
   const double step = 2 * std::numbers::pi / static_cast<double>(n);
   const auto at = [&](std::int64_t j) {
@@ -22,7 +24,7 @@ std::pair<double, double> turn(std::int64_t k, std::int64_t n) {
   };
   k %= n;
   if (8 * k <= n) return at(k);
-  if (8 * k <= 3 * n) {  // by its distance from a quarter turn: sin and cos change places
+  if (8 * k <= 3 * n) {  // near a quarter turn: sin and cos are exchanged
     const double angle = static_cast<double>(n - 4 * k) * step / 4;
     return {std::sin(angle), std::cos(angle)};
   }
@@ -38,7 +40,7 @@ std::pair<double, double> turn(std::int64_t k, std::int64_t n) {
   return {cosine, -sine};
 }
 
-/// The radices of the passes: 8 for powers of two, and what is left of them as 16, 4 or 2; 9, 3, and other primes.
+/// Returns the radices of the passes: 8 for powers of two, with the rest as 16, 4 or 2; 9, 3, and other primes.
 std::vector<std::int64_t> factors(std::int64_t n) {
   std::vector<std::int64_t> result;
   const auto divide = [&](std::int64_t factor) {
@@ -62,7 +64,7 @@ std::int64_t largest_prime(std::int64_t n) {
   return std::max(n, largest);
 }
 
-/// The smallest product of 2, 3 and 5 that is at least n.
+/// Returns the smallest product of 2, 3 and 5 that is at least n.
 std::int64_t smooth_length(std::int64_t n) {
   std::int64_t best = 1;
   while (best < n) best *= 2;
@@ -79,7 +81,7 @@ std::int64_t smooth_length(std::int64_t n) {
 template <class T>
 using Table = std::vector<T>;
 
-/// The real and the imaginary parts of exp(-2 pi i index(j) / n) for j in [0, count).
+/// Returns the real and the imaginary parts of exp(-2 pi i index(j) / n) for j in [0, count).
 template <class T, class Index>
 std::pair<Table<T>, Table<T>> root_tables(std::int64_t count, std::int64_t n, Index&& index) {
   Table<T> re(static_cast<std::size_t>(count));
@@ -102,7 +104,7 @@ struct Owner {
   std::shared_ptr<const cpu::FftPlan<T>> inner;
   std::shared_ptr<const cpu::FftPlan<T>> columns;
 
-  /// exp(-2 pi i index(j) / n) for j in [0, count).
+  /// Adds tables of exp(-2 pi i index(j) / n) for j in [0, count) and returns pointers to them.
   template <class Index>
   std::pair<const T*, const T*> roots(std::int64_t count, std::int64_t n, Index&& index) {
     auto [re, im] = root_tables<T>(count, n, index);
@@ -127,7 +129,7 @@ struct Owner {
           roots((radix - 1) * rest, whole, [rest](std::int64_t i) { return (i / rest + 1) * (i % rest); });
       if (radix % 2 != 0 && radix > 9) {
         const std::int64_t half = radix / 2;
-        // Backwards, for the sines to be positive.
+        // In reverse, so that the sines are positive.
         std::tie(pass.root_re, pass.root_im) =
             roots(half * half, radix, [=](std::int64_t i) { return radix - (i / half + 1) * (i % half + 1) % radix; });
       }
@@ -139,19 +141,19 @@ struct Owner {
   }
 
  private:
-  /// Two parts, for lines one by one.
+  /// Prepares the two-part form, for lines transformed one by one.
   void make_columns() {
-    constexpr std::int64_t kNarrowest = 4;  // columns of a line beside one another in memory
+    constexpr std::int64_t kNarrowest = 4;  // adjacent columns of a line in memory
     const std::int64_t lanes = kernels<T>().width;
     for (std::int64_t width = lanes; width == lanes || (4 * width >= lanes && width >= kNarrowest); width /= 2) {
       if (plan.length % width != 0) continue;
       const std::int64_t size = plan.length / width;
-      // Of two lines in a vector only squares are short ones: as many lines at once as fill a tile are others.
+      // With two lines in a vector only squares are short lines; otherwise short lines are as many as fill a tile.
       const bool is_square = 4 * plan.length == lanes * lanes && lanes >= 8;
       const bool is_short =
           is_square ? 2 * width == lanes : width == lanes && size < lanes && (size == 2 || size == 4 || size == 8);
-      // The second part takes as many results of the first one at a time as a vector has lanes; what is too much of the
-      // last time is repeated, an eighth at most.
+      // The second part processes a vector's worth of the first part's results at a time; the last vector repeats some,
+      // at most an eighth.
       const bool is_long = size >= lanes && 8 * ((size + lanes - 1) / lanes * lanes) <= 9 * size;
       if (!is_short && !is_long) continue;
       if (is_long) {
@@ -169,7 +171,7 @@ struct Owner {
     const std::int64_t n = plan.length;
     inner = plan_of<T>(smooth_length(2 * n - 1));
     plan.inner = inner.get();
-    // The index grows by 2 j + 1 from square to square, modulo 2 n: squares themselves may be too large.
+    // The index grows by 2 j + 1 from square to square, modulo 2 n, because the squares themselves may overflow.
     std::int64_t square = 0;
     std::tie(plan.chirp_re, plan.chirp_im) = roots(n, 2 * n, [&](std::int64_t j) {
       const std::int64_t result = square;
@@ -187,7 +189,7 @@ struct Owner {
     make_spectrum(values);
   }
 
-  /// That of Rader, where what is convolved has small factors; false where it has not.
+  /// Prepares Rader's convolution if its length has small factors; returns false otherwise.
   bool make_convolution_by_powers() {
     const std::int64_t p = plan.length;
     if (largest_prime(p) < p || largest_prime(p - 1) > kLargestOfPowers) return false;
@@ -205,7 +207,7 @@ struct Owner {
     make_spectrum(values);
     return true;
   }
-  /// Whether the powers of g are all numbers in [1, p).
+  /// True if the powers of g are all numbers in [1, p).
   bool make_powers(std::int64_t g) {
     std::int64_t power = 1;
     for (std::size_t q = 0; q < powers.size(); ++q) {
@@ -216,7 +218,7 @@ struct Owner {
     return true;
   }
 
-  /// The transform of `values`, divided by their number.
+  /// Stores the transform of `values`, divided by their number.
   void make_spectrum(const std::vector<T>& values) {
     const std::int64_t size = inner->length;
     std::vector<T> spectrum(values.size());
@@ -241,7 +243,7 @@ struct Owner {
   }
 };
 
-/// Plans by length; all are dropped when they hold more numbers than is worth keeping.
+/// A cache of plans by length; all are dropped when their total length exceeds the capacity.
 template <class Plan>
 class Cache {
  public:
@@ -252,7 +254,7 @@ class Cache {
       const auto found = plans_.find(length);
       if (found != plans_.end()) return found->second;
     }
-    // Not under the lock: making it may ask for another plan.
+    // Made without the lock, because making a plan may look up another one.
     const std::shared_ptr<const Plan> plan = make(length);
     const std::lock_guard lock(mutex_);
     held_ += length;
@@ -270,9 +272,9 @@ class Cache {
   std::int64_t held_ = 0;
 };
 
-/// Below this a transform of one line stays in the second level cache.
+/// Transforms of one line below this length stay in the L2 cache.
 constexpr std::int64_t kLong = 1 << 15;
-/// What a part may have at most, for as many lines as lie interleaved to fit into the cache.
+/// Largest length of a part for which a group of interleaved lines fits into the cache.
 constexpr std::int64_t kLongestPart = 4095;
 
 template <class T>
@@ -297,8 +299,8 @@ struct LongOwner {
   }
 };
 
-/// The two parts of a long transform, as near to each other as may be: multiples of the lines that lie interleaved,
-/// whose prime factors are small. 0 where there are none.
+/// Returns the first of the two parts of a long transform, whose lengths are as close as possible: multiples of the
+/// number of interleaved lines, with small prime factors. 0 if there are none.
 std::int64_t first_part(std::int64_t length, std::int64_t lanes) {
   for (auto part = static_cast<std::int64_t>(std::sqrt(static_cast<double>(length))) / lanes * lanes; part > 0;
        part -= lanes) {

@@ -8,15 +8,15 @@
 
 namespace lamella::fft {
 
-/// A plan for transforms of `length` complex numbers and the tables that it points to, kept for later calls with that
-/// length. Any length of at least 1; its largest prime factors decide how it is done (ops/fft/cpu/table.h).
-/// T is float or double.
+/// Returns a plan for transforms of `length` complex numbers, with its tables, kept for later calls with that length.
+/// Any length of at least 1; its largest prime factors determine the algorithm (ops/fft/cpu/table.h). T is float or
+/// double.
 template <class T>
 using PlanOf = std::shared_ptr<const cpu::FftPlan<T>>;
 template <class T>
 PlanOf<T> plan_of(std::int64_t length);
 
-/// Those that this processor runs.
+/// Returns the kernels for this processor.
 template <class T>
 const cpu::FftKernels<T>& kernels() {
   if constexpr (sizeof(T) == sizeof(float)) {
@@ -26,9 +26,9 @@ const cpu::FftKernels<T>& kernels() {
   }
 }
 
-/// A long complex transform as `columns` transforms of length `rows`, of numbers that lie `columns` apart, and `rows`
-/// transforms of length `columns` of what comes of them: each fits into the cache, and both kinds are shared by threads
-/// (Bailey, FFTs in external or hierarchical memory, 1990). Number k of row i of the second is number i + rows * k.
+/// A long complex transform as `columns` transforms of length `rows`, of numbers `columns` apart, and `rows` transforms
+/// of length `columns` of their results: each fits into the cache, and threads share both kinds (Bailey, FFTs in
+/// external or hierarchical memory, 1990). Number k of row i of the second is number i + rows * k.
 template <class T>
 struct LongPlan {
   std::int64_t rows = 0;
@@ -37,7 +37,7 @@ struct LongPlan {
   std::shared_ptr<const cpu::FftPlan<T>> of_rows;
   cpu::FftTurns<T> turns;
 };
-/// Null for a length that is not worth it, or that has no two suitable factors.
+/// Returns null for a length for which this does not pay, or without two suitable factors.
 template <class T>
 std::shared_ptr<const LongPlan<T>> long_plan_of(std::int64_t length);
 

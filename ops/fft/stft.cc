@@ -23,13 +23,13 @@
 namespace lamella {
 namespace {
 
-/// What both directions have in common.
+/// The parameters that both directions share.
 struct Frames {
   std::int64_t size = 0;
   std::int64_t hop = 0;
-  /// Of `size` elements; undefined for ones.
+  /// Window of `size` elements; undefined for all ones.
   Tensor window;
-  double root = 1;  ///< of the size
+  double root = 1;  ///< square root of the size
 
   Frames(const Tensor& x, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
          std::optional<std::int64_t> win_length, const std::optional<Tensor>& given, const char* op)
@@ -58,7 +58,7 @@ struct Frames {
   bool is_complex_window() const { return window.defined() && is_complex(window.dtype()); }
 };
 
-/// Whether an element is 0, or as good as that; on meta none is.
+/// True if an element is 0 or negligible; false on meta.
 bool has_zero(const Tensor& x) {
   if (x.device().is_meta() || x.numel() == 0) return false;
   const autograd::NoGrad no_grad;
@@ -118,10 +118,10 @@ Tensor Istft::call(const Tensor& x, std::int64_t n_fft, std::optional<std::int64
                      " and onesided=", halved ? "True" : "False", ", got ", x.size(-2), " (shape ", x.shape(), ")");
   }
   if (halved && return_complex) {
-    fail<ValueError>("[istft] return_complex=True wants all n_fft frequencies: the half of them are of real signals");
+    fail<ValueError>("[istft] return_complex=True needs all n_fft frequencies: half of them describe a real signal");
   }
   if (!return_complex && frames.is_complex_window())
-    fail<ValueError>("[istft] a complex window gives complex signals, for which return_complex=True asks");
+    fail<ValueError>("[istft] a complex window gives a complex signal: pass return_complex=True");
   if (length && *length < 0) fail<ValueError>("[istft] length must not be negative, got ", *length);
   const double scale = normalized ? 1 / frames.root : 1 / static_cast<double>(n_fft);
   Tensor spectra = swapaxes(x, -1, -2);
@@ -134,7 +134,8 @@ Tensor Istft::call(const Tensor& x, std::int64_t n_fft, std::optional<std::int64
   const std::int64_t end = length ? start + *length : center ? whole - n_fft / 2 : whole;
   const std::int64_t reached = std::min(end, whole);
   if (reached < start)
-    fail<ValueError>("[istft] windows of n_fft = ", n_fft, " elements leave no signal in the middle");
+    fail<ValueError>("[istft] windows of n_fft = ", n_fft,
+                     " elements are too few: with center=True no signal is left between their halves");
   Tensor squares;
   if (frames.window.defined()) {
     parts = multiply(parts, frames.window);
@@ -147,8 +148,9 @@ Tensor Istft::call(const Tensor& x, std::int64_t n_fft, std::optional<std::int64
   };
   const Tensor weights = signal(broadcast_to(squares, {count, n_fft}));
   if (has_zero(weights)) {
-    fail<ValueError>("[istft] some elements are in no window, or where it is 0: choose a smaller hop_length than ",
-                     frames.hop, " or another window");
+    fail<ValueError>(
+        "[istft] some elements are outside of all windows, or where these are 0: choose a smaller hop_length than ",
+        frames.hop, " or another window");
   }
   const Tensor y = divide(signal(parts), weights);
   return end > reached ? pad(y, {0, end - reached}) : y;

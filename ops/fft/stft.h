@@ -6,8 +6,8 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Fourier transforms of the windows of signals (Griffin and Lim, Signal estimation from modified short-time Fourier
-// transform, 1984), composed of others.
+// Short-time Fourier transforms (Griffin and Lim, Signal estimation from modified short-time Fourier transform, 1984),
+// composed of other operators.
 
 namespace lamella {
 
@@ -30,7 +30,7 @@ struct Stft {
           "normalized=False, onesided=None, return_complex=True",
       .example = "stft(arange(8.0), 4).shape",
       .dtypes = {DType::Float32, DType::Float64, DType::Complex64, DType::Complex128}};
-  /// ValueError for lengths out of range, a window of another shape, and return_complex=False.
+  /// Throws ValueError for lengths out of range, a window of another shape, and return_complex=False.
   static Tensor call(const Tensor& x, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
                      std::optional<std::int64_t> win_length, const std::optional<Tensor>& window, bool center,
                      std::string_view pad_mode, bool normalized, std::optional<bool> onesided, bool return_complex);
@@ -52,7 +52,7 @@ struct Istft {
           "onesided=None, length=None, return_complex=False",
       .example = "istft(stft(arange(8.0), 4), 4)",
       .dtypes = Complex};
-  /// ValueError as of stft, and where windows leave an element out: the sum of their squares is 0 there.
+  /// Throws ValueError as stft does, and if the windows do not cover an element: the sum of their squares is 0 there.
   static Tensor call(const Tensor& x, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
                      std::optional<std::int64_t> win_length, const std::optional<Tensor>& window, bool center,
                      bool normalized, std::optional<bool> onesided, std::optional<std::int64_t> length,

@@ -23,8 +23,7 @@ namespace {
 
 bool is_low(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
-/// Whether an index has the same numbers everywhere along the other axes, without memory for each: one that was
-/// broadcast from a single line.
+/// True if an index repeats one line of numbers along all other axes with stride 0.
 bool is_one_line(const Tensor& index, std::size_t axis) {
   if (index.numel() == 0 || is_batched(index)) return false;
   bool repeated = false;
@@ -36,12 +35,12 @@ bool is_one_line(const Tensor& index, std::size_t axis) {
   return repeated;
 }
 
-/// The line of such an index, contiguous.
+/// Returns the line of an index for which is_one_line() holds, contiguous.
 Tensor line_of(const Tensor& index, std::size_t axis) {
   return contiguous(make_view(index, Dims{index.shape()[axis]}, Dims{index.strides()[axis]}, 0));
 }
 
-/// The loop on the CPU for an index that is one line: of whole slices.
+/// Picks whole slices on the CPU, for an index for which is_one_line() holds.
 void run_slices(PickAction action, const Tensor& x, const Tensor& line, std::size_t axis, const Tensor& values) {
   const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
   RowPicks picks{.data = x->data,
@@ -57,8 +56,8 @@ void run_slices(PickAction action, const Tensor& x, const Tensor& line, std::siz
   run_picks(action, x.dtype(), picks);
 }
 
-/// The loop on the CPU; x and values of one dtype, an index that is to be checked contiguous. False where a number of
-/// an index that is to be checked is out of range.
+/// Runs the loop on the CPU. x and values have one dtype; an index is contiguous if `check`. Returns false if `check`
+/// and a number is out of range.
 bool run(PickAction action, const Tensor& x, const Tensor& given, std::size_t axis, const Tensor& values,
          bool check = false) {
   if (given.numel() == 0) return true;
@@ -82,7 +81,8 @@ bool run(PickAction action, const Tensor& x, const Tensor& given, std::size_t ax
   return run_picks(action, x.dtype(), picks);
 }
 
-/// The numbers, in row-major order over `shape`, of the elements that the index picks: for devices that know rows only.
+/// Returns the row-major positions in `shape` of the elements that the index picks, for devices that have kernels for
+/// rows only.
 Tensor flat_numbers(const Tensor& index, std::size_t axis, const Dims& shape) {
   const Dims strides = contiguous_strides(shape);
   Tensor numbers = index * strides[axis];
@@ -95,7 +95,7 @@ Tensor flat_numbers(const Tensor& index, std::size_t axis, const Dims& shape) {
   return contiguous(reshape(numbers, Dims{-1}));
 }
 
-/// Tensors of one call with all axes that some of them hide in front; see Note [Batched tensors].
+/// The tensors of one call with the hidden axes of all of them in front; see Note [Batched tensors].
 struct Shown {
   HiddenAxes axes;
 
@@ -134,7 +134,7 @@ Tensor placed(const Tensor& values, const Tensor& index, std::size_t axis, const
   return result;
 }
 
-/// Errors where the shape or the device of an index does not go with x.
+/// Throws if the shape or the device of an index does not fit x.
 void check_fits(const Tensor& x, const Tensor& index, std::size_t axis, const char* op) {
   check_same_device(x, index, op);
   if (x.ndim() != index.ndim()) {
@@ -149,7 +149,7 @@ void check_fits(const Tensor& x, const Tensor& index, std::size_t axis, const ch
   }
 }
 
-/// The saved index; it may lie in memory that is written to without the tape's knowledge.
+/// Checks a saved index again: its memory may have been written to without the tape's knowledge.
 Tensor reread(const Tensor& index, std::size_t axis, std::int64_t size) {
   if (!index.device().is_cpu() || is_batched(index)) return index;
   const Tensor numbers = is_one_line(index, axis) ? line_of(index, axis) : contiguous(index);
@@ -166,9 +166,9 @@ struct Along {
   std::int64_t size() const { return shape[axis]; }
 };
 
-/// How an index is to be checked that is not yet, which its first reader does on the way.
+/// Tells the first reader of an index to check it on the way.
 struct Unchecked {
-  const char* op = nullptr;  ///< null for an index that is checked
+  const char* op = nullptr;  ///< null if the index is checked already
   bool from_end = false;
 };
 
@@ -243,7 +243,7 @@ Tensor place_along(const Tensor& values, const Tensor& index, std::size_t axis, 
 void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std::size_t axis, const Tensor& values) {
   const autograd::NoGrad off;
   if (is_batched(x) || is_batched(index) || is_batched(values)) [[unlikely]] {
-    // x has room for every example: its caller made it so.
+    // The caller has made x hide the axes of all examples.
     const Shown shown(pointers(x));
     return scatter_along(action, shown(x), contiguous(shown(index)), axis + shown.axes.size(), shown(values));
   }
@@ -261,7 +261,7 @@ void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std:
   }
   const bool sums = action == PickAction::Add || action == PickAction::Multiply;
   if (is_low(x.dtype()) && action != PickAction::Write) {
-    // Sums and products of low precision are formed in float32 and rounded once; to compare in it is exact.
+    // Sums and products of low precision accumulate in float32 and are rounded once; comparisons in float32 are exact.
     const Tensor wide = cast(x, DType::Float32);
     run(action, wide, index, axis, cast(values, DType::Float32));
     return write_values(x, wide, "scatter");
@@ -273,7 +273,7 @@ void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std:
 
 namespace {
 
-/// True where a value is the last that is written to its element.
+/// Returns a mask that is true where a value is the last one written to its element.
 Tensor last_along(const Tensor& index, std::size_t axis, const Dims& shape) {
   const autograd::NoGrad off;
   const Tensor numbers =
@@ -307,7 +307,7 @@ Tensor index_along(const Tensor& x, const Tensor& index, std::int64_t axis, cons
   check_fits(x, index, at, op);
   const std::int64_t size = x.shape()[at];
   if (is_batched(index)) {
-    // The numbers of all examples are checked at once.
+    // Checks the numbers of all examples at once.
     const HiddenAxes axes = hidden_axes(pointers(index));
     return hide_in_place(
         clone(checked_numbers(physical(index, axes), size, static_cast<std::int64_t>(at), op, from_end)), axes);

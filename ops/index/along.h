@@ -5,24 +5,25 @@
 
 namespace lamella {
 
-// gather() and its transposes once their arguments are checked: `index` is int64 and has the shape of the picked
-// values, at most x's but along the axis; its numbers are in range. No tensor is 0-d.
+// gather() and its transposes with checked arguments: `index` is int64, its numbers are in range, and its shape is that
+// of the picked values, which is at most x's except along the axis. No tensor is 0-d.
 
-/// result[..., i, ...] = x[..., index[..., i, ...], ...], recorded.
+/// Returns result[..., i, ...] = x[..., index[..., i, ...], ...]; recorded.
 Tensor gather_along(const Tensor& x, const Tensor& index, std::size_t axis);
-/// The same for an index that is not checked, with what index_along() does in the same pass.
+/// Returns gather_along() for an unchecked index, applying the checks of index_along() in the same pass.
 Tensor gather_checked(const Tensor& x, const Tensor& index, std::int64_t axis, const char* op, bool from_end);
-/// The transpose: values added to zeros of the given shape, in the order along the axis. Recorded.
+/// Returns the transpose of gather_along(): zeros of the given shape to which the values are added, in the order along
+/// the axis. Recorded.
 Tensor place_along(const Tensor& values, const Tensor& index, std::size_t axis, const Dims& shape);
-/// x[..., index[..., i, ...], ...] (action) values[..., i, ...] for each i in turn, in place and off the tape. `values`
-/// has x's dtype and shares no memory with it.
+/// Applies `action` to x[..., index[..., i, ...], ...] and values[..., i, ...] for each i in order; in place and off
+/// the tape. `values` has x's dtype and shares no memory with x.
 void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std::size_t axis, const Tensor& values);
-/// What gather_along() gives, but 0 where a value is not the last that a scatter by this index writes to its element.
+/// Returns gather_along() with 0 where a value is not the last one that a scatter by this index writes to its element.
 /// Recorded.
 Tensor gather_last(const Tensor& x, const Tensor& index, std::size_t axis);
 
-/// The index of a gather or a scatter, checked against x: int64 on x's device. IndexError where a number is out of
-/// range, ValueError where the shape does not fit, TypeError for other dtypes.
+/// Returns the index of a gather or a scatter as int64 on x's device, checked against x. Throws IndexError if a number
+/// is out of range, ValueError if the shape does not fit, TypeError if the dtype is not an integer dtype.
 Tensor index_along(const Tensor& x, const Tensor& index, std::int64_t axis, const char* op, bool from_end);
 
 }  // namespace lamella

@@ -23,7 +23,7 @@
 namespace lamella {
 namespace {
 
-/// The arguments of a scatter, checked: none is 0-d, and src has the index's shape.
+/// The checked arguments of a scatter: none is 0-d, and src has the index's shape.
 struct Arguments {
   Tensor x;
   Tensor index;
@@ -33,10 +33,10 @@ struct Arguments {
 
 Tensor at_least_1d(const Tensor& x) { return x.ndim() == 0 ? reshape(x, Dims{1}) : x; }
 
-/// A result for at_least_1d(x) as one for x.
+/// Reshapes a result for at_least_1d(x) to one for x.
 Tensor shaped_like(const Tensor& x, const Tensor& result) { return x.ndim() == 0 ? reshape(result, Dims{}) : result; }
 
-/// The first elements of src along each axis, as many as the index has.
+/// Returns the leading part of src along each axis, of the index's shape.
 Tensor leading_part(const Tensor& src, const Tensor& index, const char* op) {
   if (src.ndim() != index.ndim()) {
     fail<ValueError>("[", op, "] src has ", src.ndim(), src.ndim() == 1 ? " axis" : " axes", " and index ",
@@ -79,14 +79,14 @@ Arguments read_arguments(const Tensor& x, std::int64_t axis, const Tensor& index
   return result;
 }
 
-/// A copy of x that has room for what the others hide.
+/// Returns a copy of x that also hides the axes that the others hide.
 Tensor copy_of(const Tensor& x, const Tensor& index, const Tensor& src) {
   const Tensor out = empty_beside(pointers(x, index, src), x.shape(), x.dtype(), x.device());
   write_values(out, x, "scatter");
   return out;
 }
 
-/// Zeros, or another number, of the index's shape, without memory for each.
+/// Returns `value` broadcast with strides of 0 to the index's shape.
 Tensor everywhere(Scalar value, const Tensor& like, const Tensor& index) {
   return broadcast_to(to_device(number_tensor(value, like.dtype()), like.device()), index.shape());
 }
@@ -143,7 +143,7 @@ struct ScatterAddFn : Function<ScatterAddFn> {
   }
 };
 
-/// x multiplied by the values, each in its turn.
+/// Multiplies elements of x by the values in order.
 struct ScatterProductFn : Function<ScatterProductFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "scatter_prod";
@@ -157,9 +157,9 @@ struct ScatterProductFn : Function<ScatterProductFn> {
     scatter_along(PickAction::Multiply, out, index, axis, src);
     return out;
   }
-  /// The derivative for a factor is the product of the others: that of the factors that are not 0, times the other zero
-  /// where there is one, which matters to its own derivative, and 0 where there are more: derivatives up to the second
-  /// are those of the product for any number of zeros, further ones where there is one at most.
+  /// The derivative of a product for a factor is the product of the others. It is computed as the product of the
+  /// nonzero factors, times the single other zero, if there is one (which matters for its own derivative), or 0 if
+  /// there are several. Derivatives up to the second are exact for any number of zeros, higher ones for at most one.
   static TensorList backward(Context& ctx, const Tensor& dy) {
     const std::size_t axis = ctx.state<std::size_t>();
     const auto [x, src, saved] = ctx.saved_tensors<3>();
@@ -171,14 +171,14 @@ struct ScatterProductFn : Function<ScatterProductFn> {
     const Tensor x_or_one = where(x_is_zero, 1, x);
     const Tensor src_or_one = where(src_is_zero, 1, src);
     const Tensor product = apply(x_or_one, src_or_one, index, axis);
-    // What is 0, added up: only where that is to have derivatives.
+    // Sums the zero factors, only if the sum itself is differentiated.
     const Tensor factors[] = {x, src};
     const Tensor* const inputs[] = {&x, &src};
     const bool followed = autograd::should_record(inputs) || autograd::any_dual(factors);
     const auto zeros_of = [](const Tensor& is_zero, const Tensor& factor) { return where(is_zero, factor, 0); };
     const Tensor zero_sum =
         followed ? ScatterAddFn::apply(zeros_of(x_is_zero, x), zeros_of(src_is_zero, src), index, axis) : Tensor();
-    // `at` brings what there is for each element of the result to the factors.
+    // `at` maps one value per element of the result to the factors.
     const auto gradient = [&](const Tensor& factor, const Tensor& is_zero, const Tensor& or_one, const auto& at) {
       const Tensor other_zeros = subtract(at(zero_count), cast(is_zero, dy.dtype()));
       const Tensor others = divide(at(product), or_one);
@@ -204,7 +204,7 @@ struct Extremum {
   bool include_self = true;
 };
 
-/// The extremum of x's elements (where include_self) and the values.
+/// The extremum of x's elements (if include_self) and the values.
 struct ScatterExtremumFn : Function<ScatterExtremumFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "scatter_extremum";
@@ -243,7 +243,7 @@ struct ScatterExtremumFn : Function<ScatterExtremumFn> {
   }
 
  private:
-  /// What any other value beats.
+  /// Returns a value that loses against every other.
   static Tensor extreme(DType dtype, PickAction action) {
     const Tensor result = empty({}, dtype);
     const bool lowest = action == PickAction::Max;
@@ -261,7 +261,7 @@ struct ScatterExtremumFn : Function<ScatterExtremumFn> {
   }
 };
 
-/// The sum over x's elements and the values, divided by how many there are.
+/// Returns the sum over x's elements and the values, divided by their number.
 Tensor scatter_mean(const Arguments& given, bool include_self) {
   const auto [x, index, src, axis] = given;
   check_dtype(x, Numeric, "scatter_reduce");
@@ -292,9 +292,9 @@ Tensor reduced(const Arguments& given, std::string_view reduce, bool include_sel
   fail<ValueError>("[", op, "] reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got '", reduce, "'");
 }
 
-/// One in-place write of a scatter that is not recorded.
+/// Writes a scatter in place; not recorded.
 Tensor scatter_into(PickAction action, const Tensor& x, const Arguments& given) {
-  const Tensor target = given.x.ndim() == x.ndim() ? x : given.x;  // a 0-d x has the same memory with an axis
+  const Tensor target = given.x.ndim() == x.ndim() ? x : given.x;  // a 0-d x is written through its view with one axis
   const bool shares = may_overlap(x, given.src) && !(given.src.numel() == 1 && given.src.strides()[0] == 0);
   const Tensor index = may_overlap(x, given.index) ? clone(given.index) : given.index;
   scatter_along(action, target, index, given.axis, shares ? clone(given.src) : given.src);

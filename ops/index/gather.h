@@ -13,9 +13,9 @@ struct Gather {
   static constexpr OpInfo info{
       .name = "gather",
       .doc =
-          "For each place of `index`, an integer tensor with as many axes as x and no larger but along `axis`, the "
-          "element of x at that place whose number along the axis stands there. IndexError for a number below 0 or "
-          "too large. Gradients of elements gathered several times are summed, in the order along the axis.",
+          "The elements x[..., index[..., i, ...], ...] along `axis`. `index` is an integer tensor with as many axes "
+          "as x, no larger than x along the other axes. IndexError for a number below 0 or too large. Gradients of "
+          "elements gathered several times are summed, in the order along the axis.",
       .parameters = "x, axis, index",
       .example = "gather(ones([2, 3]), 1, zeros([2, 1], dtype='int64'))",
       .out = true};

@@ -26,7 +26,7 @@ bool has_tensor(const IndexItems& items) {
   return std::ranges::any_of(items, [](const IndexItem& item) { return std::holds_alternative<Tensor>(item); });
 }
 
-/// Whether an element may be picked twice: only integers can.
+/// True if the items contain integer tensors, which may pick an element twice.
 bool has_integers(const IndexItems& items) {
   return std::ranges::any_of(items, [](const IndexItem& item) {
     const auto* t = std::get_if<Tensor>(&item);
@@ -34,21 +34,21 @@ bool has_integers(const IndexItems& items) {
   });
 }
 
-/// An index with tensors, taken apart: first a view by its basic parts, then picks along some axes of that view.
+/// An index with tensors, split into a view by its basic parts and picks along some axes of that view.
 struct Target {
   IndexItems basic;
   Region region;
   PickPlan plan;
 };
 
-/// How many axes of a tensor an item stands for.
+/// Returns the number of a tensor's axes that an item consumes.
 std::size_t axes_of(const IndexItem& item) {
   if (const auto* t = std::get_if<Tensor>(&item)) return t->dtype() == DType::Bool ? t->ndim() : 1;
   return std::holds_alternative<std::int64_t>(item) || std::holds_alternative<Slice>(item) ? 1 : 0;
 }
 
-/// The flat positions where a bool tensor that stands for x's axes from `axis` on is true. An axis of it may have no
-/// elements where x's has some: it is true nowhere, as in numpy and in the Python array API standard.
+/// Returns the flat positions at which a bool tensor is true, which stands for x's axes from `axis` on. An axis of the
+/// mask may have size 0 where x's has not: it is then true nowhere, as in numpy and in the Python array API standard.
 Tensor positions_in(const Tensor& mask, const Tensor& x, std::size_t axis) {
   for (std::size_t k = 0; k < mask.ndim(); ++k) {
     if (mask.shape()[k] != x.shape()[axis + k] && mask.shape()[k] != 0) {
@@ -63,13 +63,14 @@ Target take_apart(const Tensor& x, const IndexItems& items) {
   std::size_t consumed = 0;
   for (const IndexItem& item : items) consumed += axes_of(item);
   if (consumed > x.ndim()) {
-    fail<IndexError>("[index] ", consumed, " indices for a tensor with ", x.ndim(), x.ndim() == 1 ? " axis" : " axes");
+    fail<IndexError>("[index] too many indices: ", consumed, " for a tensor with ", x.ndim(),
+                     x.ndim() == 1 ? " axis" : " axes");
   }
   Target target;
   PickPlan& plan = target.plan;
-  IndexItems& basic = target.basic;  // the picked axes are there in full
-  std::size_t axis = 0;              // of x
-  std::size_t shown = 0;             // of the view
+  IndexItems& basic = target.basic;  // keeps the picked axes whole
+  std::size_t axis = 0;              // axis of x
+  std::size_t shown = 0;             // axis of the view
   std::size_t masks = 0;
   bool neighbors = true;
   bool gap = false;
@@ -91,7 +92,7 @@ Target take_apart(const Tensor& x, const IndexItems& items) {
     if (here.dtype() == DType::Bool) {
       group.numbers = positions_in(here, x, axis);
       ++masks;
-      // One that is 0-d picks along a new axis of size 1.
+      // A 0-d mask picks along a new axis of size 1.
       if (group.span == 0) basic.emplace_back(NewAxis{});
     } else {
       group.numbers = checked_numbers(here, x.shape()[axis], static_cast<std::int64_t>(axis), "index");
@@ -109,27 +110,27 @@ Target take_apart(const Tensor& x, const IndexItems& items) {
   return target;
 }
 
-/// x's region as a view, x itself where that is all of it: a view costs its gradient a copy.
+/// Returns x's region as a view, or x itself if the region is all of it: the gradient of a view costs a copy.
 Tensor viewed(const Tensor& x, const Region& region) { return region.is_whole(x.shape()) ? x : slice(x, region); }
 
 struct Assignment {
   IndexItems items;
 };
 
-/// Whether `value` is a tracked view of x (or of the same base) on exactly the elements of `target`.
+/// True if `value` is a tracked view of x (or of the same base) on exactly the elements of `target`.
 bool is_view_of_target(const Tensor& x, const Tensor& target, const Tensor& value) {
   return value->base && value->base == (x->base ? x->base : x.impl()) && target->data == value->data &&
          target.dtype() == value.dtype() && target.shape() == value.shape() && target.strides() == value.strides();
 }
 
-/// The shape of x[items].
+/// Returns the shape of x[items].
 Dims indexed_shape(const Tensor& x, const IndexItems& items) {
   if (!has_tensor(items)) return basic_region(x.shape(), items).of(x).shape();
   const Target target = take_apart(x, items);
   return target.plan.result_shape(target.region.of(x).shape());
 }
 
-/// The tensors among the items.
+/// Returns the tensors among the items.
 SmallVector<const Tensor*, 4> tensors_of(const IndexItems& items) {
   SmallVector<const Tensor*, 4> tensors;
   for (const IndexItem& item : items) {
@@ -138,7 +139,7 @@ SmallVector<const Tensor*, 4> tensors_of(const IndexItems& items) {
   return tensors;
 }
 
-/// Example `number` of x, off the tape: what it has at that place of `axes`.
+/// Returns example `number` of x, the slice at that index combination of `axes`; off the tape.
 Tensor example_of(const Tensor& x, const HiddenAxes& axes, std::int64_t number) {
   const Tensor all = physical(x, axes, 0, MissingAxis::Repeated);
   std::int64_t offset = 0;
@@ -151,7 +152,8 @@ Tensor example_of(const Tensor& x, const HiddenAxes& axes, std::int64_t number) 
 
 void write(const Tensor& x, const IndexItems& items, const Tensor& value);
 
-/// Picks differ from example to example: one after the other, as the last of several picks of an element counts.
+/// Writes one example after the other, because picks differ between examples and the last of several picks of an
+/// element counts.
 void write_examples(const Tensor& x, const IndexItems& items, const Tensor& value) {
   for (const Tensor* index : tensors_of(items)) check_room(x, *index, "setitem");
   const HiddenAxes axes = *x->hidden;
@@ -165,8 +167,8 @@ void write_examples(const Tensor& x, const IndexItems& items, const Tensor& valu
   }
 }
 
-/// x[items] = value where `items` holds one bool tensor and the value is a single one: in one pass. False where that is
-/// not how things are.
+/// Computes x[items] = value in one pass if the only item is a bool tensor and the value a single element. Returns
+/// false if that does not apply.
 bool fill_mask(const Tensor& x, const IndexItems& items, const Tensor& value) {
   if (items.size() != 1 || value.numel() != 1 || !x.is_contiguous() || !x.device().is_cpu()) return false;
   const auto* mask = std::get_if<Tensor>(&items[0]);
@@ -176,7 +178,7 @@ bool fill_mask(const Tensor& x, const IndexItems& items, const Tensor& value) {
   return true;
 }
 
-/// x with x[items] = value, in place; value already has x's dtype and device.
+/// Computes x[items] = value in place; value has x's dtype and device.
 void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
   const autograd::NoGrad no_grad;
   if (!has_tensor(items)) {
@@ -189,7 +191,7 @@ void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
     return write_examples(x, items, value);
   if (fill_mask(x, items, value)) return;
   if (!x.device().is_cpu() && !x.device().is_meta()) {
-    // By way of the host: the last of several picks counts, which costs a kernel of its own elsewhere.
+    // Computed on the host: that the last of several picks counts would need a kernel of its own on a device.
     const Tensor host = to_device(x, kCPU);
     write(host, items, to_device(value, kCPU));
     write_values(x, host, "setitem");
@@ -205,14 +207,14 @@ void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
   write_picks(view, target.plan, may_overlap(x, source) ? clone(source) : source);
 }
 
-/// dy with 0 where the items pick, and with a value for each example where they pick something else for each.
+/// Returns dy with 0 where the items pick; batched if the items are.
 Tensor cleared(const Tensor& dy, const IndexItems& items) {
   const Tensor result = copy_with_room(dy, tensors_of(items));
   set_index(result, items, 0);
   return result;
 }
 
-/// True where a pick is the last of those of its element, which alone counts: a bool tensor of the picks' shape.
+/// Returns a mask, of the picks' shape, of the picks that are the last ones of their element, which alone count.
 Tensor last_picks(const Tensor& like, const IndexItems& items, const Dims& shape) {
   const autograd::NoGrad off;
   const Tensor numbers = reshape(arange(0, count_elements(shape), 1, DType::Int64, like.device()), shape);
@@ -224,7 +226,7 @@ Tensor last_picks(const Tensor& like, const IndexItems& items, const Dims& shape
   return equal(index(winners, items), numbers);
 }
 
-/// The recorded form, an in-place layer like any other: what was overwritten gets no gradient.
+/// The recorded form of setitem, an in-place layer; overwritten elements get no gradient.
 struct SetItemFn : Function<SetItemFn> {
   static constexpr std::string_view name = "setitem";
 
@@ -257,7 +259,7 @@ struct SetItemFn : Function<SetItemFn> {
   }
 };
 
-/// The one bool tensor of x's shape that is all of the items, where the elements may be picked in one pass, else null.
+/// Returns the bool tensor of x's shape if it is the only item and one pass can pick the elements, else null.
 const Tensor* plain_mask(const Tensor& x, const IndexItems& items) {
   const Tensor* const mask = items.size() == 1 ? std::get_if<Tensor>(&items[0]) : nullptr;
   if (!mask || mask->dtype() != DType::Bool || x.ndim() == 0 || mask->shape() != x.shape()) return nullptr;
@@ -282,12 +284,12 @@ Tensor index(const Tensor& x, const IndexItems& items) {
 void set_index(const Tensor& x, const IndexItems& items, const Operand& value) {
   if (!x.is_contiguous() && !has_tensor(items) && !is_batched(x) && has_repeated_elements(x) &&
       std::ranges::find(x.strides(), 0) == x.strides().end()) {
-    copy_(slice(x, basic_region(x.shape(), items)), value);  // the part may lie in a window of x
+    copy_(slice(x, basic_region(x.shape(), items)), value);  // within one window, no element repeats
     return;
   }
   check_writable(x, "setitem");
   const Tensor given = value.is_number() ? number_tensor(value.number(), x.dtype()) : cast(value.tensor(), x.dtype());
-  // A single value fits whatever is picked, and what the items are is checked when it is written.
+  // A scalar value fits any pick; the items are checked when it is written.
   const bool picks = has_tensor(items);
   if (!picks || given.ndim() != 0) {
     const Dims shape = indexed_shape(x, items);
@@ -297,7 +299,7 @@ void set_index(const Tensor& x, const IndexItems& items, const Operand& value) {
     }
   }
   const Tensor source = given.device() == x.device() ? given : to_device(given, x.device());
-  // x[i] += y writes into the view x[i], and then assigns that very view: it is there already.
+  // x[i] += y writes into the view x[i] and then assigns that same view, whose values are in place already.
   if (!value.is_number() && !picks && is_view_of_target(x, basic_region(x.shape(), items).of(x), value.tensor())) {
     return;
   }

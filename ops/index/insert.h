@@ -10,8 +10,8 @@
 
 namespace lamella {
 
-/// A copy of x with values, of x's dtype, in a part of it that is a view. A Place has `Tensor of(x)`, that part off the
-/// tape, and `Tensor part(x)`, the same recorded.
+/// Copies x and writes values, of x's dtype, into a part of the copy that is a view. A Place has `Tensor of(x)`, that
+/// part off the tape, and `Tensor part(x)`, which is recorded.
 template <class Place>
 struct InsertFn : Function<InsertFn<Place>> {
   static constexpr bool kChecksGradients = false;

@@ -13,18 +13,17 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-/// Threads share a row only where each has a good part of it: a line of the cache that two of them write goes from one
-/// to the other. What is picked element by element takes longer than that.
+/// Threads share a row only if each gets a large part of it, because a cache line that two threads write moves between
+/// them. Picking single elements is slower, so that smaller parts pay.
 constexpr std::int64_t kSharedRowBytes = 2048;
 constexpr std::int64_t kSharedLineBytes = 128;
-constexpr std::int64_t kOwnRowBytes = 64;  // shorter rows are written in less time than it takes to find whose they are
-constexpr std::int64_t kCheckedAtOnce = 2048;  // numbers
-constexpr std::int64_t kShortLine = 16;        // numbers
-constexpr std::int64_t kShortRow = 32;         // picks
+constexpr std::int64_t kOwnRowBytes = 64;      // shorter rows are written faster than they are assigned to threads
+constexpr std::int64_t kCheckedAtOnce = 2048;  // numbers that are checked before they are used
+constexpr std::int64_t kShortLine = 16;        // numbers of a line that counts as short
+constexpr std::int64_t kShortRow = 32;         // picks that count as few
 constexpr std::int64_t kRowsAtOnce = 128;
 
-/// 16 bytes that are moved as one.
+/// 16 bytes moved as one element.
 struct Wide {
   std::uint64_t words[2];
 };
@@ -36,7 +35,7 @@ Loop loop_of(Loop loop, DType dtype) {
   return require_kernel(loop, "index", dtype);
 }
 
-/// The axes without those of size 1, neighbors merged where all sides allow.
+/// Returns the axes without those of size 1, neighbors merged if all strides allow.
 PickAxes merged(const PickAxes& axes) {
   PickAxes result;
   for (const PickAxis& axis : axes) {
@@ -58,7 +57,7 @@ std::int64_t product(const PickAxes& axes) {
   return result;
 }
 
-/// Where place number `place` of the axes lies on each side.
+/// Returns the offset on each side of the index combination `place` of the axes.
 PickAxis offsets_at(const PickAxes& axes, std::int64_t place) {
   PickAxis at{.size = 0};
   for (std::size_t i = axes.size(); i-- > 0;) {
@@ -72,13 +71,13 @@ PickAxis offsets_at(const PickAxes& axes, std::int64_t place) {
 }
 
 std::int64_t grain_for(std::int64_t elements) {
-  return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, elements));
+  return std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, elements));
 }
 
-/// Where the numbers are cut so that each of `threads` has rows of its own and about the same number of picks; empty
-/// where there is no such cut. It goes by a sample.
+/// Returns bounds that split the numbers so that each of `threads` owns a range of rows with about the same number of
+/// picks, estimated from a sample; empty if there is no such split.
 std::vector<std::int64_t> row_bounds(const std::int64_t* numbers, std::int64_t count, std::int64_t threads) {
-  constexpr std::int64_t kSamples = 32;  // for each thread
+  constexpr std::int64_t kSamples = 32;  // samples per thread
   const std::int64_t samples = kSamples * threads;
   if (threads < 2 || count < samples) return {};
   std::vector<std::int64_t> sample(static_cast<std::size_t>(samples));
@@ -103,8 +102,8 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
   const auto kernel = loop_of(kernels().rows[static_cast<std::size_t>(action)][static_cast<std::size_t>(dtype)], dtype);
   const auto item = static_cast<std::int64_t>(item_size(dtype));
   PickAxes outer = merged(picks.axes);
-  // The innermost loop runs where the values lie densest: along an axis, or over the picks themselves if they are not
-  // few. Few of them are done for some rows at a time, which stay in the cache meanwhile.
+  // The innermost loop runs along the smallest stride of the values: along an axis, or over the picks if there are
+  // many. A few picks are done for a block of rows at a time, which stay in the cache meanwhile.
   PickAxis inner;
   const auto densest = std::ranges::min_element(outer, {}, [](const PickAxis& a) { return std::abs(a.values); });
   const bool has_inner = densest != outer.end();
@@ -154,7 +153,7 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
       for (std::int64_t place = begin; place < end; ++place) run(place, 0, picks.count, 0, inner.size);
     });
   } else {
-    const std::int64_t threads = std::min<std::int64_t>(thread_count(), total / kGrain);
+    const std::int64_t threads = std::min<std::int64_t>(thread_count(), total / kElementGrain);
     const std::vector<std::int64_t> bounds = inner.size * item < kOwnRowBytes
                                                  ? std::vector<std::int64_t>()
                                                  : row_bounds(picks.numbers, picks.count, threads);
@@ -173,7 +172,7 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
 
 namespace {
 
-/// Short lines of the last axis, one behind the other: the loop runs over the lines, for one number of each at a time.
+/// Runs over short adjacent lines of the last axis: the inner loop takes one number of each line at a time.
 bool run_short_lines(void (*kernel)(const cpu::PickedLine&), const AlongPicks& picks, PickAxes outer) {
   const PickAxis along = picks.axes[picks.along];
   const PickAxis lines = outer.back();
@@ -218,7 +217,7 @@ bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
   if (row_after_row && along.size <= kShortLine && (action == PickAction::Read || before.back().data != 0))
     return run_short_lines(kernel, picks, before);
   std::atomic<bool> good{true};
-  // A line runs over the last axis: the one that is picked along, or one that the sides share.
+  // A line runs along the last axis: either the picked axis or one that both sides share.
   const bool shared = !after.empty();
   const PickAxis inner = shared ? after.back() : along;
   PickAxes outer = before;
@@ -231,7 +230,7 @@ bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
   const auto run = [&](std::int64_t place, std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
     const PickAxis at = offsets_at(outer, place);
     for (std::int64_t line = first; line < last; ++line) {
-      // A part of a line at a time, whose numbers are in the cache when they are read again.
+      // Processes a line in blocks, whose numbers are still in the cache after the check.
       for (std::int64_t begin = from; begin < to; begin += kCheckedAtOnce) {
         const std::int64_t count = std::min(kCheckedAtOnce, to - begin);
         const std::int64_t* const numbers = picks.numbers + at.numbers + line * along.numbers + begin * inner.numbers;
@@ -278,7 +277,7 @@ void run_last_picks(DType dtype, const char* data, const std::int64_t* numbers, 
   parallel_for(0, lines, grain_for(count), [&](std::int64_t begin, std::int64_t end) {
     std::vector<std::int64_t> winners(static_cast<std::size_t>(size));
     for (std::int64_t line = begin; line < end; ++line) {
-      // The loop only reads from `data`, which other loops of its kind write to.
+      // The kernel only reads `data`; the type is not const because other actions write to it.
       kernel({.data = const_cast<char*>(data) + line * size * item,
               .values = values + line * count * item,
               .numbers = numbers + line * count,
@@ -294,7 +293,7 @@ void run_masked_fill(DType dtype, char* data, const char* mask, const char* valu
     const T one = *reinterpret_cast<const T*>(value);
     T* const to = reinterpret_cast<T*>(data);
     const HostRelease release(count);
-    parallel_for(0, count, 2 * kGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, count, 2 * kElementGrain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         if (mask[i]) to[i] = one;
       }
@@ -318,7 +317,7 @@ bool all_in_range(const std::int64_t* numbers, std::int64_t count, std::int64_t 
   std::atomic<bool> good{true};
   const auto in_range = kernels().in_range;
   const HostRelease release(count);
-  parallel_for(0, count, 2 * kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, count, 2 * kElementGrain, [&](std::int64_t begin, std::int64_t end) {
     if (!in_range(numbers + begin, end - begin, size)) good.store(false, std::memory_order_relaxed);
   });
   return good.load(std::memory_order_relaxed);

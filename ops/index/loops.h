@@ -7,17 +7,17 @@
 #include "engine/core/tensor.h"
 #include "ops/index/cpu/loops_table.h"
 
-// The loops on the CPU behind indexing with tensors, and behind gather() and scatter().
+// The CPU loops behind indexing with tensors and behind gather() and scatter().
 
 namespace lamella {
 
 using PickAxes = SmallVector<PickAxis, 5>;
 
-/// The elements data + numbers[p] * step, for each p, along with some axes that both sides have in full.
+/// Picks the elements data + numbers[p] * step, for each p, combined with axes that both sides have in full.
 ///
-/// Where a number occurs twice its values take effect in the order of p: threads share the axes or the rows, and all
-/// picks of a row are one thread's, so the result does not depend on how many there are. `distinct` says that no number
-/// does.
+/// The values of a number that occurs twice take effect in the order of p: threads split the axes or the rows, and all
+/// picks of a row belong to one thread, so the result does not depend on the number of threads. `distinct` says that no
+/// number occurs twice.
 struct RowPicks {
   char* data = nullptr;
   char* values = nullptr;
@@ -26,40 +26,40 @@ struct RowPicks {
   std::int64_t step = 0;
   std::int64_t value_step = 0;
   bool distinct = false;
-  /// That the elements lie in more memory than the caches and the translation of addresses hold.
+  /// True if the elements exceed the caches and the TLB, so that prefetching pays.
   bool far = false;
   PickAxes axes;
 };
 
-/// The same with numbers of their own for each place of the axes: the element lies at data + numbers[i] * step where
-/// the axes lead. `along` is the axis of the numbers that stands for the one that is picked along (its `data` is 0).
+/// Picks with separate numbers for each index combination of the axes: the element at data + numbers[i] * step, at the
+/// axes' offset. `along` is the axis of the numbers that runs along the picked axis; its `data` stride is 0.
 struct AlongPicks {
   char* data = nullptr;
   char* values = nullptr;
   const std::int64_t* numbers = nullptr;
   std::int64_t step = 0;
   std::size_t along = 0;
-  /// The size of the axis that is picked along, for numbers that are not known to be in range; -1 for others.
+  /// Size of the picked axis if the numbers are to be checked against it, else -1.
   std::int64_t size = -1;
   PickAxes axes;
 };
 
-/// Runs the loop. Add and Multiply take all dtypes but float16 and bfloat16, Max and Min those of them that have an
-/// order.
+/// Runs the loop. Add and Multiply accept all dtypes except float16 and bfloat16, Max and Min those of them that are
+/// ordered.
 void run_picks(PickAction action, DType dtype, const RowPicks& picks);
-/// False where `size` is given and a number is not within it; what belongs to that number and some others is then left
-/// as it is.
+/// Returns false if `size` is given and a number is out of range; the elements of that number and of some others are
+/// then unchanged.
 bool run_picks(PickAction action, DType dtype, const AlongPicks& picks);
 
-/// For `lines` lines of `count` numbers, and of `size` elements at `data`, each behind the other: the element of each
-/// number to `values`, but 0 where a later number of its line is the same.
+/// Writes to `values`, for each of `lines` adjacent lines of `count` numbers, the elements that its numbers pick from
+/// `size` elements at `data`, or 0 if a later number of the line is the same.
 void run_last_picks(DType dtype, const char* data, const std::int64_t* numbers, char* values, std::int64_t lines,
                     std::int64_t count, std::int64_t size);
 
-/// Sets the elements of `data` where `mask`, bytes of 0 and 1, is true to the one at `value`.
+/// Sets the elements of `data` where `mask`, bytes of 0 and 1, is true to the element at `value`.
 void run_masked_fill(DType dtype, char* data, const char* mask, const char* value, std::int64_t count);
 
-/// Whether all numbers lie in [0, size).
+/// True if all numbers are in [0, size).
 bool all_in_range(const std::int64_t* numbers, std::int64_t count, std::int64_t size);
 
 }  // namespace lamella

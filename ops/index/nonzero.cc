@@ -15,7 +15,7 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kBlock = 16384;  // elements whose true ones are counted together
+constexpr std::int64_t kBlock = 16384;  // elements whose true values are counted together
 
 std::uint64_t eight_bytes(const char* from) {
   std::uint64_t word = 0;
@@ -25,7 +25,7 @@ std::uint64_t eight_bytes(const char* from) {
 
 std::int64_t count_true(const char* mask, std::int64_t begin, std::int64_t end) {
   std::int64_t count = 0;
-  // A product whose highest byte is the sum of all bytes, which are 0 or 1.
+  // The highest byte of the product is the sum of all bytes, which are 0 or 1.
   constexpr std::uint64_t kSumOfBytes = 0x0101010101010101;
   for (; begin + 8 <= end; begin += 8)
     count += static_cast<std::int64_t>((eight_bytes(mask + begin) & kSumOfBytes) * kSumOfBytes >> 56);
@@ -33,17 +33,16 @@ std::int64_t count_true(const char* mask, std::int64_t begin, std::int64_t end) 
   return count;
 }
 
-/// Writes what `one(i)` gives for the true ones in [begin, end), of which there are as many as lie between `to` and
-/// `last`: should somebody write to the mask meanwhile, no more and no fewer are written all the same. `eight(i, to)`
-/// writes it for eight that are true.
+/// Writes one(i) for the true elements in [begin, end), of which there were last - to when they were counted; exactly
+/// as many are written even if the mask changes meanwhile. `eight(i, to)` writes the results for eight true elements.
 template <class T, class One, class Eight>
 void write_true(const char* mask, std::int64_t begin, std::int64_t end, T* to, const T* last, One one, Eight eight) {
   constexpr std::uint64_t kAllTrue = 0x0101010101010101;
   while (begin < end && to < last) {
     const std::int64_t stop = std::min(begin + 8, end);
-    // Where there is room for all that may come, each one is written, and stays if it counts: no branch is guessed.
+    // With room for eight more results, each is written and kept if its element is true, which needs no branch.
     if (begin + 8 <= end && last - to >= 8) {
-      // Long runs of false or true are common.
+      // Runs of eight false or eight true elements are common.
       const std::uint64_t word = eight_bytes(mask + begin);
       if (word == kAllTrue) {
         eight(begin, to);
@@ -64,8 +63,8 @@ void write_true(const char* mask, std::int64_t begin, std::int64_t end, T* to, c
   std::fill(to, to + (last - to), T{});
 }
 
-/// write(begin, end, to, last) for blocks of a contiguous bool tensor on the CPU, whose true ones were counted before
-/// and come to [to, last) of a new tensor of T.
+/// Calls write(begin, end, to, last) for blocks of a contiguous bool tensor on the CPU. The true elements of a block
+/// were counted before; their results are [to, last) of a new tensor of T.
 template <class T, class Write>
 Tensor for_true(const Tensor& mask, DType dtype, Write&& write) {
   const char* const data = mask->data;
@@ -90,7 +89,7 @@ Tensor for_true(const Tensor& mask, DType dtype, Write&& write) {
   return found;
 }
 
-/// The positions in a contiguous bool tensor on the CPU.
+/// Returns the positions of the true elements of a contiguous bool tensor on the CPU.
 Tensor positions_of(const Tensor& mask) {
   const char* const data = mask->data;
   const auto write = [data](std::int64_t begin, std::int64_t end, std::int64_t* to, const std::int64_t* last) {
@@ -103,7 +102,7 @@ Tensor positions_of(const Tensor& mask) {
   return for_true<std::int64_t>(mask, DType::Int64, write);
 }
 
-/// One index per axis for numbers in row-major order: for each axis a column, from one element to the next `step`.
+/// Converts row-major positions to one index per axis, written to a column per axis with the given `step`.
 void split_positions(const Tensor& positions, const Dims& shape, std::span<std::int64_t* const> columns,
                      std::int64_t step) {
   const auto* const from = positions.data<std::int64_t>();
@@ -115,7 +114,7 @@ void split_positions(const Tensor& positions, const Dims& shape, std::span<std::
     std::int64_t row_begin = 0;
     std::int64_t row_end = 0;
     for (std::int64_t i = begin; i < end; ++i) {
-      // Numbers ascend, so that many of them lie in one row.
+      // Positions ascend, so that many of them lie in one row and share its division.
       if (from[i] >= row_end) {
         std::int64_t rest = from[i] / width;
         row_begin = rest * width;
@@ -137,7 +136,7 @@ void check_countable(const Tensor& x, const char* op) {
   if (x.device().is_meta()) fail<RuntimeError>("[", op, "] the number of positions is not known on meta");
   if (is_batched(x)) {
     fail<RuntimeError>("[", op,
-                       "] under vmap the number of positions differs from example to example, and has no shape: use "
+                       "] under vmap the number of positions differs between examples, so the result has no shape: use "
                        "where() in place of a bool index");
   }
 }

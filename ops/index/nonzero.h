@@ -16,24 +16,24 @@ struct Nonzero {
       .parameters = "x, /",
       .example = "nonzero(eye(3))",
       .dtypes = AnyDType};
-  /// ValueError for a 0-d tensor; RuntimeError on meta, where the number of positions is not known.
+  /// Throws ValueError for a 0-d tensor, RuntimeError on meta, where the number of positions is unknown.
   static std::vector<Tensor> call(const Tensor& x);
 };
 
-/// RuntimeError naming `op` where x is on meta or hides an axis of vmap's: how many of its elements are not zero, and
-/// with that the shape of the result, is not known.
+/// Throws RuntimeError that names `op` if x is on meta or hides an axis of vmap: the number of its nonzero elements,
+/// and with it the result's shape, is unknown.
 void check_countable(const Tensor& x, const char* op);
 
-/// The numbers, in row-major order, of the elements of a bool tensor that are true: int64, one axis, on the tensor's
-/// device. RuntimeError on meta and under vmap, where their number is not known.
+/// Returns the row-major positions of the true elements of a bool tensor: int64, one axis, on the tensor's device.
+/// Throws RuntimeError on meta and under vmap, where their number is unknown.
 Tensor true_positions(const Tensor& mask, const char* op);
 
-/// Those elements of x, in order, beside which a bool tensor is true. Both are contiguous, of the same size and on the
-/// CPU, and nothing follows x.
+/// Returns the elements of x, in order, where `mask` is true. Both are contiguous, of the same size and on the CPU, and
+/// x is not recorded.
 Tensor true_elements(const Tensor& x, const Tensor& mask);
 
-/// The positions of the elements of x that are not zero, a row of indices for each, in row-major order. RuntimeError
-/// naming `op` as check_countable().
+/// Returns the positions of the nonzero elements of x, one row of indices each, in row-major order. Throws RuntimeError
+/// that names `op`, as check_countable() does.
 Tensor true_places(const Tensor& x, const char* op);
 
 inline std::vector<Tensor> nonzero(const Tensor& x) { return Nonzero::call(x); }

@@ -18,13 +18,13 @@ namespace {
   fail<IndexError>("[", op, "] index ", index, " is out of range for axis ", axis, " of size ", size);
 }
 
-/// Writes index * stride to `rows`, or adds it where it is not the first, in one pass with the check.
+/// Writes index * stride to `rows`, or adds it if this is not the first index, checking the range in the same pass.
 void add_picks(const Tensor& index, std::int64_t size, std::int64_t axis, std::int64_t stride, const Tensor& rows,
                const char* op, std::int64_t lowest, bool is_first) {
   const auto* from = index.data<std::int64_t>();
   auto* to = rows.data<std::int64_t>();
   if (is_first && stride == 1 && lowest == 0) {
-    // In vectors; which of them is out of range, if one is, the loop below tells.
+    // Checks in vectors; if that fails, the loop below finds the number that is out of range.
     std::copy_n(from, rows.numel(), to);
     if (all_in_range(to, rows.numel(), size)) return;
   }
@@ -45,7 +45,7 @@ Tensor as_index(const Tensor& index, const char* op) {
 
 namespace {
 
-/// The picks of all examples at once; see Note [Batched tensors].
+/// Returns the picks of all examples at once; see Note [Batched tensors].
 Tensor pick_rows_of_examples(std::span<const Tensor> indices, const HiddenAxes& hidden, DimsView sizes, DimsView axes,
                              const char* op, NegativeIndex negative) {
   std::vector<Tensor> all;
@@ -77,7 +77,7 @@ Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes,
     if (device.is_cpu()) {
       add_picks(flat, sizes[k], axes[k], stride, rows, op, lowest, k + 1 == indices.size());
     } else {
-      // Elsewhere as a composition: the check costs one transfer, so it looks at the extremes only.
+      // On other devices the check is composed and costs a transfer of one bool, so the error cannot name the index.
       const Tensor bad = to_device(any((flat < lowest) | (flat >= sizes[k])), kCPU);
       if (*bad.data<bool>())
         fail<IndexError>("[", op, "] an index is out of range for axis ", axes[k], " of size ", sizes[k]);

@@ -20,7 +20,7 @@
 namespace lamella {
 namespace {
 
-/// `src` in x's dtype; TypeError where that is of a lower kind.
+/// Returns `src` cast to x's dtype; throws TypeError if that would lose values.
 Tensor in_dtype_of(const Tensor& x, const Tensor& src, const char* op) {
   check_defined(src, op);
   check_same_device(x, src, op);
@@ -34,7 +34,7 @@ void check_part(const Tensor& src, const Dims& shape, const char* op) {
   if (src.shape() != shape) fail<ValueError>("[", op, "] src must have the shape ", shape, ", got ", src.shape());
 }
 
-/// Where a slice lies.
+/// The region of a slice.
 struct Part {
   Region region;
 
@@ -42,7 +42,7 @@ struct Part {
   Tensor part(const Tensor& x) const { return slice(x, region); }
 };
 
-/// A copy of x with `count` slices from `first` on, `step` apart along an axis, replaced.
+/// Returns a copy of x in which `count` slices along an axis, from `first` on and `step` apart, are replaced.
 Tensor insert(const Tensor& x, std::int64_t axis, std::int64_t first, std::int64_t step, std::int64_t count,
               const Tensor& values) {
   Part part{basic_region(x.shape(), {})};
@@ -51,7 +51,7 @@ Tensor insert(const Tensor& x, std::int64_t axis, std::int64_t first, std::int64
   return InsertFn<Part>::apply(x, values, &std::as_const(part));
 }
 
-/// What nonzero_static gives, by operators that work on all examples of vmap's.
+/// Returns the result of nonzero_static, composed of operators that work on all examples of vmap.
 Tensor first_places(const Tensor& x, std::int64_t size, std::int64_t fill_value) {
   const std::int64_t count = x.numel();
   const auto axes = static_cast<std::int64_t>(x.ndim());

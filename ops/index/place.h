@@ -6,7 +6,7 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Copies of tensors with a part replaced, and places of elements; all are made of the operators in gather.h and
+// Copies of tensors with a part replaced, and positions of elements; all composed of the operators in gather.h and
 // select.h.
 
 namespace lamella {
@@ -27,7 +27,7 @@ struct SliceScatter {
           "has their shape.",
       .parameters = "x, src, axis=0, start=None, stop=None, step=1",
       .example = "slice_scatter(zeros([4]), ones([2]), 0, 1, 3)"};
-  /// ValueError for a step below 1.
+  /// Throws ValueError if the step is below 1.
   static Tensor call(const Tensor& x, const Tensor& src, std::int64_t axis, std::optional<std::int64_t> start,
                      std::optional<std::int64_t> stop, std::int64_t step);
 };
@@ -59,7 +59,7 @@ struct IndexReduce {
 struct ArgWhere {
   static constexpr OpInfo info{
       .name = "argwhere",
-      .doc = "The places of the elements that are not 0 (int64): a row for each, a column for each axis of x.",
+      .doc = "The indices (int64) of the elements that are not 0: a row per element, a column per axis of x.",
       .parameters = "x, /",
       .example = "argwhere(eye(2))",
       .reference = "np.argwhere(x)"};
@@ -67,14 +67,13 @@ struct ArgWhere {
 };
 
 struct NonzeroStatic {
-  static constexpr OpInfo info{
-      .name = "nonzero_static",
-      .doc =
-          "The first `size` rows of argwhere(x), and rows of fill_value where there are fewer: a result whose shape "
-          "does not depend on values, and that meta has, too.",
-      .parameters = "x, /, *, size, fill_value=-1",
-      .example = "nonzero_static(eye(2), size=3)"};
-  /// ValueError for a negative size.
+  static constexpr OpInfo info{.name = "nonzero_static",
+                               .doc =
+                                   "The first `size` rows of argwhere(x), padded with rows of fill_value: a result "
+                                   "whose shape does not depend on values, so that it works on meta as well.",
+                               .parameters = "x, /, *, size, fill_value=-1",
+                               .example = "nonzero_static(eye(2), size=3)"};
+  /// Throws ValueError if size is negative.
   static Tensor call(const Tensor& x, std::int64_t size, std::int64_t fill_value);
 };
 

@@ -26,15 +26,13 @@ bool is_batched_plan(const PickPlan& plan) {
   return std::ranges::any_of(plan.groups, [](const PickPlan::Group& group) { return is_batched(group.numbers); });
 }
 
-/// Whether the loops of ops/index/loops.h apply; else x is brought into rows, by operators that know of batched tensors
-/// and of other devices.
+/// True if the loops of ops/index/loops.h apply. Otherwise x is reordered into rows by operators that handle batched
+/// tensors and other devices.
 bool runs_directly(const Tensor& x, const PickPlan& plan) {
   return x.device().is_cpu() && !is_batched(x) && !is_batched_plan(plan);
 }
 
-// By rows.
-
-/// The axes in the order picked, others.
+/// Returns the axes in the order [picked, others].
 Dims picked_first(const PickPlan& plan, std::size_t ndim) {
   Dims order;
   for (const PickPlan::Group& group : plan.groups) {
@@ -44,7 +42,7 @@ Dims picked_first(const PickPlan& plan, std::size_t ndim) {
   return order;
 }
 
-/// The order that takes [picked shape, others] to the result's.
+/// Returns the permutation from [picked shape, others] to the result's order of axes.
 Dims result_order(const PickPlan& plan, std::size_t others) {
   const std::size_t picked = plan.shape.size();
   Dims order;
@@ -61,7 +59,7 @@ Dims inverse(const Dims& order) {
   return result;
 }
 
-/// The numbers of the picked rows, once the picked axes of a tensor of that shape are merged into one.
+/// Returns the numbers of the picked rows of a tensor of that shape with its picked axes merged into one.
 Tensor rows_of(const PickPlan& plan, DimsView shape) {
   Dims sizes;
   Dims axes;
@@ -74,7 +72,7 @@ Tensor rows_of(const PickPlan& plan, DimsView shape) {
   return pick_rows(numbers, sizes, axes, "index");
 }
 
-/// A shape with its axes in another order, the first `merged` of them made one, as well as the others.
+/// A permuted shape; `count` is the product of its first `merged` sizes, `width` that of the others.
 struct Rows {
   Dims shape;
   std::int64_t count = 1;
@@ -115,9 +113,7 @@ Tensor place_by_rows(const Tensor& x, const PickPlan& plan, const Dims& shape) {
   return permute_dims(reshape(result, rows.shape), inverse(order));
 }
 
-// Directly.
-
-/// Strides of x's axes [first, first + count) as of one axis, where they lie in memory like one.
+/// Returns the stride of x's axes [first, first + count) merged into one axis, if their strides allow.
 std::optional<std::int64_t> merged_stride(const Tensor& x, std::size_t first, std::size_t count) {
   std::int64_t stride = 0;
   std::int64_t expected = 0;
@@ -132,7 +128,8 @@ std::optional<std::int64_t> merged_stride(const Tensor& x, std::size_t first, st
   return stride;
 }
 
-/// Where a group's elements lie, in steps of the second: its numbers themselves where that can be.
+/// Returns the offsets of a group's elements and the stride that scales them; the offsets are the group's numbers if
+/// its axes merge.
 std::pair<Tensor, std::int64_t> offsets_of(const Tensor& x, const PickPlan::Group& group) {
   if (const auto stride = merged_stride(x, group.axis, group.span)) return {group.numbers, *stride};
   Tensor rest = group.numbers;
@@ -179,7 +176,7 @@ void run(PickAction action, const Tensor& x, const PickPlan& plan, const Tensor&
   run_picks(action, x.dtype(), picks);
 }
 
-/// The saved numbers; they may lie in memory that is written to without the tape's knowledge.
+/// Checks the saved numbers again: their memory may have been written to without the tape's knowledge.
 Plan reread(const Plan& plan, const TensorList& saved, DimsView shape) {
   auto result = std::make_shared<PickPlan>(*plan);
   for (std::size_t k = 0; k < saved.size(); ++k) {
@@ -206,7 +203,7 @@ void keep(Context& ctx, const Plan& plan, const Dims& shape) {
   ctx.state<Kept>() = {plan, shape};
 }
 
-// Calls with batched tensors go by rows. A tangent may be batched where the tensor is not: forward asks again.
+// Calls with batched tensors go by rows. A tangent may be batched where the tensor is not, so forward checks again.
 
 struct PlacePicksFn : Function<PlacePicksFn> {
   static constexpr bool kChecksGradients = false;
@@ -328,7 +325,7 @@ void write_picks(const Tensor& x, const PickPlan& plan, const Tensor& value) { r
 
 void add_picks(const Tensor& x, const PickPlan& plan, const Tensor& value) {
   if (x.dtype() != DType::Float16 && x.dtype() != DType::BFloat16) return run(PickAction::Add, x, plan, value);
-  // Sums of low precision are formed in float32 and rounded once.
+  // Sums of low precision accumulate in float32 and are rounded once.
   const autograd::NoGrad off;
   const Tensor sums = cast(x, DType::Float32);
   run(PickAction::Add, sums, plan, cast(value, DType::Float32));

@@ -10,7 +10,7 @@
 namespace lamella {
 namespace {
 
-/// How many elements a tensor of the shape has.
+/// Returns the number of elements of a tensor of the shape.
 std::int64_t checked_count(const Dims& shape, const char* op) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
@@ -21,7 +21,8 @@ std::int64_t checked_count(const Dims& shape, const char* op) {
   return count;
 }
 
-/// As int64; IndexError where one is not in [0, size), TypeError where they are no integers.
+/// Returns positions as int64. Throws IndexError if one is not in [0, size), TypeError if the dtype is not an integer
+/// dtype.
 Tensor checked_positions(const Tensor& given, std::int64_t size, const OpInfo& info, const char* argument) {
   check_defined(given, info.name);
   check_dtype(given, info.dtypes, info.name);

@@ -5,20 +5,20 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Positions in a flattened tensor, and those along its axes.
+// Conversions between positions in a flattened tensor and indices along its axes.
 
 namespace lamella {
 
 struct UnravelIndex {
-  static constexpr OpInfo info{.name = "unravel_index",
-                               .doc =
-                                   "Where elements of a tensor of the given shape stand that have these positions once "
-                                   "it is flattened: one int64 "
-                                   "tensor for each axis. IndexError for a position that there is not.",
-                               .parameters = "indices, shape, /",
-                               .example = "unravel_index(asarray([1, 5]), (2, 3))",
-                               .dtypes = Integral,
-                               .method = false};
+  static constexpr OpInfo info{
+      .name = "unravel_index",
+      .doc =
+          "The indices along each axis of a tensor of the given shape of the elements at these positions in the "
+          "flattened tensor: one int64 tensor per axis. IndexError for a position out of range.",
+      .parameters = "indices, shape, /",
+      .example = "unravel_index(asarray([1, 5]), (2, 3))",
+      .dtypes = Integral,
+      .method = false};
   static std::vector<Tensor> call(const Tensor& indices, const Dims& shape);
 };
 
@@ -26,9 +26,8 @@ struct RavelMultiIndex {
   static constexpr OpInfo info{
       .name = "ravel_multi_index",
       .doc =
-          "The positions in a flattened tensor of the given shape of the elements that stand at these positions along "
-          "its axes, one tensor for each: the inverse of unravel_index. They broadcast. IndexError for a position that "
-          "there is not.",
+          "The positions in the flattened tensor of the given shape of the elements at these indices, one tensor per "
+          "axis: the inverse of unravel_index. They broadcast. IndexError for an index out of range.",
       .parameters = "multi_index, shape, /",
       .example = "ravel_multi_index([asarray([0, 1]), asarray([1, 2])], (2, 3))",
       .dtypes = Integral,

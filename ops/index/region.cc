@@ -12,7 +12,7 @@ std::int64_t clamp(std::int64_t value, std::int64_t low, std::int64_t high) {
   return std::min(std::max(value, low), high);
 }
 
-/// A slice of an axis of `size` elements, by the rules of Python's slice.indices().
+/// Resolves a slice of an axis of `size` elements, by the rules of Python's slice.indices().
 Region::Axis read_slice(const Slice& slice, std::int64_t source, std::int64_t size) {
   const std::int64_t step = slice.step;
   if (step == 0) fail<ValueError>("[index] slice step cannot be zero");
@@ -25,7 +25,7 @@ Region::Axis read_slice(const Slice& slice, std::int64_t source, std::int64_t si
   const std::int64_t start = bound(slice.start, step > 0 ? low : high);
   const std::int64_t stop = bound(slice.stop, step > 0 ? high : low);
   std::int64_t count = 0;
-  // Unsigned, because a step of the smallest integer has no negation.
+  // Unsigned, because the smallest integer has no negation.
   if (step > 0 && stop > start) count = (stop - start - 1) / step + 1;
   if (step < 0 && stop < start) {
     count = static_cast<std::int64_t>(static_cast<std::uint64_t>(start - stop - 1) /
@@ -42,7 +42,7 @@ Region::Axis read_integer(std::int64_t index, std::int64_t source, std::int64_t 
   return {source, index < 0 ? index + size : index, 1, 1, false};
 }
 
-/// The same region of another tensor of the given shape, which is zero elsewhere: the gradient of a slice.
+/// Returns a tensor of the given shape that is x in the region and zero elsewhere: the gradient of a slice.
 struct PlaceFn : Function<PlaceFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -127,7 +127,7 @@ Region basic_region(DimsView shape, const IndexItems& items) {
   }
   if (ellipses > 1) fail<IndexError>("[index] an index can have only one ellipsis ('...')");
   if (consumed > shape.size()) {
-    fail<IndexError>("[index] ", consumed, " indices for a tensor with ", shape.size(),
+    fail<IndexError>("[index] too many indices: ", consumed, " for a tensor with ", shape.size(),
                      shape.size() == 1 ? " axis" : " axes");
   }
   Region region;

@@ -13,9 +13,9 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kNear = std::int64_t{4} << 20;  // bytes that the second level cache may hold
+constexpr std::int64_t kNear = std::int64_t{4} << 20;  // bytes assumed to fit into the L2 cache
 
-/// One of the loops of ops/index/loops.h between a matrix and picked rows of it, both contiguous.
+/// Runs one of the loops of ops/index/loops.h between a matrix and its picked rows, both contiguous.
 void run_rows(PickAction action, const Tensor& matrix, const Tensor& rows, const Tensor& picked) {
   const auto item = static_cast<std::int64_t>(item_size(matrix.dtype()));
   const std::int64_t width = matrix.shape()[1];
@@ -37,7 +37,7 @@ Tensor gather_on_cpu(const Tensor& matrix, const Tensor& rows) {
 }
 
 Tensor scatter_on_cpu(const Tensor& matrix, const Tensor& rows, std::int64_t count) {
-  // Sums of low precision are formed in float32 and rounded once.
+  // Sums of low precision accumulate in float32 and are rounded once.
   if (matrix.dtype() == DType::Float16 || matrix.dtype() == DType::BFloat16)
     return cast(scatter_on_cpu(cast(matrix, DType::Float32), rows, count), matrix.dtype());
   Tensor out = zeros(Dims{count, matrix.shape()[1]}, matrix.dtype(), matrix.device());
@@ -60,7 +60,7 @@ Tensor scatter(const Tensor& x, const Tensor& rows, std::int64_t count) {
   return device_kernel<&DeviceKernels::scatter_rows>(x.device(), "index")(contiguous(x), rows, count);
 }
 
-/// The examples' matrices one below the other, and the rows' numbers in that matrix; see Note [Batched tensors].
+/// The matrices of all examples stacked as one, and row numbers into it; see Note [Batched tensors].
 class ExampleRows {
  public:
   ExampleRows(const Tensor& x, const Tensor& rows) : axes_(hidden_axes(pointers(x, rows))) {
@@ -71,14 +71,15 @@ class ExampleRows {
   Tensor matrix(const Tensor& x) const {
     return reshape(physical(x, axes_, 0, MissingAxis::Repeated), Dims{examples_ * x.shape()[0], x.shape()[1]});
   }
-  /// Where each example has `height` rows of its own.
+  /// Returns row numbers into the stacked matrix; `height` is the number of rows per example, or 0 if all share one
+  /// matrix.
   Tensor rows(const Tensor& rows, std::int64_t height) const {
     const Tensor all = reshape(physical(rows, axes_, 0, MissingAxis::Repeated), Dims{examples_, rows.shape()[0]});
     if (height == 0) return contiguous(reshape(all, Dims{-1}));
     const Tensor first = arange(0, examples_, 1, DType::Int64, rows.device()) * height;
     return reshape(all + reshape(first, Dims{examples_, 1}), Dims{examples_ * rows.shape()[0]});
   }
-  /// `y`, new, with `height` rows for each example, with the examples hidden.
+  /// Hides the examples of the new tensor y, which has `height` rows per example.
   Tensor hidden(const Tensor& y, std::int64_t height) const {
     y->shape = with_axes(axes_, Dims{height, y.shape()[1]});
     y->strides = contiguous_strides(y->shape);
@@ -92,7 +93,7 @@ class ExampleRows {
 
 Tensor gather_examples(const Tensor& x, const Tensor& rows) {
   const ExampleRows examples(x, rows);
-  // Where all examples look at one matrix it is not repeated.
+  // A matrix shared by all examples is not repeated.
   const bool own = is_batched(x);
   return examples.hidden(gather(own ? examples.matrix(x) : x, examples.rows(rows, own ? x.shape()[0] : 0)),
                          rows.shape()[0]);

@@ -20,7 +20,7 @@
 namespace lamella {
 namespace {
 
-/// An axis of x and numbers of slices along it, checked; a 0-d x has an axis of size 1.
+/// An axis of x and checked numbers of slices along it; a 0-d x gets an axis of size 1.
 struct Slices {
   Tensor x;
   std::size_t axis = 0;
@@ -43,7 +43,7 @@ struct Slices {
     return result;
   }
   PickPlan plan() const { return plan_along(axis, numbers); }
-  /// TypeError, ValueError where source's slices do not stand for those of x.
+  /// Throws TypeError or ValueError if the source's slices do not match those of x.
   Tensor fitting(const Tensor& source, const char* op) const {
     check_defined(source, op);
     check_same_device(x, source, op);
@@ -77,7 +77,7 @@ const Tensor& check_value(const Tensor& x, const Operand& value, const char* op)
   return value.tensor();
 }
 
-/// Whether the first is of a higher kind than the second: bool, integers, floating, complex.
+/// True if the first dtype is of a higher kind than the second, in the order bool, integer, floating, complex.
 bool is_higher_kind(DType result, DType dtype) {
   const auto kind = [](DType d) { return d == DType::Bool ? 0 : is_integral(d) ? 1 : is_floating(d) ? 2 : 3; };
   return kind(result) > kind(dtype);
@@ -90,8 +90,7 @@ void check_mask(const Tensor& x, const Tensor& mask, const char* op) {
   if (mask.dtype() != DType::Bool) fail<TypeError>("[", op, "] mask must be bool, got ", mask.dtype());
 }
 
-/// A copy of x with the first of the values at its positions in row-major order, of which none occurs twice. Off the
-/// tape, on the CPU.
+/// Returns a copy of x with the first values written to distinct row-major positions. Off the tape, on the CPU.
 Tensor scattered(const Tensor& x, const Tensor& positions, const Tensor& values) {
   const Tensor result = clone(x);
   const auto item = static_cast<std::int64_t>(item_size(x.dtype()));

@@ -25,7 +25,7 @@ Tensor TakeAlongAxis::call(const Tensor& x, const Tensor& indices, std::int64_t 
     fail<ValueError>("[take_along_axis] x has ", x.ndim(), " axes, indices ", indices.ndim());
   }
   const auto at = static_cast<std::size_t>(normalize_axis(axis, x.ndim(), info.name));
-  // Along all other axes each place picks itself.
+  // All other axes broadcast.
   Dims common = x.shape();
   Dims picked = indices.shape();
   common[at] = picked[at] = 1;

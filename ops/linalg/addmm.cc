@@ -31,7 +31,7 @@
 namespace lamella {
 namespace {
 
-/// x1 @ x2, each with the given number of axes.
+/// Returns x1 @ x2 after checking that they have the given numbers of axes.
 Tensor product(const Tensor& x1, std::size_t axes1, const Tensor& x2, std::size_t axes2, const char* op) {
   check_defined(x1, op);
   check_defined(x2, op);
@@ -40,7 +40,7 @@ Tensor product(const Tensor& x1, std::size_t axes1, const Tensor& x2, std::size_
                      " and ", x2.shape());
   }
   if (axes1 == 3 && x1.size(0) != x2.size(0))
-    fail<ValueError>("[", op, "] there are ", x1.size(0), " and ", x2.size(0), " matrices");
+    fail<ValueError>("[", op, "] needs equally many matrices, got ", x1.size(0), " and ", x2.size(0));
   if (x1.size(-1) != x2.size(axes2 == 1 ? 0 : -2))
     fail<ValueError>("[", op, "] the inner sizes of ", x1.shape(), " and ", x2.shape(), " differ");
   return matmul(x1, x2);
@@ -49,20 +49,22 @@ Tensor product(const Tensor& x1, std::size_t axes1, const Tensor& x2, std::size_
 bool is_one(Scalar x) { return x.kind() == Scalar::Kind::Int && x.to<std::int64_t>() == 1; }
 bool is_zero(Scalar x) { return x.to<std::complex<double>>() == std::complex<double>(0); }
 
-/// TypeError for a factor of a higher kind than what it multiplies.
+/// Throws TypeError if a factor is of a higher kind than the dtype that it multiplies.
 void check_factor(Scalar factor, DType dtype, const char* argument, const char* op) {
   const bool fits = factor.kind() == Scalar::Kind::Bool || factor.kind() == Scalar::Kind::Int || is_complex(dtype) ||
                     (factor.kind() == Scalar::Kind::Float && is_floating(dtype));
-  if (!fits) fail<TypeError>("[", op, "] ", argument, " is of a higher kind than the dtype ", dtype);
+  if (!fits)
+    fail<TypeError>("[", op, "] ", argument,
+                    " must not be of a higher kind (bool, integer, floating, complex) than the dtype ", dtype);
 }
 
-/// ValueError for an input that does not broadcast to `shape`.
+/// Throws ValueError if the input does not broadcast to `shape`.
 void check_spreads(const Tensor& input, const Dims& shape, const char* op) {
   if (broadcast_shapes(input.shape(), shape, op) != shape)
     fail<ValueError>("[", op, "] input, of shape ", input.shape(), ", does not broadcast to ", shape);
 }
 
-/// Whether added_outer() computes Addr: for operands that are not broadcast, and a result that only the tape follows.
+/// True if added_outer() can compute Addr: the operands are not broadcast, and nothing but the tape follows the result.
 bool takes_kernel(const Tensor& input, const Tensor& vec1, const Tensor& vec2, DType dtype) {
   const std::array<const Tensor*, 3> operands{&input, &vec1, &vec2};
   if (!cpu_kernels().matmul.added_outer[static_cast<std::size_t>(dtype)]) return false;
@@ -74,7 +76,7 @@ bool takes_kernel(const Tensor& input, const Tensor& vec1, const Tensor& vec2, D
          vec2.is_contiguous();
 }
 
-/// beta * input + alpha * vec1 vec2^T in one pass, rounded as by Multiply and AddCMul.
+/// Returns beta * input + alpha * vec1 vec2^T in one pass, rounded as by Multiply and AddCMul.
 Tensor added_outer(const Tensor& input, const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) {
   const Tensor out = empty(input.shape(), input.dtype(), input.device());
   const std::int64_t columns = vec2.numel();
@@ -98,7 +100,7 @@ Tensor added_outer(const Tensor& input, const Tensor& vec1, const Tensor& vec2, 
 
 Tensor scaled(const Tensor& x, Scalar factor) { return is_one(factor) ? x : multiply(x, factor); }
 
-/// Real numbers; the gradients of the vectors are products with a matrix, which read it once.
+/// Addr for real numbers. The gradients of the vectors are matrix-vector products, which read the matrix once.
 struct AddrLayer : Function<AddrLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "addr";
@@ -129,7 +131,8 @@ struct AddrLayer : Function<AddrLayer> {
   };
 };
 
-/// input + alpha * y in y's memory, which is nobody else's yet; undefined where somebody follows the result.
+/// Returns input + alpha * y, written into the memory of y, which must have no other owner; undefined if the result is
+/// recorded or followed.
 Tensor added_in_place(const Tensor& input, const Tensor& y, Scalar alpha) {
   const std::array<const Tensor*, 2> followed{&input, &y};
   if (input.dtype() != y.dtype() || !is_unfollowed(followed)) return {};
@@ -145,7 +148,7 @@ Tensor added_in_place(const Tensor& input, const Tensor& y, Scalar alpha) {
   return y;
 }
 
-/// beta * input + alpha * y, where y is a new tensor.
+/// Returns beta * input + alpha * y, where y is a new tensor.
 Tensor added(const Tensor& input, const Tensor& y, Scalar beta, Scalar alpha, const char* op) {
   check_defined(input, op);
   check_same_device(input, y, op);
@@ -157,7 +160,7 @@ Tensor added(const Tensor& input, const Tensor& y, Scalar beta, Scalar alpha, co
   const Tensor added_to = scaled(input, beta);
   if (const Tensor sum = added_in_place(added_to, y, alpha); sum.defined()) return sum;
   if (is_one(alpha)) return add(added_to, cast(y, dtype));
-  return addcmul(cast(added_to, dtype), cast(y, dtype), alpha);  // one pass for both
+  return addcmul(cast(added_to, dtype), cast(y, dtype), alpha);  // multiplies and adds in one pass
 }
 
 }  // namespace
@@ -207,7 +210,7 @@ Tensor Addr::call(const Tensor& input, const Tensor& vec1, const Tensor& vec2, S
     if (takes_kernel(input, vec1, vec2, dtype)) return AddrLayer::apply(input, vec1, vec2, beta, alpha);
     return addcmul(cast(scaled(input, beta), dtype), expand_dims(vec1, 1), vec2, alpha);
   }
-  // The vector is scaled, which is less than the matrix.
+  // Scales the vector, which is smaller than the matrix.
   return added(input, Outer::call(vec1, scaled(vec2, alpha)), beta, Scalar(1), info.name);
 }
 

@@ -3,9 +3,9 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Products of matrices and vectors of one form each, and such that are added to something: beta * input + alpha *
-// product. PyTorch's names for what matmul() and additions do. With beta 0 the input's values do not count, NaN and
-// infinity included.
+// Products of matrices and vectors of one form each, and such products added to a tensor: beta * input + alpha *
+// product. PyTorch's names for matmul() and additions. With beta 0 the values of input are ignored, including NaN and
+// infinity.
 
 namespace lamella {
 
@@ -41,15 +41,14 @@ struct Bmm {
 };
 
 struct Inner {
-  static constexpr OpInfo info{
-      .name = "inner",
-      .doc =
-          "The sums of the products over the last axes, of the same length, for each pair of the other indices; the "
-          "plain product where one is a 0-d tensor.",
-      .parameters = "x1, x2, /",
-      .example = "inner(ones([2, 3]), ones([4, 3]))",
-      .reference = "np.inner(x1, x2)",
-      .dtypes = Numeric};
+  static constexpr OpInfo info{.name = "inner",
+                               .doc =
+                                   "The sums of products over the last axes, which have the same length, for each pair "
+                                   "of the other indices; the plain product if one is a 0-d tensor.",
+                               .parameters = "x1, x2, /",
+                               .example = "inner(ones([2, 3]), ones([4, 3]))",
+                               .reference = "np.inner(x1, x2)",
+                               .dtypes = Numeric};
   static Tensor call(const Tensor& x1, const Tensor& x2);
 };
 
@@ -60,7 +59,8 @@ struct Addmm {
                                .example = "addmm(ones([2]), ones([3, 4]), ones([4, 2]))",
                                .reference = "beta * input + alpha * (mat1 @ mat2)",
                                .dtypes = Numeric};
-  /// ValueError where mat1 and mat2 are no matrices that fit, or input does not broadcast to their product.
+  /// Throws ValueError if mat1 and mat2 are not matrices of matching shapes, or if input does not broadcast to their
+  /// product.
   static Tensor call(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha);
 };
 

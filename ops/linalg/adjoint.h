@@ -4,9 +4,9 @@
 
 namespace lamella::linalg {
 
-/// The complex conjugate; real x itself.
+/// Returns the complex conjugate; real x itself.
 Tensor conjugate(const Tensor& x);
-/// The conjugate of the transposed matrices.
+/// Returns the conjugate of the transposed matrices.
 Tensor adjoint(const Tensor& x);
 
 }  // namespace lamella::linalg

@@ -40,8 +40,8 @@ FactoredEquation checked_equation(const Tensor& factors, const Tensor& pivots, c
   check_same_device(factors, pivots, op);
   if (pivots.ndim() + 1 != factors.ndim() ||
       !std::ranges::equal(pivots.shape(), DimsView(factors.shape()).first(factors.ndim() - 1))) {
-    fail<ValueError>("[", op, "] pivots: expected the exchanges that belong to ", name, " (", factors.shape(),
-                     "), got shape ", pivots.shape());
+    fail<ValueError>("[", op, "] pivots must have the shape of ", name, " without its last axis (", name, ": ",
+                     factors.shape(), "), got shape ", pivots.shape());
   }
   const DType dtype = promote_types(factors.dtype(), b.dtype());
   return {cast(factors, dtype), cast(b, dtype)};

@@ -31,8 +31,8 @@ Tensor run_cholesky_inverse(const Tensor& factor, bool upper, const char* op) {
   return y;
 }
 
-/// The inverse y of x = l l^H changes by -y (dl l^H + l dl^H) y: the gradient of l is the triangle of -y (dy + dy^H) y
-/// l, that of u where x = u^H u the triangle of -u y (dy + dy^H) y.
+/// The inverse y of x = l l^H changes by -y (dl l^H + l dl^H) y. So the gradient of l is the lower triangle of -y (dy +
+/// dy^H) y l, and that of u, with x = u^H u, the upper triangle of -u y (dy + dy^H) y.
 struct CholeskyInverseLayer : Function<CholeskyInverseLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_cholesky_inverse";

@@ -4,7 +4,7 @@
 #include "ops/linalg/factor.h"
 #include "ops/op_info.h"
 
-// What is computed with factors that cholesky() gives.
+// Operators on the factors that cholesky() returns.
 
 namespace lamella {
 

@@ -8,11 +8,12 @@
 
 namespace lamella::linalg {
 
-/// Calls f(i, begin, end) for ranges of columns of matrices i < count, on several threads where it pays, with `work`
-/// multiplications for a column. Ranges are of multiples of `unit`: columns that go through a kernel together.
+/// Calls f(i, begin, end) for ranges of columns of matrices i < count, on several threads if it pays; `work` is the
+/// number of multiplications per column. Ranges are multiples of `unit`, the number of columns that a kernel processes
+/// together.
 template <class F>
 void for_each_columns(std::int64_t count, std::int64_t columns, std::int64_t unit, std::int64_t work, F&& f) {
-  constexpr std::int64_t kWorthSharing = 1'000'000;  // multiplications, 32 of which go in a cycle
+  constexpr std::int64_t kWorthSharing = 1'000'000;  // multiplications, 32 of which take a cycle
   const std::int64_t groups = (columns + unit - 1) / unit;
   const std::int64_t all = count * groups;
   const HostRelease release(count * columns * work);

@@ -17,9 +17,9 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 8192;  // vectors that one thread takes at a time
+constexpr std::int64_t kGrain = 8192;  // vectors per task
 
-/// An element as an operand, and the other way around.
+/// Convert an element to an operand of the formulas and back.
 template <class T>
 auto operand_of(T value) {
   if constexpr (kIsHalf<T>) {
@@ -33,7 +33,7 @@ T element_of(const X& x) {
   return convert<T>(x[0]);
 }
 
-/// The vectors from `begin` to `end`, of which the elements are `step` apart.
+/// Computes the cross products of the vectors from `begin` to `end`, whose elements are `step` apart.
 template <class T>
 void cross_products(const T* a, const T* b, T* y, std::int64_t step, std::int64_t begin, std::int64_t end) {
   std::int64_t block = begin / step;

@@ -20,7 +20,7 @@ namespace {
 
 using namespace linalg;
 
-/// Whether a call with x is recorded, or has a tangent.
+/// True if a call with x is recorded, or x has a tangent.
 bool is_followed(const Tensor& x) {
   const Tensor* const inputs[] = {&x};
   return autograd::should_record(inputs) || autograd::any_dual(std::span(&x, 1));
@@ -29,16 +29,16 @@ bool is_followed(const Tensor& x) {
 Tensor unit_like(const Tensor& square) {
   return eye(square.size(-1), std::nullopt, 0, real_dtype(square.dtype()), square.device());
 }
-/// x with 0 on the diagonal.
+/// Returns x with 0 on the diagonal.
 Tensor off_diagonal(const Tensor& x) { return multiply(x, subtract(1, unit_like(x))); }
-/// Half of x and its adjoint.
+/// Return the average of x and its adjoint, and their difference.
 Tensor hermitian_part(const Tensor& x) { return multiply(add(x, adjoint(x)), 0.5); }
 Tensor skew(const Tensor& x) { return subtract(x, adjoint(x)); }
-/// v in the diagonals of matrices like `square`.
+/// Returns v as the diagonals of matrices shaped like `square`.
 Tensor as_diagonal(const Tensor& v, const Tensor& square) { return multiply(expand_dims(v, -1), unit_like(square)); }
 Tensor plus(const Tensor& sum, const Tensor& x) { return sum.defined() ? add(sum, x) : x; }
 
-/// With dl the gradient of l: dx = l^-H p l^-1, made Hermitian, where p is the lower triangle of l^H dl with half of
+/// With the gradient dl of l: dx = l^-H p l^-1, made Hermitian, where p is the lower triangle of l^H dl with half of
 /// its diagonal. Giles, section 4.
 struct CholeskyLayer : Function<CholeskyLayer> {
   static constexpr bool kChecksGradients = false;
@@ -59,7 +59,7 @@ struct CholeskyLayer : Function<CholeskyLayer> {
   }
 };
 
-/// The same of matrices that need not be positive definite, with LAPACK's info.
+/// Cholesky factorization of matrices that may not be positive definite, with LAPACK's info.
 struct CholeskyExLayer : Function<CholeskyExLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_cholesky_ex";
@@ -75,7 +75,7 @@ struct CholeskyExLayer : Function<CholeskyExLayer> {
   }
 };
 
-/// Walter and Lehmann, section 4.3; Liao et al., section III.
+/// QR: Walter and Lehmann, section 4.3; Liao et al., section III.
 struct QrLayer : Function<QrLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_qr";
@@ -96,7 +96,7 @@ struct QrLayer : Function<QrLayer> {
                          " x ", n, "): use mode='reduced'");
     }
     if (n == k) return of_square(dq, dr, q, r);
-    // x = [a, b] and r = [c, q^H b], where a and c are square.
+    // For wide x, split x = [a, b] and r = [c, q^H b], where a and c are square.
     const Tensor b = narrow(x, -1, k, n - k);
     const Tensor c = narrow(r, -1, 0, k);
     if (!dr.defined()) return concat({of_square(dq, {}, q, c), zeros_like(b)}, -1);
@@ -106,7 +106,8 @@ struct QrLayer : Function<QrLayer> {
   }
 
  private:
-  /// For square r: (dq + q s) r^-H, where s is Hermitian with the upper triangle of dr r^H - q^H dq.
+  /// Returns the gradient for square r: (dq + q s) r^-H, where s is Hermitian with the upper triangle of dr r^H - q^H
+  /// dq.
   static Tensor of_square(const Tensor& dq, const Tensor& dr, const Tensor& q, const Tensor& r) {
     Tensor difference;
     if (dr.defined()) difference = matmul(dr, adjoint(r));
@@ -115,15 +116,15 @@ struct QrLayer : Function<QrLayer> {
       difference = difference.defined() ? subtract(difference, part) : negative(part);
     }
     const Tensor upper = triu(difference);
-    // Both triangles, the diagonal once: half of it is in each.
+    // Half of the diagonal, because the sum with the adjoint counts it twice.
     const Tensor half = subtract(upper, multiply(multiply(upper, unit_like(upper)), 0.5));
     const Tensor sum = plus(dq, matmul(q, add(half, adjoint(half))));
     return adjoint(solve_triangle(r, adjoint(sum), {.upper = true}));
   }
 };
 
-/// With dw and dv the gradients of values w and vectors v: dx = v (diag(dw) + (v^H dv) / e) v^H, made Hermitian, where
-/// e[i, j] = w[j] - w[i] off the diagonal, on which the quotient is 0. Giles, section 3.1.
+/// With the gradients dw and dv of values w and vectors v: dx = v (diag(dw) + (v^H dv) / e) v^H, made Hermitian, where
+/// e[i, j] = w[j] - w[i] off the diagonal, and the quotient is 0 on it. Giles, section 3.1.
 struct EighLayer : Function<EighLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_eigh";
@@ -146,8 +147,8 @@ struct EighLayer : Function<EighLayer> {
   }
 };
 
-/// With dw and dv the gradients of values w and vectors v: dx = v^-H (diag(dw) + k) v^H, where off the diagonal
-/// k = (v^H dv - v^H v diag(re(v^H dv))) / conj(e), e[i, j] = w[j] - w[i]. Giles, section 3.1, for vectors of length 1.
+/// With the gradients dw and dv of values w and vectors v: dx = v^-H (diag(dw) + k) v^H, where off the diagonal k =
+/// (v^H dv - v^H v diag(re(v^H dv))) / conj(e), e[i, j] = w[j] - w[i]. Giles, section 3.1, for vectors of length 1.
 struct EigLayer : Function<EigLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_eig";
@@ -209,7 +210,7 @@ struct SvdLayer : Function<SvdLayer> {
     const Tensor row = expand_dims(s, -2);
     const Tensor column = expand_dims(s, -1);
     const Tensor unit = eye(k, std::nullopt, 0, s.dtype(), s.device());
-    // (s[j] - s[i]) (s[j] + s[i]) loses less than the difference of squares.
+    // (s[j] - s[i]) (s[j] + s[i]) is more accurate than the difference of squares.
     const Tensor gaps = add(multiply(subtract(row, column), add(row, column)), unit);
     Tensor inner;
     if (ds.defined()) inner = multiply(column_of(ds), unit);
@@ -240,7 +241,7 @@ struct SvdLayer : Function<SvdLayer> {
   static Tensor column_of(const Tensor& v) { return expand_dims(v, -1); }
 };
 
-/// What is not recorded is computed without vectors.
+/// Computes without vectors and without recording; used if x requires no gradient.
 template <class F>
 Tensor unrecorded(const char* op, const Tensor& x, F&& compute) {
   const autograd::NoGrad no_grad;
@@ -252,7 +253,8 @@ Tensor unrecorded(const char* op, const Tensor& x, F&& compute) {
   return y;
 }
 
-/// Matrices whose lower triangles are those that are meant: those of the adjoint are the conjugate upper ones.
+/// Returns matrices whose lower triangles are the given ones: for 'U' the adjoint, whose lower triangle is the
+/// conjugate upper one.
 Tensor with_lower_triangle(const Tensor& x, std::string_view uplo, const char* op) {
   if (uplo == "L" || uplo == "l") return x;
   if (uplo == "U" || uplo == "u") return adjoint(x);

@@ -7,10 +7,10 @@
 #include "ops/linalg/factor.h"
 #include "ops/op_info.h"
 
-// Factorizations of the matrices in the last two axes, by LAPACK. The gradients are Giles's (An extended collection of
-// matrix derivative results, 2008), Townsend's (Differentiating the singular value decomposition, 2016) and those of
-// Walter and Lehmann (Algorithmic differentiation of linear algebra functions, 2018) and Liao et al. (Differentiable
-// programming tensor networks, 2019) for QR.
+// Factorizations of the matrices in the last two axes, by LAPACK. The gradients are those of Giles (An extended
+// collection of matrix derivative results, 2008), Townsend (Differentiating the singular value decomposition, 2016)
+// and, for QR, of Walter and Lehmann (Algorithmic differentiation of linear algebra functions, 2018) and Liao et al.
+// (Differentiable programming tensor networks, 2019).
 
 namespace lamella {
 

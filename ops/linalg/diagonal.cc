@@ -12,14 +12,14 @@
 namespace lamella {
 namespace {
 
-/// The diagonal of one of a tensor's planes.
+/// The diagonal of one plane (two axes) of a tensor.
 struct Plane {
   std::size_t row_axis = 0;
   std::size_t column_axis = 0;
   std::int64_t offset = 0;
-  Dims shape;  ///< of the tensor
+  Dims shape;  ///< shape of the tensor
 
-  /// As the operators take it, checked.
+  /// Checks the operators' arguments and returns their Plane.
   static Plane read(const Tensor& x, std::int64_t offset, std::int64_t axis1, std::int64_t axis2, const char* op) {
     if (x.ndim() < 2) fail<ValueError>("[", op, "] needs at least two axes, got shape ", x.shape());
     Plane plane{.row_axis = static_cast<std::size_t>(normalize_axis(axis1, x.ndim(), op)),
@@ -28,11 +28,11 @@ struct Plane {
                 .shape = x.shape()};
     if (plane.row_axis == plane.column_axis)
       fail<ValueError>("[", op, "] axis1 and axis2 are both axis ", axis1, " of shape ", x.shape());
-    // Beyond the corners all diagonals are empty; this far out arithmetic is safe.
+    // Clamped, so that arithmetic is safe: diagonals beyond the corners are all empty.
     plane.offset = std::clamp(offset, -x.shape()[plane.row_axis], x.shape()[plane.column_axis]);
     return plane;
   }
-  /// The diagonal in x, which has `shape`: a view off the tape.
+  /// Returns the diagonal of x, which has `shape`, as a view off the tape.
   Tensor of(const Tensor& x) const {
     const std::int64_t rows = shape[row_axis] - (offset < 0 ? -offset : 0);
     const std::int64_t columns = shape[column_axis] - (offset > 0 ? offset : 0);
@@ -51,7 +51,7 @@ struct Plane {
     const std::int64_t start = offset < 0 ? -offset * row : offset * column;
     return make_view(x, sizes, strides, length == 0 ? 0 : start);
   }
-  /// The same, recorded.
+  /// Returns the diagonal of x as a recorded view.
   Tensor part(const Tensor& x) const;
 };
 

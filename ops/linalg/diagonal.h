@@ -34,10 +34,10 @@ struct Trace {
 inline Tensor diagonal(const Tensor& x, std::int64_t offset = 0, std::int64_t axis1 = -2, std::int64_t axis2 = -1) {
   return Diagonal::call(x, offset, axis1, axis2);
 }
-/// Matrices of zeros, in the last two axes of `shape`, with the rows of x, which are as long as that, on a diagonal:
-/// recorded.
+/// Returns zero matrices in the last two axes of `shape` with the rows of x on a diagonal, whose length they must have.
+/// Recorded.
 Tensor on_diagonal(const Tensor& x, std::int64_t offset, const Dims& shape);
-/// A copy of x with values, of x's dtype and of the shape of diagonal(x, ..), in the place of that: recorded.
+/// Returns a copy of x whose diagonal(x, ..) is replaced by values, of x's dtype and of its shape. Recorded.
 Tensor insert_diagonal(const Tensor& x, const Tensor& values, std::int64_t offset, std::int64_t axis1,
                        std::int64_t axis2);
 inline Tensor trace(const Tensor& x, std::int64_t offset = 0, std::optional<DType> dtype = std::nullopt) {

@@ -16,12 +16,12 @@
 namespace lamella {
 namespace {
 
-/// Square matrices, in the last two axes, with the rows of x on a diagonal.
+/// Returns square matrices, in the last two axes, with the rows of x on a diagonal.
 Tensor with_diagonal(const Tensor& x, std::int64_t offset, const char* op) {
   const std::int64_t n = x.size(-1);
   std::int64_t size = 0;
   if (offset == std::numeric_limits<std::int64_t>::min() || __builtin_add_overflow(n, std::abs(offset), &size))
-    fail<ValueError>("[", op, "] offset ", offset, " is too large");
+    fail<ValueError>("[", op, "] offset ", offset, " is too large: the result's size overflows");
   Dims shape = x.shape();
   shape.back() = size;
   shape.push_back(size);
@@ -29,13 +29,13 @@ Tensor with_diagonal(const Tensor& x, std::int64_t offset, const char* op) {
   return on_diagonal(x, offset, shape);
 }
 
-/// The rows and columns of the elements of a triangle, row by row.
+/// Returns the row and column indices of the elements of a triangle, row by row.
 Tensor triangle_indices(Side side, std::int64_t n_rows, std::int64_t n_cols, std::int64_t k,
                         std::optional<Device> device, const char* op) {
   if (n_rows < 0 || n_cols < 0)
     fail<ValueError>("[", op, "] sizes must not be negative, got ", n_rows, " and ", n_cols);
   const std::int64_t most = count_elements(Dims{n_rows, n_cols});
-  // Rows without an element of the triangle, which there may be many of, are not looked at.
+  // Skips rows without an element of the triangle, of which there may be many.
   const std::int64_t diagonal = std::clamp(k, -n_rows, n_cols);
   const std::int64_t first = most == 0 ? n_rows : side == Side::Lower ? std::max<std::int64_t>(0, -diagonal) : 0;
   const std::int64_t last = side == Side::Lower ? n_rows : std::clamp<std::int64_t>(n_cols - diagonal, 0, n_rows);
@@ -70,7 +70,7 @@ Tensor DiagEmbed::call(const Tensor& x, std::int64_t offset, std::int64_t axis1,
   const std::int64_t first = normalize_axis(axis1, x.ndim() + 1, info.name);
   const std::int64_t second = normalize_axis(axis2, x.ndim() + 1, info.name);
   if (first == second) fail<ValueError>("[diag_embed] axis1 and axis2 are both axis ", first, " of the result");
-  // With the axes exchanged the diagonal lies on the other side.
+  // If first > second, the matrices are transposed, and the diagonal is on the other side.
   const Tensor y = with_diagonal(x, offset, info.name);
   return moveaxis(y, Dims{-2, -1}, Dims{first, second});
 }
@@ -89,7 +89,8 @@ Tensor DiagonalScatter::call(const Tensor& x, const Tensor& src, std::int64_t of
   if (src.shape() != before.shape())
     fail<ValueError>("[diagonal_scatter] src must have the diagonal's shape ", before.shape(), ", got ", src.shape());
   if (!can_cast(src.dtype(), x.dtype()))
-    fail<TypeError>("[diagonal_scatter] a src of dtype ", src.dtype(), " cannot be written into one of ", x.dtype());
+    fail<TypeError>("[diagonal_scatter] a src of dtype ", src.dtype(), " cannot be written into a tensor of dtype ",
+                    x.dtype());
   return insert_diagonal(x, cast(src, x.dtype()), offset, axis1, axis2);
 }
 

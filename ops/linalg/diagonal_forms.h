@@ -5,7 +5,7 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Tensors with given diagonals, and the places of triangles.
+// Tensors with given diagonals, and the indices of triangles.
 
 namespace lamella {
 
@@ -13,8 +13,8 @@ struct Diag {
   static constexpr OpInfo info{
       .name = "diag",
       .doc =
-          "Of a vector the matrix with it on the k-th diagonal and 0 elsewhere, of a matrix its k-th diagonal: above "
-          "the main one for k > 0, below it for k < 0. ValueError for other tensors.",
+          "For a vector, the matrix with it on the k-th diagonal and 0 elsewhere; for a matrix, its k-th diagonal: "
+          "above the main one for k > 0, below it for k < 0. ValueError for other tensors.",
       .parameters = "x, /, *, k=0",
       .example = "diag(arange(3))",
       .reference = "np.diag(x, k)"};
@@ -22,13 +22,12 @@ struct Diag {
 };
 
 struct DiagEmbed {
-  static constexpr OpInfo info{
-      .name = "diag_embed",
-      .doc =
-          "A tensor of 0 with the rows of x, along its last axis, as diagonals of matrices in axis1 and axis2 of the "
-          "result: what diagonal() undoes.",
-      .parameters = "x, /, *, offset=0, axis1=-2, axis2=-1",
-      .example = "diag_embed(ones([2, 3]))"};
+  static constexpr OpInfo info{.name = "diag_embed",
+                               .doc =
+                                   "Zero matrices, in axis1 and axis2 of the result, with the rows of x, along its "
+                                   "last axis, on a diagonal: the inverse of diagonal().",
+                               .parameters = "x, /, *, offset=0, axis1=-2, axis2=-1",
+                               .example = "diag_embed(ones([2, 3]))"};
   static Tensor call(const Tensor& x, std::int64_t offset, std::int64_t axis1, std::int64_t axis2);
 };
 

@@ -17,7 +17,7 @@
 namespace lamella {
 namespace {
 
-/// Labels of axes: A to Z, a to z, then those that '...' stands for, counted from the last.
+/// Labels of axes: A to Z, a to z, then those of the axes that '...' stands for, counted from the last.
 constexpr int kLetters = 52;
 constexpr int kLabels = 128;
 using Labels = std::vector<int>;
@@ -37,19 +37,19 @@ std::string label_name(int label) {
   return str("'", static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26), "'");
 }
 
-/// Whether products of columns and rows are faster as those of matrices, and rounded no other way.
+/// True if outer products are faster than matrix products with an inner size of 1 and round the same way.
 bool has_outer_products(const Tensor& x) {
   return x.device().is_cpu() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) &&
          !autograd::autocast_active();
 }
 
-/// What stands for one tensor, or for the result.
+/// The subscript of one tensor, or of the result.
 struct Subscript {
-  std::string letters;          ///< those before and after the ellipsis
-  std::size_t ellipsis_at = 0;  ///< where among them
+  std::string letters;          ///< letters before and after the ellipsis
+  std::size_t ellipsis_at = 0;  ///< position of the ellipsis among the letters
   bool has_ellipsis = false;
 
-  /// The labels of all axes, where '...' stands for `count`.
+  /// Returns the labels of all axes, with '...' expanded to `count` axes.
   Labels labels(std::size_t count) const {
     Labels result;
     const auto expand = [&] {
@@ -100,7 +100,7 @@ Equation parse_equation(std::string_view text) {
   }
 }
 
-/// A tensor with a label for each axis, each once.
+/// A tensor with a distinct label for each axis.
 struct Term {
   Tensor x;
   Labels labels;
@@ -142,7 +142,7 @@ struct Term {
       labels.push_back(label);
     }
   }
-  /// x with its axes in the order of `order`, and of length 1 for those that it has not.
+  /// Returns x with its axes in the given order, and size 1 for labels that it lacks.
   Tensor arranged(const Labels& order) const {
     Dims axes;
     Dims shape;
@@ -237,7 +237,7 @@ class Contraction {
     }
   }
 
-  /// Drops axes of length 1 that stand for longer ones: the product repeats them.
+  /// Drops axes of size 1 that broadcast to longer ones.
   void drop_repeated(Term& term) {
     for (std::int64_t i = static_cast<std::int64_t>(term.labels.size()) - 1; i >= 0; --i) {
       if (term.x.size(i) == sizes_[static_cast<std::size_t>(term.labels[static_cast<std::size_t>(i)])]) continue;
@@ -246,7 +246,7 @@ class Contraction {
     }
   }
 
-  /// The labels that the result or another term than i and j has.
+  /// Returns the labels that the result or a term other than i and j has.
   LabelSet needed_beside(std::size_t i, std::size_t j) const {
     LabelSet needed = set_of(output_);
     for (std::size_t k = 0; k < terms_.size(); ++k) {
@@ -263,7 +263,7 @@ class Contraction {
     return count;
   }
 
-  /// The pair whose product is smallest compared with what it takes the place of.
+  /// Returns the pair whose product is smallest relative to the terms that it replaces.
   std::pair<std::size_t, std::size_t> best_pair() const {
     std::pair<std::size_t, std::size_t> best{0, 1};
     double least = 0;
@@ -287,7 +287,7 @@ class Contraction {
     return size;
   }
 
-  /// The product of two terms, summed over what is not in `needed`: elementwise, or a matrix product.
+  /// Returns the product of two terms summed over labels not in `needed`: elementwise, or as a matrix product.
   Term multiply_terms(const Term& a, const Term& b, const LabelSet& needed) const {
     Labels batch;
     Labels summed;

@@ -27,9 +27,9 @@ constexpr DTypeSet Eliminated{DType::Float32, DType::Float64};
 std::size_t place_of(const Tensor& x) { return static_cast<std::size_t>(x.dtype()); }
 std::int64_t item_of(const Tensor& x) { return static_cast<std::int64_t>(item_size(x.dtype())); }
 
-/// Matrices that fit into the first level cache.
+/// Factors matrices that fit into the L1 cache.
 void eliminate_small(const Tensor& rows, const Tensor& pivots) {
-  constexpr std::int64_t kGrain = 32768;  // multiplications that one thread takes at a time
+  constexpr std::int64_t kGrain = 32768;  // multiplications per task
   const std::int64_t m = rows.size(-2);
   const std::int64_t n = rows.size(-1);
   const std::int64_t steps = std::min(m, n);
@@ -47,14 +47,14 @@ void eliminate_small(const Tensor& rows, const Tensor& pivots) {
                });
 }
 
-/// One large matrix, panel by panel; threads share the columns on the right of each.
+/// Factors one large matrix, panel by panel; threads share the columns to the right of each panel.
 void eliminate_large(const Tensor& rows, const Tensor& pivots, std::int64_t i) {
   const cpu::EliminationKernels& kernels = cpu_kernels().elimination;
   const std::size_t place = place_of(rows);
   const std::int64_t m = rows.size(-2);
   const std::int64_t n = rows.size(-1);
   const std::int64_t steps = std::min(m, n);
-  // What one thread does alone grows with the panels, and what the others wait for memory with their number.
+  // Wider panels mean more work for a single thread, more panels more memory traffic for the others.
   constexpr std::int64_t kLarge = 768;
   const std::int64_t width = steps >= kLarge ? 64 : 48;
   const std::int64_t panel_size = std::min(width, steps) * cpu::lu_panel_row(m);
@@ -76,7 +76,7 @@ void eliminate_large(const Tensor& rows, const Tensor& pivots, std::int64_t i) {
                        kernels.update[place](part);
                      });
   }
-  // The exchanges of later steps on the left of their panels.
+  // Applies the exchanges of later steps to the columns left of their panels.
   for_each_columns(1, steps, width, steps, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (cpu::LuStepArgs part = step; begin < end; begin += width) {
       part.begin = begin;
@@ -88,13 +88,13 @@ void eliminate_large(const Tensor& rows, const Tensor& pivots, std::int64_t i) {
   });
 }
 
-/// "matrix 3 of the batch", or "the matrix", is singular.
+/// Throws ValueError: "matrix 3 of the batch", or "the matrix", is singular.
 [[noreturn]] void refuse(std::int64_t i, std::int64_t count, const char* op) {
   if (count == 1) fail<ValueError>("[", op, "] the matrix is singular");
   fail<ValueError>("[", op, "] matrix ", i, " of the batch is singular");
 }
 
-/// Which number on the diagonal of matrix i is 0, from 1 on, or 0 where none is.
+/// Returns the number, from 1 on, of the first zero on the diagonal of matrix i, or 0 if there is none.
 std::int64_t zero_pivot(const Tensor& lu, std::int64_t i) {
   const std::int64_t n = lu.size(-1);
   return visit<Eliminated>(lu.dtype(), "linalg_lu", [&]<class T> {
@@ -105,7 +105,7 @@ std::int64_t zero_pivot(const Tensor& lu, std::int64_t i) {
   });
 }
 
-/// Which row of x each row of p^T x is, for matrix i.
+/// Returns for each row of p^T x the row of x that it is, for matrix i.
 std::vector<std::int64_t> order_of_rows(const Tensor& pivots, std::int64_t i) {
   const std::int64_t n = pivots.size(-1);
   std::vector<std::int64_t> order(static_cast<std::size_t>(n));
@@ -115,7 +115,7 @@ std::vector<std::int64_t> order_of_rows(const Tensor& pivots, std::int64_t i) {
   return order;
 }
 
-/// The rows of b in the order of the exchanges, or back in theirs.
+/// Returns the rows of b permuted by the exchanges, or back.
 Tensor with_exchanges(const Tensor& b, const Tensor& pivots, bool back) {
   const Tensor from = contiguous(b);
   Tensor to = empty(b.shape(), b.dtype(), b.device());
@@ -134,7 +134,7 @@ Tensor with_exchanges(const Tensor& b, const Tensor& pivots, bool back) {
   return to;
 }
 
-/// The inverse of l u, by columns of the unit matrix: those of l^-1 are 0 above the diagonal.
+/// Computes the inverse of l u by columns of the unit matrix; those of l^-1 are 0 above the diagonal.
 void invert_factors(const Tensor& lu, const Tensor& y) {
   const cpu::TriangleKernels& kernels = cpu_kernels().triangle;
   const std::size_t place = place_of(lu);
@@ -169,12 +169,13 @@ void invert_factors(const Tensor& lu, const Tensor& y) {
   };
   for_each_columns(count_elements(batch_of(lu)), groups, 1, n * n * width,
                    [&](std::int64_t i, std::int64_t begin, std::int64_t end) {
-                     // The first columns take longer: from both ends in turn, so that threads have the same share.
+                     // The first columns take longer, so columns are taken from both ends alternately to balance the
+                     // threads.
                      for (std::int64_t g = begin; g < end; ++g) solve(i, (g % 2 ? groups - 1 - g / 2 : g / 2) * width);
                    });
 }
 
-/// Column k of each matrix goes where row k came from.
+/// Permutes the columns of each matrix: column k goes where row k came from.
 void exchange_columns(const Tensor& y, const Tensor& pivots) {
   const std::int64_t n = y.size(-1);
   for (std::int64_t i = 0; i < count_elements(batch_of(y)); ++i) {

@@ -276,7 +276,7 @@ LeastSquares run_least_squares(const Tensor& x, const Tensor& b, const Tensor& r
   const bool has_rank = driver != LeastSquaresDriver::Gels;
   const bool has_values = driver == LeastSquaresDriver::Gelsd || driver == LeastSquaresDriver::Gelss;
   LeastSquares to;
-  // An axis without elements keeps the leading axes, which vmap may hide.
+  // An axis of size 0 keeps the leading axes, which vmap may hide.
   to.rank = has_rank ? beside(x, {}, DType::Int64) : beside(x, {0}, DType::Int64);
   to.singular_values = beside(x, {has_values ? std::min(m, n) : 0}, real_dtype(x.dtype()));
   if (is_computed(x, op)) {

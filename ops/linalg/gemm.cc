@@ -19,15 +19,15 @@ namespace {
 
 using detail::MatrixView;
 
-/// Multiplications up to which our own loop is faster than a call of a library.
+/// Largest number of multiplications for which our own loop is faster than a library call.
 constexpr std::int64_t kSmallProduct = 16 * 16 * 16;
-constexpr std::int64_t kGrain = 32768;         // multiplications that one thread takes at a time, in our own loop
-constexpr std::int64_t kComplexGrain = 65536;  // the same of complex numbers
+constexpr std::int64_t kGrain = 32768;         // multiplications per task in our own loop
+constexpr std::int64_t kComplexGrain = 65536;  // multiplications per task with complex numbers
 constexpr std::int64_t kComplexRows = 32;
-constexpr std::int64_t kRowBlock = 128;   // rows that one thread takes at a time, in Eigen
-constexpr std::int64_t kLongRow = 65536;  // terms of a product of two vectors that threads share
+constexpr std::int64_t kRowBlock = 128;   // rows per task in Eigen
+constexpr std::int64_t kLongRow = 65536;  // terms of a dot product that threads share
 
-/// A matrix whose rows or whose columns lie one after the other without overlap.
+/// True if the rows or the columns of a matrix are contiguous and do not overlap.
 bool is_readable(const Tensor& x) {
   const std::int64_t rows = x.size(-2);
   const std::int64_t columns = x.size(-1);
@@ -37,7 +37,7 @@ bool is_readable(const Tensor& x) {
          ((rows == 1 || row == 1) && (columns == 1 || column >= rows));
 }
 
-/// The matrix at the front of x; strides of axes of size 1 are made up.
+/// Returns the first matrix of x; the strides of axes of size 1 are replaced by suitable ones.
 MatrixView view_of_matrix(const Tensor& x) {
   MatrixView view;
   view.data = x.raw_data();
@@ -55,7 +55,7 @@ MatrixView view_of_matrix(const Tensor& x) {
   return view;
 }
 
-/// Byte offsets of the matrices of x, which broadcast to `batch`.
+/// Returns the byte offset of matrix i of x, whose leading axes broadcast to `batch`.
 std::int64_t batch_offset(const Tensor& x, DimsView batch, std::int64_t i) {
   std::int64_t offset = 0;
   const std::size_t missing = batch.size() - (x.ndim() - 2);
@@ -67,7 +67,7 @@ std::int64_t batch_offset(const Tensor& x, DimsView batch, std::int64_t i) {
   return offset * static_cast<std::int64_t>(item_size(x.dtype()));
 }
 
-/// The step from one matrix of x to the next where it is always the same: one batch axis, or several that lie like one.
+/// Returns the distance between consecutive matrices of x if it is constant: one batch axis, or several that merge.
 std::optional<std::int64_t> batch_step(const Tensor& x, DimsView batch) {
   std::optional<std::int64_t> step;
   std::int64_t run = 1;
@@ -100,7 +100,7 @@ cpu::MatmulArgs arguments(const MatrixView& a, const MatrixView& b, void* c) {
           .c_row = b.columns};
 }
 
-/// The rows [begin, end) of a product.
+/// Returns the rows [begin, end) of a product.
 cpu::MatmulArgs part_of(const cpu::MatmulArgs& all, std::int64_t begin, std::int64_t end, std::int64_t item) {
   cpu::MatmulArgs part = all;
   part.a = static_cast<const char*>(all.a) + begin * all.a_row * item;
@@ -109,19 +109,19 @@ cpu::MatmulArgs part_of(const cpu::MatmulArgs& all, std::int64_t begin, std::int
   return part;
 }
 
-/// Whether one side is a single row or column of numbers that the kernels for those take.
+/// True if one side is a single row or column, and the dtype has kernels for that.
 bool is_vector_product(const Tensor& a, const Tensor& b, DType dtype) {
   return (a.size(-2) == 1 || b.size(-1) == 1) && (dtype == DType::Float32 || dtype == DType::Float64);
 }
 
-/// The step from one matrix of x to the next along the last batch axis.
+/// Returns the distance between the matrices of x along the last batch axis.
 std::int64_t last_step(const Tensor& x) { return x.ndim() > 2 && x.size(-3) != 1 ? x.strides()[x.ndim() - 3] : 0; }
 
-/// Batches of a row times a column whose terms lie as those of the columns of two matrices, or of pairs of matrices;
-/// whether it took them.
+/// Computes batches of a row times a column whose operands are the columns of two matrices, or of pairs of matrices.
+/// Returns false if the layout is another one.
 bool column_products(const Tensor& a, const Tensor& b, DimsView batch, const Tensor& out) {
   constexpr std::int64_t kWide = 64;          // columns that fill vectors, and that threads do not share
-  constexpr std::int64_t kManyColumns = 512;  // that are enough for threads to share
+  constexpr std::int64_t kManyColumns = 512;  // columns that suffice for threads to share
   constexpr std::int64_t kManyPairs = 8;
   constexpr std::int64_t kLeast = 96;  // products that are worth a call
   constexpr std::int64_t kChunk = 65536;
@@ -162,7 +162,7 @@ bool column_products(const Tensor& a, const Tensor& b, DimsView batch, const Ten
     }
     return true;
   }
-  // Long ones are cut where their shapes say, into parts of the same size that threads share evenly.
+  // Splits long products at positions that depend on the shape alone, into equal parts that threads share evenly.
   const std::int64_t work = length * columns;
   const std::int64_t cuts = pairs >= kManyPairs || work <= kChunk ? 1 : (work + 4 * kChunk - 1) / (4 * kChunk) * 4;
   const std::int64_t rows = (length + cuts - 1) / cuts;
@@ -187,9 +187,9 @@ bool column_products(const Tensor& a, const Tensor& b, DimsView batch, const Ten
   return true;
 }
 
-/// Batches of a few rows times a column, or of a row times a few columns, of float32 or float64: the rows of one
-/// product, of which each `group` have a vector of their own. Whether it took them: longer ones are products by
-/// themselves.
+/// Computes batches of a few rows times a column, or of a row times a few columns, of float32 or float64, as the rows
+/// of one product in which each `group` rows have a vector of their own. Returns false for longer ones, which are
+/// computed separately.
 bool row_products(const Tensor& a, const Tensor& b, DimsView batch, const Tensor& out) {
   constexpr std::int64_t kFewRows = 16;
   constexpr std::int64_t kShortRow = 64;
@@ -210,10 +210,11 @@ bool row_products(const Tensor& a, const Tensor& b, DimsView batch, const Tensor
   const auto vector_steps = batch_step(vector, batch);
   const bool is_line = matrix_steps && vector_steps;
   const std::int64_t batches = count_elements(batch);
-  const std::int64_t line = is_line ? batches : batch.back();  // products whose operands lie at equal steps
+  const std::int64_t line =
+      is_line ? batches : batch.back();  // number of products whose operands are at equal distances
   std::int64_t matrix_step = is_line ? *matrix_steps : last_step(matrix);
   std::int64_t vector_step = is_line ? *vector_steps : last_step(vector);
-  // What is the same in all of a line is their one vector.
+  // The operand that all products of a line share is the vector.
   if (group == 1 && matrix_step == 0) {
     std::swap(matrix, vector);
     std::swap(matrix_step, vector_step);
@@ -238,7 +239,7 @@ bool row_products(const Tensor& a, const Tensor& b, DimsView batch, const Tensor
   return true;
 }
 
-/// Batches of a column times a row that are small; whether it took them.
+/// Computes batches of small products of a column and a row; returns false if they are too large.
 bool small_outer_products(const Tensor& a, const Tensor& b, const Tensor& out) {
   const auto kernel = cpu_kernels().matmul.small_outer[static_cast<std::size_t>(out.dtype())];
   const std::int64_t height = out.size(-2);
@@ -266,7 +267,7 @@ bool small_outer_products(const Tensor& a, const Tensor& b, const Tensor& out) {
   return true;
 }
 
-/// x in another dtype, not recorded, with its axes in the same order in memory: a product takes either.
+/// Returns x in another dtype, not recorded, with its axes in the same order in memory; products accept any.
 Tensor converted(const Tensor& x, DType dtype) {
   if (!x.defined() || x.dtype() == dtype) return x;
   Tensor y = empty(x.shape(), dtype, x.device());
@@ -289,7 +290,7 @@ Tensor converted(const Tensor& x, DType dtype) {
   return y;
 }
 
-/// True if a product is oneDNN's, which adds the bias, too.
+/// True if oneDNN computes the product; it then adds the bias as well.
 bool is_for_onednn(const Tensor& a, const Tensor& b, const Tensor& out) {
   if (!out.device().is_cpu() || a.size(-2) <= 1 || b.size(-1) <= 1 || a.size(-1) <= 1) return false;
   if (a.size(-2) * a.size(-1) * b.size(-1) <= kSmallProduct) return false;
@@ -355,7 +356,7 @@ bool product_on_cpu(const Tensor& given_a, const Tensor& given_b, const Tensor& 
     const std::int64_t grain = is_complex(out.dtype()) ? kComplexGrain : kGrain;
     if (batches == 1) {
       for_each_matrix(0, 1, [&](const cpu::MatmulArgs& all) {
-        // At least a few strips of a complex product: each part copies b.
+        // At least a few strips of a complex product per task, because each task copies b.
         const std::int64_t least = is_complex(out.dtype()) ? kComplexRows : 1;
         parallel_for(0, all.m, std::max(least, grain / (all.k * all.n)),
                      [&](std::int64_t first, std::int64_t last) { kernel(part_of(all, first, last, item)); });
@@ -391,7 +392,7 @@ bool product_on_cpu(const Tensor& given_a, const Tensor& given_b, const Tensor& 
   const auto kernel = require_kernel(kernels.large[column], op, out.dtype());
   for_each_matrix(0, batches, [&](const cpu::MatmulArgs& all) {
     parallel_for(0, all.m, kRowBlock, [&](std::int64_t first, std::int64_t last) {
-      // Blocks of a fixed size, so that the bits do not depend on how many threads share them.
+      // Blocks of a fixed size, so that the bits do not depend on the number of threads.
       for (std::int64_t row = first; row < last; row += kRowBlock)
         kernel(part_of(all, row, std::min(row + kRowBlock, last), item));
     });

@@ -4,19 +4,19 @@
 
 namespace lamella {
 
-/// out = a @ b + bias, for batches of matrices [.., m, k] and [.., k, n] whose leading axes broadcast to those of
-/// `out`, which is contiguous; `bias` has the shape [n], or is undefined. Not recorded; nothing happens on meta.
+/// Computes out = a @ b + bias for batches of matrices [.., m, k] and [.., k, n] whose leading axes broadcast to those
+/// of `out`, which is contiguous; `bias` has the shape [n] or is undefined. Not recorded; does nothing on meta.
 ///
-/// On the CPU small products and those of integers and complex numbers are ours, float32 goes to oneDNN where there is
-/// one, everything else to Eigen. Transposed matrices are read in place. Narrow dtypes are
-/// multiplied in wider ones (Note [Narrow dtypes]), float16 and bfloat16 in float32, and rounded once (which oneDNN
-/// does with bfloat16 by itself where the processor has instructions for it).
+/// On the CPU small products and those of integers and complex numbers use our kernels, float32 oneDNN if it is
+/// available, everything else Eigen. Transposed matrices are read in place. Narrow dtypes are multiplied in wider ones
+/// (Note [Narrow dtypes]), float16 and bfloat16 in float32, and rounded once (oneDNN does that itself for bfloat16 if
+/// the processor has instructions for it).
 void write_product(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
 
 namespace detail {
 
-/// One matrix, or a batch of them at equal steps (0: always the same one). Strides in elements; one of row and column
-/// is 1.
+/// A matrix, or a batch of them at equal distances (0: always the same one). Strides are in elements; that of rows or
+/// of columns is 1.
 struct MatrixView {
   const void* data = nullptr;
   std::int64_t rows = 0;

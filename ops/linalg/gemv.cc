@@ -11,16 +11,17 @@
 #include "ops/runtime/cpu_loader.h"
 
 // Note [Shares]
-// Training with single examples reads and writes every weight a few times a step, and little else. So a weight's rows
-// go to the same thread in the product of the forward, in that of the gradient, and in the optimizer's step: what one
-// of them wrote is in that thread's cache when the next one reads it.
+
+// Training with single examples reads and writes every weight a few times per step, and does little else.
+// So the rows of a weight go to the same thread in the forward product, in the gradient's product and in the
+// optimizer's step: the data that one of them wrote is still in that thread's cache when the next one reads it.
 
 namespace lamella::detail {
 namespace {
 
-constexpr std::int64_t kVectorChunk = 65536;  // terms of one long sum that one thread takes at a time
+constexpr std::int64_t kVectorChunk = 65536;  // terms of a long sum per task
 constexpr std::int64_t kColumnGroup = 64;     // columns that threads do not share
-constexpr std::int64_t kRowGroup = 4;         // rows that a kernel takes at a time
+constexpr std::int64_t kRowGroup = 4;         // rows that a kernel processes together
 
 std::size_t column_of(DType dtype) { return static_cast<std::size_t>(dtype); }
 std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(item_size(dtype)); }
@@ -28,7 +29,7 @@ std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(item_size(
 const void* moved(const void* from, std::int64_t bytes) { return static_cast<const char*>(from) + bytes; }
 void* moved(void* from, std::int64_t bytes) { return static_cast<char*>(from) + bytes; }
 
-/// One sum of many terms, in chunks.
+/// Computes one long sum in chunks.
 void sum_chunks(const cpu::MatrixVectorArgs& all, DType dtype, bool share) {
   const auto kernel = cpu_kernels().matmul.rows_times_vector[column_of(dtype)];
   const std::int64_t item = bytes_of(dtype);
@@ -48,7 +49,7 @@ void sum_chunks(const cpu::MatrixVectorArgs& all, DType dtype, bool share) {
                                                                                              0, all.out);
 }
 
-/// matrix @ vector.
+/// Computes matrix @ vector.
 void rows_times_vector(const cpu::MatrixVectorArgs& all, DType dtype, bool share) {
   if (all.rows == 1 && all.columns > kVectorChunk) return sum_chunks(all, dtype, share);
   const auto kernel = cpu_kernels().matmul.rows_times_vector[column_of(dtype)];
@@ -63,8 +64,8 @@ void rows_times_vector(const cpu::MatrixVectorArgs& all, DType dtype, bool share
   });
 }
 
-/// Rows whose sum is made before it goes into the total: 64 or some more, of which a power of two makes all. That keeps
-/// the error small, and lets threads share the rows.
+/// Returns the number of rows summed before the partial sum is added to the total: 64 or a few more, so that a power of
+/// two of them makes all rows. That keeps the rounding error small and lets threads share the rows.
 std::int64_t rows_in_run(std::int64_t rows) {
   constexpr std::int64_t kLeast = 64;
   std::int64_t runs = 1;
@@ -72,7 +73,7 @@ std::int64_t rows_in_run(std::int64_t rows) {
   return (rows + runs - 1) / runs;
 }
 
-/// vector @ matrix. Threads share the runs, see Note [Shares], or the columns where there are few runs.
+/// Computes vector @ matrix. Threads share the runs (see Note [Shares]), or the columns if there are few runs.
 void vector_times_rows(cpu::MatrixVectorArgs all, DType dtype, bool share) {
   const auto kernel = cpu_kernels().matmul.vector_times_rows[column_of(dtype)];
   const std::int64_t item = bytes_of(dtype);
@@ -118,10 +119,10 @@ Tensor dense_vector(const Tensor& x, std::size_t axis) {
 }
 
 void multiply_vector(const cpu::MatmulArgs& all, DType dtype, bool share) {
-  const bool by_column = all.n == 1;                                 // the vector is b
-  const std::int64_t length = by_column ? all.m : all.n;             // of the result
-  const std::int64_t own = by_column ? all.a_row : all.b_column;     // between the rows that give one result each
-  const std::int64_t summed = by_column ? all.a_column : all.b_row;  // between the terms of a result
+  const bool by_column = all.n == 1;                              // true if the vector is b
+  const std::int64_t length = by_column ? all.m : all.n;          // length of the result
+  const std::int64_t own = by_column ? all.a_row : all.b_column;  // distance between the rows that give one result each
+  const std::int64_t summed = by_column ? all.a_column : all.b_row;  // distance between the terms of a result
   cpu::MatrixVectorArgs args{.matrix = by_column ? all.a : all.b, .vector = by_column ? all.b : all.a, .out = all.c};
   if (summed == 1 || all.k == 1) {
     args.rows = length;

@@ -31,7 +31,7 @@ void cholesky(const Tensor& a, const Tensor& infos, const char* op) {
     for_each_matrix(op, all.count, all.work(), [&](std::int64_t i) {
       T* const matrix = a.data<T>() + i * all.size();
       int info = 0;
-      // The transpose of a Hermitian matrix is u.mH @ u, with u the transpose of the lower triangle sought.
+      // LAPACK sees the transpose of a Hermitian matrix, which is u.mH @ u, with u the transpose of the lower triangle.
       Routines<T>::potrf("U", &n, matrix, &lda, &info, 1);
       if (infos.defined()) {
         infos.data<std::int32_t>()[i] = info;
@@ -69,7 +69,7 @@ void solve(const Factors& factors, const Tensor& columns, bool adjoint, const ch
     for_each_matrix(op, all.count, all.size() * n, [&](std::int64_t i) {
       T* const b = columns.data<T>() + i * all.size();
       int info = 0;
-      // The factors are of the transpose. Where the adjoint is meant, that is its conjugate.
+      // The factors are those of the transpose. For the adjoint, b is conjugated before and after.
       if (adjoint) conjugate(b, all.size());
       Routines<T>::getrs(adjoint ? "N" : "T", &n, &count, factors.lu.data<T>() + i * n * n, &lda,
                          factors.pivots.data<std::int32_t>() + i * n, b, &lda, &info, 1);
@@ -98,7 +98,7 @@ void cholesky_inverse(const Tensor& a, bool upper, const char* op) {
   visit<Decomposable>(a.dtype(), op, [&]<class T> {
     for_each_matrix(op, all.count, all.work(), [&](std::int64_t i) {
       T* const matrix = a.data<T>() + i * all.size();
-      // Of the transposed factor of a Hermitian matrix comes the transposed inverse.
+      // The transposed factor of a Hermitian matrix gives the transposed inverse.
       const char* const part = upper ? "L" : "U";
       int info = invert_triangle(part, n, matrix, n);
       if (info > 0) fail<ValueError>("[", op, "] ", which(i, all.count), " is singular");
@@ -147,7 +147,7 @@ void triangular(const Tensor& a, const Tensor& b, Triangle triangle, const char*
   const int count = to_int(all.columns, op);
   const int lda = leading(n);
   const int ldb = leading(count);
-  // Transposed, as it is read: y.mT @ a.mT == b.mT, with the other triangle.
+  // Solves the transposed equation, as LAPACK reads it: y.mT @ a.mT == b.mT, with the other triangle.
   const char* const part = triangle.upper ? "L" : "U";
   const char* const form = triangle.adjoint ? "C" : "N";
   const char* const diagonal = triangle.unit_diagonal ? "U" : "N";
@@ -245,8 +245,8 @@ void svd(const Tensor& a, const Singulars& to, SingularVectors vectors, const ch
       std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
       const int info = call(work.data(), static_cast<int>(work.size()));
       if (info > 0) {
-        fail<ValueError>("[", op, "] the singular values of ", which(i, all.count), " did not converge (LAPACK says ",
-                         info, ")");
+        fail<ValueError>("[", op, "] the singular values of ", which(i, all.count),
+                         " did not converge (LAPACK's info is ", info, ")");
       }
     });
   });

@@ -13,33 +13,34 @@
 #include "ops/linalg/lapack_routines.h"
 #include "ops/linalg/openblas_buffers.h"
 
-// What the calls of LAPACK have in common: sizes, workspaces, threads and messages.
+// Common parts of the calls of LAPACK: sizes, workspaces, threads and messages.
 
 namespace lamella::linalg::lapack {
 
-inline constexpr std::int64_t kGrain = 65536;  // multiplications that one thread takes at a time
-/// Multiplications in one matrix that OpenBLAS may share: below, its threads cost more than they take over.
+inline constexpr std::int64_t kGrain = 65536;  // multiplications per task
+/// Multiplications in one matrix from which OpenBLAS may use threads; below, they cost more than they save.
 inline constexpr std::int64_t kWorthSharing = 20'000'000;
 
-/// LAPACK's integers are of 32 bits.
+/// Converts a size to LAPACK's 32-bit integers.
 inline int to_int(std::int64_t value, const char* op) {
   if (value > std::numeric_limits<int>::max()) {
-    fail<ValueError>("[", op, "] a matrix with an axis of ", value, " elements is more than LAPACK takes");
+    fail<ValueError>("[", op, "] LAPACK takes matrices of at most 2^31 - 1 elements along an axis, got ", value);
   }
   return static_cast<int>(value);
 }
 
-/// A leading dimension: at least 1.
+/// Returns a leading dimension, which must be at least 1.
 inline int leading(int rows) { return std::max(rows, 1); }
 
-/// What a query for the size of a workspace answered; float does not hold large integers exactly.
+/// Returns the size of a workspace from a query's answer, rounded up because float does not hold large integers
+/// exactly.
 template <class T>
 int workspace(T answer, const char* op) {
   const double size = std::ceil(static_cast<double>(std::real(answer)) * (1 + 1e-6));
   return to_int(std::max<std::int64_t>(1, static_cast<std::int64_t>(size)), op);
 }
 
-/// OpenBLAS with threads of its own does not know of ours: it is to have one.
+/// Restricts OpenBLAS to one thread if it has threads of its own, which do not know of ours.
 inline void settle_threads() {
   constexpr int kOwnThreads = 1;
   [[maybe_unused]] static const bool settled = [] {
@@ -58,18 +59,18 @@ struct Matrices {
   explicit Matrices(const Tensor& x)
       : count(count_elements(DimsView(x.shape()).first(x.ndim() - 2))), rows(x.size(-2)), columns(x.size(-1)) {}
   std::int64_t size() const { return rows * columns; }
-  /// About what a factorization takes.
+  /// Returns the approximate work of a factorization.
   std::int64_t work() const { return size() * std::min(rows, columns); }
 };
 
-/// Calls f(i) for each matrix, many of them on several threads; a large one alone is OpenBLAS's to share.
+/// Calls f(i) for each matrix, many of them on several threads; OpenBLAS may parallelize a large one alone.
 template <class F>
 void for_each_matrix(const char* op, std::int64_t count, std::int64_t work, F&& f) {
   settle_threads();
   const HostRelease release(count * work);
   if (count == 1) {
     const int threads = detail::share_thread_count(work < kWorthSharing ? 1 : std::numeric_limits<int>::max());
-    // Each thread that OpenBLAS shares a call with has a buffer of its own, beside that of the caller.
+    // Each thread of OpenBLAS has a buffer of its own, besides that of the caller.
     const OpenBlasBuffers buffers(threads == 1 ? 1 : threads + 1, op);
     f(std::int64_t{0});
     return;
@@ -83,12 +84,13 @@ void for_each_matrix(const char* op, std::int64_t count, std::int64_t work, F&& 
   });
 }
 
-/// "matrix 3 of the batch", or "the matrix".
+/// Returns "matrix 3 of the batch", or "the matrix".
 inline std::string which(std::int64_t i, std::int64_t count) {
   return count == 1 ? std::string("the matrix") : str("matrix ", i, " of the batch");
 }
 
-/// Calls f(lane, x) for all numbers, the parts of complex ones each: as many lanes as do not wait for one another.
+/// Calls f(lane, x) for all numbers, separately for the parts of complex ones; kLanes independent lanes hide the
+/// latency.
 inline constexpr std::int64_t kLanes = 8;
 template <class T, class F>
 void for_each_real(const T* values, std::int64_t count, F&& f) {
@@ -104,14 +106,14 @@ void for_each_real(const T* values, std::int64_t count, F&& f) {
 
 template <class T>
 bool is_finite(const T* values, std::int64_t count) {
-  // Sums of what is multiplied by 0: NaN where something is not finite.
+  // Sums the numbers times 0: NaN if one is not finite.
   using Real = typename Routines<T>::Real;
   Real sums[kLanes] = {};
   for_each_real(values, count, [&](std::int64_t lane, Real x) { sums[lane] += x * Real(0); });
   return std::ranges::all_of(sums, [](Real sum) { return sum == Real(0); });
 }
 
-/// The largest absolute value of a number, or of the parts of a complex one; where all are finite.
+/// Returns the largest absolute value of the numbers, or of the parts of complex ones, which must be finite.
 template <class T>
 auto largest(const T* values, std::int64_t count) {
   using Real = typename Routines<T>::Real;
@@ -120,7 +122,7 @@ auto largest(const T* values, std::int64_t count) {
   return *std::ranges::max_element(most);
 }
 
-/// The iterations do not end, or end in nonsense, where something is not finite.
+/// Throws ValueError if an element is not finite: LAPACK's iterations would not end, or would return nonsense.
 template <class T>
 void check_finite(const T* values, std::int64_t size, std::int64_t i, std::int64_t count, const char* op) {
   if (is_finite(values, size)) return;

@@ -7,14 +7,14 @@
 namespace lamella::linalg::lapack {
 namespace {
 
-/// Whether eigh_by_parts() takes a matrix: not a small one, nor one that would have to be scaled.
+/// True if eigh_by_parts() supports a matrix: not a small one, nor one that needs scaling.
 template <class T>
 bool has_parts(int n, T largest_of_a) {
   const T bound = std::sqrt(std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
   return n >= 32 && largest_of_a > bound && largest_of_a < 1 / bound;
 }
 
-/// What syevd does, step by step, but for the reflections: a becomes the eigenvectors. Returns what LAPACK says.
+/// Performs the steps of syevd, with our own reflections: a becomes the eigenvectors. Returns LAPACK's info.
 template <class T>
 int eigh_by_parts(int n, T* a, T* w, const char* op) {
   using Calls = TridiagonalRoutines<T>;
@@ -26,7 +26,7 @@ int eigh_by_parts(int n, T* a, T* w, const char* op) {
   int work_size = -1;
   int info = 0;
   Calls::sytrd("L", &n, a, &n, w, beside.data(), factors.data(), &answer, &work_size, &info, 1);
-  // As much as stedc wants, too.
+  // Also large enough for stedc.
   work_size = std::max(workspace(answer, op), to_int(1 + (4 + std::int64_t{n}) * n, op));
   const std::unique_ptr<T[]> work(new T[static_cast<std::size_t>(work_size)]);
   const int integer_size = to_int(3 + 5 * std::int64_t{n}, op);
@@ -35,7 +35,7 @@ int eigh_by_parts(int n, T* a, T* w, const char* op) {
   Calls::stedc("I", &n, w, beside.data(), vectors.get(), &n, work.get(), &work_size, integers.data(), &integer_size,
                &info, 1);
   if (info > 0) return info;
-  // The first number of each vector stays as it is.
+  // The reflections leave the first number of each vector unchanged.
   reflect_in_memory(dtype_of<T>, n - 1, n - 1, a + 1, n, factors.data(), vectors.get() + 1, n, n);
   std::copy_n(vectors.get(), size * size, a);
   return 0;
@@ -61,8 +61,8 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
       }
       const auto check = [&](int info) {
         if (info <= 0) return;
-        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
-                         ")");
+        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK's info is ",
+                         info, ")");
       };
       if constexpr (std::is_floating_point_v<T>) {
         if (vectors && has_parts(n, most)) {
@@ -99,8 +99,8 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
 
 namespace {
 
-/// A real matrix's eigenvectors: where two eigenvalues are conjugates, LAPACK's columns are the real and the imaginary
-/// part of the first one's, of which the second one's is the conjugate.
+/// Joins a real matrix's eigenvectors: for a pair of conjugate eigenvalues, LAPACK's two columns are the real and the
+/// imaginary part of the first one's vector; the second one's is its conjugate.
 template <class R>
 void join_pairs(int n, const R* real, const R* imaginary, const R* columns, std::complex<R>* values,
                 std::complex<R>* vectors) {
@@ -151,8 +151,8 @@ void eig(const Tensor& columns, const Tensor& values, const Tensor& vector_colum
       std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
       const int info = call(work.data(), static_cast<int>(work.size()));
       if (info > 0) {
-        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK says ", info,
-                         ")");
+        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK's info is ",
+                         info, ")");
       }
       if constexpr (kReal) join_pairs(n, real.data(), real.data() + n, own.data(), w, v);
     });

@@ -58,7 +58,7 @@ struct IndefiniteRoutines<std::complex<double>> {
   static constexpr Routine<"zhetrs_", decltype(zhetrs_)> hetrs{};
 };
 
-/// Whether LAPACK may follow the exchanges: those of blocks of two come in pairs.
+/// True if LAPACK can apply the exchanges: those of 2 x 2 blocks come in pairs.
 bool is_sound(const std::int32_t* pivots, int n) {
   for (int i = 0; i < n; ++i) {
     if (pivots[i] == 0 || pivots[i] > n || pivots[i] < -n) return false;
@@ -102,7 +102,8 @@ void ldl_solve(const Tensor& columns, const Tensor& pivots, const Tensor& b_colu
   const int count = to_int(all.rows, op);
   for (std::int64_t i = 0; i < all.count; ++i) {
     if (!is_sound(pivots.data<std::int32_t>() + i * n, n)) {
-      fail<ValueError>("[", op, "] pivots: those of ", which(i, all.count), " are not ldl_factor's");
+      fail<ValueError>("[", op, "] the pivots of ", which(i, all.count),
+                       " are not valid: pass those of linalg_ldl_factor()");
     }
   }
   visit<Decomposable>(columns.dtype(), op, [&]<class T> {

@@ -9,7 +9,7 @@
 namespace lamella::linalg::lapack {
 namespace {
 
-/// The routines want their sizes by address; complex ones want some real numbers in the end.
+/// A least-squares problem. LAPACK takes sizes by address; the complex routines take additional real workspace.
 template <class T>
 class Problem {
  public:
@@ -24,7 +24,7 @@ class Problem {
         driver_(driver),
         pivots_(static_cast<std::size_t>(n_)),
         values_(static_cast<std::size_t>(std::min(m_, n_))),
-        // What gelsy and gelss want; gelsd says itself.
+        // Sizes required by gelsy and gelss; gelsd reports its own.
         real_(static_cast<std::size_t>(std::max(2 * n_, 5 * std::min(m_, n_)))) {
     T size(0);
     Real real_size(0);
@@ -36,7 +36,7 @@ class Problem {
     real_.resize(std::max(real_.size(), static_cast<std::size_t>(workspace(real_size, op))));
   }
 
-  /// What the routine says of a and b, which it destroys.
+  /// Returns the routine's info for a and b, which it destroys.
   int solve(T* a, T* b, double rcond) {
     std::ranges::fill(pivots_, 0);
     return call(a, b, static_cast<Real>(rcond), work_.data(), static_cast<int>(work_.size()), real_.data(),
@@ -95,8 +95,8 @@ class Problem {
   std::vector<int> integers_;
 };
 
-/// What gels does with a matrix of m x n numbers, of which m are not fewer, and with b, where neither is so large or so
-/// small that it would have to be scaled; false where there is no full rank. b becomes the solution.
+/// Does the work of gels for a matrix of m x n numbers, m >= n, if neither the matrix nor b needs scaling; returns
+/// false if the rank is not full. b becomes the solution.
 template <class T>
 bool solve_tall(T* a, int m, int n, T* b, int count) {
   Reflections<T> factors(m, n, std::max(n, count));
@@ -110,7 +110,7 @@ bool solve_tall(T* a, int m, int n, T* b, int count) {
   return true;
 }
 
-/// Whether squares of the numbers are far from what overflows or vanishes: LAPACK's bounds for scaling.
+/// True if squares of the numbers neither overflow nor vanish: LAPACK's bounds for scaling.
 template <class Real>
 bool is_moderate(Real largest) {
   constexpr Real kSmall = std::numeric_limits<Real>::min() / std::numeric_limits<Real>::epsilon();
@@ -128,7 +128,7 @@ void least_squares(const Tensor& columns, const Tensor& b_columns, const Tensor&
     for_each_matrix(op, all.count, 2 * all.work() + right.size() * all.rows, [&](std::int64_t i) {
       T* const a = columns.data<T>() + i * all.size();
       check_finite(a, all.size(), i, all.count, op);
-      // gels calls a matrix of zeros a success.
+      // gels reports success for a matrix of zeros.
       bool lacks_rank = false;
       if (driver == LeastSquaresDriver::Gels) {
         const Real largest_of_a = largest(a, all.size());
@@ -146,11 +146,11 @@ void least_squares(const Tensor& columns, const Tensor& b_columns, const Tensor&
       const int info = problem.solve(a, b_columns.data<T>() + i * right.size(), rcond.data<double>()[i]);
       if ((info > 0 || lacks_rank) && driver == LeastSquaresDriver::Gels) {
         fail<ValueError>("[", op, "] ", which(i, all.count),
-                         " does not have full rank, which driver='gels' wants: use driver='gelsy'");
+                         " does not have full rank, which driver='gels' requires: use driver='gelsy'");
       }
       if (info > 0) {
-        fail<ValueError>("[", op, "] the singular values of ", which(i, all.count), " did not converge (LAPACK says ",
-                         info, ")");
+        fail<ValueError>("[", op, "] the singular values of ", which(i, all.count),
+                         " did not converge (LAPACK's info is ", info, ")");
       }
       if (driver != LeastSquaresDriver::Gels) to.rank.data<std::int64_t>()[i] = problem.rank();
       if (to.singular_values.numel() > 0) {

@@ -2,7 +2,7 @@
 
 #include "ops/linalg/lapack_routines.h"
 
-// The routines of LAPACK that solve for least squares.
+// The LAPACK routines for least squares.
 
 extern "C" {
 void sgels_(const char*, const int*, const int*, const int*, float*, const int*, float*, const int*, float*, const int*,

@@ -62,16 +62,16 @@ struct QrRoutines<std::complex<double>> {
   static constexpr Routine<"zgemm_", decltype(zgemm_)> gemm{};
 };
 
-/// A product q of reflections, of which some at once are 1 - v t v^H (Schreiber and Van Loan, A storage-efficient WY
-/// representation for products of Householder transformations, 1989), applied by products of matrices. LAPACK's own
-/// routines do the same with loops between the products, which take as long as these.
+/// A product q of reflections, grouped in blocks of 1 - v t v^H (Schreiber and Van Loan, A storage-efficient WY
+/// representation for products of Householder transformations, 1989) and applied by matrix products. LAPACK's own
+/// routines do the same with loops between the products, which take as long as the products.
 template <class T>
 class Reflections {
  public:
-  /// Where blocks pay.
+  /// True if blocks pay.
   static bool takes(int m, int n) { return std::min(m, n) >= 32; }
 
-  /// `steps` reflections of m numbers, at most m; of matrices of at most `columns` columns.
+  /// Prepares for `steps` reflections of m numbers, steps <= m, applied to at most `columns` columns.
   Reflections(int m, int steps, int columns)
       : m_(m),
         steps_(steps),
@@ -81,8 +81,8 @@ class Reflections {
         products_(new T[2 * size_of(block_, columns)]),
         other_products_(products_.get() + size_of(block_, columns)) {}
 
-  /// Those that make a, of n columns of m numbers, upper triangular; it becomes r, with their vectors below, as LAPACK
-  /// keeps them.
+  /// Computes the reflections that make a, of n columns of m numbers, upper triangular. a becomes r, with their vectors
+  /// below, as LAPACK stores them.
   void factor(T* a, int n) {
     for_each_block([&](int start, int size) {
       const int rows = m_ - start;
@@ -93,7 +93,7 @@ class Reflections {
       reflect(start, size, corner + at(0, size), m_, n - start - size, true);
     });
   }
-  /// Those that a routine of LAPACK's has left below the diagonal, with their factors.
+  /// Reads the reflections that a LAPACK routine has left below the diagonal, with their factors.
   void take(const T* a, int step, const T* factors) {
     for_each_block([&](int start, int size) {
       const int rows = m_ - start;
@@ -102,21 +102,21 @@ class Reflections {
                            cleared(start, size), &block_, 1, 1);
     });
   }
-  /// The factors of the single reflections.
+  /// Writes the factors of the single reflections.
   void write_factors(T* to) const {
     for_each_block([&](int start, int size) {
       for (int j = 0; j < size; ++j) to[start + j] = t_.get()[static_cast<std::ptrdiff_t>(start + j) * block_ + j];
     });
   }
-  /// c = q^H c
+  /// Computes c = q^H c.
   void apply_adjoint(T* c, int step, int columns) const {
     for_each_block([&](int start, int size) { reflect(start, size, c + start, step, columns, true); });
   }
-  /// c = q c
+  /// Computes c = q c.
   void apply(T* c, int step, int columns) const {
     for_each_block_back([&](int start, int size) { reflect(start, size, c + start, step, columns, false); });
   }
-  /// The first columns of q, as many as reflections at least.
+  /// Computes the first columns of q, at least as many as there are reflections.
   void form(T* q, int columns) const {
     std::fill_n(q, size_of(m_, columns), T(0));
     for (int j = 0; j < columns; ++j) q[at(j, j)] = T(1);
@@ -131,12 +131,12 @@ class Reflections {
   std::ptrdiff_t at(int row, int column) const { return static_cast<std::ptrdiff_t>(column) * m_ + row; }
   T* t_of(int start) const { return t_.get() + static_cast<std::ptrdiff_t>(start) * block_; }
 
-  /// The t of a block: all of it takes part in products, of which only a triangle is written.
+  /// Returns the zeroed t of a block: all of it takes part in products, but only a triangle is written.
   T* cleared(int start, int size) {
     std::fill_n(t_of(start), size_of(block_, size), T(0));
     return t_of(start);
   }
-  /// The vectors of a block, with their ones and zeros.
+  /// Copies the vectors of a block, with their ones and zeros.
   void copy_vectors(int start, int size, const T* from, int step) {
     for (int j = 0; j < size; ++j) {
       const T* const column = from + static_cast<std::ptrdiff_t>(j) * step;
@@ -159,7 +159,7 @@ class Reflections {
     }
   }
 
-  /// The rows of c from `start` on, to which it points, by a block of reflections or its adjoint.
+  /// Applies a block of reflections or its adjoint to the rows of c from `start` on; c points to row `start`.
   void reflect(int start, int size, T* c, int step, int columns, bool adjoint) const {
     if (columns == 0) return;
     const char* const turned = std::is_floating_point_v<T> ? "T" : "C";

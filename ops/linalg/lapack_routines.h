@@ -5,8 +5,8 @@
 
 #include "ops/linalg/openblas.h"
 
-// The routines of LAPACK and BLAS that are called, as their Fortran symbols (LAPACK Users' Guide, third edition, 1999).
-// The declarations give their types: the functions themselves are found in OpenBLAS when they are first called.
+// The routines of LAPACK and BLAS in use, as their Fortran symbols (LAPACK Users' Guide, third edition, 1999). The
+// declarations give their types only: the functions are looked up in OpenBLAS with their first call.
 
 extern "C" {
 using lapack_c = std::complex<float>;
@@ -97,7 +97,7 @@ void openblas_set_num_threads(int);
 
 namespace lamella::linalg {
 
-/// The routines for an element type, by the names that they have in common.
+/// The routines for an element type, under their common names.
 template <class T>
 struct Routines;
 template <>
@@ -157,7 +157,7 @@ struct Routines<std::complex<double>> {
   static constexpr Routine<"ztrsm_", decltype(ztrsm_)> trsm{};
 };
 
-/// Of real symmetric matrices.
+/// Routines for real symmetric matrices.
 template <class T>
 struct TridiagonalRoutines;
 template <>

@@ -55,9 +55,9 @@ struct TriangleRoutines<std::complex<double>> {
   static constexpr Routine<"ztrmm_", decltype(ztrmm_)> trmm{};
 };
 
-/// Inverts the triangle of a, which is "L" or "U", in place, half by half: the halves' inverses are multiplied by what
-/// is beside them. (OpenBLAS's own routine goes column by column, which takes three times as long.) Returns which
-/// number on the diagonal, from 1 on, is 0, or 0.
+/// Inverts the triangle of a, "L" or "U", in place by halves: the inverses of the halves are multiplied by the block
+/// beside them. (OpenBLAS's own routine works column by column, which takes three times as long.) Returns the number,
+/// from 1 on, of a zero on the diagonal, or 0.
 template <class T>
 int invert_triangle(const char* part, int n, T* a, int step) {
   constexpr int kSmall = 64;

@@ -21,7 +21,7 @@ using namespace linalg;
 constexpr const char* kFactor = "linalg_ldl_factor_ex";
 constexpr const char* kSolve = "linalg_ldl_solve";
 
-/// With `refused` a singular block is an error, and the third result is 0.
+/// Factors x. If `refused`, a singular block throws, and the third result is 0.
 std::tuple<Tensor, Tensor, Tensor> run_ldl(const Tensor& x, bool hermitian, bool refused) {
   if (is_batched(x)) [[unlikely]] {
     const HiddenAxes& axes = *x->hidden;
@@ -60,7 +60,8 @@ Tensor run_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bo
   return from_columns(columns);
 }
 
-/// db is the solution for dy with the adjoint of x: x itself, or its conjugate where it is complex and symmetric.
+/// db is the solution for dy with the adjoint of x: x itself if Hermitian or real, its conjugate if complex and
+/// symmetric.
 struct LdlSolveLayer : Function<LdlSolveLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_ldl_solve";

@@ -6,8 +6,8 @@
 #include "ops/linalg/factor.h"
 #include "ops/op_info.h"
 
-// Factors of symmetric and Hermitian matrices that need not be definite (Bunch and Kaufman, Some stable methods for
-// calculating inertia and solving symmetric linear systems, 1977), and what is solved with them.
+// Factors of symmetric and Hermitian matrices that may be indefinite (Bunch and Kaufman, Some stable methods for
+// calculating inertia and solving symmetric linear systems, 1977), and solutions with them.
 
 namespace lamella {
 

@@ -30,7 +30,7 @@ LeastSquaresDriver read_driver(std::string_view driver) {
   fail<ValueError>("[linalg_lstsq] driver: expected 'gels', 'gelsy', 'gelsd' or 'gelss', got '", driver, "'");
 }
 
-/// One tolerance for each matrix of x.
+/// Returns one tolerance per matrix of x.
 Tensor bounds(const Tensor& x, const std::optional<Tensor>& rtol) {
   const Dims leading(x.shape().begin(), x.shape().end() - 2);
   if (rtol) {
@@ -42,8 +42,8 @@ Tensor bounds(const Tensor& x, const std::optional<Tensor>& rtol) {
   return full(leading, static_cast<double>(std::max(x.size(-1), x.size(-2))) * epsilon, DType::Float64, x.device());
 }
 
-/// With y = p b, where p is the pseudoinverse of x, and z = p^H dy:
-///   db = z,   dx = -z y^H + (b - x y) (p z)^H + (p^H y) (dy - p x dy)^H.
+/// With the pseudoinverse p of x, y = p b and z = p^H dy: db = z,   dx = -z y^H + (b - x y) (p z)^H + (p^H y) (dy - p x
+/// dy)^H.
 struct LstsqLayer : Function<LstsqLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_lstsq";
@@ -93,8 +93,8 @@ std::vector<Tensor> LinalgLstsq::call(const Tensor& x1, const Tensor& x2, const 
   const bool is_vector = x2.ndim() == 1;
   const Tensor right = is_vector ? expand_dims(x2, -1) : x2;
   if (right.size(-2) != x1.size(-2)) {
-    fail<ValueError>("[linalg_lstsq] the rows of x1 and x2 differ in number (x1: ", x1.shape(), ", x2: ", x2.shape(),
-                     ")");
+    fail<ValueError>("[linalg_lstsq] x1 and x2 must have the same number of rows (x1: ", x1.shape(),
+                     ", x2: ", x2.shape(), ")");
   }
   const auto [x, b] = with_equal_batches(x1, right, info.name);
   std::vector<Tensor> parts = LstsqLayer::apply(x, b, rtol, chosen);

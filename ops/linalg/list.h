@@ -21,7 +21,7 @@
 
 namespace lamella {
 
-/// Products of matrices and vectors, decompositions and what is computed by them.
+/// Products of matrices and vectors, decompositions, and operators computed by them.
 using LinalgOps = OpList<                                     //
     Mm, Mv, Bmm, Inner, Addmm, Addmv, Addr, Baddbmm, Addbmm,  // addmm
     LinalgCholeskySolve, LinalgCholeskyInverse,               // cholesky

@@ -29,13 +29,13 @@ constexpr Triangle kLower{.unit_diagonal = true};
 constexpr Triangle kUpperAdjoint{.upper = true, .adjoint = true};
 constexpr Triangle kLowerAdjoint{.unit_diagonal = true, .adjoint = true};
 
-/// The places of x's rows as pick_along() wants them.
+/// Returns the row positions in the form that pick_along() takes.
 Tensor row_places(const Tensor& x, const Tensor& permutation) {
   return broadcast_to(expand_dims(permutation, -1), x.shape());
 }
 std::int64_t row_axis(const Tensor& x) { return static_cast<std::int64_t>(x.ndim()) - 2; }
 
-/// The rows of x in the order of their exchanges, p^T x, and back, p x.
+/// Returns the rows of x permuted by their exchanges, p^T x, and back, p x.
 Tensor exchanged(const Tensor& x, const Tensor& permutation) {
   return pick_along(x, row_places(x, permutation), row_axis(x), "linalg_lu");
 }
@@ -43,10 +43,9 @@ Tensor put_back(const Tensor& x, const Tensor& permutation) {
   return place_along(x, row_places(x, permutation), row_axis(x), x.size(-2), "linalg_lu");
 }
 
-/// With d the gradient of both factors in one matrix, for square matrices:
-///   p^T dx = l^-H (tril(l^H dl, -1) + triu(du u^H)) u^-H.
-/// Rows below, which are l2 u, take their part of dl to dl2 u^-H, and take l2^H dl2 from du u^H; columns to the right,
-/// which are l u2, take their part of du to l^-H du2, and take du2 u2^H from l^H dl.
+/// With d the gradient of both factors in one matrix, for square matrices: p^T dx = l^-H (tril(l^H dl, -1) + triu(du
+/// u^H)) u^-H. For tall matrices the rows below, l2 u, have the gradient dl2 u^-H, and subtract l2^H dl2 from du u^H;
+/// for wide ones the columns to the right, l u2, have the gradient l^-H du2, and subtract du2 u2^H from l^H dl.
 struct LuLayer : Function<LuLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_lu_factor";
@@ -80,7 +79,7 @@ struct LuLayer : Function<LuLayer> {
   }
 };
 
-/// p, l and u of such factors of matrices with m rows; empty tensors for those that are not asked for.
+/// Returns p, l and u of the factors of matrices with m rows; empty tensors for those that are not wanted.
 std::vector<Tensor> unpacked(const Tensor& lu, const Tensor& pivots, bool with_data, bool with_pivots, const char* op) {
   const std::int64_t m = lu.size(-2);
   const std::int64_t n = lu.size(-1);
@@ -100,7 +99,8 @@ std::vector<Tensor> unpacked(const Tensor& lu, const Tensor& pivots, bool with_d
 }
 
 void check_pivot(bool pivot, const char* op) {
-  if (!pivot) fail<NotImplementedError>("[", op, "] pivot=False: there are no factors without exchanges of rows");
+  if (!pivot)
+    fail<NotImplementedError>("[", op, "] pivot=False is not supported: factors are computed with row exchanges");
 }
 
 }  // namespace
@@ -128,8 +128,8 @@ std::vector<Tensor> LinalgLuUnpack::call(const Tensor& lu, const Tensor& pivots,
   expected.pop_back();
   expected.back() = std::min(lu.size(-2), lu.size(-1));
   if (pivots.shape() != expected) {
-    fail<ValueError>("[linalg_lu_unpack] pivots: expected the exchanges that belong to lu (", lu.shape(), "), ",
-                     expected, ", got shape ", pivots.shape());
+    fail<ValueError>("[linalg_lu_unpack] pivots must have the shape that belongs to lu (", lu.shape(), "), ", expected,
+                     ", got shape ", pivots.shape());
   }
   return unpacked(lu, pivots, unpack_data, unpack_pivots, info.name);
 }
@@ -142,7 +142,7 @@ Tensor LinalgLuSolve::call(const Tensor& given_lu, const Tensor& pivots, const T
     fail<ValueError>("[linalg_lu_solve] lu has ", n, " rows and does not fit b (lu: ", lu.shape(), ", b: ", b.shape(),
                      ", left=", left ? "True" : "False", ")");
   }
-  // y x == b is x^H y^H == b^H.
+  // y x == b is equivalent to x^H y^H == b^H.
   if (!left) return adjoint(call(lu, pivots, adjoint(b), true, !adjoint_of_x));
   const Tensor whole = to_batch(b, broadcast_shapes(batch_of(lu), batch_of(b), info.name));
   const Tensor permutation = run_permutation(pivots, n, info.name);

@@ -6,9 +6,9 @@
 #include "ops/linalg/factor.h"
 #include "ops/op_info.h"
 
-// Triangular factors of any matrices, with exchanged rows (Golub and Van Loan, Matrix Computations, section 3.4), and
-// what is solved with them. The gradient is Walter and Lehmann's (Algorithmic differentiation of linear algebra
-// functions, 2018, section 4.2), with the blocks that matrices that are not square leave over.
+// Triangular factors of any matrices, with row exchanges (Golub and Van Loan, Matrix Computations, section 3.4), and
+// solutions with them. The gradient is that of Walter and Lehmann (Algorithmic differentiation of linear algebra
+// functions, 2018, section 4.2), extended by the extra blocks of matrices that are not square.
 
 namespace lamella {
 
@@ -45,16 +45,15 @@ struct LinalgLu {
 };
 
 struct LinalgLuUnpack {
-  static constexpr OpInfo info{
-      .name = "linalg_lu_unpack",
-      .doc =
-          "p, l and u, as lu gives them, of what lu_factor gave for matrices [m, n]. Without unpack_data l and u are "
-          "empty, without unpack_pivots p is, of shape [0].",
-      .parameters = "lu, pivots, /, *, unpack_data=True, unpack_pivots=True",
-      .example = "linalg.lu_unpack(*linalg.lu_factor(eye(2)))",
-      .dtypes = linalg::Decomposable,
-      .method = false};
-  /// ValueError for exchanges of another shape, or with a row that is not there.
+  static constexpr OpInfo info{.name = "linalg_lu_unpack",
+                               .doc =
+                                   "p, l and u, as lu gives them, from the results of lu_factor for matrices [m, n]. "
+                                   "Without unpack_data l and u are empty, without unpack_pivots p is, of shape [0].",
+                               .parameters = "lu, pivots, /, *, unpack_data=True, unpack_pivots=True",
+                               .example = "linalg.lu_unpack(*linalg.lu_factor(eye(2)))",
+                               .dtypes = linalg::Decomposable,
+                               .method = false};
+  /// Throws ValueError if the shape of the exchanges does not fit, or for an exchange with a row that does not exist.
   static std::vector<Tensor> call(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool unpack_pivots);
 };
 

@@ -16,11 +16,11 @@ namespace {
 
 Tensor product(const Tensor& a, const Tensor& b);
 
-/// The product of physical tensors; see Note [Batched tensors].
+/// Returns the product of the physical tensors; see Note [Batched tensors].
 Tensor batched_product(const Tensor& a, const Tensor& b) {
   const HiddenAxes axes = hidden_axes(pointers(a, b));
   if (b.ndim() == 2 && !is_batched(b)) {
-    // One product with the rows of all examples.
+    // A shared matrix gives one product with the rows of all examples.
     const Tensor rows = physical(a, axes);
     Dims shape = rows.shape();
     shape.back() = b.shape()[1];
@@ -51,7 +51,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
   return out;
 }
 
-/// Both have at least two axes, one dtype, and fitting inner sizes.
+/// Matrix product of operands with at least two axes, one dtype and equal inner sizes.
 struct MatmulLayer : Function<MatmulLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kMultilinear = true;
@@ -100,7 +100,7 @@ Tensor Matmul::call(const Tensor& a, const Tensor& b) {
   if (a.ndim() == 1) return squeeze(call(expand_dims(a, 0), b), b.ndim() == 1 ? 0 : -2);
   if (b.ndim() == 1) return squeeze(call(a, expand_dims(b, 1)), -1);
   if (a.ndim() > 2 && b.ndim() == 2 && a.numel() > 0) {
-    // One product with all rows; its gradient for b is one product, too.
+    // One product with the rows of all matrices; its gradient for b is a single product as well.
     Dims shape = a.shape();
     shape.back() = b.shape()[1];
     return reshape(MatmulLayer::apply(reshape(a, {-1, inner}), b), shape);

@@ -20,14 +20,14 @@
 namespace lamella {
 namespace {
 
-/// Up to this norm what Taylor's polynomials leave out is less than the rounding: x^17 / 17! for float64, x^10 / 10!
-/// for float32.
+/// Norm up to which the truncation error of the Taylor polynomial is below the rounding error: x^17 / 17! for float64,
+/// x^10 / 10! for float32.
 constexpr double kLargestNorm = 0.75;
-/// Norms above this have exponentials that are not finite, or 0; it keeps their number of squares in bounds.
+/// Most squarings: larger norms give exponentials that overflow or vanish.
 constexpr int kMostSquares = 64;
 
-/// Taylor's polynomial of degree width * blocks, in the form of Paterson and Stockmeyer (1973): products of x with
-/// itself up to x^width, and one more for each block of `width` coefficients but the first.
+/// Returns the Taylor polynomial of degree width * blocks, in the form of Paterson and Stockmeyer (1973): products for
+/// the powers of x up to x^width, and one more for each block of `width` coefficients except the first.
 Tensor taylor(const Tensor& x, int width, int blocks) {
   std::vector<Tensor> powers{eye(x.size(-1), std::nullopt, 0, real_dtype(x.dtype()), x.device()), x};
   for (std::size_t i = 2; i <= static_cast<std::size_t>(width); ++i) {
@@ -44,8 +44,8 @@ Tensor taylor(const Tensor& x, int width, int blocks) {
   return total;
 }
 
-/// How often each matrix is halved (int64), and what it is multiplied by then, in the shape of the leading axes and two
-/// of size 1. The largest number is known on the host.
+/// The number of halvings of each matrix (int64) and the factor that they amount to, in the shape of the leading axes
+/// and two axes of size 1; and the largest number, on the host.
 struct Halving {
   Tensor counts;
   Tensor factors;
@@ -92,7 +92,7 @@ Tensor LinalgMatrixExp::call(const Tensor& x) {
   const Halving halving = x.device().is_meta() ? Halving() : halving_of(x);
   const Tensor scaled = halving.most > 0 ? multiply(x, halving.factors) : x;
   Tensor y = real_dtype(x.dtype()) == DType::Float32 ? taylor(scaled, 3, 3) : taylor(scaled, 4, 4);
-  // All matrices are squared as often as one of them wants; those that are done stay as they are.
+  // All matrices are squared as often as the largest number says; finished ones keep their value.
   const bool is_one = x.ndim() == 2 && !is_batched(x);
   for (int i = 0; i < halving.most; ++i) {
     const Tensor square = matmul(y, y);

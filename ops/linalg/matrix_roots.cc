@@ -26,8 +26,9 @@ struct Spectrum {
   Tensor matrix() const { return matmul(multiply(v, expand_dims(w, -2)), adjoint(v)); }
 };
 
-/// The y with x y + y x = c, for Hermitian x (Higham, section 6.1): in the basis of x's eigenvectors each number is
-/// divided by the sum of two eigenvalues. It is its own adjoint: dc is the solution for dy, dx = -dc y^H - y^H dc.
+/// Returns the y with x y + y x = c, for Hermitian x (Higham, section 6.1): in the basis of x's eigenvectors each
+/// number is divided by the sum of two eigenvalues. The map is its own adjoint: dc is the solution for dy, dx = -dc y^H
+/// - y^H dc.
 struct LyapunovLayer : Function<LyapunovLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_matrix_sqrth";
@@ -76,9 +77,9 @@ struct SqrthLayer : Function<SqrthLayer> {
   }
 };
 
-/// A change of x turns u by u r and changes h by the rest of u^H dx, r h + dh, where r is skew: r h + h r is the skew
-/// part of u^H dx, twice. With m = u^H du - p h, where p is the Hermitian part of dh,
-///   dx = u (l + p) + (1 - u u^H) du h^-1,   l h + h l = m - m^H.
+/// A change of x turns u by u r and changes h by the rest of u^H dx, r h + dh, where r is skew: r h + h r is twice the
+/// skew part of u^H dx. With m = u^H du - p h, where p is the Hermitian part of dh, dx = u (l + p) + (1 - u u^H) du
+/// h^-1,   l h + h l = m - m^H.
 struct PolarLayer : Function<PolarLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_polar";

@@ -6,8 +6,8 @@
 #include "ops/linalg/factor.h"
 #include "ops/op_info.h"
 
-// Square roots of Hermitian matrices, and polar decompositions, which rest on them (Higham, Functions of matrices,
-// 2008, chapters 6 and 8).
+// Square roots of Hermitian matrices, and polar decompositions, which use them (Higham, Functions of matrices, 2008,
+// chapters 6 and 8).
 
 namespace lamella {
 

@@ -20,7 +20,8 @@
 namespace lamella {
 namespace {
 
-/// The root of sums of powers, for which the same holds as for its parts; 0 where a power below 0 is infinite.
+/// Returns the root of a sum of powers, with the derivatives of power_or_zero() and root_or_zero(); 0 if a power with a
+/// negative exponent is infinite.
 Tensor power_norm(const Tensor& magnitudes, const std::optional<Dims>& axis, bool keepdims, double ord) {
   if (ord > 0) return root_or_zero(sum(power_or_zero(magnitudes, ord), axis, keepdims), ord);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -48,7 +49,7 @@ Tensor root_or_zero(const Tensor& x, double p) {
 Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, double ord) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
-  // 16-bit floats in float32, rounded once.
+  // 16-bit floats are computed in float32 and rounded once.
   if (is_floating(x.dtype()) && item_size(x.dtype()) == 2) {
     const Tensor norm = ord == 2 ? root_or_zero(square_sum(x, axis, keepdims, DType::Float32), 2)
                                  : call(cast(x, DType::Float32), axis, keepdims, ord);
@@ -57,7 +58,7 @@ Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, 
   if (ord == 2) return root_or_zero(square_sum(is_complex(x.dtype()) ? abs(x) : x, axis, keepdims), 2);
   const Tensor magnitudes = abs(x);
   if (std::isinf(ord)) return ord > 0 ? max(magnitudes, axis, keepdims) : min(magnitudes, axis, keepdims);
-  // What is not counted keeps its place in the graph: the gradient is 0.
+  // The uncounted elements stay connected to the graph, with a gradient of 0.
   if (ord == 0) return sum(where(not_equal(x, 0), 1, magnitudes), axis, keepdims);
   if (ord == 1) return sum(magnitudes, axis, keepdims);
   if (std::isnan(ord)) fail<ValueError>("[linalg_vector_norm] ord: expected a number, got NaN");

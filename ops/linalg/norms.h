@@ -40,10 +40,10 @@ struct LinalgMatrixNorm {
   static Tensor call(const Tensor& x, bool keepdims, std::string_view ord);
 };
 
-/// x^p for p above 0. With respect to an x of 0 the derivatives are 0 where p is no integer: of some order on they are
-/// infinite there.
+/// Returns x^p for p above 0. The derivatives at x = 0 are 0 if p is not an integer, where those of some order would be
+/// infinite.
 Tensor power_or_zero(const Tensor& x, double p);
-/// x^(1 / p), whose derivatives are 0 where x is: the root of a sum of powers.
+/// Returns x^(1 / p), the root of a sum of powers, with derivatives of 0 where x is 0.
 Tensor root_or_zero(const Tensor& x, double p);
 
 namespace linalg {

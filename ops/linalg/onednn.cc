@@ -12,8 +12,8 @@
 namespace lamella::detail {
 namespace {
 
-/// What a primitive was made for. The number of threads is part of it: a child of fork() must not use one that counts
-/// on its parent's.
+/// The parameters that a primitive was made for. They include the number of threads: a child of fork() must not use a
+/// primitive made for its parent's threads.
 struct Key {
   std::int64_t m, k, n, batches;
   std::int64_t a_row, a_column, a_batch;
@@ -44,10 +44,10 @@ dnnl::engine& engine() {
 
 using Type = dnnl::memory::data_type;
 
-/// Bytes that the library may need to make the kernels of a primitive; the most seen is 8 MB.
+/// Bytes that oneDNN may need to compile the kernels of a primitive; the largest observed amount is 8 MB.
 constexpr std::size_t kKernelRoom = std::size_t{24} << 20;
 
-/// A product for one set of shapes, with the memory objects that say where its operands are.
+/// A product for one set of shapes, with memory objects that describe its operands.
 class Product {
  public:
   Product(const MatrixView& a, const MatrixView& b, bool bias, std::int64_t batches, Type type)
@@ -71,7 +71,7 @@ class Product {
 
   Product(const Desc& a, const Desc& b, const Desc& c, const Desc& bias) {
     dnnl::primitive_attr attributes;
-    // The library's own scratchpad would be shared between threads.
+    // oneDNN's own scratchpad would be shared between threads.
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const bool with_bias = bias != Desc();
 #if DNNL_VERSION_MAJOR >= 3
@@ -95,7 +95,7 @@ class Product {
 
   static Desc describe(const MatrixView& x, std::int64_t batches, Type type) {
     if (batches == 1) return Desc({x.rows, x.columns}, type, {x.row, x.column});
-    // A matrix for all of the batch is a batch of one, which broadcasts.
+    // A matrix shared by the whole batch is a batch of one, which broadcasts.
     const std::int64_t own = x.batch == 0 ? 1 : batches;
     return Desc({own, x.rows, x.columns}, type, {x.batch == 0 ? x.rows * x.columns : x.batch, x.row, x.column});
   }
@@ -117,11 +117,11 @@ class Product {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-/// The primitives that one thread has used: making one takes as long as a product of 500 x 500 matrices.
+/// The primitives that one thread has used: creating one takes as long as a product of 500 x 500 matrices.
 class Cache {
  public:
-  /// Computes a product. Where it is the first of its kind the library compiles kernels, some of them only as they run;
-  /// it has to have room for them, as it ends the process otherwise.
+  /// Computes a product. The first one of its kind compiles kernels, some of them only as they run; room is reserved
+  /// first, because oneDNN ends the process if memory runs out.
   void run(const Key& key, const MatrixView& a, const MatrixView& b, const void* bias, void* c, std::int64_t batches,
            Type type) {
     if (const auto found = products_.find(key); found != products_.end())
@@ -132,7 +132,7 @@ class Cache {
     try {
       made->second.run(a, b, bias, c, stream_);
     } catch (...) {
-      products_.erase(made);  // the next call makes room for its kernels again
+      products_.erase(made);  // the next call reserves room for its kernels again
       throw;
     }
   }
@@ -143,7 +143,7 @@ class Cache {
   std::unordered_map<Key, Product, KeyHash> products_;
 };
 
-/// This thread's.
+/// Returns this thread's cache.
 Cache& cache() {
   thread_local std::unique_ptr<Cache> made;
   if (!made) [[unlikely]] {
@@ -153,9 +153,9 @@ Cache& cache() {
   return *made;
 }
 
-/// Whether a product is one for sgemm(). The primitives read the rows of b where they lie: where these are a multiple
-/// of a page apart, as in a matrix of 2048 x 2048, they take turns in the same places of the caches, which costs a
-/// tenth to a third. sgemm() moves parts of both matrices together first.
+/// True if sgemm() computes the product faster. The primitives read the rows of b in place: if these are a multiple of
+/// a page apart, as in a matrix of 2048 x 2048, they compete for the same cache lines, which costs a tenth to a third.
+/// sgemm() packs parts of both matrices first.
 bool is_for_sgemm(const MatrixView& a, const MatrixView& b, const void* bias, std::int64_t batches, Type type) {
   constexpr std::int64_t kWorthMoving = std::int64_t{1} << 30;
   const bool rows_of_a = a.column == 1 && a.row >= a.columns;
@@ -178,7 +178,7 @@ void sgemm(const MatrixView& a, const MatrixView& b, void* c) {
 
 bool onednn_multiplies(DType dtype) {
   static const bool has_bfloat16 = [] {
-    // The names of instruction sets are sets of bits: newer ones have those of the ones that they hold.
+    // Instruction sets are bit masks: newer ones include the bits of those that they extend.
     const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
     return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
   }();
@@ -187,8 +187,8 @@ bool onednn_multiplies(DType dtype) {
 
 void onednn_product(const MatrixView& a, const MatrixView& b, const void* bias, void* c, std::int64_t batches,
                     DType dtype) {
-  // Waking another thread costs what a core needs for this much, and far more where the core is busy with something
-  // else.
+  // Waking another thread costs as much as a core needs for this many multiplications, and far more if the core is
+  // busy.
   constexpr std::int64_t kWorthSharing = 1'000'000;
   const bool small = a.rows * a.columns * b.columns * batches < kWorthSharing;
   const int threads = share_thread_count(small ? 1 : std::numeric_limits<int>::max());

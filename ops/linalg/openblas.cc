@@ -16,11 +16,11 @@
 namespace lamella::linalg {
 namespace {
 
-/// Debian's name of the library, and that of the wheels on PyPI.
+/// File names of the library: Debian's, and that of the wheels on PyPI.
 constexpr const char* kSystemName = "libopenblas.so.0";
 constexpr const char* kPackagedName = "libscipy_openblas.so";
 
-/// Number of threads that OpenBLAS begins with.
+/// Returns the number of threads that OpenBLAS starts with.
 std::size_t first_threads() {
   for (const char* name : {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const char* const text = std::getenv(name);
@@ -31,8 +31,8 @@ std::size_t first_threads() {
   return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? static_cast<std::size_t>(CPU_COUNT(&allowed)) : 1;
 }
 
-/// OutOfMemoryError where OpenBLAS would not fit: it maps a buffer for each of its threads as it is loaded, and tries
-/// again for ever where the system refuses.
+/// Throws OutOfMemoryError if OpenBLAS would not fit: it maps a buffer for each of its threads when it is loaded, and
+/// retries forever if the system refuses.
 void require_room_for_openblas() {
   constexpr std::size_t kCode = std::size_t{64} << 20;
   constexpr std::size_t kBuffer = std::size_t{129} << 20;
@@ -43,9 +43,9 @@ struct OpenBlas {
   std::mutex mutex;
   void* library = nullptr;
   std::string prefix;
-  std::string error;  // where it was not found
+  std::string error;  // the reason if the library was not found
 
-  /// Null where there is none. What was not found, or did not fit, is looked for again.
+  /// Returns the address of a function, or null. A library that was not found, or did not fit, is looked for again.
   void* function(const char* name) {
     const std::lock_guard lock(mutex);
     if (!library) load();
@@ -85,10 +85,10 @@ void* openblas_function(const char* name) {
   if (found) return found;
   OpenBlas& from = openblas();
   const std::lock_guard lock(from.mutex);
-  if (from.library) fail<NotImplementedError>("[linalg] the OpenBLAS of this machine has no ", name);
+  if (from.library) fail<NotImplementedError>("[linalg] the OpenBLAS of this machine lacks the function ", name);
   if (detail::lacked_memory(from.error))
     fail<OutOfMemoryError>("[linalg] OpenBLAS does not fit into the memory that is left: ", from.error);
-  fail<NotImplementedError>("[linalg] matrices are factored by LAPACK, and OpenBLAS, which has it, was not found: ",
+  fail<NotImplementedError>("[linalg] OpenBLAS, whose LAPACK factors matrices, was not found: ",
                             "install Debian's libopenblas0-openmp, or scipy-openblas32 by pip (", from.error, ")");
 }
 

@@ -5,17 +5,17 @@
 
 namespace lamella::linalg {
 
-/// The address of a function of OpenBLAS, which is loaded with the first one asked for: from beside this library, where
-/// the loader looks, or from the Python package scipy-openblas32 beside Lamella's own, whose names have a prefix.
-/// NotImplementedError where there is none, and OutOfMemoryError where it did not fit into the memory that is left.
+/// Returns the address of a function of OpenBLAS, loading the library with the first call: from beside this library,
+/// from the loader's path, or from the Python package scipy-openblas32 beside Lamella's own, whose names have a prefix.
+/// Throws NotImplementedError if there is none, OutOfMemoryError if it does not fit into the remaining memory.
 void* openblas_function(const char* name);
-/// The same, or null.
+/// Returns the address of a function of OpenBLAS, or null.
 void* find_openblas_function(const char* name);
 
-/// How OpenBLAS describes itself, or why there is none.
+/// Returns OpenBLAS's description of itself, or the reason why it is not loaded.
 std::string describe_openblas();
 
-/// The name of a function as a template's argument.
+/// The name of a function as a template argument.
 template <std::size_t N>
 struct FunctionName {
   char text[N]{};
@@ -24,7 +24,7 @@ struct FunctionName {
   }
 };
 
-/// A function of OpenBLAS, found when it is first used as one.
+/// A function of OpenBLAS, looked up with its first use.
 template <FunctionName name, class F>
 struct Routine {
   operator F*() const {

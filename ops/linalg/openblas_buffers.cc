@@ -19,14 +19,14 @@ std::atomic<int> in_use{0};
 /// Number of buffers that OpenBLAS keeps for reuse, as far as is known.
 std::atomic<int> kept{0};
 
-/// Has OpenBLAS keep `wanted` buffers, or finds room for them where it cannot be told to.
+/// Makes OpenBLAS keep `wanted` buffers, or requires room for them if it has no functions to do so.
 void provide(int wanted, const char* op) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   const int before = kept.load(std::memory_order_relaxed);
   if (wanted <= before) return;
   require_room(static_cast<std::size_t>(wanted - before) * kBufferBytes, op, "OpenBLAS's buffers");
-  // OpenBLAS's own functions, which take a buffer and give it back to those that it keeps; some builds hide them.
+  // OpenBLAS's internal functions to take a buffer and to return it to its pool; some builds do not export them.
   const auto take = reinterpret_cast<void* (*)(int)>(find_openblas_function("blas_memory_alloc"));
   const auto give = reinterpret_cast<void (*)(void*)>(find_openblas_function("blas_memory_free"));
   if (!take || !give || wanted > kMostBuffers) return;

@@ -2,9 +2,9 @@
 
 namespace lamella::linalg::lapack {
 
-/// Sees to it that OpenBLAS has `count` buffers for this call, for as long as the object lives. It maps one of 128 MiB
-/// the first time that one is needed, keeps it, and tries again for ever where the system refuses. OutOfMemoryError,
-/// naming `op`, where a limit of memory leaves no room for them.
+/// Guarantees OpenBLAS `count` buffers for the lifetime of this object. OpenBLAS maps a buffer of 128 MiB when it first
+/// needs it, keeps it, and retries forever if the system refuses. Throws OutOfMemoryError that names `op` if a memory
+/// limit leaves no room.
 class OpenBlasBuffers {
  public:
   OpenBlasBuffers(int count, const char* op);

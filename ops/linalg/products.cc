@@ -28,7 +28,7 @@ void check_vectors(const Tensor& x1, const Tensor& x2, const char* op) {
   fail<ValueError>("[", op, "] needs two vectors, with one axis each (x1: ", x1.shape(), ", x2: ", x2.shape(), ")");
 }
 
-/// `axis` of a tensor with the larger of the numbers of axes, counted from the end; each has it.
+/// Returns `axis` counted from the end, for the larger number of axes; both tensors must have it.
 std::int64_t common_axis(const Tensor& x1, const Tensor& x2, std::int64_t axis, const char* op) {
   const auto ndim = static_cast<std::int64_t>(std::max(x1.ndim(), x2.ndim()));
   const std::int64_t from_end = normalize_axis(axis, static_cast<std::size_t>(ndim), op) - ndim;
@@ -51,7 +51,8 @@ void append(Dims& to, const Dims& more) {
   for (const std::int64_t value : more) to.push_back(value);
 }
 
-/// The axes of x, those in `axes` behind the others (or in front of them), and how many others there are.
+/// A tensor as a matrix, with the axes in `axes` merged behind the others (or in front of them), and the sizes of the
+/// others.
 struct Parted {
   Tensor matrix;
   Dims others;
@@ -81,7 +82,7 @@ Tensor Vecdot::call(const Tensor& x1, const Tensor& x2, std::int64_t axis) {
   check_operands(x1, x2, info.name);
   const std::int64_t from_end = common_axis(x1, x2, axis, info.name);
   if (x1.size(from_end) != x2.size(from_end)) {
-    fail<ValueError>("[vecdot] axis ", axis, " has another length in x1 than in x2 (x1: ", x1.shape(),
+    fail<ValueError>("[vecdot] axis ", axis, " must have the same length in x1 and x2 (x1: ", x1.shape(),
                      ", x2: ", x2.shape(), ")");
   }
   const Tensor row = expand_dims(with_axis_last(linalg::conjugate(x1), from_end), -2);
@@ -94,7 +95,7 @@ Tensor Dot::call(const Tensor& x1, const Tensor& x2) {
   check_operands(x1, x2, info.name);
   check_vectors(x1, x2, info.name);
   if (x1.numel() != x2.numel()) {
-    fail<ValueError>("[dot] the vectors have ", x1.numel(), " and ", x2.numel(), " elements");
+    fail<ValueError>("[dot] the vectors must have the same number of elements, got ", x1.numel(), " and ", x2.numel());
   }
   return matmul(x1, x2);
 }
@@ -108,7 +109,7 @@ Tensor Outer::call(const Tensor& x1, const Tensor& x2) {
 Tensor Kron::call(const Tensor& x1, const Tensor& x2) {
   check_operands(x1, x2, info.name, info.dtypes);
   const std::size_t ndim = std::max(x1.ndim(), x2.ndim());
-  // x1 has each of its axes followed by one of length 1, x2 preceded by one.
+  // Each axis of x1 is followed by one of size 1, each axis of x2 preceded by one.
   Dims shape1;
   Dims shape2;
   Dims shape;
@@ -134,7 +135,7 @@ Tensor Cross::call(const Tensor& x1, const Tensor& x2, std::int64_t axis) {
                      ", x2: ", x2.shape(), ")");
   }
   if (x1.device().is_cpu()) return cross_on_cpu(x1, x2, from_end);
-  // Elements 1, 2, 0 of one times elements 2, 0, 1 of the other.
+  // Elements 1, 2, 0 of x1 times elements 2, 0, 1 of x2, minus the opposite.
   return subtract(multiply(roll(x1, -1, from_end), roll(x2, -2, from_end)),
                   multiply(roll(x1, -2, from_end), roll(x2, -1, from_end)));
 }
@@ -142,7 +143,8 @@ Tensor Cross::call(const Tensor& x1, const Tensor& x2, std::int64_t axis) {
 Tensor Tensordot::call(const Tensor& x1, const Tensor& x2, const Dims& axes1, const Dims& axes2) {
   check_operands(x1, x2, info.name);
   if (axes1.size() != axes2.size()) {
-    fail<ValueError>("[tensordot] axes: ", axes1.size(), " axes of x1 for ", axes2.size(), " of x2");
+    fail<ValueError>("[tensordot] axes must list as many axes of x1 as of x2, got ", axes1.size(), " and ",
+                     axes2.size());
   }
   const auto read = [](const Tensor& x, const Dims& axes) {
     normalize_axes(axes, x.ndim(), info.name);
@@ -176,7 +178,7 @@ Tensor LinalgMatrixPower::call(const Tensor& x, std::int64_t n) {
   }
   Tensor base = n < 0 ? linalg::inv(x) : x;
   Tensor result;
-  // Unsigned: the smallest integer has no negation.
+  // Unsigned, because the smallest integer has no negation.
   for (std::uint64_t left = n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n); left > 0;) {
     if (left & 1) result = result.defined() ? matmul(result, base) : base;
     left >>= 1;

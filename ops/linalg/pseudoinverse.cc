@@ -26,12 +26,12 @@ namespace {
 
 using namespace linalg;
 
-/// What singular values count as 0 up to.
+/// The bounds below which singular values count as 0.
 struct Tolerances {
   std::optional<Tensor> relative;
   std::optional<Tensor> absolute;
 
-  /// The larger of the two, where `s` are magnitudes of singular values of x.
+  /// Returns the larger of the two bounds, where `s` are magnitudes of singular values of x.
   Tensor bound(const Tensor& s, const Tensor& x, const char* op) const {
     const Tensor largest = max(s, Dims{-1}, true);
     const auto read = [&](const Tensor& given) {
@@ -49,7 +49,7 @@ struct Tolerances {
     return absolute ? where(greater(least, 0), least, rounding) : rounding;
   }
 
-  /// x, repeated for each of the tolerances.
+  /// Returns x broadcast to the shapes of the tolerances.
   Tensor broadcast(const Tensor& x, const char* op) const {
     Dims shape(x.shape().begin(), x.shape().end() - 2);
     for (const std::optional<Tensor>& given : {relative, absolute}) {
@@ -61,8 +61,8 @@ struct Tolerances {
   }
 };
 
-/// The Hermitian matrices with x's lower triangles. A gradient is one with respect to all their elements: as that of
-/// all functions of Hermitian matrices.
+/// Hermitian matrices completed from x's lower triangles. The gradient is taken with respect to all of their elements,
+/// as for every function of Hermitian matrices.
 struct CompletionLayer : Function<CompletionLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_pinv";
@@ -74,8 +74,7 @@ struct CompletionLayer : Function<CompletionLayer> {
   static Tensor backward(Context&, const Tensor& dy) { return dy; }
 };
 
-/// With p the pseudoinverse of x:
-///   dx = -p^H dp p^H + (1 - x p) dp^H p p^H + p^H p dp^H (1 - p x).
+/// With the pseudoinverse p of x: dx = -p^H dp p^H + (1 - x p) dp^H p p^H + p^H p dp^H (1 - p x).
 struct PinvLayer : Function<PinvLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_pinv";

@@ -7,7 +7,7 @@
 #include "ops/op_info.h"
 
 // Pseudoinverses and ranks of the matrices in the last two axes, by singular values, or by the eigenvalues of Hermitian
-// matrices. The gradient is in Golub and Pereyra, The differentiation of pseudo-inverses (1973).
+// matrices. The gradient is that of Golub and Pereyra, The differentiation of pseudo-inverses (1973).
 
 namespace lamella {
 
@@ -30,16 +30,15 @@ struct LinalgPinv {
 };
 
 struct LinalgMatrixRank {
-  static constexpr OpInfo info{
-      .name = "linalg_matrix_rank",
-      .doc =
-          "How many singular values are larger than both atol and rtol times the largest one, as int64. The tolerances "
-          "and hermitian are those of pinv.",
-      .parameters = "x, /, *, rtol=None, atol=None, hermitian=False",
-      .example = "linalg.matrix_rank(ones([2, 3]))",
-      .reference = "np.linalg.matrix_rank(x, rtol=rtol)",
-      .dtypes = linalg::Decomposable,
-      .method = false};
+  static constexpr OpInfo info{.name = "linalg_matrix_rank",
+                               .doc =
+                                   "The number (int64) of singular values that are larger than both atol and rtol "
+                                   "times the largest one. The tolerances and hermitian are those of pinv.",
+                               .parameters = "x, /, *, rtol=None, atol=None, hermitian=False",
+                               .example = "linalg.matrix_rank(ones([2, 3]))",
+                               .reference = "np.linalg.matrix_rank(x, rtol=rtol)",
+                               .dtypes = linalg::Decomposable,
+                               .method = false};
   static Tensor call(const Tensor& x, const std::optional<Tensor>& rtol, const std::optional<Tensor>& atol,
                      bool hermitian);
 };

@@ -10,7 +10,7 @@
 namespace lamella::linalg {
 namespace {
 
-/// One matrix; `part` says what it is and where, but for the blocks.
+/// Applies the reflections to one matrix, which `part` describes except for the blocks.
 void reflect_one(DType dtype, cpu::ReflectionBlocksArgs blocks, cpu::ReflectArgs part, std::int64_t columns) {
   const auto place = static_cast<std::size_t>(dtype);
   const cpu::ReflectionKernels& kernels = cpu_kernels().reflections;
@@ -40,7 +40,7 @@ void reflect(const Tensor& x, const Tensor& given_factors, const Tensor& c, bool
   const std::int64_t columns = c.size(-1);
   const std::int64_t steps = given_factors.size(-1);
   const Tensor factors = contiguous(given_factors);
-  constexpr std::int64_t kGrain = 65536;  // multiplications that one thread takes at a time
+  constexpr std::int64_t kGrain = 65536;  // multiplications per task
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, m * steps * columns));
   parallel_for(0, count_elements(batch_of(c)), grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {

@@ -85,7 +85,7 @@ Tensor run_ormqr(const Tensor& x, const Tensor& tau, const Tensor& c, bool adjoi
   return from_columns(columns);
 }
 
-/// The vectors of reflections, with their ones and zeros, and the products of each with those behind it.
+/// The vectors of reflections, with their ones and zeros, and the products of each with later ones.
 struct Vectors {
   Tensor v;
   Tensor products;
@@ -98,7 +98,7 @@ Vectors vectors_of(const Tensor& x, std::int64_t steps) {
 constexpr Triangle kSystem{.upper = true, .unit_diagonal = true};
 constexpr Triangle kAdjointSystem{.upper = true, .unit_diagonal = true, .adjoint = true};
 
-/// x with zeros behind it, so that the axis has so many elements.
+/// Returns x padded with zeros to `size` elements along the axis.
 Tensor with_zeros(const Tensor& x, std::int64_t axis, std::int64_t size) {
   const std::int64_t more = size - x.size(axis);
   if (more == 0) return x;
@@ -108,7 +108,7 @@ Tensor with_zeros(const Tensor& x, std::int64_t axis, std::int64_t size) {
 }
 
 /// q is 1 - v w, where (1 + s) w = t v^H, s = t triu(v^H v, 1) and t is the diagonal of tau (Joffrain et al.,
-/// Accumulating Householder transformations, revisited, 2006); backward is the chain rule along these.
+/// Accumulating Householder transformations, revisited, 2006); backward is the chain rule along these equations.
 struct HouseholderLayer : Function<HouseholderLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_householder_product";
@@ -139,7 +139,8 @@ struct HouseholderLayer : Function<HouseholderLayer> {
   }
 };
 
-/// y = c - v w, where s w = t v^H c for q, and w = t^H s^-H v^H c for q^H, with s and t as above.
+/// y = c - v w, where s w = t v^H c for q, and w = t^H s^-H v^H c for q^H, with s = 1 + t triu(v^H v, 1) and t the
+/// diagonal of tau.
 struct OrmqrLayer : Function<OrmqrLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_ormqr";
@@ -197,15 +198,17 @@ Tensor LinalgHouseholderProduct::call(const Tensor& x, const Tensor& tau) {
   check_defined(tau, info.name);
   check_same_device(x, tau, info.name);
   if (tau.dtype() != x.dtype()) {
-    fail<TypeError>("[", info.name, "] x and tau have one dtype, not ", x.dtype(), " and ", tau.dtype());
+    fail<TypeError>("[", info.name, "] x and tau must have one dtype, got ", x.dtype(), " and ", tau.dtype());
   }
   if (x.size(-2) < x.size(-1)) {
-    fail<ValueError>("[", info.name, "] x holds matrices with as many rows as columns or more, got shape ", x.shape());
+    fail<ValueError>("[", info.name, "] x must hold matrices with at least as many rows as columns, got shape ",
+                     x.shape());
   }
   const DimsView batch = batch_of(x);
   if (tau.ndim() + 1 != x.ndim() || !std::ranges::equal(DimsView(tau.shape()).first(tau.ndim() - 1), batch) ||
       tau.size(-1) > x.size(-1)) {
-    fail<ValueError>("[", info.name, "] tau has a number for each column of x, or the first ones (x: ", x.shape(),
+    fail<ValueError>("[", info.name,
+                     "] tau must have x's leading axes and at most one number per column (x: ", x.shape(),
                      ", tau: ", tau.shape(), ")");
   }
   return HouseholderLayer::apply(x, tau);
@@ -220,17 +223,16 @@ Tensor LinalgOrmqr::call(const Tensor& x, const Tensor& tau, const Tensor& other
   const DimsView batch = batch_of(x);
   if (tau.ndim() + 1 != x.ndim() || !std::ranges::equal(DimsView(tau.shape()).first(tau.ndim() - 1), batch) ||
       tau.size(-1) > std::min(x.size(-2), x.size(-1))) {
-    fail<ValueError>("[", info.name,
-                     "] tau has a number for each column of x, or the first ones, and no more than rows (",
+    fail<ValueError>("[", info.name, "] tau must have x's leading axes and at most one number per column and per row (",
                      "x: ", x.shape(), ", tau: ", tau.shape(), ")");
   }
   if (other.ndim() < 2 || other.size(left ? -2 : -1) != x.size(-2)) {
-    fail<ValueError>("[", info.name, "] q is square with the rows of x and does not fit other (x: ", x.shape(),
+    fail<ValueError>("[", info.name, "] q, which is square with x's number of rows, does not fit other (x: ", x.shape(),
                      ", other: ", other.shape(), ", left=", left ? "True" : "False", ")");
   }
   if (tau.dtype() != x.dtype() || other.dtype() != x.dtype()) {
-    fail<TypeError>("[", info.name, "] x, tau and other have one dtype, not ", x.dtype(), ", ", tau.dtype(), " and ",
-                    other.dtype());
+    fail<TypeError>("[", info.name, "] x, tau and other must have one dtype, got ", x.dtype(), ", ", tau.dtype(),
+                    " and ", other.dtype());
   }
   // other q is the adjoint of q^H other^H.
   if (!left) return adjoint(call(x, tau, adjoint(other), true, !transpose));

@@ -28,10 +28,10 @@ namespace {
 
 using namespace linalg;
 
-/// Numbers as 1 x 1 matrices.
+/// Returns numbers as 1 x 1 matrices.
 Tensor as_matrices(const Tensor& x) { return expand_dims(expand_dims(x, -1), -1); }
 
-/// y = x^-1 b or x^-H b. db is the solution of the other equation for dy, dx = -db y^H or -y db^H.
+/// y = x^-1 b or x^-H b. db is the solution of the adjoint equation for dy, dx = -db y^H or -y db^H.
 struct SolveLayer : Function<SolveLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_solve";
@@ -41,7 +41,7 @@ struct SolveLayer : Function<SolveLayer> {
     bool adjoint = false;
   };
 
-  /// `known` are the factors of x, or null.
+  /// Solves with the factors `known` of x, or factors x if that is null.
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& b, bool adjoint, const Factors* known) {
     const Factors factors = known ? *known : run_factor(x, Singular::Refused, "linalg_solve");
     Tensor y = run_solve(factors, b, adjoint, "linalg_solve");
@@ -64,7 +64,7 @@ struct SolveLayer : Function<SolveLayer> {
   }
 };
 
-/// Which pivot is the first that is 0, from 1 on, or 0 where none is (int32).
+/// Returns the number, from 1 on, of the first zero pivot, or 0 if there is none (int32).
 Tensor first_zero_pivot(const Factors& factors) {
   Dims leading(factors.lu.shape().begin(), factors.lu.shape().end() - 2);
   if (factors.lu.size(-1) == 0) return zeros(leading, DType::Int32, factors.lu.device());
@@ -72,7 +72,7 @@ Tensor first_zero_pivot(const Factors& factors) {
   return cast(where(any(is_zero, Dims{-1}), add(argmax(is_zero, -1), 1), 0), DType::Int32);
 }
 
-/// The same of any matrices, with which pivot is 0.
+/// solve() for matrices that may be singular, with the number of the zero pivot.
 struct SolveExLayer : Function<SolveExLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_solve_ex";
@@ -93,7 +93,7 @@ struct SolveExLayer : Function<SolveExLayer> {
   }
 };
 
-/// The same with triangular x.
+/// solve() with triangular x.
 struct TriangularLayer : Function<TriangularLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_solve_triangular";
@@ -139,7 +139,7 @@ struct InverseLayer : Function<InverseLayer> {
   }
 };
 
-/// The same of any matrices, with which pivot is 0.
+/// The inverse of matrices that may be singular, with the number of the zero pivot.
 struct InverseExLayer : Function<InverseExLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_inv_ex";
@@ -155,7 +155,7 @@ struct InverseExLayer : Function<InverseExLayer> {
   }
 };
 
-/// Whether some element is 0; on meta none is.
+/// True if an element is 0; false on meta.
 bool has_zero(const Tensor& x) {
   if (x.device().is_meta()) return false;
   const autograd::NoGrad no_grad;
@@ -166,7 +166,7 @@ bool has_zero(const Tensor& x) {
   });
 }
 
-/// dx = dy times the conjugate cofactors: y x^-H where no matrix is singular.
+/// dx = dy times the conjugate cofactors: y x^-H if no matrix is singular.
 struct DetLayer : Function<DetLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linalg_det";
@@ -183,8 +183,8 @@ struct DetLayer : Function<DetLayer> {
   }
 
  private:
-  /// det(x) x^-T for every x: with x = u s vh, det(u) det(vh) conj(u) p conj(vh), where p has the products of all
-  /// singular values but one.
+  /// Returns det(x) x^-T for every x: with x = u s vh, det(u) det(vh) conj(u) p conj(vh), where p has the products of
+  /// all singular values but one.
   static Tensor cofactors(const Tensor& x) {
     const std::vector<Tensor> parts = svd(x, false);
     const Tensor unit = eye(x.size(-1), std::nullopt, 0, DType::Bool, x.device());
@@ -218,16 +218,16 @@ struct SlogdetLayer : Function<SlogdetLayer> {
   }
 };
 
-/// What says that there was no error.
+/// Returns the info of a call without errors.
 Tensor no_errors(const Tensor& x) {
   return zeros(Dims(x.shape().begin(), x.shape().end() - 2), DType::Int32, x.device());
 }
 
-/// `info` of matrices that were broadcast, for those that were given.
+/// Reduces the `info` of broadcast matrices to the given ones.
 Tensor of_given(const Tensor& info, const Tensor& x) {
   const Dims leading(x.shape().begin(), x.shape().end() - 2);
   if (info.shape() == leading) return info;
-  // Broadcast to no matrices: none was looked at.
+  // Broadcast to no matrices, so none was factored.
   if (info.numel() == 0) return no_errors(x);
   Tensor first = info;
   const std::size_t more = info.shape().size() - leading.size();
@@ -239,7 +239,7 @@ Tensor of_given(const Tensor& info, const Tensor& x) {
 
 struct Solution {
   Tensor y;
-  Tensor info;  ///< undefined where singular matrices are refused
+  Tensor info;  ///< undefined if singular matrices throw
 };
 
 Solution solve_system(const Tensor& x1, const Tensor& x2, bool left, Singular singular, const char* op) {
@@ -253,23 +253,24 @@ Solution solve_system(const Tensor& x1, const Tensor& x2, bool left, Singular si
   }
   if (x2.ndim() == 0) fail<ValueError>("[", op, "] x2 needs at least one axis, got shape []");
   if (!left) {
-    if (x2.ndim() == 1) fail<ValueError>("[", op, "] left=False wants matrices x2, got shape ", x2.shape());
+    if (x2.ndim() == 1) fail<ValueError>("[", op, "] left=False requires a matrix x2, got shape ", x2.shape());
     if (x2.size(-1) != x1.size(-1)) {
-      fail<ValueError>("[", op, "] the columns of x1 and x2 differ in number (x1: ", x1.shape(), ", x2: ", x2.shape(),
-                       ")");
+      fail<ValueError>("[", op, "] x1 and x2 must have the same number of columns (x1: ", x1.shape(),
+                       ", x2: ", x2.shape(), ")");
     }
     const Solution found = solve_system(matrix_transpose(x1), matrix_transpose(x2), true, singular, op);
     return {matrix_transpose(found.y), found.info};
   }
   if (x2.size(x2.ndim() == 1 ? 0 : -2) != x1.size(-1)) {
-    fail<ValueError>("[", op, "] the rows of x1 and x2 differ in number (x1: ", x1.shape(), ", x2: ", x2.shape(), ")");
+    fail<ValueError>("[", op, "] x1 and x2 must have the same number of rows (x1: ", x1.shape(), ", x2: ", x2.shape(),
+                     ")");
   }
   if (x2.ndim() == 1) {
     const Solution found = solve_system(x1, expand_dims(x2, -1), true, singular, op);
     return {squeeze(found.y, -1), found.info};
   }
   if (x1.ndim() == 2 && x2.ndim() > 2 && x2.numel() > 0) {
-    // One factorization for all columns.
+    // A single factorization serves all columns.
     const Tensor first = swapaxes(x2, 0, -2);
     const Solution found = solve_system(x1, reshape(first, {first.shape()[0], -1}), true, singular, op);
     return {swapaxes(reshape(found.y, first.shape()), 0, -2), found.info};

@@ -130,7 +130,7 @@ inline std::vector<Tensor> inv_ex(const Tensor& x, bool check_errors = false) {
 inline Tensor det(const Tensor& x) { return LinalgDet::call(x); }
 inline std::vector<Tensor> slogdet(const Tensor& x) { return LinalgSlogdet::call(x); }
 
-/// run_triangular() with a gradient.
+/// Calls run_triangular() with a gradient.
 Tensor solve_triangle(const Tensor& x, const Tensor& b, Triangle triangle);
 
 }  // namespace linalg

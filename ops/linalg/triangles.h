@@ -3,15 +3,15 @@
 #include "ops/linalg/cpu/triangles_table.h"
 #include "ops/linalg/factor.h"
 
-// Systems with triangles of real numbers, by kernels of ours: OpenBLAS's (0.3.21) take twice as long with vectors of 64
+// Triangular systems of real numbers, by our own kernels: OpenBLAS's (0.3.21) take twice as long with vectors of 64
 // bytes.
 
 namespace lamella::linalg {
 
-/// Whether there are kernels for matrices like x: real numbers on the CPU.
+/// True if there are kernels for matrices like x: real numbers on the CPU.
 bool has_triangle_kernel(const Tensor& x);
 
-/// y, which is contiguous, becomes x^-1 y, or x^-T y for triangle.adjoint. x has y's leading axes, and any strides.
+/// Overwrites the contiguous y with x^-1 y, or x^-T y for triangle.adjoint. x has y's leading axes, and any strides.
 void solve_triangles(const Tensor& x, const Tensor& y, Triangle triangle);
 
 }  // namespace lamella::linalg

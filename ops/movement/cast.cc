@@ -9,7 +9,7 @@
 namespace lamella {
 namespace {
 
-/// A copy in `dtype`, contiguous, or with its axes in the order of x's; the gradient is cast back.
+/// Returns a copy in `dtype`, contiguous or with its axes in the order of x's; the gradient is cast back.
 struct CastLayer : Function<CastLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -63,7 +63,7 @@ Tensor Cast::call(const Tensor& x, DType dtype) {
 Tensor AsType::call(const Tensor& x, DType dtype, bool copy, std::optional<Device> device) {
   check_defined(x, "astype");
   if (device && x.device() != *device) [[unlikely]] {
-    // The narrower of the two dtypes is the one that travels.
+    // Transfers in the narrower of the two dtypes.
     if (item_size(dtype) < item_size(x.dtype())) return to_device(cast(x, dtype), *device);
     return cast(to_device(x, *device), dtype);
   }
@@ -82,7 +82,7 @@ Tensor Contiguous::call(const Tensor& x) {
 
 Tensor ToDevice::call(const Tensor& x, std::optional<Device> device, std::optional<std::int64_t> stream) {
   check_defined(x, "to_device");
-  if (stream) fail<NotImplementedError>("[to_device] takes no stream but the current one: leave `stream` away");
+  if (stream) fail<NotImplementedError>("[to_device] only the current stream is supported: leave out `stream`");
   return !device || x.device() == *device ? x : ToDeviceLayer::apply(x, *device);
 }
 

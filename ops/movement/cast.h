@@ -11,9 +11,9 @@ struct Cast {
   static constexpr OpInfo info{
       .name = "cast",
       .doc =
-          "The values of x in another dtype; x itself where it has that dtype already. Floating values "
-          "become integers by truncation; those that do not fit become the nearest that do, and NaN becomes 0. "
-          "Whatever is not 0 becomes True. The gradient is cast back.",
+          "The values of x in another dtype; x itself if it has that dtype already. Floating values become integers by "
+          "truncation; values out of range become the nearest one in range, and NaN becomes 0. Every nonzero value "
+          "becomes True. The gradient is cast back.",
       .parameters = "x, dtype",
       .example = "cast(ones([2]), 'int32')",
       .reference = "x.astype(dtype)"};

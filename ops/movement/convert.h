@@ -19,8 +19,8 @@ inline constexpr bool kIsComplex<std::complex<T>> = true;
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-/// `from` as a To: to bool by comparing with 0, from floating to integer by truncation, where a value that does not fit
-/// gives the nearest that does, and NaN gives 0.
+/// Converts `from` to To. To bool by comparison with 0; from floating to integer by truncation, saturating, with NaN
+/// converted to 0.
 template <class To, class From>
 LM_HD constexpr To convert(From from) {
   if constexpr (kIsHalf<From>) {
@@ -37,7 +37,7 @@ LM_HD constexpr To convert(From from) {
   } else if constexpr (kIsComplex<To>) {
     return To(static_cast<typename To::value_type>(from));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    // The bounds are powers of two, or 0: exact in From. Comparisons with NaN are false.
+    // The bounds are powers of two or 0, hence exact in From. Comparisons with NaN are false.
     constexpr To kLowest = std::numeric_limits<To>::min();
     constexpr To kHighest = std::numeric_limits<To>::max();
     constexpr From kLow = static_cast<From>(kLowest);
@@ -50,7 +50,7 @@ LM_HD constexpr To convert(From from) {
   }
 }
 
-/// The type among four that holds every value of T's kind.
+/// The widest type of T's kind, which holds every value of T.
 template <class T>
 using Middle = std::conditional_t<
     kIsComplex<T>, std::complex<double>,

@@ -19,7 +19,7 @@
 namespace lamella {
 namespace {
 
-/// Bool, integers, floating, complex: in-place results may not rise in this order.
+/// Rank of the dtype's kind: bool, integer, floating, complex. An in-place result must not be of a higher rank than x.
 int kind_of(DType dtype) { return dtype == DType::Bool ? 0 : is_integral(dtype) ? 1 : is_floating(dtype) ? 2 : 3; }
 
 void check_result(const Tensor& x, DType result, const char* op) {
@@ -34,7 +34,7 @@ void check_shape(const Tensor& x, DimsView other, const char* op) {
   }
 }
 
-/// The same values with a place of their own on the tape.
+/// The same values with a node of their own on the tape.
 struct AssignFn : Function<AssignFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -83,7 +83,7 @@ Tensor update_in_place(const ElementwiseOp& formula, const Tensor& x, const Oper
     check_room(x, *tensor, op);
   }
   if (autograd::records_in_place(op, x, tensor ? *tensor : Tensor())) {
-    // What the gradient reads must not be what is overwritten.
+    // Copies x if its values are read by the gradient, because they are overwritten.
     constexpr unsigned kGradientAlone = 1u << 3;
     const bool reads_operands = ((formula.reads[0] | formula.reads[1]) & ~kGradientAlone) != 0;
     const Tensor before = reads_operands ? clone(x) : x;
@@ -153,7 +153,7 @@ Tensor CopyInPlace::call(const Tensor& x, const Operand& source) {
     if (may_overlap(x, result)) result = clone(result);
     write_values(x, result, kOp);
     mark_written(x, kOp);
-    // x is a tensor of its own: what hooks on it see is not what those on `from` see.
+    // x needs a node of its own, so that hooks on x do not see what hooks on `from` see.
     autograd::take_place(x, result.same(from) ? AssignFn::apply(result) : result);
     return x;
   }

@@ -8,10 +8,10 @@ namespace lamella {
 
 // Operators that write into their first argument and return it.
 //
-// While gradients are recorded, and one of the arguments wants one, the change is recorded too: the tensor then stands
-// for its new value, and so do its views and what it is a view of. That is a RuntimeError for a leaf that wants a
-// gradient, and for memory that is shared in a way the tape does not follow (detach(), a view made under no_grad(), an
-// input that a custom layer returned). A saved tensor that was overwritten is found when backward reads it.
+// While gradients are recorded and an argument requires one, the change is recorded as well: the tensor then stands for
+// its new value, and so do its views and its base. Throws RuntimeError for a leaf that requires a gradient, and for
+// memory shared in a way that the tape does not track (detach(), a view made under no_grad(), an input that a custom
+// layer returned). A saved tensor that was overwritten is detected when backward reads it.
 
 struct AddInPlace {
   static constexpr OpInfo info{
@@ -93,12 +93,12 @@ inline Tensor zero_(const Tensor& x) { return ZeroInPlace::call(x); }
 
 struct ElementwiseOp;
 
-/// x = op(x, other) for a binary elementwise operator; the result is cast to x's dtype, TypeError where it is of a
-/// higher kind. `name` is that of the operation in messages.
+/// Computes x = op(x, other) for a binary elementwise operator. The result is cast to x's dtype; throws TypeError if it
+/// is of a higher kind. `name` is the operation's name in messages.
 Tensor update_in_place(const ElementwiseOp& op, const Tensor& x, const Operand& other, const char* name);
 
-/// RuntimeError where x must not be written to: memory that is read-only, elements that share memory, or a tensor made
-/// in inference mode outside it.
+/// Throws RuntimeError if x must not be written to: its memory is read-only, its elements share memory, or it is an
+/// inference tensor outside of inference mode.
 void check_writable(const Tensor& x, const char* op);
 
 }  // namespace lamella

@@ -24,7 +24,8 @@ struct Axis {
   std::int64_t from;
 };
 
-/// The axes ordered by where they lead in `to`, largest step first, neighbors merged where both sides allow.
+/// Returns the axes ordered by their stride in `to`, largest first, neighbors merged if the strides on both sides
+/// allow.
 SmallVector<Axis, 5> merged_axes(DimsView shape, DimsView to, DimsView from) {
   SmallVector<Axis, 5> axes;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -50,7 +51,7 @@ Dims byte_strides(const Tensor& x) {
   return strides;
 }
 
-/// The first and the one past the last byte that x's elements occupy.
+/// Returns the address of the first byte that x's elements occupy and the one past the last.
 std::pair<const char*, const char*> extent(const Tensor& x) {
   const char* low = x->data;
   const char* high = x->data;
@@ -65,7 +66,7 @@ std::pair<const char*, const char*> extent(const Tensor& x) {
   return {low, high + item_size(x.dtype())};
 }
 
-/// Whether x's elements lie apart, or in short rows, and each of them by itself.
+/// True if x's elements are strided or in short rows, and no element is repeated.
 bool is_scattered(const Tensor& x) {
   constexpr std::int64_t kLongRow = 64;
   constexpr std::int64_t kMany = 1024;
@@ -75,9 +76,9 @@ bool is_scattered(const Tensor& x) {
   return axes.back().from != 1 || axes.back().size < kLongRow;
 }
 
-/// One axis, which is what contiguous tensors have, whatever their shape.
+/// Runs over a single axis, the usual case: contiguous tensors of any shape merge to one.
 void run_line(void (*kernel)(const cpu::Copy2d&), const cpu::Copy2d& all) {
-  constexpr std::int64_t kApart = 4;  // an element that lies apart takes as long as some that do not
+  constexpr std::int64_t kApart = 4;  // work per element if elements are strided, in units of a contiguous one
   const bool apart = std::max(std::abs(all.to_inner), std::abs(all.from_inner)) > 16;
   parallel_for(0, all.inner, apart ? even_grain(all.inner, kApart, 64) : kGrain,
                [&](std::int64_t begin, std::int64_t end) {
@@ -102,8 +103,8 @@ void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, D
     axes.pop_back();
   }
   if (axes.empty()) return run_line(kernel, all);
-  // The second axis of a kernel call is the one along which `from` is densest: a transposition then sees both dense
-  // axes.
+  // The second axis of a kernel call is the one with the smallest stride in `from`, so that a transposition sees both
+  // contiguous axes.
   const auto densest = std::min_element(
       axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return std::abs(a.from) < std::abs(b.from); });
   const bool transposed = std::abs(densest->from) < std::abs(all.from_inner);
@@ -113,10 +114,10 @@ void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, D
   all.from_outer = second.from;
   std::int64_t blocks = 1;
   for (const Axis& axis : axes) blocks *= axis.size;
-  // Rows are the combinations of all axes but the innermost; a part is a run of them.
+  // Rows are the index combinations of all axes but the innermost; a part is a run of them.
   const std::int64_t rows = blocks * second.size;
   if (transposed && rows <= kTile) {
-    // Few rows, which threads share the columns of.
+    // With few rows, threads share their columns.
     const std::int64_t grain = even_grain(all.inner, rows, kTile);
     all.outer = second.size;
     for (std::int64_t block = 0; block < blocks; ++block) {
@@ -138,7 +139,7 @@ void run_strided(void (*kernel)(const cpu::Copy2d&), DimsView shape, char* to, D
     return;
   }
   std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, all.inner));
-  // Whole tiles of a transposition, up to a cache line of bytes.
+  // Parts are whole tiles of a transposition.
   if (transposed) grain = (grain + kTile - 1) / kTile * kTile;
   parallel_for(0, rows, grain, [&](std::int64_t begin, std::int64_t end) {
     while (begin < end) {
@@ -174,7 +175,7 @@ void copy_on_cpu(const Tensor& to, const Tensor& from) {
                           ? (one ? kernels.fill : kernels.copy)[size]
                           : kernels.cast[static_cast<std::size_t>(to.dtype())][static_cast<std::size_t>(from.dtype())];
   if (to.dtype() != from.dtype() && is_scattered(from)) {
-    // Moved first, as what moves elements takes several rows, or a tile of them, at once.
+    // Packs the elements first: the copying kernels move several rows, or a tile of them, at once.
     const Tensor packed = empty(from.shape(), from.dtype());
     copy_on_cpu(packed, from);
     return copy_on_cpu(to, packed);

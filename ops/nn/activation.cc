@@ -18,7 +18,7 @@
 namespace lamella {
 namespace {
 
-/// Both halves of the gradient are written where they belong. As operators of their own they would be joined after.
+/// Writes both halves of the gradient directly into dx; as separate operators they would be joined afterwards.
 struct GluFn : Function<GluFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "glu";
@@ -83,7 +83,7 @@ Tensor Glu::call(const Tensor& x, std::int64_t axis) {
   if (is_floating(x.dtype()) && autograd::should_record(inputs) && !autograd::any_dual(std::span(&x, 1)) &&
       !is_batched(x) && !is_extension(x.device()))
     return GluFn::apply(x, at);
-  // One layer makes both halves, so that their gradients are joined once.
+  // A single node makes both halves, so that their gradients are joined once.
   const std::vector<Tensor> halves = split(x, 2, at);
   Tensor gates = sigmoid(halves[1]);
   const std::array<const Tensor*, 2> factors{&halves[0], &gates};

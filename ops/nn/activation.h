@@ -3,7 +3,7 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Activations that are put together from others. Those with a formula of their own are in ops/elementwise.
+// Activations composed of other operators. Those with a formula of their own are in ops/elementwise.
 
 namespace lamella {
 
@@ -28,7 +28,7 @@ struct Prelu {
       .example = "prelu(full([2, 3], -1.0), full([3], 0.25))",
       .dtypes = Floating,
       .method = false};
-  /// ValueError for a weight of another shape.
+  /// Throws ValueError if the weight's shape does not fit.
   static Tensor call(const Tensor& x, const Tensor& weight);
 };
 

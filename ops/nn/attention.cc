@@ -23,8 +23,8 @@ namespace {
 
 constexpr const char* kName = "scaled_dot_product_attention";
 
-/// The probabilities as a matrix, made of operators. Scores that do not count stay finite, and a row of none of them is
-/// 0 with a gradient of 0.
+/// Returns the matrix of probabilities, composed of operators. Masked scores stay finite; a row without any visible
+/// score is 0 and has a gradient of 0.
 Tensor probabilities(const Tensor& query, const Tensor& key, const Tensor& mask, const AttentionSettings& settings) {
   constexpr double kNever = -1e30;
   Tensor scores = matmul(query * settings.scale, matrix_transpose(key));
@@ -39,13 +39,13 @@ Tensor probabilities(const Tensor& query, const Tensor& key, const Tensor& mask,
   return where(scores > kNever / 10, softmax(scores), 0);
 }
 
-/// What is kept beside the tensors.
+/// State saved besides the tensors.
 struct Saved {
   AttentionSettings settings;
   bool masked = false;
 };
 
-/// See Note [Attention by tiles]. The mask is a constant here; all leading axes are the same.
+/// Attention by tiles; see Note [Attention by tiles]. The mask is a constant here, and all leading axes are equal.
 struct AttentionFn : Function<AttentionFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr const char* name = kName;
@@ -80,7 +80,7 @@ struct AttentionFn : Function<AttentionFn> {
     return list;
   }
 
-  /// With P the probabilities: dP = P (dS - sum(P dS)) for changes dS of the scores.
+  /// With probabilities P and changes dS of the scores: dP = P (dS - sum(P dS)).
   static Tensor jvp(Context& ctx, const TensorList& tangents) {
     const TensorList saved = ctx.saved_tensors();
     const auto& [settings, masked] = ctx.state<Saved>();
@@ -114,7 +114,7 @@ struct AttentionFn : Function<AttentionFn> {
     return {matmul(ds, key), matmul(matrix_transpose(ds), query), matmul(matrix_transpose(dropped(p, settings)), dout)};
   }
 
-  /// On the physical tensors; see Note [Batched tensors].
+  /// Runs on the physical tensors; see Note [Batched tensors].
   static AttentionResult run(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                              const AttentionSettings& settings) {
     const HiddenAxes axes = axes_of({&query, &key, &value, &mask});
@@ -157,12 +157,12 @@ void check_operands(const Tensor& query, const Tensor& key, const Tensor& value)
   }
   if (query.ndim() < 2 || key.ndim() < 2 || value.ndim() < 2 || key.size(-1) != query.size(-1) ||
       key.size(-2) != value.size(-2)) {
-    fail<ValueError>("[", kName, "] wants query [.., L, E], key [.., S, E] and value [.., S, Ev], got the shapes ",
+    fail<ValueError>("[", kName, "] needs query [.., L, E], key [.., S, E] and value [.., S, Ev], got the shapes ",
                      query.shape(), ", ", key.shape(), " and ", value.shape());
   }
 }
 
-/// Each head of x as often as it serves, so that there are `heads`.
+/// Repeats each head of x so that there are `heads`.
 Tensor repeat_heads(const Tensor& x, std::int64_t heads) {
   if (x.ndim() < 3 || x.size(-3) == 0 || heads % x.size(-3) != 0) {
     fail<ValueError>("[", kName, "] with enable_gqa the heads of query, here ", heads,

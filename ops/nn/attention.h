@@ -28,8 +28,8 @@ struct ScaledDotProductAttention {
       .dtypes = Floating,
       .method = false,
       .autocast = Autocast::Lower};
-  /// ValueError for shapes that do not fit, a dropout_p outside [0, 1], and an attn_mask together with is_causal;
-  /// TypeError for dtypes that differ, or an attn_mask of another one that is not bool.
+  /// Throws ValueError for shapes that do not fit, a dropout_p outside of [0, 1], or an attn_mask together with
+  /// is_causal; TypeError for different dtypes, or an attn_mask that is neither bool nor of their dtype.
   static Tensor call(const Tensor& query, const Tensor& key, const Tensor& value,
                      const std::optional<Tensor>& attn_mask, double dropout_p, bool is_causal,
                      std::optional<double> scale, bool enable_gqa, Generator* generator);

@@ -15,10 +15,12 @@
 #include "ops/shape/broadcast.h"
 
 // Note [Attention by tiles]
-// A block of queries goes over the keys, a tile of scores at a time, and keeps for each query the largest score and the
-// sum of exponentials so far; when a larger score comes, what was added up is scaled down. What is kept for backward is
-// the logarithm of the sums: with it any tile of probabilities can be had again. Backward takes each matrix by itself,
-// as the gradients of its keys are sums over all queries; the order of the sums does not depend on threads.
+
+// A block of queries runs over the keys, one tile of scores at a time, and keeps the largest
+// score and the sum of exponentials so far for each query; when a larger score appears, the sums so far are scaled
+// down. The logarithm of the sums is saved for backward, which can recompute any tile of probabilities from it.
+// Backward processes each matrix as a whole, because the gradients of its keys are sums over all queries; the order of
+// the sums does not depend on threads.
 
 namespace lamella {
 namespace {
@@ -26,7 +28,7 @@ namespace {
 constexpr std::int64_t kQueries = 64;
 constexpr std::int64_t kKeys = 256;
 
-/// Contiguous operands, and one matrix of each at a time.
+/// Contiguous operands, processed one matrix at a time.
 struct Problem {
   std::int64_t matrices = 1;
   std::int64_t queries;
@@ -37,7 +39,7 @@ struct Problem {
   Tensor key;
   Tensor value;
   Tensor mask;
-  Dims mask_offsets;  ///< of each matrix, in elements
+  Dims mask_offsets;  ///< offset of each matrix, in elements
   std::int64_t mask_stride = 0;
   AttentionSettings settings;
 
@@ -59,7 +61,7 @@ struct Problem {
 
  private:
   void place_mask(const Tensor& given, DimsView leading) {
-    // Its columns must lie together; its rows and matrices may be the same one.
+    // The mask's columns must be contiguous; its rows and matrices may be broadcast.
     Dims laid = given.shape();
     if (laid.empty()) laid.push_back(1);
     laid.back() = keys;
@@ -82,8 +84,8 @@ struct Problem {
   }
 };
 
-/// Multiplies a tile, whose rows are `stride` apart, by the dropout's factors of its elements, of which the first of
-/// row r has the number first + r * keys.
+/// Multiplies a tile, whose rows are `stride` apart, by the dropout factors of its elements; the first element of row r
+/// has the number first + r * keys.
 template <class T>
 void drop(T* tile, std::int64_t rows, std::int64_t columns, std::int64_t stride, std::uint64_t first,
           std::uint64_t keys, const AttentionSettings& settings) {
@@ -104,7 +106,7 @@ void drop(T* tile, std::int64_t rows, std::int64_t columns, std::int64_t stride,
   }
 }
 
-/// A problem in T: pointers, kernels, and the tiles' steps.
+/// A problem in dtype T: its pointers and kernels, and the steps on tiles.
 template <class T>
 class Tiles {
  public:
@@ -115,7 +117,7 @@ class Tiles {
         scores_(static_cast<std::size_t>(kQueries * kKeys)),
         part_(static_cast<std::size_t>(kKeys * std::max(p_.width, p_.value_width))) {}
 
-  /// A block of queries of one matrix.
+  /// Computes a block of queries of one matrix.
   void forward(std::int64_t matrix, std::int64_t first, T* out, T* log_total) {
     const std::int64_t rows = std::min(kQueries, p_.queries - first);
     T top[kQueries];
@@ -134,12 +136,12 @@ class Tiles {
     for (std::int64_t r = 0; r < rows; ++r) {
       const T scale = total[r] != 0 ? 1 / total[r] : T(0);
       for (std::int64_t i = 0; i < p_.value_width; ++i) out[r * p_.value_width + i] *= scale;
-      // Infinite where nothing is seen: every probability is then 0 again.
+      // Infinite if no key is visible, so that every recomputed probability is 0.
       log_total[r] = total[r] != 0 ? top[r] + std::log(total[r]) : std::numeric_limits<T>::infinity();
     }
   }
 
-  /// All of one matrix; the gradients are zero before.
+  /// Computes the gradients of one matrix; they must be zero before.
   void backward(std::int64_t matrix, const T* out, const T* log_total, const T* dout, T* dq, T* dk, T* dv) {
     std::vector<T> delta(static_cast<std::size_t>(p_.queries));
     for (std::int64_t r = 0; r < p_.queries; ++r) {
@@ -187,16 +189,16 @@ class Tiles {
   const T* value(std::int64_t m, std::int64_t row) const {
     return p_.value.template data<T>() + (m * p_.keys + row) * p_.value_width;
   }
-  /// Keys that the queries before `end` see.
+  /// Returns the number of keys visible to the queries before `end`.
   std::int64_t keys_seen(std::int64_t end) const { return p_.settings.causal ? std::min(p_.keys, end) : p_.keys; }
 
-  /// part = a @ b for matrices with these strides.
+  /// Computes part = a @ b for matrices with the given strides.
   void product(const T* a, std::int64_t a_row, std::int64_t a_column, const T* b, std::int64_t b_row,
                std::int64_t b_column, std::int64_t m, std::int64_t k, std::int64_t n) {
     multiply_({a, b, part_.data(), m, k, n, a_row, a_column, b_row, b_column, n});
   }
 
-  /// The products of a block of queries and a tile of keys, with what is to be done to them.
+  /// Computes the products of a block of queries and a tile of keys, and returns them with their scale and mask.
   cpu::AttentionTile<T> scores(std::int64_t m, std::int64_t q, std::int64_t rows, std::int64_t k) {
     const std::int64_t columns = std::min(kKeys, p_.keys - k);
     multiply_({query(m, q), key(m, k), scores_.data(), rows, p_.width, columns, p_.width, 1, 1, p_.width, kKeys});

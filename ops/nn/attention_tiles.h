@@ -4,7 +4,7 @@
 
 namespace lamella {
 
-/// The settings of one call of attention. Dropped elements are functions of the seed, the offset and their place.
+/// The settings of a call of attention. Which elements are dropped depends on the seed, the offset and their position.
 struct AttentionSettings {
   double scale = 1;
   bool causal = false;
@@ -13,7 +13,7 @@ struct AttentionSettings {
   std::uint64_t offset = 0;
 };
 
-/// What the forward pass leaves: the result, [.., L, Ev], and the logarithms of the softmax's sums, [.., L].
+/// The results of the forward pass: the output, [.., L, Ev], and the logarithms of the softmax's sums, [.., L].
 struct AttentionResult {
   Tensor out;
   Tensor log_total;
@@ -25,15 +25,15 @@ struct AttentionGradients {
   Tensor value;
 };
 
-/// On the CPU, for float32 and float64, off the tape: query [.., L, E], key [.., S, E] and value [.., S, Ev] with the
-/// same leading axes; `mask` may be undefined, or is bool or of their dtype and broadcasts to [.., L, S].
+/// Compute attention on the CPU for float32 and float64, off the tape: query [.., L, E], key [.., S, E] and value [..,
+/// S, Ev] with equal leading axes; `mask` is undefined, or bool or of their dtype, and broadcasts to [.., L, S].
 AttentionResult attention_forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                                   const AttentionSettings& settings);
 AttentionGradients attention_backward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                                       const AttentionResult& result, const Tensor& dout,
                                       const AttentionSettings& settings);
 
-/// The factors of the elements of the softmax, [.., L, S]: 0 for those dropped, 1 / (1 - p) for the others.
+/// Returns the dropout factors of the softmax's elements, [.., L, S]: 0 for dropped ones, 1 / (1 - p) for the others.
 Tensor attention_dropout(const Dims& shape, DType dtype, const AttentionSettings& settings);
 
 }  // namespace lamella

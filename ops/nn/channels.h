@@ -5,7 +5,7 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// What mixes or rearranges channels, and puts back what pooling took away.
+// Operators that mix or rearrange channels, and that undo pooling.
 
 namespace lamella {
 
@@ -31,7 +31,7 @@ struct ChannelShuffle {
       .parameters = "x, groups",
       .example = "channel_shuffle(ones([1, 4, 2]), 2)",
       .method = false};
-  /// ValueError for groups that do not divide the channels, or fewer than three axes.
+  /// Throws ValueError if the groups do not divide the channels, or if x has fewer than three axes.
   static Tensor call(const Tensor& x, std::int64_t groups);
 };
 
@@ -53,7 +53,8 @@ struct MaxUnpool {
       .example = kExamples[N - 1],
       .dtypes = Real,
       .method = false};
-  /// ValueError for indices of another shape, or sizes that are not above 0; IndexError for one out of range.
+  /// Throws ValueError if the shape of indices differs or sizes are not above 0, IndexError if an index is out of
+  /// range.
   static Tensor call(const Tensor& x, const Tensor& indices, const Dims& kernel_size, const std::optional<Dims>& stride,
                      const Dims& padding, const std::optional<Dims>& output_size);
 };

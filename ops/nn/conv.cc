@@ -20,7 +20,7 @@ void check_bias(const std::optional<Tensor>& bias, std::int64_t channels, const 
     fail<ValueError>("[", op, "] bias must have the shape [", channels, "], got ", bias->shape());
 }
 
-/// Whether one of the arguments is complex: then the convolution is made of four of real numbers.
+/// True if an argument is complex; the convolution is then composed of four real ones.
 bool any_complex(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
   for (const Tensor* tensor : {&x, &weight, bias ? &*bias : nullptr}) {
     if (tensor && tensor->defined() && is_complex(tensor->dtype())) return true;
@@ -28,11 +28,12 @@ bool any_complex(const Tensor& x, const Tensor& weight, const std::optional<Tens
   return false;
 }
 
-/// `convolve(x, weight)` for the parts of both, and the bias, which runs along the axis of the channels.
+/// Composes a complex convolution of convolve(x, weight) on the parts of both, and adds the bias along the axis of the
+/// channels.
 template <class F>
 Tensor of_complex(const char* op, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
                   std::size_t axes, const F& convolve) {
-  const Tensor xr = contiguous(real(x));  // each is used twice
+  const Tensor xr = contiguous(real(x));  // copied because each part is used twice
   const Tensor xi = contiguous(imag(x));
   const Tensor wr = contiguous(real(weight));
   const Tensor wi = contiguous(imag(weight));
@@ -68,7 +69,7 @@ Arguments prepare(const Tensor& x, const Tensor& weight, const std::optional<Ten
   if (bias) check_same_device(x, *bias, op);
   DType dtype = promote_types(x.dtype(), weight.dtype());
   if (bias) dtype = promote_types(dtype, bias->dtype());
-  if (!Real.contains(dtype)) fail<TypeError>("[", op, "] does not take dtype ", dtype);
+  if (!Real.contains(dtype)) refuse_dtype(dtype, Numeric, op);
   args.x = cast(args.x, dtype);
   args.weight = cast(weight, dtype);
   if (bias) args.bias = cast(*bias, dtype);
@@ -164,7 +165,7 @@ Tensor ConvTranspose<N>::call(const Tensor& x, const Tensor& weight, const std::
       fail<ValueError>("[", op, "] output_padding must be less than the stride or the dilation, got ", added_sizes,
                        " with stride ", setting.stride, " and dilation ", setting.dilation);
     }
-    // What the kernel covers, before the padding is taken off.
+    // The extent that the kernel covers, before the padding is removed.
     const std::int64_t reach = setting.dilation[i] * (kernel[i] - 1) + 1;
     std::int64_t covered = 0;
     if (__builtin_mul_overflow(in[i] - 1, setting.stride[i], &covered) ||

@@ -29,13 +29,12 @@ struct Conv {
       .dtypes = Numeric,
       .method = false,
       .autocast = Autocast::Lower};
-  /// ValueError for shapes and numbers that do not fit, TypeError for bool, RuntimeError for
-  /// several devices.
+  /// Throws ValueError for shapes and numbers that do not fit, TypeError for bool, RuntimeError for several devices.
   static Tensor call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, const Dims& stride,
                      const Padding& padding, const Dims& dilation, std::int64_t groups);
 };
 
-/// The transpose of convolution over N spatial axes: what carries the gradient of its result to its input.
+/// Transposed convolution over N spatial axes: the gradient of convolution with respect to its input.
 template <int N>
 struct ConvTranspose {
   static constexpr const char* kNames[3] = {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"};
@@ -56,7 +55,7 @@ struct ConvTranspose {
       .dtypes = Numeric,
       .method = false,
       .autocast = Autocast::Lower};
-  /// Errors as for Conv.
+  /// Throws as Conv does.
   static Tensor call(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, const Dims& stride,
                      const Dims& padding, const Dims& output_padding, std::int64_t groups, const Dims& dilation);
 };
@@ -68,7 +67,7 @@ extern template struct ConvTranspose<1>;
 extern template struct ConvTranspose<2>;
 extern template struct ConvTranspose<3>;
 
-/// `conv<2>(x, weight)` is what Python calls conv2d.
+/// Function forms: `conv<2>(x, weight)` is conv2d in Python.
 template <int N>
 Tensor conv(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt,
             const Dims& stride = {1}, const Padding& padding = 0, const Dims& dilation = {1}, std::int64_t groups = 1) {

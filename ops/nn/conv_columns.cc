@@ -7,20 +7,21 @@
 #include "ops/runtime/cpu_loader.h"
 
 // Note [Columns]
-// The values of x that one output position reads, one column for each position, make a matrix [c / groups * kernel,
-// positions] by which the weights are multiplied. It is never whole in memory: a tile of positions is laid out, used,
-// and forgotten. Tiles and the tasks of threads depend on the sizes alone.
+
+// The values of x that one output position reads form a column; the columns of all positions form a
+// matrix [c / groups * kernel, positions], by which the weights are multiplied. The matrix never exists as a whole: one
+// tile of positions is unfolded, used, and discarded. Tiles and tasks depend on the sizes alone.
 
 namespace lamella::detail {
 namespace {
 
 constexpr std::size_t kAxes = 3;
-constexpr std::int64_t kTileElements = 1 << 16;  // of a tile of columns: a part of the second-level cache
-constexpr std::int64_t kTaskRows = 128;          // rows of columns that one task of a gradient takes
+constexpr std::int64_t kTileElements = 1 << 16;  // elements of a tile of columns: a part of the L2 cache
+constexpr std::int64_t kTaskRows = 128;          // rows of columns per task of a gradient
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 
-/// Spatial sizes, with axes of size 1 in front.
+/// Spatial sizes, padded with leading axes of size 1.
 struct Window {
   std::array<std::int64_t, kAxes> in, kernel, out, stride, dilation, pad;
   std::int64_t planes_in = 1;
@@ -46,8 +47,8 @@ struct Window {
   }
 
   /// Calls f(at, length, low, high, from) for each run of the tile's positions along the last axis, for one tap of the
-  /// kernel: `at` from the tile's begin; those in [low, high) of the run read x at `from`, `from` + stride, ..; the
-  /// others read the padding.
+  /// kernel. `at` counts from the tile's first position; the positions [low, high) of the run read x at `from`, `from`
+  /// + stride, ..; the others read the padding.
   template <class F>
   void for_each_run(std::int64_t tap, std::int64_t begin, std::int64_t end, F&& f) const {
     const std::int64_t kw = tap % kernel[2];
@@ -90,7 +91,7 @@ struct Window {
                    });
     }
   }
-  /// The transpose: adds columns to the planes.
+  /// Adds columns to the planes; the transpose of gather().
   template <class T>
   void scatter(const T* columns, std::int64_t channels, std::int64_t begin, std::int64_t end, T* x) const {
     for (std::int64_t row = 0; row < channels * taps; ++row) {
@@ -201,7 +202,7 @@ class Columns {
   }
 
  private:
-  /// x and y of one example and group, w of one group.
+  /// Return x and y of one example and group, and w of one group.
   T* x(std::int64_t plane) const { return static_cast<T*>(problem_.x) + plane * channels_ * window_.planes_in; }
   T* y(std::int64_t plane) const { return static_cast<T*>(problem_.y) + plane * outputs_ * window_.positions; }
   T* w(std::int64_t group) const { return static_cast<T*>(problem_.w) + group * outputs_ * rows_; }
@@ -216,7 +217,7 @@ class Columns {
       for (std::int64_t i = 0; i < width; ++i) to[o * window_.positions + i] += added;
     }
   }
-  /// Calls f(i, first channel, channels) for each i below count and a few channels of a group.
+  /// Calls f(i, first channel, channels) for each i below count and each chunk of a group's channels.
   template <class F>
   void for_each_chunk(std::int64_t count, F&& f) const {
     const std::int64_t size = std::clamp<std::int64_t>(kTaskRows / window_.taps, 1, channels_);
@@ -233,7 +234,7 @@ class Columns {
   const Window window_;
   const std::int64_t channels_;
   const std::int64_t outputs_;
-  /// Rows of the columns of one group.
+  /// Number of rows of a group's columns.
   const std::int64_t rows_;
   void (*const multiply_)(const cpu::MatmulArgs&);
 };

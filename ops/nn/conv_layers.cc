@@ -28,19 +28,19 @@ Dims shape_of(std::int64_t first, std::int64_t second, const Dims& spatial) {
   return shape;
 }
 
-/// bias [o] so that it broadcasts to [n, o, out..].
+/// Reshapes the bias [o] so that it broadcasts to [n, o, out..].
 Tensor along_channels(const Tensor& bias, std::size_t axes) {
   Dims shape(axes + 1, 1);
   shape[0] = bias.shape()[0];
   return reshape(bias, shape);
 }
 
-// ---- unbatched and not recorded
+// ---- neither batched nor recorded
 
 void run(const ConvProblem& problem, const char* op, const Tensor& result, Tensor a, Tensor b,
          const std::optional<Tensor>& bias);
 
-/// By way of a wider dtype: for those that nothing here multiplies. Integers wrap around as they would in their own.
+/// Computes in a wider dtype, for dtypes without a kernel. Integers wrap around with the same result.
 void run_in(DType dtype, const ConvProblem& problem, const char* op, const Tensor& result, const Tensor& a,
             const Tensor& b, const std::optional<Tensor>& bias) {
   ConvProblem wide = problem;
@@ -52,7 +52,7 @@ void run_in(DType dtype, const ConvProblem& problem, const char* op, const Tenso
   write_values(result, target, op);
 }
 
-/// Writes `result` from the two other tensors, in the order x, w, y.
+/// Computes `result` from the two other tensors, in the order x, w, y.
 void run(const ConvProblem& given, const char* op, const Tensor& result, Tensor a, Tensor b,
          const std::optional<Tensor>& bias) {
   if (result.device().is_meta() || result.numel() == 0) return;
@@ -125,7 +125,7 @@ Tensor plain_weight(const Tensor& x, const Tensor& y, const ConvSetting& setting
 
 // ---- batched: hidden axes become examples, channels or groups
 
-/// The hidden axes of two tensors, to be joined to others.
+/// The hidden axes of two tensors, to be merged into other axes.
 class Folding {
  public:
   Folding(const Tensor& a, const Tensor& b) : axes_(hidden_axes(pointers(a, b))) {
@@ -134,7 +134,7 @@ class Folding {
 
   std::int64_t count() const noexcept { return count_; }
 
-  /// x with the hidden axes, repeated where it lacks one, joined to axis `at`, in front.
+  /// Returns x with the hidden axes, repeated if it lacks one, merged into axis `at`, in front.
   Tensor folded(const Tensor& x, std::size_t at) const {
     const Tensor whole = physical(x, axes_, 0, MissingAxis::Repeated);
     const std::size_t hidden = axes_.size();
@@ -151,7 +151,7 @@ class Folding {
     joined[at] *= count_;
     return reshape(make_view(whole, shape, strides), joined);
   }
-  /// y, contiguous, with the axes taken out of axis `at` and hidden.
+  /// Returns y, contiguous, with the hidden axes split off axis `at` and hidden.
   Tensor unfolded(const Tensor& y, std::size_t at) const {
     const Dims& strides = y.strides();
     Dims sizes = y.shape();
@@ -241,7 +241,7 @@ struct OutputLayer : Function<OutputLayer> {
     if (edges.size() > 2 && autograd::is_needed(edges[2])) {
       Dims axes{0};
       for (std::size_t i = 2; i < dy.ndim(); ++i) axes.push_back(static_cast<std::int64_t>(i));
-      // Half precision is summed in float32, which a long sum needs.
+      // Half precision is summed in float32, because the sum is long.
       grads[2] = cast(sum(cast(dy, promote_types(dy.dtype(), DType::Float32)), axes), dy.dtype());
     }
     return grads;

@@ -6,7 +6,7 @@
 
 namespace lamella {
 
-/// How a convolution reads its input. A class, so that it is not taken for a struct of tensors.
+/// The parameters of a convolution. A class, so that it is not mistaken for a struct of tensors.
 class ConvSetting {
  public:
   ConvSetting() = default;
@@ -17,25 +17,25 @@ class ConvSetting {
   Dims stride;
   Dims dilation;
   Dims pad_low;
-  /// May be negative, where the last inputs are not read.
+  /// May be negative if the last inputs are not read.
   Dims pad_high;
   std::int64_t groups = 1;
 };
 
-// Note [Convolution]
-// y = conv(x, w) is linear in x and in w. Its three tensors are on an equal footing: sum(y * conv(x, w)) fixes, by its
-// derivative for each of them, a function of the two others. Each of the three functions has the two others for its
-// gradients, so that derivatives of every order, forward mode and vmap follow without more formulas.
+// Note [Convolution] y = conv(x, w) is linear in x and in w. Its three tensors play the same role: the derivatives of
+// sum(y * conv(x, w)) with respect to each of them are functions of the two others. The gradients of each of these
+// three functions are the two others, so that derivatives of every order, forward mode and vmap need no further
+// formulas.
 
-/// y [n, o, out..] of x [n, c, in..] and weight [o, c / groups, kernel..]. Recorded, as are the others.
+/// Returns y [n, o, out..] from x [n, c, in..] and weight [o, c / groups, kernel..]. Recorded.
 Tensor conv_output(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
                    const ConvSetting& setting);
-/// x of y and weight; `in` are x's spatial sizes.
+/// Returns x from y and weight; `in` are x's spatial sizes. Recorded.
 Tensor conv_input(const Tensor& y, const Tensor& weight, const ConvSetting& setting, const Dims& in);
-/// The weight of x and y; `kernel` are its spatial sizes.
+/// Returns the weight from x and y; `kernel` are its spatial sizes. Recorded.
 Tensor conv_weight(const Tensor& x, const Tensor& y, const ConvSetting& setting, const Dims& kernel);
 
-/// The spatial sizes of conv_output()'s result; all numbers have been checked.
+/// Returns the spatial sizes of conv_output()'s result; all numbers must be valid.
 Dims conv_sizes(const Dims& in, const Dims& kernel, const ConvSetting& setting);
 
 }  // namespace lamella

@@ -25,11 +25,12 @@ dnnl::engine& engine() {
   return cpu;
 }
 
-/// Bytes that the library may need to make the kernels of a primitive and of its reorders; the most seen is 8 MB.
+/// Bytes that oneDNN may need to compile the kernels of a primitive and of its reorders; the largest observed amount is
+/// 8 MB.
 constexpr std::size_t kKernelRoom = std::size_t{24} << 20;
 
-/// What a primitive was made for: all of a problem but its data, and the number of threads (a child of fork() must not
-/// use one that counts on its parent's).
+/// The parameters that a primitive was made for: all of a problem except its data, and the number of threads (a child
+/// of fork() must not use a primitive made for its parent's threads).
 using Key = std::vector<std::int64_t>;
 
 struct KeyHash {
@@ -58,12 +59,12 @@ Key key_of(const ConvProblem& p, int threads) {
 
 dnnl::primitive_attr own_scratchpad() {
   dnnl::primitive_attr attributes;
-  // The library's own would be shared between threads.
+  // oneDNN's own scratchpad would be shared between threads.
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
 }
 
-// Version 3 of oneDNN takes what describes an operation directly, version 2 in an object of its own.
+// Version 3 of oneDNN takes the parameters of an operation directly, version 2 in a descriptor object.
 
 template <class... Args>
 dnnl::convolution_forward::primitive_desc choose(const Args&... operation) {
@@ -106,13 +107,14 @@ Desc any_layout(const Sizes& shape, dnnl::memory::data_type dtype) {
   return Desc(shape, dtype, dnnl::memory::format_tag::any);
 }
 
-/// Memory for as long as a call takes, from the caching allocator: blocks are not returned to the system in between.
+/// Allocates memory for the duration of a call from the caching allocator, which does not return blocks to the system
+/// in between.
 dnnl::memory temporary(const Desc& desc, TensorList& held) {
   held.push_back(empty({static_cast<std::int64_t>(desc.get_size())}, DType::UInt8));
   return dnnl::memory(desc, engine(), held.back().raw_data());
 }
 
-/// One of the tensors of a convolution: where the caller has it, and how the primitive wants it.
+/// A tensor of a convolution: its layout at the caller and the layout that the primitive requires.
 class Operand {
  public:
   Operand(const Desc& plain, const Desc& wanted, bool is_result) : plain_(plain), wanted_(wanted) {
@@ -124,7 +126,7 @@ class Operand {
     reorder_ = dnnl::reorder(chosen);
   }
 
-  /// What the primitive reads.
+  /// Returns the memory that the primitive reads, reordered if necessary.
   dnnl::memory read(void* data, dnnl::stream& stream, TensorList& held) const {
     dnnl::memory plain(plain_, engine(), data);
     if (!reorder_) return plain;
@@ -132,7 +134,7 @@ class Operand {
     move(plain, wanted, stream, held);
     return wanted;
   }
-  /// What the primitive writes; finish() brings it home.
+  /// Returns the memory that the primitive writes; finish() reorders it into the caller's layout.
   dnnl::memory target(void* data, TensorList& held) const {
     return reorder_ ? temporary(wanted_, held) : dnnl::memory(plain_, engine(), data);
   }
@@ -152,8 +154,8 @@ class Operand {
   dnnl::primitive reorder_;
 };
 
-/// A convolution for one set of sizes, with the reorders to and from the layouts that it chose. Unchanging but for a
-/// note that it has run, so that threads share it.
+/// A convolution for one set of sizes, with the reorders to and from the layouts that oneDNN chose. Immutable except
+/// for a flag that it has run, so that threads share it.
 class Convolution {
  public:
   explicit Convolution(const ConvProblem& p) {
@@ -163,7 +165,7 @@ class Convolution {
         p.groups == 1 ? joined({p.o, p.c}, p.kernel) : joined({p.groups, p.o / p.groups, p.c / p.groups}, p.kernel);
     const Sizes y = joined({p.n, p.o}, p.out);
     Sizes dilation = sizes_of(p.dilation);
-    for (std::int64_t& step : dilation) --step;  // the library counts what is left out
+    for (std::int64_t& step : dilation) --step;  // oneDNN counts the skipped elements
     const Sizes stride = sizes_of(p.stride);
     const Sizes low = sizes_of(p.pad_low);
     const Sizes high = sizes_of(p.pad_high);
@@ -206,7 +208,7 @@ class Convolution {
   }
 
   void run(const ConvProblem& p, dnnl::stream& stream) const {
-    // Some kernels are compiled only as they run.
+    // Some kernels are compiled with their first run.
     if (!has_run_.load(std::memory_order_relaxed)) require_room(kKernelRoom, "conv", "oneDNN's kernels");
     TensorList held;
     std::unordered_map<int, dnnl::memory> arguments{{DNNL_ARG_SCRATCHPAD, temporary(scratchpad_, held)}};
@@ -236,14 +238,14 @@ class Convolution {
 
  private:
   dnnl::primitive primitive_;
-  std::vector<Operand> operands_;  // x, the weight and y
+  std::vector<Operand> operands_;  // x, weight and y
   Desc bias_;
   Desc scratchpad_;
   mutable std::atomic<bool> has_run_{false};
 };
 
-/// The convolutions used last, by all threads: making one takes as long as a small convolution itself. Null stands for
-/// one that the library does not have.
+/// The most recently used convolutions of all threads: creating one takes as long as a small convolution. A null entry
+/// stands for one that oneDNN does not support.
 class Cache {
  public:
   std::shared_ptr<const Convolution> get(const ConvProblem& problem, int threads) {
@@ -255,9 +257,9 @@ class Cache {
         return found->second->convolution;
       }
     }
-    // The library ends the process where it has no memory for the kernels that it compiles.
+    // oneDNN ends the process if there is no memory for the kernels that it compiles.
     require_room(kKernelRoom, "conv", "oneDNN's kernels");
-    // Two threads may make the same one at a time: the second is dropped.
+    // Two threads may create the same convolution at once; the second one is dropped.
     std::shared_ptr<const Convolution> made = make(problem);
     const std::lock_guard lock(mutex_);
     if (const auto found = index_.find(key); found != index_.end()) return found->second->convolution;
@@ -291,7 +293,7 @@ class Cache {
   std::unordered_map<Key, std::list<Entry>::iterator, KeyHash> index_;
 };
 
-/// Sizes are 32-bit numbers to some of the library's kernels.
+/// Some of oneDNN's kernels use 32-bit sizes.
 bool fits(const ConvProblem& p) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
   const auto small = [](const Dims& dims) { return std::ranges::all_of(dims, [](auto d) { return d <= kLargest; }); };
@@ -301,7 +303,7 @@ bool fits(const ConvProblem& p) {
   return p.n <= kLargest && p.c <= kLargest && p.o <= kLargest && small(p.in) && small(p.out) && small(p.kernel);
 }
 
-/// Multiplications of the whole problem.
+/// Returns the number of multiplications of the whole problem.
 double work_of(const ConvProblem& p) {
   double work = static_cast<double>(p.n) * static_cast<double>(p.o) * static_cast<double>(p.c / p.groups);
   for (std::size_t i = 0; i < p.in.size(); ++i)
@@ -312,7 +314,7 @@ double work_of(const ConvProblem& p) {
 }  // namespace
 
 bool onednn_conv(const ConvProblem& problem) {
-  // Leaked: a thread may still compute while the process ends.
+  // Never destroyed: a thread may still compute while the process ends.
   static Cache& cache = *new Cache;
   if (!fits(problem)) return false;
   constexpr double kWorthSharing = 1e6;  // as for matrix products

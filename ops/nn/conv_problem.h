@@ -4,12 +4,11 @@
 
 namespace lamella::detail {
 
-/// Which of the three tensors of a convolution y = conv(x, w) is computed from the two others: y itself, or one of the
-/// transposes of that map.
+/// The tensor of a convolution y = conv(x, w) that is computed from the two others: y, or one of the transposes.
 enum class ConvResult : std::uint8_t { Output, Input, Weight };
 
 /// A convolution of contiguous data: x [n, c, in..], w [o, c / groups, kernel..], y [n, o, out..]. Output o at p is the
-/// sum over i and k of w[o, i, k] x[i, stride p - pad_low + dilation k], where x is 0 outside.
+/// sum over i and k of w[o, i, k] x[i, stride p - pad_low + dilation k], with x = 0 outside.
 struct ConvProblem {
   ConvResult result = ConvResult::Output;
   DType dtype = DType::Float32;
@@ -23,19 +22,20 @@ struct ConvProblem {
   Dims stride;
   Dims dilation;
   Dims pad_low;
-  /// May be negative, where the last inputs are not read.
+  /// May be negative if the last inputs are not read.
   Dims pad_high;
 
   void* x = nullptr;
   void* w = nullptr;
   void* y = nullptr;
-  /// One number for each output channel; null for none. Only for ConvResult::Output.
+  /// One number per output channel, or null. Only for ConvResult::Output.
   const void* bias = nullptr;
 };
 
-/// What columns_conv() takes: integers of both kinds as unsigned ones, whose overflow is defined.
+/// The dtypes of columns_conv(): integers of either sign are passed as unsigned ones, whose overflow is defined.
 inline constexpr DTypeSet kColumnsDTypes{DType::UInt64, DType::Float32, DType::Float64};
-/// By unfolding x into columns and multiplying matrices. The same bits for any number of threads.
+/// Computes a convolution by unfolding x into columns and multiplying matrices. The result has the same bits for any
+/// number of threads.
 void columns_conv(const ConvProblem& problem);
 
 }  // namespace lamella::detail

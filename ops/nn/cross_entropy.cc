@@ -23,12 +23,12 @@
 namespace lamella {
 namespace {
 
-/// Where the classes of an input are.
+/// The axis of an input's classes.
 struct Classes {
   std::size_t axis;
   std::int64_t count;
-  std::int64_t inner = 1;  ///< elements behind the axis
-  Dims samples;            ///< the shape without it
+  std::int64_t inner = 1;  ///< number of elements behind the axis
+  Dims samples;            ///< the input's shape without the axis
 
   Classes(const Tensor& input, std::optional<std::int64_t> given, const char* op) {
     check_defined(input, op);
@@ -42,10 +42,10 @@ struct Classes {
   }
 };
 
-/// Class numbers as they are looked up: 0 for those that are ignored.
+/// Class numbers for a lookup: ignored ones are replaced by 0.
 struct Targets {
   Tensor numbers;  ///< int64
-  Tensor counted;  ///< bool; undefined where none is ignored
+  Tensor counted;  ///< bool mask of the targets that count; undefined if none is ignored
 
   Targets(const Tensor& target, const Classes& classes, std::int64_t ignore_index, const char* op) {
     if (!is_integral(target.dtype()))
@@ -61,7 +61,7 @@ struct Targets {
   }
 
  private:
-  /// Where that takes a look, and neither copies nor waits.
+  /// True if a check of host memory, without a copy or a wait, shows that no target is ignored.
   static bool has_none(const Tensor& numbers, std::int64_t ignored) {
     if (!numbers.device().is_cpu() || is_batched(numbers) || !numbers.is_contiguous()) return false;
     const auto* const number = numbers.data<std::int64_t>();
@@ -78,7 +78,8 @@ void check_weight(const std::optional<Tensor>& weight, const Classes& classes, c
   }
 }
 
-/// Which of input's elements, in their order, are those of the numbers; IndexError for a number that is no class.
+/// Returns the flat positions in the input of the elements that the class numbers pick. Throws IndexError for a number
+/// that is not a class.
 Tensor places_of(const Tensor& numbers, const Classes& classes, const char* op) {
   const std::int64_t samples = numbers.numel();
   const std::int64_t outer = classes.inner == 0 ? 0 : samples / classes.inner;
@@ -113,22 +114,22 @@ Tensor places_of(const Tensor& numbers, const Classes& classes, const char* op) 
                    NegativeIndex::Refuse);
 }
 
-/// input[..., numbers, ...] in the shape of the samples. IndexError for a number that is no class.
+/// Returns input[..., numbers, ...] in the shape of the samples. Throws IndexError for a number that is not a class.
 Tensor pick_classes(const Tensor& input, const Tensor& numbers, const Classes& classes, const char* op) {
   check_same_device(input, numbers, op);
   const Tensor elements = reshape(input, Dims{numbers.numel() * classes.count, 1});
   return reshape(gather_rows(elements, places_of(numbers, classes, op)), classes.samples);
 }
 
-/// -input[..., target, ...] in one pass, where nobody follows the result and every number is that of a class that
-/// counts; undefined elsewhere.
+/// Returns -input[..., target, ...] computed in one pass, if the result is not recorded and every target is a class
+/// that counts; otherwise undefined.
 Tensor plain_terms(const Tensor& input, const Tensor& target, const Classes& classes, std::int64_t ignore_index) {
   const std::array<const Tensor*, 2> operands{&input, &target};
   constexpr DTypeSet kTaken{DType::Float32, DType::Float64};
   const bool takes_loop = is_unfollowed(operands) && kTaken.contains(input.dtype()) && target.dtype() == DType::Int64 &&
                           input.is_contiguous() && target.is_contiguous() && target.shape() == classes.samples;
   if (!takes_loop) return {};
-  constexpr std::int64_t kGrain = 8192;  // samples that are worth a thread
+  constexpr std::int64_t kGrain = 8192;  // samples per task
   Tensor out = empty(classes.samples, input.dtype());
   std::atomic<bool> others = false;
   const HostRelease release(out.numel());
@@ -155,16 +156,16 @@ Tensor plain_terms(const Tensor& input, const Tensor& target, const Classes& cla
   return out;
 }
 
-/// The weight of each sample's class, undefined where all are 1.
+/// Returns the weight of each sample's class; undefined if all are 1.
 Tensor weights_of(const std::optional<Tensor>& weight, const Tensor& numbers) {
   if (!weight) return {};
   const std::int64_t samples = numbers.numel();
-  // A copy: who gave the numbers may change them.
+  // Copied, because the caller may change the numbers.
   const Tensor rows = reshape(numbers * 1, Dims{samples});
   return reshape(gather_rows(reshape(*weight, Dims{weight->numel(), 1}), rows), numbers.shape());
 }
 
-/// The reduction of the terms of all samples: a mean is that over the weights of what counts.
+/// Returns the reduction of all samples' terms; the mean is weighted over the samples that count.
 Tensor reduced(const Tensor& all, const Tensor& weights, const Targets& targets, std::string_view reduction,
                const char* op) {
   const Tensor terms = targets.counted.defined() ? where(targets.counted, all, 0) : all;
@@ -176,7 +177,7 @@ Tensor reduced(const Tensor& all, const Tensor& weights, const Targets& targets,
   return sum(terms) / total;
 }
 
-/// The weight as a factor of something in input's shape.
+/// Reshapes the weight so that it broadcasts to the input's shape.
 Tensor along_classes(const Tensor& weight, const Classes& classes, std::size_t ndim) {
   Dims shape(ndim, 1);
   shape[classes.axis] = classes.count;
@@ -192,7 +193,7 @@ Tensor of_probabilities(const Tensor& input, const Tensor& target, const std::op
   Tensor share = target;
   if (smoothing > 0) share = share * (1 - smoothing) + smoothing / static_cast<double>(classes.count);
   if (weight) share = share * along_classes(*weight, classes, input.ndim());
-  // A class that has no share counts 0, also where its probability is 0, of which the logarithm is infinite.
+  // A class with a share of 0 contributes 0, even if its probability is 0 and the logarithm infinite.
   const Tensor log_p = log_softmax(input, axis);
   const Tensor terms = -sum(where((share == 0) & isinf(log_p), 0, log_p) * share, axis);
   return reduce_loss(terms, reduction, "cross_entropy");
@@ -234,7 +235,7 @@ Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, const std::
     return of_probabilities(values, target, weight, reduction, label_smoothing, classes);
   const Targets targets(target, classes, ignore_index, info.name);
   const auto at = static_cast<std::int64_t>(classes.axis);
-  // What is ignored may be infinite or no number: it is left out before anything is computed of it.
+  // Ignored samples may be infinite or NaN: they are replaced before anything is computed from them.
   const Tensor log_p =
       log_softmax(targets.counted.defined() ? where(expand_dims(targets.counted, at), values, 0) : values, at);
   Tensor terms = -pick_classes(log_p, targets.numbers, classes, info.name);

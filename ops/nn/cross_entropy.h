@@ -24,8 +24,8 @@ struct CrossEntropy {
       .dtypes = Floating,
       .method = false,
       .autocast = Autocast::Float32};
-  /// IndexError for a class out of range, TypeError for a target of another dtype, ValueError for shapes that do not
-  /// fit and for a label_smoothing outside [0, 1].
+  /// Throws IndexError for a class out of range, TypeError for a target of another dtype, ValueError for shapes that do
+  /// not fit and for a label_smoothing outside of [0, 1].
   static Tensor call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
                      std::int64_t ignore_index, std::string_view reduction, double label_smoothing,
                      std::optional<std::int64_t> axis);

@@ -33,10 +33,10 @@ namespace {
 
 constexpr const char* kName = "ctc_loss";
 constexpr double kNever = cpu::kCtcNever;
-/// What the loss of a target that fits into its steps is below.
+/// The loss of a target that fits into its steps is below this bound.
 constexpr double kImpossible = -kNever / 10;
 
-/// On the CPU, as int64: what the shapes of the computation follow from.
+/// Returns lengths as int64 on the CPU, because the shapes of the computation depend on them.
 Tensor read_lengths(const Tensor& lengths, std::int64_t count, const char* which) {
   if (!is_integral(lengths.dtype())) fail<TypeError>("[ctc_loss] ", which, " must be integers, got ", lengths.dtype());
   if (lengths.numel() != count || lengths.ndim() > 1)
@@ -45,7 +45,7 @@ Tensor read_lengths(const Tensor& lengths, std::int64_t count, const char* which
   return contiguous(to_device(reshape(cast(lengths, DType::Int64), Dims{count}), kCPU));
 }
 
-/// Sequences of labels, padded with blanks: [sequences, longest], int64.
+/// Returns the sequences of labels padded with blanks: [sequences, longest], int64.
 Tensor padded_targets(const Tensor& targets, const Tensor& lengths, std::int64_t classes, std::int64_t blank,
                       bool one_sequence) {
   const std::int64_t count = lengths.numel();
@@ -76,20 +76,20 @@ Tensor padded_targets(const Tensor& targets, const Tensor& lengths, std::int64_t
   return padded;
 }
 
-/// log(exp(a) + exp(b) + exp(c)), of finite numbers.
+/// Returns log(exp(a) + exp(b) + exp(c)) for finite numbers.
 Tensor log_sum(const Tensor& a, const Tensor& b, const Tensor& c) {
   const Tensor top = maximum(maximum(a, b), c).detach();
   return top + log(exp(a - top) + exp(b - top) + exp(c - top));
 }
 
-/// alpha with its columns moved to the right, and nothing possible in the first ones.
+/// Shifts the columns of alpha to the right; the first ones become impossible.
 Tensor moved(const Tensor& alpha, std::int64_t by) {
   const std::int64_t width = alpha.size(1);
   const Tensor edge = full({alpha.size(0), std::min(by, width)}, kNever, alpha.dtype(), alpha.device());
   return by >= width ? edge : concat({edge, narrow(alpha, 1, 0, width - by)}, 1);
 }
 
-/// The losses of all sequences, of operators. log_p is [steps, sequences, classes].
+/// Returns the losses of all sequences, composed of operators. log_p is [steps, sequences, classes].
 Tensor composed(const Tensor& log_p, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
                 std::int64_t blank) {
   const std::int64_t steps = log_p.size(0);
@@ -99,7 +99,7 @@ Tensor composed(const Tensor& log_p, const Tensor& targets, const Tensor& input_
   const std::int64_t width = 2 * longest + 1;
   const Device device = log_p.device();
 
-  // Blanks stand around every label. A path may go from a label to the next one at once where the two differ.
+  // Each label has a blank before and after it. A path may go from a label directly to the next one if the two differ.
   const Tensor extended = full({count, width}, blank, DType::Int64);
   const Tensor may_skip = full({count, width}, false, DType::Bool);
   const Tensor is_end = full({count, width}, false, DType::Bool);
@@ -114,7 +114,7 @@ Tensor composed(const Tensor& log_p, const Tensor& targets, const Tensor& input_
     if (end > 0) is_end.data<bool>()[i * width + end - 1] = true;
   }
 
-  // emitted[t, i, s]: the log-probability of symbol s of sequence i at step t.
+  // emitted[t, i, s] is the log-probability of symbol s of sequence i at step t.
   const Tensor sequence = reshape(arange(0, Scalar(count), 1, DType::Int64, kCPU), Dims{count, 1}) + extended * 0;
   const Tensor chosen[] = {sequence, extended};
   const Tensor symbol = pick_rows(chosen, Dims{count, classes}, Dims{1, 2}, kName, NegativeIndex::Refuse);
@@ -128,8 +128,7 @@ Tensor composed(const Tensor& log_p, const Tensor& targets, const Tensor& input_
   const Tensor skips = to_device(may_skip, device);
   const Tensor lengths = to_device(reshape(input_lengths, Dims{count, 1}), device);
   const Tensor at_start = reshape(arange(0, Scalar(width), 1, DType::Int64, device) < 2, Dims{1, width});
-  // Before the first step only the first blank and the first label are reached; with no steps, nothing but an empty
-  // target is.
+  // Before the first step only the first blank and the first label are reached; without steps only an empty target is.
   Tensor alpha = where(at_start, steps > 0 ? step(0) : full({count, width}, kNever, log_p.dtype(), device), kNever);
   for (std::int64_t t = 1; t < steps; ++t) {
     const Tensor next = log_sum(alpha, moved(alpha, 1), where(skips, moved(alpha, 2), kNever)) + step(t);
@@ -144,7 +143,7 @@ Tensor composed(const Tensor& log_p, const Tensor& targets, const Tensor& input_
   return -where(none, certain, total);
 }
 
-/// The same by kernels, one sequence at a time. A gradient that is itself recorded is that of the composition.
+/// CTC loss by kernels, one sequence per task. A gradient that is itself recorded is computed by the composition.
 struct CtcFn : Function<CtcFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = kName;
@@ -197,14 +196,14 @@ struct CtcFn : Function<CtcFn> {
   }
 
  private:
-  /// Calls run(kernels, args, number) for each sequence, those of several threads at once.
+  /// Calls run(kernels, args, number) for each sequence, several threads at once.
   template <class Run>
   static void for_each_sequence(const Tensor& log_p, const Tensor& alpha, const Tensor& targets,
                                 const Tensor& input_lengths, const Tensor& target_lengths, std::int64_t blank,
                                 const Run& run) {
     const std::int64_t count = log_p.size(1);
     const std::int64_t longest = targets.size(1);
-    constexpr std::int64_t kStateWork = 16;  // a state's step beside an element of simple loops
+    constexpr std::int64_t kStateWork = 16;  // work of a state's step, relative to an element of a simple loop
     const std::int64_t work = log_p.size(0) * (log_p.size(2) + (2 * longest + 1) * kStateWork);
     const HostRelease release(count * work);
     const auto with = [&]<class T>(const cpu::CtcKernels<T>& kernels, T) {
@@ -230,7 +229,7 @@ struct CtcFn : Function<CtcFn> {
     log_p.dtype() == DType::Float32 ? with(table.float32, float()) : with(table.float64, double());
   }
 
-  /// Through the composition, which has derivatives of every order.
+  /// Differentiates the composition, which has derivatives of every order.
   static Tensor composed_grad(const Tensor& dy, const Tensor& log_p, const Tensor& targets, const Tensor& input_lengths,
                               const Tensor& target_lengths, std::int64_t blank) {
     autograd::GradOptions options;
@@ -240,7 +239,7 @@ struct CtcFn : Function<CtcFn> {
     Tensor y;
     {
       const autograd::GradMode mode(true);
-      x = squeeze(expand_dims(log_p, 0), Dims{0});  // a view of its own, where the derivative ends
+      x = squeeze(expand_dims(log_p, 0), Dims{0});  // a separate view, at which the derivative ends
       y = composed(x, targets, input_lengths, target_lengths, blank);
     }
     const Tensor outputs[] = {y};
@@ -280,7 +279,7 @@ Tensor CtcLoss::call(const Tensor& log_probs, const Tensor& targets, const Tenso
   }
   const Tensor padded = padded_targets(targets, out, classes, blank, one);
   const Tensor log_p = reshape(log_softmax(as_floating(log_probs, kName)), Dims{steps, count, classes});
-  // Copies: who gave the lengths may change them.
+  // Copied, because the caller may change the lengths.
   Tensor losses = CtcFn::applies(log_p, in, out) ? CtcFn::apply(log_p, padded, clone(in), clone(out), blank)
                                                  : composed(log_p, padded, in, out, blank);
   losses = where(losses > kImpossible, zero_infinity ? 0.0 : std::numeric_limits<double>::infinity(), losses);

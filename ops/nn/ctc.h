@@ -24,8 +24,8 @@ struct CtcLoss {
       .dtypes = Floating,
       .method = false,
       .autocast = Autocast::Float32};
-  /// ValueError for shapes and lengths that do not fit, IndexError for a target that is no class, TypeError for targets
-  /// or lengths that are not of integers.
+  /// Throws ValueError for shapes and lengths that do not fit, IndexError for a target that is not a class, TypeError
+  /// for targets or lengths that are not integers.
   static Tensor call(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                      const Tensor& target_lengths, std::int64_t blank, std::string_view reduction, bool zero_infinity);
 };

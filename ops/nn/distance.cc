@@ -34,10 +34,10 @@
 namespace lamella {
 namespace {
 
-/// As many rows as make the product of matrices worth its rounding.
+/// Number of rows from which a matrix product pays in spite of its rounding.
 constexpr std::int64_t kFewRows = 25;
 
-/// The p-norm of d along the last axis.
+/// Returns the p-norm of d along the last axis.
 Tensor norm_of(const Tensor& d, double p) {
   if (p == 0) return cast(sum(not_equal(d, 0), -1), d.dtype());
   if (p == 1) return sum(abs(d), -1);
@@ -46,13 +46,13 @@ Tensor norm_of(const Tensor& d, double p) {
   return root_or_zero(sum(p == 2 ? square(d) : power_or_zero(abs(d), p), -1), p);
 }
 
-constexpr std::int64_t kGrain = 16384;  // differences that one thread takes at a time
+constexpr std::int64_t kGrain = 16384;  // differences per task
 
-/// Whether the kernel for distances takes x: there are no tensors of all differences.
+/// True if the distance kernels support x, which avoid a tensor of all differences.
 bool has_kernel(const Tensor& x) {
   return x.device().is_cpu() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && !is_batched(x);
 }
-/// The same where nothing is recorded.
+/// True if the distance kernels support x and nothing is recorded.
 bool is_measured(const Tensor& x) { return has_kernel(x) && !is_followed(x) && !autograd::is_tracing(); }
 
 /// Calls run(kernels, T()) with the kernels for x's dtype.
@@ -66,7 +66,7 @@ void with_kernel(const Tensor& x, F&& run) {
   }
 }
 
-/// a and b with broadcast leading axes, contiguous.
+/// Returns a and b with broadcast leading axes, contiguous.
 std::pair<Tensor, Tensor> whole_batches(const Tensor& a, const Tensor& b, const char* op) {
   const Dims batch =
       broadcast_shapes(DimsView(a.shape()).first(a.ndim() - 2), DimsView(b.shape()).first(b.ndim() - 2), op);
@@ -79,7 +79,7 @@ std::pair<Tensor, Tensor> whole_batches(const Tensor& a, const Tensor& b, const 
   return {whole(a), whole(b)};
 }
 
-/// The distances of all rows of a and b, whose leading axes broadcast.
+/// Returns the distances between all rows of a and b, whose leading axes broadcast.
 Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op) {
   const auto whole = whole_batches(a, b, op);
   const Tensor& x = whole.first;
@@ -115,7 +115,7 @@ Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op)
   return out;
 }
 
-/// The distances of each row of x from those behind it.
+/// Returns the distances of each row of x from all later rows.
 Tensor pair_distances(const Tensor& given, double p) {
   const Tensor x = contiguous(given);
   const std::int64_t rows = x.size(0);
@@ -135,7 +135,7 @@ Tensor pair_distances(const Tensor& given, double p) {
         kernels.distances(row, row + width, to, rows - r - 1, width, p);
       }
     };
-    // A row from the front and one from the back have as many distances as any other two.
+    // Rows are paired from the front and the back, so that every task has the same number of distances.
     parallel_for(0, rows / 2, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, rows * width)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t r = begin; r < end; ++r) {
@@ -148,22 +148,22 @@ Tensor pair_distances(const Tensor& given, double p) {
   return out;
 }
 
-/// Whether distances of this kind have a gradient of their own: sums of differences, or of their signs, with weights.
+/// True if distances of norm p have a gradient kernel: weighted sums of differences (p = 2) or of their signs (p = 1).
 bool has_gradient_kernel(double p) { return p == 1 || p == 2; }
 
-/// What the differences are multiplied by, or their signs for p = 1, where dy is the gradient of the distances y.
+/// Returns the weights of the differences, or of their signs for p = 1, given the gradient dy of the distances y.
 Tensor weights_of(const Tensor& dy, const Tensor& y, double p) {
   if (p == 1) return dy;
   const Tensor none = equal(y, 0);
   return where(none, 0, divide(dy, where(none, 1, y)));
 }
-/// For differences d with distances of gradient dy: their gradient, recorded.
+/// Returns the gradient of differences d whose distances have the gradient dy; recorded.
 Tensor gradient_of_differences(const Tensor& d, const Tensor& dy, double p) {
   return multiply(p == 1 ? sign(d) : d, expand_dims(weights_of(dy, p == 1 ? dy : norm_of(d, p), p), -1));
 }
 
-/// For each row of x: the sum over the rows of y of the weights times the differences, or their signs. The weights are
-/// [.., rows, others], or with the last axes exchanged where `across` is set.
+/// Returns for each row of x the weighted sum of its differences from the rows of y, or of their signs. The weights are
+/// [.., rows, others], or with the last axes exchanged if `across`.
 Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weights, bool across, bool signs) {
   const Tensor out = empty(x.shape(), x.dtype());
   if (out.numel() == 0) return out;
@@ -186,7 +186,7 @@ Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weig
   return out;
 }
 
-/// Distances with p = 1 or 2 of all rows of a and b, which have the same leading axes and are contiguous.
+/// Distances with p = 1 or 2 between all rows of a and b, which are contiguous and have the same leading axes.
 struct DistancesLayer : Function<DistancesLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "cdist";
@@ -219,7 +219,7 @@ struct DistancesLayer : Function<DistancesLayer> {
   }
 };
 
-/// The rows of x, first and second, of each pair.
+/// The rows of x in each pair, first and second.
 struct Pairs {
   Tensor first;
   Tensor second;
@@ -258,7 +258,7 @@ struct PairDistancesLayer : Function<PairDistancesLayer> {
   }
 
  private:
-  /// What belongs to the pairs of n rows as a symmetric matrix, with 0 on its diagonal.
+  /// Returns the values of the pairs of n rows as a symmetric matrix with a zero diagonal.
   static Tensor square_form(const Tensor& pairs, std::int64_t n) {
     const Tensor out = zeros({n, n}, pairs.dtype());
     with_kernel(out, [&]<class T>(const cpu::DistanceKernels<T>&, T) {
@@ -272,7 +272,7 @@ struct PairDistancesLayer : Function<PairDistancesLayer> {
   }
 };
 
-/// Whether the layers above take x in a call that is recorded: forward mode goes through what is composed.
+/// True if a recorded call can use DistancesLayer or PairDistancesLayer; forward mode uses the composition.
 bool has_layer(const Tensor& x, double p) {
   return has_gradient_kernel(p) && has_kernel(x) && !autograd::duals_active() && !autograd::is_tracing();
 }
@@ -281,7 +281,7 @@ void check_p(double p, const char* op) {
   if (!(p >= 0)) fail<ValueError>("[", op, "] p must be at least 0, got ", p);
 }
 
-/// x as floating numbers where it holds integers; complex ones stay.
+/// Returns x cast to a floating dtype if it holds integers; complex tensors unchanged.
 Tensor as_numbers(const Tensor& x, const char* op) {
   check_defined(x, op);
   return is_complex(x.dtype()) ? x : as_floating(x, op);
@@ -309,7 +309,7 @@ Tensor Cdist::call(const Tensor& x1, const Tensor& x2, double p) {
     }
     return norm_of(subtract(expand_dims(a, -2), expand_dims(b, -3)), p);
   }
-  // |a - b|^2 = |a|^2 - 2 ab + |b|^2, without a tensor of all differences.
+  // Uses |a - b|^2 = |a|^2 - 2 ab + |b|^2, which avoids a tensor of all differences.
   if (measured) {
     const Tensor products = matmul(multiply(a, -2), matrix_transpose(b));
     const Tensor squares = add(add(products, square_sum(a, Dims{-1}, true)), expand_dims(square_sum(b, Dims{-1}), -2));
@@ -355,7 +355,7 @@ Tensor Renorm::call(const Tensor& given, double p, std::int64_t axis, double max
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.ndim()); ++i) {
     if (i != at) others.push_back(i);
   }
-  constexpr double kSmall = 1e-7;  // as PyTorch has it: the result is within maxnorm after rounding
+  constexpr double kSmall = 1e-7;  // as in PyTorch, so that the rounded result does not exceed maxnorm
   const Tensor norms = LinalgVectorNorm::call(x, others, true, p);
   const Tensor large = greater(norms, maxnorm);
   const Tensor factors = where(large, divide(maxnorm, add(where(large, norms, 1), kSmall)), 1);

@@ -5,34 +5,34 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Norms of differences, and what is scaled by its norm. Where a distance is 0 its derivative is 0.
+// Norms of differences, and scaling by norms. The derivative of a distance is 0 where the distance is 0.
 
 namespace lamella {
 
 struct Cdist {
-  static constexpr OpInfo info{.name = "cdist",
-                               .doc =
-                                   "The p-norms of the differences of each row of x1, [.., n, size], and each row of "
-                                   "x2, [.., m, size]: a matrix "
-                                   "[.., n, m]; axes in front broadcast. p is at least 0, or infinite.",
-                               .parameters = "x1, x2, /, p=2.0",
-                               .example = "cdist(ones([2, 3]), zeros([4, 3]))",
-                               .dtypes = Floating,
-                               .method = false,
-                               .autocast = Autocast::Float32};
+  static constexpr OpInfo info{
+      .name = "cdist",
+      .doc =
+          "The p-norms of the differences between each row of x1, [.., n, size], and each row of x2, [.., m, size]: a "
+          "matrix [.., n, m]; leading axes broadcast. p is at least 0, or infinite.",
+      .parameters = "x1, x2, /, p=2.0",
+      .example = "cdist(ones([2, 3]), zeros([4, 3]))",
+      .dtypes = Floating,
+      .method = false,
+      .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x1, const Tensor& x2, double p);
 };
 
 struct Pdist {
-  static constexpr OpInfo info{
-      .name = "pdist",
-      .doc =
-          "The p-norms of the differences of each two rows of a matrix: the upper triangle of cdist(x, x), row by row.",
-      .parameters = "x, /, p=2.0",
-      .example = "pdist(eye(3))",
-      .dtypes = Floating,
-      .method = false,
-      .autocast = Autocast::Float32};
+  static constexpr OpInfo info{.name = "pdist",
+                               .doc =
+                                   "The p-norms of the differences between all pairs of rows of a matrix: the upper "
+                                   "triangle of cdist(x, x), row by row.",
+                               .parameters = "x, /, p=2.0",
+                               .example = "pdist(eye(3))",
+                               .dtypes = Floating,
+                               .method = false,
+                               .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x, double p);
 };
 
@@ -48,7 +48,7 @@ struct Dist {
 
 struct Normalize {
   static constexpr OpInfo info{.name = "normalize",
-                               .doc = "x divided by its p-norms along the axes, of which none counts as less than eps.",
+                               .doc = "x divided by its p-norms along the axes, each taken as at least eps.",
                                .parameters = "x, /, p=2.0, axis=1, eps=1e-12",
                                .example = "normalize(ones([2, 3]))",
                                .dtypes = Floating | Complex,
@@ -59,11 +59,11 @@ struct Normalize {
 struct Renorm {
   static constexpr OpInfo info{
       .name = "renorm",
-      .doc = "x with those of its slices along an axis scaled down whose p-norm is larger than maxnorm, to that norm.",
+      .doc = "x with each slice along an axis whose p-norm exceeds maxnorm scaled down to that norm.",
       .parameters = "x, p, axis, maxnorm",
       .example = "renorm(ones([2, 3]), 1.0, 0, 2.0)",
       .dtypes = Floating | Complex};
-  /// ValueError for a p that is not above 0, or a negative maxnorm.
+  /// Throws ValueError if p is not above 0 or maxnorm is negative.
   static Tensor call(const Tensor& x, double p, std::int64_t axis, double maxnorm);
 };
 

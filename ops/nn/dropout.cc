@@ -17,16 +17,16 @@ void check(const OpInfo& info, const Tensor& x, double p, const Generator* gener
   check_generator(info.name, generator, x.device());
 }
 
-/// x's shape with 1 for all axes behind that of the channels.
+/// Returns x's shape with size 1 for all axes behind that of the channels.
 Dims channels_of(const Tensor& x, std::size_t channel_axis) {
   Dims shape = x.shape();
   for (std::size_t i = channel_axis + 1; i < shape.size(); ++i) shape[i] = 1;
   return shape;
 }
 
-// Where one element of a mask stands for many, it becomes a factor (and a term): a pass less over x.
+// A mask with one element for many of x becomes a factor (and a term), which saves a pass over x.
 
-/// A mask of `shape` is true with probability 1 - p.
+/// Returns a mask of `shape` that is true with probability 1 - p.
 Tensor kept(const OpInfo& info, const Tensor& x, const Dims& shape, double p, Generator* generator) {
   return draw(info.name, random::coin_fill(1 - p), shape, DType::Bool, x.device(), generator);
 }
@@ -39,8 +39,8 @@ Tensor drop(const OpInfo& info, const Tensor& x, const Dims& shape, double p, bo
   return x * where(mask, full({}, 1 / (1 - p), x.dtype(), x.device()), 0);
 }
 
-/// What is dropped becomes -scale alpha of selu. The mean is then -p scale alpha, which the shift takes back, and the
-/// variance 1 - p + p (1 - p) (scale alpha)^2, which the factor does.
+/// Dropped elements become -scale alpha of selu. The mean is then -p scale alpha and the variance 1 - p + p (1 - p)
+/// (scale alpha)^2; a shift and a factor restore 0 and 1.
 Tensor alpha_drop(const OpInfo& info, const Tensor& x, const Dims& shape, double p, bool training,
                   Generator* generator) {
   constexpr double kLimit = 1.7580993408473766;
@@ -54,7 +54,7 @@ Tensor alpha_drop(const OpInfo& info, const Tensor& x, const Dims& shape, double
   return x * where(mask, number(factor), 0) + where(mask, number(shift), shift - factor * kLimit);
 }
 
-/// Of whole channels: x has one of two numbers of axes, the larger with a batch in front.
+/// Drops whole channels. x has one of two numbers of axes, the larger one with a batch axis in front.
 Tensor drop_channels(const OpInfo& info, const Tensor& x, std::size_t batched, std::size_t single,
                      std::size_t single_channel_axis, double p, bool training, Generator* generator) {
   check(info, x, p, generator);

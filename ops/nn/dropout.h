@@ -17,7 +17,7 @@ struct Dropout {
       .dtypes = Floating | Complex,
       .method = false,
       .in_place = true};
-  /// ValueError for a p outside [0, 1], or a generator of another device than x's.
+  /// Throws ValueError for a p outside of [0, 1] or a generator of another device than x's.
   static Tensor call(const Tensor& x, double p, bool training, Generator* generator = nullptr);
 };
 

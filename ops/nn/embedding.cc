@@ -19,11 +19,11 @@
 namespace lamella {
 namespace {
 
-/// padding_idx counted from the front; -1 for none.
+/// Returns padding_idx counted from the front, or -1 for none.
 std::int64_t padding_row(std::optional<std::int64_t> padding_idx, std::int64_t rows, const char* op) {
   if (!padding_idx) return -1;
   if (*padding_idx < -rows || *padding_idx >= rows)
-    fail<ValueError>("[", op, "] padding_idx ", *padding_idx, " is no row of a weight with ", rows, " rows");
+    fail<ValueError>("[", op, "] padding_idx must name one of the weight's ", rows, " rows, got ", *padding_idx);
   return *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
 }
 
@@ -43,10 +43,11 @@ void check_weight(const Tensor& x, const Tensor& weight, const char* op) {
   if (weight.ndim() != 2) fail<ValueError>("[", op, "] weight must have the shape [rows, size], got ", weight.shape());
 }
 
-/// Where each bag begins, and where the last one ends. ValueError for offsets that do not begin at 0 or decrease.
+/// Returns the begin of each bag and the end of the last one. Throws ValueError if offsets do not begin at 0 or
+/// decrease.
 std::vector<std::int64_t> bag_limits(const Tensor& offsets, std::int64_t count, bool include_last) {
   const Tensor numbers = as_index(offsets, "embedding_bag");
-  if (numbers.device().is_meta()) {  // one bag holds everything: the shapes are the same
+  if (numbers.device().is_meta()) {  // a single bag holds everything: the shapes are the same
     std::vector<std::int64_t> limits(static_cast<std::size_t>(numbers.numel() + (include_last ? 0 : 1)), count);
     limits.front() = 0;
     return limits;
@@ -65,7 +66,7 @@ std::vector<std::int64_t> bag_limits(const Tensor& offsets, std::int64_t count, 
   return limits;
 }
 
-/// For each place of x up to the last limit the number of its bag.
+/// Returns for each position of x up to the last limit the number of its bag.
 Tensor bag_numbers(const std::vector<std::int64_t>& limits) {
   Tensor numbers = empty({limits.back()}, DType::Int64);
   for (std::size_t bag = 0; bag + 1 < limits.size(); ++bag)
@@ -74,7 +75,7 @@ Tensor bag_numbers(const std::vector<std::int64_t>& limits) {
   return numbers;
 }
 
-/// The places of x in each bag, in rows that are filled up with `count`.
+/// Returns the positions in x of each bag's elements, in rows padded with `count`.
 Tensor bag_places(const std::vector<std::int64_t>& limits, std::int64_t count) {
   std::int64_t longest = 0;
   for (std::size_t bag = 0; bag + 1 < limits.size(); ++bag) longest = std::max(longest, limits[bag + 1] - limits[bag]);
@@ -86,17 +87,17 @@ Tensor bag_places(const std::vector<std::int64_t>& limits, std::int64_t count) {
   return places;
 }
 
-/// The maximum of the rows [bags, size of a bag, size] that count, and 0 for a bag of none.
+/// Returns the maximum over the counted rows of each bag, [bags, size of a bag, size]; 0 for an empty bag.
 Tensor largest_in_bags(const Tensor& rows, const Tensor& counted) {
   if (rows.size(1) == 0) return sum(rows, 1);
   const Tensor filled = where(counted, rows, -std::numeric_limits<double>::infinity());
   return where(any(counted, Dims{1}), max(filled, 1), 0);
 }
 
-/// Which of the places of x count.
+/// Returns a mask of the positions of x that count.
 Tensor counted_places(const Tensor& x, std::int64_t padding) { return padding < 0 ? x == x : x != padding; }
 
-/// The bags of an x with one axis, between limits.
+/// Computes the bags of an x with one axis, split at limits.
 Tensor in_bags(const Tensor& given, const Tensor& weight, const std::vector<std::int64_t>& limits,
                std::string_view mode, const std::optional<Tensor>& per_sample_weights, std::int64_t padding) {
   const auto bags = static_cast<std::int64_t>(limits.size()) - 1;
@@ -104,7 +105,7 @@ Tensor in_bags(const Tensor& given, const Tensor& weight, const std::vector<std:
   Tensor rows = look_up(x, weight, "embedding_bag");
   if (mode == "max") {
     const Tensor places = to_device(bag_places(limits, x.numel()), x.device());
-    // A last row, and a last place that does not count, stand for what fills up short bags.
+    // An extra last row and an extra position that does not count fill up short bags.
     const Tensor none = zeros({1}, DType::Bool, x.device());
     const Tensor counted = take(concat({counted_places(x, padding), none}, 0), places, 0);
     const Tensor filled = concat({rows, zeros({1, rows.size(1)}, rows.dtype(), rows.device())}, 0);
@@ -150,7 +151,7 @@ Tensor EmbeddingBag::call(const Tensor& x, const Tensor& weight, const std::opti
   }
   Tensor rows = look_up(x, weight, info.name);
   if (mode == "max" && padding < 0 && x.size(1) > 0) return max(rows, 1);
-  // What counts is looked at only where something may not.
+  // The mask of positions that count is computed only if some may not count.
   const Tensor counted = padding < 0 && mode != "max" ? Tensor() : expand_dims(counted_places(x, padding), -1);
   if (mode == "max") return largest_in_bags(rows, counted);
   if (per_sample_weights) rows = rows * expand_dims(*per_sample_weights, -1);

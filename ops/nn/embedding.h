@@ -19,8 +19,8 @@ struct Embedding {
       .example = "embedding(asarray([[0, 2]]), ones([3, 4]))",
       .reference = "weight[x]",
       .method = false};
-  /// IndexError for a number that is no row, TypeError for an x that is not of integers, ValueError for a weight
-  /// without two axes or a padding_idx that is no row.
+  /// Throws IndexError for a number that is not a row, TypeError for an x that is not an integer tensor, ValueError for
+  /// a weight without two axes or a padding_idx that is not a row.
   static Tensor call(const Tensor& x, const Tensor& weight, std::optional<std::int64_t> padding_idx);
 };
 

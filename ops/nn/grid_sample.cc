@@ -30,7 +30,7 @@ namespace {
 using Mode = cpu::GridMode;
 using Outside = cpu::GridOutside;
 
-/// How a grid is read.
+/// The settings of a call: how the grid is interpreted.
 struct Setting {
   Mode mode = Mode::Linear;
   Outside outside = Outside::Zeros;
@@ -51,25 +51,25 @@ Outside read_outside(std::string_view mode) {
   fail<ValueError>("[grid_sample] padding_mode must be \"zeros\", \"border\" or \"reflection\", got \"", mode, "\"");
 }
 
-/// One axis of the images, and how a coordinate there is read.
+/// An axis of the images, and how coordinates on it are interpreted.
 struct Axis {
   std::int64_t size;
   Outside outside;
   bool align_corners;
 
-  /// In elements, from one between -1 and 1.
+  /// Converts coordinates between -1 and 1 to units of elements.
   Tensor in_elements(const Tensor& at) const {
     const auto n = static_cast<double>(size);
     return align_corners ? (at + 1) * ((n - 1) / 2) : ((at + 1) * n - 1) / 2;
   }
-  /// Brought to where there are elements, unless what is outside is 0.
+  /// Moves coordinates into the range of elements, unless the padding is 0.
   Tensor brought_in(const Tensor& at) const {
     if (outside == Outside::Zeros) return at;
-    // hardtanh: at the border the derivative is 0.
+    // hardtanh rather than clip: its derivative at the border is 0.
     return hardtanh(outside == Outside::Reflection ? reflected(at) : at, 0, size - 1);
   }
 
-  /// The element beside a coordinate that is a whole number: its number, within the axis, and whether it is one.
+  /// The element at a whole coordinate: its number, clamped to the axis, and whether it is inside.
   struct Element {
     Tensor number;
     Tensor inside;
@@ -99,7 +99,7 @@ struct Neighbor {
 
 std::vector<Neighbor> neighbors(const Tensor& given, const Axis& axis, Mode mode) {
   if (mode == Mode::Nearest) {
-    // The weight is 1, of a derivative by the grid that is 0 and not missing.
+    // The weight is 1 with a defined derivative of 0 by the grid.
     const Tensor whole = round(axis.brought_in(axis.in_elements(given)));
     return {{axis.element(whole.detach()), whole - whole.detach() + 1}};
   }
@@ -118,14 +118,14 @@ std::vector<Neighbor> neighbors(const Tensor& given, const Axis& axis, Mode mode
   const Tensor weights[] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
   std::vector<Neighbor> result;
   for (int k = 0; k < 4; ++k) {
-    // What lies outside is reflected or moved one by one.
+    // Neighbors outside of the image are reflected or clamped one by one.
     const Tensor whole = (left + (k - 1)).detach();
     result.push_back({axis.element(round(axis.brought_in(whole))), weights[k]});
   }
   return result;
 }
 
-/// Samples with the neighbors of all axes, of which axis `next` and those behind it are still to be chosen.
+/// Samples over the neighbors of all axes, chosen recursively from axis `next` on.
 class Sampler {
  public:
   Sampler(const Tensor& x, const Tensor& grid, std::vector<std::vector<Neighbor>> by_axis)
@@ -145,7 +145,7 @@ class Sampler {
     first_ = reshape(arange(0, Scalar(images_), 1, DType::Int64, x.device()), first);
   }
 
-  /// [images, channels, places...]
+  /// Returns [images, channels, places...].
   Tensor operator()() {
     choose(0, first_, Tensor(), Tensor());
     Dims shape = places_;
@@ -179,24 +179,24 @@ class Sampler {
   Dims sizes_;
   Dims places_;
   Tensor rows_;
-  Tensor first_;  ///< the number of each image
+  Tensor first_;  ///< number of each image
   Tensor total_;
 };
 
-/// Of operators, for images and volumes.
+/// Samples images and volumes, composed of operators.
 Tensor composed(const Tensor& x, const Tensor& grid, const Setting& setting) {
   const std::size_t axes = x.ndim() - 2;
   std::vector<std::vector<Neighbor>> by_axis;
   for (std::size_t i = 0; i < axes; ++i) {
     const Axis axis{x.shape()[i + 2], setting.outside, setting.align_corners};
-    // The grid holds the last axis first.
+    // The grid lists the coordinate of the last axis first.
     const Tensor at = squeeze(narrow(grid, -1, static_cast<std::int64_t>(axes - 1 - i), 1), Dims{-1});
     by_axis.push_back(neighbors(at, axis, setting.mode));
   }
   return Sampler(x, grid, std::move(by_axis))();
 }
 
-/// Images on the CPU, by kernels. A gradient that is itself recorded is that of the composition.
+/// Samples images on the CPU by kernels. A gradient that is itself recorded is computed by the composition.
 struct GridSampleFn : Function<GridSampleFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "grid_sample";
@@ -261,7 +261,7 @@ struct GridSampleFn : Function<GridSampleFn> {
   }
 
  private:
-  static constexpr std::int64_t kPlaces = 1024;  // that one thread takes at a time
+  static constexpr std::int64_t kPlaces = 1024;  // positions per task
 
   template <class F>
   static void with_kernels(DType dtype, F&& f) {
@@ -284,7 +284,7 @@ struct GridSampleFn : Function<GridSampleFn> {
     return args;
   }
 
-  /// Through the composition of x and the grid, which has derivatives of every order.
+  /// Differentiates the composition of x and the grid, which has derivatives of every order.
   static TensorList composed_grads(const Tensor& x, const Tensor& grid, const Tensor& dy, const Setting& setting,
                                    bool want_x, bool want_grid) {
     const bool connected = autograd::is_grad_enabled();
@@ -292,7 +292,8 @@ struct GridSampleFn : Function<GridSampleFn> {
     Tensor y;
     {
       const autograd::GradMode mode(true);
-      // Views of their own: where the grid was made of x, what reaches x through it is not the gradient of this layer.
+      // Separate views: if the grid was computed from x, the gradient that reaches x through it is not part of this
+      // layer's.
       const auto alias = [](const Tensor& given) { return squeeze(expand_dims(given, 0), Dims{0}); };
       const Tensor image = alias(x);
       const Tensor at = alias(grid);
@@ -314,7 +315,7 @@ struct GridSampleFn : Function<GridSampleFn> {
   }
 };
 
-/// n places from -1 to 1: the centers of elements, or with align_corners the edges too.
+/// Returns n positions from -1 to 1: the centers of elements, or including the edges with align_corners.
 Tensor places_along(std::int64_t n, bool align_corners, DType dtype, Device device) {
   if (n == 1) return full({1}, 0.0, dtype, device);
   const double edge = align_corners ? 1 : static_cast<double>(n - 1) / static_cast<double>(n);
@@ -332,7 +333,7 @@ Tensor GridSample::call(const Tensor& x, const Tensor& grid, std::string_view mo
   if ((axes != 2 && axes != 3) || grid.ndim() != x.ndim() || grid.size(0) != x.size(0) ||
       grid.size(-1) != static_cast<std::int64_t>(axes)) {
     fail<ValueError>(
-        "[grid_sample] wants x [images, channels, height, width] and grid [images, out height, out width, 2], or "
+        "[grid_sample] needs x [images, channels, height, width] and grid [images, out height, out width, 2], or "
         "volumes with one axis more; got the shapes ",
         x.shape(), " and ", grid.shape());
   }
@@ -345,7 +346,7 @@ Tensor GridSample::call(const Tensor& x, const Tensor& grid, std::string_view mo
   }
   const Setting setting{how, outside, align_corners};
   if (item_size(x.dtype()) == 2 && axes == 3 && how == Mode::Cubic) {
-    // The roundings of 64 products of three weights each would show; those of 16 do not.
+    // In float32: rounding 64 products of three weights each would be visible, that of 16 is not.
     return cast(call(cast(x, DType::Float32), cast(grid, DType::Float32), mode, padding_mode, align_corners),
                 x.dtype());
   }
@@ -358,7 +359,7 @@ Tensor AffineGrid::call(const Tensor& theta, const Dims& size, bool align_corner
   const auto d = static_cast<std::int64_t>(axes);
   if ((axes != 2 && axes != 3) || theta.shape() != Dims{size[0], d, d + 1}) {
     fail<ValueError>(
-        "[affine_grid] wants theta [images, 2, 3] for a size of four numbers, or [images, 3, 4] for one of five; got "
+        "[affine_grid] needs theta [images, 2, 3] for a size of four numbers, or [images, 3, 4] for one of five; got "
         "the shape ",
         theta.shape(), " and the size ", size);
   }

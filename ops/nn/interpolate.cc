@@ -21,10 +21,9 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;                         // elements that one thread takes at a time
-constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // along an axis
+constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // elements along an axis
 
-/// Each element of the result along an axis as a weighted sum of `taps` elements.
+/// Describes each element of the result along an axis as a weighted sum of `taps` elements.
 struct Plan {
   std::int64_t in = 0;
   std::int64_t out = 0;
@@ -48,7 +47,7 @@ struct Plan {
 
 using PlanPtr = std::shared_ptr<const Plan>;
 
-/// How an axis is stretched: elements of the source for one of the result.
+/// The scale of an axis: elements of the source per element of the result.
 struct Scale {
   double ratio;
   bool align_corners;
@@ -65,7 +64,7 @@ struct Scale {
   }
 };
 
-/// In single precision, as others compute it: which element is the nearest is to be the same.
+/// Computed in single precision like other libraries, so that the same element is the nearest.
 Plan plan_nearest(std::int64_t in, std::int64_t out, const Scale& scale, bool exact) {
   Plan plan(in, out, 1);
   const auto ratio = static_cast<float>(scale.ratio);
@@ -103,8 +102,8 @@ Plan plan_cubic(std::int64_t in, std::int64_t out, const Scale& scale) {
   return plan;
 }
 
-/// Weights of what a filter of half-width `reach` covers, centered at an element of the result and widened where the
-/// result is smaller; they add up to 1.
+/// Weights of a filter of half-width `reach`, centered at each element of the result and widened if the result is
+/// smaller; they sum to 1.
 template <class Filter>
 Plan plan_filtered(std::int64_t in, std::int64_t out, const Scale& scale, double reach, Filter&& filter) {
   const double widening = std::max(1.0, scale.ratio);
@@ -155,7 +154,7 @@ Plan plan_area(std::int64_t in, std::int64_t out) {
   return plan;
 }
 
-/// `axis` counts from the end, from 1: hidden axes stand in front.
+/// `axis` counts from the end, starting with 1, because hidden axes are in front.
 Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transposed) {
   if (is_batched(given)) [[unlikely]] {
     const HiddenAxes axes = *given->hidden;
@@ -178,7 +177,7 @@ Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transpo
     const std::vector<T> weight(plan.weight.begin(), plan.weight.end());
     const T* from = x.data<T>();
     T* to = y.data<T>();
-    parallel_for(0, outer, std::max<std::int64_t>(1, kGrain / (plan.out * plan.taps * inner)),
+    parallel_for(0, outer, std::max<std::int64_t>(1, kElementGrain / (plan.out * plan.taps * inner)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
                      const cpu::ResampleArgs<T> args{.from = from + i * x.shape()[at] * inner,
@@ -198,7 +197,7 @@ Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transpo
   return y;
 }
 
-/// Both directions; each is the other's transpose.
+/// Resampling in both directions; each is the other's transpose.
 struct ResampleFn : Function<ResampleFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -261,7 +260,7 @@ Plan make_plan(Mode mode, std::int64_t in, std::int64_t out, const Scale& scale)
   return plan_area(in, out);
 }
 
-/// One number for each of the axes, or one for all.
+/// Returns the number for one axis from a list of one number per axis, or of one for all.
 template <class List>
 auto for_axis(const List& given, std::size_t axis, std::size_t axes, const char* what) {
   if (given.size() != 1 && given.size() != axes)
@@ -316,7 +315,8 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
     return y;
   }
   const Tensor result = in_single_or_double(x, info.name, [&](const Tensor& values) {
-    // First the axes that shrink; those that grow from the last one on, as along it each element is picked by itself.
+    // Axes that shrink come first; those that grow follow from the last one on, because elements along the last axis
+    // are picked one by one.
     Tensor y = values;
     for (std::size_t i = 0; i < axes; ++i) {
       if (plans[i]->out < plans[i]->in) y = ResampleFn::apply(y, plans[i], axes - i, false);
@@ -326,7 +326,7 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
     }
     return y;
   });
-  // Images of bytes stay such, halves being rounded up; the cast limits cubics, which go beyond what they are made of.
+  // Byte images stay bytes, halves rounded up; the cast clamps cubic results that exceed the range.
   return x.dtype() == DType::UInt8 ? cast(floor(result + 0.5), DType::UInt8) : result;
 }
 

@@ -30,7 +30,8 @@ struct Interpolate {
           "antialias=False",
       .example = "interpolate(ones([1, 1, 2, 2]), size=(4, 4), mode='bilinear')",
       .method = false};
-  /// ValueError for a mode that does not go with x's axes, and where not exactly one of size and scale_factor is given.
+  /// Throws ValueError for a mode that does not fit the number of axes, or unless exactly one of size and scale_factor
+  /// is given.
   static Tensor call(const Tensor& x, const std::optional<Dims>& size,
                      const std::optional<std::vector<double>>& scale_factor, std::string_view mode,
                      std::optional<bool> align_corners, std::optional<bool> recompute_scale_factor, bool antialias);

@@ -36,16 +36,16 @@ Tensor MultiLabelMarginLoss::call(const Tensor& input, const Tensor& target, std
   const Tensor x = as_floating(input, info.name);
   const std::int64_t classes = x.size(-1);
   const Tensor given = cast(target, DType::Int64);
-  // The labels before the first -1. What stands behind it does not count.
+  // Labels end at the first -1; what follows does not count.
   const Tensor valid = greater(cumprod(cast(greater_equal(given, 0), DType::Int64), -1), 0);
   const Tensor labels = where(valid, given, 0);
   const Tensor own = take_along_axis(x, labels, -1);
-  // What stands for no label is marked in a column of its own.
+  // Positions without a label are marked in an extra column.
   Dims shape = x.shape();
   shape.back() = classes + 1;
   const Tensor marks = scatter(zeros(shape, DType::Bool, x.device()), -1, where(valid, given, classes), true);
   const Tensor is_label = narrow(marks, -1, 0, classes);
-  // Infinities leave nothing of the terms that do not count, without a mask for each pair.
+  // Infinities remove the terms that do not count, without a mask for each pair.
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Tensor others = add(where(is_label, -kInfinity, x), 1);
   const Tensor terms = relu(subtract(expand_dims(others, -2), expand_dims(where(valid, own, kInfinity), -1)));

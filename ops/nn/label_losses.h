@@ -23,7 +23,7 @@ struct MultiLabelMarginLoss {
       .dtypes = Floating,
       .method = false,
       .autocast = Autocast::Float32};
-  /// ValueError for other shapes; IndexError for a label that is not a class.
+  /// Throws ValueError for other shapes, IndexError for a label that is not a class.
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction);
 };
 

@@ -22,7 +22,7 @@ Tensor transposed(const Tensor& weight) {
                    DimsView{{weight.strides()[1], weight.strides()[0]}});
 }
 
-/// With the rows of all examples; see Note [Batched tensors].
+/// Computes linear on the rows of all examples; see Note [Batched tensors].
 Tensor linear_of_examples(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
   if (is_batched(weight) || (bias && is_batched(*bias))) {
     const Tensor y = matmul(x, transposed(weight));
@@ -47,7 +47,7 @@ Tensor rows_times_weight(const Tensor& x, const Tensor& weight, const std::optio
   return out;
 }
 
-/// Rows of x; the bias may be absent.
+/// The linear layer on rows of x; the bias may be absent.
 struct LinearLayer : Function<LinearLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "linear";
@@ -111,7 +111,7 @@ Tensor Linear::call(const Tensor& x, const Tensor& weight, const std::optional<T
   DType dtype = promote_types(x.dtype(), weight.dtype());
   if (bias) dtype = promote_types(dtype, bias->dtype());
   if (!is_floating(dtype)) {
-    if (dtype == DType::Bool) fail<TypeError>("[linear] does not take dtype ", dtype);
+    if (dtype == DType::Bool) refuse_dtype(dtype, Numeric, info.name);
     const Tensor y = matmul(x, matrix_transpose(weight));
     return bias ? add(y, *bias) : y;
   }

@@ -18,7 +18,7 @@
 namespace lamella {
 namespace {
 
-/// The value of a bool tensor that holds one, or one for each example, of which all must be true.
+/// Returns the value of a bool tensor of one element, or under vmap whether it is true for every example.
 bool all_true(const Tensor& x) {
   const autograd::NoGrad scope;
   const Tensor whole = is_batched(x) ? physical(x, *x->hidden) : x;
@@ -94,7 +94,7 @@ Tensor KlDiv::call(const Tensor& input, const Tensor& target, std::string_view r
     const Tensor none = target == -std::numeric_limits<double>::infinity();
     terms = exp(target) * (where(none, 0, target) - where(none & isinf(input), 0, input));
   } else {
-    // A target of 0 counts 0, also beside an infinite logarithm.
+    // A target of 0 contributes 0, even beside an infinite logarithm.
     const Tensor none = target == 0;
     terms = target * (log(where(none, 1, target)) - where(none & isinf(input), 0, input));
   }
@@ -129,7 +129,7 @@ Tensor GaussianNllLoss::call(const Tensor& input, const Tensor& target, const Te
   if (var.shape() != input.shape()) {
     if (var.ndim() + 1 == input.ndim()) variance = expand_dims(var, -1);
     bool fits = variance.ndim() == input.ndim();
-    std::size_t shared = 0;  // axes along which one variance is for all
+    std::size_t shared = 0;  // number of axes along which one variance is shared
     for (std::size_t i = 0; fits && i < input.ndim(); ++i) {
       if (variance.shape()[i] == input.shape()[i]) continue;
       fits = variance.shape()[i] == 1;

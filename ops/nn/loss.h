@@ -18,7 +18,7 @@ struct MseLoss {
       .example = "mse_loss(zeros([2]), ones([2]))",
       .method = false,
       .autocast = Autocast::Float32};
-  /// ValueError for different shapes.
+  /// Throws ValueError for different shapes.
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction);
 };
 
@@ -44,7 +44,7 @@ struct SmoothL1Loss {
       .dtypes = Floating,
       .method = false,
       .autocast = Autocast::Float32};
-  /// ValueError for a negative beta.
+  /// Throws ValueError for a negative beta.
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction, double beta);
 };
 
@@ -59,7 +59,7 @@ struct HuberLoss {
       .dtypes = Floating,
       .method = false,
       .autocast = Autocast::Float32};
-  /// ValueError for a delta that is not above 0.
+  /// Throws ValueError if delta is not above 0.
   static Tensor call(const Tensor& input, const Tensor& target, std::string_view reduction, double delta);
 };
 
@@ -74,7 +74,7 @@ struct BinaryCrossEntropy {
       .dtypes = Floating,
       .method = false,
       .autocast = Autocast::Float32};
-  /// ValueError for an input outside [0, 1], or shapes that do not fit.
+  /// Throws ValueError for an input outside of [0, 1] or shapes that do not fit.
   static Tensor call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
                      std::string_view reduction);
 };
@@ -137,7 +137,7 @@ struct GaussianNllLoss {
       .dtypes = Floating,
       .method = false,
       .autocast = Autocast::Float32};
-  /// ValueError for an eps that is not above 0, or a var of another shape.
+  /// Throws ValueError if eps is not above 0 or the shape of var does not fit.
   static Tensor call(const Tensor& input, const Tensor& target, const Tensor& var, bool full, double eps,
                      std::string_view reduction);
 };

@@ -14,7 +14,7 @@
 namespace lamella {
 namespace {
 
-/// max(x, 0), with the whole gradient at 0.
+/// Returns max(x, 0) with the whole gradient at 0.
 Tensor hinge(const Tensor& x) { return clip(x, Operand(0), std::nullopt); }
 
 }  // namespace
@@ -44,7 +44,7 @@ Tensor CosineEmbeddingLoss::call(const Tensor& input1, const Tensor& input2, con
     return call_in_autocast<CosineEmbeddingLoss>(input1, input2, target, margin, reduction);
   if (input1.shape() != input2.shape() || input1.ndim() != target.ndim() + 1 || target.ndim() > 1) {
     fail<ValueError>(
-        "[cosine_embedding_loss] wants two inputs [samples, size] and a target [samples], or two inputs [size] and a "
+        "[cosine_embedding_loss] needs two inputs [samples, size] and a target [samples], or two inputs [size] and a "
         "0-d target; got the shapes ",
         input1.shape(), ", ", input2.shape(), " and ", target.shape());
   }
@@ -98,7 +98,7 @@ Tensor MultiMarginLoss::call(const Tensor& input, const Tensor& target, std::int
   if (p == 2) terms = square(terms);
   if (weight) terms = terms * expand_dims(take(*weight, target, 0), -1);
   terms = where(is_target, 0, terms);
-  // The mean over the samples of means over their classes.
+  // The mean over the samples of the means over their classes.
   if (reduction == "mean") return mean(terms);
   return reduce_loss(sum(terms, -1) / static_cast<double>(classes), reduction, info.name);
 }

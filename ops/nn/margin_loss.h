@@ -6,9 +6,9 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Losses that are 0 beyond a margin. `reduction` is 'mean' (over all terms), 'sum' or 'none'. At the margin itself the
-// derivatives are PyTorch's: those of hinge_embedding_loss, cosine_embedding_loss, margin_ranking_loss and
-// triplet_margin_loss are those of the side where the loss is not 0; that of multi_margin_loss is 0.
+// Losses that are 0 beyond a margin. `reduction` is 'mean' (over all terms), 'sum' or 'none'. Derivatives at the margin
+// itself are those of PyTorch: for hinge_embedding_loss, cosine_embedding_loss, margin_ranking_loss and
+// triplet_margin_loss the one-sided derivative on the side where the loss is not 0, for multi_margin_loss 0.
 
 namespace lamella {
 

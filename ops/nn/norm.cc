@@ -17,7 +17,7 @@
 namespace lamella {
 namespace {
 
-/// The dtype to compute in.
+/// Returns the dtype of the computation.
 DType computed_in(const Tensor& x, std::initializer_list<const std::optional<Tensor>*> others) {
   DType dtype = promote_types(x.dtype(), DType::Float32);
   for (const auto* other : others) {
@@ -48,14 +48,14 @@ void check_input(const Tensor& x, const char* op) {
 
 std::int64_t product(DimsView sizes) { return count_elements(sizes); }
 
-/// x [n, channels, ..]; returns what is behind the channels, as one size.
+/// Checks that x is [n, channels, ..] and returns the number of elements behind the channels.
 std::int64_t size_behind_channels(const Tensor& x, const char* op) {
   check_input(x, op);
   if (x.ndim() < 2) fail<ValueError>("[", op, "] x must be [n, channels, ..], got the shape ", x.shape());
   return product(DimsView(x.shape()).subspan(2));
 }
 
-/// How many elements the trailing axes that `normalized_shape` names have.
+/// Returns the number of elements of the trailing axes that `normalized_shape` names.
 std::int64_t check_normalized_shape(const Tensor& x, const Dims& normalized_shape, const char* op) {
   const std::size_t count = normalized_shape.size();
   if (count == 0 || count > x.ndim() || Dims(x.shape().end() - count, x.shape().end()) != normalized_shape) {
@@ -89,14 +89,14 @@ Tensor normalize_groups(const Tensor& x, std::int64_t groups, const std::optiona
   return cast(reshape(y, x.shape()), x.dtype());
 }
 
-/// running = (1 - momentum) running + momentum value, in place.
+/// Computes running = (1 - momentum) running + momentum value, in place.
 void update_running(const std::optional<Tensor>& running, const Tensor& value, double momentum) {
   if (!running) return;
   mul_(*running, 1 - momentum);
   add_(*running, cast(value * momentum, running->dtype()));
 }
 
-/// What the running statistics make of x, [n, channels, ..].
+/// Returns x, [n, channels, ..], normalized by the running statistics.
 Tensor normalized_by(const Tensor& x, const Tensor& mean, const Tensor& variance, const std::optional<Tensor>& weight,
                      const std::optional<Tensor>& bias, double eps) {
   const std::int64_t channels = x.shape()[1];
@@ -110,7 +110,7 @@ Tensor normalized_by(const Tensor& x, const Tensor& mean, const Tensor& variance
   return cast(reshape(y, x.shape()), x.dtype());
 }
 
-/// Each channel of each example as a channel of one example: `statistics` become [n, channels].
+/// Normalizes each channel of each example as a channel of one example; `statistics` become [n, channels].
 Tensor normalize_instances(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                            const NormSetting& setting, BatchStatistics& statistics) {
   const std::int64_t examples = x.shape()[0];
@@ -142,7 +142,7 @@ double spacing_of(DType dtype) {
   }
 }
 
-/// With the mean of x * x, not of |x|^2, as in PyTorch.
+/// Uses the mean of x * x, not of |x|^2, as PyTorch does.
 Tensor complex_rms_norm(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
                         const NormSetting& setting) {
   Dims axes;
@@ -211,7 +211,7 @@ Tensor InstanceNorm::call(const Tensor& x, const std::optional<Tensor>& weight, 
   check_other(x, bias, along, "bias", info.name);
   BatchStatistics statistics;
   const Tensor y = normalize_instances(x, weight, bias, NormSetting(info.name, NormOver::Batch, eps), statistics);
-  // Undefined where a checkpoint took y from what it kept.
+  // Undefined if a checkpoint took y from its saved results.
   if (statistics.mean.defined()) {
     const autograd::NoGrad no_grad;
     const double elements = static_cast<double>(size);
@@ -248,7 +248,7 @@ Tensor BatchNorm::call(const Tensor& x, const std::optional<Tensor>& running_mea
   const Tensor y =
       normalize(reshape(cast(x, dtype), {examples, channels, 1, size}), prepared(weight, dtype, along_planes),
                 prepared(bias, dtype, along_planes), NormSetting(op, NormOver::Batch, eps), &statistics);
-  // Undefined where a checkpoint took y from what it kept.
+  // Undefined if a checkpoint took y from its saved results.
   if (statistics.mean.defined()) {
     const autograd::NoGrad no_grad;
     const double elements = static_cast<double>(examples) * static_cast<double>(size);

@@ -7,8 +7,8 @@
 
 namespace lamella {
 
-// All compute in float32 at least and give x's dtype. They raise ValueError for shapes that do not fit, TypeError for
-// dtypes that are not floating, RuntimeError for several devices.
+// Normalizations. They compute in at least float32 and return x's dtype. They throw ValueError for shapes that do not
+// fit, TypeError for dtypes that are not floating, RuntimeError for several devices.
 
 struct LayerNorm {
   static constexpr OpInfo info{
@@ -84,9 +84,9 @@ struct BatchNorm {
       .name = "batch_norm",
       .doc =
           "(x - mean) / sqrt(variance + eps) * weight + bias for x [n, channels, ..]; all others are [channels] (Ioffe "
-          "and Szegedy, 2015). In training, mean and variance are those of each channel in x, and running_mean and "
-          "running_var, where given, become (1 - momentum) of themselves plus momentum of these, in place, with the "
-          "unbiased variance. Otherwise they are running_mean and running_var.",
+          "and Szegedy, 2015). In training, mean and variance are those of each channel in x; running_mean and "
+          "running_var, if given, are updated in place to (1 - momentum) times themselves plus momentum times these, "
+          "with the unbiased variance. Otherwise mean and variance are running_mean and running_var.",
       .parameters =
           "x, running_mean=None, running_var=None, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05",
       .example = "batch_norm(ones([2, 4, 3]), zeros([4]), ones([4]))",

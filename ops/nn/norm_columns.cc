@@ -35,11 +35,12 @@ const cpu::MomentKernels<T>& moment_kernels() {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// x as a matrix, whose rows are cut into parts by its shape alone: results do not depend on the number of threads.
+/// x as a matrix whose rows are split into parts by its shape alone, so that results do not depend on the number of
+/// threads.
 struct Matrix {
   std::int64_t rows;
   std::int64_t channels;
-  std::int64_t size;  // columns of a channel
+  std::int64_t size;  // number of columns per channel
   std::int64_t columns;
   std::int64_t rows_of_part;
   std::int64_t parts;
@@ -122,7 +123,7 @@ Tensor normalize_columns(const Tensor& x, const std::optional<Tensor>& weight, c
   return y;
 }
 
-// With h = (x - mean) rstd, and means over all of a channel: dx = rstd (w dy - mean(w dy) - h mean(w dy h)).
+// With h = (x - mean) rstd, and means over a whole channel: dx = rstd (w dy - mean(w dy) - h mean(w dy h)).
 NormGrads normalize_columns_backward(const Tensor& x, const Tensor& weight, const Tensor& dy,
                                      const NormMeasures& measures, const NormSetting& setting, const Dims& shape,
                                      bool want_weight, bool want_bias) {
@@ -157,7 +158,7 @@ NormGrads normalize_columns_backward(const Tensor& x, const Tensor& weight, cons
     std::vector<T> by_x(at(matrix.columns));
     std::vector<T> constant(at(matrix.columns));
     for (std::int64_t c = 0; c < matrix.channels; ++c) {
-      // The centers were rounded.
+      // Corrects for the rounding of the centers.
       const double rest = mean[c] - static_cast<double>(center[at(c * matrix.size)]);
       const double dh = (dot[at(c)] - rest * sum[at(c)]) * rstd[c];
       if (want_weight) grads.weight.data<T>()[c] = static_cast<T>(dh);

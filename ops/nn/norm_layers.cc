@@ -19,18 +19,19 @@
 #include "ops/support/hidden.h"
 
 // Note [Normalization]
-// The usual call is one kernel forward and one backward, which need the deviations only. Everything else (a gradient
-// that is itself recorded, forward mode, batched weights, other devices) is made of operators, from x again: correct to
-// any order. Planes, the elements of one channel of one example, are measured one by one, and the measures put together
-// for groups and batches, in double.
+
+// The usual call is one kernel forward and one backward, which saves the mean and deviation only.
+// Everything else (a gradient that is itself recorded, forward mode, batched weights, other devices) is composed of
+// operators from x again and is correct to any order. Planes, the elements of one channel of one example, are measured
+// one by one; the measures are combined for groups and batches in double.
 
 namespace lamella {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;     // elements that one thread takes at a time
-constexpr std::int64_t kMaxParts = 64;     // of the rows, for gradients of weights
-constexpr std::int64_t kSmallPlane = 8;    // elements
-constexpr std::int64_t kColumnGrain = 64;  // columns of those that one thread takes at a time
+constexpr std::int64_t kMaxParts = 64;     // most parts of the rows, for gradients of weights
+constexpr std::int64_t kSmallPlane = 8;    // elements of the largest plane that counts as small
+constexpr std::int64_t kColumnGrain = 64;  // columns per task
 
 template <class T>
 const cpu::NormKernels<T>& kernels() {
@@ -46,7 +47,7 @@ decltype(auto) with_type(const Tensor& x, const NormSetting& setting, F&& f) {
   return visit<DTypeSet{DType::Float32, DType::Float64}>(x.dtype(), setting.op, f);
 }
 
-// ---- of operators
+// ---- composed of operators
 
 Dims axes_of(NormOver over) {
   switch (over) {
@@ -60,7 +61,7 @@ Dims axes_of(NormOver over) {
   return {};
 }
 
-/// x without its mean, its variance, and 1 / sqrt(variance + eps).
+/// The mean of x, x without it, the variance, and 1 / sqrt(variance + eps).
 struct Measured {
   Tensor mean;
   Tensor centered;
@@ -106,7 +107,7 @@ Grads composed_grads(const Tensor& x, const Tensor& weight, const Dims& bias_sha
   return grads;
 }
 
-// ---- of rows, by kernels
+// ---- rows, by kernels
 
 Tensor rows_forward(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                     const NormSetting& setting, Measures& measures) {
@@ -136,7 +137,7 @@ Grads rows_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, con
   Grads grads;
   grads.x = empty_like(x);
   const Tensor w = weight.defined() ? contiguous(weight) : Tensor();
-  // Each part of the rows sums for itself, and the parts are added in their order.
+  // Each part of the rows has sums of its own, and the parts are added in their order.
   const bool sums = want_weight || want_bias;
   const std::int64_t least = std::max<std::int64_t>(1, kGrain / width);
   const std::int64_t per_part = sums ? std::max(least, (rows + kMaxParts - 1) / kMaxParts) : least;
@@ -180,9 +181,9 @@ Grads rows_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, con
   return grads;
 }
 
-// ---- of planes, by kernels
+// ---- planes, by kernels
 
-/// How the planes of x belong together.
+/// The grouping of the planes of x under common means.
 class Planes {
  public:
   Planes(const Tensor& x, NormOver over)
@@ -202,7 +203,7 @@ class Planes {
   std::int64_t measures() const noexcept { return batch_ ? channels : examples * groups_; }
   std::int64_t measure_of(std::int64_t plane) const noexcept { return batch_ ? plane % channels : plane / members_; }
   std::int64_t channel_of(std::int64_t plane) const noexcept { return plane % channels; }
-  /// Elements that one mean is of.
+  /// Returns the number of elements per mean.
   double elements() const noexcept {
     return static_cast<double>(size) * static_cast<double>(batch_ ? examples : members_);
   }
@@ -270,8 +271,8 @@ Tensor planes_forward(const Tensor& x, const std::optional<Tensor>& weight, cons
   return y;
 }
 
-/// The formula of rows_backward(), where h is (x - mean) rstd and sums go over all planes of a mean:
-/// dx = w rstd dy - rstd mean(w dy) - h rstd mean(w dy h).
+/// Applies the formula of rows_backward(), with h = (x - mean) rstd and sums over all planes of a mean: dx = w rstd dy
+/// - rstd mean(w dy) - h rstd mean(w dy h).
 Grads planes_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, const Measures& measures,
                       const NormSetting& setting, const Dims& shape, bool want_weight, bool want_bias) {
   const Planes planes(x, setting.over);
@@ -333,14 +334,14 @@ Grads planes_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, c
 
 struct NormMemory {
   NormSetting setting;
-  /// Undefined where forward was made of operators.
+  /// Undefined if forward was composed of operators.
   Measures measures;
   bool has_weight = false;
   Dims bias_shape;
 };
 
-/// Whether the planes of a batch are of a few elements each: those of all channels lie side by side, and are gone
-/// through as columns.
+/// True if the planes of a batch have few elements each: those of all channels are adjacent and are processed as
+/// columns.
 bool has_small_planes(const Tensor& x, NormOver over) {
   return over == NormOver::Batch && x.size(3) < kSmallPlane && x.size(0) > 1;
 }
@@ -406,7 +407,7 @@ struct NormLayer : Function<NormLayer> {
     if (!x.device().is_cpu() || x.numel() == 0 || weights_batched || (is_batched(x) && !rows))
       return composed(x, weight, bias, setting, statistics);
     if (is_batched(x)) {
-      // Rows of all examples. Their gradients are made of operators.
+      // Computes the rows of all examples at once; their gradients are composed of operators.
       const HiddenAxes& axes = *x->hidden;
       Measures unused;
       return hide_in_place(rows_forward(contiguous(physical(x, axes)), weight, bias, setting, unused), axes);

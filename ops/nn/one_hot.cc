@@ -15,7 +15,7 @@
 namespace lamella {
 namespace {
 
-/// 1 at the element's value along a new last axis, as T.
+/// Returns zeros with a 1 at each element's value along a new last axis, in dtype T.
 template <class T>
 Tensor marked(const Tensor& x, std::int64_t num_classes, const char* op) {
   const Tensor classes = as_index(x, op);
@@ -28,7 +28,7 @@ Tensor marked(const Tensor& x, std::int64_t num_classes, const char* op) {
     const auto* const ones = numbers.data<std::int64_t>();
     T* const to = result.data<T>();
     const HostRelease release(result.numel());
-    // A 1 is written where the zeros around it are still in the first level cache.
+    // Each 1 is written while the zeros around it are still in the L1 cache.
     const std::int64_t at_once = std::max<std::int64_t>(1, 1024 / std::max<std::int64_t>(1, num_classes));
     parallel_for(0, numbers.numel(), 16 * at_once, [&](std::int64_t begin, std::int64_t end) {
       for (; begin < end; begin += at_once) {
@@ -52,10 +52,10 @@ Tensor OneHot::call(const Tensor& x, std::int64_t num_classes) {
   if (num_classes < -1) fail<ValueError>("[one_hot] num_classes must be at least 0, or -1, got ", num_classes);
   if (num_classes == -1) {
     if (x.numel() == 0) fail<ValueError>("[one_hot] num_classes must be given for a tensor without elements");
-    // Under vmap this refuses: each example could have another number of classes.
+    // Throws under vmap, because each example could have another number of classes.
     const std::int64_t last = *to_device(max(as_index(x, "one_hot")), kCPU).data<std::int64_t>();
     if (__builtin_add_overflow(last, 1, &num_classes))
-      fail<ValueError>("[one_hot] class ", last, " is more than there can be classes");
+      fail<ValueError>("[one_hot] class ", last, " is too large: the number of classes overflows");
   }
   return marked<std::int64_t>(x, num_classes, "one_hot");
 }

@@ -18,7 +18,7 @@ struct OneHot {
   static Tensor call(const Tensor& x, std::int64_t num_classes);
 };
 
-/// one_hot() of `op`'s targets as booleans.
+/// Returns one_hot() of the targets of `op` as bools.
 Tensor one_hot_mask(const Tensor& x, std::int64_t num_classes, const char* op);
 
 inline Tensor one_hot(const Tensor& x, std::int64_t num_classes = -1) { return OneHot::call(x, num_classes); }

@@ -23,7 +23,7 @@ Mode read_mode(std::string_view mode) {
   fail<ValueError>("[pad] mode must be \"constant\", \"reflect\", \"replicate\" or \"circular\", got \"", mode, "\"");
 }
 
-/// `count` elements to stand beside x along an axis, before it or after it.
+/// Returns `count` elements that pad x along an axis, before or after it.
 Tensor border(const Tensor& x, std::int64_t axis, std::int64_t count, bool before, Mode mode, Scalar value) {
   const std::int64_t size = x.size(axis);
   Dims shape = x.shape();
@@ -43,26 +43,26 @@ Tensor border(const Tensor& x, std::int64_t axis, std::int64_t count, bool befor
 
 void check_room(Mode mode, std::int64_t axis, std::int64_t size, std::int64_t count) {
   if (mode == Mode::Reflect && count >= size) {
-    fail<ValueError>("[pad] reflect adds less than the size of an axis; axis ", axis, " has ", size, ", asked for ",
+    fail<ValueError>("[pad] mode \"reflect\" must add fewer elements than axis ", axis, " has, ", size, "; got ",
                      count);
   }
   if (mode == Mode::Circular && count > size) {
-    fail<ValueError>("[pad] circular adds at most the size of an axis; axis ", axis, " has ", size, ", asked for ",
+    fail<ValueError>("[pad] mode \"circular\" must add at most the elements of axis ", axis, ", ", size, "; got ",
                      count);
   }
   if (mode == Mode::Replicate && size == 0 && count > 0)
-    fail<ValueError>("[pad] replicate has nothing to repeat along axis ", axis, " of size 0");
+    fail<ValueError>("[pad] mode \"replicate\" has no element to repeat along axis ", axis, " of size 0");
 }
 
-/// How much of an axis is left where sizes below 0 cut it.
+/// Returns the size of an axis after negative sizes have cut it.
 std::int64_t kept_size(std::int64_t size, std::int64_t axis, std::int64_t before, std::int64_t after) {
   std::int64_t left = size;
   for (const std::int64_t count : {before, after}) {
     if (count < 0 && __builtin_add_overflow(left, count, &left)) left = -1;
   }
   if (left < 0) {
-    fail<ValueError>("[pad] cuts more than axis ", axis, " has: its size is ", size, ", pad is (", before, ", ", after,
-                     ")");
+    fail<ValueError>("[pad] cannot cut more than the ", size, " elements of axis ", axis, ", got pad (", before, ", ",
+                     after, ")");
   }
   return left;
 }
@@ -85,12 +85,12 @@ Tensor pad_axis(const Tensor& x, std::int64_t axis, std::int64_t before, std::in
   return parts.size() == 1 ? kept : concat(parts, axis);
 }
 
-/// x repeated along an axis that the sizes leave nothing of: an element stands at each place that is the nearest to it.
+/// Returns the nearest element of x for each position along an axis of which the sizes leave nothing.
 Tensor nearest_along(const Tensor& x, std::int64_t axis, std::int64_t before, std::int64_t after) {
   const std::int64_t size = x.size(axis);
   std::int64_t total = size;
   if (__builtin_add_overflow(total, before, &total) || __builtin_add_overflow(total, after, &total) || total <= 0) {
-    fail<ValueError>("[pad] cuts all that axis ", axis, " has: its size is ", size, ", pad is (", before, ", ", after,
+    fail<ValueError>("[pad] cannot cut all ", size, " elements of axis ", axis, ", got pad (", before, ", ", after,
                      ")");
   }
   const Tensor places =
@@ -98,7 +98,7 @@ Tensor nearest_along(const Tensor& x, std::int64_t axis, std::int64_t before, st
   return take(x, places, axis);
 }
 
-/// Whether replicating starts from elements that the sizes cut.
+/// True if replicating starts from elements that the sizes cut.
 bool starts_from_cut(std::int64_t size, std::int64_t before, std::int64_t after) {
   if (size <= 0 || std::max(before, after) <= 0 || std::min(before, after) >= 0) return false;
   return std::min(before, after) <= -size;
@@ -111,7 +111,8 @@ Tensor Pad::call(const Tensor& x, const Dims& pad, std::string_view mode, Scalar
   const Mode how = read_mode(mode);
   if (pad.size() % 2 != 0) fail<ValueError>("[pad] pad must hold two sizes for each axis, got ", pad.size(), " sizes");
   if (pad.size() / 2 > x.ndim())
-    fail<ValueError>("[pad] pad holds sizes for ", pad.size() / 2, " axes, x has ", x.ndim());
+    fail<ValueError>("[pad] pad must hold sizes for at most the ", x.ndim(), " axes of x, got sizes for ",
+                     pad.size() / 2);
   if (how == Mode::Replicate) {
     for (std::size_t k = 0; k < pad.size() / 2; ++k) {
       const auto axis = static_cast<std::int64_t>(x.ndim() - 1 - k);
@@ -132,7 +133,7 @@ Tensor Pad::call(const Tensor& x, const Dims& pad, std::string_view mode, Scalar
     return pad.empty() ? x : pad_rows(x, {pad, how, value});
   }
   Tensor y = x;
-  // The first axes first: what is copied again is still small.
+  // The first axes come first, so that what is copied again is still small.
   for (std::size_t k = pad.size() / 2; k-- > 0;) {
     const auto axis = static_cast<std::int64_t>(x.ndim() - 1 - k);
     y = pad_axis(y, axis, pad[2 * k], pad[2 * k + 1], how, value);

@@ -20,7 +20,7 @@ struct Pad {
       .parameters = "x, /, pad, mode='constant', value=0.0",
       .example = "pad(ones([2, 3]), (1, 1), mode='replicate')",
       .method = false};
-  /// ValueError for an odd number of sizes, more of them than axes, or a size that the mode does not allow.
+  /// Throws ValueError for an odd number of sizes, more of them than axes, or a size that the mode does not allow.
   static Tensor call(const Tensor& x, const Dims& pad, std::string_view mode, Scalar value);
 };
 

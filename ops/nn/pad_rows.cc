@@ -19,12 +19,10 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-
-/// For one axis, which element each element of the result is a copy of.
+/// Maps each element of the result along one axis to the element that it copies.
 class AxisMap {
  public:
-  /// An axis that stays as it is.
+  /// Maps an axis that stays as it is.
   explicit AxisMap(std::int64_t size) : size_(size), last_(size) {}
   AxisMap(std::int64_t size, std::int64_t before, std::int64_t after, PadMode mode) : AxisMap(size) {
     if (before == 0 && after == 0) return;
@@ -37,17 +35,17 @@ class AxisMap {
   }
 
   std::int64_t size() const { return size_; }
-  /// Whether nothing is added or cut.
+  /// True if nothing is added or cut.
   bool whole() const { return whole_; }
-  /// The elements of the result between what is added.
+  /// The range of the result between the added elements.
   std::int64_t first() const { return first_; }
   std::int64_t last() const { return last_; }
-  /// The number of the element that element i of the result is a copy of, -1 for none.
+  /// Returns the number of the element that element i of the result copies, or -1 for none.
   std::int64_t source(std::int64_t i) const {
     const std::int64_t k = inside(i - first_, last_ - first_, mode_);
     return k < 0 ? -1 : cut_ + k;
   }
-  /// How many elements from i on are copies of neighbors.
+  /// Returns the number of elements from i on that copy adjacent elements.
   std::int64_t run(std::int64_t i) const { return i >= first_ && i < last_ ? last_ - i : 1; }
 
  private:
@@ -68,12 +66,12 @@ class AxisMap {
   std::int64_t size_;
   std::int64_t first_ = 0;
   std::int64_t last_;
-  std::int64_t cut_ = 0;  // from its begin
+  std::int64_t cut_ = 0;  // elements cut from the beginning
   PadMode mode_ = PadMode::Constant;
   bool whole_ = true;
 };
 
-/// The shape of a result; ValueError where it is too large.
+/// Returns the shape of the result; throws ValueError if it is too large.
 Dims padded_shape(DimsView shape, const Padding& padding) {
   Dims result(shape.begin(), shape.end());
   for (std::size_t k = 0; k < padding.sizes.size(); ++k) {
@@ -86,7 +84,7 @@ Dims padded_shape(DimsView shape, const Padding& padding) {
   return result;
 }
 
-/// The rows of a result, each with the one of the source that it is made of.
+/// The rows of a result, each with the row of the source that it copies.
 class PaddedRows {
  public:
   PaddedRows(DimsView from, const Padding& padding) {
@@ -94,7 +92,7 @@ class PaddedRows {
       const std::size_t k = 2 * (from.size() - 1 - i);
       const bool given = k < padding.sizes.size();
       const AxisMap map(from[i], given ? padding.sizes[k] : 0, given ? padding.sizes[k + 1] : 0, padding.mode);
-      // Whole axes of rows are one.
+      // Adjacent unchanged axes merge into one.
       if (i > 0 && i + 1 < from.size() && map.whole() && maps_.back().whole()) {
         from_.back() *= from[i];
         shape_.back() *= from[i];
@@ -111,14 +109,14 @@ class PaddedRows {
   std::int64_t source_width() const { return from_.back(); }
   const AxisMap& columns() const { return maps_.back(); }
 
-  /// The rows that make up one of the parts that share no element of the source.
+  /// Returns the number of rows in one of the parts that share no element of the source.
   std::int64_t part() const {
     std::size_t axis = 0;
     while (axis + 1 < maps_.size() && maps_[axis].whole()) ++axis;
     return count_elements(DimsView(shape_).subspan(axis, maps_.size() - 1 - axis));
   }
 
-  /// Calls f(row, the row of the source or -1, how many) for runs of the rows [begin, end).
+  /// Calls f(row, row of the source or -1, number of rows) for runs of the rows [begin, end).
   template <class F>
   void for_each(std::int64_t begin, std::int64_t end, F&& f) const {
     const std::size_t axes = maps_.size() - 1;
@@ -150,11 +148,11 @@ class PaddedRows {
   std::vector<AxisMap> maps_;
 };
 
-/// Narrow rows: what is copied as it stands, and each of the columns beside it.
+/// Writes narrow rows: the unchanged part as one copy, then each padding column.
 template <class T>
 void write_narrow(const T* from, const PaddedRows& all, const T& value, T* to, std::int64_t rows) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
-  constexpr std::int64_t kBytesAtOnce = 8192;  // what is written stays in the first level cache
+  constexpr std::int64_t kBytesAtOnce = 8192;  // bytes written at once, which stay in the L1 cache
   const auto copy = cpu_kernels().movement.copy[std::countr_zero(sizeof(T))];
   const AxisMap& columns = all.columns();
   const std::int64_t step = all.width() * kSize;
@@ -185,7 +183,7 @@ void write_narrow(const T* from, const PaddedRows& all, const T& value, T* to, s
   }
 }
 
-/// Elements [begin, end) of a row.
+/// Writes elements [begin, end) of a row.
 template <class T>
 void write_row(const T* from, const AxisMap& columns, const T& value, T* to, std::int64_t begin, std::int64_t end) {
   const auto write = [&](std::int64_t i) { to[i] = columns.source(i) < 0 ? value : from[columns.source(i)]; };
@@ -202,12 +200,12 @@ void write_padded(const T* x, const PaddedRows& all, const T& value, T* y) {
   constexpr std::int64_t kNarrow = 256;  // bytes
   const std::int64_t width = all.width();
   const std::int64_t rows_in_all = count_elements(all.shape()) / width;
-  if (width >= kGrain) {  // of which threads share each row
+  if (width >= kElementGrain) {  // threads share each row
     all.for_each(0, rows_in_all, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
       for (std::int64_t i = 0; i < rows; ++i) {
         T* const to = y + (row + i) * width;
         const T* const from = x + (source + i) * all.source_width();
-        parallel_for(0, width, kGrain, [&](std::int64_t begin, std::int64_t end) {
+        parallel_for(0, width, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
           if (source < 0) {
             std::fill(to + begin, to + end, value);
           } else {
@@ -218,20 +216,21 @@ void write_padded(const T* x, const PaddedRows& all, const T& value, T* y) {
     });
     return;
   }
-  parallel_for(0, rows_in_all, std::max<std::int64_t>(1, kGrain / width), [&](std::int64_t begin, std::int64_t end) {
-    all.for_each(begin, end, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
-      T* const to = y + row * width;
-      const T* const from = x + source * all.source_width();
-      if (source < 0) {
-        std::fill_n(to, rows * width, value);
-      } else if (rows > 4 && width * static_cast<std::int64_t>(sizeof(T)) <= kNarrow) {
-        write_narrow(from, all, value, to, rows);
-      } else {
-        for (std::int64_t i = 0; i < rows; ++i)
-          write_row(from + i * all.source_width(), all.columns(), value, to + i * width, 0, width);
-      }
-    });
-  });
+  parallel_for(0, rows_in_all, std::max<std::int64_t>(1, kElementGrain / width),
+               [&](std::int64_t begin, std::int64_t end) {
+                 all.for_each(begin, end, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
+                   T* const to = y + row * width;
+                   const T* const from = x + source * all.source_width();
+                   if (source < 0) {
+                     std::fill_n(to, rows * width, value);
+                   } else if (rows > 4 && width * static_cast<std::int64_t>(sizeof(T)) <= kNarrow) {
+                     write_narrow(from, all, value, to, rows);
+                   } else {
+                     for (std::int64_t i = 0; i < rows; ++i)
+                       write_row(from + i * all.source_width(), all.columns(), value, to + i * width, 0, width);
+                   }
+                 });
+               });
 }
 
 template <class T>
@@ -248,9 +247,9 @@ void add_row(const T* from, const AxisMap& columns, T* to) {
 template <class T>
 void add_padded(const T* dy, const PaddedRows& all, T* dx) {
   const std::int64_t width = all.width();
-  // Parts, not rows: what several rows are added to has one order for any number of threads.
+  // Tasks are parts, not rows, so that the order of additions is the same for any number of threads.
   const std::int64_t part = all.part();
-  parallel_for(0, count_elements(all.shape()) / width / part, std::max<std::int64_t>(1, kGrain / (part * width)),
+  parallel_for(0, count_elements(all.shape()) / width / part, std::max<std::int64_t>(1, kElementGrain / (part * width)),
                [&](std::int64_t begin, std::int64_t end) {
                  all.for_each(begin * part, end * part, [&](std::int64_t row, std::int64_t source, std::int64_t rows) {
                    if (source < 0) return;
@@ -278,7 +277,8 @@ Tensor padded(const Tensor& x, const Padding& padding) {
   return y;
 }
 
-/// The transpose of padding with zeros: what was copied is added up where it came from. `shape` is the source's.
+/// Returns the transpose of padding with zeros: copies are added to the element that they came from. `shape` is the
+/// source's.
 Tensor folded(const Tensor& dy, const Padding& padding, const Dims& shape) {
   if (is_batched(dy)) [[unlikely]] {
     const HiddenAxes axes = *dy->hidden;
@@ -324,7 +324,7 @@ struct PadFn : Function<PadFn> {
   static Tensor backward(Context& ctx, const Tensor& dy) {
     return FoldFn::apply(dy, &std::as_const(ctx.state<Padded>()));
   }
-  /// A value that is added has no derivative.
+  /// The padding value has no derivative.
   static Tensor jvp(Context& ctx, const Tensor& dx) {
     Padding padding = ctx.state<Padded>().padding;
     padding.value = 0;

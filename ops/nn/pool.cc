@@ -15,7 +15,7 @@
 namespace lamella {
 namespace {
 
-/// The numbers of a call, one for each spatial axis.
+/// The parameters of a call, one number per spatial axis.
 struct Setting {
   Dims kernel;
   Dims stride;
@@ -25,7 +25,7 @@ struct Setting {
   bool ceil_mode = false;
 };
 
-/// What a mean is divided by: all of the window within the padding, what it holds of x, or 1.
+/// The divisor of a mean: the size of the window within the padding, the number of its elements inside x, or 1.
 enum class Divisor : std::uint8_t { Padded, Inside, None };
 
 Tensor checked(const Tensor& x, DTypeSet dtypes, std::size_t axes, const char* op) {
@@ -69,10 +69,10 @@ std::int64_t window_count(std::int64_t in, const Setting& setting, std::size_t i
   return count;
 }
 
-/// Whether a call on x makes no result that has data and elements, so that windows need no tables.
+/// True if the result has no data or elements, so that windows need no tables.
 bool computes_nothing(const Tensor& x) { return x.device().is_meta() || x.shape()[0] == 0 || x.shape()[1] == 0; }
 
-/// `factor` times each window's sum, besides what `divisor` says.
+/// Returns the plan of a call; each window's sum is multiplied by `factor` and divided as `divisor` says.
 SharedPlan plan_windows(const Tensor& x, const Setting& setting, Divisor divisor, const char* op, double factor = 1) {
   std::vector<PoolWindows> axes;
   for (std::size_t i = 0; i < setting.kernel.size(); ++i) {
@@ -85,7 +85,7 @@ SharedPlan plan_windows(const Tensor& x, const Setting& setting, Divisor divisor
       const std::int64_t begin = o * setting.stride[i] - setting.pad_low[i];
       const std::int64_t reach = axis.step * (setting.kernel[i] - 1) + 1;
       const std::int64_t end = std::min(begin + reach, axis.in + setting.pad_high[i]);
-      // The first element inside, still a whole number of steps from the begin.
+      // First element inside x, a whole number of steps from the begin.
       const std::int64_t skipped = begin < 0 ? (-begin + axis.step - 1) / axis.step * axis.step : 0;
       const std::int64_t inside_begin = begin + skipped;
       const std::int64_t inside_end = std::max(inside_begin, std::min(end, axis.in));
@@ -104,7 +104,7 @@ SharedPlan plan_adaptive(const Tensor& x, const OutputSize& output_size, std::si
   const Dims sizes = spatial_numbers(output_size.of(spatial_sizes(x)), axes, 0, op, "output_size");
   Dims shape = x.shape();
   std::copy(sizes.begin(), sizes.end(), shape.begin() + 2);
-  // A result that there is no memory for is refused before its windows are listed, which would take as long.
+  // Throws if there is no memory for the result before its windows are listed, which would take as long.
   if (!computes_nothing(x) && count_elements(shape) > x.numel()) empty(shape, x.dtype(), x.device());
   std::vector<PoolWindows> windows;
   for (std::size_t i = 0; i < axes; ++i) {
@@ -113,7 +113,7 @@ SharedPlan plan_adaptive(const Tensor& x, const OutputSize& output_size, std::si
     axis.out = sizes[i];
     if (computes_nothing(x)) continue;
     for (std::int64_t o = 0; o < axis.out; ++o) {
-      // floor(o in / out) and ceil((o + 1) in / out), without the products, which may overflow.
+      // floor(o in / out) and ceil((o + 1) in / out), computed without the products, which may overflow.
       const std::int64_t whole = axis.in / axis.out;
       const std::int64_t rest = axis.in % axis.out;
       axis.begin.push_back(o * whole + o * rest / axis.out);
@@ -124,7 +124,7 @@ SharedPlan plan_adaptive(const Tensor& x, const OutputSize& output_size, std::si
   return std::make_shared<const PoolPlan>(std::move(windows));
 }
 
-/// x in a dtype that pool_sum() takes.
+/// Returns x in a dtype that pool_sum() accepts.
 Tensor summed(const Tensor& x) { return is_floating(x.dtype()) ? x : cast(x, DType::Int64); }
 
 std::array<Tensor, 2> max_windows(const OpInfo& info, std::size_t axes, const Tensor& x, const Dims& kernel_size,
@@ -164,7 +164,7 @@ Tensor AvgPool<N>::call(const Tensor& x, const Dims& kernel_size, const std::opt
                         const Dims& padding, bool ceil_mode, bool count_include_pad,
                         std::optional<std::int64_t> divisor_override) {
   const Tensor batched = checked(x, info.dtypes, N, info.name);
-  if (divisor_override && *divisor_override == 0) fail<ValueError>("[", info.name, "] divisor_override is 0");
+  if (divisor_override && *divisor_override == 0) fail<ValueError>("[", info.name, "] divisor_override must not be 0");
   const Setting setting = read_setting(N, kernel_size, stride, padding, {1}, ceil_mode, info.name);
   const Divisor divisor = divisor_override ? Divisor::None : count_include_pad ? Divisor::Padded : Divisor::Inside;
   const double factor = divisor_override ? 1.0 / static_cast<double>(*divisor_override) : 1.0;
@@ -212,7 +212,7 @@ Tensor LocalResponseNorm::call(const Tensor& x, std::int64_t size, double alpha,
   if (x.ndim() < 2) fail<ValueError>("[local_response_norm] x must be [n, channels, ..], got the shape ", x.shape());
   const Dims sizes = spatial_numbers({size}, 1, 1, info.name, "size");
   if (x.numel() == 0) return divide(x, 1);
-  // The channels become an axis of windows, all behind them one of planes.
+  // The channels become a spatial axis, and all axes behind them merge into the other one.
   const std::int64_t channels = x.shape()[1];
   const Tensor squares = reshape(square(summed(x)), {x.shape()[0], 1, channels, x.numel() / x.shape()[0] / channels});
   const Setting setting{.kernel = {sizes[0], 1},

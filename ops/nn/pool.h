@@ -9,8 +9,8 @@
 
 namespace lamella {
 
-// Pooling over N spatial axes of x [n, channels, size..] or [channels, size..]. All raise ValueError for shapes and
-// numbers that do not fit, and TypeError for dtypes that they do not take.
+// Pooling over N spatial axes of x [n, channels, size..] or [channels, size..]. Throws ValueError for shapes and
+// numbers that do not fit, TypeError for dtypes that are not supported.
 
 template <int N>
 struct MaxPool {
@@ -162,7 +162,7 @@ struct LocalResponseNorm {
   static Tensor call(const Tensor& x, std::int64_t size, double alpha, double beta, double k);
 };
 
-/// `max_pool<2>(x, {3})` is what Python calls max_pool2d, and so are the others.
+/// Function forms: `max_pool<2>(x, {3})` is max_pool2d in Python.
 template <int N>
 Tensor max_pool(const Tensor& x, const Dims& kernel_size, const std::optional<Dims>& stride = std::nullopt,
                 const Dims& padding = {0}, const Dims& dilation = {1}, bool ceil_mode = false) {

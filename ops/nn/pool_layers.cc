@@ -15,10 +15,9 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
 constexpr std::size_t kAxes = 3;
 
-/// Everything that a kernel needs to know of a call.
+/// The parameters of a kernel call.
 struct Call {
   const PoolPlan& plan;
   const char* op;
@@ -31,7 +30,7 @@ Dims with_sizes(DimsView leading, const Dims& sizes) {
   return shape;
 }
 
-/// Runs a kernel from `from` to `to`, whose axes but the spatial ones are planes.
+/// Runs a kernel from `from` to `to`; all axes but the spatial ones are planes.
 void run(const Call& call, const Tensor& given, const Tensor& to, const Tensor& places) {
   if (to.device().is_meta() || to.numel() == 0) return;
   if (!to.device().is_cpu()) {
@@ -54,7 +53,7 @@ void run(const Call& call, const Tensor& given, const Tensor& to, const Tensor& 
   const std::int64_t planes = count_elements(DimsView(to.shape()).first(to.ndim() - call.plan.axes()));
   const std::int64_t work = call.plan.plane_work();
   const HostRelease release(planes * work);
-  parallel_for(0, planes, std::max<std::int64_t>(1, kGrain / work), [&](std::int64_t first, std::int64_t last) {
+  parallel_for(0, planes, std::max<std::int64_t>(1, kElementGrain / work), [&](std::int64_t first, std::int64_t last) {
     cpu::PoolArgs part = args;
     part.first = first;
     part.last = last;
@@ -62,7 +61,7 @@ void run(const Call& call, const Tensor& given, const Tensor& to, const Tensor& 
   });
 }
 
-/// A linear map of planes; hidden axes are planes like the others.
+/// Applies a linear map to planes; hidden axes are planes like the others.
 Tensor map_planes(const Call& call, const Tensor& x, const Tensor& places, const Dims& sizes) {
   const HiddenAxes axes = places.defined() ? hidden_axes(pointers(x, places)) : hidden_axes(pointers(x));
   const Tensor whole = axes.empty() ? x : physical(x, axes, 0, MissingAxis::Repeated);
@@ -77,7 +76,7 @@ Tensor map_planes(const Call& call, const Tensor& x, const Tensor& places, const
   return hide_in_place(y, axes);
 }
 
-/// What a layer remembers.
+/// State that a pooling layer saves.
 struct Memory {
   SharedPlan plan;
   const char* op = nullptr;
@@ -87,7 +86,7 @@ Tensor spread(const Tensor& dy, const SharedPlan& plan, const char* op);
 Tensor pick(const Tensor& x, const Tensor& places, const SharedPlan& plan, const char* op);
 Tensor put(const Tensor& dy, const Tensor& places, const SharedPlan& plan, const char* op);
 
-/// Of a layer whose description is its operator's name.
+/// Base of pooling layers whose tag is their operator's name.
 template <class Layer>
 struct PoolLayer : Function<Layer> {
   static constexpr bool kChecksGradients = false;
@@ -152,7 +151,7 @@ struct PutLayer : PoolLayer<PutLayer> {
   }
 };
 
-/// The largest elements and, where somebody wants them, their places. dx has dy there.
+/// The largest elements and, if wanted, their positions. dx is dy at the positions.
 struct MaxLayer : PoolLayer<MaxLayer> {
   static TensorList forward(Context& ctx, const Tensor& x, const SharedPlan& plan, bool want_places, const char* op) {
     remember(ctx, plan, op);

@@ -15,24 +15,24 @@ struct PoolWindows {
   std::int64_t in = 1;
   std::int64_t out = 1;
   std::int64_t step = 1;
-  // One entry for each window; empty where there is nothing to compute.
+  // One entry per window; empty if there is nothing to compute.
   std::vector<std::int64_t> begin;
   std::vector<std::int64_t> end;
   std::vector<double> scale;
 };
 
-/// The windows along the spatial axes of a call, which its gradient shares. Fixed once made.
+/// The windows along the spatial axes of a call, shared with its gradient. Immutable.
 class PoolPlan {
  public:
-  /// At most three axes; those in front that are missing have size 1.
+  /// Takes at most three axes; missing leading ones get size 1.
   explicit PoolPlan(std::vector<PoolWindows> axes);
 
   std::size_t axes() const noexcept { return given_; }
   Dims in() const;
   Dims out() const;
-  /// What the kernels are told.
+  /// Returns the arguments of the kernels.
   cpu::PoolArgs args() const;
-  /// How much work one plane is.
+  /// Returns the amount of work per plane.
   std::int64_t plane_work() const;
 
  private:
@@ -42,10 +42,10 @@ class PoolPlan {
 
 using SharedPlan = std::shared_ptr<const PoolPlan>;
 
-/// The largest element of each window of x [.., in..], and, where `places` is set, its number in the plane, as int64;
-/// an undefined tensor otherwise. Recorded.
+/// Returns the largest element of each window of x [.., in..] and, if `places`, its position in the plane as int64,
+/// else an undefined tensor. Recorded.
 std::array<Tensor, 2> pool_max(const Tensor& x, const SharedPlan& plan, bool places, const char* op);
-/// The sum of each window, times the axes' scales. Recorded.
+/// Returns the sum of each window, times the axes' scales. Recorded.
 Tensor pool_sum(const Tensor& x, const SharedPlan& plan, const char* op);
 
 }  // namespace lamella

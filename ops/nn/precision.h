@@ -6,8 +6,8 @@
 
 namespace lamella {
 
-/// f(x) for an f that takes float32 and float64: integers become float32, and of lower precision x is computed in
-/// float32 and cast back. TypeError for complex numbers.
+/// Returns f(x) for an f that accepts float32 and float64: integers become float32; lower precision is computed in
+/// float32 and cast back. Throws TypeError for complex numbers.
 template <class F>
 Tensor in_single_or_double(const Tensor& x, const char* op, F&& f) {
   check_defined(x, op);

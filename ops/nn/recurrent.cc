@@ -11,7 +11,7 @@
 namespace lamella {
 namespace {
 
-/// What a cell computes from its gates, the products of x and of h with the weights, [.., gates * hidden].
+/// The formula of a cell, from its gates: the products of x and of h with the weights, [.., gates * hidden].
 struct Cell {
   enum class Kind : std::uint8_t { Tanh, Relu, Lstm, Gru };
   Kind kind;
@@ -19,7 +19,7 @@ struct Cell {
 
   std::int64_t gates() const { return kind == Kind::Lstm ? 4 : kind == Kind::Gru ? 3 : 1; }
 
-  /// The next h; `c` is replaced where there is one.
+  /// Returns the next h; `c` is replaced if there is one.
   Tensor next(const Tensor& from_x, const Tensor& from_h, const Tensor& h, Tensor& c) const {
     switch (kind) {
       case Kind::Tanh:
@@ -69,7 +69,7 @@ void check_weights(const Cell& cell, const Weights& w, std::int64_t input, std::
   if (w.bias_hh) check(*w.bias_hh, Dims{rows}, "bias_hh");
 }
 
-/// One step, from states that broadcast with x; returns h and leaves the next c in `c`.
+/// Performs one step from states that broadcast with x; returns h and stores the next c in `c`.
 Tensor step(const Cell& cell, const Tensor& x, const Tensor& h, Tensor& c, const Weights& w) {
   check_defined(x, cell.op);
   check_defined(h, cell.op);
@@ -85,10 +85,10 @@ Tensor step(const Cell& cell, const Tensor& x, const Tensor& h, Tensor& c, const
 /// The settings and tensors of a network.
 struct Network {
   Cell cell;
-  std::vector<Weights> weights;  ///< of each layer's directions
+  std::vector<Weights> weights;  ///< weights of each layer's directions
   std::int64_t layers;
   std::int64_t directions;
-  double dropout;  ///< 0 where nothing is trained
+  double dropout;  ///< 0 unless training
 
   Network(Cell cell, const std::vector<Tensor>& params, std::int64_t num_layers, bool bidirectional, bool has_biases,
           double p, bool training)
@@ -111,8 +111,8 @@ struct Network {
     }
   }
 
-  /// [steps, sequences, input] to the last layer's states; `h` and `c` (may be empty) hold a state for each layer's
-  /// directions, which the last ones replace.
+  /// Runs from [steps, sequences, input] to the last layer's states. `h` and `c` (may be empty) hold a state for each
+  /// layer and direction and are replaced by the final ones.
   Tensor run(const Tensor& given, std::vector<Tensor>& h, std::vector<Tensor>& c) const {
     Tensor x = given;
     for (std::int64_t layer = 0; layer < layers; ++layer) {
@@ -132,7 +132,7 @@ struct Network {
   Tensor run_direction(const Tensor& x, Tensor& h, Tensor& c, const Weights& w, bool backwards) const {
     check_weights(cell, w, x.size(-1), h.size(-1));
     const std::int64_t steps = x.size(0);
-    // The products with x of all steps at once.
+    // The products with x for all steps at once.
     const Tensor from_x = linear(x, w.ih, w.bias_ih);
     std::vector<Tensor> states(static_cast<std::size_t>(steps));
     const std::vector<Tensor> by_step = split(from_x, Dims(static_cast<std::size_t>(steps), 1), 0);

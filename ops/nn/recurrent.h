@@ -7,11 +7,11 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Recurrent cells, which make one step, and networks of them, which make one for each element of a sequence.
+// Recurrent cells, which perform one step, and networks of them, which perform one step per element of a sequence.
 //
 // The weights of a cell are weight_ih, [gates * hidden, input], and weight_hh, [gates * hidden, hidden], the biases
-// [gates * hidden]; the gates stand one below the other. The tensors of a network are given as `params`, one list: for
-// each layer, and for each of its directions, weight_ih, weight_hh and, with biases, bias_ih and bias_hh.
+// [gates * hidden]; the gates are stacked. The tensors of a network are given as `params`, one list: for each layer,
+// and for each of its directions, weight_ih, weight_hh and, with biases, bias_ih and bias_hh.
 
 namespace lamella {
 

@@ -6,11 +6,11 @@
 
 namespace lamella {
 
-/// ValueError, naming `op`, for a reduction other than 'mean', 'sum' and 'none'.
+/// Throws ValueError that names `op` unless the reduction is 'mean', 'sum' or 'none'.
 void check_reduction(std::string_view reduction, const char* op);
-/// The terms of a loss, their sum or their mean, which of no terms is NaN.
+/// Returns the terms of a loss, their sum or their mean, which is NaN without terms.
 Tensor reduce_loss(const Tensor& terms, std::string_view reduction, const char* op);
-/// ValueError where input and target do not have one shape.
+/// Throws ValueError unless input and target have the same shape.
 void check_same_shape(const Tensor& input, const Tensor& target, const char* op);
 
 }  // namespace lamella

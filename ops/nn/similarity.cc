@@ -23,12 +23,12 @@ Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t a
   if (ndim == 0) return CosineSimilarity::call(reshape(a, {1}), reshape(b, {1}), axis, eps);
   const std::int64_t at = normalize_axis(axis, shape.size(), info.name) - ndim;
   const std::int64_t length = shape[shape.size() - static_cast<std::size_t>(-at)];
-  // The bound is put on the squares: the root of one that is not below it has a derivative.
+  // The lower bound is applied to the squares, so that the root's argument has a finite derivative.
   const auto norm = [&](const Tensor& x) {
     const bool missing = static_cast<std::int64_t>(x.ndim()) < -at;
     const std::int64_t own = missing ? 1 : x.size(at);
     Tensor squares = missing ? square(x) : square_sum(x, Dims{at}, true);
-    if (own != length) squares = squares * length;  // the one element counts as often as it is repeated
+    if (own != length) squares = squares * length;  // the single element counts once per repetition
     return sqrt(clip(squares, Operand(eps * eps), std::nullopt));
   };
   return sum(a * b / (norm(a) * norm(b)), at);
@@ -37,7 +37,7 @@ Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t a
 Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<PairwiseDistance>(x1, x2, p, eps, keepdims);
-  if (std::isnan(p)) fail<ValueError>("[pairwise_distance] p is NaN");
+  if (std::isnan(p)) fail<ValueError>("[pairwise_distance] p must be a number, got NaN");
   check_defined(x1, info.name);
   check_defined(x2, info.name);
   const Tensor difference = as_inexact(x1) - as_inexact(x2) + eps;

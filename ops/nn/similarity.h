@@ -6,16 +6,15 @@
 namespace lamella {
 
 struct CosineSimilarity {
-  static constexpr OpInfo info{
-      .name = "cosine_similarity",
-      .doc =
-          "The cosine of the angle between x1 and x2, which broadcast, along an axis: their product over that of their "
-          "norms, of which none counts as less than eps.",
-      .parameters = "x1, x2, /, axis=1, eps=1e-8",
-      .example = "cosine_similarity(ones([2, 3]), ones([2, 3]))",
-      .dtypes = Floating,
-      .method = false,
-      .autocast = Autocast::Float32};
+  static constexpr OpInfo info{.name = "cosine_similarity",
+                               .doc =
+                                   "The cosine of the angle between x1 and x2, which broadcast, along an axis: their "
+                                   "dot product divided by the product of their norms, each at least eps.",
+                               .parameters = "x1, x2, /, axis=1, eps=1e-8",
+                               .example = "cosine_similarity(ones([2, 3]), ones([2, 3]))",
+                               .dtypes = Floating,
+                               .method = false,
+                               .autocast = Autocast::Float32};
   static Tensor call(const Tensor& x1, const Tensor& x2, std::int64_t axis, double eps);
 };
 
@@ -30,7 +29,7 @@ struct PairwiseDistance {
       .dtypes = Floating | Complex,
       .method = false,
       .autocast = Autocast::Float32};
-  /// ValueError for a p that is not a number, and for 0-d tensors.
+  /// Throws ValueError if p is NaN, and for 0-d tensors.
   static Tensor call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims);
 };
 

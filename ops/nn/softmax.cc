@@ -22,11 +22,11 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 8192;  // elements that one thread takes at a time
+constexpr std::int64_t kGrain = 8192;  // elements per task
 
 constexpr const char* name_of(bool log) { return log ? LogSoftmax::info.name : Softmax::info.name; }
 
-/// A tensor as [outer, width, inner], with the axis in the middle.
+/// A tensor as [outer, width, inner] with the softmax's axis in the middle.
 struct Slabs {
   std::int64_t outer = 1;
   std::int64_t width;
@@ -37,7 +37,7 @@ struct Slabs {
     for (std::size_t i = axis + 1; i < x.ndim(); ++i) inner *= x.shape()[i];
   }
 
-  /// Calls f(offset, rows) for parts of the rows along a last axis.
+  /// Calls f(offset, rows) for groups of rows along a last axis.
   template <class F>
   void for_each_part(F&& f) const {
     const HostRelease release(outer * width);
@@ -45,7 +45,7 @@ struct Slabs {
                  [&](std::int64_t begin, std::int64_t end) { f(begin * width, end - begin); });
   }
 
-  /// Calls f(offset, columns) for parts of the columns of each slab.
+  /// Calls f(offset, columns) for groups of columns of each slab.
   template <class F>
   void for_each_columns(F&& f) const {
     constexpr std::int64_t kColumns = 64;
@@ -115,7 +115,7 @@ Tensor gradient_on_cpu(const Tensor& y, const Tensor& dy, std::size_t axis, bool
     register_kernel<&DeviceKernels::softmax>(DeviceType::CPU, softmax_on_cpu) &&
     register_kernel<&DeviceKernels::softmax_gradient>(DeviceType::CPU, gradient_on_cpu);
 
-/// `axis` counts from the end: hidden axes stand in front.
+/// `axis` counts from the end, because hidden axes are in front.
 Tensor run_forward(const Tensor& given, std::size_t axis_from_end, bool log) {
   if (is_batched(given)) [[unlikely]] {
     const HiddenAxes axes = *given->hidden;
@@ -154,7 +154,7 @@ struct SoftmaxFn : Function<SoftmaxFn<kLog>> {
     const auto [y] = ctx.saved_tensors<1>();
     const std::int64_t axis = ctx.template state<std::int64_t>();
     const Tensor operands[] = {y, dy};
-    // An extension's device has the parts of the formula, and perhaps no host to fall back to.
+    // An extension's device may have kernels for the parts of the formula only, and no fallback to the host.
     const bool fused = !is_extension(y.device()) || falls_back_to_host(y.device());
     if (fused && !autograd::is_grad_enabled() && !autograd::any_dual(operands))
       return {run_backward(y, dy, static_cast<std::size_t>(-axis), kLog)};
@@ -181,7 +181,7 @@ Tensor along_axis(const Tensor& given, std::int64_t axis, const OpInfo& info) {
   }
   const Tensor& x = floating;
   if (x.ndim() == 0) {
-    // One element: the same as along an axis of size 1.
+    // A 0-d tensor counts as having one axis of size 1.
     normalize_axis(axis, 1, info.name);
     return kLog ? x * 0 : x * 0 + 1;
   }
@@ -191,14 +191,14 @@ Tensor along_axis(const Tensor& given, std::int64_t axis, const OpInfo& info) {
   return swapaxes(SoftmaxFn<kLog>::apply(swapaxes(x, from_end, -1), -1), from_end, -1);
 }
 
-/// x in the dtype that the caller asks for.
+/// Returns x cast to the requested dtype.
 Tensor cast_first(const Tensor& x, DType dtype, const OpInfo& info) {
   check_defined(x, info.name);
   if (!is_floating(dtype)) fail<TypeError>("[", info.name, "] dtype must be floating, got ", dtype);
   return cast(x, dtype);
 }
 
-/// -log(e) for exponential numbers e.
+/// Returns -log(e) for exponential numbers e.
 Tensor gumbel_noise(const Tensor& x, Generator* generator) {
   const Tensor u = rand(x.shape(), x.dtype(), x.device(), generator);
   return -log(clip(-log1p(-u), Operand(0x1p-64), std::nullopt));

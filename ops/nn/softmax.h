@@ -60,7 +60,7 @@ struct GumbelSoftmax {
       .example = "gumbel_softmax(ones([2, 3]), hard=True)",
       .dtypes = Floating,
       .method = false};
-  /// ValueError for a tau that is not above 0, or a generator of another device.
+  /// Throws ValueError if tau is not above 0, or for a generator of another device.
   static Tensor call(const Tensor& x, double tau, bool hard, std::int64_t axis, Generator* generator);
 };
 

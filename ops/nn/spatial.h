@@ -9,7 +9,7 @@
 
 namespace lamella {
 
-/// The padding of a convolution: amounts on both sides of each axis, or as much as keeps the sizes ("same").
+/// The padding of a convolution: amounts on both sides of each axis, or as much as preserves the sizes ("same").
 struct Padding {
   Dims amounts;
   bool same = false;
@@ -18,7 +18,7 @@ struct Padding {
   Padding(Dims amounts) : amounts(std::move(amounts)) {}
 };
 
-/// How many windows an adaptive pool has: a number for each spatial axis, or one for all. Where there is none an axis
+/// The number of windows of an adaptive pool: one number per spatial axis, or one for all. Without a number an axis
 /// keeps its size.
 struct OutputSize {
   std::vector<std::optional<std::int64_t>> numbers;
@@ -28,21 +28,21 @@ struct OutputSize {
   OutputSize(std::vector<std::optional<std::int64_t>> given) : numbers(std::move(given)) {}
   OutputSize(std::initializer_list<std::optional<std::int64_t>> given) : numbers(given) {}
 
-  /// The numbers for axes of the sizes `own`, not checked.
+  /// Returns the numbers for axes of the sizes `own`, unchecked.
   Dims of(DimsView own) const;
 };
 
-/// One number for each of `axes` spatial axes, where one alone stands for all. ValueError naming `argument` for another
-/// count, or a number below `lowest` or beyond 32 bits.
+/// Returns one number per spatial axis (`axes` of them); a single number is repeated. Throws ValueError that names
+/// `argument` for another count, or a number below `lowest` or beyond 32 bits.
 Dims spatial_numbers(const Dims& given, std::size_t axes, std::int64_t lowest, const char* op, const char* argument);
 
-/// x with a batch axis of size 1 in front where it is one example, which has `axes` spatial axes and one of channels.
-/// ValueError for any other number of axes.
+/// Returns x with a batch axis of size 1 in front if it is a single example, which has `axes` spatial axes and one of
+/// channels. Throws ValueError for any other number of axes.
 Tensor with_batch_axis(const Tensor& x, std::size_t axes, const char* op);
-/// `y` as the example it was where x has no batch axis.
+/// Returns `y` without its batch axis if x has none.
 Tensor without_batch_axis(const Tensor& y, const Tensor& x);
 
-/// The sizes behind the first two axes.
+/// Returns the sizes behind the first two axes.
 inline Dims spatial_sizes(const Tensor& x) { return Dims(x.shape().begin() + 2, x.shape().end()); }
 
 }  // namespace lamella

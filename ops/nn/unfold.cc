@@ -17,18 +17,16 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-
 /// The windows along one axis.
 struct WindowAxis {
-  std::int64_t size;    ///< of the image
+  std::int64_t size;    ///< size of the image
   std::int64_t kernel;  ///< elements of a window
   std::int64_t dilation;
   std::int64_t padding;
   std::int64_t stride;
   std::int64_t places = 0;
 
-  /// The places whose element k of the window lies within the image: [first, last).
+  /// The positions [first, last) whose element k of the window is inside the image.
   std::int64_t first(std::int64_t k) const {
     const std::int64_t before = padding - k * dilation;
     return before <= 0 ? 0 : std::min(places, (before + stride - 1) / stride);
@@ -75,12 +73,12 @@ Windows make_windows(std::int64_t height, std::int64_t width, const Dims& kernel
   };
   const Windows windows{axis(0, height), axis(1, width)};
   static_cast<void>(
-      count_elements(Dims{windows.y.kernel, windows.x.kernel}));  // ValueErrors where their products cannot be counted
+      count_elements(Dims{windows.y.kernel, windows.x.kernel}));  // throws ValueError if their product overflows
   static_cast<void>(count_elements(Dims{windows.y.places, windows.x.places}));
   return windows;
 }
 
-/// Calls f(column, pixel, count): `count` places from `column` on take, or give, pixels from `pixel` on, a stride
+/// Calls f(column, pixel, count): `count` positions from `column` on correspond to pixels from `pixel` on, one stride
 /// apart. All within one channel, in order.
 template <class F>
 void for_each_run(const Windows& w, F&& f) {
@@ -119,16 +117,17 @@ void fold_channel(const T* columns, T* image, const Windows& w) {
   });
 }
 
-/// What columns are added up in.
+/// The dtypes in which columns are summed.
 constexpr DTypeSet kSums = DTypeSet{DType::UInt64, DType::Float32, DType::Float64} | Complex;
 
 /// Calls convert(i) for each of `count` planes.
 template <class F>
 void for_each_plane(std::int64_t count, std::int64_t elements, const F& convert) {
   const HostRelease release(count * elements);
-  parallel_for(0, count, std::max<std::int64_t>(1, kGrain / elements), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) convert(i);
-  });
+  parallel_for(0, count, std::max<std::int64_t>(1, kElementGrain / elements),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) convert(i);
+               });
 }
 
 /// x is [.., channels, height, width] to unfold, [.., channels * window, places] to fold; the leading axes stay.
@@ -175,7 +174,7 @@ Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op
   return out;
 }
 
-/// Both directions; each is the other's transpose.
+/// Unfolding and folding; each is the other's transpose.
 template <bool kUnfold>
 struct WindowsFn : Function<WindowsFn<kUnfold>> {
   static constexpr bool kChecksGradients = false;

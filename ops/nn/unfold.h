@@ -3,8 +3,9 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Images as matrices of their windows, and other ways to move between channels and places. An image is [channels,
-// height, width] or [images, channels, height, width]; sizes are one number, or one for height and one for width.
+// Conversion between images and matrices of their windows, and other rearrangements between channels and positions. An
+// image is [channels, height, width] or [images, channels, height, width]; sizes are one number, or one for height and
+// one for width.
 
 namespace lamella {
 
@@ -17,7 +18,7 @@ struct Unfold {
                                .parameters = "x, /, kernel_size, dilation=1, padding=0, stride=1",
                                .example = "unfold(ones([1, 2, 4, 4]), 3).shape",
                                .method = false};
-  /// ValueError for an x of another number of axes, sizes out of range, or an image smaller than the window.
+  /// Throws ValueError for an x of another number of axes, sizes out of range, or an image smaller than the window.
   static Tensor call(const Tensor& x, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
                      const Dims& stride);
 };
@@ -26,8 +27,8 @@ struct Fold {
   static constexpr OpInfo info{
       .name = "fold",
       .doc =
-          "An image of output_size, each element of which is the sum of those that unfold would make of it. x is what "
-          "unfold gives, [.., channels * window, places].",
+          "The transpose of unfold: an image of output_size, each element of which is the sum of the column elements "
+          "that unfold would copy from it. x is [.., channels * window, places].",
       .parameters = "x, /, output_size, kernel_size, dilation=1, padding=0, stride=1",
       .example = "fold(ones([1, 18, 4]), (4, 4), 3).shape",
       .dtypes = Numeric,

@@ -1,7 +1,7 @@
 #pragma once
 
-// The steps of optimizers, written once: X is a vector of a kernel with numbers S of its elements' type, or a Tensor
-// with S = double. Names and sources: ops/optim/steps.h.
+// Formulas of optimizer steps, shared by kernels and composed code: X is a vector with numbers S of its elements' type,
+// or a Tensor with S = double. Names and sources: ops/optim/steps.h.
 
 namespace lamella::optim {
 
@@ -26,11 +26,11 @@ struct AdamNumbers {
   S root;   ///< sqrt(1 - beta2 ** step)
   S eps;
   S weight_decay;
-  S shrink;  ///< 1 - lr * weight_decay where the decay is decoupled, else 1
+  S shrink;  ///< 1 - lr * weight_decay if the decay is decoupled, else 1
   bool maximize;
 };
 
-/// The gradient to go along.
+/// Returns the gradient with its sign for `maximize` and the weight decay applied.
 template <class X, class Numbers>
 X penalized(const Numbers& numbers, const X& parameter, X gradient) {
   if (numbers.maximize) gradient = -gradient;
@@ -38,13 +38,13 @@ X penalized(const Numbers& numbers, const X& parameter, X gradient) {
   return gradient;
 }
 
-/// The velocity of a step along a penalized gradient.
+/// Returns the velocity after a step along a penalized gradient.
 template <class X, class S>
 X next_velocity(const SgdNumbers<S>& numbers, const X& gradient, const X& velocity) {
   return numbers.first ? gradient : X(velocity * numbers.momentum + gradient * numbers.kept);
 }
 
-/// How far a parameter goes down with momentum.
+/// Returns the amount subtracted from a parameter in a step of SGD with momentum.
 template <class X, class S>
 X sgd_step(const SgdNumbers<S>& numbers, const X& gradient, const X& velocity) {
   return (numbers.nesterov ? X(gradient + velocity * numbers.momentum) : velocity) * numbers.rate;
@@ -60,7 +60,7 @@ X next_square(const AdamNumbers<S>& numbers, const X& gradient, const X& square)
   return square * numbers.beta2 + gradient * gradient * numbers.kept2;
 }
 
-/// How far a parameter goes down.
+/// Returns the amount subtracted from a parameter in a step of Adam.
 template <class X, class S>
 X adam_step(const AdamNumbers<S>& numbers, const X& mean, const X& square) {
   return mean / (sqrt(square) / numbers.root + numbers.eps) * numbers.rate;

@@ -19,8 +19,8 @@
 namespace lamella::optim {
 namespace {
 
-constexpr std::int64_t kParts = 64;  // into which a tensor may be cut
-constexpr std::int64_t kLine = 16;   // elements that threads do not share
+constexpr std::int64_t kParts = 64;  // most parts that a tensor is split into
+constexpr std::int64_t kLine = 16;   // elements of a cache line, which threads do not share
 
 template <class Target>
 void check_target(const Target& target, const char* op) {
@@ -44,7 +44,7 @@ void check_target(const Target& target, const char* op) {
   }
 }
 
-/// Whether a kernel can run over all elements as over one row.
+/// True if a kernel can run over all elements as over one contiguous row.
 template <class Target>
 bool is_one_row(const Target& target) {
   const Tensor& parameter = target.parameter;
@@ -58,7 +58,7 @@ bool is_one_row(const Target& target) {
          std::ranges::all_of(target.state(), [&](const Tensor* x) { return !x->defined() || fits(*x); });
 }
 
-/// Notes the writes of a step.
+/// Marks the tensors of a step as written.
 template <class Target>
 void finish(const Target& target, const char* op) {
   for (const Tensor* x : target.state()) {
@@ -71,9 +71,9 @@ void finish(const Target& target, const char* op) {
     autograd::note_departure(op, inputs, target.parameter);
 }
 
-/// Calls body(target, first, last) for pieces that together are the elements of all targets, on several threads where
-/// there are many. A thread takes the same part of every tensor: the one that it had in the products of the forward
-/// and the backward, which may be in its cache still.
+/// Calls body(target, first, last) for ranges that cover the elements of all targets, on several threads if there are
+/// many. A thread takes the same part of every tensor: the part that it had in the forward and backward products, which
+/// may still be in its cache.
 template <class Target, class Body>
 void over_pieces(const std::vector<const Target*>& targets, Body&& body) {
   std::int64_t elements = 0;
@@ -148,7 +148,7 @@ void run(const std::vector<const AdamTarget*>& targets, const AdamOptions& optio
   });
 }
 
-/// With operators, for what the kernels do not take.
+/// Composes the step from operators, for tensors that the kernels do not support.
 void run_composed(const SgdTarget& target, const SgdOptions& options) {
   const auto numbers = numbers_of<double>(options);
   const Tensor& p = target.parameter;

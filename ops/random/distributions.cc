@@ -23,9 +23,9 @@ using random::Fill;
 using random::Parameter;
 using random::Target;
 
-constexpr std::int64_t kGrain = 256;  // elements that one thread takes at a time, of those that cost some 50 ns
+constexpr std::int64_t kGrain = 256;  // elements per task; an element takes about 50 ns
 
-/// ValueError where a parameter is not above 0.
+/// Throws ValueError if a parameter is not above 0.
 void check_positive(const char* op, const char* what, const Operand& x) {
   if (x.is_number()) {
     if (!(x.number().to<double>() > 0)) fail<ValueError>("[", op, "] ", what, ", got ", x.number().to<double>());
@@ -40,7 +40,7 @@ Tensor unit_exponentials(const char* op, const Target& target, Generator* genera
                       target.device, generator);
 }
 
-/// A parameter with the physical shape of the result, as the samplers read it: element i at i * step.
+/// A parameter with the physical shape of the result, as samplers read it: element i is at i * step.
 struct Column {
   Tensor values;
   std::int64_t step = 0;
@@ -63,16 +63,16 @@ struct Column {
   double operator[](std::int64_t i) const { return values.data<double>()[i * step]; }
 };
 
-/// What each element draws at once with all others, in bulk: bits of its own, and a first normal and a first uniform
-/// number for samplers that take such.
+/// Numbers drawn for all elements in bulk: a key for each, and a first normal and a first uniform number for samplers
+/// that use them.
 struct Draws {
   Tensor keys;
   Tensor normals;
   Tensor uniforms;
 };
 
-/// For each element one number of sampler(first, stream, parameters...), from a stream of its own: `first` is a
-/// random::First. Most elements need no more of it than those first numbers, which cost little.
+/// Returns for each element one number of sampler(first, stream, parameters...), from a stream of its own; `first` is a
+/// random::First. Most elements need only those first numbers, which cost little.
 template <class Sampler, class... Parameters>
 Tensor sample(const char* op, const Target& target, Generator* generator, Sampler sampler,
               const Parameters&... parameters) {
@@ -92,7 +92,7 @@ Tensor sample(const char* op, const Target& target, Generator* generator, Sample
   ((parameters.is_number() ? void() : tensors.push_back(&parameters.tensor())), ...);
   const HiddenAxes axes = hidden_axes(tensors);
   const Dims shape = with_axes(axes, target.shape);
-  // An extension's device draws the keys, and leaves the rest to the host.
+  // An extension's device draws the keys; the host computes the rest.
   const bool away = is_extension(target.device);
   if (!target.device.is_cpu() && !target.device.is_meta()) require_fallback(op, target.device);
   Tensor out = empty(shape, target.computed(), away ? kCPU : target.device);
@@ -155,7 +155,7 @@ Tensor Cauchy::call(const std::optional<Dims>& shape, const Operand& loc, const 
                     std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
   const Target target = random::target_of(info.name, shape, {&loc, &scale}, dtype, device);
   check_positive(info.name, "scale must be above 0", scale);
-  // tan(pi (u - 1/2)) for u from half a step on: at 0 the tangent has no value.
+  // tan(pi (u - 1/2)) with u at least half a step: the tangent has no value at 0.
   const double step = target.computed() == DType::Float64 ? 0x1p-54 : 0x1p-25;
   const Tensor angle = (rand(target.shape, target.computed(), target.device, generator) + step) * std::numbers::pi;
   return cast(Parameter(loc, target) - cos(angle) / sin(angle) * Parameter(scale, target), target.dtype);

@@ -10,7 +10,7 @@
 
 namespace lamella {
 
-// Distributions beside those of random.h, which says what holds for all of them. Parameters are numbers or tensors.
+// Further distributions, with the conventions of random.h. Parameters are numbers or tensors.
 
 struct Exponential {
   static constexpr OpInfo info{
@@ -70,8 +70,8 @@ struct Geometric {
   static constexpr OpInfo info{
       .name = "geometric",
       .doc =
-          "How many trials it takes until one succeeds, each with probability p in (0, 1]: 1, 2, 3 ..., in a floating "
-          "or an integer dtype, and at most the largest number that it holds. Not differentiable.",
+          "The number of trials until one succeeds, each with probability p in (0, 1]: 1, 2, 3 ..., in a floating or "
+          "an integer dtype, and at most the largest number that it holds. Not differentiable.",
       .parameters = "shape=None, p=0.5, *, dtype=None, device=None, generator=None",
       .example = "geometric([2, 3], 0.25)",
       .dtypes = Real,
@@ -140,12 +140,11 @@ struct Multinomial {
 };
 
 struct Permutation {
-  static constexpr OpInfo info{
-      .name = "permutation",
-      .doc = "x with its parts along an axis in random order, the same for all that the other axes show.",
-      .parameters = "x, /, axis=0, *, generator=None",
-      .example = "permutation(ones([4, 2]))",
-      .method = false};
+  static constexpr OpInfo info{.name = "permutation",
+                               .doc = "x with its slices along an axis in random order.",
+                               .parameters = "x, /, axis=0, *, generator=None",
+                               .example = "permutation(ones([4, 2]))",
+                               .method = false};
   static Tensor call(const Tensor& x, std::int64_t axis, Generator* generator = nullptr);
 };
 

@@ -24,7 +24,7 @@ namespace lamella {
 namespace random {
 namespace {
 
-/// Counters that one thread takes at a time.
+/// Number of counters per task.
 constexpr std::int64_t kGrainBlocks = 4096;
 constexpr DTypeSet kFilled = Integral | Boolean | DTypeSet{DType::Float32, DType::Float64};
 
@@ -61,7 +61,7 @@ void fill_on_cpu(const Fill& fill, const Tensor& out) {
 
 [[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::random>(DeviceType::CPU, fill_on_cpu);
 
-/// Every element has its own part of the stream, whatever else is drawn at the same time.
+/// Reserves a separate part of the generator's stream, so that concurrent draws do not affect each other.
 void fill_tensor(const char* op, Fill fill, const Tensor& out, Generator* generator) {
   const Device device = out.device();
   if (device.is_meta() || out.numel() == 0) return;
@@ -74,14 +74,14 @@ void fill_tensor(const char* op, Fill fill, const Tensor& out, Generator* genera
   });
 }
 
-/// The largest number of a 16-bit floating type below `high`, or `low` where that is none.
+/// Returns the largest number of a 16-bit floating type below `high`, or `low` if there is none.
 template <class T>
 double largest_below(double low, double high) {
   const T upper(static_cast<float>(high));
   const T lower(static_cast<float>(low));
   if (!(static_cast<float>(lower) < static_cast<float>(upper))) return static_cast<float>(lower);
   T below;
-  // Numbers of one sign are ordered as their bits are.
+  // Numbers of one sign are ordered like their bits.
   if ((upper.bits & 0x7fffu) == 0) {
     below.bits = 0x8001u;
   } else {
@@ -111,9 +111,10 @@ Target target_of(const char* op, const std::optional<Dims>& shape, std::initiali
     if (is_complex(x.dtype())) fail<TypeError>("[", op, "] does not take parameters of dtype ", x.dtype());
     if (is_floating(x.dtype())) promoted = promoted ? promote_types(*promoted, x.dtype()) : x.dtype();
     target.shape = broadcast_shapes(target.shape, x.shape(), op);
-    // A 0-d tensor on the CPU goes along with any device, as a number does.
+    // A 0-d tensor on the CPU may be combined with tensors on any device, like a number.
     if (x.device().is_cpu() && x.ndim() == 0) continue;
-    if (found && *found != x.device()) fail<RuntimeError>("[", op, "] got tensors on ", *found, " and ", x.device());
+    if (found && *found != x.device())
+      fail<RuntimeError>("[", op, "] got tensors on ", *found, " and ", x.device(), "; move one with to_device()");
     found = x.device();
   }
   if (shape) {
@@ -126,7 +127,7 @@ Target target_of(const char* op, const std::optional<Dims>& shape, std::initiali
   if (!is_floating(target.dtype)) fail<TypeError>("[", op, "] dtype must be floating, got ", target.dtype);
   target.device = device.value_or(found.value_or(kCPU));
   if (found && *found != target.device) {
-    fail<RuntimeError>("[", op, "] parameters lie on ", *found, ", and device is ", target.device);
+    fail<RuntimeError>("[", op, "] parameters are on ", *found, ", but device is ", target.device);
   }
   return target;
 }

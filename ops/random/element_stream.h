@@ -9,16 +9,16 @@
 
 namespace lamella::random {
 
-/// As many random numbers as one element needs, for methods that reject some: Philox keyed with 64 random bits of the
-/// element's own, at counters that no draw uses.
+/// A stream of random numbers for one element, for methods that reject some. Philox keyed with 64 random bits of the
+/// element, at counters that no draw uses.
 class ElementStream {
  public:
   explicit ElementStream(std::uint64_t key)
       : key_{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)} {}
 
-  /// Uniform in [0, 1), of the element's own bits: for a sampler that draws nothing else.
+  /// Returns a uniform number in [0, 1) made of the element's key itself; for a sampler that draws nothing else.
   double own_uniform() const { return unit_double(key_[1], key_[0]); }
-  /// Uniform in [0, 1).
+  /// Returns a uniform number in [0, 1).
   double uniform() {
     if (left_ == 0) {
       words_ = Philox::rounds({next_++, 0, kElementDomain, 0}, key_);
@@ -28,16 +28,16 @@ class ElementStream {
     --left_;
     return unit_double(words_[at], words_[at + 1]);
   }
-  /// Exponential, with mean 1.
+  /// Returns an exponential number with mean 1.
   double exponential() { return -std::log1p(-uniform()); }
-  /// Standard normal.
+  /// Returns a standard normal number.
   double normal() {
     const double radius = std::sqrt(2 * exponential());
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }
 
  private:
-  /// The third word of its counters. Draws have 0 there, forks 1.
+  /// Third word of the counters; draws have 0 there, forks 1.
   static constexpr std::uint32_t kElementDomain = 2;
 
   std::array<std::uint32_t, 2> key_;

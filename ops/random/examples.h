@@ -4,8 +4,8 @@
 
 namespace lamella {
 
-/// The axes that a random tensor hides under vmap: those of the calls that want other numbers for each example.
-/// RuntimeError naming `op` where one of the calls wants no random numbers at all.
+/// Returns the axes that a random tensor hides under vmap: those of the calls whose randomness differs between
+/// examples. Throws RuntimeError that names `op` if one of the calls forbids random numbers.
 HiddenAxes drawn_axes(const char* op);
 
 }  // namespace lamella

@@ -9,28 +9,28 @@
 #include "engine/runtime/philox.h"
 #include "ops/simd/hd.h"
 
-// Numbers from Philox words, the same on every device.
+// Conversion of Philox words to numbers, the same on every device.
 
 namespace lamella::random {
 
-/// Which numbers a fill makes, and from which part of the stream.
+/// The distribution of a fill and its part of the stream.
 struct Fill {
   enum class Kind : std::uint8_t { Uniform, Normal, Exponential, Integer, Coin };
   Kind kind;
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;
-  double low = 0;   ///< or the mean
-  double high = 1;  ///< or the standard deviation, or the mean of an exponential distribution
-  /// The largest uniform number: the one below `high`, which rounding would reach.
+  double low = 0;   ///< lower bound, or the mean
+  double high = 1;  ///< upper bound, or the standard deviation, or the mean of an exponential distribution
+  /// Largest uniform number: the one below `high`, which rounding might reach.
   double top = 1;
-  /// Bits of a uniform number in [0, 1) that is to have no more than float32's 24.
+  /// Number of random bits of a uniform number in float32, at most 24.
   int bits = 24;
   std::int64_t first = 0;
-  /// How many integers there are to choose from; of a coin, in how many of 2^32 cases it is true.
+  /// Number of integers to choose from; for a coin, the number of cases out of 2^32 in which it is true.
   std::uint64_t range = 1;
 };
 
-/// Elements that one counter gives. Doubles and integers take two words each.
+/// Number of elements per counter. Doubles and integers take two words each.
 inline constexpr std::int64_t kFloatsPerBlock = 4;
 inline constexpr std::int64_t kDoublesPerBlock = 2;
 inline constexpr std::int64_t kIntegersPerBlock = 2;
@@ -41,22 +41,22 @@ inline constexpr std::int64_t kPerBlock = std::is_same_v<T, float>    ? kFloatsP
                                           : std::is_same_v<T, double> ? kDoublesPerBlock
                                                                       : kIntegersPerBlock;
 
-/// In [0, 1), a multiple of 2^-bits, for at most 24 bits.
+/// Returns a multiple of 2^-bits in [0, 1), for at most 24 bits.
 constexpr float unit_float(std::uint32_t word, int bits = 24) {
   return static_cast<float>(word >> (32 - bits)) / static_cast<float>(1 << bits);
 }
-/// In [0, 1), a multiple of 2^-53.
+/// Returns a multiple of 2^-53 in [0, 1).
 constexpr double unit_double(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(((std::uint64_t{high} << 32) | low) >> 11) * 0x1p-53;
 }
-/// In [0, range): the upper half of a 128-bit product (Lemire, 2019, without the rejection: the error is below range /
-/// 2^64).
+/// Returns an integer in [0, range): the upper half of a 128-bit product (Lemire, 2019, without the rejection: the
+/// error is below range / 2^64).
 constexpr std::uint64_t below(std::uint32_t high, std::uint32_t low, std::uint64_t range) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((Wide{(std::uint64_t{high} << 32) | low} * range) >> 64);
 }
 
-/// a + b * c, rounded twice on every device: CUDA would fuse the two where it may.
+/// Returns a + b * c, rounded twice on every device; CUDA might otherwise fuse the operations.
 template <class T>
 LM_HD T scaled(T a, T b, T c) {
 #ifdef __CUDA_ARCH__
@@ -70,21 +70,21 @@ LM_HD T scaled(T a, T b, T c) {
 #endif
 }
 
-/// A value in [low, high).
+/// Returns a value in [low, high).
 template <class T>
 LM_HD T scale_uniform(T unit, const Fill& fill) {
   const T value = scaled(static_cast<T>(fill.low), unit, static_cast<T>(fill.high - fill.low));
   return value < static_cast<T>(fill.top) ? value : static_cast<T>(fill.top);
 }
 
-/// An exponential number of mean 1 from a uniform one, of which it is -log(1 - u); half of its smallest step stands for
-/// 0, which has no part in the distribution.
+/// Returns an exponential number of mean 1 from a uniform one u, as -log(1 - u); half of the smallest step replaces 0,
+/// which the distribution excludes.
 template <class T>
 LM_HD T exponential_of(T unit) {
   return unit == 0 ? static_cast<T>(sizeof(T) == 4 ? 0x1p-25 : 0x1p-54) : -std::log(1 - unit);
 }
 
-/// Two normal numbers from two uniform ones; 1 - u lies in (0, 1], where the logarithm is finite.
+/// Returns two normal numbers from two uniform ones; 1 - u is in (0, 1], where the logarithm is finite.
 template <class T>
 LM_HD std::array<T, 2> box_muller(T u, T v) {
   const T radius = std::sqrt(-2 * std::log(1 - u));
@@ -92,7 +92,7 @@ LM_HD std::array<T, 2> box_muller(T u, T v) {
   return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
-/// The elements that counter `block` of a fill gives.
+/// Returns the elements that counter `block` of a fill gives.
 template <class T>
 LM_HD std::array<T, kPerBlock<T>> values_of(const Fill& fill, std::uint64_t block) {
   const Philox::Block w = Philox::at(fill.seed, fill.offset + block);

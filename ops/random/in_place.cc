@@ -22,7 +22,7 @@ namespace {
 
 using random::Fill;
 
-/// Lets `write` overwrite x, which then is a constant.
+/// Calls `write` to overwrite x, which becomes a constant.
 template <class Write>
 Tensor overwrite(const OpInfo& info, const Tensor& x, Write&& write) {
   check_defined(x, info.name);
@@ -38,7 +38,7 @@ Tensor overwrite(const OpInfo& info, const Tensor& x, Write&& write) {
   return x;
 }
 
-/// By a function that makes a new tensor of x's shape.
+/// Overwrites x with the values of a new tensor of its shape.
 template <class Draw>
 Tensor overwrite_by(const OpInfo& info, const Tensor& x, Draw&& draw) {
   return overwrite(info, x, [&] {
@@ -48,7 +48,7 @@ Tensor overwrite_by(const OpInfo& info, const Tensor& x, Draw&& draw) {
   });
 }
 
-/// With the numbers of a fill, where they lie in memory if they can.
+/// Overwrites x with the numbers of a fill, in place if its layout and dtype allow.
 Tensor overwrite_by_fill(const OpInfo& info, const Tensor& x, const Fill& fill, Generator* generator) {
   const bool fits = x.defined() && (fill.kind == Fill::Kind::Integer ? is_integral(x.dtype()) : is_floating(x.dtype()));
   if (!fits || !random::takes_draws(x)) {
@@ -60,7 +60,7 @@ Tensor overwrite_by_fill(const OpInfo& info, const Tensor& x, const Fill& fill, 
   return overwrite(info, x, [&] { draw_into(info.name, fill, x, generator); });
 }
 
-/// Both parts of complex numbers, which `offset` is added to.
+/// Overwrites both parts of complex numbers, adding `offset`.
 Tensor overwrite_parts(const OpInfo& info, const Tensor& x, const Fill& fill, double offset, Generator* generator) {
   return overwrite_by(info, x, [&] {
     const Dims pairs = random::with_pairs(x.shape());
@@ -116,7 +116,7 @@ Tensor BernoulliInPlace::call(const Tensor& x, const Operand& p, Generator* gene
 Tensor RandomInPlace::call(const Tensor& x, std::int64_t low, std::optional<std::int64_t> high, Generator* generator) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
-  // The largest of the integers, and how many there are: of int64 the range may be all of 2^64 but one.
+  // Largest integer of the range, and the number of integers: for int64 the range may have up to 2^64 - 1.
   const std::int64_t last = high ? *high - 1 : visit<Real>(x.dtype(), info.name, [&]<class T>() -> std::int64_t {
     if constexpr (std::is_integral_v<T>) {
       return std::in_range<std::int64_t>(std::numeric_limits<T>::max())
@@ -130,7 +130,7 @@ Tensor RandomInPlace::call(const Tensor& x, std::int64_t low, std::optional<std:
     }
   });
   if (high && low >= *high) fail<ValueError>("[random_] low must be below high, got ", low, " and ", *high);
-  if (low > last) fail<ValueError>("[random_] low, ", low, ", is beyond what ", x.dtype(), " holds");
+  if (low > last) fail<ValueError>("[random_] low must fit into dtype ", x.dtype(), ", got ", low);
   visit<Real>(x.dtype(), info.name, [&]<class T> {
     if constexpr (std::is_integral_v<T>) {
       if (!std::in_range<T>(low) || !std::in_range<T>(last))

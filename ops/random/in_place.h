@@ -11,8 +11,8 @@
 namespace lamella {
 
 // Distributions that overwrite their first argument with new numbers and return it. Parameters and errors are those of
-// the functions without the underscore. Nothing of what was there counts: a recorded tensor becomes a constant, and a
-// leaf that wants a gradient is a RuntimeError, as everywhere (use no_grad).
+// the functions without the underscore. The previous values do not matter: a recorded tensor becomes a constant. Throws
+// RuntimeError for a leaf that requires a gradient, as every in-place operator does (use no_grad).
 
 struct UniformInPlace {
   static constexpr OpInfo info{.name = "uniform_",

@@ -19,7 +19,7 @@ namespace {
 
 using random::Fill;
 
-/// What is wrong with one row of weights; null where nothing is.
+/// Returns the error of one row of weights, or null if it is valid.
 const char* problem_of(const double* weights, std::int64_t count, std::int64_t wanted) {
   double total = 0;
   std::int64_t positive = 0;
@@ -34,7 +34,7 @@ const char* problem_of(const double* weights, std::int64_t count, std::int64_t w
   return nullptr;
 }
 
-/// The first position at which the running sum passes u times the total, for each u.
+/// Finds, for each u, the first position at which the running sum exceeds u times the total.
 void pick_with_replacement(const double* weights, std::int64_t count, const double* units, std::int64_t samples,
                            std::int64_t* out) {
   std::vector<double> sums(static_cast<std::size_t>(count));
@@ -51,7 +51,7 @@ void pick_with_replacement(const double* weights, std::int64_t count, const doub
   }
 }
 
-/// Of exponential numbers divided by the weights, the positions of the smallest: the first to come in a race.
+/// Picks the positions of the smallest exponential numbers divided by the weights: the first arrivals in a race.
 void pick_without_replacement(const double* weights, std::int64_t count, const double* times, std::int64_t samples,
                               std::int64_t* out) {
   std::vector<std::pair<double, std::int64_t>> arrivals;
@@ -85,7 +85,7 @@ Tensor Multinomial::call(const Tensor& x, std::int64_t num_samples, bool replace
 
   const HiddenAxes axes = hidden_axes(pointers(x, numbers));
   const auto whole = [&](const Tensor& y) { return contiguous(physical(y, axes, 0, MissingAxis::Repeated)); };
-  // The numbers are the device's own; an extension's device leaves the choice to the host.
+  // The device draws the numbers; for an extension's device the host does the selection.
   const Device device = is_extension(x.device()) ? kCPU : x.device();
   const auto there = [&](const Tensor& y) { return is_extension(y.device()) ? moved(y, kCPU) : y; };
   const Tensor weights = there(whole(cast(x, DType::Float64)));

@@ -31,8 +31,8 @@ DType floating_or_default(std::optional<DType> dtype, const char* op) {
   return wanted;
 }
 
-/// The integers from 0 to n - 1 in random order: each but the first changes places with one of those up to it, from the
-/// last one on. Where Number is of 32 bits there is half as much memory to jump about in.
+/// Shuffles the integers from 0 to n - 1: each one, from the last on, is exchanged with a random one up to it. With a
+/// Number of 32 bits, half as much memory is accessed at random.
 template <class Number>
 void shuffle(Number* data, std::int64_t n, GeneratorState state) {
   constexpr std::int64_t kChunk = 512;
@@ -40,7 +40,7 @@ void shuffle(Number* data, std::int64_t n, GeneratorState state) {
   std::uint64_t words[kChunk];
   for (std::int64_t end = n; end > 1;) {
     const std::int64_t begin = (end - 1) / kChunk * kChunk;
-    // Integers below 2^64 - 1, plus one: the words of the stream as they are.
+    // Integers below 2^64 - 1, plus one: the stream's words unchanged.
     const Fill fill{.kind = Fill::Kind::Integer,
                     .seed = state.seed,
                     .offset = state.offset + static_cast<std::uint64_t>(begin / random::kIntegersPerBlock),
@@ -66,7 +66,7 @@ void shuffle(std::int64_t* data, std::int64_t n, Generator& generator) {
   std::ranges::copy(numbers, data);
 }
 
-/// Integers in [low, high), for `op`.
+/// Returns integers in [low, high), for `op`.
 Tensor draw_integers(const char* op, std::int64_t low, std::int64_t high, const Dims& shape, DType dtype, Device device,
                      Generator* generator) {
   if (low >= high) fail<ValueError>("[", op, "] low must be below high, got ", low, " and ", high);
@@ -168,7 +168,7 @@ Tensor RandPerm::call(std::int64_t n, std::optional<DType> dtype, std::optional<
 }
 
 Tensor Bernoulli::call(const Tensor& x, Generator* generator) {
-  if (!info.dtypes.contains(x.dtype())) fail<TypeError>("[bernoulli] does not take dtype ", x.dtype());
+  if (!info.dtypes.contains(x.dtype())) refuse_dtype(x.dtype(), info.dtypes, info.name);
   check_generator("bernoulli", generator, x.device());
   const autograd::NoGrad no_grad;
   const DType computed = x.dtype() == DType::Float64 ? DType::Float64 : DType::Float32;

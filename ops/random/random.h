@@ -9,17 +9,17 @@
 
 namespace lamella {
 
-// Random tensors. Element i is a function of the generator's seed, its offset and i alone: the same numbers for any
-// number of threads. Integers and uniforms are made of bits, and are the same on every device; normals go through log
-// and cos, and agree to rounding.
+// Random tensors. Element i depends only on the generator's seed, its offset and i: the numbers are the same for any
+// number of threads. Integers and uniforms are built from bits and are the same on every device; normals use log and
+// cos and agree up to rounding.
 //
-// Without a generator they draw from the default one of the tensor's device. A generator of another device is a
-// ValueError; on meta nothing is drawn.
+// Without a generator, the default generator of the tensor's device is used. Throws ValueError for a generator of
+// another device; on meta nothing is drawn.
 //
-// Distributions take their parameters as numbers or as tensors. Tensors broadcast, and give the shape and the dtype
-// where none is named; ValueError where they do not broadcast to `shape`. Gradients flow to the parameters of those
-// distributions that scale and shift numbers of a fixed one. On the CPU a parameter outside the distribution's domain
-// is a ValueError.
+// Distributions take their parameters as numbers or tensors. Tensors broadcast, and determine shape and dtype if none
+// is given; throws ValueError if they do not broadcast to `shape`. Gradients flow to the parameters of distributions
+// that scale and shift numbers of a fixed distribution. On the CPU a parameter outside of the distribution's domain
+// throws ValueError.
 
 struct Rand {
   static constexpr OpInfo info{.name = "rand",

@@ -9,19 +9,18 @@
 
 #include "ops/random/element_stream.h"
 
-// Distributions whose numbers take a varying count of uniform ones. All compute in double.
+// Samplers that use a varying number of uniform numbers. All compute in double.
 
 namespace lamella::random {
 
-/// The first numbers of an element, a standard normal one and one uniform in [0, 1), which are drawn for all elements
-/// at once.
+/// The first numbers of an element, one standard normal and one uniform in [0, 1), drawn for all elements at once.
 struct First {
   double normal;
   double uniform;
 };
 
-/// Marsaglia and Tsang, "A simple method for generating gamma variables" (2000). Below 1, the number of the next higher
-/// concentration times u^(1 / concentration), by its logarithm.
+/// Samples a gamma distribution (Marsaglia and Tsang, "A simple method for generating gamma variables", 2000). For a
+/// concentration below 1, a number of concentration + 1 times u^(1 / concentration), computed by logarithms.
 inline double sample_gamma(First first, ElementStream& stream, double concentration, double rate) {
   if (!(concentration > 0) || !std::isfinite(concentration)) return concentration == 0 ? 0 : concentration + rate;
   const double shape = concentration < 1 ? concentration + 1 : concentration;
@@ -33,14 +32,14 @@ inline double sample_gamma(First first, ElementStream& stream, double concentrat
     const double root = 1 + c * x;
     if (root <= 0) continue;
     const double v = root * root * root;
-    // Their bound, which most numbers keep, spares the logarithms.
+    // The squeeze step of Marsaglia and Tsang, which most numbers pass, avoids the logarithms.
     if (u >= 1 - 0.0331 * (x * x) * (x * x) && std::log(u) >= 0.5 * x * x + d * (1 - v + std::log(v))) continue;
     if (concentration >= 1) return d * v / rate;
     return std::exp(std::log(d * v) - stream.exponential() / concentration) / rate;
   }
 }
 
-/// log(n!), by Stirling's series from 10 on.
+/// Returns log(n!), by Stirling's series from 10 on.
 inline double log_factorial(double n) {
   static constexpr std::array<double, 10> kSmall{1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880};
   if (n < 10) return std::log(kSmall[static_cast<std::size_t>(n)]);
@@ -50,8 +49,9 @@ inline double log_factorial(double n) {
          inverse * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 - square / 1680)));
 }
 
-/// Below 10 the count at which the sum of the probabilities passes a uniform number; above, algorithm PTRS of Hoermann,
-/// "The transformed rejection method for generating Poisson random variables" (1993).
+/// Samples a Poisson distribution. For rates below 10 by inversion: the count at which the sum of the probabilities
+/// exceeds a uniform number; above by algorithm PTRS of Hoermann, "The transformed rejection method for generating
+/// Poisson random variables" (1993).
 inline double sample_poisson(ElementStream& stream, double rate) {
   if (!(rate > 0) || !std::isfinite(rate)) return rate;
   if (rate < 10) {
@@ -59,7 +59,7 @@ inline double sample_poisson(ElementStream& stream, double rate) {
     double term = std::exp(-rate);
     double sum = term;
     double count = 0;
-    // What rounding leaves of the sum's way to 1 is not waited for.
+    // Stops when terms become negligible: by rounding, the sum may never reach u.
     while (u >= sum && term > 0x1p-60) {
       term *= rate / ++count;
       sum += term;
@@ -83,8 +83,8 @@ inline double sample_poisson(ElementStream& stream, double rate) {
   }
 }
 
-/// A standard normal number in [low, high], where 0 < low: an exponential number or, where the interval is short, a
-/// uniform one, accepted with a probability that makes it normal (Robert, "Simulation of truncated normal variables",
+/// Samples a standard normal number in [low, high] with 0 < low: an exponential number or, if the interval is short, a
+/// uniform one, accepted with the probability that makes it normal (Robert, "Simulation of truncated normal variables",
 /// 1995).
 inline double sample_normal_tail(ElementStream& stream, double low, double high) {
   const double root = std::sqrt(low * low + 4);
@@ -102,12 +102,12 @@ inline double sample_normal_tail(ElementStream& stream, double low, double high)
   }
 }
 
-/// A standard normal number in [low, high].
+/// Samples a standard normal number in [low, high].
 inline double sample_truncated(ElementStream& stream, double low, double high) {
   if (low > 0) return sample_normal_tail(stream, low, high);
   if (high < 0) return -sample_normal_tail(stream, -high, -low);
-  // From here on 0 lies between them: a normal number is often inside of a wide interval, a uniform one is accepted
-  // often in a short one.
+  // The interval contains 0. A normal number often falls into a wide interval; a uniform one is often accepted in a
+  // short one.
   if (high - low > std::sqrt(2 * std::numbers::pi)) {
     for (;;) {
       const double x = stream.normal();

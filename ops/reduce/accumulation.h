@@ -6,8 +6,8 @@
 
 namespace lamella {
 
-/// x in the dtype that is summed or multiplied where the result is to have `dtype`. Integers wrap around in the end
-/// only.
+/// Returns x in the dtype in which sums and products with a result of `dtype` accumulate. Integers wrap around only in
+/// the result.
 Tensor in_accumulation_dtype(const Tensor& x, std::optional<DType> dtype);
 
 }  // namespace lamella

@@ -53,11 +53,11 @@ struct ExtremumLayer : Function<ExtremumLayer> {
     }
     return axes;
   }
-  /// 1 where an element is the extremum and 0 elsewhere, and how many do.
+  /// Returns a mask (1 where an element is the extremum, 0 elsewhere) and the number of such elements per result.
   static std::pair<Tensor, Tensor> choice(const Context& ctx) {
     const auto [x, y] = ctx.saved_tensors<2>();
     const Tensor equal_ones = equal(x, with_reduced_axes(ctx, y));
-    // Where the extremum is NaN it is that of an element, which no number equals.
+    // An extremum of NaN comes from a NaN element, which does not compare equal to it.
     const bool may_be_nan = is_floating(x.dtype()) && may_hold(isnan(y));
     const Tensor chosen = cast(may_be_nan ? logical_or(equal_ones, isnan(x)) : equal_ones, x.dtype());
     return {chosen, sum(chosen, reduced_axes(ctx), true)};
@@ -71,7 +71,7 @@ Tensor extremum(const OpInfo& info, Reduction reduction, const Tensor& x, const 
   return ExtremumLayer::apply(x, &info, reduction, normalize_axes_or_scalar(x, axis, info.name), keepdims);
 }
 
-/// Notes that x's gradient ends at y, which has none.
+/// Records that y is a result without a gradient, so that x's gradient ends there.
 Tensor constant(const OpInfo& info, const Tensor& x, Tensor y) {
   if (autograd::is_tracing()) [[unlikely]] {
     const Tensor* const inputs[] = {&x};

@@ -70,7 +70,7 @@ struct ArgMin {
 struct Any {
   static constexpr OpInfo info{
       .name = "any",
-      .doc = "Whether some element over the given axes (all of them for None) is not 0. False for no elements.",
+      .doc = "True if an element over the given axes (all of them for None) is not 0. False for no elements.",
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "any(zeros([2, 3]), axis=1)",
       .reference = "np.any(x, axis=axis, keepdims=keepdims)",
@@ -82,7 +82,7 @@ struct Any {
 struct All {
   static constexpr OpInfo info{
       .name = "all",
-      .doc = "Whether no element over the given axes (all of them for None) is 0. True for no elements.",
+      .doc = "True if no element over the given axes (all of them for None) is 0. True for no elements.",
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "all(ones([2, 3]), axis=1)",
       .reference = "np.all(x, axis=axis, keepdims=keepdims)",
@@ -94,7 +94,8 @@ struct All {
 struct CountNonzero {
   static constexpr OpInfo info{
       .name = "count_nonzero",
-      .doc = "How many elements over the given axes (all of them for None) are not 0, as int64. NaN is not 0.",
+      .doc =
+          "The number of elements over the given axes (all of them for None) that are not 0, as int64. NaN is not 0.",
       .parameters = "x, /, *, axis=None, keepdims=False",
       .example = "count_nonzero(eye(3), axis=1)",
       .reference = "np.count_nonzero(x, axis=axis, keepdims=keepdims)",

@@ -24,10 +24,10 @@
 namespace lamella {
 namespace {
 
-/// Where y is minus infinity, 0: exp(x - y) is then 0 for the elements, all of which are minus infinity.
+/// Replaces minus infinity in y by 0: all elements are then minus infinity, and exp(x - y) is 0 for each.
 Tensor finite_below(const Tensor& y) { return where(equal(y, -std::numeric_limits<double>::infinity()), 0.0, y); }
 
-/// exp(x - y), and where y is infinite equal shares of 1 for the elements that are.
+/// Returns exp(x - y); if y is infinite, equal shares of 1 for the elements that equal it.
 Tensor shares(const Tensor& x, const Tensor& y) {
   Dims axes;
   for (std::size_t i = 0; i < x.ndim(); ++i) {
@@ -41,10 +41,10 @@ Tensor shares(const Tensor& x, const Tensor& y) {
 }
 
 constexpr std::int64_t kGrain = 8192;      // elements that one thread takes at a time
-constexpr std::int64_t kManyRows = 8;      // rows that are enough to keep threads busy
-constexpr std::int64_t kShortRow = 16384;  // elements
+constexpr std::int64_t kManyRows = 8;      // rows that keep all threads busy
+constexpr std::int64_t kShortRow = 16384;  // elements of a row that is not split over threads
 
-/// How many elements a row has where x, contiguous, is reduced over its last axes, by kernels; 0 for anything else.
+/// Returns the number of elements per row if kernels can reduce x, contiguous, over its last axes; 0 otherwise.
 std::int64_t row_width(const Tensor& x, const Dims& axes) {
   if (!(DTypeSet{DType::Float32, DType::Float64}).contains(x.dtype()) || !x.device().is_cpu()) return 0;
   if (is_batched(x) || axes.empty() || x.numel() == 0 || !x.is_contiguous()) return 0;
@@ -73,7 +73,7 @@ Tensor log_sum_exp_rows(const Tensor& x, std::int64_t width, const Dims& shape) 
 
 Tensor composed(const Tensor& x, const Dims& axes, bool keepdims) {
   const Tensor largest = max(x, axes, true);
-  // Infinities are left to the exponential: their difference is no number.
+  // An infinite maximum is not subtracted: inf - inf would be NaN.
   const Tensor top = where(isfinite(largest), largest, 0.0);
   const Tensor y = add(log(sum(exp(subtract(x, top)), axes, true)), top);
   return keepdims ? y : reshape(y, reduced_shape(x, axes, false));
@@ -102,7 +102,7 @@ struct LogSumExpFn : Function<LogSumExpFn> {
   }
 };
 
-/// dx = dy, broadcast, but 0 where x is no number.
+/// dx = dy, broadcast; 0 where x is NaN.
 struct NanSumFn : Function<NanSumFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "nansum";
@@ -125,7 +125,7 @@ Tensor LogSumExp::call(const Tensor& given, const std::optional<Dims>& axis, boo
   if (is_complex(given.dtype())) {
     const Dims axes = normalize_axes_or_scalar(given, axis, info.name);
     if (given.numel() == 0) return log(sum(given, axes, keepdims));
-    // The largest real part is taken out of the exponentials; the result does not depend on it.
+    // Subtracts the largest real part before the exponentials; the result does not depend on it.
     const Tensor largest = max(real(given.detach()), axes, true);
     const Tensor top = where(isfinite(largest), largest, 0.0);
     const Tensor y = add(log(sum(exp(subtract(given, top)), axes, true)), top);
@@ -143,8 +143,7 @@ Tensor NanSum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepd
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   if (!is_floating(x.dtype())) return sum(x, axis, keepdims, dtype);
-  // autocast chooses the dtype of a sum.
-  // An extension's device has kernels for sums.
+  // Composed if autocast chooses the dtype of the sum, or on an extension's device, which may have a kernel for sums.
   if (!is_floating(dtype.value_or(x.dtype())) || autograd::autocast_active() || is_extension(x.device()))
     return sum(where(isnan(x), 0.0, x), axis, keepdims, dtype);
   const Tensor values = dtype ? cast(x, *dtype) : x;

@@ -26,11 +26,10 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;     // elements that one thread takes at a time
-constexpr std::int64_t kColumnBlock = 64;  // neighbors that one thread takes at a time
+constexpr std::int64_t kColumnBlock = 64;  // adjacent columns per task
 
-/// The product as a tree of multiplications, which has derivatives of every order also where there are zeros: halves of
-/// the axis are multiplied until one element is left.
+/// Computes the product as a tree of multiplications: halves of the axis are multiplied until one element is left. The
+/// tree has derivatives of every order, also at zeros.
 Tensor recorded_product(const Tensor& x, const Dims& axes, bool keepdims) {
   Dims order;
   std::int64_t n = 1;
@@ -56,7 +55,7 @@ Tensor recorded_product(const Tensor& x, const Dims& axes, bool keepdims) {
   return reshape(y, reduced_shape(x, axes, keepdims));
 }
 
-/// dy times the conjugate of the product of all other elements along the middle axis, off the tape.
+/// Returns dy times the conjugate of the product of all other elements along the middle axis; off the tape.
 Tensor times_others(const Tensor& given, const Tensor& dy) {
   const Tensor x = contiguous(given);
   const Tensor factors = contiguous(dy);
@@ -68,7 +67,7 @@ Tensor times_others(const Tensor& given, const Tensor& dy) {
   const HostRelease release(x.numel());
   if (along.inner == 1) {
     const auto kernel = require_kernel(cpu_kernels().reduce.other_rows[dtype], "prod", x.dtype());
-    parallel_for(0, along.outer, std::max<std::int64_t>(1, kGrain / along.n),
+    parallel_for(0, along.outer, std::max<std::int64_t>(1, kElementGrain / along.n),
                  [&](std::int64_t begin, std::int64_t end) {
                    const std::int64_t offset = begin * along.n * item;
                    kernel(x->data + offset, factors->data + begin * item, dx->data + offset, along.n, end - begin);
@@ -78,7 +77,7 @@ Tensor times_others(const Tensor& given, const Tensor& dy) {
   const auto kernel = require_kernel(cpu_kernels().reduce.other_columns[dtype], "prod", x.dtype());
   const std::int64_t blocks = (along.inner + kColumnBlock - 1) / kColumnBlock;
   const std::int64_t work = along.n * std::min(along.inner, kColumnBlock);
-  parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, kGrain / work),
+  parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, kElementGrain / work),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; ++i) {
                    const std::int64_t column = i % blocks * kColumnBlock;
@@ -90,8 +89,8 @@ Tensor times_others(const Tensor& given, const Tensor& dy) {
   return dx;
 }
 
-/// Of [outer, n, inner], along the middle axis. The gradient for a factor is dy times the product of the others,
-/// without a division: it is exact where there are zeros.
+/// Product along the middle axis of [outer, n, inner]. The gradient of a factor is dy times the product of the others,
+/// computed without a division, so that it is exact at zeros.
 struct ProdFn : Function<ProdFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "prod";
@@ -114,8 +113,8 @@ struct ProdFn : Function<ProdFn> {
   }
 };
 
-/// x as [outer, n, inner], with the reduced axes in the middle: where they are neighbors, in place, otherwise behind
-/// the others.
+/// Returns x as [outer, n, inner] with the reduced axes merged into the middle one: in place if they are neighbors,
+/// otherwise moved to the end.
 Tensor with_one_axis(const Tensor& x, const Dims& axes) {
   const bool neighbors = !axes.empty() && axes.back() - axes.front() + 1 == static_cast<std::int64_t>(axes.size());
   std::int64_t outer = 1;
@@ -152,7 +151,7 @@ Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
     if (autograd::is_tracing()) [[unlikely]]
       autograd::note_departure("prod", inputs, y);
   } else if (values.numel() == 0) {
-    y = add(sum(values, axes, keepdims), 1);  // no elements multiply to 1, and get gradients all the same
+    y = add(sum(values, axes, keepdims), 1);  // an empty product is 1; the sum keeps it connected to x
   } else if (has_tangent || is_batched(values) || !values.device().is_cpu()) {
     y = recorded_product(values, axes, keepdims);
   } else {

@@ -22,9 +22,9 @@ namespace {
 using cpu::Reduction;
 
 constexpr std::int64_t kGrain = 32768;      // elements that one thread takes at a time
-constexpr std::int64_t kChunk = 65536;      // elements of a long reduction that make one partial result
-constexpr std::int64_t kManyResults = 8;    // results that are enough to keep threads busy without cutting a reduction
-constexpr std::int64_t kColumnBlock = 512;  // columns that one thread takes at a time
+constexpr std::int64_t kChunk = 65536;      // elements of a long reduction per partial result
+constexpr std::int64_t kManyResults = 8;    // results that keep all threads busy without splitting a reduction
+constexpr std::int64_t kColumnBlock = 512;  // columns per task
 
 struct Axis {
   std::int64_t size;
@@ -34,7 +34,7 @@ using Axes = SmallVector<Axis, 5>;
 
 bool finds_position(Reduction reduction) { return reduction == Reduction::ArgMax || reduction == Reduction::ArgMin; }
 
-/// The axes without those of size 1, neighbors merged where the memory allows; outermost first.
+/// Returns the axes without those of size 1, outermost first, neighbors merged if their strides allow.
 Axes merge(const Axes& axes) {
   Axes merged;
   for (const Axis& axis : axes) {
@@ -54,7 +54,7 @@ std::int64_t count(const Axes& axes) {
   return n;
 }
 
-/// Where the i-th of all combinations of `axes` begins.
+/// Returns the offset of the i-th index combination of `axes`.
 std::int64_t offset_of(const Axes& axes, std::int64_t i) {
   std::int64_t offset = 0;
   for (std::size_t k = axes.size(); k-- > 0;) {
@@ -64,7 +64,7 @@ std::int64_t offset_of(const Axes& axes, std::int64_t i) {
   return offset;
 }
 
-/// One reduction of elements in host memory, over one axis.
+/// A reduction of elements in host memory over one axis.
 struct Stage {
   Reduction reduction;
   DType dtype;
@@ -94,14 +94,14 @@ cpu::ReduceKernels::Columns columns_kernel(const Stage& s, DType dtype) {
       dtype);
 }
 
-/// How many parts a long reduction of so many elements is cut into: of the same size, and so many that threads share
-/// them evenly.
+/// Returns the number of parts that a long reduction is split into: of equal size, and a multiple of kMultiple so that
+/// threads share them evenly.
 std::int64_t even_shares(std::int64_t elements) {
   constexpr std::int64_t kMultiple = 4;
   return (elements + kMultiple * kChunk - 1) / (kMultiple * kChunk) * kMultiple;
 }
 
-/// Each result from elements `step` apart.
+/// Reduces rows whose elements are `step` apart to one result each.
 void reduce_rows(const Stage& s) {
   const auto kernel = row_kernel(s, s.dtype);
   const std::int64_t rows = count(s.kept);
@@ -119,7 +119,8 @@ void reduce_rows(const Stage& s) {
   }
   const auto combine = row_kernel(s.of_partials(), s.result());
   const std::int64_t shares = even_shares(n);
-  constexpr std::int64_t kWholeLines = 64;  // vectors that cross lines of the cache take twice as long
+  constexpr std::int64_t kWholeLines =
+      64;  // multiple of elements per chunk: vectors that cross cache lines take twice as long
   const std::int64_t chunk = (n + shares * kWholeLines - 1) / (shares * kWholeLines) * kWholeLines;
   const std::int64_t chunks = (n + chunk - 1) / chunk;
   std::vector<char> partial(static_cast<std::size_t>(rows * chunks * s.out_item()));
@@ -133,12 +134,12 @@ void reduce_rows(const Stage& s) {
   combine(partial.data(), 1, chunks, rows, chunks, s.out);
 }
 
-/// Results side by side along the kept axis `dense`, whose elements are neighbors in memory.
+/// Reduces columns whose results lie side by side along the kept axis `dense`, the axis of stride 1.
 void reduce_columns(const Stage& s, std::size_t dense) {
   const auto kernel = columns_kernel(s, s.dtype);
   const std::int64_t columns = s.kept[dense].size;
   const std::int64_t n = s.reduced.size;
-  std::int64_t out_step = 1;  // between results along `dense`
+  std::int64_t out_step = 1;  // distance between results along `dense`
   for (std::size_t k = dense + 1; k < s.kept.size(); ++k) out_step *= s.kept[k].size;
   Axes others;
   Axes out_others;
@@ -150,7 +151,7 @@ void reduce_columns(const Stage& s, std::size_t dense) {
     }
     step *= s.kept[k].size;
   }
-  // Of about the same width, so that threads share them evenly.
+  // Blocks of about equal width, so that threads share them evenly.
   constexpr std::int64_t kMultiple = 64;
   const std::int64_t wide = (columns + kColumnBlock - 1) / kColumnBlock;
   const std::int64_t block = (columns + kMultiple * wide - 1) / (kMultiple * wide) * kMultiple;
@@ -218,7 +219,7 @@ void run(const Stage& s) {
   reduce_rows(s);
 }
 
-/// Reduces one axis after the other, the one with the closest elements first.
+/// Reduces one axis after the other, the one with the smallest stride first.
 void reduce_on_cpu(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor& out, const char* op) {
   const HostRelease release(x.numel());
   Axes kept;

@@ -14,7 +14,7 @@
 namespace lamella {
 namespace {
 
-/// dx = dy, broadcast. The sum of 16-bit floats may be had in float32, in which it is computed.
+/// dx = dy, broadcast. 16-bit floats are summed in float32, and the result may keep that dtype.
 struct SumLayer : Function<SumLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -27,7 +27,7 @@ struct SumLayer : Function<SumLayer> {
   static Tensor backward(Context& ctx, const Tensor& dy) { return spread(ctx, cast(dy, ctx.input_metas[0].dtype)); }
 };
 
-/// dx = 2 x dy. Of 16-bit floats it may be had in float32, as a sum may.
+/// dx = 2 x dy. The squares of 16-bit floats are summed in float32, and the result may keep that dtype.
 struct SquareSumLayer : Function<SquareSumLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "square_sum";
@@ -74,13 +74,13 @@ Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
   const Dims axes = normalize_axes_or_scalar(values, axis, "mean");
   double n = 1;
   for (const std::int64_t a : axes) n *= static_cast<double>(values.shape()[static_cast<std::size_t>(a)]);
-  // Divided before it is rounded: the sum of many halves is beyond their range.
+  // Divides before rounding: the sum of many 16-bit floats may exceed their range.
   if (is_half(x.dtype())) return cast(divide(sum_of(values, axes, keepdims, DType::Float32), n), x.dtype());
   return divide(sum_of(values, axes, keepdims), n);
 }
 
 Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {
-  if (is_extension(x.device()))  // the operators it may have kernels for
+  if (is_extension(x.device()))  // composed of operators for which the extension may have kernels
     return sum(square(dtype ? cast(x, *dtype) : x), axis, keepdims);
   return SquareSumLayer::apply(x, normalize_axes_or_scalar(x, axis, "square_sum"), keepdims, dtype);
 }

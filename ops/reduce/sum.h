@@ -60,8 +60,8 @@ inline Tensor sum(const Tensor& x, const std::optional<Dims>& axis = std::nullop
 inline Tensor sum(const Tensor& x, std::int64_t axis, bool keepdims = false) {
   return Sum::call(x, Dims{axis}, keepdims, std::nullopt);
 }
-/// The sum of the squares of real floating values, in one pass; recorded.
-/// Of 16-bit floats it may be had as the float32 that it is computed in.
+/// Returns the sum of the squares of real floating values, computed in one pass; recorded. With `dtype` float32, the
+/// sum of 16-bit floats is returned without rounding.
 Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims = false,
                   std::optional<DType> dtype = std::nullopt);
 

@@ -23,13 +23,13 @@
 namespace lamella {
 namespace {
 
-/// x as floating numbers where it holds integers; complex ones stay.
+/// Returns x cast to a floating dtype if it holds integers; complex tensors unchanged.
 Tensor as_numbers(const Tensor& x, const char* op) {
   check_defined(x, op);
   return is_complex(x.dtype()) ? x : as_floating(x, op);
 }
 
-/// Twice the areas between neighbors along the axis, for a dx of 1 where there is no x.
+/// Returns twice the areas of the trapezoids between neighbors along the axis, with a spacing of 1 if there is no x.
 Tensor double_areas(const OpInfo& info, const Tensor& given, const std::optional<Tensor>& x, std::int64_t axis,
                     std::int64_t& from_end) {
   const Tensor y = as_numbers(given, info.name);
@@ -56,11 +56,12 @@ Tensor double_areas(const OpInfo& info, const Tensor& given, const std::optional
     steps = subtract(later(places, from_end), earlier(places, from_end));
   }
   if (places.size(places.ndim() == 1 ? 0 : from_end) != y.size(from_end))
-    fail<ValueError>("[", info.name, "] x has ", places.shape(), " places, and y the shape ", y.shape());
+    fail<ValueError>("[", info.name, "] x and y must have the same length along the axis, got the shapes ",
+                     places.shape(), " and ", y.shape());
   return multiply(sums, steps);
 }
 
-/// `weights` as an operand of the rows' dtype, checked.
+/// Checks `weights` and returns it as an operand of the rows' dtype.
 Tensor checked_weights(const Tensor& weights, std::int64_t observations, const char* argument) {
   check_defined(weights, "cov");
   if (weights.ndim() != 1 || weights.numel() != observations) {
@@ -94,12 +95,12 @@ Tensor Trapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double d
   std::int64_t from_end = 0;
   const double scale = x ? 0.5 : dx / 2;
   if (!x && y.ndim() > 0 && y.numel() > 0) {
-    // All but the ends count twice.
+    // All points except the two ends count twice.
     const Tensor values = as_numbers(y, info.name);
     from_end = normalize_axis(axis, y.ndim(), info.name) - static_cast<std::int64_t>(y.ndim());
     const std::int64_t n = values.size(from_end);
     if (n >= 2) {
-      // 16-bit floats in float32, rounded once.
+      // 16-bit floats are computed in float32 and rounded once.
       const DType wide =
           values.dtype() == DType::Float16 || values.dtype() == DType::BFloat16 ? DType::Float32 : values.dtype();
       const auto end = [&](std::int64_t i) { return squeeze(narrow(values, from_end, i, 1), from_end); };
@@ -130,7 +131,7 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
   std::optional<Tensor> weights;
   if (fweights) {
     if (is_floating(fweights->dtype()) || is_complex(fweights->dtype()))
-      fail<TypeError>("[cov] fweights are integers, got dtype ", fweights->dtype());
+      fail<TypeError>("[cov] fweights must be integers, got dtype ", fweights->dtype());
     weights = cast(checked_weights(*fweights, observations, "fweights"), real_numbers);
   }
   if (aweights) {

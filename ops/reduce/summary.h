@@ -6,7 +6,7 @@
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
 
-// Statistics that are made of several reductions.
+// Statistics composed of several reductions.
 
 namespace lamella {
 
@@ -79,7 +79,7 @@ struct Cov {
       .example = "cov(asarray([[1.0, 2.0, 4.0], [2.0, 1.0, 0.0]]))",
       .reference = "np.cov(x, ddof=correction, fweights=fweights, aweights=aweights)",
       .dtypes = Floating | Complex};
-  /// ValueError for more than two axes, or weights that are negative or of another length.
+  /// Throws ValueError for more than two axes, or for weights that are negative or of another length.
   static Tensor call(const Tensor& x, std::int64_t correction, const std::optional<Tensor>& fweights,
                      const std::optional<Tensor>& aweights);
 };
@@ -101,8 +101,8 @@ struct Bucketize {
   static constexpr OpInfo info{
       .name = "bucketize",
       .doc =
-          "For each element of x the number of the interval between `boundaries`, a vector in ascending order, that "
-          "it lies in: open to the left and closed to the right, or with `right` the other way around.",
+          "The number of the interval between `boundaries`, a vector in ascending order, that contains each element of "
+          "x. Intervals are open to the left and closed to the right, or vice versa with `right`.",
       .parameters = "x, boundaries, /, *, right=False",
       .example = "bucketize(asarray([0.5, 2.0]), asarray([1.0, 2.0]))",
       .reference = "np.searchsorted(boundaries, x, 'right' if right else 'left')",

@@ -22,8 +22,8 @@ namespace lamella {
 namespace {
 
 constexpr std::int64_t kGrain = 32768;       // elements that one thread takes at a time
-constexpr std::int64_t kChunk = 65536;       // elements of a long row that make one partial result
-constexpr std::int64_t kColumnBlock = 1024;  // columns that one thread takes at a time
+constexpr std::int64_t kChunk = 65536;       // elements of a long row per partial result
+constexpr std::int64_t kColumnBlock = 1024;  // columns per task
 
 template <class T>
 const cpu::MomentKernels<T>& kernels() {
@@ -34,7 +34,7 @@ const cpu::MomentKernels<T>& kernels() {
   }
 }
 
-/// A long row in chunks, which are combined in their order.
+/// Returns the sum of squares of a long row, computed in chunks that are combined in a fixed order.
 template <class T>
 T squares_of_row(const T* x, std::int64_t n) {
   const std::int64_t chunks = (n + kChunk - 1) / kChunk;
@@ -46,7 +46,7 @@ T squares_of_row(const T* x, std::int64_t n) {
       kernels<T>().row(x + c * kChunk, std::min(kChunk, n - c * kChunk), &means[at], &squares[at]);
     }
   });
-  // Pairwise: a chunk with the one behind it, then two with the two behind them, and so on.
+  // Combines chunks pairwise: neighbors first, then pairs of neighbors, and so on.
   for (std::int64_t width = 1; width < chunks; width *= 2) {
     for (std::int64_t c = 0; c + width < chunks; c += 2 * width) {
       const auto a = static_cast<std::size_t>(c);
@@ -58,7 +58,7 @@ T squares_of_row(const T* x, std::int64_t n) {
   return squares[0];
 }
 
-/// Sums of squared distances from the mean, along the middle of three axes.
+/// Computes sums of squared distances from the mean along the middle one of three axes.
 template <class T>
 void squares_along(const Tensor& x, const Along& along, const Tensor& out) {
   const HostRelease release(x.numel());
@@ -92,8 +92,8 @@ void squares_along(const Tensor& x, const Along& along, const Tensor& out) {
                });
 }
 
-/// x with the reduced axes made one, which stands between those before and those behind it: where they are neighbors,
-/// in place, otherwise at the end.
+/// Returns x with the reduced axes merged into one, and the index of that axis: in place if they are neighbors,
+/// otherwise at the end.
 std::pair<Tensor, std::int64_t> with_one_axis(const Tensor& x, const Dims& axes) {
   const bool neighbors = axes.empty() || axes.back() - axes.front() + 1 == static_cast<std::int64_t>(axes.size());
   Dims order;
@@ -119,7 +119,7 @@ std::pair<Tensor, std::int64_t> with_one_axis(const Tensor& x, const Dims& axes)
   return {reshape(permute_dims(x, order), shape), at};
 }
 
-/// Not recorded; `x` is float32 or float64 on the CPU.
+/// Returns the sums of squared distances from the mean; not recorded. `x` is float32 or float64 on the CPU.
 Tensor squared_distances(const Tensor& x, const Dims& axes, const char* op) {
   if (is_batched(x)) [[unlikely]] {
     const HiddenAxes hidden = *x->hidden;
@@ -140,7 +140,8 @@ Tensor squared_distances(const Tensor& x, const Dims& axes, const char* op) {
   return out;
 }
 
-/// dx = 2 (x - mean) / (n - correction) dy, and for the root, of which y is the result, dy / (2 y) in place of dy.
+/// dx = 2 (x - mean) / (n - correction) dy. For the standard deviation, of which y is the result, dy / (2 y) replaces
+/// dy.
 template <bool kRoot>
 struct VarianceFn : Function<VarianceFn<kRoot>> {
   static constexpr const char* name = kRoot ? "std" : "var";
@@ -165,7 +166,7 @@ struct VarianceFn : Function<VarianceFn<kRoot>> {
     const auto& [axes, divisor] = ctx.template state<Call>();
     Tensor scale = multiply(dy, (kRoot ? 1 : 2) / divisor);
     if constexpr (kRoot) {
-      // Where all elements are equal the root has no derivative; 0 is taken, as PyTorch does.
+      // The standard deviation has no derivative where all elements are equal; its gradient is 0 there, as in PyTorch.
       const Tensor flat = equal(saved[1], 0.0);
       scale = where(flat, 0.0, divide(scale, where(flat, 1.0, saved[1])));
     }
@@ -183,7 +184,7 @@ template <bool kRoot>
 Tensor variance(const OpInfo& info, const Tensor& given, const std::optional<Dims>& axis, double correction,
                 bool keepdims) {
   check_defined(given, info.name);
-  // The distances of complex numbers are those of their parts.
+  // The variance of complex numbers is the sum of the variances of their parts.
   if (is_complex(given.dtype())) {
     Tensor sum = add(variance<false>(info, real(given), axis, correction, keepdims),
                      variance<false>(info, imag(given), axis, correction, keepdims));
@@ -192,7 +193,7 @@ Tensor variance(const OpInfo& info, const Tensor& given, const std::optional<Dim
     return where(flat, 0.0, sqrt(where(flat, 1.0, sum)));
   }
   const Tensor floating = as_floating(given, info.name);
-  // 16-bit floats in float32, rounded once.
+  // 16-bit floats are computed in float32 and rounded once.
   const bool half = item_size(floating.dtype()) == 2;
   const Tensor x = half ? cast(floating, DType::Float32) : floating;
   const Dims axes = normalize_axes_or_scalar(x, axis, info.name);

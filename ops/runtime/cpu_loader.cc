@@ -24,7 +24,7 @@ struct Isa {
   bool supported;
 };
 
-/// Best first.
+/// Ordered from the newest instruction set to the oldest.
 std::vector<Isa> known_isas() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -39,7 +39,7 @@ std::vector<Isa> known_isas() {
 }
 
 const cpu::KernelTable* open_module(const std::filesystem::path& path) {
-  // Named by the operator that is called first.
+  // The error names the operator whose call loads the module.
   std::error_code unknown;
   const std::uintmax_t bytes = std::filesystem::file_size(path, unknown);
   require_room((unknown ? 0 : bytes) + (std::size_t{4} << 20), "allocate", "the module of its kernels");

@@ -11,9 +11,9 @@ const cpu::KernelTable* load_cpu_kernels();
 extern const cpu::KernelTable* loaded_cpu_kernels;
 }  // namespace detail
 
-/// The kernels for this machine: of the modules beside the library, the one for the best instruction set that the
-/// processor has, or the one that the environment variable LAMELLA_CPU_ISA names. RuntimeError where there is none that
-/// can run.
+/// Returns the kernels for this machine, loaded with the first call: from the module for the best instruction set that
+/// the processor has, or for the one that the environment variable LAMELLA_CPU_ISA names. Throws RuntimeError if no
+/// module can run.
 inline const cpu::KernelTable& cpu_kernels() {
   const cpu::KernelTable* table = __atomic_load_n(&detail::loaded_cpu_kernels, __ATOMIC_ACQUIRE);
   return table ? *table : *detail::load_cpu_kernels();
@@ -21,7 +21,7 @@ inline const cpu::KernelTable& cpu_kernels() {
 
 namespace cpu {
 
-/// The instruction set of the kernels in use, for example "x86-64-v3".
+/// Returns the name of the instruction set of the kernels in use, such as "x86-64-v3".
 inline std::string_view instruction_set() { return cpu_kernels().isa; }
 
 }  // namespace cpu

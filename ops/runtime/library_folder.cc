@@ -5,8 +5,8 @@
 namespace lamella::detail {
 namespace {
 
-/// Something that lies in this library for certain: an exported variable may have been copied into the program that
-/// uses it.
+/// A symbol for dladdr() that is certain to lie in this library: an exported variable may be copied into the program
+/// that uses it.
 const char anchor = 0;
 
 }  // namespace

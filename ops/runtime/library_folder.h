@@ -5,10 +5,10 @@
 
 namespace lamella::detail {
 
-/// The folder of this library, beside which the modules lie that it loads.
+/// Returns the folder of this library; the modules that it loads lie beside it.
 std::filesystem::path library_folder();
 
-/// True if dlerror() tells of memory that could not be had, and the library may load at another time.
+/// True if the text of dlerror() reports a lack of memory, after which loading may be tried again.
 bool lacked_memory(std::string_view error);
 
 }  // namespace lamella::detail

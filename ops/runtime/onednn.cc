@@ -16,14 +16,14 @@ namespace {
 struct Module {
   std::mutex mutex;
   std::atomic<const Onednn*> functions = nullptr;
-  /// Looked for, and not there.
+  /// True if loading failed for good, so that it is not tried again.
   std::atomic<bool> is_absent = false;
   std::string error;
 
   const Onednn* load() {
     const std::lock_guard lock(mutex);
     if (functions || is_absent) return functions;
-    // Its own beginnings would end the process where memory is refused; without it products are Eigen's.
+    // oneDNN ends the process if an allocation fails while it initializes. Without it, Eigen computes the products.
     constexpr std::size_t kRoom = std::size_t{64} << 20;
     if (memory_is_limited() && !has_room(kRoom)) {
       error = "there is no memory to load it";

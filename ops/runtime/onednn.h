@@ -10,26 +10,25 @@ namespace lamella::detail {
 struct ConvProblem;
 struct MatrixView;
 
-/// What the module liblamella_onednn.so gives. It alone is linked with oneDNN, so that the library loads where oneDNN
-/// is absent.
+/// The functions of the module liblamella_onednn.so. Only that module links oneDNN, so that the library loads without
+/// oneDNN.
 struct Onednn {
-  /// Whether it multiplies matrices of this dtype by instructions of the processor: float32, and bfloat16 where there
-  /// are some.
+  /// True if the processor has matrix instructions for `dtype`: always for float32, on some processors for bfloat16.
   bool (*multiplies)(DType dtype);
-  /// c = a @ b + bias (null for none), all of one dtype, computed in float32; c lies row after row, matrix after
-  /// matrix.
+  /// Computes c = a @ b + bias (`bias` may be null), all of one dtype, accumulated in float32; c is contiguous.
   void (*product)(const MatrixView& a, const MatrixView& b, const void* bias, void* c, std::int64_t batches,
                   DType dtype);
-  /// False where it does not have the convolution: a dtype that this processor lacks, or sizes beyond its own.
+  /// Returns false if oneDNN lacks the convolution: a dtype that this processor does not support, or sizes out of its
+  /// range.
   bool (*conv)(const ConvProblem& problem);
-  /// The version of oneDNN that is loaded, such as "2.6.3".
+  /// Returns the version of oneDNN that is loaded, such as "2.6.3".
   std::string (*version)();
 };
 
-/// The functions of the module, which is loaded with the first call; null where there is none, or no oneDNN for it.
+/// Returns the functions of the module, loading it with the first call, or null if the module or oneDNN is missing.
 const Onednn* onednn();
 
-/// The version of oneDNN, or why there is none.
+/// Returns the version of oneDNN, or the reason why it is not loaded.
 std::string describe_onednn();
 
 }  // namespace lamella::detail

@@ -2,7 +2,7 @@
 
 #include "ops/runtime/onednn.h"
 
-// What the sources of the module define: see the struct Onednn.
+// Declarations of the functions behind the struct Onednn, which the module's sources define.
 
 namespace lamella::detail {
 

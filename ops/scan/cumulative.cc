@@ -21,7 +21,7 @@ namespace {
 
 using cpu::Scan;
 
-/// The gradient of a sum of the elements before goes to them: the sums from the other end.
+/// The gradient is the sum in the opposite direction, because an element contributes to all results behind it.
 struct CumSumFn : Function<CumSumFn> {
   static constexpr bool kLinear = true;
   static constexpr std::string_view name = "cumulative_sum";
@@ -53,7 +53,7 @@ struct CumProdFn : Function<CumProdFn> {
     }
     return y;
   }
-  /// The product is y_i = x_i y_(i-1), a recurrence of which the gradient is dx_i = g_i y_(i-1), without a division.
+  /// The product is y_i = x_i y_(i-1), a recurrence with the gradient dx_i = g_i y_(i-1), which needs no division.
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const auto [x, y] = ctx.saved_tensors<2>();
     const std::int64_t axis = ctx.state<std::int64_t>();
@@ -73,8 +73,8 @@ struct LogCumSumExpFn : Function<LogCumSumExpFn> {
     }
     return y;
   }
-  /// dx_i = sum over j >= i of dy_j exp(x_i - y_j), of complex numbers conjugated. The sum is a recurrence with the
-  /// factors exp(y_i - y_(i+1)), none of real ones beyond 1.
+  /// dx_i = sum over j >= i of dy_j exp(x_i - y_j), conjugated for complex numbers. The sum is a recurrence with the
+  /// factors exp(y_i - y_(i+1)), which are at most 1 for real numbers.
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const auto [given, result] = ctx.saved_tensors<2>();
     const std::int64_t axis = ctx.state<std::int64_t>();
@@ -95,7 +95,7 @@ std::int64_t required_axis(const Tensor& x, std::optional<std::int64_t> axis, co
   return normalize_axis_or_scalar(x, axis.value_or(0), op);
 }
 
-/// x cast to `dtype` where that changes the values that are accumulated.
+/// Casts x to `dtype` if that changes the accumulated values.
 Tensor in_scan_dtype(const Tensor& x, std::optional<DType> dtype) {
   const bool cast_first = dtype && (is_differentiable(*dtype) || is_differentiable(x.dtype()));
   return cast_first ? cast(x, *dtype) : x;
@@ -169,7 +169,8 @@ Tensor Diff::call(const Tensor& x, std::int64_t axis, std::int64_t n, const std:
   check_defined(x, info.name);
   if (x.ndim() == 0) fail<ValueError>("[diff] a 0-d tensor has no neighbors; it needs at least one axis");
   const std::int64_t at = normalize_axis(axis, x.ndim(), info.name);
-  if (n < 0) fail<ValueError>("[diff] n is how often differences are taken and cannot be negative, got ", n);
+  if (n < 0)
+    fail<ValueError>("[diff] n, the number of times that differences are taken, must not be negative, got ", n);
   if (n == 0) return x;
   std::vector<Tensor> parts;
   if (prepend) parts.push_back(*prepend);
@@ -182,7 +183,7 @@ Tensor Diff::call(const Tensor& x, std::int64_t axis, std::int64_t n, const std:
     const Tensor later = narrow(y, at, size - left, left);
     const Tensor earlier = narrow(y, at, 0, left);
     y = y.dtype() == DType::Bool ? not_equal(later, earlier) : subtract(later, earlier);
-    if (left == 0) break;  // there is nothing to take further differences of
+    if (left == 0) break;  // no elements are left to take differences of
   }
   return y;
 }

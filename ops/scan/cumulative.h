@@ -12,10 +12,9 @@ struct CumulativeSum {
   static constexpr OpInfo info{
       .name = "cumulative_sum",
       .doc =
-          "The sums of the first elements along an axis, which only a tensor with one axis may leave out; with "
+          "The running sums along an axis, which may be left out for a tensor with one axis only; with "
           "include_initial, a 0 before them. Signed integers and bools are added as int64, unsigned integers as "
-          "uint64, "
-          "floating values in float64. With a dtype, x is cast to it first.",
+          "uint64, floating values in float64. With a dtype, x is cast to it first.",
       .parameters = "x, /, *, axis=None, dtype=None, include_initial=False",
       .example = "cumulative_sum(arange(4), include_initial=True)",
       .out = true,
@@ -25,16 +24,15 @@ struct CumulativeSum {
 };
 
 struct CumulativeProd {
-  static constexpr OpInfo info{
-      .name = "cumulative_prod",
-      .doc =
-          "The products of the first elements along an axis, which only a tensor with one axis may leave out; with "
-          "include_initial, a 1 before them. The dtypes are those of cumulative_sum. The gradient is exact where there "
-          "are zeros, too.",
-      .parameters = "x, /, *, axis=None, dtype=None, include_initial=False",
-      .example = "cumulative_prod(full([3], 2.0))",
-      .out = true,
-      .in_place = true};
+  static constexpr OpInfo info{.name = "cumulative_prod",
+                               .doc =
+                                   "The running products along an axis, which may be left out for a tensor with one "
+                                   "axis only; with include_initial, a 1 before them. The dtypes are those of "
+                                   "cumulative_sum. The gradient is exact where there are zeros, too.",
+                               .parameters = "x, /, *, axis=None, dtype=None, include_initial=False",
+                               .example = "cumulative_prod(full([3], 2.0))",
+                               .out = true,
+                               .in_place = true};
   static Tensor call(const Tensor& x, std::optional<std::int64_t> axis, std::optional<DType> dtype,
                      bool include_initial);
 };
@@ -58,14 +56,13 @@ struct CumProd {
 };
 
 struct LogCumSumExp {
-  static constexpr OpInfo info{.name = "logcumsumexp",
-                               .doc =
-                                   "The logarithm of the sums of the exponentials of the first elements along an "
-                                   "axis, without their overflow.",
-                               .parameters = "x, /, axis",
-                               .example = "logcumsumexp(zeros([3]), 0)",
-                               .reference = "np.logaddexp.accumulate(x, axis)",
-                               .dtypes = Floating | Complex};
+  static constexpr OpInfo info{
+      .name = "logcumsumexp",
+      .doc = "The logarithm of the running sums of exponentials along an axis, without overflow.",
+      .parameters = "x, /, axis",
+      .example = "logcumsumexp(zeros([3]), 0)",
+      .reference = "np.logaddexp.accumulate(x, axis)",
+      .dtypes = Floating | Complex};
   static Tensor call(const Tensor& x, std::int64_t axis);
 };
 
@@ -73,8 +70,8 @@ struct CumMax {
   static constexpr OpInfo info{
       .name = "cummax",
       .doc =
-          "The largest of the first elements along an axis, and its position (int64), the last one of equal elements. "
-          "From the first NaN on it is NaN. The gradient goes to the element at the position.",
+          "The running maximum along an axis, and its position (int64), the last one of equal elements. From the first "
+          "NaN on it is NaN. The gradient goes to the element at the position.",
       .parameters = "x, /, axis",
       .example = "cummax(arange(3), 0)",
       .dtypes = Real | Boolean};
@@ -86,8 +83,8 @@ struct CumMin {
   static constexpr OpInfo info{
       .name = "cummin",
       .doc =
-          "The smallest of the first elements along an axis, and its position (int64), the last one of equal elements. "
-          "From the first NaN on it is NaN. The gradient goes to the element at the position.",
+          "The running minimum along an axis, and its position (int64), the last one of equal elements. From the first "
+          "NaN on it is NaN. The gradient goes to the element at the position.",
       .parameters = "x, /, axis",
       .example = "cummin(arange(3), 0)",
       .dtypes = Real | Boolean};
@@ -99,8 +96,8 @@ struct Diff {
   static constexpr OpInfo info{
       .name = "diff",
       .doc =
-          "The differences of neighbors along an axis, taken n times; after `prepend` and `append`, which have x's "
-          "shape but for the axis, were put at its ends. Of bools, whether neighbors differ.",
+          "The differences of neighbors along an axis, taken n times, with `prepend` and `append`, which have x's "
+          "shape except for the axis, added at its ends first. For bools, true where neighbors differ.",
       .parameters = "x, /, *, axis=-1, n=1, prepend=None, append=None",
       .example = "diff(arange(4) * arange(4))",
       .reference = "np.diff(x, axis=axis, n=n)"};

@@ -16,7 +16,7 @@ struct Line {
   std::int64_t axis;
   std::int64_t n;
 
-  /// `count` of them; the first is counted from the end where it is negative.
+  /// Returns `count` values from `first` on; a negative `first` counts from the end.
   Tensor at(std::int64_t first, std::int64_t count = 1) const {
     return narrow(x, axis, first < 0 ? first + n : first, count);
   }
@@ -24,7 +24,7 @@ struct Line {
 
 Tensor evenly_spaced(const Line& f, const Operand& h, bool second_order) {
   const Tensor inside = multiply(subtract(f.at(2, f.n - 2), f.at(0, f.n - 2)), 0.5);
-  // A parabola through three places has the slope (-3 f0 + 4 f1 - f2) / 2h at the first of them.
+  // The parabola through three equidistant points has the slope (-3 f0 + 4 f1 - f2) / 2h at the first of them.
   const auto edge = [&](std::int64_t first, std::int64_t next, std::int64_t third) {
     if (!second_order) return subtract(f.at(next), f.at(first));
     return subtract(subtract(multiply(f.at(next), 2), multiply(f.at(first), 1.5)), multiply(f.at(third), 0.5));
@@ -32,8 +32,8 @@ Tensor evenly_spaced(const Line& f, const Operand& h, bool second_order) {
   return divide(concat({edge(0, 1, 2), inside, negative(edge(-1, -2, -3))}, f.axis), h);
 }
 
-/// Slopes of the parabola through three neighbors (Fornberg, 1988, "Generation of finite difference formulas on
-/// arbitrarily spaced grids", for first derivatives and three places).
+/// Returns slopes of the parabola through three neighbors (Fornberg, 1988, "Generation of finite difference formulas on
+/// arbitrarily spaced grids", for first derivatives and three points).
 Tensor at_places(const Line& f, const Tensor& places, bool second_order) {
   Dims shape(f.x.ndim(), 1);
   shape[static_cast<std::size_t>(f.axis)] = f.n - 1;
@@ -65,7 +65,7 @@ std::vector<Tensor> NumericalGradient::call(const Tensor& given,
   const std::vector<HeldOperand> spacing = given_spacing.value_or(std::vector<HeldOperand>{Scalar(1)});
   const Tensor x = is_complex(given.dtype()) ? given : as_floating(given, info.name);
   if (edge_order != 1 && edge_order != 2) fail<ValueError>("[gradient] edge_order must be 1 or 2, got ", edge_order);
-  static_cast<void>(normalize_axes(axis, x.ndim(), info.name));  // refuses what is named twice
+  static_cast<void>(normalize_axes(axis, x.ndim(), info.name));  // throws if an axis is repeated
   Dims axes;
   for (std::size_t i = 0; i < (axis ? axis->size() : x.ndim()); ++i)
     axes.push_back(normalize_axis(axis ? (*axis)[i] : static_cast<std::int64_t>(i), x.ndim(), info.name));

@@ -17,16 +17,15 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;       // elements that one thread takes at a time
-constexpr std::int64_t kColumnBlock = 1024;  // neighbors that one thread takes at a time
+constexpr std::int64_t kColumnBlock = 1024;  // adjacent columns per task
 
-/// Calls run(args, offset) for the parts of a contiguous tensor, on several threads; `offset` in elements.
+/// Calls run(args, offset) for the parts of a contiguous tensor, on several threads; `offset` is in elements.
 template <class F>
 void for_each_part(const Along& along, F&& run) {
   const HostRelease release(along.outer * along.n * along.inner);
   const std::int64_t blocks = (along.inner + kColumnBlock - 1) / kColumnBlock;
   const std::int64_t work = along.n * std::min(along.inner, kColumnBlock);
-  parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, kGrain / work),
+  parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, kElementGrain / work),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; ++i) {
                    const std::int64_t column = i % blocks * kColumnBlock;
@@ -82,7 +81,7 @@ struct RecurrenceFn : Function<RecurrenceFn> {
   static TensorList backward(Context& ctx, const Tensor& dy) {
     const auto [a, y] = ctx.saved_tensors<2>();
     const auto [axis, reverse, op] = ctx.state<Call>();
-    // The first element's factor goes to the end, where it does not count either.
+    // The first element's factor does not count; shifted, it is at the end, where it does not count either.
     const Tensor db = linear_recurrence(shifted(conj(a), axis, 0, !reverse), dy, axis, !reverse, op);
     return {ctx.needs_input_grad(0) ? multiply(db, shifted(conj(y), axis, 0, reverse)) : Tensor(),
             ctx.needs_input_grad(1) ? db : Tensor()};
@@ -126,11 +125,11 @@ Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse
     return y;
   }
   const HostRelease release(y.numel());
-  // That a kernel takes: sums of floats are made of vectors, a row after the other.
+  // A kernel sums rows of floats in vectors, one row at a time; other scans run several rows at once.
   const bool in_vectors = scan == cpu::Scan::Sum && !reverse && item_size(x.dtype()) >= 4 &&
                           (is_floating(x.dtype()) || is_complex(x.dtype()));
   const std::int64_t rows_at_once = in_vectors ? 1 : 4;
-  const std::int64_t work = along.n * (scan == cpu::Scan::LogSumExp ? 16 : 1);  // an exponential and a logarithm each
+  const std::int64_t work = along.n * (scan == cpu::Scan::LogSumExp ? 16 : 1);  // an exp and a log per element
   parallel_for(0, along.outer, even_grain(along.outer, work, rows_at_once), [&](std::int64_t begin, std::int64_t end) {
     cpu::ScanArgs args;
     args.n = along.n;

@@ -16,11 +16,12 @@
 namespace lamella {
 namespace {
 
-/// How often each slice is repeated, as one number for each: on the CPU.
+/// Checks the repeats of each slice and returns one count per slice, on the CPU.
 Tensor checked_repeats(const Tensor& repeats, std::int64_t size) {
   if (repeats.ndim() > 1) fail<ValueError>("[repeat] repeats must have one axis, got shape ", repeats.shape());
   if (is_batched(repeats)) {
-    fail<RuntimeError>("[repeat] under vmap repeats must be the same for all examples: the result has no shape else");
+    fail<RuntimeError>(
+        "[repeat] under vmap repeats must be the same for all examples: otherwise the result has no shape");
   }
   const Tensor counts = contiguous(to_device(as_index(repeats, "repeat"), kCPU));
   if (counts.numel() != size && counts.numel() != 1) {
@@ -29,7 +30,7 @@ Tensor checked_repeats(const Tensor& repeats, std::int64_t size) {
   return contiguous(broadcast_to(reshape(counts, Dims{-1}), Dims{size}));
 }
 
-/// The number of the slice that each slice of the result is.
+/// Returns for each slice of the result the number of the slice that it repeats.
 Tensor repeated_numbers(const Tensor& counts) {
   const auto* const times = counts.data<std::int64_t>();
   std::int64_t total = 0;
@@ -45,24 +46,24 @@ Tensor repeated_numbers(const Tensor& counts) {
   return numbers;
 }
 
-/// The result, in memory of its own where it shows x's.
+/// Returns a copy of the result if it shares x's memory.
 Tensor own_copy(const Tensor& x, const Tensor& result) {
   return result->storage == x->storage ? clone(result) : result;
 }
 
-/// x in which an axis of size 1 after `axis` is widened to `times` and merged with it.
+/// Returns x with a new axis of size `times` after `axis`, broadcast and merged with it.
 Tensor widened(const Tensor& x, std::size_t axis, std::int64_t times) {
   Dims wide = x.shape();
   wide.insert(wide.begin() + axis + 1, times);
   Dims merged = x.shape();
   if (__builtin_mul_overflow(merged[axis], times, &merged[axis]))
-    fail<ValueError>("[repeat] the result has too many elements: ", x.shape()[axis], " along axis ", axis, ", ", times,
-                     " times");
+    fail<ValueError>("[repeat] the result has too many elements: axis ", axis, " of size ", x.shape()[axis],
+                     ", repeated ", times, " times");
   const Tensor apart = expand_dims(x, static_cast<std::int64_t>(axis) + 1);
   return own_copy(x, reshape(broadcast_to(apart, wide), merged));
 }
 
-/// The tensors, each changed.
+/// Applies `change` to each tensor.
 std::vector<Tensor> each(const std::vector<Tensor>& arrays, Tensor (*change)(const Tensor&), const char* op) {
   if (arrays.empty()) fail<ValueError>("[", op, "] needs at least one tensor");
   std::vector<Tensor> result;
@@ -80,7 +81,7 @@ Tensor MoveAxis::call(const Tensor& x, const Dims& source, const Dims& destinati
   if (source.size() != destination.size()) {
     fail<ValueError>("[moveaxis] source ", source, " and destination ", destination, " must be of the same length");
   }
-  // Both are checked for axes that are named twice.
+  // Both lists are checked for repeated axes.
   const Dims moved = normalize_axes(source, x.ndim(), info.name);
   normalize_axes(destination, x.ndim(), info.name);
   Dims order(x.ndim(), -1);
@@ -123,7 +124,7 @@ Tensor Tile::call(const Tensor& x, const Dims& repetitions) {
   Dims times = repetitions;
   while (shape.size() < times.size()) shape.insert(shape.begin(), 1);
   while (times.size() < shape.size()) times.insert(times.begin(), 1);
-  // Each axis becomes two, of which the first is widened.
+  // Each axis becomes two, the first of which is broadcast.
   Dims apart;
   Dims wide;
   Dims merged;
@@ -134,7 +135,8 @@ Tensor Tile::call(const Tensor& x, const Dims& repetitions) {
     wide.push_back(shape[i]);
     merged.push_back(0);
     if (__builtin_mul_overflow(shape[i], times[i], &merged.back()))
-      fail<ValueError>("[tile] the result has too many elements: ", shape[i], ", ", times[i], " times");
+      fail<ValueError>("[tile] the result has too many elements: an axis of size ", shape[i], ", repeated ", times[i],
+                       " times");
   }
   count_elements(merged);
   return own_copy(x, reshape(broadcast_to(reshape(x, apart), wide), merged));
@@ -251,7 +253,7 @@ std::vector<Tensor> BroadcastArrays::call(const std::vector<Tensor>& arrays) {
 std::vector<Tensor> Meshgrid::call(const std::vector<Tensor>& arrays, std::string_view indexing) {
   if (indexing != "xy" && indexing != "ij")
     fail<ValueError>("[meshgrid] indexing must be 'xy' or 'ij', got '", indexing, "'");
-  // Each of the results has as many axes as there are results.
+  // Each result has as many axes as there are results, which limits their number.
   constexpr std::size_t kMost = 4096;
   if (arrays.size() > kMost) fail<ValueError>("[meshgrid] takes at most ", kMost, " tensors, got ", arrays.size());
   const bool exchanged = indexing == "xy" && arrays.size() > 1;

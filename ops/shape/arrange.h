@@ -10,7 +10,7 @@
 #include "ops/shape/cuts.h"
 #include "ops/shape/join.h"
 
-// Operators that move whole parts of tensors about; all are made of those in ops/shape and ops/index.
+// Operators that rearrange whole parts of tensors; all composed of operators of ops/shape and ops/index.
 
 namespace lamella {
 
@@ -28,8 +28,8 @@ struct Repeat {
   static constexpr OpInfo info{
       .name = "repeat",
       .doc =
-          "x with each element (each slice along an axis, where one is given) repeated: as often as a number says, or "
-          "an integer tensor for each of them; without an axis, x is flattened first.",
+          "x with each element (or each slice along an axis, if one is given) repeated: a number of times, or as an "
+          "integer tensor says for each; without an axis, x is flattened first.",
       .parameters = "x, repeats, /, *, axis=None",
       .example = "repeat(arange(3), 2)",
       .reference = "np.repeat(x, repeats, axis)",
@@ -38,15 +38,14 @@ struct Repeat {
 };
 
 struct Tile {
-  static constexpr OpInfo info{
-      .name = "tile",
-      .doc =
-          "x repeated as a whole, so many times along each axis; the shorter of the shape and the repetitions is taken "
-          "to begin with ones.",
-      .parameters = "x, repetitions, /",
-      .example = "tile(arange(3), [2, 2])",
-      .reference = "np.tile(x, repetitions)",
-      .out = true};
+  static constexpr OpInfo info{.name = "tile",
+                               .doc =
+                                   "x repeated as a whole, the given number of times along each axis; the shorter of "
+                                   "shape and repetitions is extended with ones in front.",
+                               .parameters = "x, repetitions, /",
+                               .example = "tile(arange(3), [2, 2])",
+                               .reference = "np.tile(x, repetitions)",
+                               .out = true};
   static Tensor call(const Tensor& x, const Dims& repetitions);
 };
 
@@ -121,7 +120,7 @@ struct VStack {
 
 struct AtLeast1d {
   static constexpr OpInfo info{.name = "atleast_1d",
-                               .doc = "x, a 0-d one with an axis of size 1.",
+                               .doc = "x with at least one axis: a 0-d tensor gets an axis of size 1.",
                                .parameters = "x, /",
                                .example = "atleast_1d(asarray(1.0))",
                                .reference = "np.atleast_1d(x)"};
@@ -130,7 +129,7 @@ struct AtLeast1d {
 
 struct AtLeast2d {
   static constexpr OpInfo info{.name = "atleast_2d",
-                               .doc = "x with new axes of size 1 in front, up to two in all.",
+                               .doc = "x with at least two axes: new axes of size 1 are added in front.",
                                .parameters = "x, /",
                                .example = "atleast_2d(ones([3]))",
                                .reference = "np.atleast_2d(x)"};
@@ -140,7 +139,7 @@ struct AtLeast2d {
 struct AtLeast3d {
   static constexpr OpInfo info{
       .name = "atleast_3d",
-      .doc = "x with three axes at least: a vector lies along the second of them, a matrix in the first two.",
+      .doc = "x with at least three axes: a vector lies along the second of them, a matrix in the first two.",
       .parameters = "x, /",
       .example = "atleast_3d(ones([3]))",
       .reference = "np.atleast_3d(x)"};
@@ -161,8 +160,8 @@ struct Meshgrid {
   static constexpr OpInfo info{
       .name = "meshgrid",
       .doc =
-          "For each of the tensors, which have one axis each and one dtype, a view with one axis for every one of them "
-          "along which only its own matters. With indexing 'xy' the first two axes are exchanged.",
+          "A view of each tensor, all with one axis and one dtype, on the grid that they span: it has one axis per "
+          "tensor, and varies along its own. With indexing 'xy' the first two axes are exchanged.",
       .parameters = "*arrays, indexing='xy'",
       .example = "meshgrid(arange(2), arange(3))",
       .method = false};

@@ -30,13 +30,13 @@ void check_some(const std::vector<Tensor>& arrays, const char* op) {
   for (const Tensor& x : arrays) check_defined(x, op);
 }
 
-/// tensor_split(), where a number of parts must divide the size.
+/// Splits like tensor_split(), but requires a number of parts that divides the size.
 std::vector<Tensor> equal_parts(const Tensor& x, const Cuts& indices_or_sections, std::size_t axis, const char* op) {
   if (indices_or_sections.is_count) {
     const std::int64_t parts = indices_or_sections.count(op);
     if (x.shape()[axis] % parts != 0) {
-      fail<ValueError>("[", op, "] ", parts, " parts of the same size cannot be made of axis ", axis, " of size ",
-                       x.shape()[axis]);
+      fail<ValueError>("[", op, "] axis ", axis, " of size ", x.shape()[axis], " cannot be split into ", parts,
+                       " equal parts");
     }
   }
   return TensorSplit::call(x, indices_or_sections, static_cast<std::int64_t>(axis));
@@ -47,7 +47,8 @@ void check_axes(const Tensor& x, std::size_t axes, const char* op) {
   if (x.ndim() < axes) fail<ValueError>("[", op, "] needs at least ", axes, " axes, got shape ", x.shape());
 }
 
-/// Number of ways to pick r of n elements; OutOfMemoryError where so many rows of r are more than a tensor can have.
+/// Returns the number of ways to pick r of n elements; throws OutOfMemoryError if the result of so many rows exceeds
+/// any tensor.
 std::int64_t count_combinations(std::int64_t n, std::int64_t r, bool with_replacement) {
   if (with_replacement ? n == 0 : r > n) return 0;
   const auto refuse = [&] {
@@ -58,7 +59,7 @@ std::int64_t count_combinations(std::int64_t n, std::int64_t r, bool with_replac
   std::int64_t all = n;
   if (with_replacement && __builtin_add_overflow(n, r - 1, &all)) refuse();
   const std::int64_t picked = std::min(r, all - r);
-  // After each step the product is itself the number of ways to pick fewer.
+  // After each step the product is a binomial coefficient, so that the division is exact.
   __int128 rows = 1;
   for (std::int64_t i = 1; i <= picked && rows <= kMost; ++i) rows = rows * (all - picked + i) / i;
   if (rows > kMost || rows * r > kMost) refuse();
@@ -111,11 +112,11 @@ Tensor FlipUd::call(const Tensor& x) {
 Tensor Rot90::call(const Tensor& x, std::int64_t k, const std::optional<Dims>& axes) {
   check_defined(x, info.name);
   const Dims plane = axes.value_or(Dims{0, 1});
-  if (plane.size() != 2) fail<ValueError>("[rot90] axes: expected two of them, got ", plane);
+  if (plane.size() != 2) fail<ValueError>("[rot90] axes must be two, got ", plane);
   if (x.ndim() < 2) fail<ValueError>("[rot90] needs at least 2 axes, got shape ", x.shape());
   const std::int64_t first = normalize_axis(plane[0], x.ndim(), info.name);
   const std::int64_t second = normalize_axis(plane[1], x.ndim(), info.name);
-  if (first == second) fail<ValueError>("[rot90] the axes ", plane, " are one");
+  if (first == second) fail<ValueError>("[rot90] axes must be different, got ", plane);
   switch ((k % 4 + 4) % 4) {
     case 1:
       return swapaxes(flip(x, Dims{second}), first, second);
@@ -141,11 +142,12 @@ Tensor Unflatten::call(const Tensor& x, std::int64_t axis, const Dims& sizes) {
   std::int64_t known = 1;
   for (const std::int64_t part : sizes) {
     if (part < -1 || (part != -1 && __builtin_mul_overflow(known, part, &known)))
-      fail<ValueError>("[unflatten] the sizes ", sizes, " are not those of axis ", at, " of size ", size);
+      fail<ValueError>("[unflatten] the product of the sizes must be ", size, ", the size of axis ", at, "; got ",
+                       sizes);
   }
   const auto unknown = std::ranges::count(sizes, -1);
   if (unknown > 1 || (unknown == 0 ? known != size : known == 0 || size % known != 0))
-    fail<ValueError>("[unflatten] the sizes ", sizes, " do not multiply to that of axis ", at, ", ", size);
+    fail<ValueError>("[unflatten] the product of the sizes must be ", size, ", the size of axis ", at, "; got ", sizes);
   Dims shape;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.ndim()); ++i) {
     if (i != at) {
@@ -159,12 +161,12 @@ Tensor Unflatten::call(const Tensor& x, std::int64_t axis, const Dims& sizes) {
 
 namespace {
 
-/// A view of windows.
+/// A view of sliding windows.
 struct Windows {
   std::int64_t axis = 0;
   std::int64_t size = 0;
   std::int64_t step = 1;
-  Dims shape;  ///< of the tensor
+  Dims shape;  ///< shape of the tensor
 };
 
 struct SlidingWindowLayer : Function<SlidingWindowLayer> {
@@ -194,7 +196,7 @@ struct SlidingWindowLayer : Function<SlidingWindowLayer> {
     if (axis + 1 == static_cast<std::int64_t>(shape.size())) return overlap_add(dy, step, shape.back());
     const Tensor places = arange(0, dy.shape()[static_cast<std::size_t>(axis)], 1, DType::Int64, dy.device());
     const Tensor numbers = add(expand_dims(multiply(places, step), 1), arange(0, size, 1, DType::Int64, dy.device()));
-    // Windows and the elements within them become one axis, in the place of the first.
+    // The axis of windows and the axis within them merge into one, in the place of the first.
     const Tensor together = moveaxis(dy, Dims{-1}, Dims{axis + 1});
     Dims flat = shape;
     flat[static_cast<std::size_t>(axis)] = numbers.numel();
@@ -202,12 +204,12 @@ struct SlidingWindowLayer : Function<SlidingWindowLayer> {
   }
 };
 
-/// Where the blocks of a matrix begin; the last is its end.
+/// Row and column offsets of the blocks of a matrix; the last entry is the end.
 struct Corners {
   Dims rows{0};
   Dims columns{0};
 
-  /// A block of x, off the tape.
+  /// Returns a block of x as a view, off the tape.
   Tensor of(const Tensor& x, std::size_t block) const {
     const Dims shape{rows[block + 1] - rows[block], columns[block + 1] - columns[block]};
     const std::int64_t start = rows[block] * x.strides()[0] + columns[block] * x.strides()[1];
@@ -215,7 +217,7 @@ struct Corners {
   }
 };
 
-/// Matrices of one dtype on the diagonal of one of zeros. Each gradient is the block of dy, as a view.
+/// Places matrices of one dtype on the diagonal of a zero matrix. Each gradient is the block of dy, as a view.
 struct BlockDiagLayer : Function<BlockDiagLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -279,7 +281,7 @@ Tensor CartesianProd::call(const std::vector<Tensor>& arrays) {
     if (x.ndim() != 1) fail<ValueError>("[cartesian_prod] takes vectors, got shape ", x.shape());
   }
   if (arrays.size() == 1) return arrays[0];
-  // The result is refused before its columns are made, each of which takes a part of its memory.
+  // Throws if the result is too large before its columns, parts of the same size, are computed.
   Dims sizes;
   for (const Tensor& x : arrays) {
     check_same_device(arrays[0], x, info.name);
@@ -309,7 +311,7 @@ Tensor Combinations::call(const Tensor& x, std::int64_t r, bool with_replacement
   const std::int64_t n = x.numel();
   const std::int64_t rows = count_combinations(n, r, with_replacement);
   const Tensor index = empty({rows * r}, DType::Int64);
-  // The numbers of the elements, a row at a time, each counted up in the last place that has room.
+  // Writes the combinations row by row; each row increments the last position that is not at its maximum.
   std::int64_t* const numbers = index.data<std::int64_t>();
   const auto most = [&](std::int64_t i) { return with_replacement ? n - 1 : n - (r - i); };
   for (std::int64_t row = 0; row < rows; ++row) {

@@ -7,8 +7,8 @@
 #include "ops/op_info.h"
 #include "ops/shape/cuts.h"
 
-// Tensors put together along given axes, cut along them, and turned: numpy's short names for what concat(),
-// tensor_split() and flip() do. Whatever can be is a view.
+// Operators that join, split and rotate tensors: numpy's short names for uses of concat(), tensor_split() and flip().
+// They return views if possible.
 
 namespace lamella {
 
@@ -19,7 +19,7 @@ struct DStack {
                                .example = "dstack([ones([2]), zeros([2])])",
                                .reference = "np.dstack(arrays)",
                                .method = false};
-  /// ValueError for no tensors, or sizes that differ elsewhere.
+  /// Throws ValueError if there are no tensors, or if sizes of other axes differ.
   static Tensor call(const std::vector<Tensor>& arrays);
 };
 
@@ -68,7 +68,7 @@ struct DSplit {
 
 struct FlipLr {
   static constexpr OpInfo info{.name = "fliplr",
-                               .doc = "x with its second axis turned around; ValueError for fewer than two axes.",
+                               .doc = "x reversed along its second axis; ValueError for fewer than two axes.",
                                .parameters = "x, /",
                                .example = "fliplr(ones([2, 3]))",
                                .reference = "np.fliplr(x)"};
@@ -77,7 +77,7 @@ struct FlipLr {
 
 struct FlipUd {
   static constexpr OpInfo info{.name = "flipud",
-                               .doc = "x with its first axis turned around; ValueError for a 0-d tensor.",
+                               .doc = "x reversed along its first axis; ValueError for a 0-d tensor.",
                                .parameters = "x, /",
                                .example = "flipud(ones([2, 3]))",
                                .reference = "np.flipud(x)"};
@@ -85,14 +85,13 @@ struct FlipUd {
 };
 
 struct Rot90 {
-  static constexpr OpInfo info{
-      .name = "rot90",
-      .doc =
-          "x turned by k quarters of a circle in the plane of two axes, from the first towards the second; None stands "
-          "for (0, 1).",
-      .parameters = "x, /, k=1, axes=None",
-      .example = "rot90(ones([2, 3]), 3)",
-      .reference = "np.rot90(x, k, (0, 1) if axes is None else axes)"};
+  static constexpr OpInfo info{.name = "rot90",
+                               .doc =
+                                   "x rotated by k quarter turns in the plane of two axes, from the first towards the "
+                                   "second; None stands for (0, 1).",
+                               .parameters = "x, /, k=1, axes=None",
+                               .example = "rot90(ones([2, 3]), 3)",
+                               .reference = "np.rot90(x, k, (0, 1) if axes is None else axes)"};
   static Tensor call(const Tensor& x, std::int64_t k, const std::optional<Dims>& axes);
 };
 
@@ -108,10 +107,10 @@ struct Ravel {
 struct Unflatten {
   static constexpr OpInfo info{
       .name = "unflatten",
-      .doc = "x with one axis made several, of the given sizes, of which one may be -1: what flatten() undoes.",
+      .doc = "x with one axis split into several of the given sizes, one of which may be -1: the inverse of flatten().",
       .parameters = "x, axis, sizes",
       .example = "unflatten(ones([2, 6]), 1, [3, -1])"};
-  /// ValueError where the sizes do not multiply to that of the axis.
+  /// Throws ValueError if the product of the sizes is not the axis' size.
   static Tensor call(const Tensor& x, std::int64_t axis, const Dims& sizes);
 };
 
@@ -123,7 +122,7 @@ struct SlidingWindow {
           "axis (PyTorch's Tensor.unfold). The gradients of elements that belong to several windows are added up.",
       .parameters = "x, axis, size, step=1",
       .example = "sliding_window(arange(5), 0, 3)"};
-  /// ValueError for a size that is negative or larger than the axis, or a step below 1.
+  /// Throws ValueError if the size is negative or larger than the axis, or the step is below 1.
   static Tensor call(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step);
 };
 
@@ -136,7 +135,7 @@ struct BlockDiag {
       .parameters = "*arrays",
       .example = "block_diag(ones([2, 3]), ones([1, 2]))",
       .method = false};
-  /// ValueError for a tensor with more than two axes.
+  /// Throws ValueError if a tensor has more than two axes.
   static Tensor call(const std::vector<Tensor>& arrays);
 };
 
@@ -160,7 +159,7 @@ struct Combinations {
           "each way. An element may be picked again with with_replacement.",
       .parameters = "x, /, r=2, with_replacement=False",
       .example = "combinations(arange(4))"};
-  /// ValueError for a negative r, or a tensor that is not a vector.
+  /// Throws ValueError if r is negative or x is not a vector.
   static Tensor call(const Tensor& x, std::int64_t r, bool with_replacement);
 };
 

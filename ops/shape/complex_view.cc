@@ -20,7 +20,7 @@ Dims doubled(Dims strides) {
   return strides;
 }
 
-/// A view of x's memory in another dtype, off the tape. What x hides keeps its place.
+/// Returns a view of x's memory in another dtype, off the tape. Hidden axes stay hidden.
 Tensor reinterpret(const Tensor& x, DType dtype, const Dims& shape, const Dims& strides) {
   Tensor y = make_view(x, shape, strides);
   y->dtype = dtype;
@@ -109,15 +109,15 @@ struct PartsLayer : Function<PartsLayer> {
   }
 };
 
-/// What the address of a complex number must be a multiple of: kernels of the GPU read both parts at once. What
-/// addresses of an extension's device mean is not known.
+/// Returns the required alignment of a complex number's address: GPU kernels load both parts at once. Nothing is known
+/// about addresses of an extension's device.
 std::uintptr_t alignment_of_pairs(const Tensor& x) {
   const auto pair = static_cast<std::uintptr_t>(2 * bytes_of(x.dtype()));
   if (x.device().is_cpu()) return std::min<std::uintptr_t>(pair, alignof(double));
   return x.device().is_cuda() ? pair : 1;
 }
 
-/// Whether the first of x's numbers lies where a complex one may, a whole number of those from the storage's begin.
+/// True if the first number of x is at an offset in the storage where a complex number may begin.
 bool begins_a_pair(const Tensor& x) {
   if (!x->data) return true;
   const std::int64_t offset = x->data - static_cast<const char*>(x->storage->data);

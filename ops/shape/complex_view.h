@@ -7,26 +7,27 @@
 
 namespace lamella {
 
-// A complex number lies in memory as its real part and, behind it, its imaginary part. So complex tensors can be seen
-// as real ones of twice the strides, and real ones whose numbers lie in such pairs as complex ones. What is recorded
-// here is linear, and differentiates into its like.
+// Views between complex and real tensors. A complex number in memory is its real part followed by its imaginary part,
+// so a complex tensor can be viewed as a real one with twice the strides, and a real tensor of such pairs as a complex
+// one. Recorded functions here are linear; their gradients are the inverse views.
 
-/// One part, 0 for the real and 1 for the imaginary one, of a complex x: a view off the tape.
+/// Returns one part of a complex x, 0 for the real and 1 for the imaginary one, as a view off the tape.
 Tensor part_view(const Tensor& x, std::int64_t part);
 
-/// One part of a complex x, as above: a view. Recorded.
+/// Returns one part of a complex x (0: real, 1: imaginary) as a view. Recorded.
 Tensor part_of(const Tensor& x, std::int64_t part);
-/// The parts of a complex x along a new last axis of size 2: a view. Recorded.
+/// Returns the parts of a complex x along a new last axis of size 2, as a view. Recorded.
 Tensor parts_of(const Tensor& x);
-/// The complex numbers whose parts lie along the last axis of x, which has size 2: a view, where why_not_complex() says
-/// nothing. Recorded.
+/// Returns the complex numbers whose parts lie along the last axis of x, of size 2, as a view; requires that
+/// why_not_complex() is empty. Recorded.
 Tensor pairs_of(const Tensor& x);
-/// The same; of a copy where the memory of x cannot be seen so. Recorded.
+/// Returns the complex numbers whose parts lie along the last axis of x; of a copy if the memory of x cannot be viewed
+/// as complex. Recorded.
 Tensor joined_pairs(const Tensor& x);
-/// The complex numbers with the imaginary parts x, and real parts of 0. Recorded.
+/// Returns complex numbers with imaginary parts x and zero real parts. Recorded.
 Tensor from_imaginary(const Tensor& x);
 
-/// What forbids to see the memory of x, whose last axis has size 2, as complex numbers; empty where nothing does.
+/// Returns the reason why x, with a last axis of size 2, cannot be viewed as complex numbers; empty if it can.
 std::string why_not_complex(const Tensor& x);
 
 }  // namespace lamella

@@ -20,16 +20,16 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kAtOnce = 16384;  // elements that one thread writes at a time
+constexpr std::int64_t kAtOnce = 16384;  // elements per task
 
-/// The part of x from `start` along an axis, off the tape.
+/// Returns the part of x from `start` along an axis, as a view off the tape.
 Tensor part_of(const Tensor& x, std::size_t axis, std::int64_t start, std::int64_t length) {
   Dims shape = x.shape();
   shape[axis] = length;
   return make_view(x, shape, x.strides(), x.numel() > 0 && length > 0 ? start * x.strides()[axis] : 0);
 }
 
-/// Writes the elements of two tensors in turn, as stack() along a last axis has them.
+/// Interleaves the elements of two tensors, as stack() along a last axis does.
 bool write_alternating(const Tensor& out, const std::vector<Tensor>& arrays, std::size_t axis) {
   const std::size_t item = item_size(out.dtype());
   if (arrays.size() != 2 || (item != 4 && item != 8) || axis + 1 != out.ndim()) return false;
@@ -46,8 +46,8 @@ bool write_alternating(const Tensor& out, const std::vector<Tensor>& arrays, std
   return true;
 }
 
-/// How far apart the rows of x are, which is all from `axis` on, where the elements of a row lie side by side and its
-/// rows are one axis.
+/// Returns the distance between x's rows, where a row is all axes from `axis` on, if rows are contiguous and the other
+/// axes merge into one; otherwise nothing.
 std::optional<std::int64_t> row_step(const Tensor& x, std::size_t axis) {
   std::int64_t width = 1;
   for (std::size_t i = x.ndim(); i-- > axis; width *= x.shape()[i]) {
@@ -67,7 +67,7 @@ std::optional<std::int64_t> row_step(const Tensor& x, std::size_t axis) {
   return step.value_or(0);
 }
 
-/// Writes narrow rows: a few of each tensor in turn, so that every line of the cache is written to while it is there.
+/// Writes narrow rows, a few of each tensor in turn, so that every cache line is filled while it is in the cache.
 bool write_rows(const Tensor& out, const std::vector<Tensor>& arrays, std::size_t axis) {
   constexpr std::int64_t kNarrow = 256;  // bytes of a row of one tensor
   constexpr std::int64_t kBytesAtOnce = 8192;
@@ -108,19 +108,19 @@ bool write_rows(const Tensor& out, const std::vector<Tensor>& arrays, std::size_
   return true;
 }
 
-/// Writes tensors of host memory as one pass through the result; false where they do not lie so.
+/// Writes tensors in host memory in one pass over the result; returns false if their layout does not allow it.
 bool write_joined(const Tensor& out, const std::vector<Tensor>& arrays, std::size_t axis) {
   if (!out.device().is_cpu() || !out.is_contiguous() || is_batched(out)) return false;
   return write_alternating(out, arrays, axis) || write_rows(out, arrays, axis);
 }
 
-/// What each input is along the joined axis, kept for backward.
+/// The sizes of the inputs along the joined axis, kept for backward.
 struct Parts {
   std::size_t axis = 0;
   Dims sizes;
 };
 
-/// All inputs have one dtype and fit. Each gradient is the input's part of dy, as a view.
+/// Joins inputs of one dtype and matching shapes. Each gradient is the input's part of dy, as a view.
 struct ConcatLayer : Function<ConcatLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -160,7 +160,7 @@ struct ConcatLayer : Function<ConcatLayer> {
   }
 };
 
-/// One node for all parts, whose gradients are joined again.
+/// Splits a tensor with a single node for all parts, whose gradients are joined again.
 struct SplitLayer : Function<SplitLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -195,7 +195,7 @@ struct SplitLayer : Function<SplitLayer> {
   }
 };
 
-/// The tensors in their common dtype.
+/// Returns the tensors in their common dtype.
 std::vector<Tensor> promoted(const std::vector<Tensor>& arrays, const char* op) {
   if (arrays.empty()) fail<ValueError>("[", op, "] needs at least one tensor");
   for (const Tensor& x : arrays) check_defined(x, op);
@@ -210,7 +210,7 @@ std::vector<Tensor> promoted(const std::vector<Tensor>& arrays, const char* op) 
   return result;
 }
 
-/// The sizes of the parts that split() makes.
+/// Returns the sizes of the parts that split() makes.
 Dims part_sizes(const Tensor& x, const Cuts& cuts, std::size_t axis) {
   const std::int64_t size = x.shape()[axis];
   if (cuts.is_count) {
@@ -227,7 +227,7 @@ Dims part_sizes(const Tensor& x, const Cuts& cuts, std::size_t axis) {
     if (part == -1 && !unknown) {
       unknown = &part;
     } else if (part < 0 || __builtin_add_overflow(sum, part, &sum)) {
-      fail<ValueError>("[split] sizes ", cuts.numbers, " are not those of parts");
+      fail<ValueError>("[split] sizes must not be negative, apart from a single -1, got ", cuts.numbers);
     }
   }
   if (unknown && sum <= size) {
@@ -293,13 +293,14 @@ Tensor Flip::call(const Tensor& x, const std::optional<Dims>& axis) {
 Tensor Roll::call(const Tensor& x, const Dims& shift, const std::optional<Dims>& axis) {
   check_defined(x, info.name);
   if (!axis) {
-    if (shift.size() != 1) fail<ValueError>("[roll] several shifts ", shift, " need an axis each");
+    if (shift.size() != 1)
+      fail<ValueError>("[roll] several shifts need one axis each, got the shifts ", shift, " without axis");
     const Tensor flat = rolled(reshape(x, {-1}), shift[0], 0);
     return flat->storage == x->storage ? clone(x) : reshape(flat, x.shape());
   }
   if (shift.size() != axis->size() && shift.size() != 1 && axis->size() != 1)
-    fail<ValueError>("[roll] shifts ", shift, " and axes ", *axis, " must be equally many");
-  // An axis may be named twice: its shifts add up.
+    fail<ValueError>("[roll] shift and axis must have the same length, got ", shift, " and ", *axis);
+  // A repeated axis is allowed: its shifts add up.
   Tensor result = x;
   for (std::size_t i = 0; i < std::max(shift.size(), axis->size()); ++i) {
     result = rolled(result, shift[shift.size() == 1 ? 0 : i],

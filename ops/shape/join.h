@@ -79,7 +79,7 @@ inline Tensor flip(const Tensor& x, const std::optional<Dims>& axis = std::nullo
 inline Tensor roll(const Tensor& x, std::int64_t shift, std::optional<std::int64_t> axis = std::nullopt) {
   return Roll::call(x, Dims{shift}, axis ? std::optional<Dims>(Dims{*axis}) : std::nullopt);
 }
-/// A view of `length` elements of one axis, from `start`; all of them within x.
+/// Returns a view of `length` elements of one axis from `start` on; the range must be within x.
 Tensor narrow(const Tensor& x, std::int64_t axis, std::int64_t start, std::int64_t length);
 
 }  // namespace lamella

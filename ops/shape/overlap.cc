@@ -15,7 +15,6 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements of the result that one thread takes at a time
 constexpr const char* kName = "overlap_add";
 
 template <class T>
@@ -43,16 +42,16 @@ Tensor added(const Tensor& given, std::int64_t step, std::int64_t length) {
   }
   const Tensor x = contiguous(given);
   const HostRelease release(x.numel());
-  // Parts of rows, each with the windows that reach into it.
-  const std::int64_t parts = (length + kGrain - 1) / kGrain;
+  // A task is a range of a row, with all windows that reach into it.
+  const std::int64_t parts = (length + kElementGrain - 1) / kElementGrain;
   visit<Differentiable>(y.dtype(), kName, [&]<class T> {
-    parallel_for(0, y.numel() / length * parts, std::max<std::int64_t>(1, kGrain / length),
+    parallel_for(0, y.numel() / length * parts, std::max<std::int64_t>(1, kElementGrain / length),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
                      const T* const from = x.data<T>() + i / parts * windows * size;
                      T* const to = y.data<T>() + i / parts * length;
-                     const std::int64_t first = i % parts * kGrain;
-                     const std::int64_t last = std::min(length, first + kGrain);
+                     const std::int64_t first = i % parts * kElementGrain;
+                     const std::int64_t last = std::min(length, first + kElementGrain);
                      const std::int64_t reaching = std::max<std::int64_t>(0, (first - size) / step + 1);
                      for (std::int64_t w = first < size ? 0 : reaching; w < windows && w * step < last; ++w) {
                        const std::int64_t low = std::max(first, w * step);

@@ -17,13 +17,14 @@ namespace {
 
 using autograd::ViewGeometry;
 
-/// A new tensor of the base's shape and strides, and the view of it.
+/// A new tensor with the base's shape and strides, and the view of it.
 struct Laid {
   Tensor whole;
   Tensor part;
 };
 
-/// Memory for values like x's, laid out like the base, filled with 0 where `zeroed`, and the view's part of it.
+/// Allocates memory for values of x's dtype with the base's layout, zeroed if `zeroed`, and returns it with the view's
+/// part.
 Laid lay_out(const ViewGeometry& geometry, const Tensor& x, bool zeroed) {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -39,7 +40,7 @@ Laid lay_out(const ViewGeometry& geometry, const Tensor& x, bool zeroed) {
           make_view(memory, geometry.shape, geometry.strides, geometry.offset - low)};
 }
 
-/// The shape in which each element of the view has memory of its own.
+/// Returns the view's shape with axes of stride 0 reduced to size 1, so that each element has separate memory.
 Dims distinct_shape(const ViewGeometry& geometry) {
   Dims shape = geometry.shape;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -48,7 +49,7 @@ Dims distinct_shape(const ViewGeometry& geometry) {
   return shape;
 }
 
-/// Entry i of an axis, without it.
+/// Returns entry i of an axis, with the axis removed.
 Tensor entry_of(const Tensor& x, std::size_t axis, std::int64_t i) {
   Dims shape = x.shape();
   Dims strides = x.strides();
@@ -58,8 +59,8 @@ Tensor entry_of(const Tensor& x, std::size_t axis, std::int64_t i) {
   return make_view(x, shape, strides, offset);
 }
 
-/// The axis to cut a part with overlapping windows along: the shortest whose removal leaves no overlap, or else the
-/// shortest.
+/// Returns the axis along which to split a part with overlapping windows: the shortest whose removal leaves no overlap,
+/// or the shortest one.
 std::size_t axis_to_cut(const Tensor& part) {
   const auto leaves_none = [&](std::size_t axis) {
     const Tensor rest = entry_of(part, axis, 0);
@@ -77,7 +78,7 @@ std::size_t axis_to_cut(const Tensor& part) {
   return best;
 }
 
-/// Adds values into `part`, whose windows may overlap: in pieces that do not, one after the other.
+/// Adds values into `part`, whose windows may overlap: in pieces without overlap, one after the other.
 void add_windows(const Tensor& part, const Tensor& values) {
   if (!overlaps_itself(part.shape(), part.strides())) {
     add_(part, values);
@@ -140,13 +141,13 @@ struct ClearFn : Function<ClearFn> {
 
 Tensor TakeFn::backward(Context& ctx, const Tensor& dy) { return PlaceFn::apply(dy, ctx.state<ViewGeometry>()); }
 
-/// x with the axes in front, as the geometry has them.
+/// Shows the hidden axes of x in front, as in the geometry.
 Tensor with_shown(Tensor x, const HiddenAxes& axes) {
   for (std::size_t i = axes.size(); i-- > 0;) x = show_axis(x, axes[i].level, axes[i].size);
   return x;
 }
 
-/// x, whose numbers are complex, as the geometry has them.
+/// Returns complex x as its parts if the geometry is that of real numbers.
 Tensor taken_apart(const Tensor& x, bool in_parts) { return in_parts ? parts_of(x) : x; }
 
 Tensor put_together(const Tensor& x, bool in_parts) { return in_parts ? joined_pairs(x) : x; }

@@ -5,16 +5,16 @@
 
 namespace lamella {
 
-// A part of a tensor that is described by strides and an offset alone: what a view became after its base was written to
-// in place (Note [Views]). The three are linear and differentiate into each other.
+// Parts of a tensor described by strides and an offset alone: what a view becomes after its base was written to in
+// place (Note [Views]). The functions are linear and are each other's gradients.
 
-/// The part of x, which has the base's shape and any strides, where the view lies in the base: a view of x where x is
-/// laid out like the base, of a copy otherwise.
+/// Returns the part of x, which has the base's shape and any strides, at the view's position in the base: a view of x
+/// if x has the base's layout, of a copy otherwise.
 Tensor take_view(const Tensor& x, const autograd::ViewGeometry& geometry);
-/// x, which has the view's shape, in a tensor of the base's shape that is 0 elsewhere. Where elements of the view share
-/// memory (it was broadcast), their sum.
+/// Returns a tensor of the base's shape that is x, of the view's shape, at the view's position and 0 elsewhere.
+/// Elements that share memory (the view was broadcast) are summed.
 Tensor place_view(const Tensor& x, const autograd::ViewGeometry& geometry);
-/// A copy of x, which has the base's shape, with 0 where the view lies.
+/// Returns a copy of x, of the base's shape, with 0 at the view's position.
 Tensor clear_view(const Tensor& x, const autograd::ViewGeometry& geometry);
 
 }  // namespace lamella

@@ -38,7 +38,7 @@ inline Tensor matrix_transpose(const Tensor& x) { return MatrixTranspose::call(x
 inline Tensor swapaxes(const Tensor& x, std::int64_t axis1, std::int64_t axis2) {
   return SwapAxes::call(x, axis1, axis2);
 }
-/// A view of x with its axes in reverse order: what x.T is in numpy.
+/// Returns a view of x with its axes in reverse order, as x.T does in numpy.
 Tensor reverse_axes(const Tensor& x);
 
 }  // namespace lamella

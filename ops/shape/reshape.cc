@@ -10,7 +10,7 @@
 namespace lamella {
 namespace {
 
-/// `shape` with a -1 replaced by what is left over.
+/// Returns `shape` with a -1 replaced by the size that remains.
 Dims complete_shape(const Tensor& x, const Dims& shape) {
   Dims result = shape;
   std::int64_t known = 1;
@@ -34,8 +34,8 @@ Dims complete_shape(const Tensor& x, const Dims& shape) {
   return result;
 }
 
-/// A view in a shape that x can have without a copy, or else a contiguous copy in that shape. The gradient takes x's
-/// shape again.
+/// Returns a view of x in the new shape if its strides allow, else a contiguous copy. The gradient is reshaped to x's
+/// shape.
 struct ReshapeLayer : Function<ReshapeLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;

@@ -17,7 +17,7 @@ struct Reshape {
       .parameters = "x, /, shape, *, copy=None",
       .example = "reshape(arange(6), [2, 3])",
       .reference = "np.reshape(x, shape)"};
-  /// x.reshape(2, 3) stands for x.reshape((2, 3)).
+  /// True if Python accepts x.reshape(2, 3) for x.reshape((2, 3)).
   static constexpr bool kTakesSizesApart = true;
   static Tensor call(const Tensor& x, const Dims& shape, std::optional<bool> copy);
 };

@@ -4,7 +4,7 @@ namespace lamella {
 
 std::optional<Dims> strides_for_shape(const Tensor& x, DimsView shape) {
   if (x.is_contiguous() || x.numel() <= 1) return contiguous_strides(shape);
-  // Runs of x's axes that lie in memory like one axis; each must be a product of new axes.
+  // Finds runs of x's axes that merge into one axis; each must be a product of new axes.
   const Dims& old_shape = x.shape();
   const Dims& old_strides = x.strides();
   Dims strides(shape.size());

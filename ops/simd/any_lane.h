@@ -9,7 +9,7 @@
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 
-/// Whether a lane of a mask, a whole register of -1 and 0, is set.
+/// True if a lane of a mask is set; the mask is a whole register of -1 and 0.
 template <class M>
 bool any_lane(M mask) {
 #if LM_SIMD_BYTES == 64 && defined(__AVX512BW__)

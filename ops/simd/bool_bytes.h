@@ -7,19 +7,18 @@
 #include "ops/simd/intrinsics.h"
 #include "ops/simd/native.h"
 
-/// Between an array of `bool` and a mask of -1 and 0 as wide as the elements. The compiler's own conversion between
-/// such vectors goes through general registers, one lane at a time, where the array is narrower than a register (g++
-/// 12).
+/// Conversion between an array of `bool` and a mask of -1 and 0 as wide as the elements. The compiler's own conversion
+/// goes through general registers, one lane at a time, if the array is narrower than a register (g++ 12).
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 
-/// Reads one byte for each lane of `M`, a vector of signed integers.
+/// Reads one byte per lane of `M`, a vector of signed integers.
 template <class M>
 M mask_from_bytes(const bool* from) {
   constexpr int kElement = sizeof(std::declval<M>()[0]);
   constexpr int kLanes = sizeof(M) / kElement;
 #if LM_SIMD_BYTES == 64
-  // With a mask of all lanes: the plain forms read an undefined register in g++ 12, which then warns about it.
+  // Masked forms with all lanes set: the plain forms read an undefined register in g++ 12, which then warns about it.
   if constexpr (kElement == 8) {
     return reinterpret_cast<M>(_mm512_maskz_cvtepi8_epi64(0xff, _mm_loadu_si64(from))) != 0;
   }
@@ -51,7 +50,7 @@ M mask_from_bytes(const bool* from) {
   return __builtin_convertvector(bytes, M) != 0;
 }
 
-/// Writes 1 for each lane of `mask` that is -1, and 0 for the others.
+/// Writes 1 for each lane of `mask` that is -1, else 0.
 template <class M>
 void mask_to_bytes(M mask, bool* to) {
   constexpr int kElement = sizeof(mask[0]);
@@ -76,7 +75,7 @@ void mask_to_bytes(M mask, bool* to) {
   }
 #elif defined(__aarch64__)
   if constexpr (kElement > 1) {
-    // Each step takes the lower halves of all lanes.
+    // Each step keeps the lower halves of all lanes.
     auto packed = reinterpret_cast<int8x16_t>(mask);
     const auto words = [&] { return vreinterpretq_s32_s8(packed); };
     const auto shorts = [&] { return vreinterpretq_s16_s8(packed); };

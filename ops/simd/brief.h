@@ -16,7 +16,7 @@
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 
-/// Whether there is a Brief<T>: float16 needs instructions that convert it.
+/// True if there is a Brief<T>; float16 needs conversion instructions.
 #if (LM_SIMD_BYTES >= 32 && defined(__F16C__)) || defined(__aarch64__)
 template <class T>
 inline constexpr bool kHasBrief = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
@@ -30,11 +30,11 @@ namespace brief {
 using F32 = Native<float>;
 using Bits = Native<std::uint32_t>;
 
-/// How numbers of T come into two registers of float, and back: rounded to the nearest, ties to even.
+/// Conversion between numbers of T and two registers of float; rounds to the nearest, ties to even.
 template <class T>
 struct Registers;
 
-/// Numbers at even places make one register, those at odd places the other: nothing has to be moved between lanes.
+/// Numbers at even positions fill one register, those at odd positions the other, so that nothing moves between lanes.
 template <>
 struct Registers<BFloat16> {
   static void load(const BFloat16* from, F32 (&parts)[2]) {
@@ -49,7 +49,7 @@ struct Registers<BFloat16> {
   }
 
  private:
-  /// Rounded in the upper half; the lower one is left over. A NaN becomes a quiet one.
+  /// Rounds in the upper half; the lower one is undefined. A NaN becomes a quiet one.
   static Bits rounded(F32 x) {
     const Bits bits = reinterpret_cast<Bits>(x);
     const Bits sum = bits + ((bits & 0x10000u) != Bits{} ? splat<Bits>(0x8000u) : splat<Bits>(0x7fffu));
@@ -96,7 +96,7 @@ struct Registers<Half> {
 
 using native_math::multiply_add;
 
-/// c[0] + c[1] x + ...: even and odd powers by themselves, as one chain of additions would be waited for.
+/// Returns c[0] + c[1] x + ..., with even and odd powers in separate chains of additions, to hide the latency.
 template <std::size_t N>
 [[gnu::always_inline]] inline F32 polynomial(const float (&c)[N], F32 x) {
   const F32 square = x * x;
@@ -109,11 +109,11 @@ template <std::size_t N>
 
 inline constexpr float kPowerOfTwo[] = {0.999999261f, 0.693121815f, 0.240247448f, 0.0559178603f, 0.0095701017f};
 
-/// Up to here a power of 2 is 0: also 13 times as much would be rounded to 0 in bfloat16, and most that is less is a
-/// denormal float, which takes long.
+/// Below this exponent a power of 2 is taken as 0: even 13 times as much would round to 0 in bfloat16, and most smaller
+/// powers are denormal floats, which are slow.
 inline constexpr float kLowestPower = -138;
 
-/// 2^y for -200 < y <= 0, to a relative error of 3e-6.
+/// Returns 2^y for -200 < y <= 0, to a relative error of 3e-6.
 [[gnu::always_inline]] inline F32 power_of_two(F32 y) {
 #ifdef LM_SIMD_FUSED
   const F32 n = native_math::round(y);
@@ -123,7 +123,7 @@ inline constexpr float kLowestPower = -138;
 #endif
 }
 
-/// From here on the share of the standard normal distribution above a is 0 beside any number of T, also if a times it.
+/// Beyond this a, the tail of the standard normal distribution is negligible beside any number of T, also times a.
 template <class T>
 inline constexpr float kNormalEnd = std::is_same_v<T, BFloat16> ? 13.7f : 6.2f;
 
@@ -133,8 +133,8 @@ inline constexpr float kNormalTail[] = {-9.99986827e-01f, -1.15144181f,     -4.5
 inline constexpr float kNearNormalTail[] = {-9.99995291e-01f, -1.15125108f,    -4.58464295e-01f, -5.39602153e-02f,
                                             8.50798283e-03f,  -9.3055371e-04f, 6.16026809e-05f,  -1.83506825e-06f};
 
-/// The share of the standard normal distribution above a, for 0 <= a <= kNormalEnd: 2^p(a), where the polynomial p has
-/// the least largest error. Relative errors of the share are 5e-5 and 8e-6.
+/// Returns the tail of the standard normal distribution above a, for 0 <= a <= kNormalEnd: 2^p(a) with a minimax
+/// polynomial p. Its relative errors are 5e-5 and 8e-6.
 template <class T>
 [[gnu::always_inline]] inline F32 normal_tail(F32 a) {
   if constexpr (std::is_same_v<T, BFloat16>) {
@@ -146,7 +146,7 @@ template <class T>
 
 }  // namespace brief
 
-/// What comparing two `Brief<T>` gives.
+/// The result of comparing two `Brief<T>`.
 class BriefMask {
  public:
   using Part = Mask<float>;
@@ -162,8 +162,9 @@ class BriefMask {
   Part parts_[2];
 };
 
-/// `Vec<T>` for Half and BFloat16, as far as it computes: as many numbers as a register holds, as float in two of them,
-/// rounded when they are stored. Functions that take long need no more digits than the result has.
+/// The counterpart of `Vec<T>` for Half and BFloat16, as far as it computes: as many numbers as a register holds, as
+/// float in two registers, rounded when they are stored. Expensive functions are only as accurate as the result's
+/// dtype.
 template <class T>
 class Brief {
  public:
@@ -173,7 +174,7 @@ class Brief {
   static constexpr int size = kVectorBytes / 2;
 
   Brief() = default;
-  /// The same value in every lane, as a float.
+  /// Broadcasts a value to every lane, as a float.
   template <class U>
     requires std::is_arithmetic_v<U>
   Brief(U value) : parts_{Part(value), Part(value)} {}
@@ -216,7 +217,7 @@ class Brief {
   friend Brief maximum(Brief a, Brief b) { return {maximum(a.part(0), b.part(0)), maximum(a.part(1), b.part(1))}; }
   friend Brief minimum(Brief a, Brief b) { return {minimum(a.part(0), b.part(0)), minimum(a.part(1), b.part(1))}; }
 
-  /// erfc(x) is twice the share of the normal distribution above sqrt(2) x.
+  /// erfc(x) is twice the tail of the normal distribution above sqrt(2) x.
   friend Brief erfc(Brief a) {
     const auto of = [](Part x) {
       const Part a = smaller(abs(1.41421356237309504880 * x), brief::kNormalEnd<T>);
@@ -225,12 +226,13 @@ class Brief {
     };
     return {of(a.part(0)), of(a.part(1))};
   }
-  /// max(x, 0) - |x| times the share of the normal distribution above |x|: nothing cancels where x is below 0.
+  /// Computes max(x, 0) - |x| times the tail of the normal distribution above |x|, which does not cancel for negative
+  /// x.
   friend Brief gelu(Brief a) {
     const auto of = [](Part x) {
-      // Above 8 nothing is left of the share, which would soon be denormal and take long.
+      // Above 8 the tail is negligible; soon it would be denormal, which is slow.
       const Part a = smaller(larger(-x, smaller(x, 8)), brief::kNormalEnd<T>);
-      // Of a NaN, larger() gives the NaN.
+      // larger() returns the NaN if x is NaN.
       return larger(0, x) - a * Part(brief::normal_tail<T>(a.native()));
     };
     return {of(a.part(0)), of(a.part(1))};

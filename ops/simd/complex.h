@@ -15,12 +15,12 @@
 #include <thrust/complex.h>
 #endif
 
-/// `ComplexOf<R>`: the operand type of a formula for complex elements, as two operands `R`, a `Vec` or a `Lane`, of
-/// the real and of the imaginary parts.
+/// `ComplexOf<R>`: the operand type of a formula for complex elements, made of two operands `R`, a `Vec` or a `Lane`,
+/// for the real and the imaginary parts.
 ///
 /// It has the operators and functions of `R` that complex numbers have. Its exponential, trigonometric and power
 /// functions are those of C (of Thrust in a CUDA thread), lane by lane, with C99's special values and branch cuts
-/// but for the signs of some zeros.
+/// except for the signs of some zeros.
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 
@@ -34,7 +34,7 @@ template <class T>
 using LibraryComplex = std::complex<T>;
 #endif
 
-/// `z` to an integer power by repeated squaring, which is exact where the products are.
+/// Raises `z` to an integer power by repeated squaring, which is exact if the products are.
 template <class Z>
 LM_HD Z complex_integer_power(Z z, int n) {
   const bool inverse = n < 0;
@@ -49,13 +49,13 @@ LM_HD Z complex_integer_power(Z z, int n) {
 template <class R>
 class ComplexOf;
 
-/// Whether `b` is an integer whose power is a matter of a few products.
+/// True if `b` is an integer whose power takes a few products only.
 template <class T>
 LM_HD bool is_small_integer(T b) {
   return b > -100 && b < 100 && static_cast<T>(static_cast<int>(b)) == b;
 }
 
-/// `a` to the power `b`, with numpy's values where either is 0.
+/// Raises `a` to the power `b`, with numpy's values if either is 0.
 template <class Z>
 LM_HD Z complex_power(Z a, Z b) {
   using T = typename Z::value_type;
@@ -65,7 +65,7 @@ LM_HD Z complex_power(Z a, Z b) {
     return b.real() > 0 ? Z(0) : Z(nan, nan);
   }
   if (b.imag() == 0 && is_small_integer(b.real())) {
-    // The products of a vector, so that a lane gives the same bits with neighbors and without.
+    // Uses the products of a vector, so that a lane's bits do not depend on whether it has neighbors.
     using L = ComplexOf<Lane<T>>;
     const L power = complex_integer_power(L(Lane<T>(a.real()), Lane<T>(a.imag())), static_cast<int>(b.real()));
     return Z(power.re()[0], power.im()[0]);
@@ -105,7 +105,7 @@ class ComplexOf {
       return separate(R::load(parts).native(), R::load(parts + size).native(), std::make_integer_sequence<int, size>());
     }
   }
-  /// Reads `n` values, each `stride` further on, at most `size`; the other lanes are `pad`.
+  /// Reads `n` values, at most `size`, `stride` apart; the other lanes are `pad`.
   [[gnu::noinline]] static ComplexOf load_strided_partial(const value_type* from, std::int64_t stride, int n,
                                                           value_type pad) {
     value_type lanes[size];
@@ -135,12 +135,12 @@ class ComplexOf {
   LM_HD friend ComplexOf operator*(ComplexOf a, ComplexOf b) {
     return {a.re_ * b.re_ - a.im_ * b.im_, a.re_ * b.im_ + a.im_ * b.re_};
   }
-  /// Scaled by the larger part of the divisor, so that nothing between overflows (R. L. Smith, CACM 5, 1962).
+  /// Scaled by the larger part of the divisor, so that no intermediate overflows (R. L. Smith, CACM 5, 1962).
   LM_HD friend ComplexOf operator/(ComplexOf a, ComplexOf b) {
     const M swapped = abs(b.re_) < abs(b.im_);
     const R large = where(swapped, b.im_, b.re_);
     const R small = where(swapped, b.re_, b.im_);
-    // Where both parts are 0 the quotient is that of the parts of a by 0.
+    // If both parts are 0, the quotient is that of a's parts by 0.
     const R ratio = where(large == 0, 0, small / large);
     const R divisor = large + small * ratio;
     const R re = where(swapped, a.re_ * ratio + a.im_, a.re_ + a.im_ * ratio);
@@ -150,7 +150,7 @@ class ComplexOf {
   }
   LM_HD friend ComplexOf operator-(ComplexOf a) { return {-a.re_, -a.im_}; }
 
-  // With a real operand only half of the products are there: an infinite part does not make the other one NaN.
+  // A real operand takes half of the products, so that an infinite part does not make the other one NaN.
   LM_HD friend ComplexOf operator*(ComplexOf a, R b) { return {a.re_ * b, a.im_ * b}; }
   LM_HD friend ComplexOf operator*(R a, ComplexOf b) { return {a * b.re_, a * b.im_}; }
   LM_HD friend ComplexOf operator/(ComplexOf a, R b) { return {a.re_ / b, a.im_ / b}; }
@@ -181,7 +181,7 @@ class ComplexOf {
   LM_HD friend ComplexOf conj(ComplexOf a) { return {a.re_, -a.im_}; }
   LM_HD friend R abs(ComplexOf a) { return hypot(a.re_, a.im_); }
   LM_HD friend R angle(ComplexOf a) { return atan2(a.im_, a.re_); }
-  /// i z / |z|^2 times dy, and 0 at 0.
+  /// Returns i z / |z|^2 times dy, and 0 at 0.
   LM_HD friend ComplexOf angle_gradient(ComplexOf a, R dy) {
     const R re = abs(a.re_);
     const R im = abs(a.im_);
@@ -196,7 +196,7 @@ class ComplexOf {
   LM_HD friend ComplexOf square(ComplexOf a) { return a * a; }
   LM_HD friend ComplexOf reciprocal(ComplexOf a) { return ComplexOf(1) / a; }
   LM_HD friend ComplexOf round(ComplexOf a) { return {round(a.re_), round(a.im_)}; }
-  /// z / |z|, and 0 for 0.
+  /// Returns z / |z|, and 0 for 0.
   LM_HD friend ComplexOf sign(ComplexOf a) {
     const R size_of = abs(a);
     return {where(size_of == 0, 0, a.re_ / size_of), where(size_of == 0, 0, a.im_ / size_of)};
@@ -212,8 +212,8 @@ class ComplexOf {
     return a.by_lane([](auto z) { return complex_library::exp(z); });
   }
   LM_HD friend ComplexOf exp2(ComplexOf a) { return exp(a * T(0.69314718055994530942)); }
-  /// exp(z) - 1 as expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y): no cancellation near 0. Where x is infinite the
-  /// exponential has the special values for every y; expm1(-0) is 0, as the Python array API standard has it.
+  /// Returns exp(z) - 1 as expm1(x) cos(y) - 2 sin(y/2)^2 + i exp(x) sin(y), which does not cancel near 0. For infinite
+  /// x the exponential has the special values for every y; expm1(-0) is 0, as in the Python array API standard.
   LM_HD friend ComplexOf expm1(ComplexOf a) {
     const R half = sin(a.im_ / 2);
     const ComplexOf whole = exp(a);
@@ -225,7 +225,7 @@ class ComplexOf {
   LM_HD friend ComplexOf log(ComplexOf a) {
     return a.by_lane([](auto z) { return complex_library::log(z); });
   }
-  /// Near 0, log|1 + z| is half of log1p(|1 + z|^2 - 1): no cancellation.
+  /// Near 0, log|1 + z| is computed as half of log1p(|1 + z|^2 - 1), which does not cancel.
   LM_HD friend ComplexOf log1p(ComplexOf a) {
     const R near = log1p(a.re_ * (2 + a.re_) + a.im_ * a.im_) / 2;
     const R far = log(hypot(a.re_ + 1, a.im_));
@@ -248,7 +248,7 @@ class ComplexOf {
   LM_HD friend ComplexOf cos(ComplexOf a) {
     return a.by_lane([](auto z) { return complex_library::cos(z); });
   }
-  /// As -i tanh(iz), also where that is a zero at infinity.
+  /// Computed as -i tanh(iz), also where that is a zero at infinity.
   LM_HD friend ComplexOf tan(ComplexOf a) {
     const ComplexOf z = a.by_lane([](auto each) { return complex_library::tan(each); });
     return {where(isinf(a.im_) & isfinite(a.re_), copysign(0, a.re_), z.re_), z.im_};
@@ -268,8 +268,8 @@ class ComplexOf {
   LM_HD friend ComplexOf cosh(ComplexOf a) {
     return a.by_lane([](auto z) { return complex_library::cosh(z); });
   }
-  /// For an infinite real part C gives the zero beside 1 the sign of sin(2y); here it has that of y, as the Python
-  /// array API standard wants it.
+  /// For an infinite real part C gives the zero beside 1 the sign of sin(2y); here it has the sign of y, as the Python
+  /// array API standard requires.
   LM_HD friend ComplexOf tanh(ComplexOf a) {
     const ComplexOf z = a.by_lane([](auto each) { return complex_library::tanh(each); });
     return {z.re_, where(isinf(a.re_) & isfinite(a.im_), copysign(0, a.im_), z.im_)};
@@ -285,7 +285,7 @@ class ComplexOf {
   }
 
  private:
-#ifdef __CUDACC__  // a lane has no vectors to take apart, and nvcc does not pass these packs on
+#ifdef __CUDACC__  // a lane has no vectors to split, and nvcc does not forward these packs
   template <class V, int... kLane>
   static ComplexOf separate(V low, V high, std::integer_sequence<int, kLane...>);
   template <int... kLane>
@@ -331,13 +331,13 @@ class ComplexOf {
   R im_;
 };
 
-/// Whether `X` is an operand of complex numbers.
+/// True if `X` is an operand of complex numbers.
 template <class X>
 inline constexpr bool kIsComplexOperand = false;
 template <class R>
 inline constexpr bool kIsComplexOperand<ComplexOf<R>> = true;
 
-/// The operand for elements `T`, from `Real<T>`, which is `Vec<T>` or `Lane<T>`.
+/// The operand type for elements `T`, built on `Real<T>`, which is `Vec<T>` or `Lane<T>`.
 template <template <class> class Real, class T>
 struct OperandOf {
   using type = Real<T>;

@@ -13,8 +13,8 @@
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 
-/// `Vec<T>` for the floating types of 16 bits, Half and BFloat16, as far as it needs no arithmetic: what changes the
-/// sign, compares and chooses works on the bits of twice as many numbers as a register of float holds.
+/// The counterpart of `Vec<T>` for Half and BFloat16, for operations without arithmetic: negation, comparison and
+/// selection work on the bits of twice as many numbers as a register of float holds.
 template <class T>
 class FloatBits {
  public:
@@ -24,7 +24,7 @@ class FloatBits {
   static constexpr int size = kVectorBytes / 2;
 
   FloatBits() = default;
-  /// The same value in every lane, rounded to `T`.
+  /// Broadcasts a value to every lane, rounded to `T`.
   template <class U>
     requires std::is_arithmetic_v<U>
   FloatBits(U value) : native_(splat<native_type>(static_cast<std::int16_t>(T(static_cast<float>(value)).bits))) {}
@@ -82,7 +82,7 @@ class FloatBits {
     return mask_type(reinterpret_cast<typename mask_type::native_type>(native));
   }
   native_type magnitude() const { return native_ & kMagnitude; }
-  /// Integers in the order of the numbers; one for both zeros.
+  /// Returns integers in the order of the numbers; both zeros give the same one.
   native_type ordered() const { return native_ < native_type{} ? -magnitude() : native_; }
 
   native_type native_;

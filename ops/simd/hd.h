@@ -1,6 +1,6 @@
 #pragma once
 
-/// `LM_HD` marks a function that both a CUDA thread and the host call.
+/// `LM_HD` marks a function that is called in CUDA threads and on the host.
 #ifdef __CUDACC__
 #define LM_HD __host__ __device__
 #else

@@ -35,7 +35,7 @@ LM_HD constexpr T wrapping_multiply(T a, T b) {
   return static_cast<T>(static_cast<Unsigned<T>>(a) * static_cast<Unsigned<T>>(b));
 }
 
-/// The quotient rounded towards zero; 0 for a divisor of 0; the lowest value divided by -1 wraps to itself.
+/// Returns the quotient rounded towards zero; 0 for a divisor of 0; the lowest value divided by -1 wraps to itself.
 template <class T>
 LM_HD constexpr T truncated_divide(T a, T b) {
   if (b == 0) return 0;
@@ -45,13 +45,13 @@ LM_HD constexpr T truncated_divide(T a, T b) {
   return static_cast<T>(a / b);
 }
 
-/// What `truncated_divide` leaves, with the sign of `a`, as C's `%`; 0 for a divisor of 0.
+/// Returns the remainder of `truncated_divide`, with the sign of `a`, as C's `%` does; 0 for a divisor of 0.
 template <class T>
 LM_HD constexpr T truncated_remainder(T a, T b) {
   return b == 0 ? T{0} : wrapping_subtract(a, wrapping_multiply(truncated_divide(a, b), b));
 }
 
-/// The quotient rounded towards minus infinity, as Python's `//`; 0 for a divisor of 0.
+/// Returns the quotient rounded towards minus infinity, as Python's `//` does; 0 for a divisor of 0.
 template <class T>
 LM_HD constexpr T floor_divide(T a, T b) {
   const T quotient = truncated_divide(a, b);
@@ -62,14 +62,14 @@ LM_HD constexpr T floor_divide(T a, T b) {
   return quotient;
 }
 
-/// What `floor_divide` leaves, with the sign of the divisor, as Python's `%`; 0 for a divisor of 0.
+/// Returns the remainder of `floor_divide`, with the sign of the divisor, as Python's `%` does; 0 for a divisor of 0.
 template <class T>
 LM_HD constexpr T floor_remainder(T a, T b) {
   return b == 0 ? T{0} : wrapping_subtract(a, wrapping_multiply(floor_divide(a, b), b));
 }
 
-/// `base` to the power `exponent`, wrapping. A negative exponent gives 1 / base**-exponent rounded towards zero (0 for
-/// a base of 0).
+/// Returns `base` to the power `exponent`, wrapping. A negative exponent gives 1 / base**-exponent rounded towards zero
+/// (0 for a base of 0).
 template <class T>
 LM_HD constexpr T integer_power(T base, T exponent) {
   if constexpr (std::is_signed_v<T>) {
@@ -87,20 +87,20 @@ LM_HD constexpr T integer_power(T base, T exponent) {
   return result;
 }
 
-/// Whether a value of `T` can be shifted by `bits`: neither negative, nor the width of `T` or more.
+/// True if a value of `T` can be shifted by `bits`, which is neither negative nor the width of `T` or more.
 template <class T>
 LM_HD constexpr bool is_shift_width(T bits) {
   return static_cast<Unsigned<T>>(bits) < 8 * sizeof(T);
 }
 
-/// `a * 2**bits`, wrapping; 0 where `bits` is negative or reaches the width of `T`.
+/// Returns `a * 2**bits`, wrapping; 0 if `bits` is negative or reaches the width of `T`.
 template <class T>
 LM_HD constexpr T shift_left(T a, T bits) {
   if (!is_shift_width(bits)) return 0;
   return static_cast<T>(static_cast<Unsigned<T>>(a) << bits);
 }
 
-/// `a / 2**bits` rounded down; 0, or -1 for a negative `a`, where `bits` is negative or reaches the width of `T`.
+/// Returns `a / 2**bits` rounded down; 0, or -1 for a negative `a`, if `bits` is negative or reaches the width of `T`.
 template <class T>
 LM_HD constexpr T shift_right(T a, T bits) {
   if (is_shift_width(bits)) return static_cast<T>(a >> bits);

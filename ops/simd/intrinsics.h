@@ -1,6 +1,6 @@
 #pragma once
 
-// The compiler's intrinsics for this processor, where it has some that are used.
+// Includes the compiler's intrinsics for this processor, if it has any that are used.
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)

@@ -2,10 +2,10 @@
 
 // The instruction set that this translation unit is compiled for, taken from the compiler's own macros.
 //
-// Everything in ops/simd lives in an inline namespace of that name: a function compiled with AVX-512 never has the
-// symbol of one compiled with SSE, so the linker cannot keep the wrong one.
+// Everything in ops/simd is in an inline namespace of that name: a function compiled with AVX-512 never has the symbol
+// of one compiled with SSE, so the linker cannot keep the wrong one.
 //
-// LM_SIMD_BYTES is the size of a register, and LM_SIMD_FUSED is there where a product and a sum are one instruction.
+// LM_SIMD_BYTES is the size of a register; LM_SIMD_FUSED is defined if a product and a sum are one instruction.
 #if defined(__CUDACC__)
 #define LM_SIMD_ISA cuda
 #elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)

@@ -13,7 +13,7 @@
 
 /// `Lane<T>`: the operand type of a formula in a CUDA thread, and in scalar host code.
 ///
-/// One value of `T`, with the operators and functions of `Vec<T>`. It is a class, and not the bare number, so that a
+/// One value of `T`, with the operators and functions of `Vec<T>`. It is a class rather than the bare number, so that a
 /// literal rounds to `T`: with a bare `float`, `0.5 * x` would be double arithmetic.
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
@@ -21,7 +21,7 @@ inline namespace LM_SIMD_ISA {
 template <class T>
 class Lane;
 
-/// What comparing two `Lane<T>` gives. In memory it is a `bool`.
+/// The result of comparing two `Lane<T>`; in memory it is a `bool`.
 template <class T>
 class LaneMask {
  public:
@@ -59,14 +59,14 @@ class LaneMask {
 
   LM_HD friend constexpr bool any(LaneMask a) { return a.value_; }
 
-  /// `a` if `mask` holds, else `b`.
+  /// Returns `a` if `mask` is true, else `b`.
   LM_HD friend Lane<T> where(LaneMask mask, Lane<T> a, Lane<T> b) { return mask.value_ ? a : b; }
 
  private:
   bool value_;
 };
 
-// The function of C and CUDA that is as wide as T, under the same name for Lane<T>.
+// Defines a function for Lane<T> by the function of C and CUDA for T.
 #define LM_LANE_UNARY(name, function)         \
   LM_HD friend Lane<T> name(Lane<T> a) {      \
     if constexpr (std::is_same_v<T, float>) { \
@@ -148,7 +148,7 @@ class Lane : public LaneFunctionsOf<T> {
   static constexpr int size = 1;
 
   Lane() = default;
-  /// The value rounded to `T`.
+  /// Converts a value, rounded to `T`.
   template <class U>
     requires std::is_arithmetic_v<U>
   LM_HD constexpr Lane(U value) : value_(static_cast<T>(value)) {}

@@ -13,7 +13,7 @@ inline namespace LM_SIMD_ISA {
 template <class T>
 class Vec;
 
-/// What comparing two `Vec<T>` gives: true or false in each lane. In memory it is an array of `bool`.
+/// The result of comparing two `Vec<T>`: true or false in each lane. In memory it is an array of `bool`.
 template <class T>
 class Mask {
  public:
@@ -23,16 +23,16 @@ class Mask {
   static constexpr int size = kVectorBytes / static_cast<int>(sizeof(T));
 
   Mask() = default;
-  /// The same value in every lane.
+  /// Broadcasts a value to every lane.
   template <std::same_as<bool> B>
   Mask(B value) : native_(LaneMaskInt<T>{value} != native_type{}) {}
-  /// From -1 or 0 in each lane.
+  /// Takes -1 or 0 in each lane.
   explicit Mask(native_type native) : native_(native) {}
 
   native_type native() const { return native_; }
   bool operator[](int lane) const { return native_[lane] != 0; }
 
-  /// Reads `size` values; no alignment is needed.
+  /// Reads `size` values; no alignment is required.
   static Mask load(const bool* from) { return Mask(mask_from_bytes<native_type>(from)); }
   /// Reads every `stride`-th value.
   static Mask load_strided(const bool* from, std::int64_t stride) {
@@ -65,11 +65,11 @@ class Mask {
   friend Mask operator==(Mask a, Mask b) { return Mask(~(a.native_ ^ b.native_)); }
   friend Mask operator!=(Mask a, Mask b) { return a ^ b; }
 
-  /// Whether it holds in any lane.
+  /// True if any lane is true.
   friend bool any(Mask a) { return any_lane(a.native_); }
 
-  /// `a` where `mask` holds, else `b`: a choice of bits, so that a NaN or an infinity in the other operand has no
-  /// effect.
+  /// Returns `a` where `mask` is true, else `b`: a selection of bits, so that a NaN or an infinity in the other operand
+  /// has no effect.
   friend Vec<T> where(Mask mask, Vec<T> a, Vec<T> b) { return Vec<T>(mask.native_ ? a.native() : b.native()); }
 
  private:

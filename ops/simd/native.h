@@ -14,7 +14,7 @@
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 
-/// Bytes in a vector.
+/// Number of bytes in a vector.
 inline constexpr int kVectorBytes = LM_SIMD_BYTES;
 
 template <class T, int kBytes>
@@ -24,7 +24,7 @@ struct NativeOf {
 template <int kBytes>
 struct NativeOf<bool, kBytes> : NativeOf<std::uint8_t, kBytes> {};
 
-/// A vector of as many `T` as fit; `bool` is stored as bytes of 0 and 1.
+/// The vector of as many `T` as fit; `bool` is stored as bytes of 0 and 1.
 template <class T, int kBytes = kVectorBytes>
 using Native = typename NativeOf<T, kBytes>::type;
 
@@ -47,17 +47,17 @@ struct SignedOf<8> {
   using type = std::int64_t;
 };
 
-/// A signed integer as wide as `T`: what comparing two vectors of `T` gives, -1 or 0 in each lane.
+/// The signed integer as wide as `T`, the element of masks: -1 or 0 in each lane.
 template <class T>
 using LaneMaskInt = typename SignedOf<sizeof(T)>::type;
 
-/// `value` in every lane. Subtracting zero, where adding it would lose the sign of -0.
+/// Broadcasts `value` to every lane. Subtracts zero, because adding it would lose the sign of -0.
 template <class V, class T>
 V splat(T value) {
   return value - V{};
 }
 
-/// `f` applied to each lane; for what no instruction does.
+/// Applies `f` to each lane; for functions without an instruction.
 template <class V, class F>
 V map_lanes(V a, F f) {
   for (std::size_t i = 0; i < sizeof(V) / sizeof(a[0]); ++i) a[i] = f(a[i]);

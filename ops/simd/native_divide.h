@@ -14,12 +14,13 @@ namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 namespace native_divide {
 
-// A quotient of floating numbers, rounded, never reaches the integer above the true one as long as both operands have
-// two bits less than the mantissa: the true one lies at least 1 / b below it, the rounding is at most 2^-2 / b.
+// Largest operand magnitudes: a rounded floating-point quotient never reaches the integer above the exact one if both
+// operands have two bits fewer than the mantissa. The exact one is at least 1 / b below it, and the rounding is at most
+// 2^-2 / b.
 inline constexpr std::int32_t kMostInFloat = 1 << 22;
 inline constexpr std::int64_t kMostInDouble = std::int64_t{1} << 51;
 
-/// 1.5 * 2^52: added to an integer of at most 51 bits, as bits, it gives the double of their sum.
+/// 1.5 * 2^52: added, as bits, to an integer of at most 51 bits, it gives the double of their sum.
 inline constexpr double kShift = 6755399441055744.0;
 inline constexpr std::int64_t kShiftBits = 0x4338000000000000;
 
@@ -32,7 +33,7 @@ bool exceeds(Native<T> a, T most) {
   }
 }
 
-/// Rounded towards zero. No divisor is 0 or -1.
+/// Returns the quotient rounded towards zero; no divisor may be 0 or -1.
 template <class T>
   requires(std::is_same_v<T, std::int32_t>)
 Native<T> quotient(Native<T> a, Native<T> b) {
@@ -71,7 +72,7 @@ Native<T> quotient(Native<T> a, Native<T> b) {
 
 }  // namespace native_divide
 
-/// `truncated_divide` in each lane.
+/// Returns `truncated_divide` of each lane.
 template <class T>
 Native<T> divided(Native<T> a, Native<T> b) {
   using V = Native<T>;

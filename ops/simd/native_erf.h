@@ -5,23 +5,22 @@
 #include "ops/simd/native_math.h"
 #include "ops/simd/pick_of_16.h"
 
-/// The error function, which gelu spends its time in.
+/// The error function, which dominates the time of gelu.
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 namespace native_math {
 
 #if LM_SIMD_BYTES == 64
 
-/// erf((k + u) / s) for |u| <= 1/2 as powers of u, of which row i has those of u^i for all k: interpolated at
-/// Chebyshev's points, in 50 digits. For k = 0 only odd powers, as its relative error counts.
+/// Coefficients of erf((k + u) / s) for |u| <= 1/2 as powers of u; row i has those of u^i for all k, interpolated at
+/// Chebyshev points in 50 digits. For k = 0 only odd powers, because its relative error matters.
 template <class T>
 struct Erf;
 template <>
 struct Erf<float> {
   static constexpr float kScale = 4;
-  static constexpr float kShift =
-      0x1.8p23f;                         // added to a small number, its last bits are those of the nearest whole one
-  static constexpr float kEnd = 3.875f;  // from here on it is 1, to a float
+  static constexpr float kShift = 0x1.8p23f;  // added to a small number, its last bits are those of the nearest integer
+  static constexpr float kEnd = 3.875f;       // from here on the result rounds to 1
   alignas(64) static constexpr float kPowers[][16] = {
       {0.0f, 0.276326388f, 0.520499885f, 0.711155653f, 0.842700779f, 0.92290014f, 0.966105163f, 0.986671686f,
        0.995322287f, 0.998537302f, 0.999593019f, 0.999899387f, 0.999977887f, 0.999995708f, 0.999999285f, 0.999999881f},
@@ -109,7 +108,7 @@ struct Erf<double> {
   };
 };
 
-/// Good to 2.3 ulp: the powers for each lane are picked from registers by k.
+/// Accurate to 2.3 ulp: the coefficients of each lane are selected from registers by k.
 template <class V>
 V error_function(V a) {
   using T = std::remove_cvref_t<decltype(a[0])>;

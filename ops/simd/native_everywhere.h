@@ -7,8 +7,8 @@
 #include "ops/simd/native_exp.h"
 #include "ops/simd/native_log.h"
 
-/// The functions, as fast at the ends of their domains and beyond as within: a logarithm of 0, the inverse sine of 2.
-/// libmvec calls C's function for each lane with such an argument, which takes 20 times as long as a vector.
+/// Functions that are as fast at the ends of their domains and beyond as within: a logarithm of 0, the inverse sine of
+/// 2. libmvec calls C's function for each lane with such an argument, which takes 20 times as long as a vector.
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 namespace native_math::everywhere {
@@ -24,11 +24,11 @@ inline constexpr ElementOf<V> kNaN = std::numeric_limits<ElementOf<V>>::quiet_Na
 template <class V>
 inline constexpr ElementOf<V> kEpsilon = std::numeric_limits<ElementOf<V>>::epsilon();
 
-/// Whether a lane is not between two numbers; NaN never is.
+/// True if a lane is not between two numbers; NaN never is.
 template <class V>
 bool any_outside(V a, V low, V high) {
 #if LM_SIMD_BYTES == 64 && defined(__AVX512F__)
-  // As masks, which any_lane() would make vectors of.
+  // Combines the masks directly; any_lane() would convert them to vectors.
   if constexpr (kSingle<V>) {
     return (_mm512_cmp_ps_mask(a, low, _CMP_NGT_UQ) | _mm512_cmp_ps_mask(a, high, _CMP_NLT_UQ)) != 0;
   } else {
@@ -39,7 +39,8 @@ bool any_outside(V a, V low, V high) {
 #endif
 }
 
-/// f(a) in lanes where `measure` is between `low` and `high`, elsewhere() in the others, where f gets `stand_in`.
+/// Returns f(a) in lanes where `measure` is between `low` and `high`, and elsewhere() in the others, where f gets
+/// `stand_in`.
 template <class V, class F, class Elsewhere>
 V guarded(V a, V measure, ElementOf<V> low, ElementOf<V> high, ElementOf<V> stand_in, F f, Elsewhere elsewhere) {
 #ifdef LM_SIMD_LIBMVEC
@@ -58,7 +59,7 @@ V guarded(V a, V measure, ElementOf<V> low, ElementOf<V> high, ElementOf<V> stan
   return f(a);
 }
 
-/// A logarithm that is finite between `low` and infinity.
+/// Evaluates a logarithm that is finite between `low` and infinity.
 template <class V, class F>
 V logarithm(V a, ElementOf<V> low, F f) {
   return guarded(a, a, low, kInfinity<V>, ElementOf<V>{1}, f, [=] {
@@ -87,7 +88,7 @@ V log1p(V a) {
   return logarithm(a, -1, [](V x) { return native_math::log1p(x); });
 }
 
-/// The inverse of a function that has values up to 1.
+/// Evaluates the inverse of a function with values up to 1.
 template <class V, class F>
 V inverse(V a, F f) {
   return guarded(a, abs(a), -1, 1 + kEpsilon<V>, 0, f, [] { return splat<V>(kNaN<V>); });
@@ -114,21 +115,21 @@ V acosh(V a) {
                  [=] { return a == splat<V>(kInfinity<V>) ? a : splat<V>(kNaN<V>); });
 }
 
-/// An exponential that is `lowest` up to `low`, and infinite from `high` on.
+/// Evaluates an exponential that is `lowest` up to `low` and infinite from `high` on.
 template <class V, class F>
 V exponential_of(V a, ElementOf<V> low, ElementOf<V> lowest, ElementOf<V> high, F f) {
   return guarded(a, a, low, high, ElementOf<V>{0}, f, [=] {
     return a <= splat<V>(low) ? splat<V>(lowest) : a >= splat<V>(high) ? splat<V>(kInfinity<V>) : a;
   });
 }
-/// From where on exp() is infinite, rounded up.
+/// The argument, rounded up, from which exp() is infinite.
 template <class V>
 inline constexpr ElementOf<V> kExpEnd = kSingle<V> ? 89 : 710;
 
 template <class V>
 V exp(V a) {
 #ifdef LM_SIMD_FUSED
-  // libmvec's of doubles is the faster one on v3.
+  // On v3 libmvec's exp of doubles is faster.
   if constexpr (kSingle<V> || LM_SIMD_BYTES != 32) return exponential(a);
 #endif
   const auto of = [](V x) { return native_math::exp(x); };
@@ -144,7 +145,7 @@ V expm1(V a) {
   return exponential_of(a, -40, -1, kExpEnd<V>, [](V x) { return native_math::expm1(x); });
 }
 
-/// One more than the exponential's end, as that is halved.
+/// The argument from which sinh and cosh are infinite: one more than for exp, because they are halves of it.
 template <class V>
 inline constexpr ElementOf<V> kHyperbolicEnd = kExpEnd<V> + 1;
 
@@ -177,7 +178,7 @@ V tanh(V a) {
   return native_math::tanh(a);
 }
 
-/// Infinite where one of them is, whatever the other one is.
+/// Infinite if one operand is infinite, whatever the other one is.
 template <class V>
 V hypot(V a, V b) {
   const V infinity = splat<V>(kInfinity<V>);
@@ -187,16 +188,17 @@ V hypot(V a, V b) {
 }
 
 #ifdef LM_SIMD_LIBMVEC
-/// a to the power b for a that is not negative. Powers of floats that are surely infinite or 0 are not computed.
+/// Returns a to the power b for a that is not negative. Powers of floats that are certain to be infinite or 0 are not
+/// computed.
 template <class V>
 V finite_power(V a, V b) {
   if constexpr (kSingle<V>) {
     using Bits = Native<std::int32_t, sizeof(V)>;
     const Bits bits = reinterpret_cast<Bits>(a);
     const V exponent = __builtin_convertvector((bits >> 23) - 127, V);
-    const V most = abs(b) * (abs(exponent) + 1.0f);  // of the result's logarithm
+    const V most = abs(b) * (abs(exponent) + 1.0f);  // bound of the result's logarithm
     if (any_outside(most, splat<V>(-1.0f), splat<V>(126.0f))) [[unlikely]] {
-      // log2(1 + f) is the polynomial's value to 0.00091.
+      // The polynomial approximates log2(1 + f) to 0.00091.
       const V f = reinterpret_cast<V>((bits & 0x7fffff) | 0x3f800000) - 1.0f;
       const V result = b * (exponent + f * (1.4225f + f * (f * 0.1585f - 0.581f)));
       const V slack = 0.001f * abs(b);
@@ -212,7 +214,7 @@ V finite_power(V a, V b) {
 }
 #endif
 
-/// a to the power b. A negative number's is its magnitude's where b is whole, with its sign where b is odd.
+/// Returns a to the power b. For negative a, the power of |a| if b is an integer, negated if b is odd.
 template <class V>
 V pow(V a, V b) {
 #ifdef LM_SIMD_LIBMVEC

@@ -7,7 +7,7 @@
 #include "ops/simd/native_math.h"
 #include "ops/simd/pick_of_16.h"
 
-/// The exponential, which softmax, attention, the gates and half of the activations spend their time in.
+/// The exponential, which dominates the time of softmax, attention, the gates and half of the activations.
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 namespace native_math {
@@ -22,16 +22,16 @@ struct Exp<float> {
   /// Fitted for the least relative error of exp(r), 3.1e-9.
   static constexpr float kQuotient[] = {4.9999993432e-01f, 1.6666520399e-01f, 4.1668390790e-02f, 8.3687451271e-03f,
                                         1.3814539879e-03f};
-  /// ln(2) as a float, and what that lacks.
+  /// ln(2) as a float, and its remainder.
   static constexpr float kLn2 = 0.693147182464599609375f;
   static constexpr float kLn2Rest = -1.904654299957768e-09f;
-  /// Up to the first exp is 0, from the other one on infinite.
+  /// exp is 0 up to the first bound and infinite from the second one on.
   static constexpr float kLowest = -104;
   static constexpr float kHighest = 89;
 };
 template <>
 struct Exp<double> {
-  /// The same, to 3.6e-18.
+  /// Fitted for the least relative error of exp(r), 3.6e-18.
   static constexpr double kQuotient[] = {
       0.50000000000000106266,   0.16666666666666412491,    0.041666666666530162949,    0.0083333333334944860817,
       0.0013888888943629076667, 0.00019841269506519687414, 0.000024801493099877014036, 2.7557586430346136601e-6,
@@ -43,13 +43,14 @@ struct Exp<double> {
 };
 inline constexpr float kLog2E = 1.44269504088896340736f;
 
-/// a between the ends, NaN for NaN.
+/// Clamp a to the bounds; NaN stays NaN.
 #if LM_SIMD_BYTES == 64
-// Of a NaN the second operand is taken: it stays. What is too low is not looked at.
+// For a NaN the instruction returns the second operand, the NaN. No clamp at the lower bound: scaled_above() returns 0
+// there.
 inline F32 within_exp(F32 a) { return _mm512_maskz_min_ps(0xffff, splat<F32>(Exp<float>::kHighest), a); }
 inline F64 within_exp(F64 a) { return _mm512_maskz_min_pd(0xff, splat<F64>(Exp<double>::kHighest), a); }
 #elif defined(__aarch64__)
-// Either of the two keeps a NaN.
+// Both instructions keep a NaN.
 inline F32 within_exp(F32 a) {
   return vminq_f32(vmaxq_f32(a, splat<F32>(Exp<float>::kLowest)), splat<F32>(Exp<float>::kHighest));
 }
@@ -62,8 +63,8 @@ inline F32 within_exp(F32 a) {
 }
 #endif
 
-/// p 2^n, rounded once also where it is denormal; 0 where `a` is not above `low`. There it would underflow, for which
-/// some processors take a hundred times as long.
+/// Returns p 2^n, rounded once even if the result is denormal; 0 unless `a` is above `low`. Below it the result would
+/// underflow, which takes a hundred times as long on some processors.
 #if LM_SIMD_BYTES == 64
 inline F32 scaled_above(float low, F32 a, F32 p, F32 n) {
   return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(a, splat<F32>(low), _CMP_NLE_UQ), p, n);
@@ -74,7 +75,7 @@ inline F64 scaled_above(double low, F64 a, F64 p, F64 n) {
 #else
 template <class V>
 V scaled_above(std::remove_cvref_t<decltype(V{}[0])> low, V a, V p, V n) {
-  // In two steps, as 2^n may be no number by itself; only the second one rounds.
+  // Scales in two steps, because 2^n alone may be out of range; only the second step rounds.
   using T = decltype(low);
   using Bits = Native<LaneMaskInt<T>>;
   constexpr int kDigits = sizeof(T) == 4 ? 23 : 52;
@@ -87,7 +88,7 @@ V scaled_above(std::remove_cvref_t<decltype(V{}[0])> low, V a, V p, V n) {
 }
 #endif
 
-/// exp(x) = 2^n (1 + rest), for x within the ends.
+/// The parts of exp(x) = 2^n (1 + rest), for x within the bounds.
 template <class V>
 struct ExpParts {
   V n;
@@ -114,8 +115,8 @@ V exponential(V a) {
 }
 
 #if LM_SIMD_BYTES == 64
-/// Of doubles on v4 exp(a) = 2^n exp(r) for a = n ln(2) + r, where n is a multiple of 1/16, whose fraction picks its
-/// power from registers, and |r| <= ln(2) / 32. In q there are half as many terms, fitted to 3e-17.
+/// For doubles on v4 exp(a) = 2^n exp(r) with a = n ln(2) + r, where n is a multiple of 1/16, whose fraction selects
+/// its power from registers, and |r| <= ln(2) / 32. q has half as many terms, fitted to 3e-17.
 inline F64 exponential(F64 a) {
   using E = Exp<double>;
   alignas(64) constexpr static double kPowers[] = {0x1p+0,
@@ -144,15 +145,15 @@ inline F64 exponential(F64 a) {
   F64 q = splat<F64>(kQuotient[0]);
   for (std::size_t k = 1; k < std::size(kQuotient); ++k) q = fused(q, r, splat<F64>(kQuotient[k]));
   const F64 power = pick_of_16(kPowers, reinterpret_cast<__m512i>(shifted));
-  // The whole part of n is taken by the instruction that scales.
+  // The scaling instruction uses the whole part of n only.
   return scaled_above(E::kLowest, a, fused(power, fused(r * r, q, r), power), n);
 }
 
-/// tanh(a) = -t / (2 + t) for t = exp(-2 |a|) - 1 = 2^n (exp(r) - 1) + (2^n - 1), in which nothing cancels.
+/// Computes tanh(a) = -t / (2 + t) for t = exp(-2 |a|) - 1 = 2^n (exp(r) - 1) + (2^n - 1), which does not cancel.
 inline F64 hyperbolic_tangent(F64 a) {
-  constexpr double kEnd = 20;  // from here on it is 1
+  constexpr double kEnd = 20;  // from here on the result is 1
   const F64 one = splat<F64>(1.0);
-  // Of a NaN the second operand is taken: it stays.
+  // For a NaN the instruction returns the second operand, the NaN.
   const auto [n, rest] = exp_parts(splat<F64>(-2.0) * F64(_mm512_maskz_min_pd(0xff, splat<F64>(kEnd), abs(a))));
   const F64 power = _mm512_maskz_scalef_pd(0xff, one, n);
   const F64 t = fused(power, rest, power - one);

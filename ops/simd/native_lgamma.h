@@ -11,8 +11,8 @@ namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 namespace native_math {
 
-/// log(gamma(1 + u)) for -1/4 <= u <= 5/4 to 1e-17 of its value: u (1 - u) q(u - 1/2), where q has degree 27 and is
-/// what the quotient is at the Chebyshev nodes of the interval.
+/// Returns log(gamma(1 + u)) for -1/4 <= u <= 5/4, to 1e-17 of its value: u (1 - u) q(u - 1/2), where q has degree 27
+/// and interpolates the quotient at the Chebyshev nodes of the interval.
 inline F64 lgamma_above_one(F64 u) {
   constexpr double kOdd[] = {1.84355923426689796e-6, -2.84298321986146896e-6, 5.99520658515405856e-6,
                              1.21063340645560693e-6, 1.21494386496810439e-5,  2.58836037196801911e-5,
@@ -26,7 +26,7 @@ inline F64 lgamma_above_one(F64 u) {
                               -6.29114010745669039e-2, -4.83128950540980887e-1};
   const F64 t = u - splat<F64>(0.5);
   const F64 square = t * t;
-  // Two chains, which do not wait for one another: of the powers 27, 25 .. 1 and 26, 24 .. 0.
+  // Two independent chains: the odd powers 27, 25 .. 1 and the even ones 26, 24 .. 0.
   F64 odd = splat<F64>(kOdd[0]);
   F64 even = splat<F64>(kEven[0]);
   for (int k = 1; k < static_cast<int>(std::size(kOdd)); ++k) {
@@ -36,9 +36,9 @@ inline F64 lgamma_above_one(F64 u) {
   return u * (splat<F64>(1.0) - u) * multiply_add(odd, t, even);
 }
 
-/// log|gamma(a)|. From 8 on Stirling's series (Abramowitz and Stegun, 6.1.41); below, gamma(a) is (a - 1) (a - 2) ..
-/// (a - k + 1) gamma(1 + u) for k = floor(a - 1/4), 1 from 3/4 to 9/4, and u = a - k (6.1.15); below 0 reflected
-/// (6.1.17), and where little is left of the two logarithms and the result is not rounded to float, C's function. The
+/// Returns log|gamma(a)|. From 8 on by Stirling's series (Abramowitz and Stegun, 6.1.41). Below, gamma(a) is (a - 1) (a
+/// - 2) .. (a - k + 1) gamma(1 + u) for k = floor(a - 1/4), 1 from 3/4 to 9/4, and u = a - k (6.1.15). Below 0 by
+/// reflection (6.1.17); if the two logarithms cancel and the result is not rounded to float, C's function is used. The
 /// logarithm vanishes at 1 and 2 as u (1 - u) does, without cancellation.
 template <bool kOfFloats>
 F64 lgamma_of(F64 a) {
@@ -46,7 +46,7 @@ F64 lgamma_of(F64 a) {
   const F64 one = splat<F64>(1.0);
   const F64 eight = splat<F64>(8.0);
   const F64 infinity = splat<F64>(std::numeric_limits<double>::infinity());
-  // Nearer to 0 it is -log|a| to a rounding.
+  // Nearer to 0 the result is -log|a| up to rounding.
   const auto below = a < splat<F64>(-1e-20);
   const F64 x = abs(a);
   const auto small = x < eight;
@@ -74,9 +74,9 @@ F64 lgamma_of(F64 a) {
     value = small ? value : (x - half) * (log - one) + rest;
   }
   if (any_lane(below)) {
-    // sin has the period 2 pi: its argument is reduced exactly. At the poles it is 0, and the logarithm infinite.
+    // sin has the period 2 pi, so its argument is reduced exactly. At the poles it is 0, and the logarithm infinite.
     const F64 sine = abs(sin(splat<F64>(3.14159265358979323846) * (a - round(a))));
-    // Of gamma(1 + x).
+    // log of gamma(1 + x).
     const F64 above = whole < one ? near : value + everywhere::log(x);
     // log(pi)
     const F64 reflected = splat<F64>(1.14472988584940017414) - above - everywhere::log(sine);
@@ -93,7 +93,7 @@ F64 lgamma_of(F64 a) {
   return x == infinity ? infinity : value;
 }
 
-/// The same for floats that are not below 0, in float: 3 terms of Stirling's series, and q to 2e-9.
+/// Returns log(gamma(x)) for floats that are not negative, in float: 3 terms of Stirling's series, and q to 2e-9.
 inline F32 lgamma_above_zero(F32 x) {
   constexpr float kEven[] = {-0.000632231321f, -0.00038547893f, -0.00205754826f, -0.00541883897f,
                              -0.0167997495f,   -0.0629113068f,  -0.483128951f};
@@ -141,7 +141,7 @@ inline F32 lgamma_above_zero(F32 x) {
 }
 
 inline F64 lgamma(F64 a) { return lgamma_of<false>(a); }
-/// Below 0 computed in double.
+/// Negative numbers are computed in double.
 inline F32 lgamma(F32 a) {
   const auto below = a < splat<F32>(-1e-20f);
   if (!any_lane(below)) return lgamma_above_zero(abs(a));

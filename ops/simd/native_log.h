@@ -13,9 +13,10 @@ namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 namespace native_math {
 
-/// For 16 parts of [3/4, 3/2), by the first four digits of the significand: the inverse c of a number near the middle,
-/// and -log(c). They were searched for such that -log(c) is a short number: a multiple of 2^-42 (float: 2^-15) to 2^-62
-/// (2^-31), so that log(c) + n ln(2) is exact. Beside 1 they are 1 and 0. Then the coefficients of q, even and odd.
+/// For 16 parts of [3/4, 3/2), selected by the first four bits of the significand: the inverse c of a number near the
+/// middle, and -log(c). They were searched for such that -log(c) has few bits, a multiple of 2^-42 (float: 2^-15) to
+/// 2^-62 (2^-31), so that log(c) + n ln(2) is exact. Next to 1 they are 1 and 0. The coefficients of q follow, even and
+/// odd.
 template <class T>
 struct Log;
 template <>
@@ -57,12 +58,12 @@ struct Log<double> {
       -0x1.897bf93a3p-5,
       0.0,
   };
-  /// Good to 2e-17 of r.
+  /// Accurate to 2e-17 of r.
   static constexpr double kEven[] = {-0.088438003098305575693, -0.12501840186501160048, -0.1666666587050709831,
                                      -0.25000000000093232648, -0.49999999999999997153};
   static constexpr double kOdd[] = {0.11081914723017121707, 0.14285791383196180008, 0.19999999953281802306,
                                     0.33333333333340288847};
-  static constexpr double kLn2 = 0x1.62e42fefa38p-1;  // to 42 digits
+  static constexpr double kLn2 = 0x1.62e42fefa38p-1;  // rounded to 42 bits
   static constexpr double kLn2Rest = 5.4979230187083711747e-14;
 
   static V significand(V a) { return _mm512_maskz_getmant_pd(0xff, a, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan); }
@@ -85,10 +86,10 @@ struct Log<float> {
       0.0f,          0x1.708p-4f,  0x1.2ep-3f,   0x1.933p-3f,  0x1.f89p-3f,  0x1.3238p-2f, 0x1.6168p-2f, 0x1.8c08p-2f,
       -0x1.0e48p-2f, -0x1.d87p-3f, -0x1.8c1p-3f, -0x1.3a2p-3f, -0x1.d74p-4f, -0x1.3b6p-4f, -0x1.b1cp-5f, 0.0f,
   };
-  /// Good to 1e-10 of r.
+  /// Accurate to 1e-10 of r.
   static constexpr float kEven[] = {-0.1562616984f, -0.2500121486f, -0.4999999981f};
   static constexpr float kOdd[] = {0.2000515974f, 0.333333359f};
-  static constexpr float kLn2 = 0x1.62e4p-1f;  // to 15 digits
+  static constexpr float kLn2 = 0x1.62e4p-1f;  // rounded to 15 bits
   static constexpr float kLn2Rest = 1.42860682031e-6f;
 
   static V significand(V a) { return _mm512_maskz_getmant_ps(0xffff, a, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan); }
@@ -101,8 +102,8 @@ struct Log<float> {
 };
 
 /// log(a) = n ln(2) - log(c) + log(1 + r) for a = 2^n m and 1 + r = c m, where the first two terms are summed without
-/// rounding and log(1 + r) = r + r^2 q(r) for -1/32 <= r <= 1/16. It is right at both ends of its domain and beyond, as
-/// n is then infinite or m not a number.
+/// rounding and log(1 + r) = r + r^2 q(r) for -1/32 <= r <= 1/16. Also right at both ends of its domain and beyond,
+/// where n is infinite or m NaN.
 template <class V>
 V natural_logarithm(V a) {
   using T = std::remove_cvref_t<decltype(a[0])>;
@@ -112,7 +113,7 @@ V natural_logarithm(V a) {
   const auto part = L::part(m);
   const V r = fused(m, pick_of_16(L::kInverse, part), splat<V>(T{-1}));
   const V square = r * r;
-  // Two chains, which do not wait for one another.
+  // Two independent chains, to hide the latency.
   V even = splat<V>(L::kEven[0]);
   V odd = splat<V>(L::kOdd[0]);
   for (std::size_t k = 1; k < std::size(L::kEven); ++k) even = fused(even, square, splat<V>(L::kEven[k]));

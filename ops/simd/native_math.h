@@ -14,7 +14,8 @@
 #endif
 #endif
 
-/// The mathematical functions on the compiler's vectors; docs/decisions/vector-math.md says what each one is and why.
+/// The mathematical functions on the compiler's vectors; docs/decisions/vector-math.md gives the method of each and the
+/// reason.
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 namespace native_math {
@@ -38,7 +39,7 @@ V copysign(V a, V b) {
   return reinterpret_cast<V>((reinterpret_cast<Bits>(a) & ~sign) | (reinterpret_cast<Bits>(b) & sign));
 }
 
-/// The next number after a in the direction of b.
+/// Returns the next number after a in the direction of b.
 template <class V>
 V nextafter(V a, V b) {
   using Bits = decltype(a < a);
@@ -46,7 +47,7 @@ V nextafter(V a, V b) {
   return ((a != a) | (b != b)) ? a + b : next;
 }
 
-/// The larger operand, or the smaller one; b where they are equal or one of them is NaN. One instruction, which the
+/// Returns the larger operand, or the smaller one; b if they are equal or one is NaN. One instruction, which the
 /// compiler does not find by itself.
 template <bool kMax, class V>
 V extreme(V a, V b) {
@@ -68,7 +69,7 @@ V extreme(V a, V b) {
 }
 
 #if defined(__AVX512F__) && LM_SIMD_BYTES == 64
-// The forms with a mask of all lanes: the plain ones read an undefined register in g++ 12, which then warns about it.
+// Masked forms with all lanes set: the plain forms read an undefined register in g++ 12, which then warns about it.
 template <int kMode>
 F32 round_to(F32 a) {
   return _mm512_maskz_roundscale_ps(0xffff, a, kMode);
@@ -139,10 +140,10 @@ V round(V a) {
 }
 #endif
 
-// LM_SIMD_BY_LANE(name, builtin): the C function for each lane.
-// LM_SIMD_UNARY(name), LM_SIMD_BINARY(name): glibc's vector function where there is one, else by lane. A vector
-// function is named _ZGV<set>N<lanes>v_<name>; it is declared here because glibc's headers offer it to loops under
-// -ffast-math only.
+// LM_SIMD_BY_LANE(name, builtin) applies the C function to each lane.
+// LM_SIMD_UNARY(name) and LM_SIMD_BINARY(name) use glibc's vector function if there is one, else they work by lane. A
+// vector function is named _ZGV<set>N<lanes>v_<name>; it is declared here because glibc's headers offer it to loops
+// under -ffast-math only.
 #define LM_SIMD_BY_LANE(name, builtin)                                                          \
   inline F32 name(F32 a) {                                                                      \
     return map_lanes(a, [](float x) { return static_cast<float>(__builtin_##builtin##f(x)); }); \
@@ -220,7 +221,7 @@ LM_SIMD_BINARY(atan2)
 LM_SIMD_BINARY(hypot)
 
 #ifdef LM_SIMD_FUSED
-/// a b + c, rounded once.
+/// Returns a b + c, rounded once.
 #if defined(__aarch64__)
 inline F32 fused(F32 a, F32 b, F32 c) { return vfmaq_f32(c, a, b); }
 inline F64 fused(F64 a, F64 b, F64 c) { return vfmaq_f64(c, a, b); }
@@ -234,7 +235,7 @@ inline F64 fused(F64 a, F64 b, F64 c) { return _mm256_fmadd_pd(a, b, c); }
 
 #endif
 
-/// a b + c, rounded once where there is an instruction for it.
+/// Returns a b + c, rounded once if there is an instruction for it.
 template <class V>
 V multiply_add(V a, V b, V c) {
 #ifdef LM_SIMD_FUSED
@@ -245,14 +246,14 @@ V multiply_add(V a, V b, V c) {
 }
 
 #ifdef LM_SIMD_FUSED
-/// Exact: the quotient, rounded, is never below the true one once both are cut off, and at most one above. Then the
-/// remainder, which is smaller than b, is a float, and so is what is one b below it.
+/// Exact: the truncated rounded quotient is never below the true truncated one, and at most one above. So the
+/// remainder, which is smaller than b, is a float, and so is the one that is b smaller.
 template <class V>
 V fmod(V a, V b) {
   using Element = std::remove_cvref_t<decltype(a[0])>;
   constexpr Element kMostExact = sizeof(Element) == 4 ? Element(0x1p22) : Element(0x1p51);
   const V quotient = trunc(a / b);
-  // Also false for NaN, for infinities, and for a divisor of 0.
+  // False also for NaN, for infinities, and for a divisor of 0.
   const auto usual = (abs(quotient) <= splat<V>(kMostExact)) & (abs(b) < splat<V>(Element(__builtin_inf())));
   using Truth = Native<std::conditional_t<sizeof(Element) == 4, std::int32_t, std::int64_t>>;
   if (any_lane(reinterpret_cast<Truth>(~usual))) {

@@ -4,27 +4,27 @@
 
 #ifdef LM_SIMD_FUSED
 
-/// Powers of two that are never large: what the exponentials of a softmax come to.
+/// Powers of two that are never large, as the exponentials of a softmax.
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 namespace native_math {
 
-/// 2^f for 0 <= f < 1, fitted for the least relative error, 8.2e-8: less than what rounding t to a float makes of it
-/// below t = -2.
+/// Coefficients of 2^f for 0 <= f < 1, fitted for the least relative error, 8.2e-8, which is below the error of
+/// rounding t to a float for t < -2.
 inline constexpr int kPowerDegree = 5;
 inline constexpr float kPowerOfTwo[] = {
     1.0f, 6.9315131183e-01f, 2.4016444987e-01f, 5.5799914107e-02f, 9.0170289573e-03f, 1.8671307031e-03f};
-/// Up to there 2^t is 0.
+/// Up to this t, 2^t is 0.
 inline constexpr float kPowerLowest = -150;
 
-/// t in two parts, of which the fraction is at least 0. What is too low is not looked at.
+/// t split into a whole part and a nonnegative fraction. Values below kPowerLowest need no exact parts: 2^t is 0.
 struct PowerParts {
   F32 whole;
   F32 fraction;
 };
 inline PowerParts parts_of_power(F32 t) {
 #if LM_SIMD_BYTES == 64
-  // The instruction that scales takes the whole part itself.
+  // The scaling instruction uses the whole part of t itself.
   return {t, _mm512_maskz_reduce_ps(0xffff, t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
 #else
   const F32 low = splat<F32>(kPowerLowest);
@@ -38,7 +38,7 @@ inline PowerParts parts_of_power(F32 t) {
 #endif
 }
 
-/// 2^t for t up to 2 or so, NaN for NaN: with fewer steps than exponential(), for what is never large.
+/// Returns 2^t for t up to about 2, NaN for NaN, in fewer steps than exponential().
 inline F32 power_of_two(F32 t) {
   const auto [whole, f] = parts_of_power(t);
   F32 p = splat<F32>(kPowerOfTwo[kPowerDegree]);

@@ -8,9 +8,9 @@
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 
-/// The bits of the floating numbers after those with the bits `a`, in the direction of those with the bits `b`: vectors
-/// of signed integers as wide as the numbers, none of them NaN. Sign and magnitude become an integer that grows with
-/// the number, which is one step further on.
+/// Returns the bits of the floating-point numbers after those with the bits `a`, in the direction of those with the
+/// bits `b`: vectors of signed integers as wide as the numbers, none of them NaN. Sign and magnitude map to an integer
+/// that increases with the number, to which one step is applied.
 template <class I>
 I next_bits(I a, I b) {
   using Element = std::remove_cvref_t<decltype(a[0])>;
@@ -23,7 +23,7 @@ I next_bits(I a, I b) {
   const I to = ordered(b);
   const I next = to > from ? from + one : from - one;
   const I bits = next < zero ? (zero - next) | sign : next;
-  // A zero that is stepped to has the sign of what it is stepped to from.
+  // A step to zero keeps the sign of the number that it starts from.
   const I stepped = next == zero ? a & sign : bits;
   return to == from ? b : stepped;
 }

@@ -6,12 +6,12 @@
 #include "ops/simd/intrinsics.h"
 #include "ops/simd/native.h"
 
-/// The first lanes of a vector, read and written by instructions that leave the memory behind them alone. Lanes that go
-/// through an array cost ten times as much: a vector cannot be read before single numbers written to it are there.
+/// Loads and stores of a vector's first lanes that do not touch the memory behind them. Going through an array costs
+/// ten times as much: a vector load must wait for the stores of single numbers.
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 
-/// Whether there are such instructions for numbers of this size.
+/// True if there are such instructions for numbers of this size.
 template <class T>
 inline constexpr bool kHasPartial =
 #if defined(__AVX512BW__)
@@ -24,7 +24,7 @@ inline constexpr bool kHasPartial =
 
 #if defined(__AVX512BW__)
 
-/// The first n lanes from memory, the others from `pad`.
+/// Loads the first n lanes; the others are those of `pad`.
 template <class T>
 Native<T> load_first(const T* from, int n, Native<T> pad) {
   const auto other = reinterpret_cast<__m512i>(pad);
@@ -57,7 +57,7 @@ void store_first(T* to, int n, Native<T> value) {
 
 #elif defined(__AVX2__)
 
-/// All bits of the first n lanes.
+/// Returns a mask with all bits set in the first n lanes.
 template <class T>
 __m256i first_lanes(int n) {
   if constexpr (sizeof(T) == 4) {
@@ -66,7 +66,7 @@ __m256i first_lanes(int n) {
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
   }
 }
-/// The first n lanes from memory, the others from `pad`.
+/// Loads the first n lanes; the others are those of `pad`.
 template <class T>
 Native<T> load_first(const T* from, int n, Native<T> pad) {
   const __m256i mask = first_lanes<T>(n);

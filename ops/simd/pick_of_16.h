@@ -5,12 +5,12 @@
 
 #if defined(__AVX512F__) && LM_SIMD_BYTES == 64
 
-/// Tables in registers, of x86-64-v4.
+/// Table lookup in registers, on x86-64-v4.
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 namespace native_math {
 
-/// For each lane table[k % 16], where k is its number in `lanes`. The table begins at a multiple of 64 bytes.
+/// Returns table[k % 16] for each lane k of `lanes`. The table is aligned to 64 bytes.
 inline Native<float> pick_of_16(const float* table, __m512i lanes) {
   return _mm512_maskz_permutexvar_ps(0xffff, lanes, _mm512_load_ps(table));
 }

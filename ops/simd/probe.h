@@ -11,23 +11,23 @@ inline namespace LM_SIMD_ISA {
 
 /// The operand type that finds out which operands a formula reads.
 ///
-/// Every operator and function of `Vec<T>` gives the union of its operands' bits; a number has none. So, at compile
+/// Every operator and function of `Vec<T>` returns the union of its operands' bits; a number has none. So, at compile
 /// time:
 ///
 ///     constexpr unsigned used = Op::grad(Probe{1}, Probe{2}, Probe{4}).bits;
 ///
-/// has bit 2 if and only if the gradient names its second operand. What is named counts as read, even where it has no
-/// effect (`0 * x`). Braces give the bits of an operand, `Probe{4}`; a number that converts, `Probe(4)` or the 4 of
-/// `4 * x`, has none.
+/// has bit 2 if and only if the gradient names its second operand. An operand that is named counts as read, even if it
+/// has no effect (`0 * x`). Braces give the bits of an operand, `Probe{4}`; a number that converts, `Probe(4)` or the 4
+/// of `4 * x`, has none.
 struct Probe {
   using mask_type = Probe;
 
   unsigned bits = 0;
 
   constexpr Probe() = default;
-  /// The operand with these bits.
+  /// Constructs an operand with these bits.
   LM_HD constexpr Probe(std::initializer_list<unsigned> operand) : bits(*operand.begin()) {}
-  /// A literal.
+  /// Converts a literal, which has no bits.
   template <class U>
     requires std::is_arithmetic_v<U>
   LM_HD constexpr Probe(U) {}

@@ -8,8 +8,8 @@
 #include "ops/simd/hd.h"
 #include "ops/simd/isa.h"
 
-/// Special functions that are formulas over the operators and the basic functions of a floating operand `X`, or loops
-/// over its lanes, written once for `Vec<T>` and `Lane<T>`.
+/// Special functions that are formulas over the operators and basic functions of a floating operand `X`, or loops over
+/// its lanes, written once for `Vec<T>` and `Lane<T>`.
 namespace lamella::simd {
 inline namespace LM_SIMD_ISA {
 
@@ -25,7 +25,7 @@ inline constexpr typename X::value_type kNanOf = std::numeric_limits<typename X:
 
 namespace special {
 
-/// sum x + c, rounded once where the operand has that.
+/// Returns sum x + c, rounded once if the operand has a fused operation.
 template <class X>
 LM_HD X polynomial_step(X sum, X x, double c) {
   if constexpr (requires { multiply_add(sum, x, X(c)); }) {
@@ -35,7 +35,7 @@ LM_HD X polynomial_step(X sum, X x, double c) {
   }
 }
 
-/// c0 x^n + c1 x^(n-1) + ... + cn.
+/// Returns c0 x^n + c1 x^(n-1) + ... + cn.
 template <class X, class... C>
 LM_HD X polynomial(X x, double first, double second, C... rest) {
   X sum = polynomial_step(X(first), x, second);
@@ -43,9 +43,9 @@ LM_HD X polynomial(X x, double first, double second, C... rest) {
   return sum;
 }
 
-/// The inverse of erf in float, for -log(1 - a^2) = w < 16: no float is closer to 1. It is good to 3 ulp. The form is
-/// that of M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2011; the coefficients have the least
-/// largest relative error, 2e-9 and 6e-9, on either side of w = 5.
+/// Returns the inverse of erf in float, for -log(1 - a^2) = w < 16; no float is closer to 1. Accurate to 3 ulp. The
+/// form is that of M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2011; the minimax coefficients
+/// have errors of 2e-9 and 6e-9 on either side of w = 5.
 template <class X>
 LM_HD X erfinv_in_float(X a, X w) {
   X y = polynomial(w - 2.5, 3.35588275e-10, -8.7727602e-09, 1.80364888e-08, 4.6589123e-07, -3.43460808e-06,
@@ -59,9 +59,9 @@ LM_HD X erfinv_in_float(X a, X w) {
   return y * a;
 }
 
-/// The inverse of erf for w < 5 in double: a (sqrt(pi) / 2 + w n(w) / d(w)), interpolated at Chebyshev's
-/// points to a relative error of 3e-17. All terms are positive, so nothing cancels; even and odd powers are added up by
-/// themselves, which leaves half as many roundings behind one another.
+/// Returns the inverse of erf for w < 5 in double: a (sqrt(pi) / 2 + w n(w) / d(w)), interpolated at Chebyshev points
+/// to a relative error of 3e-17. All terms are positive, so nothing cancels; even and odd powers are summed separately,
+/// which halves the number of successive roundings.
 template <class X>
 LM_HD X erfinv_near(X a, X w) {
   const X s = w * w;
@@ -76,8 +76,8 @@ LM_HD X erfinv_near(X a, X w) {
   return a * (0.88622692545275801365 + w * (above / below));
 }
 
-/// The same closer to 1, to a relative error of 2e-18: erfc(y) is about exp(-y * y) / (y * sqrt(pi)), so y depends on
-/// s = sqrt(-log(1 - a)) smoothly, and s - y is a seventh of it at most.
+/// Returns the inverse of erf closer to 1, to a relative error of 2e-18: erfc(y) is about exp(-y * y) / (y * sqrt(pi)),
+/// so y depends smoothly on s = sqrt(-log(1 - a)), and s - y is at most a seventh of s.
 template <class X>
 LM_HD X erfinv_far(X a) {
   const X s = sqrt(-log(1 - a));
@@ -90,8 +90,8 @@ LM_HD X erfinv_far(X a) {
   return s - above / below;
 }
 
-/// The sum of (b + k)^-2 over k >= 0: reflected below 0 (zeta(2, b) + zeta(2, 1 - b) = (pi / sin(pi b))^2), raised by
-/// its first terms, and from there on the asymptotic series (Abramowitz and Stegun, 6.4.7, 6.4.6, 6.4.12).
+/// Returns the sum of (b + k)^-2 over k >= 0: reflected below 0 (zeta(2, b) + zeta(2, 1 - b) = (pi / sin(pi b))^2),
+/// with its first terms summed, and the asymptotic series for the rest (Abramowitz and Stegun, 6.4.7, 6.4.6, 6.4.12).
 template <class X>
 LM_HD X zeta_of_two(X b) {
   constexpr int kRaised = sizeof(typename X::value_type) == 4 ? 4 : 10;
@@ -115,8 +115,8 @@ LM_HD X zeta_of_two(X b) {
   return where((b <= 0) & (b == floor(b)), kInfinityOf<X>, where(isinf(b), 0, value));
 }
 
-/// Hurwitz's zeta function by the Euler-Maclaurin formula: the sum of (q + k)^-s over nine terms and more, until q + k
-/// exceeds 9, and the rest from Bernoulli's numbers B_2j.
+/// Returns Hurwitz's zeta function by the Euler-Maclaurin formula: the sum of (q + k)^-s over at least nine terms,
+/// until q + k exceeds 9, and the rest from Bernoulli's numbers B_2j.
 template <class T>
 LM_HD T hurwitz_zeta(T s, T q) {
   constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
@@ -133,7 +133,7 @@ LM_HD T hurwitz_zeta(T s, T q) {
     sum += ::pow(at, -s);
     at += 1;
   }
-  const T rest = ::pow(at, 1 - s);  // a smaller power of a large number may be a denormal one
+  const T rest = ::pow(at, 1 - s);  // a smaller power of a large number might be denormal
   const T power = rest / at;
   sum += rest / (s - 1) + power / 2;
   // B_2j / (2j)!
@@ -157,7 +157,7 @@ LM_HD T hurwitz_zeta(T s, T q) {
 
 }  // namespace special
 
-/// The inverse of erf: polynomials, in double rational functions, with others where |a| > 0.997.
+/// Returns the inverse of erf: polynomials, or rational functions in double; different ones for |a| > 0.997.
 template <FloatOperand X>
 LM_HD X erfinv(X a) {
   const X target = abs(a);
@@ -174,8 +174,8 @@ LM_HD X erfinv(X a) {
   return copysign(y, a);
 }
 
-/// The logarithmic derivative of gamma: reflected below 1/2, raised above 10 by psi(x) = psi(x + 1) - 1/x, and there
-/// the asymptotic series (Abramowitz and Stegun, 6.3.5, 6.3.7, 6.3.18).
+/// Returns the logarithmic derivative of gamma: reflected below 1/2, raised above 10 by psi(x) = psi(x + 1) - 1/x,
+/// where the asymptotic series applies (Abramowitz and Stegun, 6.3.5, 6.3.7, 6.3.18).
 template <FloatOperand X>
 LM_HD X digamma(X a) {
   const auto below = a < 0.5;
@@ -190,14 +190,14 @@ LM_HD X digamma(X a) {
   const X tail =
       w * special::polynomial(w, 1.0 / 12, -691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12);
   const X up = sum + log(x) - 0.5 / x - tail;
-  // tan has the period pi: its argument is reduced exactly.
+  // tan has the period pi, so its argument is reduced exactly.
   const X reflected = up - 3.14159265358979323846 / tan(3.14159265358979323846 * (a - round(a)));
   const X value = where(below, reflected, up);
   const X pole = where(a == 0, copysign(X(kInfinityOf<X>), -a), X(kNanOf<X>));
   return where((a <= 0) & (a == floor(a)), pole, where(a == X(kInfinityOf<X>), a, value));
 }
 
-/// The sum of (b + k)^-a over k >= 0.
+/// Returns the sum of (b + k)^-a over k >= 0.
 template <FloatOperand X>
 LM_HD X zeta(std::type_identity_t<X> a, X b) {
   const X of_two = special::zeta_of_two(b);
@@ -207,7 +207,7 @@ LM_HD X zeta(std::type_identity_t<X> a, X b) {
   return X::load(lanes);
 }
 
-/// The bits of the sign, of zeros and NaN too.
+/// True if the sign bit is set, for zeros and NaN too.
 template <FloatOperand X>
 LM_HD auto signbit(X a) {
   return copysign(1, a) < 0;

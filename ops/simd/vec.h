@@ -18,9 +18,8 @@
 /// `Vec<T>`: the operand type of a formula in a CPU loop.
 ///
 /// A register of `T`: `float`, `double`, `bool` or an integer of 8 to 64 bits. Operators and functions (`exp(x)`,
-/// `where(x > 0, x, 0)`) work lane by lane and are found by argument-dependent look-up; a number converts to a
-/// `Vec<T>`, rounded to `T`, so `0.5 * x` stays in `T`. `Lane<T>` is the same interface for one value, `Probe` for
-/// none.
+/// `where(x > 0, x, 0)`) work lane by lane and are found by argument-dependent lookup; a number converts to a `Vec<T>`,
+/// rounded to `T`, so `0.5 * x` stays in `T`. `Lane<T>` is the same interface for one value, `Probe` for none.
 ///
 /// A tail goes through the same code as the body: `load_partial`, the formula, `store_partial`.
 namespace lamella::simd {
@@ -40,7 +39,7 @@ class Vec : public FunctionsOf<T> {
   static constexpr int size = kVectorBytes / static_cast<int>(sizeof(T));
 
   Vec() = default;
-  /// The same value in every lane, rounded to `T`.
+  /// Broadcasts a value to every lane, rounded to `T`.
   template <class U>
     requires std::is_arithmetic_v<U>
   Vec(U value) : native_(splat<native_type>(static_cast<Element>(static_cast<T>(value)))) {}
@@ -49,17 +48,17 @@ class Vec : public FunctionsOf<T> {
   native_type native() const { return native_; }
   T operator[](int lane) const { return static_cast<T>(native_[lane]); }
 
-  /// Reads `size` values; no alignment is needed beyond that of `T`.
+  /// Reads `size` values; no alignment beyond that of `T` is required.
   static Vec load(const T* from) {
     Vec result;
     std::memcpy(&result.native_, from, sizeof(native_type));
     return result;
   }
-  /// Reads every `stride`-th value, `size` in all. `Vec(*from)` is the faster way for a stride of 0.
+  /// Reads every `stride`-th value, `size` in all. For a stride of 0, `Vec(*from)` is faster.
   static Vec load_strided(const T* from, std::int64_t stride) {
     if constexpr (size <= 16) {
       return gather(from, stride, std::make_integer_sequence<int, size>());
-    } else {  // inserting each of that many lanes is too much code
+    } else {  // inserting each of so many lanes takes too much code
       return load_strided_partial(from, stride, size, T{});
     }
   }
@@ -157,7 +156,7 @@ class Vec : public FunctionsOf<T> {
   friend Vec operator>>(Vec a, Vec bits)
     requires Integer<T>
   {
-    // Beyond the width all bits are those of the sign.
+    // Beyond the width all bits are copies of the sign.
     const native_type width = bits.shifts() ? bits.native_ : splat<native_type>(static_cast<Element>(kShiftMask));
     if constexpr (std::is_signed_v<T>) {
       return Vec(a.native_ >> width);
@@ -190,10 +189,10 @@ class Vec : public FunctionsOf<T> {
 
   static constexpr std::make_unsigned_t<std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, T, int>>
       kShiftMask = 8 * sizeof(T) - 1;
-  /// Where the lanes are widths that a value can be shifted by.
+  /// Returns the lanes that are valid shift widths.
   auto shifts() const { return computing() <= kShiftMask; }
 
-  /// The lanes to compute on: integers as unsigned ones, so that overflow wraps.
+  /// Returns the lanes to compute on: integers as unsigned ones, so that overflow wraps.
   auto computing() const {
     if constexpr (std::is_integral_v<T>) {
       return reinterpret_cast<Native<std::make_unsigned_t<T>>>(native_);

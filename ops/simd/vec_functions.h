@@ -19,21 +19,21 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
   using V = Vec<T>;
 
   friend V abs(V a) { return V(native_math::abs(a.native())); }
-  /// The larger operand, or the smaller one; b where they are equal or one of them is NaN.
+  /// Return the larger operand, or the smaller one; b if they are equal or one is NaN.
   friend V larger(V a, V b) { return V(native_math::extreme<true>(a.native(), b.native())); }
   friend V smaller(V a, V b) { return V(native_math::extreme<false>(a.native(), b.native())); }
   friend V copysign(V a, V sign) { return V(native_math::copysign(a.native(), sign.native())); }
   friend V sqrt(V a) { return V(native_math::sqrt(a.native())); }
 #ifdef LM_SIMD_FUSED
-  /// a b + c, rounded once.
+  /// Returns a b + c, rounded once.
   friend V multiply_add(V a, V b, V c) { return V(native_math::fused(a.native(), b.native(), c.native())); }
 #endif
   friend V floor(V a) { return V(native_math::floor(a.native())); }
   friend V ceil(V a) { return V(native_math::ceil(a.native())); }
   friend V trunc(V a) { return V(native_math::trunc(a.native())); }
-  /// To the nearest integer, a half to the even one.
+  /// Rounds to the nearest integer, ties to even.
   friend V round(V a) { return V(native_math::round(a.native())); }
-  /// The remainder of the truncated quotient, with the sign of `a`.
+  /// Returns the remainder of the truncated quotient, with the sign of `a`.
   friend V fmod(V a, V b) { return V(native_math::fmod(a.native(), b.native())); }
 
   friend V exp(V a) { return V(native_math::everywhere::exp(a.native())); }
@@ -60,13 +60,13 @@ struct VecFloatFunctions : FloatFormulas<Vec<T>, Mask<T>, T> {
   friend V lgamma(V a) { return V(native_math::lgamma(a.native())); }
   friend V nextafter(V a, V b) { return V(native_math::nextafter(a.native(), b.native())); }
   friend V pow(V a, V b) {
-    // The usual exponents by what they stand for: each lane by itself, and where all of them have the same one without
-    // the function.
+    // Common exponents are replaced by cheaper operations: for each lane, and without the function if all lanes have
+    // the same one.
     constexpr T kInfinity = std::numeric_limits<T>::infinity();
     const auto root = [&] { return where(a == -kInfinity, kInfinity, sqrt(a + T(0))); };
     const auto inverse_root = [&] { return where(a == -kInfinity, 0, 1 / sqrt(a + T(0))); };
     const auto inverse_square = [&] {
-      const V inverse = 1 / a;  // whose square is exact to rounding where that of a would be a denormal number
+      const V inverse = 1 / a;  // its square is accurate to rounding where that of a would be denormal
       return inverse * inverse;
     };
     const T first = b[0];

@@ -16,12 +16,12 @@
 namespace lamella {
 namespace {
 
-/// The ends of what equal bins divide.
+/// Returns the outer edges of equal bins.
 std::pair<double, double> ends_of(const Tensor& values, const std::optional<std::pair<double, double>>& range,
                                   const char* op) {
   double low = range ? range->first : 0;
   double high = range ? range->second : 0;
-  if (low > high) fail<ValueError>("[", op, "] range goes from low to high, got (", low, ", ", high, ")");
+  if (low > high) fail<ValueError>("[", op, "] range must go from low to high, got (", low, ", ", high, ")");
   const auto n = values.numel();
   if (low == high && n == 0 && !range) return {0, 1};
   const auto* const x = values.data<double>();
@@ -29,11 +29,11 @@ std::pair<double, double> ends_of(const Tensor& values, const std::optional<std:
     const auto [least, most] = std::minmax_element(x, x + n);
     low = *least;
     high = *most;
-    // NaN compares with nothing, so it is looked for by itself.
+    // NaN compares false with everything, so it is searched for separately.
     if (std::any_of(x, x + n, [](double v) { return std::isnan(v); })) low = high = std::nan("");
   }
   if (!std::isfinite(low) || !std::isfinite(high)) {
-    fail<ValueError>("[", op, "] the ends of the bins are finite numbers, got (", low, ", ", high,
+    fail<ValueError>("[", op, "] the ends of the bins must be finite, got (", low, ", ", high,
                      "); give a range where x holds infinities or NaN");
   }
   return low == high ? std::pair(low - 0.5, high + 0.5) : std::pair(low, high);
@@ -43,8 +43,7 @@ std::pair<double, double> ends_of(const Tensor& values, const std::optional<std:
 
 void check_values_known(const Tensor& x, const char* op) {
   if (is_batched(x)) {
-    fail<RuntimeError>("[", op,
-                       "] counts what a whole tensor holds and cannot be mapped over by vmap; call it outside");
+    fail<RuntimeError>("[", op, "] counts the elements of a whole tensor and cannot run under vmap; call it outside");
   }
   if (x.device().is_meta()) fail<RuntimeError>("[", op, "] needs values, which a meta tensor does not have");
   if (!x.device().is_cpu()) require_fallback(op, x.device());
@@ -55,10 +54,11 @@ Tensor flat_doubles(const Tensor& x) { return contiguous(reshape(cast(x, DType::
 Tensor bin_edges(const Operand& bins, const Tensor& values, const std::optional<std::pair<double, double>>& range,
                  const char* op) {
   if (bins.is_number()) {
-    if (bins.number().kind() != Scalar::Kind::Int) fail<TypeError>("[", op, "] bins is an int or a tensor of edges");
+    if (bins.number().kind() != Scalar::Kind::Int)
+      fail<TypeError>("[", op, "] bins must be an int or a tensor of edges");
     const auto count = bins.number().to<std::int64_t>();
     if (count < 1 || count >= kMostCounts)
-      fail<ValueError>("[", op, "] the number of bins is at least 1, and such that memory holds them, got ", count);
+      fail<ValueError>("[", op, "] the number of bins must be at least 1 and fit into memory, got ", count);
     const auto [low, high] = ends_of(values, range, op);
     Tensor edges = empty({count + 1}, DType::Float64);
     const double width = (high - low) / static_cast<double>(count);
@@ -68,15 +68,15 @@ Tensor bin_edges(const Operand& bins, const Tensor& values, const std::optional<
   }
   const Tensor& given = bins.tensor();
   check_values_known(given, op);
-  if (range) fail<ValueError>("[", op, "] range is for a number of bins; here their edges are given");
+  if (range) fail<ValueError>("[", op, "] range needs a number of bins; leave it out if bins holds their edges");
   if (given.ndim() != 1 || given.numel() < 2) {
-    fail<ValueError>("[", op, "] the edges of the bins have one axis of at least 2 elements, got shape ",
+    fail<ValueError>("[", op, "] the edges of the bins must have one axis of at least 2 elements, got shape ",
                      given.shape());
   }
   Tensor edges = flat_doubles(given);
   const double* const at = edges.data<double>();
   if (!std::is_sorted(at, at + edges.numel()))
-    fail<ValueError>("[", op, "] the edges of the bins are not in ascending order");
+    fail<ValueError>("[", op, "] the edges of the bins must be in ascending order");
   return edges;
 }
 
@@ -85,7 +85,7 @@ Tensor bin_numbers(const Tensor& values, const Tensor& edges, bool equal, std::i
   const std::int64_t last = edges.numel() - 2;
   const auto* const edge = edges.data<double>();
   const auto* const value = values.data<double>();
-  // Of unequal bins the edge behind each value, of equal ones nothing yet.
+  // For unequal bins, the index of the first edge above each value; for equal ones, uninitialized.
   const Tensor numbers = equal ? empty(values.shape(), DType::Int64) : searchsorted(edges, values, "right");
   auto* const number = numbers.data<std::int64_t>();
   const double low = edge[0];
@@ -99,10 +99,10 @@ Tensor bin_numbers(const Tensor& values, const Tensor& edges, bool equal, std::i
       if (!(x >= low && x <= high)) {
         bin = none;
       } else if (equal) {
-        // No number where the ends are next to each other.
+        // 0 / 0 or infinite if the edges are adjacent numbers.
         const double quotient = (x - low) * per_width;
         bin = quotient > 0 ? static_cast<std::int64_t>(std::min(quotient, static_cast<double>(last))) : 0;
-        // The quotient may be rounded across an edge.
+        // The rounded quotient may be beyond an edge.
         while (bin > 0 && x < edge[bin]) --bin;
         while (bin < last && x >= edge[bin + 1]) ++bin;
       } else {

@@ -18,7 +18,7 @@
 namespace lamella {
 namespace {
 
-/// Whether a run begins at each of the rows of a matrix.
+/// Returns a mask of the matrix rows at which a run begins.
 Tensor beginnings(const Tensor& rows) {
   const std::int64_t n = rows.size(0);
   if (n == 0) return zeros({0}, DType::Bool, rows.device());
@@ -27,7 +27,7 @@ Tensor beginnings(const Tensor& rows) {
   return concat({ones({1}, DType::Bool, rows.device()), differ}, 0);
 }
 
-/// Whether nothing but the first of each run of single elements is asked for.
+/// True if only the first element of each run of single elements is wanted.
 bool wants_elements_only(const Tensor& x, bool return_inverse, bool return_counts) {
   const Tensor* const operands[] = {&x};
   return x.ndim() == 1 && !return_inverse && !return_counts && is_unfollowed(operands);
@@ -41,7 +41,7 @@ std::vector<Tensor> UniqueConsecutive::call(const Tensor& given, bool return_inv
   if (given.device().is_meta()) fail<RuntimeError>("[unique_consecutive] the number of values is not known on meta");
   if (is_batched(given)) {
     fail<RuntimeError>(
-        "[unique_consecutive] under vmap the number of values differs from example to example, and has no shape");
+        "[unique_consecutive] under vmap the number of values differs between examples, so the result has no shape");
   }
   const std::int64_t at = axis ? normalize_axis(*axis, given.ndim(), info.name) : 0;
   const Tensor x = axis ? given : reshape(given, Dims{-1});

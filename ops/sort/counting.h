@@ -11,14 +11,14 @@
 #include "engine/runtime/parallel.h"
 #include "ops/sort/radix.h"
 
-// Elements of 8 bits: how often each of their values occurs tells where all of them go.
+// Sorting of elements of 8 bits: the counts of their values determine the positions of all.
 
 namespace lamella::sorting {
 
 inline constexpr std::size_t kByteValues = 256;
 
-/// How often each byte occurs among n, at most kMostRanked. Neighbors are counted in tables of their own, as a count
-/// waits for the one before it where they are the same.
+/// Counts how often each byte occurs among n, at most kMostRanked. Neighbors are counted in separate tables, because
+/// incrementing the same count twice in a row stalls.
 inline void count_bytes(const std::uint8_t* x, std::int64_t n, std::int64_t* counts) {
   constexpr int kTables = 4;
   constexpr std::int64_t kStep = 8;
@@ -36,7 +36,7 @@ inline void count_bytes(const std::uint8_t* x, std::int64_t n, std::int64_t* cou
   }
 }
 
-/// Writes 1 for each of n bytes that is not 0, else 0; returns how many are not.
+/// Writes 1 for each of n bytes that is not 0, else 0; returns the number of ones.
 inline std::int64_t copy_bits(const std::uint8_t* x, std::int64_t n, std::uint8_t* bits) {
   constexpr std::int64_t kStep = 8;
   constexpr std::uint64_t kEachByte = 0x0101010101010101u;
@@ -49,21 +49,21 @@ inline std::int64_t copy_bits(const std::uint8_t* x, std::int64_t n, std::uint8_
     word = (word | word >> 2) & (0x03 * kEachByte);
     word = (word | word >> 1) & kEachByte;
     std::memcpy(bits + i, &word, sizeof word);
-    ones += static_cast<std::int64_t>((word * kEachByte) >> 56);  // the sum of its bytes
+    ones += static_cast<std::int64_t>((word * kEachByte) >> 56);  // the sum of the word's bytes
   }
   for (; i < n; ++i) ones += bits[i] = x[i] != 0;
   return ones;
 }
 
-/// The positions of n bools: first of those that are `first`, then of the others, as they stand. `bits` is room for a
-/// copy, as what is counted and what is placed must be the same, whoever writes to x meanwhile.
+/// Writes the positions of n bools: first of those equal to `first`, then of the others, each in order. `bits` is
+/// memory for a copy, so that the same values are counted and placed even if another thread changes x.
 inline void bit_positions(const std::uint8_t* x, std::int64_t n, std::uint8_t first, std::uint8_t* bits,
                           std::int64_t* y) {
   const std::int64_t ones = copy_bits(x, n, bits);
   const std::int64_t all = first ? ones : n - ones;
   std::int64_t before = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    // By a mask, as a branch would be wrong as often as not.
+    // Selects by a mask, because a branch would be mispredicted half of the time.
     const std::int64_t ahead = bits[i] == first;
     const std::int64_t behind = all + i - before;
     y[behind ^ ((behind ^ before) & -ahead)] = i;
@@ -71,7 +71,8 @@ inline void bit_positions(const std::uint8_t* x, std::int64_t n, std::uint8_t fi
   }
 }
 
-/// Sorts rows of bytes, on several threads where a row is long. `flip` is what turns a byte into its key and back.
+/// Sorts rows of bytes, on several threads if a row is long. `flip` converts a byte to its key and back by exclusive
+/// or.
 class ByteSort {
  public:
   ByteSort(std::int64_t n, std::uint8_t flip)
@@ -81,7 +82,7 @@ class ByteSort {
         flip_(flip),
         counts_(static_cast<std::size_t>(parts_) * kByteValues) {}
 
-  /// Calls f(byte, how often it occurs) in order.
+  /// Calls f(byte, count) for the bytes in order.
   template <class F>
   void for_each_value(const std::uint8_t* x, F&& f) {
     for_each_part([&](std::int64_t p, std::int64_t begin, std::int64_t end) {
@@ -101,7 +102,8 @@ class ByteSort {
     });
   }
 
-  /// Equal ones as they stand. What is counted and what is placed must be the same, whoever writes to x meanwhile.
+  /// Writes the positions in order; equal bytes stay in order. Works on a copy, so that the same values are counted and
+  /// placed even if another thread changes x.
   void positions(const std::uint8_t* x, std::int64_t* y) {
     if (!copy_) copy_ = std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(n_));
     for_each_part([&](std::int64_t p, std::int64_t begin, std::int64_t end) {
@@ -136,7 +138,7 @@ class ByteSort {
   std::unique_ptr<std::uint8_t[]> copy_;
 };
 
-/// What turns a byte of T into its key, for an order from the smallest or from the largest.
+/// Returns the bits to flip to get a byte's key, for ascending or descending order.
 template <class T>
 constexpr std::uint8_t byte_flip(bool descending) {
   static_assert(sizeof(T) == 1);

@@ -20,25 +20,25 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kPart = std::int64_t{1} << 16;  // elements that are counted for themselves
+constexpr std::int64_t kPart = std::int64_t{1} << 16;  // elements that are counted separately
 
 void check_weights(const Tensor& x, const Tensor& weights, const char* op) {
   check_defined(weights, op);
   if (weights.shape() != x.shape()) {
-    fail<ValueError>("[", op, "] weights have x's shape, ", x.shape(), ", got ", weights.shape());
+    fail<ValueError>("[", op, "] weights must have x's shape, ", x.shape(), ", got ", weights.shape());
   }
   check_dtype(weights, Real | Boolean, op);
   check_values_known(weights, op);
 }
 
-/// The weights of x's elements; undefined where there are none.
+/// Returns the weights of x's elements; undefined if there are none.
 Tensor checked_weights(const Tensor& x, const std::optional<Tensor>& weights, const char* op) {
   if (!weights) return {};
   check_weights(x, *weights, op);
   return flat_doubles(*weights);
 }
 
-/// The largest of n numbers, of which a negative one is beyond all others.
+/// Returns the largest of n numbers read as unsigned, so that a negative one exceeds all others.
 std::uint64_t largest_unsigned(const std::int64_t* x, std::int64_t n) {
   constexpr auto kMax = static_cast<std::size_t>(cpu::Reduction::Max);
   constexpr auto kUnsigned = static_cast<std::size_t>(DType::UInt64);
@@ -52,9 +52,8 @@ std::uint64_t largest_unsigned(const std::int64_t* x, std::int64_t n) {
   return *std::ranges::max_element(most);
 }
 
-/// sums[x[i]] += amount(i), for n numbers below `count` from `first` on. Where they are few, neighbors have sums of
-/// their own: an addition waits for the one before it where their places are the same, and until it is known that they
-/// are not.
+/// Adds sums[x[i]] += amount(i) for n numbers below `count`, from `first` on. With few sums, neighboring numbers use
+/// separate tables: two additions to the same place in a row stall, until it is known that they differ.
 template <class Sum, class Amount>
 void add_part(const std::int64_t* x, std::int64_t first, std::int64_t n, std::int64_t count, Sum* sums,
               Amount&& amount) {
@@ -75,8 +74,8 @@ void add_part(const std::int64_t* x, std::int64_t first, std::int64_t n, std::in
   for (; i < end; ++i) sums[x[i]] += amount(i);
 }
 
-/// The same for all of n, on several threads where the counts are few beside the numbers. The parts, and the order in
-/// which they are added, do not depend on how many there are.
+/// Adds sums[x[i]] += amount(i) for all n numbers, on several threads if there are few sums. The parts, and the order
+/// in which they are added, do not depend on the number of threads.
 template <class Sum, class Amount>
 void add_up(const std::int64_t* x, std::int64_t n, std::int64_t count, Sum* sums, Amount&& amount) {
   if (n <= kPart || count > kPart / 16) return add_part(x, 0, n, count, sums, amount);
@@ -101,7 +100,7 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
     const auto host_weights = weights ? std::optional(moved(*weights, kCPU)) : std::nullopt;
     return on_host(info.name, x.device(), [&](const Tensor& host) { return call(host, host_weights, minlength); }, x);
   }
-  if (x.ndim() != 1) fail<ValueError>("[bincount] x has one axis, got shape ", x.shape());
+  if (x.ndim() != 1) fail<ValueError>("[bincount] x must have one axis, got shape ", x.shape());
   if (minlength < 0) fail<ValueError>("[bincount] minlength cannot be negative, got ", minlength);
   if (weights) check_weights(x, *weights, info.name);
   const autograd::NoGrad no_grad;
@@ -113,7 +112,7 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
     largest = static_cast<std::int64_t>(largest_unsigned(at, n));
     if (largest < 0) fail<ValueError>("[bincount] x cannot be negative, got ", *std::min_element(at, at + n));
   }
-  if (largest >= kMostCounts) fail<ValueError>("[bincount] x asks for ", largest, " counts, which no memory holds");
+  if (largest >= kMostCounts) fail<ValueError>("[bincount] x needs ", largest, " counts, which do not fit into memory");
   const std::int64_t count = std::max(minlength, largest + 1);
   Tensor result = zeros({count}, weights ? DType::Float64 : DType::Int64);
   if (weights && weights->dtype() == DType::Float32) {
@@ -152,7 +151,7 @@ std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
   const Tensor edges = bin_edges(bins, values, range, info.name);
   const std::int64_t count = edges.numel() - 1;
   const double* const edge = edges.data<double>();
-  // What lies in no bin is counted behind the last one.
+  // Values outside of all bins are counted behind the last one.
   const Tensor numbers = bin_numbers(values, edges, bins.is_number(), count);
   const Tensor all = zeros({count + 1}, DType::Float64);
   const auto* const number = numbers.data<std::int64_t>();

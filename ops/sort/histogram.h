@@ -10,17 +10,16 @@
 namespace lamella {
 
 struct BinCount {
-  static constexpr OpInfo info{.name = "bincount",
-                               .doc =
-                                   "How often each integer from 0 on occurs in x, which has one axis and no negative "
-                                   "elements: as many counts as "
-                                   "the largest element asks for, `minlength` at least. With weights, of x's shape, "
-                                   "the sum of those of each: in "
-                                   "float32 for float32, in float64 otherwise. No gradient.",
-                               .parameters = "x, /, weights=None, minlength=0",
-                               .example = "bincount(asarray([0, 2, 2]))",
-                               .reference = "np.bincount(x, weights, minlength)",
-                               .dtypes = Integral};
+  static constexpr OpInfo info{
+      .name = "bincount",
+      .doc =
+          "The number of occurrences in x, which has one axis and no negative elements, of each integer from 0 to the "
+          "largest element: at least `minlength` counts. With weights, of x's shape, the sums of weights instead: in "
+          "float32 for float32, in float64 otherwise. No gradient.",
+      .parameters = "x, /, weights=None, minlength=0",
+      .example = "bincount(asarray([0, 2, 2]))",
+      .reference = "np.bincount(x, weights, minlength)",
+      .dtypes = Integral};
   static Tensor call(const Tensor& x, const std::optional<Tensor>& weights, std::int64_t minlength);
 };
 

@@ -21,7 +21,7 @@ namespace {
 
 using Range = std::optional<std::vector<double>>;
 
-/// The ends of one of the dimensions.
+/// Returns the outer edges of one dimension.
 std::optional<std::pair<double, double>> ends_of(const Range& range, std::size_t dimension) {
   if (!range) return std::nullopt;
   return std::pair((*range)[2 * dimension], (*range)[2 * dimension + 1]);
@@ -102,7 +102,7 @@ std::vector<Tensor> HistogramDd::call(const Tensor& x, const std::vector<HeldOpe
       fail<ValueError>("[histogramdd] the bins make more cells than memory holds: ", shape);
     numbers.push_back(bin_numbers(values, edges.back(), given.is_number(), -1));
   }
-  // Points outside are counted behind the last cell.
+  // Points outside of all cells are counted behind the last one.
   Tensor cell = numbers[0];
   for (std::size_t d = 1; d < count; ++d)
     cell = where(less(minimum(cell, numbers[d]), 0), -1, add(multiply(cell, shape[d]), numbers[d]));

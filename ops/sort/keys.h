@@ -8,8 +8,8 @@
 
 #include "engine/core/half.h"
 
-// Elements as unsigned integers of the same order, so that one sort serves all dtypes: NaN is the largest, and a
-// descending order is the order of the complements.
+// Elements as unsigned integers of the same order, so that one sort serves all dtypes. NaN is the largest; descending
+// order is the order of the complements.
 
 namespace lamella::sorting {
 
@@ -35,11 +35,11 @@ constexpr bool is_nan(T x) {
   }
 }
 
-/// What the infinity of a small float is in memory.
+/// The bits of a small float's infinity.
 template <class T>
 inline constexpr std::uint16_t kInfinityBits = std::is_same_v<T, Half> ? 0x7c00 : 0x7f80;
 
-/// The key of a float. By masks: loops over vectors can be made of it, which a branch has none of.
+/// Returns the key of a float. Uses masks, because loops with branches are not vectorized.
 template <bool kZeros, std::unsigned_integral U>
 constexpr U float_key(U bits, U infinity) {
   constexpr int kTop = 8 * sizeof(U) - 1;
@@ -48,12 +48,12 @@ constexpr U float_key(U bits, U infinity) {
   const auto all_where = [](bool holds) { return static_cast<U>(0 - static_cast<U>(holds)); };
   const auto magnitude = static_cast<U>(bits & (kAll ^ kSign));
   if constexpr (!kZeros) bits &= all_where(magnitude != 0);
-  // All bits of a negative number, the sign of another.
+  // Flips all bits of a negative number, the sign bit of others.
   const auto ordered = static_cast<U>(bits ^ (all_where(bits >> kTop) | kSign));
   return ordered | all_where(magnitude > infinity);
 }
 
-/// The key of a value; with kZeros, that of -0 lies before that of 0, otherwise they are the same.
+/// Returns the key of a value. With kZeros, -0 comes before 0; otherwise they have the same key.
 template <bool kZeros = false, class T>
 constexpr Key<T> key_of(T x) {
   if constexpr (kIsSmallFloat<T>) {
@@ -68,7 +68,7 @@ constexpr Key<T> key_of(T x) {
   }
 }
 
-/// The value of key_of<true>(); NaN for the key of all NaNs.
+/// Returns the value of a key_of<true>(); a NaN for the key of all NaNs.
 template <class T>
 constexpr T value_of(Key<T> key) {
   if constexpr (kIsSmallFloat<T>) {
@@ -85,7 +85,7 @@ constexpr T value_of(Key<T> key) {
   }
 }
 
-/// A key and where it stands: smaller ones first, of equal ones the first.
+/// A key with its position, ordered by key, then by position.
 template <class K>
 struct Ranked;
 template <>
@@ -108,7 +108,7 @@ struct Ranked<std::uint64_t> {
   friend bool operator<(Ranked a, Ranked b) { return a.bits != b.bits ? a.bits < b.bits : a.at < b.at; }
 };
 
-/// What a row of keys may be at most, for positions to fit beside them.
+/// Largest length of a row whose positions fit beside the keys.
 inline constexpr std::int64_t kMostRanked = std::int64_t{1} << 32;
 
 }  // namespace lamella::sorting

@@ -11,7 +11,7 @@
 
 namespace lamella {
 
-/// Operators that order elements, search and count them.
+/// Operators that sort, search and count elements.
 using SortOps = OpList<                                                   //
     UniqueConsecutive,                                                    // consecutive
     BinCount, Histogram,                                                  // histogram

@@ -16,19 +16,18 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that one thread takes at a time
-
-/// Calls f(x offset, position offset) for each run of `inner` neighbors at a time: the parts of one `outer`.
+/// Calls f(x offset, position offset) for each run of `inner` neighbors, split over `outer`.
 template <class F>
 void for_each_outer(const Along& x, const Along& positions, F&& f) {
   const std::int64_t work = std::max<std::int64_t>(1, positions.n * positions.inner);
   const HostRelease release(positions.outer * work);
-  parallel_for(0, positions.outer, std::max<std::int64_t>(1, kGrain / work), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t o = begin; o < end; ++o) f(o * x.n * x.inner, o * positions.n * positions.inner);
-  });
+  parallel_for(0, positions.outer, std::max<std::int64_t>(1, kElementGrain / work),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t o = begin; o < end; ++o) f(o * x.n * x.inner, o * positions.n * positions.inner);
+               });
 }
 
-/// The tensors with the axes that one of them hides shown in both.
+/// Calls run() with the hidden axes of both tensors shown in both.
 template <class Run>
 Tensor with_examples(const Tensor& x, const Tensor& positions, std::int64_t axis, Run&& run) {
   const HiddenAxes axes = hidden_axes(pointers(x, positions));

@@ -23,10 +23,10 @@
 namespace lamella {
 namespace {
 
-/// x with the axis last, or flat: what a statistic is taken of.
+/// x with the axis of the statistic last, or flattened.
 struct Sample {
   Tensor rows;
-  /// The shape of a statistic of each row.
+  /// Shape of the statistic of each row.
   Dims shape;
 
   Sample(const Tensor& x, std::optional<std::int64_t> axis, bool keepdims, const OpInfo& info) {
@@ -47,7 +47,7 @@ struct Sample {
       rows = permute_dims(x, order);
     }
     if (rows.shape().back() == 0) {
-      fail<ValueError>("[", info.name, "] there is nothing to take it of along the axis; the shape is ", x.shape());
+      fail<ValueError>("[", info.name, "] cannot reduce an axis of length 0; the shape is ", x.shape());
     }
   }
 };
@@ -62,37 +62,37 @@ Tensor middle(const OpInfo& info, cpu::Rank rank, const Tensor& x, std::optional
   return reshape(pick_along(sample.rows, positions, last, info.name), sample.shape);
 }
 
-/// What a quantile is asked for: shares q of a whole, which is 1 or, in percent, 100.
+/// The wanted quantiles: shares q of a whole, which is 1 or, in percent, 100.
 struct Asked {
   const OpInfo& info;
   const Operand& q;
   std::string_view interpolation;
   double whole = 1;
 
-  /// RuntimeError where q is on another device than x.
+  /// Throws RuntimeError if q is on another device than x.
   void check_device(const Tensor& x) const {
     check_defined(x, info.name);
     if (!q.is_number()) check_same_device(x, q.tensor(), info.name);
   }
-  /// q, checked, as doubles.
+  /// Returns q, checked, as doubles.
   std::vector<double> shares() const {
     std::vector<double> values = given();
     for (double& share : values) {
       if (!(share >= 0 && share <= whole))
-        fail<ValueError>("[", info.name, "] q is between 0 and ", whole, ", got ", share);
+        fail<ValueError>("[", info.name, "] q must be between 0 and ", whole, ", got ", share);
       share /= whole;
     }
     return values;
   }
-  /// Whether a share wants a gradient, and counts as a tensor as it weighs the neighbors; elsewhere the result does not
-  /// move with it.
+  /// True if q requires a gradient and is used as a tensor, because it weighs the neighbors; with other interpolations
+  /// the result does not change with q.
   bool weighed() const { return !q.is_number() && interpolation == "linear" && is_followed(q.tensor()); }
-  /// A share, as a tensor.
+  /// Returns the i-th share as a tensor.
   Tensor share(std::size_t i, DType dtype) const {
     const Tensor one = select(reshape(cast(q.tensor(), dtype), {-1}), 0, static_cast<std::int64_t>(i));
     return whole == 1 ? one : divide(one, whole);
   }
-  /// One result, or those of all shares along a new axis.
+  /// Returns the single result, or the results of all shares stacked along a new axis.
   Tensor joined(const std::vector<Tensor>& results, const Sample& sample) const {
     if (q.is_number() || q.tensor().ndim() == 0) return results[0];
     if (!results.empty()) return stack(results, 0);
@@ -104,7 +104,8 @@ struct Asked {
     for (const std::string_view known : {"linear", "lower", "higher", "midpoint", "nearest"}) {
       if (interpolation == known) return;
     }
-    fail<ValueError>("[", info.name, "] interpolation is 'linear', 'lower', 'higher', 'nearest' or 'midpoint', got '",
+    fail<ValueError>("[", info.name,
+                     "] interpolation must be 'linear', 'lower', 'higher', 'nearest' or 'midpoint', got '",
                      interpolation, "'");
   }
 
@@ -113,7 +114,8 @@ struct Asked {
     if (q.is_number()) return {q.number().to<double>()};
     const Tensor& tensor = q.tensor();
     check_defined(tensor, info.name);
-    if (tensor.ndim() > 1) fail<ValueError>("[", info.name, "] q has at most one axis, got shape ", tensor.shape());
+    if (tensor.ndim() > 1)
+      fail<ValueError>("[", info.name, "] q must have at most one axis, got shape ", tensor.shape());
     if (is_batched(tensor)) tensor.refuse_batched(info.name);
     const autograd::NoGrad no_grad;
     const Tensor values = contiguous(to_device(cast(tensor, DType::Float64), kCPU));
@@ -121,7 +123,7 @@ struct Asked {
   }
 };
 
-/// How much of the higher neighbor there is at `place`.
+/// Returns the weight of the higher neighbor at `place`.
 double weight_of(double place, std::string_view interpolation) {
   const double part = place - std::floor(place);
   if (interpolation == "linear") return part;
@@ -131,7 +133,7 @@ double weight_of(double place, std::string_view interpolation) {
   return 0;
 }
 
-/// The same of many places.
+/// Returns the weights of the higher neighbors at many places.
 Tensor weights_of(const Tensor& place, const Tensor& lower, std::string_view interpolation) {
   Tensor part = subtract(place, lower);
   if (interpolation == "linear") return part;
@@ -159,12 +161,12 @@ Tensor quantile_of(const Asked& asked, const Tensor& x, std::optional<std::int64
     Tensor value = narrow(ordered, last, lower, 1);
     if (weight > 0) {
       const Tensor higher = narrow(ordered, last, lower + 1, 1);
-      // A whole neighbor as it is: infinite elements have no difference.
+      // A weight of 1 takes the neighbor itself: the difference of infinite elements would be NaN.
       const Tensor step = subtract(higher, value);
       const auto weight_tensor = [&] { return subtract(multiply(asked.share(i, x.dtype()), n - 1), lower); };
       value = weight == 1 ? higher : add(value, weighed ? multiply(step, weight_tensor()) : multiply(step, weight));
     }
-    // NaN stands last.
+    // NaN sorts last.
     results.push_back(reshape(where(isnan(largest), largest, value), sample.shape));
   }
   return asked.joined(results, sample);
@@ -174,8 +176,8 @@ Tensor nan_quantile_of(const Asked& asked, const Tensor& x, std::optional<std::i
   asked.check_device(x);
   const Sample sample(x, axis, keepdims, asked.info);
   asked.check_interpolation();
-  const Tensor ordered = sort(sample.rows);  // NaN stands last
-  // Of each row, the place of its last number; -1 where it has none.
+  const Tensor ordered = sort(sample.rows);  // NaN sorts last
+  // Position of the last number in each row, or -1 if it has none.
   const Tensor last = [&] {
     const autograd::NoGrad no_grad;
     return subtract(sum(cast(logical_not(isnan(sample.rows)), DType::Int64), -1, true), 1);
@@ -193,7 +195,7 @@ Tensor nan_quantile_of(const Asked& asked, const Tensor& x, std::optional<std::i
     const Tensor value = take_along_axis(ordered, at, -1);
     const Tensor higher = take_along_axis(ordered, maximum(minimum(add(at, 1), last), 0), -1);
     const Tensor between = add(value, multiply(subtract(higher, value), share_of_next));
-    // Whole neighbors as they are: infinite elements have no difference.
+    // Weights of 0 and 1 take the neighbor itself: the difference of infinite elements would be NaN.
     const Tensor picked = where(equal(weight, 1), higher, between);
     results.push_back(reshape(weighed ? picked : where(equal(weight, 0), value, picked), sample.shape));
   }

@@ -13,9 +13,9 @@ struct Median {
   static constexpr OpInfo info{
       .name = "median",
       .doc =
-          "The element in the middle along an axis, or of all elements for None: of an even number the lower of the "
-          "two, and without its position, which kthvalue gives. NaN where there is one. ValueError for an axis of "
-          "length 0. The gradient goes to that element.",
+          "The middle element along an axis, or of all elements for None: the lower of the two middle ones if their "
+          "number is even. kthvalue gives its position as well. NaN if there is one. ValueError for an axis of length "
+          "0. The gradient goes to that element.",
       .parameters = "x, /, axis=None, keepdims=False",
       .example = "median(asarray([1.0, 5.0, 2.0, 4.0]))",
       .dtypes = Real};
@@ -36,10 +36,9 @@ struct Quantile {
       .name = "quantile",
       .doc =
           "The values below which a share q of the elements lies along an axis, or of all elements for None: those at "
-          "the place q (n - 1) in ascending order, by `interpolation` between neighbors ('linear', 'lower', 'higher', "
+          "position q (n - 1) in ascending order, by `interpolation` between neighbors ('linear', 'lower', 'higher', "
           "'nearest', 'midpoint'). q is a number or a tensor with at most one axis, which becomes the first of the "
-          "result. "
-          "NaN where there is one. The gradient goes to the neighbors, and to q where it weighs them.",
+          "result. NaN if there is one. The gradient goes to the neighbors, and to q if it weighs them.",
       .parameters = "x, q, /, axis=None, keepdims=False, *, interpolation='linear'",
       .example = "quantile(asarray([1.0, 2.0, 3.0, 4.0]), 0.5)",
       .reference = "np.quantile(x, q, axis=axis, keepdims=keepdims, method=interpolation)",

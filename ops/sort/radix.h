@@ -10,7 +10,7 @@
 #include "engine/runtime/parallel.h"
 #include "ops/sort/keys.h"
 
-// Sorts from the least significant digit up: each pass is stable, and a pass in which all digits agree is left out, so
+// Sorts from the least significant digit up. Each pass is stable, and a pass in which all digits agree is skipped, so
 // integers of a small range cost little. Short rows are sorted by comparison.
 
 namespace lamella::sorting {
@@ -25,10 +25,10 @@ template <class Item>
 using KeyBits = decltype(key_bits(std::declval<Item>()));
 
 constexpr std::int64_t kShortRow = 128;
-constexpr std::int64_t kLongRow = 4096;         // from here on wider digits pay
-constexpr std::int64_t kParallelRow = 1 << 17;  // and from here on several threads
+constexpr std::int64_t kLongRow = 4096;         // from this length on wider digits pay
+constexpr std::int64_t kParallelRow = 1 << 17;  // from this length on several threads pay
 
-/// Room for the items of one row, twice.
+/// Memory for the items of one row, twice.
 template <class Item>
 class SortBuffer {
  public:
@@ -42,8 +42,8 @@ class SortBuffer {
   std::int64_t n_;
 };
 
-/// Sorts the n items at a by their keys, stably, with room for as many at b; returns which of the two holds the result.
-/// `bits` is how many of a key's low bits differ at all.
+/// Sorts the n items at a by their keys, stably, using the memory at b; returns the one that holds the result. `bits`
+/// is the number of low bits in which keys differ.
 template <int kDigit, class Item>
 Item* radix_sort(Item* a, Item* b, std::int64_t n, int bits) {
   constexpr std::size_t kBins = std::size_t{1} << kDigit;
@@ -68,8 +68,8 @@ Item* radix_sort(Item* a, Item* b, std::int64_t n, int bits) {
   return a;
 }
 
-/// The same, each pass on several threads: each counts and moves a part of the items. Where an item goes does not
-/// depend on how they are parted.
+/// Sorts like radix_sort(), with each pass on several threads, each of which counts and moves a part of the items. The
+/// position of an item does not depend on the parts.
 template <int kDigit, class Item>
 Item* parallel_radix_sort(Item* a, Item* b, std::int64_t n, int bits) {
   constexpr std::size_t kBins = std::size_t{1} << kDigit;
@@ -107,11 +107,11 @@ Item* parallel_radix_sort(Item* a, Item* b, std::int64_t n, int bits) {
   return a;
 }
 
-/// How many bits of a key one pass over n items looks at.
+/// Returns the number of bits of a key that one pass over n items uses.
 constexpr int digit_width(std::int64_t n) { return n < kLongRow ? 8 : 11; }
 
-/// Sorts n items at a by the low `bits` of their keys, and whatever shares a digit with them, stably, with room for as
-/// many at b; returns which of the two holds the result. In a frame of its own, as its tables are large.
+/// Sorts n items at a by the low `bits` of their keys, rounded up to whole digits, stably, using the memory at b;
+/// returns the one that holds the result. Not inlined, because its tables are large.
 template <class Item>
 [[gnu::noinline]] Item* sort_by_bits(Item* a, Item* b, std::int64_t n, int bits) {
   if (n < kLongRow) return radix_sort<8>(a, b, n, bits);
@@ -119,7 +119,7 @@ template <class Item>
   return parallel_radix_sort<11>(a, b, n, bits);
 }
 
-/// Sorts n items at a, at most kMostRanked, with room for as many at b; returns which of the two holds the result.
+/// Sorts n items at a, at most kMostRanked, using the memory at b; returns the one that holds the result.
 template <class Item>
 Item* sort_items(Item* a, Item* b, std::int64_t n) {
   if (n <= kShortRow) {

@@ -23,8 +23,8 @@ using sorting::Ranked;
 
 constexpr std::int64_t kGrain = 4096;  // elements that one thread takes at a time
 
-/// The result of run(x, y) for y of x's shape but for the last axis, which has `width` elements, and `dtype`; every row
-/// begins at the last axis, of which 0-d tensors have one.
+/// Returns the result of run(x, y) for a new y with x's shape, except for a last axis of `width` elements, and the
+/// given dtype. Rows are along the last axis; a 0-d tensor is one row.
 template <class Run>
 Tensor for_rows(const Tensor& x, std::int64_t width, DType dtype, const char* op, Run&& run) {
   if (is_batched(x)) [[unlikely]] {
@@ -86,15 +86,15 @@ void sort_values(const T* x, T* y, std::int64_t rows, std::int64_t n, bool desce
   }
 }
 
-/// The order of a row of 64-bit keys that differ in so few bits that positions fit beside them: so half as much is
-/// moved. False where they do not. The values go to `values`, unless that is null.
+/// Computes the order of a row of 64-bit keys that differ in so few bits that positions fit beside them, which halves
+/// the data to move. Returns false if they do not fit. Writes the values to `values` unless that is null.
 template <class T>
 bool sort_close_positions(const T* x, std::int64_t* y, T* values, std::int64_t n, std::uint64_t flip,
                           sorting::SortBuffer<std::uint64_t>& buffer) {
-  constexpr std::int64_t kBlock = 1024;  // keys after which it may show that they are far apart
+  constexpr std::int64_t kBlock = 1024;  // keys after which to check whether they differ in too many bits
   const int index_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
   const int digit = sorting::digit_width(n);
-  // Positions begin where a digit does.
+  // Positions are stored from the next digit boundary on.
   const auto key_bits = [digit](std::uint64_t differing) {
     return (static_cast<int>(std::bit_width(differing)) + digit - 1) / digit * digit;
   };
@@ -119,7 +119,7 @@ bool sort_close_positions(const T* x, std::int64_t* y, T* values, std::int64_t n
   return true;
 }
 
-/// The order of each row; and, unless `values` is null, its integers in that order.
+/// Computes the order of each row and, unless `values` is null, its integers in that order.
 template <class T>
 void sort_positions(const T* x, std::int64_t* y, T* values, std::int64_t rows, std::int64_t n, bool descending) {
   const auto values_at = [&](std::int64_t row) { return values ? values + row * n : nullptr; };
@@ -220,8 +220,8 @@ Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted,
   const std::int64_t n = row_length(x);
   check_length(n, op);
   return for_rows(x, k, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
-    // Sorting goes over the keys as often as they have bytes, and for bytes it is counting. The kernel sorts the best
-    // of rows that are not long, and 32 bits at most, by digits, too.
+    // A sort takes one pass per byte of the keys; bytes are sorted by counting. The kernel sorts the best elements of
+    // rows that are not long, with keys of at most 32 bits, by digits, too.
     const std::size_t bytes = item_size(x.dtype());
     const std::int64_t few = bytes > 4 ? n / 4 : n / 8;
     const bool sorts_all = bytes == 1 || (sorted && (bytes > 4 || n >= sorting::kLongRow));
@@ -243,7 +243,7 @@ Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted,
 }
 
 Tensor top_positions_down(const Tensor& x, std::int64_t axis, std::int64_t k, bool largest, const char* op) {
-  constexpr std::int64_t kColumns = 64;  // that one thread takes at a time
+  constexpr std::int64_t kColumns = 64;  // columns per task
   const Along along(x.shape(), axis);
   check_length(along.n, op);
   Dims shape = x.shape();

@@ -21,14 +21,14 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kGrain = 2048;  // searches that one thread does at a time
+constexpr std::int64_t kGrain = 2048;  // searches per task
 
-/// Searches that are done side by side, so that one waits for memory while the others do.
+/// Number of interleaved searches, so that one waits for memory while the others proceed.
 constexpr std::int64_t kSearches = 8;
 
-/// How many of the n elements at x come before each of some keys: those that are smaller, or with kRight equal as well.
-/// All take the same steps, without branches, so that none waits for predictions. The key of an element is
-/// key(element).
+/// Counts for several keys how many of the n sorted elements at x come before each: those that are smaller or, with
+/// kRight, equal. All searches take the same branch-free steps, so that none waits for branch predictions. The key of
+/// an element is key(element).
 template <bool kRight, std::int64_t kCount, class T, class K, class KeyOf>
 void count_before(const T* x, std::int64_t n, const K* keys, const KeyOf& key, std::int64_t* out) {
   const auto behind = [&](const T& element, K wanted) {
@@ -44,7 +44,7 @@ void count_before(const T* x, std::int64_t n, const K* keys, const KeyOf& key, s
   for (std::int64_t k = 0; k < kCount; ++k) out[k] = first[k] - x + (n == 1 && behind(*first[k], keys[k]));
 }
 
-/// Where `count` values belong among the n elements at x, which are in order.
+/// Finds the insertion points of `count` values in the n sorted elements at x.
 template <bool kRight, class T>
 void search_row(const T* x, std::int64_t n, const T* values, std::int64_t count, std::int64_t* out) {
   const auto run = [&]<class K>(const auto& key_of_value, const auto& key_of_element, K) {
@@ -61,7 +61,7 @@ void search_row(const T* x, std::int64_t n, const T* values, std::int64_t count,
   };
   if constexpr (std::is_arithmetic_v<T>) {
     const auto itself = [](T value) { return value; };
-    // Numbers compare as they are, with the NaNs at the end of x as well; a NaN that is searched for does not.
+    // Numbers can be compared directly, with NaNs at the end of x as well, unless a NaN is searched for.
     if (!std::is_floating_point_v<T> || std::none_of(values, values + count, [](T v) { return v != v; }))
       return run(itself, itself, T());
   }
@@ -69,7 +69,7 @@ void search_row(const T* x, std::int64_t n, const T* values, std::int64_t count,
   run(key, key, sorting::Key<T>());
 }
 
-/// `row` elements are searched for in each row of x1; in its only one where `shared`.
+/// Searches for `row` elements in each row of x1, or in its only row if `shared`.
 template <class T>
 void search(const Tensor& x1, const Tensor& x2, const Tensor& y, std::int64_t row, bool shared, bool right) {
   const std::int64_t n = x1.shape().back();
@@ -88,8 +88,7 @@ void search(const Tensor& x1, const Tensor& x2, const Tensor& y, std::int64_t ro
   });
 }
 
-/// Some elements, to be asked whether one is among them: a table of their keys, in which a key stands at the place that
-/// its digits give, or behind it.
+/// A hash set of elements' keys with open addressing: a key is at the slot that its hash gives, or behind it.
 template <class T>
 class ElementSet {
  public:
@@ -111,7 +110,7 @@ class ElementSet {
   }
 
  private:
-  /// Marks an empty place: the key of NaN, which is equal to nothing, or of the largest integer.
+  /// Marks an empty slot: the key of NaN, which equals nothing, or of the largest integer.
   static constexpr Key kNone = std::numeric_limits<Key>::max();
 
   void add(Key key) {
@@ -123,7 +122,7 @@ class ElementSet {
     while (keys_[at] != kNone && keys_[at] != key) at = next(at);
     keys_[at] = key;
   }
-  /// The upper bits of a product with the bits of the golden ratio, which spreads neighbors.
+  /// Returns the upper bits of the product with the golden ratio's bits, which spreads neighbors.
   std::size_t place_of(Key key) const {
     return static_cast<std::size_t>((key * std::uint64_t{0x9E3779B97F4A7C15}) >> (64 - bits_));
   }
@@ -134,7 +133,7 @@ class ElementSet {
   bool has_last_ = false;
 };
 
-/// Whether each of the values, or none where `invert`, is among those of one axis, off the tape.
+/// Returns whether each value is (or, if `invert`, is not) among the elements of a tensor with one axis; off the tape.
 Tensor is_among(const Tensor& values, const Tensor& among, bool invert) {
   const char* const op = IsIn::info.name;
   if (is_batched(values) && !is_batched(among)) {
@@ -170,12 +169,13 @@ Tensor is_among(const Tensor& values, const Tensor& among, bool invert) {
   return hide_in_place(found, axes);
 }
 
-/// x1's elements in the order of `sorter`.
+/// Returns x1's elements in the order of `sorter`.
 Tensor in_order(const Tensor& x1, const Tensor& sorter) {
   const char* const op = SearchSorted::info.name;
-  if (!is_integral(sorter.dtype())) fail<TypeError>("[searchsorted] sorter holds positions, got ", sorter.dtype());
+  if (!is_integral(sorter.dtype()))
+    fail<TypeError>("[searchsorted] sorter must hold integers, got dtype ", sorter.dtype());
   if (sorter.shape() != x1.shape()) {
-    fail<ValueError>("[searchsorted] sorter has x1's shape, ", x1.shape(), ", got ", sorter.shape());
+    fail<ValueError>("[searchsorted] sorter must have x1's shape, ", x1.shape(), ", got ", sorter.shape());
   }
   const Tensor positions = contiguous(cast(sorter, DType::Int64));
   if (positions.device().is_cpu()) {
@@ -183,7 +183,7 @@ Tensor in_order(const Tensor& x1, const Tensor& sorter) {
     const auto* const at = all.data<std::int64_t>();
     for (std::int64_t i = 0; i < all.numel(); ++i) {
       if (at[i] >= 0 && at[i] < x1.shape().back()) continue;
-      fail<IndexError>("[searchsorted] sorter has the position ", at[i], ", x1 has ", x1.shape().back(), " elements");
+      fail<IndexError>("[searchsorted] sorter must hold positions from 0 to ", x1.shape().back() - 1, ", got ", at[i]);
     }
   }
   return pick_along(x1, positions, static_cast<std::int64_t>(x1.ndim()) - 1, op);
@@ -196,7 +196,7 @@ Tensor search_sorted(const Tensor& x1, const Tensor& x2, bool right) {
     const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
     const Tensor values = whole(x2);
     if (x1.ndim() > 1) return hide_in_place(search_sorted(whole(x1), values, right), axes);
-    // One row for all examples, or a row for each.
+    // A single row serves all examples, or each has one of its own.
     if (!is_batched(x1)) return hide_in_place(search_sorted(x1, values, right), axes);
     Dims rows = with_axes(axes, {});
     rows.push_back(x2.numel());
@@ -217,7 +217,7 @@ Tensor search_sorted(const Tensor& x1, const Tensor& x2, bool right) {
   return y;
 }
 
-/// The operands as tensors of one dtype.
+/// Returns the operands as tensors of one dtype.
 std::pair<Tensor, Tensor> promoted(const Operand& a, const Operand& b, const char* op) {
   if (a.is_number() && b.is_number()) fail<TypeError>("[", op, "] at least one argument must be a Tensor");
   const Tensor& known = a.is_number() ? b.tensor() : a.tensor();
@@ -232,7 +232,7 @@ std::pair<Tensor, Tensor> promoted(const Operand& a, const Operand& b, const cha
   const Tensor y = as_tensor(b);
   check_same_device(x, y, op);
   const DType dtype = promote_types(x.dtype(), y.dtype());
-  if (!(Real | Boolean).contains(dtype)) fail<TypeError>("[", op, "] does not take dtype ", dtype);
+  if (!(Real | Boolean).contains(dtype)) refuse_dtype(dtype, Real | Boolean, op);
   return {cast(x, dtype), cast(y, dtype)};
 }
 
@@ -241,15 +241,16 @@ std::pair<Tensor, Tensor> promoted(const Operand& a, const Operand& b, const cha
 Tensor SearchSorted::call(const Tensor& x1, const Operand& x2, std::string_view side,
                           const std::optional<Tensor>& sorter) {
   check_defined(x1, info.name);
-  if (side != "left" && side != "right") fail<ValueError>("[searchsorted] side is 'left' or 'right', got '", side, "'");
-  if (x1.ndim() == 0) fail<ValueError>("[searchsorted] x1 needs at least one axis to be in order along");
+  if (side != "left" && side != "right")
+    fail<ValueError>("[searchsorted] side must be 'left' or 'right', got '", side, "'");
+  if (x1.ndim() == 0) fail<ValueError>("[searchsorted] x1 must have at least one axis, got a 0-d tensor");
   const autograd::NoGrad no_grad;
   const auto [sorted, values] = promoted(sorter ? in_order(x1, *sorter) : x1, x2, info.name);
   if (sorted.ndim() > 1) {
     const auto rows = [](const Tensor& x) { return DimsView(x.shape()).first(x.ndim() > 0 ? x.ndim() - 1 : 0); };
     if (values.ndim() != sorted.ndim() || !std::ranges::equal(rows(sorted), rows(values))) {
-      fail<ValueError>("[searchsorted] x1 with several axes has x2's shape but for the last axis, got ", x1.shape(),
-                       " and ", values.shape());
+      fail<ValueError>("[searchsorted] x1 with several axes must have x2's shape except for the last axis, got ",
+                       x1.shape(), " and ", values.shape());
     }
   }
   Tensor y = search_sorted(sorted, values, side == "right");

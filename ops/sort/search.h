@@ -13,11 +13,10 @@ struct SearchSorted {
   static constexpr OpInfo info{
       .name = "searchsorted",
       .doc =
-          "Where x2's elements are to be inserted into x1, which is in ascending order, or in the order `sorter` "
-          "gives, "
-          "for the order to stay: before equal elements for side='left', behind them for 'right'. x1 has one axis, or "
-          "is "
-          "searched row by row and has x2's shape but for the last axis. int64. NaN is larger than all numbers.",
+          "The positions (int64) at which x2's elements can be inserted into x1 so that it stays in ascending order, "
+          "or in the order that `sorter` gives: before equal elements for side='left', behind them for 'right'. x1 has "
+          "one axis, or it has x2's shape except for the last axis and is searched row by row. NaN is larger than all "
+          "numbers.",
       .parameters = "x1, x2, /, *, side='left', sorter=None",
       .example = "searchsorted(asarray([1, 3, 5]), asarray([2, 3]))",
       .dtypes = Real | Boolean,
@@ -29,7 +28,7 @@ struct IsIn {
   static constexpr OpInfo info{
       .name = "isin",
       .doc =
-          "Whether each element of x1 is among those of x2; with `invert`, whether it is not. NaN is equal to nothing.",
+          "True where an element of x1 is among those of x2; with `invert`, where it is not. NaN is equal to nothing.",
       .parameters = "x1, x2, /, *, invert=False",
       .example = "isin(arange(4), asarray([1, 3]))",
       .reference = "np.isin(x1, x2, invert=invert)",

@@ -12,7 +12,7 @@
 namespace lamella {
 namespace {
 
-/// A tensor whose rows are what lies along an axis of x.
+/// A tensor with the given axis of x moved to its rows.
 struct Turned {
   Tensor x;
   std::int64_t axis;
@@ -26,11 +26,11 @@ struct Turned {
     x = turn(given);
   }
   std::int64_t length() const { return x.ndim() == 0 ? 1 : x.shape().back(); }
-  /// To rows and back again; recorded.
+  /// Moves the axis to the rows, or back; recorded.
   Tensor turn(const Tensor& y) const { return axis == last ? y : swapaxes(y, axis, last); }
-  /// The elements of what was given at positions along the axis; recorded.
+  /// Returns the elements of `given` at positions along the axis; recorded.
   Tensor pick(const Tensor& given, const Tensor& positions, const char* op) const {
-    // Few positions are turned for less than x.
+    // Transposing the few positions is cheaper than transposing x.
     if (given.is_contiguous()) return pick_along(given, positions, axis, op);
     return turn(pick_along(x, turn(positions), last, op));
   }
@@ -44,7 +44,7 @@ Tensor unrecorded(const OpInfo& info, const Tensor& x, F&& f) {
   return y;
 }
 
-/// The one element of each row at `found`, and these.
+/// Returns the element of each row at `found`, and the positions.
 std::vector<Tensor> picked(const Turned& rows, const Tensor& given, const Tensor& found, bool keepdims,
                            const OpInfo& info) {
   const Tensor positions = rows.turn(found);
@@ -70,10 +70,10 @@ Tensor ArgSort::call(const Tensor& given, std::int64_t axis, bool descending, bo
 std::vector<Tensor> TopK::call(const Tensor& given, std::int64_t k, std::int64_t axis, bool largest, bool sorted) {
   const Turned rows(given, axis, info);
   if (k < 0 || k > rows.length()) {
-    fail<ValueError>("[topk] k = ", k, " is not between 0 and the axis's length, ", rows.length());
+    fail<ValueError>("[topk] k must be between 0 and the axis's length, ", rows.length(), "; got ", k);
   }
   if (given.ndim() == 0 && k != 1) fail<ValueError>("[topk] a 0-d tensor has one element, got k = ", k);
-  // Fewer columns leave most of a register empty.
+  // Fewer columns would leave most of a register empty.
   constexpr std::int64_t kFewestColumns = 8;
   const bool down = rows.axis != rows.last && k > 0 && k <= cpu::kMostOfColumns && given.device().is_cpu() &&
                     !is_batched(given) && given.is_contiguous() &&
@@ -88,7 +88,7 @@ std::vector<Tensor> TopK::call(const Tensor& given, std::int64_t k, std::int64_t
 std::vector<Tensor> KthValue::call(const Tensor& given, std::int64_t k, std::int64_t axis, bool keepdims) {
   const Turned rows(given, axis, info);
   if (k < 1 || k > rows.length()) {
-    fail<ValueError>("[kthvalue] k = ", k, " is not between 1 and the axis's length, ", rows.length());
+    fail<ValueError>("[kthvalue] k must be between 1 and the axis's length, ", rows.length(), "; got ", k);
   }
   const Tensor positions =
       unrecorded(info, given, [&] { return nth_positions(rows.x, cpu::Rank::Kth, k - 1, info.name); });
@@ -98,7 +98,7 @@ std::vector<Tensor> KthValue::call(const Tensor& given, std::int64_t k, std::int
 std::vector<Tensor> ModeValue::call(const Tensor& given, std::int64_t axis, bool keepdims) {
   const Turned rows(given, axis, info);
   if (rows.length() == 0) {
-    fail<ValueError>("[mode] there is nothing to take it of along axis ", axis, "; the shape is ", given.shape());
+    fail<ValueError>("[mode] cannot reduce an axis of length 0; the shape is ", given.shape());
   }
   return picked(rows, given, unrecorded(info, given, [&] { return mode_positions(rows.x, info.name); }), keepdims,
                 info);

@@ -73,7 +73,7 @@ struct ModeValue {
       .example = "mode(asarray([3, 1, 3]))",
       .dtypes = Real | Boolean};
   static constexpr const char* kFields[] = {"values", "indices"};
-  /// ValueError for an axis of length 0.
+  /// Throws ValueError for an axis of length 0.
   static std::vector<Tensor> call(const Tensor& x, std::int64_t axis, bool keepdims);
 };
 

@@ -27,7 +27,7 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kPart = std::int64_t{1} << 16;  // elements that one thread looks at at a time
+constexpr std::int64_t kPart = std::int64_t{1} << 16;  // elements per task
 
 struct Found {
   Tensor values;
@@ -45,7 +45,7 @@ bool same(T a, T b) {
   }
 }
 
-/// By real part, then by imaginary part; NaN is larger than all numbers.
+/// Orders by real part, then by imaginary part; NaN is larger than all numbers.
 template <class T>
 bool comes_before(std::complex<T> a, std::complex<T> b) {
   const auto smaller = [](T p, T q) { return p < q || (p == p && q != q); };
@@ -53,7 +53,7 @@ bool comes_before(std::complex<T> a, std::complex<T> b) {
   return !smaller(b.real(), a.real()) && smaller(a.imag(), b.imag());
 }
 
-/// The positions of a flat tensor's elements in order, equal ones as they stand.
+/// Returns the positions of a flat tensor's elements in order; equal elements stay in order.
 Tensor positions_in_order(const Tensor& flat, const char* op) {
   if (!is_complex(flat.dtype())) return sorted_positions(flat, false, op);
   const Tensor positions = empty({flat.numel()}, DType::Int64);
@@ -66,7 +66,7 @@ Tensor positions_in_order(const Tensor& flat, const char* op) {
   return positions;
 }
 
-/// Whether row a comes before row b, by the first elements that differ.
+/// True if row a comes before row b, by the first elements that differ.
 template <class T>
 bool comes_before(const T* a, const T* b, std::int64_t width) {
   for (std::int64_t i = 0; i < width; ++i) {
@@ -82,7 +82,7 @@ bool comes_before(const T* a, const T* b, std::int64_t width) {
   return false;
 }
 
-/// The positions of the rows of a matrix in order, equal ones as they stand.
+/// Computes the positions of a matrix's rows in order; equal rows stay in order.
 template <class T>
 void order_rows(const T* x, std::int64_t* at, std::int64_t n, std::int64_t width) {
   std::iota(at, at + n, 0);
@@ -90,7 +90,7 @@ void order_rows(const T* x, std::int64_t* at, std::int64_t n, std::int64_t width
                    [&](std::int64_t a, std::int64_t b) { return comes_before(x + a * width, x + b * width, width); });
 }
 
-/// What is to be found beside the values.
+/// The results that are wanted besides the values.
 enum Wanted : unsigned { kValues = 0, kIndices = 1, kInverse = 2, kCounts = 4 };
 
 void check_known(const OpInfo& info, const Tensor& x) {
@@ -98,11 +98,11 @@ void check_known(const OpInfo& info, const Tensor& x) {
   if (x.device().is_meta()) fail<RuntimeError>("[", info.name, "] the number of values is not known on meta");
   if (is_batched(x)) {
     fail<RuntimeError>("[", info.name,
-                       "] under vmap the number of values differs from example to example, and has no shape");
+                       "] under vmap the number of values differs between examples, so the result has no shape");
   }
 }
 
-/// Of elements of 8 bits: how often each value occurs tells all but where they stand.
+/// Finds unique elements of 8 bits: the counts of their values determine everything except positions.
 Found find_unique_bytes(const Tensor& flat, unsigned wanted) {
   const std::int64_t n = flat.numel();
   std::vector<std::pair<std::uint8_t, std::int64_t>> found;
@@ -138,7 +138,7 @@ Found find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
   const std::int64_t n = flat.numel();
   const HostRelease release(n);
   Found unique;
-  // Without positions the values alone are sorted.
+  // If no positions are wanted, only the values are sorted.
   const bool positions = is_complex(x.dtype()) || (wanted & (kIndices | kInverse)) != 0;
   if (!positions && item_size(x.dtype()) == 1) {
     unique = find_unique_bytes(flat, wanted);
@@ -161,7 +161,7 @@ Found find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
   visit<AnyDType>(x.dtype(), info.name, [&]<class T>() {
     const auto* const sorted = ordered.data<T>();
     const auto begins = [sorted](std::int64_t i) { return i == 0 || !same(sorted[i], sorted[i - 1]); };
-    // How many values begin in each part tells where the next part's go.
+    // The number of values that begin in each part determines where the next part writes.
     const std::int64_t parts = (n + kPart - 1) / kPart;
     std::vector<std::int64_t> first(static_cast<std::size_t>(parts) + 1);
     const auto for_each_part = [&](auto&& f) {
@@ -195,14 +195,14 @@ Found find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
         if (inverse) inverse[at[i]] = value;
       }
     });
-    // Where each value begins, and so how many there are.
+    // From the begin of each value follow the counts.
     for (std::int64_t v = 0; counts && v < count; ++v) counts[v] = (v + 1 < count ? counts[v + 1] : n) - counts[v];
   });
   note_constant(info.name, {&x}, unique.values);
   return unique;
 }
 
-/// The same of the slices along an axis; no indices.
+/// Finds unique slices along an axis; without indices.
 Found find_unique_slices(const OpInfo& info, const Tensor& x, std::int64_t axis, unsigned wanted) {
   if (!x.device().is_cpu()) {
     const auto find_there = [&](const Tensor& host) { return find_unique_slices(info, host, axis, wanted); };

@@ -12,9 +12,10 @@ struct UniqueAll {
   static constexpr OpInfo info{
       .name = "unique_all",
       .doc =
-          "Of the elements of x, flattened, each value once, in ascending order: (values, indices, inverse_indices, "
-          "counts), with the position of its first occurrence, the place of each of x's elements among the values, and "
-          "how often each occurs. Each NaN is a value of its own; complex numbers are ordered by real part first.",
+          "The distinct elements of x, flattened, in ascending order: (values, indices, inverse_indices, counts), with "
+          "the position of each value's first occurrence, the position of each of x's elements among the values, and "
+          "the number of occurrences of each. Each NaN is a distinct value; complex numbers are ordered by real part "
+          "first.",
       .parameters = "x, /",
       .example = "unique_all(asarray([3, 1, 3]))"};
   static constexpr const char* kFields[] = {"values", "indices", "inverse_indices", "counts"};
@@ -52,11 +53,11 @@ struct Unique {
   static constexpr OpInfo info{
       .name = "unique",
       .doc =
-          "What occurs in x, each once, in ascending order (`sorted` makes no difference): of its elements, or with an "
-          "axis of the slices along it, in the order of their first elements that differ. As many results as are asked "
-          "for: behind the values with return_inverse the place of each element (of x's shape), or slice (one axis), "
-          "among them, with return_counts how often each occurs. Each NaN, and a slice that has one, is a value of its "
-          "own.",
+          "The distinct elements of x, in ascending order (`sorted` makes no difference), or with an axis the distinct "
+          "slices along it, ordered by their first elements that differ. Further results follow the values: with "
+          "return_inverse the position among them of each element (in x's shape) or slice (one axis), with "
+          "return_counts the number of occurrences of each. Each NaN, and each slice that contains one, is a distinct "
+          "value.",
       .parameters = "x, /, *, sorted=True, return_inverse=False, return_counts=False, axis=None",
       .example = "unique(asarray([[3, 1], [3, 1]]), axis=0)",
       .method = false};

@@ -19,7 +19,7 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kWork = 16;  // an element's, where that of an addition is 1
+constexpr std::int64_t kWork = 16;  // cost of an element, relative to an addition
 
 /// A function and its derivative, as a formula of its argument x and its value y.
 struct Rule {
@@ -41,7 +41,7 @@ Tensor evaluated(const Rule& rule, const Tensor& given) {
   if (y.device().is_meta() || n == 0) return y;
   if (!y.device().is_cpu())
     return on_host(rule.name, y.device(), [&](const Tensor& host) { return evaluated(rule, host); }, given);
-  // One run over both, or over a copy.
+  // One pass over both if their layout is the same, else over a copy.
   const bool alike = given.strides() == y.strides();
   const Tensor x = alike ? given : contiguous(given);
   if (!alike) y = empty(x.shape(), x.dtype(), x.device());
@@ -74,7 +74,7 @@ struct SpecialLayer : Function<SpecialLayer> {
   static Tensor jvp(Context& ctx, const Tensor& dx) { return backward(ctx, dx); }
 };
 
-/// x and the result are float32 or float64.
+/// Applies a function; x and the result are float32 or float64.
 Tensor apply(const Rule& rule, const Tensor& x) { return SpecialLayer::apply(x, &rule); }
 
 Tensor call(const Rule& rule, const Tensor& given) {
@@ -83,13 +83,13 @@ Tensor call(const Rule& rule, const Tensor& given) {
   return cast(apply(rule, cast(x, DType::Float32)), x.dtype());
 }
 
-/// The derivative that a chain of formulas gives.
+/// Returns the derivative given by a chain of formulas.
 template <const SlopeChain& kChain>
 Tensor by_chain(const Tensor& x, const Tensor&) {
   return special::slope(kChain, x);
 }
 
-// The derivatives of Bessel functions: Abramowitz and Stegun, 9.6.27, 9.6.28; see slopes.cc for the others.
+// Derivatives of Bessel functions: Abramowitz and Stegun, 9.6.27, 9.6.28; see slopes.cc for the others.
 
 Tensor k0(const Tensor& x) { return ModifiedBesselK0::call(x); }
 
@@ -161,12 +161,12 @@ Tensor LogNdtr::call(const Tensor& x) { return lamella::call(kLogNdtr, x); }
 
 Tensor Logit::call(const Tensor& x, const std::optional<double>& eps) {
   Tensor p = as_floating(x, info.name);
-  if (eps && *eps > 0.5) {  // the limits are the other way around: the lower one goes first
+  if (eps && *eps > 0.5) {  // the limits are exchanged: the lower one is applied first
     p = where(less(p, *eps), *eps, clip(p, std::nullopt, Scalar(1 - *eps)));
   } else if (eps) {
     p = clip(p, Scalar(*eps), Scalar(1 - *eps));
   }
-  // Other devices than the CPU have no such kernels, but those of the parts.
+  // Devices other than the CPU have kernels for the parts only.
   return p.device().is_cpu() ? lamella::call(kLogit, p) : log(p / (1 - p));
 }
 

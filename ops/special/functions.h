@@ -168,16 +168,15 @@ struct Erfcx : NumberByNumber {
 };
 
 struct Ndtri : NumberByNumber {
-  static constexpr OpInfo info{.name = "ndtri",
-                               .doc =
-                                   "The number below which the share p of the standard normal distribution lies: the "
-                                   "inverse of ndtr. NaN beyond [0, 1].",
-                               .parameters = "p, /",
-                               .example = "ndtri(full([2], 0.25))",
-                               .reference = "sp.ndtri(p)",
-                               .dtypes = Floating,
-                               .sample_low = 0.01,
-                               .sample_high = 0.99};
+  static constexpr OpInfo info{
+      .name = "ndtri",
+      .doc = "The quantile function of the standard normal distribution, the inverse of ndtr. NaN outside of [0, 1].",
+      .parameters = "p, /",
+      .example = "ndtri(full([2], 0.25))",
+      .reference = "sp.ndtri(p)",
+      .dtypes = Floating,
+      .sample_low = 0.01,
+      .sample_high = 0.99};
   static Tensor call(const Tensor& p);
 };
 

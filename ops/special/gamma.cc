@@ -6,23 +6,23 @@
 #include "ops/simd/special.h"
 #include "ops/special/pairs.h"
 
-// The regularized incomplete gamma functions P and Q = 1 - P, by four ways as in A. R. DiDonato and A. H. Morris,
-// "Computation of the incomplete gamma function ratios and their inverse", ACM Transactions on Mathematical Software
-// 12, 1986: the power series of P; that of Q for small x; the continued fraction of Q; for large a and x near it, N. M.
-// Temme's uniform expansion. One is taken from 1 only where it is the larger of the two, or about that.
+// The regularized incomplete gamma functions P and Q = 1 - P, computed in four ways, as in A. R. DiDonato and A. H.
+// Morris, "Computation of the incomplete gamma function ratios and their inverse", ACM Transactions on Mathematical
+// Software 12, 1986: the power series of P; that of Q for small x; the continued fraction of Q; for large a and x near
+// it, N. M. Temme's uniform expansion. One is computed as 1 minus the other only if it is about as large, or larger.
 
 namespace lamella::special {
 namespace {
 
 using simd::special::polynomial;
 
-/// What a term may be of a sum to be left away, for results of type T.
+/// Relative size below which a term of a sum is negligible, for results of type T.
 template <class T>
 constexpr double kEps = std::numeric_limits<T>::epsilon() / 2;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int kMostTerms = 10000;
 
-/// log(gamma(1 + a)) for 0 <= a <= 1.2: a (1 - a) times a rational function, which keeps its digits beside its zeros.
+/// Returns log(gamma(1 + a)) for 0 <= a <= 1.2: a (1 - a) times a rational function, which is accurate near its zeros.
 double log_gamma_of_next(double a) {
   return a * (1 - a) *
          (polynomial(a, 6.0972619722872620363e-7, -0.000057970593048230185155, -0.0078369724540117729399,
@@ -32,7 +32,7 @@ double log_gamma_of_next(double a) {
                      1.9439018687340857804, 3.4982172886170454512, 3.0215509285355361094, 1.0));
 }
 
-/// gamma(a + 1) divided by Stirling's sqrt(2 pi a) (a / e)^a, for a >= 1.
+/// Returns gamma(a + 1) divided by Stirling's sqrt(2 pi a) (a / e)^a, for a >= 1.
 double stirling_rest(double a) {
   const double u = 1 / a;
   return polynomial(u, 0.00071799301826653537355, 0.089388075302688977619, 1.6149149559250971806, 9.8185069434704138762,
@@ -42,7 +42,7 @@ double stirling_rest(double a) {
                     37.874179994676179402, 34.849915561306760599, 19.417764198704224697, 6.2102651351127556769, 1.0);
 }
 
-/// m - log(1 + m) for |m| <= 0.3, where the difference would cancel.
+/// Returns m - log(1 + m) for |m| <= 0.3, where the difference would cancel.
 double log_gap(double m) {
   return m * m *
          (polynomial(m, -8.547193634345059396e-7, 0.00002665661918533339326, 0.016690960590791751683,
@@ -52,7 +52,7 @@ double log_gap(double m) {
                      5.2021248153908791457, 3.6195563764658063947, 1.0));
 }
 
-/// x^a exp(-x) / gamma(a + 1).
+/// Returns x^a exp(-x) / gamma(a + 1).
 double leading(double a, double x) {
   if (a < 1) return std::exp(a * std::log(x) - x - log_gamma_of_next(a));
   const double m = (x - a) / a;
@@ -60,7 +60,7 @@ double leading(double a, double x) {
   return std::exp(exponent) / (std::sqrt(2 * std::numbers::pi * a) * stirling_rest(a));
 }
 
-/// P by the series of x^n / ((a + 1) .. (a + n)) (DLMF 8.7.1).
+/// Returns P by the series of x^n / ((a + 1) .. (a + n)) (DLMF 8.7.1).
 template <class T>
 double lower_series(double a, double x) {
   const double factor = leading(a, x);
@@ -76,7 +76,7 @@ double lower_series(double a, double x) {
   return factor * sum;
 }
 
-/// Q for small x, without the 1 that P would be taken from (DLMF 8.7.1 with 8.2.5).
+/// Returns Q for small x without subtracting P from 1 (DLMF 8.7.1 with 8.2.5).
 template <class T>
 double upper_series(double a, double x) {
   double sum = 0;
@@ -91,7 +91,8 @@ double upper_series(double a, double x) {
   return -std::expm1(exponent) - std::exp(exponent) * a * sum;
 }
 
-/// Q by Legendre's continued fraction (DLMF 8.9.2, contracted: Abramowitz and Stegun, 6.5.31), with Steed's recurrence.
+/// Returns Q by Legendre's continued fraction (DLMF 8.9.2, contracted: Abramowitz and Stegun, 6.5.31), with Steed's
+/// recurrence.
 template <class T>
 double upper_fraction(double a, double x) {
   const double factor = leading(a, x) * a;
@@ -111,8 +112,8 @@ double upper_fraction(double a, double x) {
   return factor * fraction;
 }
 
-/// The first coefficients of the power series in eta of c_0, c_1, .. (DLMF 8.12.12): as many as count for a >= 20 and
-/// |x - a| <= 0.3 a.
+/// The leading coefficients of the power series in eta of c_0, c_1, .. (DLMF 8.12.12), sufficient for a >= 20 and |x -
+/// a| <= 0.3 a.
 constexpr int kTerms = 17;
 constexpr double kTemme[][kTerms] = {
     {-0.33333333333333333333, 0.083333333333333333333, -0.014814814814814814815, 0.0011574074074074074074,
@@ -151,8 +152,8 @@ constexpr double kTemme[][kTerms] = {
     {0.0015797276607308349591},
 };
 
-/// P, or Q where `upper`, for large a: half of erfc, and the same exponential times a series in 1 / a (DLMF 8.12.3,
-/// 8.12.4, 8.12.7).
+/// Returns P, or Q if `upper`, for large a: half of erfc, plus the same exponential times a series in 1 / a (DLMF
+/// 8.12.3, 8.12.4, 8.12.7).
 template <class T>
 double uniform(double a, double x, bool upper) {
   const double m = (x - a) / a;
@@ -172,7 +173,7 @@ double uniform(double a, double x, bool upper) {
 
 bool is_uniform(double a, double x) { return a >= 20 && std::abs(x - a) <= 0.3 * a; }
 
-/// What P, or Q where `upper`, is at the ends of its domain and outside of it.
+/// Returns P, or Q if `upper`, at the ends of its domain and outside of it.
 double at_the_ends(double a, double x, bool upper) {
   double lower = kNan;
   if (a >= 0 && x >= 0) {
@@ -197,7 +198,7 @@ template <class T>
 double gammainc(double a, double x) {
   if (!is_within(a, x)) return at_the_ends(a, x, false);
   if (is_uniform(a, x)) return uniform<T>(a, x, false);
-  // No term of the series is negative: it is exact for any x, and a term costs less than one of the fraction.
+  // The series has no negative term: it is accurate for any x, and a term costs less than one of the fraction.
   return x <= a + 8 ? lower_series<T>(a, x) : 1 - upper_fraction<T>(a, x);
 }
 
@@ -210,7 +211,7 @@ double gammaincc(double a, double x) {
   return a <= largest ? upper_series<T>(a, x) : 1 - lower_series<T>(a, x);
 }
 
-/// The derivative of P by x: x^(a - 1) exp(-x) / gamma(a).
+/// Returns the derivative of P by x: x^(a - 1) exp(-x) / gamma(a).
 double density(double a, double x) {
   if (is_within(a, x)) return leading(a, x) * (a / x);
   if (!(a >= 0 && x >= 0) || (a == 0 && x == 0)) return kNan;
@@ -218,7 +219,7 @@ double density(double a, double x) {
   return a < 1 ? std::numeric_limits<double>::infinity() : a == 1 ? 1 : 0;
 }
 
-/// Computed in double, to the digits of T.
+/// Computes F in double, to the accuracy of T.
 template <double (*F)(double, double), class T>
 void loop(const T* a, std::int64_t step, const T* x, T* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i)

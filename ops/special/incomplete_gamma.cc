@@ -12,7 +12,7 @@
 namespace lamella {
 namespace {
 
-constexpr std::int64_t kWork = 64;  // an element's, where that of an addition is 1
+constexpr std::int64_t kWork = 64;  // cost of an element, relative to an addition
 
 /// A function and its derivative by x, as a formula of the arguments and of its value y.
 struct Rule {
@@ -49,7 +49,7 @@ struct IncompleteGammaLayer : Function<IncompleteGammaLayer> {
   }
 };
 
-/// `a` is a constant.
+/// Applies a function; `a` counts as a constant.
 Tensor apply(const Rule& rule, const Tensor& a, const Tensor& x) { return IncompleteGammaLayer::apply(a, x, &rule); }
 
 constexpr Rule kDensity{

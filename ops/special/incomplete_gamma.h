@@ -23,16 +23,16 @@ struct GammaInc : NumberByNumber {
 };
 
 struct GammaIncC : NumberByNumber {
-  static constexpr OpInfo info{.name = "gammaincc",
-                               .doc =
-                                   "1 - gammainc(a, x), the regularized upper incomplete gamma function, accurate "
-                                   "where that is near 0.",
-                               .parameters = "a, x, /",
-                               .example = "gammaincc(full([2], 0.5), 1.0)",
-                               .reference = "sp.gammaincc(a, x)",
-                               .dtypes = Floating,
-                               .sample_low = 0.2,
-                               .sample_high = 5.0};
+  static constexpr OpInfo info{
+      .name = "gammaincc",
+      .doc =
+          "1 - gammainc(a, x), the regularized upper incomplete gamma function, accurate where the result is near 0.",
+      .parameters = "a, x, /",
+      .example = "gammaincc(full([2], 0.5), 1.0)",
+      .reference = "sp.gammaincc(a, x)",
+      .dtypes = Floating,
+      .sample_low = 0.2,
+      .sample_high = 5.0};
   static Tensor call(const Operand& a, const Operand& x);
 };
 

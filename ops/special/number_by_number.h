@@ -2,7 +2,7 @@
 
 namespace lamella {
 
-/// Base of what is no elementwise operator by its code, and is one to callers: it takes `out=`.
+/// Base of operators that are not elementwise in their implementation but are to callers: they take `out=`.
 struct NumberByNumber {
   static constexpr bool kNumberByNumber = true;
 };

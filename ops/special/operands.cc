@@ -14,7 +14,7 @@ FloatPair::FloatPair(const Operand& a, const Operand& b, const char* op) {
   }
   const Operand* const operands[] = {&a, &b};
   const DType promoted = promoted_dtype(operands);
-  if (is_complex(promoted)) fail<TypeError>("[", op, "] does not take dtype ", promoted);
+  if (is_complex(promoted)) refuse_dtype(promoted, Real | Boolean, op);
   dtype = is_floating(promoted) ? promoted : kDefaultFloat;
   const DType wide = dtype == DType::Float64 ? dtype : DType::Float32;
   const Device device = !a.is_number() ? a.tensor().device() : !b.is_number() ? b.tensor().device() : kCPU;

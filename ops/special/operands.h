@@ -6,8 +6,8 @@
 
 namespace lamella {
 
-/// Two operands as float32 or float64, broadcast against each other, and the dtype of the result: what they are
-/// promoted to, of which half types are computed in float32. TypeError where that is complex.
+/// Two operands as float32 or float64, broadcast to each other, and the dtype of the result: their promoted dtype; half
+/// types are computed in float32. Throws TypeError if that is complex.
 struct FloatPair {
   Tensor first;
   Tensor second;

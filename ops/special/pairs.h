@@ -11,15 +11,15 @@
 
 namespace lamella::special {
 
-/// A function of two numbers: of n contiguous x, and as many a that lie `step` apart.
+/// A function of two numbers, applied to n contiguous x and as many a, which are `step` apart.
 struct PairLoops {
   void (*float32)(const float* a, std::int64_t step, const float* x, float* y, std::int64_t n);
   void (*float64)(const double* a, std::int64_t step, const double* x, double* y, std::int64_t n);
 };
-// gamma.cc
+// Defined in gamma.cc.
 extern const PairLoops kGammaInc, kGammaIncC, kGammaDensity;
 
-/// Whether one number was broadcast to all of x.
+/// True if one number was broadcast to all of x.
 inline bool is_repeated(const Tensor& x) {
   for (std::size_t i = 0; i < x.ndim(); ++i) {
     if (x.strides()[i] != 0 && x.shape()[i] > 1) return false;
@@ -27,8 +27,8 @@ inline bool is_repeated(const Tensor& x) {
   return true;
 }
 
-/// A function of two tensors of one shape, both float32 or both float64, element by element: run(a, step, x, y, n) is
-/// called as PairLoops are, `work` times as costly as an addition for each. Not recorded.
+/// Evaluates a function of two tensors of one shape, both float32 or both float64, element by element: run(a, step, x,
+/// y, n) is called like PairLoops, and costs `work` times an addition per element. Not recorded.
 template <class F>
 Tensor evaluated(const char* op, const Tensor& a, const Tensor& x, std::int64_t work, F&& run) {
   if (is_batched(a) || is_batched(x)) [[unlikely]] {

@@ -30,7 +30,7 @@ enum class Family : std::uint8_t {
 
 constexpr bool is_chebyshev(Family family) { return family <= Family::ChebyshevW; }
 
-/// Abramowitz and Stegun, 22.7, and, for p_1, with p_(-1) = 0, 22.4.
+/// Steps of the recurrences: Abramowitz and Stegun, 22.7, and, for p_1, with p_(-1) = 0, 22.4.
 using Step = cpu::RecurrenceStep;
 
 template <Family F>
@@ -56,7 +56,7 @@ Step step_from(double k) {
   return {};
 }
 
-/// The same of polynomials on [0, 1] in place of [-1, 1], those of 2 x - 1, where they are shifted.
+/// Returns the step of a family or, if `shifted`, of its polynomials of 2 x - 1, on [0, 1] rather than [-1, 1].
 template <Family F>
 Step step_from(double k, bool shifted) {
   const Step step = step_from<F>(k);
@@ -76,8 +76,7 @@ double value(double x, std::int64_t n, bool shifted) {
   return p;
 }
 
-/// The derivative of some order, from the recurrences of those up to it: each is that of the polynomials,
-/// differentiated.
+/// Returns the derivative of some order from the differentiated recurrences of all orders up to it.
 template <Family F>
 double derivative(double x, std::int64_t n, bool shifted, int order, std::vector<double>& scratch) {
   const auto width = static_cast<std::size_t>(order) + 1;
@@ -96,10 +95,10 @@ double derivative(double x, std::int64_t n, bool shifted, int order, std::vector
   return p[order];
 }
 
-/// Above that degree Chebyshev's polynomials are computed by the formula that defines them.
+/// Degree above which Chebyshev's polynomials are computed by their defining formula.
 constexpr int kHigh = 64;
 
-/// Chebyshev's polynomials of a degree so high that the formula that defines them costs less; |x| < 1.
+/// Returns Chebyshev's polynomials by their defining formula, for high degrees and |x| < 1.
 template <Family F>
 double waves(double x, double n) {
   const double t = std::acos(x);
@@ -115,7 +114,7 @@ double waves(double x, double n) {
   }
 }
 
-/// The same for x >= 1, where the angle is imaginary.
+/// Returns Chebyshev's polynomials by their defining formula for x >= 1, where the angle is imaginary.
 template <Family F>
 double growth(double x, double n) {
   if (std::isinf(x)) return x;
@@ -132,7 +131,8 @@ double growth(double x, double n) {
   }
 }
 
-/// Either of the two, for any x. p(-x) is p(x) or its negative, of the other kind for the third and the fourth.
+/// Returns waves() or growth() for any x. p(-x) is p(x) or its negative, of the other kind for the third and the
+/// fourth.
 template <Family F>
 double high_chebyshev(double x, double n) {
   if (!(std::abs(x) >= 1)) return waves<F>(x, n);
@@ -143,7 +143,7 @@ double high_chebyshev(double x, double n) {
   return std::fmod(n, 2) == 0 ? growth<kOther>(-x, n) : -growth<kOther>(-x, n);
 }
 
-/// Which polynomials, on [0, 1] in place of [-1, 1] where they are shifted, and what they are called.
+/// A family of polynomials, on [0, 1] rather than [-1, 1] if shifted, and the operator's name.
 struct Kind {
   Family family;
   bool shifted = false;
@@ -152,21 +152,21 @@ struct Kind {
 
 template <Family F>
 double value_or_derivative(double x, double n, const Kind& kind, int order, std::vector<double>& scratch) {
-  constexpr double kHighest = 1e7;  // of degrees that are reached step by step, in a tenth of a second
+  constexpr double kHighest = 1e7;  // highest degree that is reached step by step, which takes a tenth of a second
   const double degree = std::trunc(n);
   if (!(degree >= 0)) return 0;
   if (is_chebyshev(F) && order == 0 && degree > kHigh) {
     return high_chebyshev<F>(kind.shifted ? 2 * x - 1 : x, degree);
   }
   if (degree > kHighest) {
-    fail<ValueError>("[", kind.name, "] n: ", order > 0 ? "derivatives" : "polynomials", " of a degree above ",
-                     static_cast<std::int64_t>(kHighest), " are not computed, got ", n);
+    fail<ValueError>("[", kind.name, "] n must be at most ", static_cast<std::int64_t>(kHighest),
+                     order > 0 ? " for derivatives, got " : ", got ", n);
   }
   const auto steps = static_cast<std::int64_t>(degree);
   return order > 0 ? derivative<F>(x, steps, kind.shifted, order, scratch) : value<F>(x, steps, kind.shifted);
 }
 
-/// Numbers of one degree, which is not above kHigh.
+/// Evaluates numbers of one degree, which is at most kHigh.
 template <Family F, class T>
 void values(int n, const T* x, T* y, std::int64_t count, bool shifted) {
   Step steps[kHigh];
@@ -181,7 +181,7 @@ void values(int n, const T* x, T* y, std::int64_t count, bool shifted) {
 
 template <Family F, class T>
 void loop(const T* degree, std::int64_t step, const T* given, T* y, std::int64_t count, const Kind& kind, int order) {
-  constexpr std::int64_t kFew = 8;  // numbers of one degree that do not pay for a table of its steps
+  constexpr std::int64_t kFew = 8;  // so few numbers of one degree do not pay for a table of its steps
   std::vector<double> scratch;
   for (std::int64_t begin = 0; begin < count;) {
     const T n = degree[begin * step];
@@ -258,7 +258,7 @@ struct PolynomialLayer : Function<PolynomialLayer> {
   }
 };
 
-/// The call of Op, of these polynomials.
+/// Implements Op::call for these polynomials.
 template <class Op, Family F, bool kShifted = false>
 Tensor polynomial(const Operand& x, const Operand& n) {
   static constexpr Kind kKind{F, kShifted, Op::info.name};

@@ -5,27 +5,26 @@
 #include "ops/operand.h"
 #include "ops/special/number_by_number.h"
 
-// Orthogonal polynomials of a degree n that is a number or a tensor, whole (what is behind its point is cut off), and 0
-// where it is negative. They have derivatives by x of every order. ValueError for degrees above ten million, but for
+// Orthogonal polynomials of a degree n that is a number or a tensor; fractions are truncated, and a negative degree
+// gives 0. They have derivatives by x of every order. Throws ValueError for degrees above ten million, except for
 // Chebyshev's polynomials themselves, which have formulas.
 
 namespace lamella {
 
 struct ChebyshevT : NumberByNumber {
-  static constexpr OpInfo info{
-      .name = "chebyshev_polynomial_t",
-      .doc = "Chebyshev's polynomial of the first kind, of degree n: cos(n t) where x is cos(t).",
-      .parameters = "x, n, /",
-      .example = "chebyshev_polynomial_t(full([2], 0.5), 3)",
-      .reference = "sp.eval_chebyt(n, x)",
-      .dtypes = Floating};
+  static constexpr OpInfo info{.name = "chebyshev_polynomial_t",
+                               .doc = "Chebyshev's polynomial of the first kind, of degree n: cos(n t) for x = cos(t).",
+                               .parameters = "x, n, /",
+                               .example = "chebyshev_polynomial_t(full([2], 0.5), 3)",
+                               .reference = "sp.eval_chebyt(n, x)",
+                               .dtypes = Floating};
   static Tensor call(const Operand& x, const Operand& n);
 };
 
 struct ChebyshevU : NumberByNumber {
   static constexpr OpInfo info{
       .name = "chebyshev_polynomial_u",
-      .doc = "Chebyshev's polynomial of the second kind, of degree n: sin((n + 1) t) / sin(t) where x is cos(t).",
+      .doc = "Chebyshev's polynomial of the second kind, of degree n: sin((n + 1) t) / sin(t) for x = cos(t).",
       .parameters = "x, n, /",
       .example = "chebyshev_polynomial_u(full([2], 0.5), 3)",
       .reference = "sp.eval_chebyu(n, x)",
@@ -36,7 +35,7 @@ struct ChebyshevU : NumberByNumber {
 struct ChebyshevV : NumberByNumber {
   static constexpr OpInfo info{
       .name = "chebyshev_polynomial_v",
-      .doc = "Chebyshev's polynomial of the third kind, of degree n: cos((n + 1/2) t) / cos(t / 2) where x is cos(t).",
+      .doc = "Chebyshev's polynomial of the third kind, of degree n: cos((n + 1/2) t) / cos(t / 2) for x = cos(t).",
       .parameters = "x, n, /",
       .example = "chebyshev_polynomial_v(full([2], 0.5), 3)",
       .dtypes = Floating};
@@ -46,7 +45,7 @@ struct ChebyshevV : NumberByNumber {
 struct ChebyshevW : NumberByNumber {
   static constexpr OpInfo info{
       .name = "chebyshev_polynomial_w",
-      .doc = "Chebyshev's polynomial of the fourth kind, of degree n: sin((n + 1/2) t) / sin(t / 2) where x is cos(t).",
+      .doc = "Chebyshev's polynomial of the fourth kind, of degree n: sin((n + 1/2) t) / sin(t / 2) for x = cos(t).",
       .parameters = "x, n, /",
       .example = "chebyshev_polynomial_w(full([2], 0.5), 3)",
       .dtypes = Floating};

@@ -11,7 +11,7 @@
 namespace lamella::special {
 namespace {
 
-/// c[0] + c[1] x + ...
+/// Returns c[0] + c[1] x + ...
 template <std::size_t N>
 Tensor polynomial(const std::array<double, N>& c, const Tensor& x) {
   Tensor sum = zeros_like(x) + c[N - 1];
@@ -19,7 +19,8 @@ Tensor polynomial(const std::array<double, N>& c, const Tensor& x) {
   return sum;
 }
 
-/// The derivative of this order of the sum of sign^m (x / 2)^(2 m) / m!^2, for |x| <= 2: of J0, and of I0.
+/// Returns the derivative of this order of the sum of sign^m (x / 2)^(2 m) / m!^2, for |x| <= 2: of J0 (sign -1) or I0
+/// (sign 1).
 template <int kOrder>
 Tensor bessel_series(const Tensor& x, double sign) {
   constexpr int kTerms = 15;
@@ -35,8 +36,8 @@ Tensor bessel_series(const Tensor& x, double sign) {
   return kOrder % 2 == 0 ? sum : sum * x;
 }
 
-/// The derivatives of a Bessel function of order 0 from its values f0 and those of order 1, f1 (Abramowitz and Stegun,
-/// 9.1.28, 9.1.30, 9.6.27, 9.6.28). `sign` is -1 for J and Y, 1 for I.
+/// Returns the derivatives of a Bessel function of order 0 from its values f0 and those of order 1, f1 (Abramowitz and
+/// Stegun, 9.1.28, 9.1.30, 9.6.27, 9.6.28). `sign` is -1 for J and Y, 1 for I.
 template <int kOrder>
 Tensor from_values(const Tensor& x, const Tensor& f0, const Tensor& f1, double sign) {
   const Tensor share = f1 / x;
@@ -46,7 +47,7 @@ Tensor from_values(const Tensor& x, const Tensor& f0, const Tensor& f1, double s
   if constexpr (kOrder == 4) return (f0 - 2 * share) * (1 + 3 * sign / square(x));
 }
 
-/// The same of a regular function, with its power series near 0.
+/// Returns the derivatives of a regular Bessel function, J or I, with its power series near 0.
 template <int kOrder>
 Tensor regular(const Tensor& x, const Tensor& f0, const Tensor& f1, double sign) {
   if constexpr (kOrder == 1) return sign * f1;
@@ -75,12 +76,12 @@ Tensor of_y0(const Tensor& x) {
   return where(isinf(share), kOrder % 2 == 0 ? share : -share, from_values<kOrder>(x, f0, f1, -1));
 }
 
-/// The number of terms, and from where on they do, of the asymptotic series of exp(-x) I(x) and exp(x) K(x).
+/// Number of terms of the asymptotic series of exp(-x) I(x) and exp(x) K(x), and the x from which they suffice.
 constexpr int kFarTerms = 20;
 constexpr double kFarBessel = 25;
 
-/// The derivative of this order of the sum over k of sign^k a_k(nu) x^(-k - 1/2), for x > kFarBessel (Abramowitz and
-/// Stegun, 9.7.1, 9.7.2).
+/// Returns the derivative of this order of the sum over k of sign^k a_k(nu) x^(-k - 1/2), for x > kFarBessel
+/// (Abramowitz and Stegun, 9.7.1, 9.7.2).
 template <int kOrder>
 Tensor bessel_far(const Tensor& x, int nu, double sign) {
   std::array<double, kFarTerms> c{};
@@ -97,7 +98,7 @@ Tensor bessel_far(const Tensor& x, int nu, double sign) {
   return factor * polynomial(c, u);
 }
 
-/// The derivative of exp(-|x|) I(x) for the order 0 or 1 of I, whose scaled derivatives d are those of I0.
+/// Returns the derivative of exp(-|x|) I(x) for the order 0 or 1 of I, whose scaled derivatives d are those of I0.
 template <int kOrder, int kNu>
 Tensor of_scaled_i(const Tensor& x) {
   const Tensor f0 = I0e::call(x);
@@ -131,13 +132,13 @@ Tensor of_scaled_i(const Tensor& x) {
   return where(far, beyond, near);
 }
 
-/// The derivatives of K0 and K1 times exp(x); near 0 the highest one of K outgrows the others.
+/// Returns the derivatives of K0 and K1 times exp(x); near 0 the highest derivative of K dominates.
 template <int kOrder, int kNu>
 Tensor of_scaled_k(const Tensor& x) {
   const Tensor k0 = ScaledModifiedBesselK0::call(x);
   const Tensor k1 = ScaledModifiedBesselK1::call(x);
   const Tensor share = k1 / x;
-  // Those of K0, all scaled.
+  // Scaled derivatives of K0.
   const Tensor d1 = -k1;
   const Tensor d2 = k0 + share;
   const Tensor d3 = -(k1 + (2 * share + k0) / x);
@@ -154,7 +155,7 @@ Tensor of_scaled_k(const Tensor& x) {
   return where(far, beyond, where(isinf(highest), highest, near));
 }
 
-/// exp(x^2) erfc(x) beyond 6 (Abramowitz and Stegun, 7.1.23).
+/// Returns the derivatives of exp(x^2) erfc(x) beyond 6 (Abramowitz and Stegun, 7.1.23).
 template <int kOrder>
 Tensor erfcx_far(const Tensor& x) {
   constexpr int kTerms = 36;
@@ -185,12 +186,13 @@ Tensor of_erfcx(const Tensor& x) {
   return where(far, erfcx_far<kOrder>(where(far, x, kEnd)), near);
 }
 
-/// log(ndtr(x)) is -t^2 / 2 - log(t) and a series in t^-2, for t = -x; far below 0 its derivatives are those of that.
+/// Returns the derivatives of log(ndtr(x)), which is -t^2 / 2 - log(t) plus a series in t^-2 for t = -x; far below 0 by
+/// that series.
 template <int kOrder>
 Tensor of_log_ndtr(const Tensor& x) {
   constexpr double kEnd = 9;
   constexpr int kTerms = 30;
-  // The logarithm of the sum of (-1)^k (2 k - 1)!! v^k.
+  // Coefficients of the logarithm of the sum of (-1)^k (2 k - 1)!! v^k.
   std::array<double, kTerms> m{1};
   std::array<double, kTerms> a{};
   for (int k = 1; k < kTerms; ++k) {
@@ -200,7 +202,7 @@ Tensor of_log_ndtr(const Tensor& x) {
     for (std::size_t j = 1; j < at; ++j) a[at] -= static_cast<double>(j) * a[j] * m[at - j];
     a[at] /= k;
   }
-  std::array<double, kTerms> c{kOrder == 2 ? 1.0 : 2.0};  // of -log(t)
+  std::array<double, kTerms> c{kOrder == 2 ? 1.0 : 2.0};  // term of -log(t)
   for (int k = 1; k < kTerms; ++k) {
     c[static_cast<std::size_t>(k)] = a[static_cast<std::size_t>(k)];
     for (int i = 0; i < kOrder; ++i) c[static_cast<std::size_t>(k)] *= 2 * k + i;

@@ -2,8 +2,8 @@
 
 #include "ops/elementwise/slope_layer.h"
 
-// The derivatives of special functions up to the third, without differences of what is nearly equal: power series near
-// 0, asymptotic ones far from it. float32 is computed in float64. See Note [Slopes].
+// Derivatives of special functions up to the third, without cancellation: power series near 0, asymptotic series far
+// from it. float32 is computed in float64. See Note [Slopes].
 
 namespace lamella::special {
 
@@ -12,10 +12,10 @@ extern const SlopeChain kK0e, kK1e;
 extern const SlopeChain kJ0, kJ1, kY0, kY1;
 extern const SlopeChain kSphericalJ0;
 extern const SlopeChain kErfcx;
-/// From the second order on: the first has a kernel.
+/// The derivatives from the second order on; the first has a kernel.
 extern const SlopeChain kLogNdtr;
 
-/// The derivative of log_ndtr, by its kernel, of float32 or float64.
+/// Returns the derivative of log_ndtr by its kernel, for float32 or float64.
 Tensor log_ndtr_slope(const Tensor& x);
 
 inline Tensor slope(const SlopeChain& chain, const Tensor& x, int order = 1) {

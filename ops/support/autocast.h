@@ -34,8 +34,8 @@ T autocast_argument(const T& value) {
 
 }  // namespace detail
 
-/// Op::call in autocast: its tensors as Op's policy wants them, and no more casts within. An operator that is not
-/// elementwise and has a policy begins with
+/// Calls Op::call under autocast: casts the tensors by Op's policy, and casts nothing within the call. An operator that
+/// is not elementwise and has a policy begins with
 ///
 ///     if (autograd::autocast_active()) [[unlikely]] return call_in_autocast<Matmul>(a, b);
 template <class Op, class... Args>

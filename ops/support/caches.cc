@@ -7,11 +7,11 @@
 namespace lamella {
 namespace {
 
-/// Where the system does not tell the cache's size, or tells a smaller one.
+/// Assumed size of the last-level cache if the system reports none or a smaller one.
 constexpr std::size_t kLeast = std::size_t{32} << 20;
 
-/// In bytes; 0 where the system does not tell. sysconf() adds up all that a package of several dies has, of which a
-/// core uses one only.
+/// Returns the size of the last-level cache in bytes, or 0 if the system does not report it. sysconf() would report the
+/// sum over all dies of a package, of which a core uses one.
 std::size_t last_cache() {
   std::size_t largest = 0;
   for (int index = 0; index < 8; ++index) {

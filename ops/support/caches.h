@@ -4,7 +4,7 @@
 
 namespace lamella {
 
-/// Whether so many bytes do not fit into the last cache together. See Note [Large outputs] in ops/cpu/stream.h.
+/// True if `bytes` bytes exceed the last-level cache. See Note [Large outputs] in ops/cpu/stream.h.
 bool outgrow_caches(std::size_t bytes);
 
 }  // namespace lamella

@@ -25,12 +25,21 @@ void check_defined(const Tensor& x, std::string_view op) {
   if (!x.defined()) fail<ValueError>("[", op, "] got an undefined tensor");
 }
 
+void refuse_dtype(DType dtype, DTypeSet allowed, std::string_view op) {
+  std::string names;
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    if (allowed.contains(static_cast<DType>(i))) names += str(names.empty() ? "" : ", ", static_cast<DType>(i));
+  }
+  fail<TypeError>("[", op, "] does not take dtype ", dtype, ": expected one of ", names);
+}
+
 void check_dtype(const Tensor& x, DTypeSet allowed, std::string_view op) {
-  if (!allowed.contains(x.dtype())) fail<TypeError>("[", op, "] does not take dtype ", x.dtype());
+  if (!allowed.contains(x.dtype())) refuse_dtype(x.dtype(), allowed, op);
 }
 
 void check_same_device(const Tensor& a, const Tensor& b, std::string_view op) {
-  if (a.device() != b.device()) fail<RuntimeError>("[", op, "] got tensors on ", a.device(), " and ", b.device());
+  if (a.device() != b.device())
+    fail<RuntimeError>("[", op, "] got tensors on ", a.device(), " and ", b.device(), "; move one with to_device()");
 }
 
 void no_kernel(std::string_view op, Device device) {

@@ -8,35 +8,37 @@
 
 namespace lamella {
 
-/// The dtype of numbers that have none: what integers become in functions that need floating values.
+/// The dtype that integers are converted to in functions of floating values.
 inline constexpr DType kDefaultFloat = DType::Float32;
 
-/// The axes counted from the front, sorted; all of them where `axes` is empty. IndexError where one is out of range,
-/// ValueError where one is named twice.
+/// Returns the axes counted from the front and sorted; all axes if `axes` is empty. Throws IndexError if an axis is out
+/// of range, ValueError if it is repeated.
 Dims normalize_axes(const std::optional<Dims>& axes, std::size_t ndim, std::string_view op);
 
-/// ValueError for an undefined tensor.
+/// Throws ValueError if x is undefined.
 void check_defined(const Tensor& x, std::string_view op);
-/// TypeError where `allowed` does not contain x's dtype.
+/// Throws TypeError: `op` does not take `dtype`, but only `allowed`.
+[[noreturn]] void refuse_dtype(DType dtype, DTypeSet allowed, std::string_view op);
+/// Throws TypeError if `allowed` does not contain x's dtype.
 void check_dtype(const Tensor& x, DTypeSet allowed, std::string_view op);
-/// RuntimeError where the devices differ.
+/// Throws RuntimeError if the devices differ.
 void check_same_device(const Tensor& a, const Tensor& b, std::string_view op);
-/// NotImplementedError: `op` does not run there.
+/// Throws NotImplementedError: `op` has no kernel for the device, or for the dtype.
 [[noreturn]] void no_kernel(std::string_view op, Device device);
 [[noreturn]] void no_kernel(std::string_view op, DType dtype, Device device);
 
-/// `kernel`, or NotImplementedError where it is null.
+/// Returns `kernel`; throws NotImplementedError if it is null.
 template <class Kernel>
 Kernel require_kernel(Kernel kernel, std::string_view op, DType dtype, Device device = kCPU) {
   if (!kernel) no_kernel(op, dtype, device);
   return kernel;
 }
 
-/// x itself where it is floating, x as the default floating dtype where it is an integer or bool; TypeError for
-/// complex.
+/// Returns x if it is floating, or x cast to the default floating dtype if it is an integer or bool; throws TypeError
+/// if it is complex.
 Tensor as_floating(const Tensor& x, std::string_view op);
-/// x itself where it is floating or complex, x as the default floating dtype where it is an integer or bool. x is
-/// defined.
+/// Returns x if it is floating or complex, or x cast to the default floating dtype if it is an integer or bool. x must
+/// be defined.
 Tensor as_inexact(const Tensor& x);
 
 }  // namespace lamella

@@ -2,7 +2,7 @@
 
 namespace lamella::detail {
 
-// Constant, so that it is there before the first of the kernels is registered.
+// Constant-initialized, so that it exists before any static initializer registers a kernel.
 constinit DeviceKernels device_kernel_tables[kDeviceTypeCount] = {};
 
 }  // namespace lamella::detail

@@ -15,32 +15,33 @@ namespace random {
 struct Fill;
 }
 
-/// The way into a device: what operators ask of it, whether it is the CPU, a CUDA device or one that an extension
-/// brings. A member is null where the device has no such kernel.
+/// The kernels of one type of device: the CPU, CUDA, or a device of an extension. A member is null if the device has no
+/// such kernel.
 struct DeviceKernels {
-  /// Writes from's values into `to`, of the same shape: any strides, any dtypes. At least one of them lies on the
-  /// device; the other one may lie on the CPU.
+  /// Writes the values of `from` into `to`, which has the same shape; any strides and dtypes. At least one of them is
+  /// on the device; the other one may be on the CPU.
   void (*copy)(const Tensor& to, const Tensor& from) = nullptr;
-  /// Sets every element of `to` to the one at `value`, in host memory.
+  /// Sets every element of `to` to the element at `value`, in host memory.
   void (*fill)(const Tensor& to, const void* value) = nullptr;
-  /// Computes `out = kernel(operands)` for kernel `wrt` of an operator (-1: forward); `dtype` is that of the inputs.
-  /// Each operand broadcasts to out's shape; one of a single element may lie in host memory.
+  /// Computes `out = kernel(operands)` for kernel `wrt` of an operator (-1: forward); `dtype` is the inputs' dtype.
+  /// Each operand broadcasts to out's shape; an operand with a single element may be in host memory.
   void (*elementwise)(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out,
                       DType dtype) = nullptr;
-  /// Reduces `axes` of x, sorted and of at least one element in all, into the contiguous `out`, which has the other
-  /// axes.
+  /// Reduces `axes` of x (sorted, with at least one element in all) into the contiguous `out`, whose axes are the
+  /// others.
   void (*reduce)(cpu::Reduction reduction, const Tensor& x, const Dims& axes, const Tensor& out,
                  const char* op) = nullptr;
-  /// out = a @ b for batches of matrices whose leading axes broadcast to those of `out`, which is contiguous. Returns
-  /// true if `bias`, which may be undefined, has been added, too.
+  /// Computes out = a @ b for batches of matrices whose leading axes broadcast to those of `out`, which is contiguous.
+  /// Returns true if `bias`, which may be undefined, was added as well.
   bool (*matmul)(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op) = nullptr;
-  /// softmax of the contiguous x along an axis, which is the last one but on the CPU; or its logarithm.
+  /// Returns the softmax, or its logarithm, of the contiguous x along an axis. The axis is the last one, except on the
+  /// CPU.
   Tensor (*softmax)(const Tensor& x, std::size_t axis, bool log) = nullptr;
-  /// Its gradient, of the result y and the gradient of that, both contiguous.
+  /// Returns the gradient of softmax from its result y and the gradient dy, both contiguous.
   Tensor (*softmax_gradient)(const Tensor& y, const Tensor& dy, std::size_t axis, bool log) = nullptr;
-  /// Rows of a contiguous matrix by number: result[i] = matrix[rows[i]].
+  /// Gathers rows of a contiguous matrix: result[i] = matrix[rows[i]].
   Tensor (*gather_rows)(const Tensor& matrix, const Tensor& rows) = nullptr;
-  /// A matrix of `count` rows, result[rows[i]] += matrix[i], summed in the order of i.
+  /// Adds the rows of a matrix into a new one of `count` rows: result[rows[i]] += matrix[i], in the order of i.
   Tensor (*scatter_rows)(const Tensor& matrix, const Tensor& rows, std::int64_t count) = nullptr;
   /// Fills the contiguous `out` with random numbers.
   void (*random)(const random::Fill& fill, const Tensor& out) = nullptr;
@@ -50,15 +51,15 @@ namespace detail {
 extern DeviceKernels device_kernel_tables[kDeviceTypeCount];
 }
 
-/// Makes a function a kernel of a type of device. Called when the library loads, by the file that has the kernel; the
-/// result is true, for the initializer of a constant there.
+/// Registers the kernel of a device type. Called by static initializers when the library loads; returns true so that it
+/// can initialize a constant.
 template <auto kMember, class Kernel>
 bool register_kernel(DeviceType type, Kernel kernel) {
   detail::device_kernel_tables[static_cast<std::size_t>(type)].*kMember = kernel;
   return true;
 }
 
-/// A kernel of a device; NotImplementedError naming the operator and the device where it is missing.
+/// Returns a kernel of a device; throws NotImplementedError that names the operator and the device if it is missing.
 template <auto kMember>
 auto device_kernel(Device device, std::string_view op) {
   const auto kernel = detail::device_kernel_tables[static_cast<std::size_t>(device.type)].*kMember;

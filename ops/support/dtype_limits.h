@@ -6,29 +6,29 @@
 
 namespace lamella {
 
-/// What finfo tells of a floating dtype.
+/// The values of finfo for a floating dtype.
 struct FloatLimits {
   int bits;
-  double eps;              ///< the distance from 1 to the next larger number
-  double max;              ///< the largest finite number
-  double smallest_normal;  ///< the smallest positive number with all its digits
+  double eps;              ///< distance from 1 to the next larger number
+  double max;              ///< largest finite number
+  double smallest_normal;  ///< smallest positive normal number
 };
 
-/// Of a floating dtype, or of the parts of a complex one; TypeError for another.
+/// Returns the limits of a floating dtype, or of the parts of a complex one; throws TypeError for any other dtype.
 FloatLimits float_limits(DType dtype);
 
-/// What iinfo tells of an integer dtype.
+/// The values of iinfo for an integer dtype.
 struct IntegerLimits {
   int bits;
   std::int64_t min;
   std::uint64_t max;
 };
 
-/// Of an integer dtype; TypeError for another.
+/// Returns the limits of an integer dtype; throws TypeError for any other dtype.
 IntegerLimits integer_limits(DType dtype);
 
-/// Whether `dtype` is of a kind that the array API standard names: "bool", "signed integer", "unsigned integer",
-/// "integral", "real floating", "complex floating", "numeric". ValueError for another name.
+/// True if `dtype` is of a kind defined by the array API standard: "bool", "signed integer", "unsigned integer",
+/// "integral", "real floating", "complex floating" or "numeric". Throws ValueError for any other name.
 bool is_of_kind(DType dtype, std::string_view kind);
 
 }  // namespace lamella

@@ -4,11 +4,11 @@
 
 namespace lamella {
 
-/// The dtype of the parts of a complex one; the dtype itself where it is none.
+/// Returns the dtype of the parts of a complex dtype; any other dtype unchanged.
 constexpr DType real_dtype(DType dtype) {
   return dtype == DType::Complex64 ? DType::Float32 : dtype == DType::Complex128 ? DType::Float64 : dtype;
 }
-/// The complex dtype whose parts hold what `dtype` does, or the default one, complex64, for what is not floating.
+/// Returns the complex dtype with parts of the precision of `dtype`, or complex64 if it is not floating.
 constexpr DType complex_dtype(DType dtype) {
   return dtype == DType::Float64 || dtype == DType::Complex128 ? DType::Complex128 : DType::Complex64;
 }

@@ -7,8 +7,8 @@
 
 namespace lamella {
 
-/// Calls f.operator()<T>() with a type of the size of `dtype`, for what moves elements and does not compute with them.
-/// All bits of T() are 0.
+/// Calls f.operator()<T>() with a type of the item size of `dtype`, for code that moves elements without computing. T()
+/// is all zero bits.
 template <class F>
 decltype(auto) visit_item(DType dtype, F&& f) {
   switch (item_size(dtype)) {

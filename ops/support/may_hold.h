@@ -4,8 +4,8 @@
 
 namespace lamella {
 
-/// Whether an element of a bool tensor may be true: false where a look at host memory says that none is, true where a
-/// look would take a copy from a device, or the elements are those of many examples (vmap).
+/// Returns false if host memory shows that no element of a bool tensor is true. Returns true without a look if the
+/// tensor is on a device, which would need a copy, or is batched (vmap).
 bool may_hold(const Tensor& mask);
 
 }  // namespace lamella

@@ -14,12 +14,12 @@
 #include "ops/shape/part.h"
 #include "ops/support/hidden.h"
 
-// What the engine itself computes in a backward pass is handed to it when the library loads.
+// Registers with the engine the functions that a backward pass computes with, when the library loads.
 
 namespace lamella {
 namespace {
 
-/// The usual case goes straight to the kernel: a backward pass adds gradients at every fork of the graph.
+/// Calls the kernel directly in the usual case: a backward pass adds gradients at every fork of the graph.
 void add_in_place(const Tensor& a, const Tensor& b) {
   check_room(a, b, "backward");
   if (a.dtype() != b.dtype() || a.shape() != b.shape() || a.device() != b.device() || a->storage == b->storage) {
@@ -39,7 +39,7 @@ std::int64_t count_true(const Tensor& mask) {
 autograd::NonFinite count_nonfinite(const Tensor& x) {
   if (!is_differentiable(x.dtype()) || x.device().is_meta() || x.numel() == 0) return {};
   const autograd::NoGrad no_grad;
-  // The usual case takes one pass.
+  // Checks all elements in one pass first; they are usually finite.
   if (*to_device(all(isfinite(x)), kCPU).data<bool>()) return {};
   return {.nan = count_true(isnan(x)), .inf = count_true(isinf(x))};
 }

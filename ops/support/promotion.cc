@@ -43,7 +43,7 @@ Tensor in_dtype(const Operand& operand, DType dtype) {
 
 bool can_cast(DType from, DType to) {
   if (from == to || from == DType::Bool) return true;
-  // The one pair without a promotion.
+  // uint64 and a signed integer are the only pair without a common dtype.
   const auto is_uint64_and_signed = [](DType a, DType b) { return a == DType::UInt64 && SignedInteger.contains(b); };
   if (is_uint64_and_signed(from, to) || is_uint64_and_signed(to, from)) return false;
   return promote_types(from, to) == to;

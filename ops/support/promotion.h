@@ -7,22 +7,23 @@
 
 namespace lamella {
 
-/// How a number changes the dtype of the tensors beside it: by its kind only, as in the array API standard (2024.12,
-/// "Mixing arrays with Python scalars") and, where that leaves it undefined, as in PyTorch: an int makes a bool int64,
-/// a float makes integers and bools the default floating dtype, a complex number makes a dtype complex.
+/// Returns the dtype that `dtype` promotes to beside a number. Only the number's kind matters, as in the array API
+/// standard (2024.12, "Mixing arrays with Python scalars") and, where that leaves the result undefined, as in PyTorch:
+/// an int makes a bool int64, a float makes integers and bools the default floating dtype, a complex number makes a
+/// dtype complex.
 DType with_number(DType dtype, Scalar::Kind kind);
 
-/// The dtype of a number where no tensor is beside it.
+/// Returns the dtype of a number if there is no tensor operand.
 DType default_dtype(Scalar::Kind kind);
 
-/// The dtype that the operands are computed in: that of the tensors by promote_types(), of the numbers by their kinds.
-/// The operands are defined.
+/// Returns the common dtype of the operands: promote_types() of the tensors, with_number() for the numbers. The
+/// operands must be defined.
 DType promoted_dtype(std::span<const Operand* const> operands);
 
-/// An operand as a tensor of `dtype`; of a number a 0-d one on the CPU.
+/// Returns an operand as a tensor of `dtype`; a number becomes a 0-d tensor on the CPU.
 Tensor in_dtype(const Operand& operand, DType dtype);
 
-/// Whether every value of `from` is one of `to`, by the promotion rules: promote_types(from, to) is `to`.
+/// True if promote_types(from, to) is `to`.
 bool can_cast(DType from, DType to);
 
 }  // namespace lamella

@@ -1,5 +1,4 @@
-// Every operator of AllOps as an entry of the registry: lamella::matmul and so on, defined when the namespace is first
-// asked for.
+// Registers every operator of AllOps under its name, such as lamella::matmul, when the namespace is first looked up.
 
 #include <algorithm>
 #include <array>
@@ -32,7 +31,7 @@ struct Converter<Operand> {
   }
 };
 
-/// "same", "valid", or sizes.
+/// Converts "same", "valid" or sizes.
 template <>
 struct Converter<Padding> {
   static constexpr Type type{.base = Type::Base::StrOrInts};
@@ -47,21 +46,21 @@ struct Converter<Padding> {
   }
 };
 
-/// The number of a diagonal.
+/// Converts the number of a diagonal.
 template <>
 struct Converter<DiagonalNumber> {
   static constexpr Type type{.base = Type::Base::Int};
   static DiagonalNumber from_arg(const Arg& arg) { return Converter<std::int64_t>::from_arg(arg); }
 };
 
-/// Sizes, each of them a number.
+/// Converts a list of sizes.
 template <>
 struct Converter<OutputSize> {
   static constexpr Type type = list_of(Type::Base::Int);
   static OutputSize from_arg(const Arg& arg) { return Converter<Dims>::from_arg(arg); }
 };
 
-/// Numbers, where one is a number of parts: a schema knows no lists that differ from their one element.
+/// Converts a list of numbers; a list of one number is a number of parts, because a schema cannot tell the two apart.
 template <>
 struct Converter<Cuts> {
   static constexpr Type type = list_of(Type::Base::Int);
@@ -71,7 +70,7 @@ struct Converter<Cuts> {
   }
 };
 
-/// Tensors, where numbers are 0-d ones.
+/// Converts a list of tensors; numbers are passed as 0-d tensors.
 template <>
 struct Converter<std::vector<HeldOperand>> {
   static constexpr Type type = list_of(Type::Base::Tensor);
@@ -81,7 +80,7 @@ struct Converter<std::vector<HeldOperand>> {
   }
 };
 
-/// An interval.
+/// Converts an interval.
 template <>
 struct Converter<std::pair<double, double>> {
   static constexpr Type type = list_of(Type::Base::Float, 2);
@@ -106,7 +105,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The next of the parameters, up to a comma outside quotes and parentheses.
+/// Takes the next parameter off `text`, up to a comma outside quotes and parentheses.
 std::string_view take_parameter(std::string_view& text) {
   int depth = 0;
   bool quoted = false;
@@ -122,13 +121,13 @@ std::string_view take_parameter(std::string_view& text) {
   return parameter;
 }
 
-/// A default as schemas write it.
+/// Returns a default value in the notation of schemas.
 std::string default_text(std::string_view value, const Type& type) {
   if (type.list && value == "()") return "[]";
   return std::string(value);
 }
 
-/// The arguments of the schema, from a parameter list as in a `def` and the types of `call`.
+/// Returns the schema's arguments, from a parameter list as in a `def` and the parameter types of `call`.
 std::string argument_text(std::string_view parameters, std::span<const Type> types, bool in_place) {
   std::string text;
   std::size_t next = 0;
@@ -163,15 +162,15 @@ constexpr std::string_view parameters_of() {
   }
 }
 
-/// Built-in operators take one number where they take several.
+/// Lets built-in operators take a single number in place of a list.
 constexpr Type alone_or_listed(Type type) {
   const bool numbers = type.base == Type::Base::Int || type.base == Type::Base::Float;
   if (type.list && numbers && type.list_size == 0) type.list_size = 1;
   return type;
 }
 
-/// What a function of these types is called by. Operators with functions of one type share the code: compiling it for
-/// each of them takes several times as long.
+/// The call wrapper for functions of one type. Operators with the same function type share it; compiling it per
+/// operator takes several times as long.
 template <class F, bool kNamesResults>
 struct CallOf;
 
@@ -200,17 +199,17 @@ struct CallOf<R (*)(A...), kNamesResults> {
   }
 };
 
-/// What the registry is told of an operator.
+/// The registration data of an operator.
 struct Entry {
   const OpInfo* info;
   std::string_view parameters;
   std::span<const Type> types;
-  /// The names of the results, where they have some.
+  /// Names of the results, or empty.
   std::span<const char* const> fields;
   bool gives_tensor;
   bool asks_device;
   void (*call)(const void*, const CallContext&, const Arg*, Value*);
-  /// The operator's function, as `call` takes it.
+  /// Pointer to the operator's function, in the form that `call` takes.
   const void* function;
 };
 

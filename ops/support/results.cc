@@ -14,7 +14,8 @@
 namespace lamella {
 namespace {
 
-/// Bool, integers, floating, complex: what is written into a tensor may not rise in this order.
+/// Rank of the dtype's kind: bool, integer, floating, complex. A result of a higher rank cannot be written into a
+/// tensor.
 int kind_of(DType dtype) { return dtype == DType::Bool ? 0 : is_integral(dtype) ? 1 : is_floating(dtype) ? 2 : 3; }
 
 void check_fits(const Tensor& to, const Tensor& result, const char* op) {
@@ -46,7 +47,7 @@ void check_out(std::span<const Tensor* const> inputs, const Tensor& out, const c
   check_writable(out, op);
   const auto refuse = [&](const char* what) {
     fail<RuntimeError>("[", op, "] out= is not recorded, and ", what,
-                       " wants a gradient: leave out= away, or compute under no_grad()");
+                       " requires a gradient: leave out `out=`, or compute under no_grad()");
   };
   if (autograd::records_in_place(op, out, Tensor())) refuse("it");
   for (const Tensor* x : inputs) {
@@ -78,7 +79,7 @@ bool launch_into(const ElementwiseOp& op, std::span<const Operand* const> operan
     dtype = x.dtype();
     shape = broadcast_shapes(shape, x.shape(), op.info->name);
   }
-  // Where numbers do not change the dtype, and the operator neither, the result has it.
+  // The result has the tensors' dtype only if neither the numbers nor the operator change it.
   if (!dtype || shape != to.shape() || !op.info->dtypes.contains(*dtype) || is_complex(*dtype)) return false;
   if (to.dtype() != (op.mask_output ? DType::Bool : *dtype)) return false;
   std::array<Tensor, ElementwiseOp::kMaxInputs> numbers;
@@ -109,7 +110,7 @@ InPlaceCall::InPlaceCall(const char* op, const Tensor& x, std::span<const Tensor
     check_defined(*other, op);
     recorded_ |= autograd::records_in_place(op, x, *other);
   }
-  // What gradients read must not be what is overwritten.
+  // Copies x if it is recorded: gradients must not read the memory that is overwritten.
   before_ = recorded_ ? clone(x) : x;
 }
 

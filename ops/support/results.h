@@ -5,36 +5,37 @@
 #include "engine/core/tensor.h"
 #include "ops/elementwise/elementwise.h"
 
-// Results that go into tensors that are there already: what `out=` and the in-place forms of operators (`relu_`) have
-// in common. The bindings make both from an operator's `call`.
+// Writing results into existing tensors: the common part of `out=` and of the in-place forms of operators (`relu_`).
+// The bindings generate both from an operator's `call`.
 
 namespace lamella {
 
-/// Checks `out` before a call whose result goes there. RuntimeError where a gradient would be lost (one of the inputs,
-/// or `out`, wants one while gradients are recorded) or it cannot be written to.
+/// Checks `out` before a call whose result is written there. Throws RuntimeError if `out` cannot be written to, or if a
+/// gradient would be lost: gradients are recorded, and an input or `out` requires one.
 void check_out(std::span<const Tensor* const> inputs, const Tensor& out, const char* op);
-/// Writes the result into `out`. ValueError where its shape is another, TypeError where its dtype is of a higher kind.
+/// Writes the result into `out`. Throws ValueError if the shapes differ, TypeError if the result's dtype is of a higher
+/// kind.
 void write_out(const Tensor& out, const Tensor& result, const char* op);
-/// What follows once `out` holds the result.
+/// Marks `out` as written and notes what it derives from; called after it holds the result.
 void finish_out(std::span<const Tensor* const> inputs, const Tensor& out, const char* op);
 
-/// Computes the operator straight into `to`, off the tape. False where that cannot be (other dtypes, shapes or devices,
-/// operands that overlap with `to`): the caller then computes a result and copies it.
+/// Computes the operator directly into `to`, off the tape. Returns false if that is impossible (different dtypes,
+/// shapes or devices, or operands that overlap with `to`); the caller then computes a result and copies it.
 bool launch_into(const ElementwiseOp& op, std::span<const Operand* const> operands, const Tensor& to);
 
-/// A call of an operator whose result takes the place of its first argument.
+/// A call of an operator whose result replaces its first argument.
 class InPlaceCall {
  public:
-  /// RuntimeError where x cannot be written to, as for every in-place operator. `others` are the call's other tensors.
+  /// Throws RuntimeError if x cannot be written to. `others` are the other tensor arguments.
   InPlaceCall(const char* op, const Tensor& x, std::span<const Tensor* const> others);
 
-  /// Whether the change goes on the tape: x then stands for a copy that the operator may keep.
+  /// True if the change is recorded on the tape; before() is then a copy that the operator may keep.
   bool recorded() const noexcept { return recorded_; }
-  /// What the operator is to read in x's place.
+  /// Returns the tensor that the operator reads in place of x.
   const Tensor& before() const noexcept { return before_; }
-  /// Gives x the result; ValueError for another shape, TypeError for a dtype of a higher kind.
+  /// Assigns the result to x; throws ValueError if the shapes differ, TypeError if its dtype is of a higher kind.
   void finish(const Tensor& result);
-  /// The same where x was written to by the operator.
+  /// Finishes the call of an operator that has written to x itself.
   void finish_written();
 
  private:

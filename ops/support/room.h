@@ -4,9 +4,9 @@
 
 namespace lamella {
 
-/// Refuses a result that there is no memory for before the work for it begins: OutOfMemoryError, or ValueError where
-/// its elements cannot be counted. Costs little: the system gives memory only as it is written to, and the allocator
-/// keeps the block for the result.
+/// Throws OutOfMemoryError before the computation starts if there is no memory for its result, or ValueError if the
+/// number of elements overflows. Cheap: the system commits memory only when it is written to, and the allocator keeps
+/// the block for the result.
 inline void check_room_for(DimsView shape, DType dtype, Device device) {
   static_cast<void>(empty(shape, dtype, device));
 }

@@ -9,8 +9,8 @@
 
 namespace lamella {
 
-/// Whether nothing but the numbers of a call with these operands matters, so that it may be computed on the CPU in any
-/// way and memory: no tape, no interceptor and no axis of vmap's is there to follow it.
+/// True if only the values of a call with these operands matter, so that it may be computed on the CPU in any order and
+/// memory: no tape, interceptor or vmap axis follows it.
 inline bool is_unfollowed(std::span<const Tensor* const> operands) {
   return !autograd::modes().interceptors && !autograd::should_record(operands) &&
          std::ranges::all_of(operands, [](const Tensor* x) { return x->device().is_cpu() && !is_batched(*x); });

@@ -16,17 +16,18 @@
 namespace lamella::autograd::detail {
 namespace {
 
-/// How many gradients check_batched_gradients() begins with at once.
+/// Number of gradients that check_batched_gradients() passes at once.
 constexpr std::size_t kBatch = 3;
 
-/// Row `k` of what a pass over a batch returned for one input, off the tape; undefined where it returned nothing.
+/// Returns row `k` of the result of a batched pass for one input, off the tape; undefined if the pass returned nothing.
 Tensor row_of(const Tensor& batch, std::int64_t k) {
   if (!batch.defined()) return {};
   const NoGrad off;
   return squeeze(narrow(batch.detach(), 0, k, 1), Dims{0});
 }
 
-/// What is wrong with row `k` of a pass over a batch, where `alone` is what a pass of its own gives.
+/// Returns the difference between row `k` of a batched pass and `alone`, the result of a separate pass; empty if they
+/// agree.
 std::string difference(const Tensor& row, const Tensor& alone, const GradcheckOptions& options) {
   if (!row.defined() && !alone.defined()) return {};
   const Components expected = components_of(alone.defined() ? alone : row);

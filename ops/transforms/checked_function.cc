@@ -10,7 +10,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// The smallest step that leaves differences of this dtype about two digits.
+/// Returns the smallest step that leaves differences of this dtype about two digits.
 double smallest_step(DType dtype) {
   switch (dtype) {
     case DType::Float64:
@@ -39,7 +39,7 @@ CheckedFunction::CheckedFunction(const TensorFunction& func, std::span<const Ten
   }
   if (wanted_.empty()) {
     fail<ValueError>("[", options_.name,
-                     "] no input wants a gradient: there is nothing to check; make the inputs with "
+                     "] no input requires a gradient: there is nothing to check; make the inputs with "
                      "stop_gradient=False");
   }
   first_ = call(0, {}, places_);

@@ -20,7 +20,7 @@ bool all_agree(const Matrix& a, const Matrix& b, double atol, double rtol) {
   return a.rows == b.rows && a.columns == b.columns && !find_wrong(a, b, atol, rtol);
 }
 
-/// The matrix whose entry (r, c) is `entry(r, c)`.
+/// Returns the matrix with the entries entry(r, c).
 template <class Entry>
 Matrix made_of(std::size_t rows, std::size_t columns, Entry&& entry) {
   Matrix m(rows, columns);
@@ -36,7 +36,7 @@ std::string number(double value) {
   return std::move(out).str();
 }
 
-/// A question about a finding; empty where the answer is no.
+/// A check for a possible cause of a finding; returns an empty text if it does not apply.
 using Question = std::string (*)(const Finding&);
 
 std::string not_finite(const Finding& x) {
@@ -47,7 +47,7 @@ std::string not_finite(const Finding& x) {
   return {};
 }
 
-/// The derivative from the left and from the right, at the wrong entry.
+/// Returns the derivatives from the left and from the right at the wrong entry.
 std::array<double, 2> one_sided(const Finding& x, double step) {
   Components steps(x.tape().columns);
   const double here = x.f.values(x.w, steps)[x.o][x.entry.row];
@@ -63,7 +63,7 @@ std::string kink(const Finding& x) {
   const auto [left, right] = one_sided(x, options.eps);
   const double gap = std::abs(right - left);
   if (!(gap > 10 * tolerance(x.differences().at(x.entry.row, x.entry.column), options.atol, options.rtol))) return {};
-  // At a kink the gap stays as the step grows; what rounding makes shrinks with it, what curvature makes grows with it.
+  // At a kink the gap stays as the step grows; a gap caused by rounding shrinks, one caused by curvature grows.
   const auto [far_left, far_right] = one_sided(x, 8 * options.eps);
   const double far_gap = std::abs(far_right - far_left);
   if (!(far_gap > 0.5 * gap && far_gap < 3 * gap)) return {};
@@ -87,7 +87,7 @@ std::string constant_function(const Finding& x) {
 }
 
 std::string coarse_forward(const Finding& x) {
-  // Each value carries an error of the inner dtype's rounding, which a larger step divides by more.
+  // Rounding to the inner dtype adds an error to each value, which a larger step divides by more.
   if (x.f.options().eps >= 1e-4 || item_size(x.f.input(x.w).dtype()) < 8) return {};
   const Matrix coarse = x.f.differences(x.w, 1e-3)[x.o];
   double fine_error = 0;
@@ -130,7 +130,7 @@ std::string constant_factor(const Finding& x) {
                  " is the number of elements: a mean taken for a sum, or a sum for a mean?");
     }
   }
-  // Any single number is some factor off.
+  // A single number is always some factor off.
   if (nonzero < 2) return {};
   return str("off by a constant factor: the ratio is ", number(factor), " everywhere");
 }
@@ -157,7 +157,7 @@ std::string transposed(const Finding& x) {
     const auto n = static_cast<std::size_t>(in.size(-1));
     const auto m = static_cast<std::size_t>(in.size(-2));
     const Matrix swapped = made_of(tape.rows, tape.columns, [&](std::size_t r, std::size_t c) {
-      // Element (i, j) of a transposed gradient, laid out as [n, m], stands where element k does.
+      // Element (i, j) of a transposed gradient, laid out as [n, m], is at the position of element k.
       const std::size_t k = c / parts;
       const std::size_t matrix = k / (m * n);
       const std::size_t i = k % (m * n) % m;
@@ -242,7 +242,7 @@ std::optional<WrongEntry> find_wrong(const Matrix& analytical, const Matrix& num
 }
 
 std::string likely_reason(const Finding& finding) {
-  // What makes the differences themselves doubtful comes first, then the patterns, from the particular to the general.
+  // Causes that make the differences themselves doubtful come first, then patterns, from the specific to the general.
   static constexpr std::array<Question, 11> kQuestions{
       not_finite,        kink,       no_gradient,    constant_function,       coarse_forward, constant_factor,
       missing_conjugate, transposed, swapped_inputs, ignores_output_gradient, coarse_backward};

@@ -8,25 +8,25 @@
 
 namespace lamella::autograd {
 
-/// An entry of a Jacobian that is wrong.
+/// A wrong entry of a Jacobian.
 struct WrongEntry {
   std::size_t row = 0;
   std::size_t column = 0;
-  /// How many entries of the matrix are wrong.
+  /// Number of wrong entries of the matrix.
   std::size_t count = 0;
 };
 
-/// Whether two numbers agree within the tolerances; an infinity agrees with itself only, NaN with nothing.
+/// True if two numbers agree within the tolerances; an infinity agrees with itself only, NaN with nothing.
 bool agrees(double analytical, double numerical, double atol, double rtol);
 
-/// The entry that is farthest off, measured in tolerances; nothing where all agree.
+/// Returns the entry that is farthest off, measured in tolerances; nothing if all agree.
 std::optional<WrongEntry> find_wrong(const Matrix& analytical, const Matrix& numerical, double atol, double rtol);
 
-/// A pair of an output and an input whose Jacobian is wrong, with all that was computed on the way.
+/// An output and an input whose Jacobian is wrong, with everything computed on the way.
 struct Finding {
   const CheckedFunction& f;
   const Analytical& analytical;
-  /// [w][o]
+  /// Numerical Jacobians [w][o].
   const std::vector<std::vector<Matrix>>& numerical;
   std::size_t o;
   std::size_t w;
@@ -36,8 +36,8 @@ struct Finding {
   const Matrix& differences() const { return numerical[w][o]; }
 };
 
-/// What is probably the matter, in a clause that begins in lower case; found by comparing the two Jacobians and, near
-/// the entry, by calling the function again.
+/// Returns the probable cause, a clause that begins in lower case; found by comparing the two Jacobians and, near the
+/// entry, by calling the function again.
 std::string likely_reason(const Finding& finding);
 
 }  // namespace lamella::autograd

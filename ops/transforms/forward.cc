@@ -15,8 +15,8 @@
 namespace lamella::autograd::detail {
 namespace {
 
-/// The tangents of func's outputs where input i alone has one; undefined for outputs that do not depend on it. Fills
-/// `outputs` with their values.
+/// Returns the tangents of func's outputs if only input i has one; undefined for outputs that do not depend on it.
+/// Fills `outputs` with their values.
 std::vector<Tensor> column(const TensorFunction& func, std::span<const Tensor> inputs, std::size_t i,
                            const Tensor& direction, std::vector<Tensor>& outputs) {
   const DualLevel level;

@@ -41,8 +41,8 @@ void check_one_element(std::span<const Tensor> outputs, const char* op) {
   }
 }
 
-/// The gradient of an input: zeros for none. `strict` forbids that, and a gradient off the tape where it is to be
-/// differentiated; `what` says in a clause that there is no dependence.
+/// Returns the gradient of an input, zeros if there is none. With `strict` that throws, as does a gradient off the tape
+/// that is to be differentiated; `what` is the clause that says that there is no dependence.
 Tensor filled(Tensor grad, const Tensor& input, bool strict, bool on_tape, const char* op, const std::string& what) {
   if (!grad.defined()) {
     if (strict) fail<RuntimeError>("[", op, "] strict=True: ", what, " (by recorded operations)");
@@ -55,7 +55,7 @@ Tensor filled(Tensor grad, const Tensor& input, bool strict, bool on_tape, const
   return grad;
 }
 
-/// The rows of one output's Jacobian, stacked: for each input a tensor [output.numel(), *input shape].
+/// Returns the rows of one output's Jacobian, stacked: for each input a tensor [output.numel(), *input shape].
 std::vector<Tensor> stacked_rows(const Tensor& y, std::size_t o, std::span<const Tensor> inputs, bool create_graph,
                                  const JacobianOptions& options) {
   const auto what = [&](std::size_t i) { return str("output ", o, " does not depend on input ", i); };
@@ -101,7 +101,7 @@ void check_vector(std::span<const Tensor> v, std::span<const Tensor> inputs, con
   }
 }
 
-/// v, or ones for a single input with one element; off the tape unless the product is to be on it.
+/// Returns v, or ones for a single input with one element; off the tape unless the product is to be on it.
 std::vector<Tensor> own_vector(std::span<const Tensor> v, std::span<const Tensor> inputs, bool create_graph,
                                const char* op) {
   if (v.empty()) {
@@ -118,7 +118,7 @@ std::vector<Tensor> own_vector(std::span<const Tensor> v, std::span<const Tensor
   return own;
 }
 
-/// What hvp() and vhp() share: the function's result and its gradient, on the tape.
+/// The common part of hvp() and vhp(): the function's result and its gradient, on the tape.
 struct FirstOrder {
   std::vector<Tensor> own;
   std::vector<Tensor> v;
@@ -230,7 +230,7 @@ std::vector<std::vector<Tensor>> hessian(const TensorFunction& func, std::span<c
 ProductResult hvp(const TensorFunction& func, std::span<const Tensor> inputs, std::span<const Tensor> v,
                   const ProductOptions& options) {
   FirstOrder first(func, inputs, v, options, "hvp");
-  // The gradient's own backward pass is linear in what it begins with: its derivative is the product.
+  // The backward pass of the gradient is linear in its starting gradients, and its derivative is the product.
   std::vector<Tensor> begin;
   begin.reserve(first.own.size());
   for (const Tensor& x : first.own) begin.push_back(plain_zeros(x.shape(), x).set_requires_grad(true));

@@ -24,7 +24,7 @@ std::string number(double value) {
 
 std::string described(const std::string& name, const Tensor& x) { return str(name, " (", x.dtype(), x.shape(), ")"); }
 
-/// The checks of one function, in order. Each returns what is wrong, or an empty text.
+/// The checks of one function, in order. Each returns a problem, or an empty text.
 class Check {
  public:
   Check(const TensorFunction& func, std::span<const Tensor> inputs, const GradcheckOptions& options)
@@ -40,7 +40,7 @@ class Check {
   }
 
  private:
-  /// Two calls give the same.
+  /// Checks that two calls give the same values.
   std::string same_values() {
     for (std::size_t o = 0; o < f_.output_count(); ++o) {
       const Components first = components_of(f_.output(o));
@@ -67,7 +67,7 @@ class Check {
     return options_.fast_mode ? projections() : entries();
   }
 
-  /// Nothing was recorded: the outputs may not depend on the inputs.
+  /// Checks, if nothing was recorded, that the outputs do not depend on the inputs.
   std::string constant_outputs() {
     for (std::size_t w = 0; w < f_.input_count(); ++w) {
       const std::vector<Matrix> numerical = f_.differences(w, options_.eps);
@@ -148,7 +148,7 @@ class Check {
     return {};
   }
 
-  /// u^T J v for each pair of an output and an input, by one pass and two calls.
+  /// Checks u^T J v for each pair of an output and an input, by one pass and two calls.
   std::string projections() {
     for (std::size_t w = 0; w < f_.input_count(); ++w) {
       const Components v = random_components(component_count(f_.input(w)), 2 * w, 0.5);
@@ -172,7 +172,7 @@ class Check {
                      number(both[1]), " for ", f_.output_name(o), " with respect to ", f_.input_name(w));
         }
         if (agrees(both[0], numerical, options_.atol * sums, options_.rtol)) continue;
-        // Which entry is wrong, and how, only the entries tell.
+        // Only the entries show which one is wrong, and how.
         if (std::string problem = entries(); !problem.empty()) return problem;
         if (std::string problem = zero_gradients(); !problem.empty()) return problem;
         return str("the gradient of ", f_.output_name(o), " with respect to ", f_.input_name(w),
@@ -183,7 +183,7 @@ class Check {
     return {};
   }
 
-  /// A gradient of zeros gives zeros.
+  /// Checks that a gradient of zeros gives zeros.
   std::string zero_gradients() {
     for (std::size_t o = 0; o < f_.output_count(); ++o) {
       if (!f_.recorded(o)) continue;
@@ -200,7 +200,7 @@ class Check {
     return {};
   }
 
-  /// Outputs without a gradient count as outputs with a gradient of zeros.
+  /// Checks that outputs without a gradient are treated like outputs with a gradient of zeros.
   std::string undefined() {
     if (!options_.check_undefined_grad) return {};
     for (std::size_t o = 0; o < f_.output_count(); ++o) {
@@ -242,7 +242,7 @@ class Check {
   CheckedRun again_;
 };
 
-/// What messages call the inputs and outputs of a function's gradient.
+/// Returns the options for the function's gradient, with the names of its inputs and outputs in messages.
 GradcheckOptions second_order_names(const GradcheckOptions& options, std::size_t inputs,
                                     std::span<const std::size_t> wanted, std::span<const std::size_t> outputs) {
   GradcheckOptions result = options;
@@ -286,7 +286,7 @@ GradcheckResult gradgradcheck(const TensorFunction& func, std::span<const Tensor
     for (std::size_t r = 0; r < values.size(); r += 2) values[r] = -values[r];
     arguments.push_back(from_components(values, at.output(o)).set_requires_grad(true));
   }
-  if (checked.empty()) return {};  // nothing was recorded, there is no second derivative: gradcheck() looks into it
+  if (checked.empty()) return {};  // nothing was recorded, so there is no second derivative; gradcheck() examines why
   if (!grad_outputs.empty() && grad_outputs.size() != checked.size()) {
     fail<ValueError>("[", options.name, "] got ", grad_outputs.size(), " grad_outputs for ", checked.size(),
                      " outputs that have a gradient");

@@ -20,12 +20,12 @@
 namespace lamella::autograd {
 
 struct GradcheckOptions {
-  /// The step of the differences.
+  /// Step of the differences.
   double eps = 1e-6;
-  /// Numbers agree where |analytical - numerical| <= atol + rtol * |numerical|.
+  /// Numbers agree if |analytical - numerical| <= atol + rtol * |numerical|.
   double atol = 1e-5;
   double rtol = 1e-3;
-  /// How far two runs may lie apart.
+  /// Largest difference between two runs.
   double nondet_tol = 0.0;
   /// Checks that an output without a gradient counts as one with a gradient of zeros.
   bool check_undefined_grad = true;
@@ -35,37 +35,38 @@ struct GradcheckOptions {
   /// function and one backward pass each. (With entries of u and v that are positive, `atol` grows by the product of
   /// their sums.)
   bool fast_mode = false;
-  /// Checks that a pass over a batch of gradients (vmap, GradOptions::is_grads_batched) gives what one for each gives.
+  /// Checks that a pass over a batch of gradients (vmap, GradOptions::is_grads_batched) gives the results of separate
+  /// passes.
   bool check_batched_grad = false;
   /// Checks the derivatives of forward mode against differences as well.
   bool check_forward_ad = false;
-  /// Opens the messages.
+  /// Prefix of the messages.
   std::string name = "gradcheck";
-  /// What messages call the inputs and the outputs, in place of "input 0" and "output 0".
+  /// Names of the inputs and the outputs in messages, in place of "input 0" and "output 0".
   std::vector<std::string> input_names;
   std::vector<std::string> output_names;
-  /// The text of an exception of the host language, for messages; what() by default.
+  /// Returns the text of an exception of the host language, for messages; what() by default.
   std::function<std::string(const std::exception&)> error_text;
 };
 
-/// Whether gradients are right; where they are not, the message says which, by how much, and why that may be.
+/// True if gradients are right; otherwise the message says which one is wrong, by how much, and the probable cause.
 struct GradcheckResult {
   bool ok = true;
   std::string message;
   explicit operator bool() const noexcept { return ok; }
 };
 
-/// Checks the gradients of `func` with respect to those `inputs` that want one. Its results that have no gradient (by
+/// Checks the gradients of `func` with respect to the `inputs` that require one. Results that have no gradient (by
 /// dtype, or because a layer marked them so) are left out.
 ///
-/// The inputs are copied for each call, so a function that writes into copies of them may do so. ValueError where no
-/// input wants a gradient, where one is on the meta device, or has too few digits for `eps`: float32 wants
-/// eps >= 1e-4, half precision 1e-2. Exceptions of the function's come out as they are.
+/// The inputs are copied for each call, so a function may write into the copies. Throws ValueError if no input requires
+/// a gradient, if one is on the meta device, or if its dtype has too few digits for `eps`: float32 needs eps >= 1e-4,
+/// half precision 1e-2. Exceptions of the function propagate unchanged.
 GradcheckResult gradcheck(const TensorFunction& func, std::span<const Tensor> inputs,
                           const GradcheckOptions& options = {});
 
-/// Checks the gradients of the gradients: gradcheck() of the function that takes the inputs and the outputs' gradients
-/// to the inputs' gradients. `grad_outputs` are those to begin with, random by default.
+/// Checks the gradients of the gradients: gradcheck() of the function that maps the inputs and the outputs' gradients
+/// to the inputs' gradients. `grad_outputs` are the starting gradients, random by default.
 GradcheckResult gradgradcheck(const TensorFunction& func, std::span<const Tensor> inputs,
                               std::span<const Tensor> grad_outputs = {}, const GradcheckOptions& options = {});
 

@@ -35,7 +35,7 @@ std::vector<Tensor> own_inputs(std::span<const Tensor> inputs, bool connected, c
 }
 
 bool depends_on_others(std::span<const Tensor> outputs, std::span<const Tensor> own) {
-  // Each own input is the end of its paths: what a connected alias leads to counts, what a leaf leads to is itself.
+  // Each own input ends its paths: what a connected alias leads to counts as the input's, and a leaf leads to itself.
   std::unordered_set<const Node*> seen;
   std::vector<Ref<Node>> waiting;
   const auto visit = [&](const Ref<Node>& node) {

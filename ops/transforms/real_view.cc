@@ -13,7 +13,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// The axes of x from the largest stride to the smallest.
+/// Returns the axes of x from the largest stride to the smallest.
 std::vector<std::size_t> axes_by_stride(const Tensor& x) {
   std::vector<std::size_t> axes(x.ndim());
   std::iota(axes.begin(), axes.end(), 0u);
@@ -22,7 +22,7 @@ std::vector<std::size_t> axes_by_stride(const Tensor& x) {
   return axes;
 }
 
-/// Whether different elements may lie in one place: an axis steps by less than what the axes within it span.
+/// True if different elements may share memory: an axis has a smaller stride than the extent of the axes within it.
 bool may_overlap(const Tensor& x) {
   std::int64_t span = 1;
   const std::vector<std::size_t> axes = axes_by_stride(x);
@@ -35,7 +35,7 @@ bool may_overlap(const Tensor& x) {
   return false;
 }
 
-/// The dtype on the host whose values components are read and written in.
+/// Returns the dtype on the host in which components are read and written.
 DType wide(DType dtype) { return is_complex(dtype) ? DType::Complex128 : DType::Float64; }
 
 }  // namespace
@@ -43,7 +43,7 @@ DType wide(DType dtype) { return is_complex(dtype) ? DType::Complex128 : DType::
 Components components_of(const Tensor& x) {
   const NoGrad off;
   const Tensor host = contiguous(cast(to_device(x.detach(), kCPU), wide(x.dtype())));
-  const auto* values = static_cast<const double*>(host.raw_data());  // a std::complex<double> is two of them
+  const auto* values = static_cast<const double*>(host.raw_data());  // a std::complex<double> is two doubles
   return {values, values + component_count(x)};
 }
 
@@ -64,7 +64,7 @@ Tensor copy_in_layout(const Tensor& x) {
     const std::int64_t reach = x.strides()[axis] * (x.shape()[axis] - 1);
     (reach < 0 ? lowest : highest) += reach;
   }
-  // Not a view: a function may write into it in place, which is not recorded for tensors that share their memory.
+  // Not a view: a function may write into it in place, which is not recorded for tensors that share memory.
   auto* const memory = new Tensor(empty({highest - lowest + 1}, x.dtype(), x.device()));
   char* const first = static_cast<char*>(memory->raw_data()) - lowest * static_cast<std::int64_t>(item_size(x.dtype()));
   const Tensor copy = from_memory(

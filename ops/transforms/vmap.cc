@@ -11,7 +11,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// One axis for each of `count` tensors.
+/// Returns one axis for each of `count` tensors.
 MappedAxes spread_axes(const MappedAxes& axes, std::size_t count, const char* what) {
   if (axes.size() == 1) return MappedAxes(count, axes[0]);
   if (axes.size() != count) {
@@ -21,7 +21,7 @@ MappedAxes spread_axes(const MappedAxes& axes, std::size_t count, const char* wh
   return axes;
 }
 
-/// The size of the mapped axes.
+/// Returns the size of the mapped axes.
 std::int64_t batch_size(std::span<const Tensor> args, const MappedAxes& axes) {
   std::optional<std::size_t> first;
   std::int64_t size = 0;
@@ -71,7 +71,8 @@ std::vector<Tensor> map_in_chunks(const TensorFunction& function, const VmapOpti
                                   std::span<const Tensor> args, const MappedAxes& in_axes, std::int64_t size,
                                   std::int64_t chunk) {
   if (chunk < 1) fail<ValueError>("[vmap] chunk_size must be positive, got ", chunk);
-  // The same numbers for all examples are the same in each chunk.
+  // Restores the generators before each chunk, so that random numbers that are the same for all examples are the same
+  // in each chunk.
   const std::vector<DeviceRngState> random =
       options.randomness == Randomness::Same ? rng_states() : std::vector<DeviceRngState>();
   std::vector<std::vector<Tensor>> parts;

@@ -12,7 +12,7 @@
 
 namespace lamella::user_op {
 
-/// The types of attributes, with OneFlow's names. In the order of AttrValue's alternatives.
+/// The types of attributes, with OneFlow's names, in the order of AttrValue's alternatives.
 enum class UserOpAttrType : int {
   kAtInt32,
   kAtInt64,
@@ -35,7 +35,7 @@ using AttrValue = std::variant<std::int32_t, std::int64_t, bool, float, double, 
                                std::vector<std::int32_t>, std::vector<std::int64_t>, std::vector<float>,
                                std::vector<DataType>, std::vector<Shape>, std::vector<std::string>>;
 
-/// "kAtInt32".
+/// Returns the name of a type, such as "kAtInt32".
 const char* AttrTypeName(UserOpAttrType type);
 
 namespace detail {
@@ -53,7 +53,7 @@ struct IndexIn<T, std::variant<A...>> {
   }();
 };
 
-/// The type of attributes that hold a T.
+/// Returns the type of attributes that hold a T.
 template <class T>
 constexpr UserOpAttrType attr_type_of() {
   constexpr int index = IndexIn<T, AttrValue>::value;
@@ -63,15 +63,15 @@ constexpr UserOpAttrType attr_type_of() {
   return static_cast<UserOpAttrType>(index);
 }
 
-/// A range of elements that are no tensors: what a list attribute can be given as.
+/// A range of elements that are not tensors, which a list attribute accepts.
 template <class T>
 concept ListLike = requires(const T& list) {
   list.begin() != list.end();
   typename T::value_type;
 } && !std::is_convertible_v<const T&, std::string_view>;
 
-/// A value as its author wrote it, before it is brought to an attribute's type: an int for a float, a text, a list of
-/// these.
+/// Returns a value as its author wrote it, before conversion to an attribute's type: an int for a float, a text, a list
+/// of these.
 template <class T>
 AttrValue loose_value(const T& value) {
   using D = std::decay_t<const T&>;
@@ -105,8 +105,8 @@ AttrValue loose_value(const T& value) {
   }
 }
 
-/// `value` as an attribute of type `wanted`: itself, or a number that the type holds. TypeError or ValueError that
-/// opens with `what`.
+/// Returns `value` as an attribute of type `wanted`: itself, or a number that the type can hold. Throws TypeError or
+/// ValueError that opens with `what`.
 AttrValue convert(AttrValue value, UserOpAttrType wanted, const std::string& what);
 
 }  // namespace detail

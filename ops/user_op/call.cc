@@ -23,7 +23,7 @@ namespace {
 
 thread_local const std::string* op_name = nullptr;
 
-/// The name of the use that is called in this scope.
+/// Sets the name of the use that is called, for its scope.
 class NameScope {
  public:
   explicit NameScope(const std::string& name) : before_(std::exchange(op_name, &name)) {}
@@ -51,7 +51,7 @@ void check_count(const Call& call, const ArgDef& arg, std::int64_t given, const 
                    given == 1 ? " was given" : " were given");
 }
 
-/// The conditions of kernels, one a line.
+/// Returns the conditions of kernels, one per line.
 std::string list(const std::vector<std::shared_ptr<const KernelDef>>& kernels) {
   std::string text;
   for (const auto& kernel : kernels) {
@@ -66,7 +66,7 @@ bool same(const KernelDef& a, const KernelDef& b) {
   return list({std::make_shared<KernelDef>(a)}) == list({std::make_shared<KernelDef>(b)});
 }
 
-/// What the call's tensors are, for messages.
+/// Returns a description of the call's tensors, for messages.
 std::string situation(Call& call) {
   std::string text = DeviceTag(call.device);
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
@@ -88,7 +88,7 @@ std::shared_ptr<const KernelDef> choose(Entry& entry, Call& call) {
     run_authors(call.where() + " a kernel's condition:", [&] {
       for (const Hob& hob : kernel->conditions) fits = fits && hob(ctx);
     });
-    // The same kernel comes twice where two copies of a library were loaded.
+    // A kernel appears twice if two copies of a library were loaded.
     if (fits && (matching.empty() || !same(*matching.front(), *kernel))) matching.push_back(kernel);
   }
   if (matching.empty() && all.empty()) {
@@ -116,7 +116,7 @@ std::vector<lamella::Tensor> run_host_kernel(const HostKernel& kernel, Call& cal
   return kernel(call.tensors, call.output_descs);
 }
 
-/// An output with the shape that the kernel left it: a dynamic one may be smaller than there was room for.
+/// Returns an output with the shape that the kernel left: a dynamic one may be smaller than the allocated shape.
 lamella::Tensor settled(const lamella::Tensor& y, const Shape& shape, const std::string& name) {
   if (std::ranges::equal(shape.dim_vec(), y.shape())) return y;
   std::vector<std::int64_t> strides(shape.dim_vec().size());
@@ -337,7 +337,7 @@ Call read_call(Entry& entry, std::span<const registry::Arg> args, Device device)
 std::vector<lamella::Tensor> compute(Entry& entry, Call& call, Device device) {
   const autograd::NoGrad scope;
   if (is_extension(device)) {
-    // OneFlow's devices are CPUs and GPUs: on an extension's, the CPU's kernel works for it.
+    // OneFlow's devices are CPUs and GPUs; for an extension's device the CPU kernel computes.
     require_fallback(call.def->name, device);
     std::vector<lamella::Tensor> outputs = compute(entry, call, lamella::kCPU);
     for (lamella::Tensor& y : outputs) y = moved(y, device);
@@ -401,7 +401,7 @@ namespace {
 
 using detail::quoted;
 
-/// ValueError for a name in `given` that is none of those declared.
+/// Throws ValueError for a name in `given` that is not declared.
 template <class Given, class Declared>
 void check_known(const std::string& where, const char* what, const Given& given, const Declared& declared) {
   for (const auto& [name, value] : given) {
@@ -448,7 +448,7 @@ Results call(const Use& use) {
   const auto def = entry.def();
   const std::string where = "[" + def->name + "]";
   check_use(use, *def);
-  std::vector<registry::Value> attrs;  // what the arguments show
+  std::vector<registry::Value> attrs;  // values that `args` refers to
   attrs.reserve(def->attrs.size());
   for (const AttrDef& attr : def->attrs) attrs.push_back(detail::to_value(attr_of(use, attr, where)));
   std::vector<registry::Arg> args;

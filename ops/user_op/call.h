@@ -19,37 +19,37 @@
 
 namespace lamella::user_op {
 
-/// A use of an operator: what the builders describe.
+/// A use of an operator, as the builders describe it.
 struct Use {
   std::string op_type_name;
-  /// What the use is called; the operator's name where empty.
+  /// Name of the use; the operator's name if empty.
   std::string op_name;
   std::map<std::string, std::vector<lamella::Tensor>> inputs;
-  /// How many tensors each output has, where the operator leaves that open.
+  /// Number of tensors of each output, if the operator leaves that open.
   std::map<std::string, std::int32_t> outputs;
-  /// Of the types that are declared, or numbers that these hold.
+  /// Values of the declared types, or numbers that these can hold.
   std::map<std::string, AttrValue> attrs;
 };
 
 /// The outputs, by name, in the operator's order.
 using Results = std::vector<std::pair<std::string, std::vector<lamella::Tensor>>>;
 
-/// Calls it, recorded as any operator. ValueError where the use does not fit what the operator declares.
+/// Calls the operator, recorded like any other. Throws ValueError if the use does not fit the operator's declaration.
 Results call(const Use& use);
 
-/// How the operator can be split over devices, given its inputs (of which only shapes and types are looked at) and
-/// attributes: what its SetGetSbpFn lists, and last that every device holds everything.
+/// Returns the ways to split the operator over devices, given its inputs (only their shapes and types are used) and
+/// attributes: those that its SetGetSbpFn lists and, last, that every device holds everything.
 std::vector<SbpSignature> sbp_signatures(const Use& use);
 
-/// Has a function of the host language compute the operator's outputs where its attribute "device_sub_tag" is "py";
-/// null takes it back.
+/// Sets a function of the host language that computes the operator's outputs if its attribute "device_sub_tag" is "py";
+/// null removes it.
 void set_host_kernel(const std::string& op, detail::HostKernel kernel);
 
 }  // namespace lamella::user_op
 
 namespace lamella::user_op::detail {
 
-/// One call, as the contexts show it.
+/// A call, as the contexts present it.
 struct Call {
   Call(std::shared_ptr<const OpDef> def, DeviceType device);
 
@@ -61,38 +61,38 @@ struct Call {
   std::vector<TensorDesc> output_descs;
   std::vector<lamella::Tensor> tensors;
   UserOpConfWrapper conf;
-  /// While a kernel runs: the inputs', the outputs' and the buffer's memory.
+  /// The memory of the inputs, the outputs and the buffer, while a kernel runs.
   std::vector<Tensor> memory;
   DeviceCtx device_ctx{nullptr};
 
   void add_inputs(const ArgDef& arg, std::span<const lamella::Tensor> given);
   void add_outputs(const ArgDef& arg, std::int64_t count);
-  /// Makes `conf`; what() of the attributes is checked.
+  /// Builds `conf` and runs the operator's check of its attributes.
   void finish(const std::string& op_name, std::map<std::string, AttrValue> attrs);
-  /// Sets the outputs' shapes and types, and checks that the operator did.
+  /// Sets the outputs' shapes and types, and checks that the operator did so.
   void infer();
-  /// The position of an argument among the inputs, or behind them among the outputs; nothing where the call does not
-  /// have it. ValueError where the operator does not declare it.
+  /// Returns the position of an argument among the inputs, or behind them among the outputs; nothing if the call does
+  /// not have it. Throws ValueError if the operator does not declare it.
   std::optional<std::size_t> find(const std::string& name, std::int32_t index) const;
   TensorDesc& desc(std::size_t position) {
     return position < inputs.size() ? input_descs[position] : output_descs[position - inputs.size()];
   }
-  /// "[myrelu]".
+  /// Returns the operator's name in brackets, such as "[myrelu]".
   std::string where() const { return "[" + def->name + "]"; }
 };
 
-/// The call that the registry's arguments are for.
+/// Builds the call from the registry's arguments.
 Call read_call(Entry& entry, std::span<const registry::Arg> args, Device device);
-/// The device of a call's tensors.
+/// Returns the device of a call's tensors.
 Device device_of(std::span<const registry::Arg> args);
-/// The name of the use that is being called on this thread.
+/// Returns the name of the use that this thread is calling.
 const std::string& current_op_name();
 
 /// Computes the outputs on the inputs' device.
 std::vector<lamella::Tensor> compute(Entry& entry, Call& call, Device device);
-/// The outputs of a call with these arguments, one entry for each tensor.
+/// Returns the outputs of a call with these arguments, one entry per tensor.
 std::vector<std::pair<std::string, std::int32_t>> outputs_of(const OpDef& def, std::span<const registry::Arg> args);
-/// Outputs, which go by these names, in the form of the schema's results.
+/// Stores the outputs with these names in the form of the schema's results.
 void store_results(const OpDef& def, const std::vector<std::pair<std::string, std::int32_t>>& names,
                    std::vector<lamella::Tensor> outputs, registry::Value* results);
 

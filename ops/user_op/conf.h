@@ -11,7 +11,7 @@
 
 namespace lamella::user_op {
 
-/// An input or an output of an operator: its name, and which of several it is.
+/// An input or an output of an operator: its name, and its index if there are several.
 class OpArg {
  public:
   OpArg(std::string name, std::int32_t index) : name_(std::move(name)), index_(index) {}
@@ -23,7 +23,7 @@ class OpArg {
   std::int32_t index_;
 };
 
-/// A use of an operator: what its inputs and outputs are called in the graph that it is part of, and its attributes.
+/// A use of an operator: the names of its inputs and outputs in the graph that contains it, and its attributes.
 struct UserOpConf {
   std::string op_name;
   std::string op_type_name;
@@ -38,14 +38,14 @@ const AttrValue& attr_of(const UserOpConf& conf, const std::string& name);
 const std::string& blob_of(const UserOpConf& conf, bool output, const std::string& name, std::int32_t index);
 }  // namespace detail
 
-/// A use of an operator, to read.
+/// Read access to a use of an operator.
 class UserOpConfWrapper {
  public:
   explicit UserOpConfWrapper(std::shared_ptr<const UserOpConf> conf) : conf_(std::move(conf)) {}
 
   const std::string& op_name() const { return conf_->op_name; }
   const std::string& op_type_name() const { return conf_->op_type_name; }
-  /// What input or output `index` of that name is called; ValueError naming those that there are.
+  /// Returns the graph's name of input or output `index`; throws ValueError that lists the existing ones.
   const std::string& input(const std::string& name, std::int32_t index) const {
     return detail::blob_of(*conf_, false, name, index);
   }
@@ -56,8 +56,8 @@ class UserOpConfWrapper {
   bool has_output(const std::string& name, std::int32_t index) const { return index < output_size(name); }
   std::int32_t input_size(const std::string& name) const { return size(conf_->inputs, name); }
   std::int32_t output_size(const std::string& name) const { return size(conf_->outputs, name); }
-  /// The value of an attribute; ValueError naming the attributes where there is none of that name, TypeError where it
-  /// is of another type.
+  /// Returns the value of an attribute. Throws ValueError that lists the attributes if there is none of that name,
+  /// TypeError if its type differs.
   template <class T>
   const T& attr(const std::string& name) const {
     const T* value = std::get_if<T>(&detail::attr_of(*conf_, name));
@@ -78,12 +78,12 @@ class UserOpConfWrapper {
 /// An input or output as an operator declares it.
 struct ArgDef {
   std::string name;
-  /// How many there must be at least, and whether there may be more.
+  /// Smallest number of tensors, and whether there may be more.
   std::int32_t count = 1;
   bool at_least = false;
   bool optional = false;
 
-  /// Whether exactly one tensor goes by that name.
+  /// True if the name stands for exactly one tensor.
   bool single() const { return count == 1 && !at_least; }
 };
 
@@ -94,7 +94,7 @@ struct AttrDef {
   AttrValue default_value;
 };
 
-/// What an operator declares.
+/// The declaration of an operator.
 class UserOpDefWrapper {
  public:
   UserOpDefWrapper(const std::string& name, const std::vector<ArgDef>& inputs, const std::vector<ArgDef>& outputs,

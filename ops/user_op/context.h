@@ -1,6 +1,6 @@
 #pragma once
 
-// What the functions of an operator are given: its arguments as shapes and types, or as memory.
+// The arguments of an operator's functions: its tensors as shapes and types, or as memory.
 
 #include <cstdint>
 #include <memory>
@@ -29,7 +29,7 @@ class TensorDesc {
   bool* mut_is_dynamic() { return &is_dynamic_; }
   void set_shape(Shape shape) { shape_ = std::move(shape); }
   void set_data_type(DataType data_type) { data_type_ = data_type; }
-  /// Lets the kernel make an output smaller than its shape says, by the Tensor's mut_shape().
+  /// Allows the kernel to make an output smaller than its shape, by the Tensor's mut_shape().
   void set_is_dynamic(bool is_dynamic) { is_dynamic_ = is_dynamic; }
 
  private:
@@ -38,7 +38,7 @@ class TensorDesc {
   bool is_dynamic_ = false;
 };
 
-/// One argument's memory: row-major, on the kernel's device.
+/// The memory of one argument: row-major, on the kernel's device.
 class Tensor {
  public:
   Tensor(std::string name, TensorDesc desc, void* data, bool writable)
@@ -46,19 +46,19 @@ class Tensor {
 
   const Shape& shape() const { return desc_.shape(); }
   DataType data_type() const { return desc_.data_type(); }
-  /// For outputs that the infer function marks as dynamic: the shape that the result will have, with no more elements
-  /// than there is room for. RuntimeError for other arguments.
+  /// Returns the shape that the result will have, for outputs that the infer function marks as dynamic; it must not
+  /// have more elements than were allocated. Throws RuntimeError for other arguments.
   Shape* mut_shape() {
     if (!writable_ || !desc_.is_dynamic()) refuse_shape();
     return desc_.mut_shape();
   }
-  /// The elements; T is the element type, char or void (TypeError for another number type).
+  /// Returns the elements; T is the element type, char or void (TypeError for another number type).
   template <class T = void>
   const T* dptr() const {
     check(detail::kDataTypeOf<T>);
     return static_cast<const T*>(data_);
   }
-  /// The same to write to; RuntimeError for an input.
+  /// Returns the elements for writing; throws RuntimeError for an input.
   template <class T = void>
   T* mut_dptr() {
     check(detail::kDataTypeOf<T>);
@@ -66,7 +66,7 @@ class Tensor {
     written_ = true;
     return static_cast<T*>(data_);
   }
-  /// Whether somebody asked for its memory to write to.
+  /// True if the memory was requested for writing.
   bool written() const { return written_; }
 
  private:
@@ -86,11 +86,11 @@ class Tensor {
   bool written_ = false;
 };
 
-/// Where a kernel runs.
+/// The device that a kernel runs on.
 class DeviceCtx {
  public:
   explicit DeviceCtx(CUstream_st* stream) : stream_(stream) {}
-  /// The cudaStream_t that this thread's work goes to; null on the CPU.
+  /// Returns the cudaStream_t of this thread's work; null on the CPU.
   CUstream_st* cuda_stream() const { return stream_; }
 
  private:
@@ -101,13 +101,13 @@ namespace detail {
 struct Call;
 }
 
-/// What all of an operator's functions can ask. Arguments are found by name and index; a name that the operator does
-/// not declare is a ValueError, and null stands for one that it declares and the call does not have.
+/// Queries common to all of an operator's functions. Arguments are found by name and index; a name that the operator
+/// does not declare throws ValueError, and null is returned for one that it declares and the call does not have.
 class OpContext {
  public:
   explicit OpContext(detail::Call& call) : call_(&call) {}
 
-  /// The inputs of the call, one entry for each tensor.
+  /// Returns the inputs of the call, one entry per tensor.
   const std::vector<std::pair<std::string, std::int32_t>>& inputs() const;
   const std::vector<std::pair<std::string, std::int32_t>>& outputs() const;
   bool has_input(const std::string& name, std::int32_t index) const;
@@ -128,8 +128,8 @@ class OpContext {
   detail::Call* call_;
 };
 
-/// For functions that infer: sets the outputs' shapes and types from the inputs'. What is written to an input's is
-/// forgotten.
+/// The context of infer functions, which set the outputs' shapes and types from the inputs'. Changes to an input's
+/// description are discarded.
 class InferContext : public OpContext {
  public:
   using OpContext::OpContext;
@@ -147,7 +147,7 @@ class InferContext : public OpContext {
     TensorDesc* desc = TensorDesc4ArgNameAndIndex(name, index);
     return desc ? desc->mut_is_dynamic() : nullptr;
   }
-  // The same under the names of later versions; an argument that the call does not have is a ValueError.
+  // The names of later versions; an argument that the call does not have throws ValueError.
   const TensorDesc& InputTensorDesc(const std::string& name, std::int32_t index) const { return present(name, index); }
   const Shape& InputShape(const std::string& name, std::int32_t index) const { return present(name, index).shape(); }
   DataType InputDType(const std::string& name, std::int32_t index) const { return present(name, index).data_type(); }
@@ -161,30 +161,30 @@ class InferContext : public OpContext {
   TensorDesc& present(const std::string& name, std::int32_t index) const;
 };
 
-/// For the predicates of kernels.
+/// The context of kernels' predicates.
 class KernelRegContext : public OpContext {
  public:
   using OpContext::OpContext;
   const TensorDesc* TensorDesc4ArgNameAndIndex(const std::string& name, std::int32_t index) const;
 };
 
-/// For OpKernel::CreateOpKernelState().
+/// The context of OpKernel::CreateOpKernelState().
 class KernelInitContext : public KernelRegContext {
  public:
   using KernelRegContext::KernelRegContext;
   DeviceCtx* device_ctx() const;
 };
 
-/// For OpKernel::Compute().
+/// The context of OpKernel::Compute().
 class KernelComputeContext : public KernelInitContext {
  public:
   using KernelInitContext::KernelInitContext;
-  /// An input, an output, or "tmp_buffer" where the kernel asked for one.
+  /// Returns an input, an output, or "tmp_buffer" if the kernel requested one.
   Tensor* Tensor4ArgNameAndIndex(const std::string& name, std::int32_t index) const;
 };
 using KernelContext = KernelComputeContext;
 
-/// What a kernel keeps from one call to the next.
+/// The state that a kernel keeps between calls.
 class OpKernelState {
  public:
   virtual ~OpKernelState() = default;
@@ -198,12 +198,12 @@ class OpKernel {
   OpKernel& operator=(const OpKernel&) = delete;
   virtual ~OpKernel() = default;
 
-  /// Made at the first call of an operator of that name, and given to all further ones.
+  /// Creates the state with the first call of an operator of that name; later calls receive the same one.
   virtual std::shared_ptr<OpKernelState> CreateOpKernelState(KernelInitContext*) const { return nullptr; }
   virtual void Compute(KernelComputeContext* ctx, OpKernelState*) const { Compute(ctx); }
   virtual void Compute(KernelComputeContext* ctx) const { const_cast<OpKernel*>(this)->Compute(ctx); }
   virtual void Compute(KernelComputeContext*) { fail_no_compute(); }
-  /// Whether Compute runs where no output has an element.
+  /// True if Compute runs even if no output has an element.
   virtual bool AlwaysComputeWhenAllOutputsEmpty() const { return false; }
 
  private:

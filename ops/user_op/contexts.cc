@@ -1,4 +1,4 @@
-// The contexts that an operator's functions get.
+// The contexts that an operator's functions receive.
 
 #include "engine/core/error.h"
 #include "ops/user_op/call.h"
@@ -96,7 +96,7 @@ Tensor* KernelComputeContext::Tensor4ArgNameAndIndex(const std::string& name, st
   return position ? &call_->memory[*position] : nullptr;
 }
 
-// --- How an operator can be split ------------------------------------------------------------------------------------
+// --- Ways to split an operator ---------------------------------------------------------------------------------------
 
 std::string Sbp::ToString() const {
   switch (kind) {

@@ -17,7 +17,7 @@
 namespace lamella::user_op {
 namespace detail {
 
-/// A gradient while its author's function describes it, and after.
+/// A gradient during and after its description by the author's function.
 struct GradientGraph {
   GradientGraph(const Call& of, std::vector<bool> needed)
       : call(of), needs(std::move(needed)), bound(call.inputs.size()), fw(*this, call.conf.conf()) {
@@ -29,7 +29,7 @@ struct GradientGraph {
   GradientGraph& operator=(const GradientGraph&) = delete;
 
   const Call& call;
-  /// Which of the inputs want a gradient, and what gives it.
+  /// The inputs that require a gradient, and the blobs that provide it.
   std::vector<bool> needs;
   std::vector<std::string> bound;
   UserOpWrapper fw;
@@ -87,7 +87,7 @@ UserOpConfWrapper BackwardOpBuilder::Build() {
 }
 
 const std::string& UserOpWrapper::output_grad(const std::string& name, std::int32_t index) const {
-  output(name, index);  // says what there is
+  output(name, index);  // throws with a list of the existing outputs
   return graph_->grads.at(name)[static_cast<std::size_t>(index)];
 }
 const TensorDesc& UserOpWrapper::arg_tensor_desc(const std::string& name, std::int32_t index) const {
@@ -134,14 +134,14 @@ namespace {
 using Tensors = std::vector<lamella::Tensor>;
 using Blobs = std::map<std::string, lamella::Tensor>;
 
-/// What backward needs of a gradient: data only, so that it outlives the library.
+/// The part of a gradient that backward needs: data only, so that it outlives the library.
 struct GradientPlan {
   std::string op;
-  /// Where an operator has no gradient.
+  /// True if the operator has no gradient.
   bool missing = false;
   std::vector<std::shared_ptr<const UserOpConf>> ops;
   std::vector<std::string> bound;
-  /// What was saved, and what the gradients of the outputs are called, in order.
+  /// The saved blobs, and the names of the outputs' gradients, in order.
   std::vector<std::string> saved;
   std::vector<std::string> grads;
 
@@ -195,7 +195,7 @@ class Evaluation {
     }
   }
 
-  /// An operator of the registry that is none of this dialect.
+  /// Calls a registered operator of another dialect.
   void run_registered(const UserOpConf& op, const std::map<std::string, Tensors>& inputs) {
     const auto handle = Dispatcher::singleton().find_schema_or_throw(op.op_type_name);
     const Schema& schema = handle.schema();
@@ -212,13 +212,13 @@ class Evaluation {
       } else if (argument.default_value) {
         args.push_back(*argument.default_value);
       } else {
-        fail<ValueError>("[", plan_.op, "] the gradient gives ", op.op_type_name, " no '", argument.name, "'; it is ",
-                         schema.str());
+        fail<ValueError>("[", plan_.op, "] the gradient does not give ", op.op_type_name, " its argument '",
+                         argument.name, "'; its schema is ", schema.str());
       }
     }
     if (used != inputs.size() + op.attrs.size()) {
       fail<ValueError>("[", plan_.op, "] the gradient gives ", op.op_type_name,
-                       " arguments that it does not have; it is ", schema.str());
+                       " arguments that it does not have; its schema is ", schema.str());
     }
     Tensors results;
     for (const registry::Value& value : handle.call_boxed(args)) {
@@ -249,7 +249,7 @@ class Evaluation {
   std::set<const UserOpConf*> running_;
 };
 
-/// What the blobs that are bound are made of, as far as it is there before the gradient is computed.
+/// Collects the blobs from which the bound ones are computed, as far as they exist before the gradient is computed.
 void collect_leaves(const GradientPlan& plan, const std::string& blob, std::set<std::string>& seen,
                     std::vector<std::string>& leaves) {
   if (blob.empty() || !seen.insert(blob).second) return;
@@ -263,7 +263,7 @@ void collect_leaves(const GradientPlan& plan, const std::string& blob, std::set<
   }
 }
 
-/// Has the operator's author describe the gradient.
+/// Calls the author's function that describes the gradient.
 void describe_gradient(const GradDef& def, GradientGraph& graph) {
   run_authors(graph.call.where() + " the gradient:", [&] {
     if (def.make) {
@@ -275,7 +275,7 @@ void describe_gradient(const GradDef& def, GradientGraph& graph) {
   });
 }
 
-/// A call as the layer below sees it.
+/// A call in the form that the layer below takes.
 struct Site {
   Entry& entry;
   const registry::CallContext& context;
@@ -294,7 +294,7 @@ std::vector<lamella::Tensor> flatten(const std::vector<registry::Value>& results
   return tensors;
 }
 
-/// The arguments with other tensors.
+/// The arguments with their tensors replaced.
 class Substituted {
  public:
   Substituted(std::span<const registry::Arg> args, const TensorList& tensors) : args_(args.begin(), args.end()) {
@@ -314,7 +314,7 @@ class Substituted {
   std::vector<Tensors> tensors_;
 };
 
-/// An operator of this dialect on the tape.
+/// The autograd layer of the operators of this dialect.
 struct UserOpLayer : Function<UserOpLayer> {
   static constexpr const char* name = "user_op";
   static std::string name_of(const Context& ctx) { return static_cast<const Entry*>(ctx.tag)->name; }
@@ -351,10 +351,10 @@ struct UserOpLayer : Function<UserOpLayer> {
     return results;
   }
 
-  /// Under vmap: one example after the other, since kernels read raw memory.
+  /// Maps one example after the other, because kernels read raw memory.
   static Tensors vmap(const autograd::VmapInfo& info, const TensorList& inputs, const Site* site) {
     if (info.batch_size == 0) {
-      fail<ValueError>("[", site->entry.name, "] vmap over an axis of size 0: nobody knows the outputs' shapes");
+      fail<ValueError>("[", site->entry.name, "] vmap over an axis of size 0: the outputs' shapes are unknown");
     }
     std::vector<Tensors> examples;
     for (std::int64_t k = 0; k < info.batch_size; ++k) {
@@ -377,7 +377,7 @@ struct UserOpLayer : Function<UserOpLayer> {
   }
 
  private:
-  /// Notes what the gradient is, and saves what it needs.
+  /// Stores the plan of the gradient and saves the tensors that it needs.
   static void plan(Context& ctx, const TensorList& inputs, std::span<const registry::Arg> args, Entry& entry,
                    const Tensors& outputs) {
     GradientPlan& plan = ctx.state<GradientPlan>();

@@ -1,7 +1,7 @@
 #pragma once
 
-// The gradient of an operator, as a small graph of operators. Blobs (inputs, outputs, gradients) go by their names in
-// that graph.
+// The gradient of an operator, as a small graph of operators. Blobs (inputs, outputs, gradients) are referred to by
+// their names in that graph.
 
 #include <cstdint>
 #include <functional>
@@ -21,14 +21,15 @@ class BackwardOpBuilder {
  public:
   explicit BackwardOpBuilder(std::string op_name);
 
-  /// The operator: one of this dialect, or any of the registry ("ns::name").
+  /// Sets the operator: one of this dialect, or any registered one ("ns::name").
   BackwardOpBuilder& OpTypeName(const std::string& op_type_name);
   BackwardOpBuilder& Op(const std::string& op_type_name) { return OpTypeName(op_type_name); }
-  /// Several for one name are its tensors, in order.
+  /// Binds a blob to an argument; several calls for one name add its tensors, in order.
   BackwardOpBuilder& InputBind(const std::string& arg_name, const std::string& blob);
   BackwardOpBuilder& Input(const std::string& arg_name, const std::string& blob) { return InputBind(arg_name, blob); }
   BackwardOpBuilder& Output(const std::string& arg_name, std::int32_t count = 1);
-  /// A value of the attribute's type, or one that it can be brought to. `Attr<T>(name, value)` makes it a T first.
+  /// Sets an attribute to a value of its type, or one that converts to it. `Attr<T>(name, value)` converts it to T
+  /// first.
   template <class T>
   BackwardOpBuilder& Attr(const std::string& name, const T& value) {
     conf_->attrs.insert_or_assign(name, detail::loose_value(value));
@@ -45,31 +46,31 @@ namespace detail {
 struct GradientGraph;
 }
 
-/// The operator whose gradient is asked for.
+/// The operator whose gradient is described.
 class UserOpWrapper : public UserOpConfWrapper {
  public:
   UserOpWrapper(detail::GradientGraph& graph, std::shared_ptr<const UserOpConf> conf)
       : UserOpConfWrapper(std::move(conf)), graph_(&graph) {}
 
-  /// Says where the gradient of an input comes from: `fn()` returns the name of a blob, and is called where the input
-  /// wants a gradient. ValueError naming the operator's arguments where it has no such input.
+  /// Sets the source of an input's gradient: `fn()` returns the name of a blob, and is called if the input requires a
+  /// gradient. Throws ValueError that lists the operator's arguments if there is no such input.
   template <class F>
   void InputGradBind(const OpArg& input, F&& fn) const {
     static_assert(std::is_convertible_v<std::invoke_result_t<F&>, std::string>,
                   "the function given to InputGradBind returns the name of a blob");
     if (!NeedGenGradTensor4OpInput(input.name(), input.index())) return;
-    const std::string blob = fn();  // a value or a reference: copied before it can go
+    const std::string blob = fn();  // fn() may return a value or a reference, so the name is copied
     BindGradTensorWithOpInput(blob, input.name(), input.index());
   }
-  /// The gradient of an output.
+  /// Returns the gradient of an output.
   const std::string& output_grad(const std::string& name, std::int32_t index) const;
-  /// Shape and type of an input or output.
+  /// Returns shape and type of an input or output.
   const TensorDesc& arg_tensor_desc(const std::string& name, std::int32_t index) const;
   const TensorDesc& TensorDesc4ArgNameAndIndex(const std::string& name, std::int32_t index) const {
     return arg_tensor_desc(name, index);
   }
 
-  // The older style.
+  // Names of the older style.
   bool NeedGenGradTensor4OpInput(const std::string& name, std::int32_t index) const;
   const std::string& GetGradTensorWithOpOutput(const std::string& name, std::int32_t index) const {
     return output_grad(name, index);
@@ -80,24 +81,23 @@ class UserOpWrapper : public UserOpConfWrapper {
   detail::GradientGraph* graph_;
 };
 
-/// What a function that makes a gradient is given.
+/// The argument of a function that describes a gradient.
 class BackwardOpConfContext {
  public:
   using Define = std::function<UserOpConfWrapper(BackwardOpBuilder&)>;
 
   explicit BackwardOpConfContext(detail::GradientGraph& graph) : graph_(&graph) {}
   UserOpWrapper& FwOp();
-  /// Defines the operator of that name, which `fn` builds when it is first asked for. ValueError where the name is
-  /// taken.
+  /// Defines the operator of that name; `fn` builds it with its first use. Throws ValueError if the name is taken.
   void DefineOp(const std::string& op_name, Define fn);
-  /// ValueError naming those defined where there is none.
+  /// Returns a defined operator; throws ValueError that lists the existing ones.
   UserOpConfWrapper& GetOp(const std::string& op_name);
 
  private:
   detail::GradientGraph* graph_;
 };
 
-/// The older style: adds an operator to the graph.
+/// Adds an operator to the graph, in the older style.
 using AddOpFn = std::function<void(const UserOpConfWrapper&)>;
 
 }  // namespace lamella::user_op

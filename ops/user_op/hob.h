@@ -13,7 +13,7 @@
 
 namespace lamella::user_op {
 
-/// A condition on a call, and how its author would read it.
+/// A condition on a call, and its text for the author.
 class Hob {
  public:
   using Test = std::function<bool(const KernelRegContext&)>;
@@ -57,7 +57,7 @@ std::string hob_text(const T& value) {
 
 }  // namespace detail
 
-/// Something of a call that can be compared.
+/// A property of a call that can be compared.
 template <class T>
 class HobValue {
  public:
@@ -84,7 +84,7 @@ class HobValue {
 inline HobValue<DeviceType> HobDeviceType() {
   return {[](const KernelRegContext& ctx) { return ctx.device_type(); }, "device type"};
 }
-/// Compared with "cpu" or "gpu", or with a DeviceType.
+/// A device tag, compared with "cpu" or "gpu", or with a DeviceType.
 class HobTag : public HobValue<std::string> {
  public:
   using HobValue::HobValue;
@@ -98,7 +98,7 @@ class HobTag : public HobValue<std::string> {
 inline HobTag HobDeviceTag() {
   return {[](const KernelRegContext& ctx) { return ctx.device_tag(); }, "device tag"};
 }
-/// The element type of an argument; kInvalidDataType where the call does not have it.
+/// Returns the element type of an argument; kInvalidDataType if the call does not have it.
 inline HobValue<DataType> HobDataType(const std::string& name, std::int32_t index) {
   return {[=](const KernelRegContext& ctx) {
             const TensorDesc* desc = ctx.TensorDesc4ArgNameAndIndex(name, index);
@@ -110,7 +110,7 @@ template <class T>
 HobValue<T> HobAttr(const std::string& name) {
   return {[=](const KernelRegContext& ctx) { return ctx.Attr<T>(name); }, "attribute " + name};
 }
-/// Any function of the call.
+/// Returns a condition made of any function of the call.
 inline Hob HobCtxGetter(const std::string& text, Hob::Test test) { return Hob(std::move(test), text); }
 inline Hob HobTrue() {
   return Hob([](const KernelRegContext&) { return true; }, "always");

@@ -1,6 +1,6 @@
 #pragma once
 
-// Results that may be errors, and the checks that make them.
+// Results that may be errors, and the checks that create them.
 
 #include <optional>
 #include <sstream>
@@ -10,8 +10,8 @@
 
 namespace lamella::user_op {
 
-/// What went wrong, with the text that is streamed to it: `return Error::CheckFailed() << "axis " << axis;`. Python
-/// sees a ValueError for CheckFailed and a NotImplementedError for Unimplemented; RuntimeError otherwise.
+/// An error with the text that is streamed to it: `return Error::CheckFailed() << "axis " << axis;`. Python gets a
+/// ValueError for CheckFailed, a NotImplementedError for Unimplemented, and a RuntimeError otherwise.
 class Error {
  public:
   enum class Kind { kCheckFailed, kUnimplemented, kOther };
@@ -36,7 +36,7 @@ class Error {
     add(part);
     return *this;
   }
-  /// Throws it as the exception that Python sees, with `where` in front.
+  /// Throws the exception that Python gets, prefixed by `where`.
   [[noreturn]] void Throw(const std::string& where) const;
 
  private:
@@ -52,12 +52,12 @@ class Error {
   std::string message_;
 };
 
-/// A T, or the error that there is instead.
+/// A T, or an error.
 template <class T>
 class [[nodiscard]] Maybe {
  public:
   Maybe(T value) : value_(std::move(value)) {}
-  /// Of what converts to a T, as a text does to a string.
+  /// Converts from types that convert to T, such as a text to a string.
   template <class U>
     requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
              !std::is_same_v<std::remove_cvref_t<U>, Maybe> && !std::is_same_v<std::remove_cvref_t<U>, Error>)
@@ -65,9 +65,9 @@ class [[nodiscard]] Maybe {
   Maybe(Error error) : error_(std::move(error)) {}
 
   bool IsOk() const { return value_.has_value(); }
-  /// One without text where there is none.
+  /// Returns the error, without a text if there is none.
   const Error& error() const { return error_; }
-  /// Throws the error where there is no value.
+  /// Returns the value; throws the error if there is none.
   const T& value() const {
     if (!value_) error_.Throw("[Maybe]");
     return *value_;
@@ -88,7 +88,7 @@ class [[nodiscard]] Maybe<void> {
   static Maybe Ok() { return Maybe(); }
 
   bool IsOk() const { return ok_; }
-  /// One without text where there is none.
+  /// Returns the error, without a text if there is none.
   const Error& error() const { return error_; }
   void take() const {}
 
@@ -142,7 +142,7 @@ class FailedCheck {
 #define CHECK_GT_OR_RETURN(a, b) CHECK_OR_RETURN((a) > (b))
 #define CHECK_GE_OR_RETURN(a, b) CHECK_OR_RETURN((a) >= (b))
 
-/// The value of a Maybe; returns its error from the function around it where there is one.
+/// Evaluates to the value of a Maybe; returns its error from the enclosing function if there is one.
 #define JUST(...)                                            \
   __extension__({                                            \
     auto lamella_maybe = (__VA_ARGS__);                      \

@@ -20,13 +20,13 @@ namespace lamella::user_op {
 
 namespace detail {
 
-/// Where a registration stands.
+/// The source position of a registration.
 struct SourcePlace {
   std::string file;
   unsigned line = 0;
 };
 
-/// Declares and defines an operator.
+/// The declaration and definition of an operator.
 struct OpDef {
   std::string name;
   SourcePlace place;
@@ -56,8 +56,8 @@ struct GradDef {
   std::function<void(const UserOpWrapper&, const AddOpFn&)> make_older;
 };
 
-/// A registration, which ends when this does. Errors do not leave the constructors, but are those of the library that
-/// is being loaded.
+/// A registration, which lasts as long as this object. Errors do not leave the constructors; they are reported as those
+/// of the library that is being loaded.
 class Registration {
  public:
   Registration(OpDef def, const registry::AbiStamp& stamp);
@@ -74,7 +74,7 @@ class Registration {
 
 }  // namespace detail
 
-/// What SetOutputArgModifyFn and SetInputArgModifyFn set of an argument; it guides static graphs.
+/// The settings of SetOutputArgModifyFn and SetInputArgModifyFn, which matter to static graphs only.
 class ArgModifier {
  public:
   void set_header_infered_before_compute(bool) {}
@@ -89,7 +89,7 @@ using GetInputArgModifier = std::function<InputArgModifier*(const std::string&, 
 
 /// Infer functions that many operators share.
 struct TensorDescInferFnUtil {
-  /// Every output is like the first input.
+  /// Makes every output like the first input.
   static Maybe<void> Unchanged(InferContext* ctx) {
     const auto& [input, index] = ctx->inputs().at(0);
     for (const auto& [output, k] : ctx->outputs()) {
@@ -97,7 +97,7 @@ struct TensorDescInferFnUtil {
     }
     return Maybe<void>::Ok();
   }
-  /// Each output is like the input in its place.
+  /// Makes each output like the input at its position.
   static Maybe<void> InOutCorrespond(InferContext* ctx) {
     CHECK_EQ_OR_RETURN(ctx->inputs().size(), ctx->outputs().size());
     for (std::size_t i = 0; i < ctx->inputs().size(); ++i) {
@@ -117,7 +117,7 @@ class OpRegistry {
     def_.place = {std::move(file), line};
   }
 
-  /// `count` tensors under a name.
+  /// Declares `count` tensors under a name.
   OpRegistry& Input(const std::string& name, std::int32_t count = 1) { return add(def_.inputs, {name, count}); }
   OpRegistry& InputWithMinimum(const std::string& name, std::int32_t least) {
     return add(def_.inputs, {name, least, true});
@@ -128,7 +128,7 @@ class OpRegistry {
   OpRegistry& OptionalInputWithMinimum(const std::string& name, std::int32_t least) {
     return add(def_.inputs, {name, least, true, true});
   }
-  OpRegistry& OptionalInputWithMininum(const std::string& name, std::int32_t least) {  // spelled so by its users
+  OpRegistry& OptionalInputWithMininum(const std::string& name, std::int32_t least) {  // the dialect's spelling
     return OptionalInputWithMinimum(name, least);
   }
   OpRegistry& Output(const std::string& name, std::int32_t count = 1) { return add(def_.outputs, {name, count}); }
@@ -158,8 +158,8 @@ class OpRegistry {
   OpRegistry& Attr(const std::string& name) {
     return Attr(name, detail::attr_type_of<std::decay_t<T>>());
   }
-  /// The type is that of the default: a text, or an integer of another width than an attribute's, makes a kAtString or
-  /// a kAtInt64.
+  /// Declares an attribute whose type is that of the default; a text, or an integer of another width than an
+  /// attribute's, makes a kAtString or a kAtInt64.
   template <class T>
   OpRegistry& Attr(const std::string& name, const T& default_value) {
     AttrValue value = detail::loose_value(default_value);
@@ -168,12 +168,13 @@ class OpRegistry {
     return *this;
   }
 
-  /// A check of the attributes' values, which runs when the operator is used.
+  /// Sets a check of the attributes' values, which runs when the operator is used.
   OpRegistry& SetCheckAttrFn(decltype(detail::OpDef::check_attr) fn) {
     def_.check_attr = std::move(fn);
     return *this;
   }
-  /// Sets the outputs' shapes and types. A type that is left unset is that of the first input.
+  /// Sets the function that infers the outputs' shapes and types. A type that it leaves unset is that of the first
+  /// input.
   OpRegistry& SetTensorDescInferFn(decltype(detail::OpDef::infer) fn) {
     def_.infer = std::move(fn);
     return *this;
@@ -182,13 +183,13 @@ class OpRegistry {
     def_.infer_dtype = std::move(fn);
     return *this;
   }
-  /// Lists the ways to split the operator over devices.
+  /// Sets the function that lists the ways to split the operator over devices.
   OpRegistry& SetGetSbpFn(decltype(detail::OpDef::sbp) fn) {
     def_.sbp = std::move(fn);
     return *this;
   }
 
-  /// Accepted; what it sets is for static graphs.
+  /// Accepted and ignored: it matters to static graphs only.
   OpRegistry& SetOutputArgModifyFn(const std::function<void(GetOutputArgModifier, const UserOpConfWrapper&)>&) {
     return *this;
   }
@@ -207,7 +208,7 @@ class OpRegistry {
   detail::OpDef def_;
 };
 
-/// For SetInplaceProposalFn.
+/// The callback that a function given to SetInplaceProposalFn receives.
 using AddInplaceArgPair =
     std::function<Maybe<void>(const std::string& out, std::int32_t, const std::string& in, std::int32_t, bool)>;
 
@@ -225,18 +226,18 @@ class OpKernelRegistry {
     def_.create = [] { return std::unique_ptr<OpKernel>(new Kernel()); };
     return *this;
   }
-  /// Which calls the kernel is for; all, where no condition is set.
+  /// Sets the condition on calls that the kernel is for; without one, it is for all.
   OpKernelRegistry& SetIsMatchedHob(Hob condition) {
     def_.conditions.push_back(std::move(condition));
     return *this;
   }
   OpKernelRegistry& SetIsMatchedPred(Hob::Test test) { return SetIsMatchedHob(Hob(std::move(test), "a predicate")); }
-  /// How many bytes of "tmp_buffer" Compute wants.
+  /// Sets the function that returns the number of bytes of "tmp_buffer" that Compute needs.
   OpKernelRegistry& SetInferTmpSizeFn(std::function<std::size_t(InferContext*)> fn) {
     def_.tmp_size = std::move(fn);
     return *this;
   }
-  /// Accepted: outputs are always new here, which a kernel that proposes otherwise has to cope with.
+  /// Accepted and ignored: outputs are always new, so a kernel that proposes otherwise must support that.
   OpKernelRegistry& SetInplaceProposalFn(
       const std::function<Maybe<void>(const InferContext&, const AddInplaceArgPair&)>&) {
     return *this;
@@ -273,7 +274,7 @@ class OpGradRegistry {
 
 namespace detail {
 
-/// What the macros make: registers what was described when it is initialized with that, at the end of the chain.
+/// The object that the macros define: initialized with the chain of calls, it registers what they described.
 class Registered {
  public:
   template <class Registry>
@@ -293,7 +294,7 @@ class Registered {
       lamella_user_op_, __COUNTER__) = ::lamella::user_op::Registry(name, __FILE__, __LINE__)
 
 #define REGISTER_USER_OP(name) LAMELLA_USER_OP_REGISTER(OpRegistry, name)
-/// As REGISTER_USER_OP: an operator whose kernels are for the CPU only.
+/// Like REGISTER_USER_OP, for an operator whose kernels are for the CPU only.
 #define REGISTER_CPU_ONLY_USER_OP(name) REGISTER_USER_OP(name)
 #define REGISTER_USER_KERNEL(name) LAMELLA_USER_OP_REGISTER(OpKernelRegistry, name)
 #define REGISTER_USER_OP_GRAD(name) LAMELLA_USER_OP_REGISTER(OpGradRegistry, name)

@@ -1,7 +1,7 @@
 #pragma once
 
-// How an operator can be split over several devices: for each of its arguments whether it is split along an axis, kept
-// whole, or the sum of what the devices hold.
+// Ways to split an operator over several devices: each argument is split along an axis, kept whole, or the sum of the
+// devices' parts.
 
 #include <cstdint>
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace lamella::user_op {
 
-/// How one argument lies on the devices.
+/// The distribution of one argument over the devices.
 struct Sbp {
   enum class Kind { kSplit, kBroadcast, kPartialSum };
   Kind kind = Kind::kBroadcast;
-  /// Of kSplit.
+  /// Axis of kSplit.
   std::int64_t axis = 0;
 
-  /// "S(0)", "B" or "P".
+  /// Returns "S(0)", "B" or "P".
   std::string ToString() const;
 };
 
@@ -51,11 +51,11 @@ class UserOpSbpSignatureBuilder {
   UserOpSbpSignatureBuilder& PartialSum(const std::vector<OpArg>& args) {
     return add_all(args, {Sbp::Kind::kPartialSum, 0});
   }
-  /// Records it. ValueError where an argument of the call is not mentioned.
+  /// Records the way. Throws ValueError if an argument of the call is not mentioned.
   void Build();
 
  private:
-  /// ValueError where the call has no such argument, or the argument no such axis.
+  /// Throws ValueError if the call has no such argument, or the argument no such axis.
   UserOpSbpSignatureBuilder& add(const OpArg& arg, Sbp sbp);
   UserOpSbpSignatureBuilder& add_all(const Args& args, Sbp sbp) {
     for (const auto& [name, index] : args) add(OpArg(name, index), sbp);
@@ -70,7 +70,7 @@ class UserOpSbpSignatureBuilder {
   SbpSignature signature_;
 };
 
-/// For functions that list the ways to split an operator.
+/// The context of functions that list the ways to split an operator.
 class SbpContext : public OpContext {
  public:
   using OpContext::OpContext;

@@ -42,7 +42,7 @@ registry::Type type_of(UserOpAttrType type) {
     case UserOpAttrType::kAtListString:
       return registry::list_of(Base::Str);
   }
-  fail<ValueError>("this is no type of attributes");
+  fail<ValueError>("this is not a type of attributes");
 }
 
 Schema::Argument named(const std::string& name, registry::Type type) {
@@ -55,7 +55,7 @@ Schema::Argument named(const std::string& name, registry::Type type) {
 Schema schema_of(const OpDef& def) {
   Schema schema;
   schema.name = def.name;
-  std::size_t required = 0;  // inputs up to the last that is not optional
+  std::size_t required = 0;  // number of inputs up to the last one that is not optional
   for (std::size_t i = 0; i < def.inputs.size(); ++i) {
     if (!def.inputs[i].optional) required = i + 1;
   }
@@ -78,7 +78,7 @@ Schema schema_of(const OpDef& def) {
       schema.arguments.push_back(std::move(argument));
     }
     registry::Type type = type_of(output);
-    if (type.list) type.optional = false;  // none of them is an empty list
+    if (type.list) type.optional = false;  // an empty list stands for none
     Schema::Result& result = schema.results.emplace_back();
     result.name = output.name;
     result.type = type;

@@ -11,20 +11,21 @@
 
 namespace lamella::user_op::detail {
 
-/// The namespace of these operators: `lm.ops.user_op.myrelu`.
+/// Namespace of these operators, as in `lm.ops.user_op.myrelu`.
 inline constexpr const char* kNamespace = "user_op";
 
-/// Defines the operator and its kernels for the CPU, CUDA, meta tensors and autograd, which find the rest in `entry`.
+/// Defines the operator and its kernels for the CPU, CUDA, meta tensors and autograd, which find everything else in
+/// `entry`.
 void define_in_registry(Library& m, const OpDef& def, Entry& entry);
 
-/// Whether the number of tensors of an output is up to the call: it is then the argument "<output>_count".
+/// True if the call determines the number of an output's tensors, by the argument "<output>_count".
 inline bool is_counted(const ArgDef& output) { return output.optional || output.at_least; }
-/// How many arguments the operator has in the registry: inputs, attributes and counts.
+/// Returns the number of the operator's arguments in the registry: inputs, attributes and counts.
 std::size_t argument_count(const OpDef& def);
 inline std::string count_argument(const ArgDef& output) { return output.name + "_count"; }
 
-/// An attribute as an argument of the registry, and back. Lists of types and of shapes are lists of texts there:
-/// "float32", "2,3".
+/// Convert an attribute to an argument of the registry, and back. Lists of types and of shapes are lists of texts
+/// there: "float32", "2,3".
 registry::Value to_value(const AttrValue& value);
 AttrValue from_arg(const registry::Arg& arg, UserOpAttrType type, const std::string& what);
 

@@ -20,11 +20,11 @@ struct Table {
   std::map<std::string, std::unique_ptr<Entry>, std::less<>> entries;
 };
 Table& table() {
-  static auto* const all = new Table;  // libraries unload when the process ends
+  static auto* const all = new Table;  // never destroyed: libraries unload when the process ends
   return *all;
 }
 
-/// What StaticLibrary's function, which takes no data, is to do.
+/// The function that StaticLibrary's function, which takes no data, calls.
 thread_local const std::function<void(Library&)>* filling = nullptr;
 
 template <class T>
@@ -124,20 +124,20 @@ void run_authors(const std::string& where, const std::function<void()>& function
   } catch (const std::runtime_error& error) {
     again<RuntimeError>(where, error);
   } catch (const std::exception&) {
-    throw;  // the host language's own, or no memory
+    throw;  // an exception of the host language, or a lack of memory
   } catch (...) {
-    fail<RuntimeError>(where, " threw something that is no std::exception");
+    fail<RuntimeError>(where, " threw an exception that is not a std::exception");
   }
 }
 
 // --- Registrations ---------------------------------------------------------------------------------------------------
 
 struct Registration::State {
-  /// Takes back what is in the table.
+  /// Removes the registration from the table.
   std::function<void()> undo;
   std::unique_ptr<registry::StaticLibrary> library;
 
-  /// Runs `fill` as what a library that is being loaded does: its errors are that library's.
+  /// Runs `fill` as part of loading a library, so that its errors are reported as that library's.
   void add(const registry::AbiStamp& stamp, const std::function<void(Library&)>& fill) {
     const auto* const before = std::exchange(filling, &fill);
     library = std::make_unique<registry::StaticLibrary>(

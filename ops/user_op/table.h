@@ -10,44 +10,44 @@
 #include "engine/core/tensor.h"
 #include "ops/user_op/register.h"
 
-// What is registered in the OneFlow dialect, beside what the registry of operators knows.
+// The registrations of the OneFlow dialect, besides those in the registry of operators.
 
 namespace lamella::user_op::detail {
 
-/// Computes the outputs of a call outside of C++: gets the inputs and what the outputs are to be.
+/// Computes the outputs of a call outside of C++, from the inputs and the descriptions of the outputs.
 using HostKernel =
     std::function<std::vector<lamella::Tensor>(const std::vector<lamella::Tensor>&, const std::vector<TensorDesc>&)>;
 
-/// Everything that goes by one operator's name. Never freed: kernels in the registry point to it.
+/// Everything registered under one operator's name. Never destroyed: kernels in the registry point to it.
 struct Entry {
   explicit Entry(std::string op) : name(std::move(op)) {}
 
   const std::string name;
-  std::mutex mutex;  // guards what follows
-  /// Of several libraries with the same definition; the first counts.
+  std::mutex mutex;  // guards the members below
+  /// Equal definitions by several libraries; the first one counts.
   std::vector<std::shared_ptr<const OpDef>> defs;
   std::vector<std::shared_ptr<const KernelDef>> kernels;
   std::vector<std::shared_ptr<const GradDef>> grads;
   std::shared_ptr<const HostKernel> host_kernel;
-  /// What kernels keep, by the name of the use of the operator.
+  /// The states of kernels, by the name of the operator's use.
   std::map<const KernelDef*, std::map<std::string, std::shared_ptr<OpKernelState>>> states;
 
-  /// RuntimeError where the operator is gone.
+  /// Returns the definition; throws RuntimeError if the operator was removed.
   std::shared_ptr<const OpDef> def();
-  /// Null where there is none.
+  /// Returns the gradient, or null.
   std::shared_ptr<const GradDef> grad();
 };
 
-/// The entry of that name, made where there is none.
+/// Returns the entry of that name, creating it if necessary.
 Entry& entry(const std::string& op);
-/// The same; ValueError with names that are near where no operator has the name.
+/// Returns the entry of that name; throws ValueError with similar names if no such operator is defined.
 Entry& defined_entry(const std::string& op);
-/// The names that kernels or gradients are registered for, and no operator has.
+/// Returns the names for which kernels or gradients are registered, but no operator.
 std::vector<std::string> dangling_names();
 
-/// "file:12".
+/// Returns a text such as "file:12".
 std::string str(const SourcePlace& place);
-/// "'a', 'b'"; "none" where there are none.
+/// Returns "'a', 'b'", or "none".
 template <class Range, class Name>
 std::string quoted(const Range& range, Name&& name) {
   std::string text;
@@ -55,7 +55,7 @@ std::string quoted(const Range& range, Name&& name) {
   return text.empty() ? "none" : text;
 }
 
-/// Calls a function of an operator's author: what it throws gets the operator's name in front.
+/// Calls a function of an operator's author, and prefixes its exceptions with the operator's name.
 void run_authors(const std::string& where, const std::function<void()>& function);
 
 }  // namespace lamella::user_op::detail

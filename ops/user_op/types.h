@@ -1,7 +1,7 @@
 #pragma once
 
-// Shapes, element types and devices as operators of the OneFlow dialect see them. These headers include nothing of the
-// engine's, so that a small operator compiles fast.
+// Shapes, element types and devices in the form of the OneFlow dialect. These headers include nothing of the engine, so
+// that a small operator compiles fast.
 
 #include <cstdint>
 #include <initializer_list>
@@ -19,7 +19,7 @@ namespace lamella::user_op {
 
 using DimVector = std::vector<std::int64_t>;
 
-/// The sizes of a tensor. One that was never set (`is_initialized()`) is not that of a 0-d tensor.
+/// The sizes of a tensor. A Shape that was never set (`is_initialized()`) differs from that of a 0-d tensor.
 class Shape {
  public:
   Shape() = default;
@@ -29,15 +29,15 @@ class Shape {
   bool is_initialized() const { return initialized_; }
   std::int64_t NumAxes() const { return static_cast<std::int64_t>(dims_.size()); }
   std::int64_t elem_cnt() const { return Count(0); }
-  /// The size along `axis`, which may count from the end; IndexError where there is no such axis.
+  /// Returns the size along `axis`, which may count from the end; throws IndexError if there is no such axis.
   std::int64_t At(std::int64_t axis) const { return dims_[checked(axis, NumAxes())]; }
   void Set(std::int64_t axis, std::int64_t size) { dims_[checked(axis, NumAxes())] = size; }
-  /// The product of the sizes from axis `begin` on, up to `end`.
+  /// Returns the product of the sizes of the axes [begin, end).
   std::int64_t Count(std::int64_t begin) const { return Count(begin, NumAxes()); }
   std::int64_t Count(std::int64_t begin, std::int64_t end) const;
   const DimVector& dim_vec() const { return dims_; }
   void ToShape(Shape* into) const { *into = *this; }
-  /// "(2,3)".
+  /// Returns a text such as "(2,3)".
   std::string ToString() const;
   std::string DebugStr() const { return ToString(); }
 
@@ -76,7 +76,7 @@ enum DataType : int {
   kComplex128,
 };
 
-/// `GetDataType<float>::value`.
+/// The element type of a C++ type, as `GetDataType<float>::value`.
 template <class T>
 struct GetDataType;
 #define LAMELLA_USER_OP_DATA_TYPE(Cpp, kind) \
@@ -99,19 +99,19 @@ LAMELLA_USER_OP_DATA_TYPE(lamella::BFloat16, kBFloat16)
 #undef LAMELLA_USER_OP_DATA_TYPE
 
 namespace detail {
-/// The element type of a T in memory; kInvalidDataType for types that none stands for (void, structs).
+/// The element type of a T in memory; kInvalidDataType for types that have none (void, structs).
 template <class T, class = void>
 inline constexpr DataType kDataTypeOf = kInvalidDataType;
 template <class T>
 inline constexpr DataType kDataTypeOf<T, std::void_t<decltype(GetDataType<T>::value)>> = GetDataType<T>::value;
 }  // namespace detail
 
-/// "float32".
+/// Returns a name such as "float32".
 const char* DataTypeName(DataType type);
 
 enum DeviceType : int { kInvalidDevice = 0, kCPU = 1, kGPU = 2, kCUDA = kGPU };
 
-/// "cpu" or "gpu".
+/// Returns "cpu" or "gpu".
 const char* DeviceTag(DeviceType type);
 
 }  // namespace lamella::user_op

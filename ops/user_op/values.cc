@@ -1,4 +1,4 @@
-// Attributes and types: their texts, and how they are brought from one form to another.
+// Texts of attributes and types, and conversions between their forms.
 
 #include <array>
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace lamella::user_op {
 namespace {
 
-// In the order of DataType. A buffer's bytes are uint8.
+// Dtypes in the order of DataType. A buffer's bytes are uint8.
 constexpr std::array<DType, 17> kDTypes{
     DType::UInt8,  DType::UInt8, DType::Float32,  DType::Float64,   DType::Int8,      DType::Int32,
     DType::Int64,  DType::UInt8, DType::Float16,  DType::Bool,      DType::UInt16,    DType::UInt32,
@@ -27,7 +27,7 @@ constexpr bool kIsList = false;
 template <class T>
 constexpr bool kIsList<std::vector<T>> = true;
 
-/// Whether an integer can be given as a T without loss.
+/// True if an integer fits into a T without loss.
 template <class T>
 bool fits(std::int64_t value) {
   if constexpr (std::is_integral_v<T>) {
@@ -42,13 +42,13 @@ bool fits(std::int64_t value) {
   fail<TypeError>(what, " is of type ", AttrTypeName(given), ", and ", AttrTypeName(wanted), " is declared");
 }
 
-/// Whether a From may stand for a To: integers for floats and for each other, 0 and 1 for a bool.
+/// True if a From may stand for a To: integers for floats and for each other, 0 and 1 for a bool.
 template <class To, class From>
 constexpr bool kConvertible = std::is_same_v<From, bool>       ? std::is_same_v<To, bool>
                               : std::is_floating_point_v<From> ? std::is_floating_point_v<To>
                                                                : true;
 
-/// Brings numbers to the number type To; ValueError that opens with `what` for one that it does not hold.
+/// Converts numbers to the number type To; throws ValueError that opens with `what` if one does not fit.
 template <class To, class From>
 To number(From value, const std::string& what) {
   if constexpr (std::is_integral_v<From> && !std::is_same_v<From, bool>) {
@@ -112,7 +112,7 @@ FailedCheck::~FailedCheck() noexcept(false) { throw lamella::RuntimeError(std::m
 
 namespace {
 
-/// What is given as a To; nothing where it is none.
+/// Returns `from` converted to a To; nothing if it cannot be converted.
 template <class To, class From>
 std::optional<AttrValue> converted(const From& from, const std::string& what) {
   if constexpr (std::is_arithmetic_v<From> && std::is_arithmetic_v<To>) {
@@ -131,7 +131,7 @@ std::optional<AttrValue> converted(const From& from, const std::string& what) {
         return AttrValue(std::in_place_type<To>, std::move(list));
       }
     }
-    if (from.empty()) return AttrValue(std::in_place_type<To>);  // an empty list is one of anything
+    if (from.empty()) return AttrValue(std::in_place_type<To>);  // an empty list is a list of any type
   }
   return std::nullopt;
 }
@@ -214,7 +214,7 @@ Shape parse_shape(std::string_view text, const std::string& what) {
   for (std::string part; std::getline(in, part, ',');) {
     char* end = nullptr;
     dims.push_back(std::strtoll(part.c_str(), &end, 10));
-    if (part.empty() || *end != '\0') fail<ValueError>(what, ": '", text, "' is no shape such as \"2,3\"");
+    if (part.empty() || *end != '\0') fail<ValueError>(what, ": '", text, "' is not a shape such as \"2,3\"");
   }
   return Shape(std::move(dims));
 }
@@ -223,7 +223,7 @@ DataType parse_data_type(std::string_view text, const std::string& what) {
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     if (kDTypeNames[i] == text) return to_data_type(static_cast<DType>(i));
   }
-  fail<ValueError>(what, ": '", text, "' is no data type");
+  fail<ValueError>(what, ": '", text, "' is not a data type");
 }
 
 }  // namespace
@@ -270,7 +270,7 @@ AttrValue from_arg(const registry::Arg& arg, UserOpAttrType type, const std::str
       break;
     }
     default:
-      fail<TypeError>(what, " is no attribute's value");
+      fail<TypeError>(what, " is not the value of an attribute");
   }
   return convert(std::move(value), type, what);
 }

@@ -23,7 +23,7 @@ class CudaAllocator final : public CachingAllocator {
     return pointer;
   }
 
-  // Errors have nowhere to go here: while the process ends, the driver may be gone before the last tensor.
+  // Ignores errors: while the process ends, the driver may be gone before the last tensor.
   void system_free(void* pointer) noexcept override {
     on_device([&] { static_cast<void>(cudaFree(pointer)); });
   }

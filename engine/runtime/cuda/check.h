@@ -10,11 +10,11 @@ namespace detail {
 [[noreturn, gnu::cold]] void fail_cuda(cudaError_t status, std::string_view op);
 }
 
-/// RuntimeError with CUDA's own text where a call of the runtime failed; `op` opens the message.
+/// Throws RuntimeError with CUDA's own text if a call of the runtime failed; `op` opens the message.
 inline void check(cudaError_t status, std::string_view op) {
   if (status != cudaSuccess) detail::fail_cuda(status, op);
 }
-/// The same for the kernel that was just launched.
+/// Throws RuntimeError if the kernel that was just launched failed to start; `op` opens the message.
 inline void check_launch(std::string_view op) { check(cudaGetLastError(), op); }
 
 }  // namespace lamella::cuda

@@ -8,8 +8,8 @@
 
 namespace lamella::cuda {
 
-/// The functions of cuBLAS that are called here. The library is loaded with the first product on a device, not with
-/// Lamella: that takes a fifth of a second.
+/// The functions of cuBLAS in use. The library is loaded with the first product on a device rather than with Lamella,
+/// because that takes a fifth of a second.
 struct Cublas {
   decltype(&cublasCreate_v2) create;
   decltype(&cublasSetStream_v2) set_stream;
@@ -18,14 +18,15 @@ struct Cublas {
   decltype(&cublasGetStatusString) status_text;
 };
 
-/// Loads them where that was not done. RuntimeError where the library, or one of them, is not to be had.
+/// Returns the functions, loading the library with the first call. Throws RuntimeError if the library, or one of them,
+/// is missing.
 const Cublas& cublas();
 
-/// RuntimeError with cuBLAS's own text where a call failed; `op` opens the message.
+/// Throws RuntimeError with cuBLAS's own text if a call failed; `op` opens the message.
 void check(cublasStatus_t status, std::string_view op);
 
-/// This thread's handle for a device, set to its current stream. A thread has handles of its own because a handle's
-/// workspace serves one stream at a time; they go back to a pool when it ends.
+/// Returns this thread's handle for a device, set to its current stream. Each thread has handles of its own, because a
+/// handle's workspace serves one stream at a time; they return to a pool when the thread ends.
 cublasHandle_t cublas_handle(Device device);
 
 }  // namespace lamella::cuda

@@ -12,14 +12,14 @@ struct DeviceProbe {
   cudaError_t status = cudaSuccess;
 };
 
-/// Asks the driver once: the answer is fixed for a process.
+/// Queries the driver once: the answer does not change in a process.
 const DeviceProbe& devices() noexcept {
   static const DeviceProbe probe = [] {
     DeviceProbe found;
     found.status = cudaGetDeviceCount(&found.count);
     if (found.status != cudaSuccess) {
       found.count = 0;
-      cudaGetLastError();  // the error is kept here, and must not surface at the next launch
+      cudaGetLastError();  // the error is stored here and must not appear at the next launch
     }
     return found;
   }();

@@ -4,10 +4,10 @@
 
 namespace lamella::cuda {
 
-/// Makes a device the one that this thread's CUDA calls go to; the one before is restored at the end.
+/// Makes a device current for this thread's CUDA calls; restores the previous one at the end.
 class DeviceGuard {
  public:
-  /// RuntimeError where there is no such device.
+  /// Throws RuntimeError if there is no such device.
   explicit DeviceGuard(Device device);
   ~DeviceGuard();
   DeviceGuard(const DeviceGuard&) = delete;
@@ -18,7 +18,7 @@ class DeviceGuard {
   bool changed_ = false;
 };
 
-/// Raises RuntimeError, with the reason that the driver gives, unless `device` is a CUDA device of this machine.
+/// Throws RuntimeError, with the driver's reason, unless `device` is a CUDA device of this machine.
 void check_device(Device device);
 
 }  // namespace lamella::cuda

@@ -6,10 +6,10 @@
 
 namespace lamella::cuda {
 
-/// The stream that this thread's work on `device` goes to; at first the default stream.
+/// Returns the stream for this thread's work on `device`; initially the default stream.
 cudaStream_t current_stream(Device device) noexcept;
 
-/// A stream of its own, which does not wait for the default stream.
+/// A new stream, which does not wait for the default stream.
 class Stream {
  public:
   explicit Stream(Device device);
@@ -27,9 +27,9 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// Sends this thread's work on a device to `stream` while it lives.
+/// Directs this thread's work on a device to `stream` during its lifetime.
 ///
-/// Memory belongs to the stream that was current when it was taken: a tensor used on another stream must live until
+/// Memory belongs to the stream that was current when it was allocated: a tensor used on another stream must live until
 /// that stream is done.
 class StreamGuard {
  public:

@@ -12,7 +12,7 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// Whether few elements of T are moved by one instruction that leaves out lanes.
+/// True if masked instructions move a few elements of T at once.
 #ifdef __AVX2__
 template <class T>
 inline constexpr bool kMovesFew = sizeof(T) == 4 || sizeof(T) == 8;
@@ -23,7 +23,7 @@ inline constexpr bool kMovesFew = false;
 
 #if defined(__AVX512F__)
 
-/// A vector whose first n elements, fewer than all, are those at `from`, and whose others are `pad`.
+/// Fills a vector with n elements from `from`, fewer than its lanes, and `pad` in the other lanes.
 template <class T>
 void gather_few(const T* from, std::int64_t n, T pad, T* to) {
   const auto lanes = (1u << n) - 1;
@@ -35,7 +35,8 @@ void gather_few(const T* from, std::int64_t n, T pad, T* to) {
     _mm512_storeu_si512(to, _mm512_mask_loadu_epi64(others, static_cast<__mmask8>(lanes), from));
   }
 }
-/// The same of every second element: nothing behind the last of them is read.
+/// Fills a vector with n elements, every second one from `from`, and `pad` in the other lanes. Reads nothing after the
+/// last element.
 template <class T>
 void gather_few_apart(const T* from, std::int64_t n, T pad, T* to) {
   constexpr int kLanes = 64 / static_cast<int>(sizeof(T));
@@ -54,7 +55,7 @@ void gather_few_apart(const T* from, std::int64_t n, T pad, T* to) {
     _mm512_storeu_si512(to, _mm512_permutex2var_epi64(a, even, b));
   }
 }
-/// Moves the first n elements of a vector at `from`.
+/// Stores the first n elements of the vector at `from`.
 template <class T>
 void scatter_few(const T* from, std::int64_t n, T* to) {
   const auto lanes = (1u << n) - 1;
@@ -67,7 +68,7 @@ void scatter_few(const T* from, std::int64_t n, T* to) {
 
 #elif defined(__AVX2__)
 
-/// All bits of the first n lanes.
+/// Returns a mask with all bits set in the first n lanes.
 template <class T>
 __m256i first_lanes(std::int64_t n) {
   if constexpr (sizeof(T) == 4) {

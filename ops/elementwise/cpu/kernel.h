@@ -14,26 +14,27 @@
 #include "ops/movement/convert.h"
 #include "ops/simd/vec.h"
 
-// The loops around the formulas. Included by the instances; see cmake/elementwise.cmake.
+// The loops around the formulas of CPU kernels. Included by the generated instances; see cmake/elementwise.cmake.
 
 // Note [Blocks]
-// A kernel has one copy of its formula, on operands whose elements lie side by side, or that stay where they are: a
-// repeated element is a vector of it. A row ends with a vector that may overlap the one before. Operands that lie
-// otherwise are brought into blocks in the first level cache before, and so are rows that do not fill a vector. What
-// that takes is code that all operators of a dtype share. Blocks that are filled by vectors are short, so that the
-// operands are read in turns: in runs of 4 KiB the processor reads ahead what comes behind the end of one, while
-// another one is waited for. Those that are filled, or emptied, an element at a time are longer: a vector waits for the
-// elements that it is made of.
+
+// A kernel has a single copy of its formula, for operands that are contiguous or repeated; a repeated
+// element becomes a vector of it. The last vector of a row may overlap the one before it. Other operands, and rows
+// shorter than a vector, are first copied into blocks in the L1 cache by code that all operators of a dtype share.
+// Blocks that are filled by vectors are short, so that the operands are read in turns: with runs of 4 KiB the hardware
+// prefetcher fetches data after the end of one operand while the loop waits for another. Blocks that are filled or
+// emptied one element at a time are longer, because a vector load has to wait for the stores of its elements.
 
 // Note [Short formulas]
-// An operator that does next to nothing is as fast as its operands are loaded. Where they are every second element, the
-// way through blocks is a store and a load more for each; where rows are short, what starts a row takes longer than the
-// row. Such operators have a second copy of their formula, which picks every second element in registers, and goes from
-// row to row.
+
+// An operator that computes next to nothing is limited by its loads and stores. With every second
+// element, copying through blocks adds a store and a load per operand; with short rows, starting a row takes longer
+// than computing it. Such operators have a second copy of their formula, which selects every second element in
+// registers and goes from row to row.
 
 namespace lamella::cpu {
 
-/// What pads an operand.
+/// Returns the value that pads an operand.
 template <class T>
 constexpr T one() {
   if constexpr (kIsHalf<T>) {
@@ -43,14 +44,15 @@ constexpr T one() {
   }
 }
 
-/// An operand of the loop: what it is loaded as, and its element type in memory.
+/// An operand of the loop: its vector type and its element type in memory.
 template <class T, class V>
 struct Memory {
   using element = T;
   using vector = V;
 };
 
-/// n elements of an operand, one beside the other, and 1 up to `padded`: every formula can compute with that.
+/// Copies n elements of an operand into a contiguous block, padded with 1 up to `padded`; every formula is defined at
+/// 1.
 template <class T>
 [[gnu::noinline]] void gather_block(const T* from, std::int64_t stride, std::int64_t n, std::int64_t padded, T* to) {
   if (stride == 0) {
@@ -72,7 +74,7 @@ template <class T>
   for (std::int64_t i = 0; i < n; ++i) to[i * stride] = from[i];
 }
 
-/// A vector of every second element from `from` on, and nothing behind the last of them.
+/// Loads every second element from `from` on; reads nothing after the last of them.
 template <class T>
 simd::Vec<T> load_every_second(const T* from) {
   constexpr int kLanes = simd::Vec<T>::size;
@@ -83,7 +85,7 @@ simd::Vec<T> load_every_second(const T* from) {
   }(std::make_integer_sequence<int, kLanes>());
 }
 
-/// Kernel W of Op on elements T: forward (-1), or the gradient of input W. See Note [Blocks]. It computes on vectors V.
+/// Kernel W of Op on elements T, computed on vectors V: forward (-1), or the gradient of input W. See Note [Blocks].
 template <class Op, class T, int W, class V = typename simd::OperandOf<simd::Vec, T>::type>
 struct ElementwiseKernel {
   static constexpr unsigned kOperands = kKernelOperands<Op, W>;
@@ -96,7 +98,7 @@ struct ElementwiseKernel {
   static constexpr std::int64_t kShortBlockBytes = 1024;
   static constexpr std::int64_t kBlock = kBlockBytes / static_cast<std::int64_t>(sizeof(T));
   static constexpr std::int64_t kShortBlock = kShortBlockBytes / static_cast<std::int64_t>(sizeof(T));
-  /// Whether elements E are numbers of which a vector of the machine's holds kLanes.
+  /// True if a machine vector holds exactly kLanes elements of type E and masked moves support them.
   template <class E>
   static constexpr bool kFewAtOnce = kMovesFew<E> && std::is_arithmetic_v<E> && kLanes * sizeof(E) == LM_SIMD_BYTES;
 
@@ -105,7 +107,7 @@ struct ElementwiseKernel {
       std::conditional_t<Op::kMaskInput && I == 0, Memory<bool, typename X::mask_type>,
                          std::conditional_t<(I < Op::kInputs), Memory<T, X>, Memory<typename Y::value_type, Y>>>;
 
-  /// Hands the formula the operands of one step. Those that it does not read are never loaded.
+  /// Passes one step's operands to the formula; operands that it does not read are never loaded.
   struct Source {
     const char* const* in;
     template <int I>
@@ -135,7 +137,7 @@ struct ElementwiseKernel {
   static constexpr bool kIsShort =
       W < 0 && has_short_formulas(dtype_of<T>) && Op::kShortFormula && std::is_same_v<X, simd::Vec<T>>;
 
-  /// The same where an operand may be every second element, or one that is repeated.
+  /// Passes operands to the formula that are contiguous, every second element, or repeated.
   struct SteppedSource {
     const char* const* in;
     const std::int64_t* strides;
@@ -149,7 +151,7 @@ struct ElementwiseKernel {
     }
   };
 
-  /// Most calls are one row, of a few elements: nothing stands in their way.
+  /// Runs a single contiguous row directly, the most common call.
   [[gnu::flatten]] static void run(const Loop& loop) {
     bool flat = loop.out_inner == 1 && loop.outer == 1 && !streams(loop);
     for (int k = 0; k < kCount; ++k) flat &= loop.in_inner[k] == 1;
@@ -166,11 +168,11 @@ struct ElementwiseKernel {
  private:
   struct Blocks {
     alignas(64) char memory[kCount + 1][kBlockBytes];
-    /// The element of which a block has a vector.
+    /// Address of the element that fills each operand's block, or null.
     const char* repeated[kCount] = {};
   };
 
-  /// How many bytes one step takes of each operand whose elements lie side by side.
+  /// Bytes per step of each operand if it is contiguous.
   static constexpr auto kSteps = [] {
     std::array<std::int64_t, kCount> steps{};
     [&]<int... I>(std::integer_sequence<int, I...>) {
@@ -220,9 +222,9 @@ struct ElementwiseKernel {
     if (streams(loop)) end_stream();
   }
 
-  /// See Note [Short formulas]: for rows of a vector and more, whose elements are every second one, side by side or
-  /// repeated. A row ends with its last vector, which may overlap the one before: it is computed first, for the row may
-  /// be written where it is read.
+  /// Computes rows of at least one vector whose operands are contiguous, every second element or repeated; see Note
+  /// [Short formulas]. The last vector of a row may overlap the one before it. It is computed first, because the row
+  /// may be written where it is read.
   [[gnu::noinline]] static void run_stepped(const Loop& loop) {
     constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
     const std::int64_t last = loop.inner - kLanes;
@@ -256,8 +258,8 @@ struct ElementwiseKernel {
     }
   }
 
-  /// The last vector of a row, as results in their block. It overlaps the one before, and is computed before that is
-  /// written, for the row may be written where it is read.
+  /// Computes the last vector of a row into its block. It overlaps the vector before it and is computed before that is
+  /// written, because the row may be written where it is read.
   static void compute_end(const Loop& loop, const char* const* row, const std::int64_t* steps, Blocks& blocks) {
     const char* in[kCount];
     bring<0>(loop, row, loop.inner - kLanes, kLanes, kLanes, blocks, in);
@@ -266,7 +268,7 @@ struct ElementwiseKernel {
 
   static bool streams(const Loop& loop) { return kStreams && loop.streams; }
 
-  /// The one copy of the formula, where it is not short: n is a multiple of the lanes.
+  /// Computes n elements, a multiple of the lanes. Holds the only copy of a formula that is not short.
   [[gnu::noinline]] static void compute_run(const char* const* operands, const std::int64_t* steps, Out* out,
                                             std::int64_t n) {
     const char* in[kCount];
@@ -281,11 +283,11 @@ struct ElementwiseKernel {
     }
   }
 
-  /// Elements from i on, at most so many; gives how many.
+  /// Computes at most `most` elements from element i on; returns their number.
   static std::int64_t run_block(const Loop& loop, const char* const* row, const std::int64_t* steps, Out* out,
                                 std::int64_t i, std::int64_t most, Blocks& blocks) {
     std::int64_t n = std::min(most, loop.inner - i);
-    if (n > kLanes) n -= n % kLanes;  // the rest makes a block of its own
+    if (n > kLanes) n -= n % kLanes;  // the remainder becomes a block of its own
     const std::int64_t padded = n < kLanes ? kLanes : n;
     const char* in[kCount];
     bring<0>(loop, row, i, n, padded, blocks, in);
@@ -310,7 +312,7 @@ struct ElementwiseKernel {
     return n;
   }
 
-  /// Where the operands' elements from i on are, in place or in their blocks.
+  /// Sets in[k] to the operands' elements from i on, in place or copied to their blocks.
   template <int I>
   static void bring(const Loop& loop, const char* const* row, std::int64_t i, std::int64_t n, std::int64_t padded,
                     Blocks& blocks, const char** in) {
@@ -346,7 +348,7 @@ struct ElementwiseKernel {
     gather_block(from, stride, n, padded, block);
   }
 
-  /// A vector of one element.
+  /// Fills a vector with one element.
   template <class Vector, class Element>
   static void repeat(const Element& element, Element* block) {
     if constexpr (std::is_same_v<Element, bool>) {
@@ -361,7 +363,7 @@ struct ElementwiseKernel {
     }
   }
 
-  /// The first elements of row j.
+  /// Sets in[k] to the first element of row j of each operand.
   template <int I>
   static void locate(const Loop& loop, std::int64_t j, const char** in) {
     if constexpr (kOperands >> I) {

@@ -8,7 +8,7 @@
 namespace lamella::cpu {
 namespace {
 
-constexpr std::int64_t kBlock = 512;  // elements: the buffers of three operands fit into the first level cache
+constexpr std::int64_t kBlock = 512;  // elements per block: the buffers of three operands fit into the L1 cache
 
 template <class T, class W>
 void load_block(const T* from, std::int64_t stride, std::int64_t n, W* to) {

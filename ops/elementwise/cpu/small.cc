@@ -3,12 +3,12 @@
 #include "ops/simd/brief.h"
 #include "ops/simd/float_bits.h"
 
-// Kernels of their own for narrow dtypes; see Note [Narrow dtypes].
+// Kernels specific to narrow dtypes; see Note [Narrow dtypes].
 
 namespace lamella::cpu {
 namespace {
 
-/// What integers of 8 and 16 bits compute as they are.
+/// Operators computed directly on integers of 8 and 16 bits.
 using OfIntegers =
     OpList<Add, Subtract, Multiply, Negative, Abs, Sign, Square, Relu, Maximum, Minimum, ClipBetween, Where,  //
            Floor, Ceil, Trunc, Round, IsNan, IsInf, IsFinite,                                                 //
@@ -16,13 +16,13 @@ using OfIntegers =
            LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseLeftShift,
            BitwiseRightShift, BitwiseNot>;
 
-/// What takes no arithmetic, and `nextafter`, which must not be rounded.
+/// Operators that need no arithmetic, and `nextafter`, whose result must not be rounded.
 using OfFloats = OpList<Negative, Abs, Sign, CopySign, SignBit, IsNan, IsInf, IsFinite, NextAfter, Relu, Maximum,
                         Minimum, ClipBetween, Hardtanh, Threshold, Hardshrink, ReplaceNonfinite, Where, Equal, NotEqual,
                         Less, LessEqual, Greater, GreaterEqual>;
 
-/// What is so short that bringing 16-bit floats into blocks of float would take most of the time, or takes less where
-/// the result has few digits.
+/// Operators so short that copying 16-bit floats into blocks of float would take most of the time, or with faster
+/// formulas if the result has few digits.
 using OfFloatsInRegisters = OpList<Add, Subtract, Multiply, Divide, Reciprocal, Square, Pow, Sqrt, Rsqrt, Lerp, AddCMul,
                                    AddCDiv, SquaredDifference, LeakyRelu, Floor, Ceil, Trunc, Round, Frac, Hardsigmoid,
                                    Hardswish, Softsign, Erfc, GeluErf>;

@@ -6,20 +6,20 @@
 
 namespace lamella::cuda {
 
-/// How what a kernel computes with as float lies in memory. Kernels of float serve float16 and bfloat16, too: a formula
-/// takes long to compile, a conversion on the way from and to memory does not.
+/// The format in memory of values that a kernel computes as float. Kernels of float also serve float16 and bfloat16:
+/// compiling a formula takes long, converting on load and store does not.
 enum class Stored : std::uint8_t { AsFloat32, AsFloat16, AsBFloat16 };
 
-/// What an elementwise kernel is launched with; operands as in StridedLoop.
+/// The launch arguments of an elementwise kernel; operands as in StridedLoop.
 struct ElementwiseArgs {
   std::uint32_t elements;
-  /// One axis, along which the output and all operands that are not repeated lie densely and aligned: neighbors are
-  /// moved as one.
+  /// True if the loop has one axis along which the output and all operands that are not repeated are contiguous and
+  /// aligned: several neighbors move with one instruction.
   bool packed;
   Stored stored;
-  /// Operands that are one value for all elements, as bits.
+  /// Bit mask of operands with a single value for all elements.
   unsigned repeated;
-  /// Of these, the ones whose value comes from the host: it is in `values`.
+  /// Bit mask of the repeated operands whose value is passed in `values`, because it is in host memory.
   unsigned by_value;
   char* out;
   const char* in[StridedLoop::kMaxOperands];

@@ -8,11 +8,11 @@
 #include "ops/simd/complex.h"
 #include "ops/simd/lane.h"
 
-// The kernels around the formulas. Included by the instances; see cmake/elementwise.cmake.
+// The kernels around the formulas. Included by the generated instances; see cmake/elementwise.cmake.
 
 namespace lamella::cuda {
 
-/// Calls f.operator()<E>() for the type E that floats are stored as.
+/// Calls f.operator()<E>() with the type E in which floats are stored.
 template <class F>
 __device__ void with_stored(Stored stored, F&& f) {
   switch (stored) {
@@ -25,7 +25,7 @@ __device__ void with_stored(Stored stored, F&& f) {
   }
 }
 
-/// `n` neighboring elements from index `first` on, floats as they are stored.
+/// Loads `n` neighboring elements from index `first` on; floats are converted from their stored type.
 template <int n, class E>
 __device__ void load_elements(Stored stored, const char* from, std::uint32_t first, E* to) {
   if constexpr (std::is_same_v<E, float>) {
@@ -53,7 +53,7 @@ __device__ void store_elements(Stored stored, const E* from, char* to, std::uint
   }
 }
 
-/// One element.
+/// Loads one element; floats are converted from their stored type.
 template <class E>
 __device__ E load_element(Stored stored, const char* from, std::int64_t index) {
   if constexpr (std::is_same_v<E, float>) {
@@ -79,21 +79,21 @@ struct ElementwiseKernel {
   static constexpr unsigned kOperands = kKernelOperands<Op, W>;
   static constexpr int kCount = std::popcount(kOperands);
   static constexpr bool kHasMask = Op::kMaskInput && (kOperands & 1) != 0;
-  /// A thread computes this many elements: 16 bytes of them, but no more than 8.
+  /// Number of elements per thread: 16 bytes of them, but at most 8.
   static constexpr int kLanes = sizeof(T) == 1 ? 8 : 16 / static_cast<int>(sizeof(T));
 
-  /// What the formula computes with.
+  /// Operand type of the formula.
   using X = typename simd::OperandOf<simd::Lane, T>::type;
   using Y = ForwardResult<Op, X>;
   using YElement = typename Y::value_type;
 
-  /// Element type of operand I, where floats may be stored otherwise: an input, or the output and its gradient.
+  /// Element type of operand I as computed with: an input's, or that of the output and its gradient.
   template <int I>
   using Element =
       std::conditional_t<Op::kMaskInput && I == 0, bool, std::conditional_t<(I < Op::kInputs), T, YElement>>;
 
-  /// What a thread has loaded: slot 0 of `values` is unused where operand 0 is a mask. The output of complex inputs may
-  /// be real, and is no larger.
+  /// The operands that a thread has loaded. Slot 0 of `values` is unused if operand 0 is a mask. The output of complex
+  /// inputs may be real, which takes no more space.
   struct Registers {
     T values[StridedLoop::kMaxOperands][kLanes];
     bool mask[kLanes];
@@ -107,7 +107,7 @@ struct ElementwiseKernel {
     }
   };
 
-  /// Hands the formula the operands of one element. Those that it does not read are never loaded.
+  /// Passes one element's operands to the formula; operands that it does not read are never loaded.
   struct Source {
     Registers& registers;
     int lane;
@@ -126,7 +126,7 @@ struct ElementwiseKernel {
   using Result = std::conditional_t<(W < 0), Y, X>;
   using Out = typename Result::value_type;
 
-  /// Element `lane`.
+  /// Returns the result of one element.
   __device__ static Out result(const Source& source) {
     Out value;
     compute(source).store(&value);
@@ -156,7 +156,7 @@ struct ElementwiseKernel {
                            0);
   }
 
-  /// Elements first .. first + kLanes, which lie beside one another.
+  /// Loads the contiguous elements first .. first + kLanes.
   __device__ static void load_packed(const ElementwiseArgs& args, std::uint32_t first, Registers& to) {
     for_each_operand([&]<int I, int kSlot>() {
       using E = Element<I>;
@@ -171,7 +171,7 @@ struct ElementwiseKernel {
     });
   }
 
-  /// Element `index` of the loop, as lane `lane`; returns where its result goes.
+  /// Loads element `index` of the loop into lane `lane`; returns the offset of its result.
   __device__ static std::int64_t load_strided(const ElementwiseArgs& args, std::uint32_t index, int lane,
                                               Registers& to) {
     std::int64_t offsets[1 + kCount];
@@ -186,14 +186,13 @@ struct ElementwiseKernel {
   }
 };
 
-/// A block computes kLanes elements for each of its threads. One copy of the formula serves packed and strided
-/// operands.
+/// Computes kLanes elements per thread. One copy of the formula serves packed and strided operands.
 template <class Kernel>
 __global__ void __launch_bounds__(kElementwiseThreads) run_elementwise(const __grid_constant__ ElementwiseArgs args) {
   constexpr int kLanes = Kernel::kLanes;
   using Out = typename Kernel::Out;
   const std::uint32_t tile = blockIdx.x * (kElementwiseThreads * kLanes);
-  // Strided neighbors go to neighboring threads, so that a warp reads neighboring memory.
+  // In strided loops neighboring elements go to neighboring threads, so that a warp reads neighboring memory.
   const std::uint32_t first = args.packed ? tile + threadIdx.x * kLanes : tile + threadIdx.x;
   const std::uint32_t step = args.packed ? 1 : kElementwiseThreads;
   const bool whole = args.packed && first + kLanes <= args.elements;
@@ -225,7 +224,7 @@ __global__ void __launch_bounds__(kElementwiseThreads) run_elementwise(const __g
   }
 }
 
-/// Bytes of an element E of a kernel for `dtype`.
+/// Returns the size in memory of an element E of a kernel for `dtype`.
 template <class E>
 constexpr int stored_bytes(DType dtype) {
   return std::is_same_v<E, float> && dtype != DType::Float32 ? static_cast<int>(sizeof(Half))
@@ -259,7 +258,7 @@ void fill_backward(ElementwiseTable& table, int row, DType dtype) {
   }
 }
 
-/// The kernels of Op that compute with T, for elements of `dtype`.
+/// Sets the kernels of Op that compute with T, for elements of `dtype`.
 template <class Op, class T>
 void fill_operator(ElementwiseTable& table, int row, DType dtype) {
   table.forward[row][static_cast<int>(dtype)] = make_entry<Op, T, -1>(dtype);

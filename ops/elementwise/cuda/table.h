@@ -6,11 +6,11 @@
 
 namespace lamella::cuda {
 
-/// One kernel on elements of one dtype.
+/// A kernel for elements of one dtype.
 struct ElementwiseEntry {
-  /// A __global__ function that takes an ElementwiseArgs; null where there is none.
+  /// A __global__ function that takes an ElementwiseArgs, or null.
   const void* kernel = nullptr;
-  /// Elements that a thread computes.
+  /// Number of elements per thread.
   int lanes = 0;
   int out_bytes = 0;
   int in_bytes[StridedLoop::kMaxOperands] = {};
@@ -25,9 +25,8 @@ struct ElementwiseTable {
   ElementwiseEntry backward[kMaxOps][ElementwiseOp::kMaxInputs][kDTypeCount];
 };
 
-/// Fills the columns of T, in the rows of the operators of a list, which begin with row `first`. Instances are files of
-/// their own, which cmake/elementwise.cmake writes; those of float fill the columns of
-/// float16 and bfloat16, too.
+/// Fills the columns of T for the operators of a list, whose rows begin at `first`. Instances are in separate files,
+/// which cmake/elementwise.cmake generates; those of float also fill the columns of float16 and bfloat16.
 template <class T, class Ops>
 void fill_elementwise(ElementwiseTable& table, int first);
 

@@ -13,7 +13,7 @@
 
 namespace lamella {
 
-/// Activations of networks and terms of losses, of floating and complex dtypes.
+/// Activations of networks and terms of losses, for floating and complex dtypes.
 using ActivationOps = OpList<Tanh, Sigmoid, GeluErf, GeluTanh, LeakyRelu, Elu, Selu, Celu, Hardshrink, Softshrink,
                              Tanhshrink, Silu, Mish, Hardsigmoid, Hardswish, Softplus, LogSigmoid, Softsign,
                              SquaredDifference, SmoothL1, LogLoss, ReplaceNonfinite>;

@@ -20,7 +20,7 @@
 
 namespace lamella {
 
-/// Elementwise operators of any dtypes: arithmetic, rounding, choice, comparison and logic.
+/// Elementwise operators for any dtype: arithmetic, rounding, selection, comparison and logic.
 using ArithmeticOps =
     OpList<Add, Subtract, Multiply, Negative, FloorDivide, Remainder, Fmod, Pow, Abs, Sign, Square, AddCMul, Floor,
            Ceil, Trunc, Round, Maximum, Minimum, Fmax, Fmin, Heaviside, ClipBetween, Where, Relu, Hardtanh, Threshold,

@@ -17,7 +17,7 @@
 
 namespace lamella {
 
-/// Elementwise functions of floating and complex dtypes.
+/// Elementwise functions for floating and complex dtypes.
 using FunctionOps =
     OpList<Divide, Reciprocal, Sqrt, Exp, Expm1, Log, Log1p, Log2, Log10, Erf, Sin, Cos, Tan, Asin, Acos, Atan, Atan2,
            Sinh, Cosh, Asinh, Acosh, Atanh, Exp2, Rsqrt, LogAddExp, LogAddExp2, Xlogy, Sinc, Erfc, Erfinv, Lgamma,

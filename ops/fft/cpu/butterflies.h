@@ -7,8 +7,8 @@
 #include "ops/fft/cpu/table.h"
 #include "ops/simd/vec.h"
 
-// Short Fourier transforms of complex numbers whose parts are of X: one number, or a vector of numbers of as many
-// lines.
+// Short Fourier transforms of complex numbers whose parts are of type X: one number, or a vector with one number per
+// line.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
@@ -18,7 +18,7 @@ struct Split {
   T* re = nullptr;
   T* im = nullptr;
 };
-/// The parts exchanged: a transform between two of these has the other sign.
+/// Exchanges the real and imaginary parts: a transform between two exchanges has the opposite sign.
 template <class T>
 Split<T> swapped(Split<T> x) {
   return {x.im, x.re};
@@ -28,7 +28,7 @@ Split<T> operator+(Split<T> x, std::int64_t offset) {
   return {x.re + offset, x.im + offset};
 }
 
-/// sum + factor x
+/// Returns sum + factor x.
 template <class X>
 Number<X> add_product(Number<X> sum, X factor, Number<X> x) {
   return {multiply_add(factor, x.re, sum.re), multiply_add(factor, x.im, sum.im)};
@@ -37,13 +37,13 @@ template <class X>
 Number<X> conjugate(Number<X> x) {
   return {x.re, -x.im};
 }
-/// -i x
+/// Returns -i x.
 template <class X>
 Number<X> turn(Number<X> x) {
   return {x.im, -x.re};
 }
 
-/// X is T or Vec<T>.
+/// Loads an X, which is T or Vec<T>.
 template <class X, class T>
 X load_as(const T* from) {
   if constexpr (std::is_same_v<X, T>) {
@@ -67,7 +67,7 @@ void store_parts(Number<simd::Vec<T>> x, Split<T> to, std::int64_t at) {
   x.im.store(to.im + at);
 }
 
-/// Calls f.operator()<X>(i) for [begin, end): with vectors as long as there are enough numbers, then one by one.
+/// Calls f.operator()<X>(i) over [begin, end): with vectors while there are enough numbers, then one by one.
 template <class T, class F>
 [[gnu::always_inline]] inline void for_each_vector(std::int64_t begin, std::int64_t end, F&& f) {
   using V = simd::Vec<T>;
@@ -79,7 +79,7 @@ template <class T, class F>
 template <int kRadix, class X>
 void butterfly(Number<X>* x);
 
-/// The transform of kFirst * kSecond numbers, in place, from cos and sin of -2 pi k over their number.
+/// Transforms kFirst * kSecond numbers in place, given cos and sin of -2 pi k over their number.
 template <int kFirst, int kSecond, class X, std::size_t kRoots>
 [[gnu::always_inline]] inline void composite_butterfly(Number<X>* x, const long double (&cosines)[kRoots],
                                                        const long double (&sines)[kRoots]) {
@@ -107,7 +107,7 @@ template <int kFirst, int kSecond, class X, std::size_t kRoots>
   }
 }
 
-/// The transform of kRadix numbers, in place.
+/// Transforms kRadix numbers in place.
 template <int kRadix, class X>
 [[gnu::always_inline]] inline void butterfly(Number<X>* x) {
   if constexpr (kRadix == 2) {
@@ -155,7 +155,7 @@ template <int kRadix, class X>
     Number<X> odd[4] = {x[1], x[3], x[5], x[7]};
     butterfly<4>(even);
     butterfly<4>(odd);
-    // By exp(-pi i / 4) and its powers, of which two are multiplied by `half` below.
+    // Multiplies by exp(-pi i / 4) and its powers; two of them are scaled by `half` below.
     odd[1] = {odd[1].re + odd[1].im, odd[1].im - odd[1].re};
     odd[2] = turn(odd[2]);
     odd[3] = {odd[3].im - odd[3].re, -(odd[3].re + odd[3].im)};
@@ -218,9 +218,9 @@ template <int kRadix, class X>
   }
 }
 
-/// Rows j to j + kRows - 1 of the transform of an odd number of numbers, from the sums and differences of each two that
-/// lie opposite, and those that lie opposite these rows: the sums times cosines, plus or minus the differences times
-/// sines. `roots` points to those of row j.
+/// Computes rows j to j + kRows - 1 of the transform of an odd number of numbers, and the opposite rows, from the sums
+/// and differences of opposite inputs: the sums times cosines, plus or minus the differences times sines. `roots`
+/// points to those of row j.
 template <int kRows, class X, class T>
 [[gnu::always_inline]] inline void odd_rows(Split<const T> roots, std::int64_t half, const Number<X>& first,
                                             const Number<X>* sums, const Number<X>* differences, Number<X>* low,
@@ -243,7 +243,7 @@ template <int kRows, class X, class T>
   }
 }
 
-/// The transform of an odd number of numbers, in place: a quarter of the multiplications of its definition.
+/// Transforms an odd number of numbers in place, with a quarter of the multiplications of the definition.
 template <class X, class T>
 void odd_butterfly(const FftPass<T>& pass, Number<X>* x) {
   constexpr int kRows = 2;

@@ -10,9 +10,9 @@ namespace lamella::cpu {
 namespace {
 
 constexpr std::int64_t kLanes = 16;
-constexpr std::int64_t kLaneBytes = std::int64_t{1} << 20;  // what the buffers of several lanes may take
+constexpr std::int64_t kLaneBytes = std::int64_t{1} << 20;  // most bytes of the buffers of several lanes
 
-/// Where the lines of a group begin on one side, in numbers of that side.
+/// The begins of a group's lines on one side, counted in numbers of that side.
 struct Starts {
   std::int64_t at[kLanes] = {};
   Starts(std::int64_t first, std::int64_t count, std::int64_t size, std::int64_t inner) {
@@ -27,13 +27,13 @@ struct Starts {
   }
 };
 
-/// Moves complex numbers between memory and a buffer of lanes, where their parts lie apart: kRead into the buffer, the
-/// other way with a factor. Line l begins at data + starts[l].
-/// Returns how many of each line were moved.
+/// Moves complex numbers between interleaved memory and a buffer of lanes with separate parts: into the buffer if
+/// kRead, else out of it with a factor. Line l begins at data + starts[l]. Returns how many numbers of each line were
+/// moved.
 template <bool kRead, class T>
 std::int64_t move_tiles(T* data, const std::int64_t* starts, std::int64_t lanes, std::int64_t size, Split<T> buffer,
                         T scale) {
-  // Numbers beside one another: as many of as many lines as make a square tile.
+  // Adjacent numbers: as many of as many lines as form a square tile.
   using V = simd::Vec<T>;
   constexpr std::int64_t kNumbers = V::size / 2;
   std::int64_t j = 0;
@@ -60,7 +60,7 @@ std::int64_t move_tiles(T* data, const std::int64_t* starts, std::int64_t lanes,
   return j;
 }
 
-/// The same for lines beside one another, from `data` on.
+/// Moves complex numbers of adjacent lines, which begin at `data`, between memory and a buffer of lanes.
 template <bool kRead, class T>
 void move_columns(T* data, std::int64_t step, std::int64_t lanes, std::int64_t size, Split<T> buffer, T scale) {
   using V = simd::Vec<T>;
@@ -82,7 +82,7 @@ template <class F>
 [[gnu::always_inline]] inline void walk(const Starts& starts, std::int64_t count, std::int64_t lanes, std::int64_t size,
                                         std::int64_t inner, F&& f) {
   if (inner == 1 || lanes == 1) {
-    // A few elements of each line in turn: what they are gathered into stays in the cache.
+    // Takes a few elements of each line in turn, so that the buffer stays in the cache.
     constexpr std::int64_t kBlock = 16;
     const std::int64_t block = lanes == 1 ? size : kBlock;
     for (std::int64_t begin = 0; begin < size; begin += block) {
@@ -99,20 +99,20 @@ template <class F>
   }
 }
 
-/// One group of up to kLanes lines.
+/// A group of up to kLanes lines.
 template <class T>
 class Group {
  public:
   Group(const FftLines<T>& args, std::int64_t lanes, T* buffer) : args_(args), plan_(*args.plan), lanes_(lanes) {
     const std::int64_t size = plan_.length * lanes;
-    // Twice as much as the spectrum of half as many numbers takes.
+    // Twice the size of the spectrum of half as many numbers.
     x_ = {buffer, buffer + size + lanes};
     work_ = buffer + 2 * (size + lanes);
   }
   static std::int64_t buffer_size(const FftPlan<T>& plan) { return 2 * (plan.length + 1) + work_size(plan) + 2; }
 
   void run(std::int64_t first, std::int64_t count) {
-    // Neither side of a line is empty, and so what is transformed below has been written.
+    // Also tells the compiler that no line is empty, so that the data transformed below is initialized.
     if (args_.length < 1 || plan_.length < 1 || spectrum_size() < 1) return;
     if (count < lanes_) {
       const std::int64_t size = (plan_.length + 1) * lanes_;
@@ -133,9 +133,9 @@ class Group {
   }
 
  private:
-  /// The numbers [0, size) of each line into lanes; `unit` is the size of what `starts` counts.
+  /// Reads the numbers [0, size) of each line into lanes; `unit` is the size of the units that `starts` counts.
   void read(const Starts& starts, std::int64_t count, std::int64_t size, std::int64_t unit, Split<T> x) const {
-    // The parts are only read.
+    // Reading does not write through the pointer.
     move<true>(const_cast<T*>(args_.from), starts, args_.inner, count, size, unit, x, T(1));
   }
   void write(const Starts& starts, std::int64_t count, std::int64_t size, std::int64_t unit, Split<T> x,
@@ -178,12 +178,12 @@ class Group {
     }
   }
 
-  /// Whether there is a line in each lane, and these lie beside one another.
+  /// True if every lane has a line and these are adjacent.
   bool in_columns(const Starts& starts, std::int64_t count) const {
     return args_.inner > 1 && lanes_ > 1 && count == lanes_ && starts.at[count - 1] == starts.at[0] + count - 1;
   }
   bool halved() const { return plan_.length != args_.length; }
-  /// Whether coefficient k stands for its conjugate as well.
+  /// True if coefficient k also stands for its conjugate.
   bool is_middle(std::int64_t k) const { return k > 0 && 2 * k < args_.length; }
   std::int64_t spectrum_size() const { return args_.length / 2 + 1; }
 
@@ -199,7 +199,7 @@ class Group {
       run_last_pass(plan_, run_passes(plan_, passes, from, x_, y, lanes_), to, lanes_);
       return;
     }
-    // The other sign: real and imaginary parts change places on both sides.
+    // The opposite sign is obtained by exchanging real and imaginary parts on both sides.
     const int re = args_.forward ? 0 : 1;
     read(starts, count, args_.length, 2, re == 0 ? x_ : swapped(x_));
     const Split<T> y = transform(plan_, x_, work_, lanes_);
@@ -209,7 +209,7 @@ class Group {
                 re == 0 ? y : swapped(y), args_.scale);
   }
 
-  /// See FftTurns.
+  /// Multiplies the lines by their factors; see FftTurns.
   void turn_lines(Split<T> y, std::int64_t group) const {
     const FftTurns<T>& turns = *args_.turns;
     const Split<const T> fine{turns.fine_re, turns.fine_im};
@@ -226,7 +226,7 @@ class Group {
     const T* const from = args_.from;
     const Starts reads(first, count, args_.length, args_.inner);
     if (halved() && args_.inner == 1) {
-      // Neighbors are the two parts of one number.
+      // Neighboring real numbers are read as the two parts of one complex number.
       read(reads, count, plan_.length, 1, x_);
     } else if (halved()) {
       walk(reads, count, lanes_, plan_.length, 2 * args_.inner, [&](std::int64_t i, std::int64_t at, std::int64_t) {
@@ -242,7 +242,7 @@ class Group {
     const Split<T> z = transform(plan_, x_, work_, lanes_);
     const Starts writes(first, count, spectrum_size(), args_.inner);
     const T sign = args_.forward ? T(1) : T(-1);
-    // Into the buffer that holds no numbers any more.
+    // Writes into the buffer that is no longer in use.
     T* const rest = z.re == x_.re ? work_ : x_.re;
     const Split<T> y{rest, rest + (plan_.length + 1) * lanes_};
     for (std::int64_t k = 0; k < spectrum_size(); ++k) {
@@ -274,7 +274,7 @@ class Group {
     const T sign = args_.forward ? T(-1) : T(1);
     const T middle = args_.doubled ? T(1) : T(0.5);
     read(reads, count, spectrum_size(), 2, x_);
-    // The coefficients, as those of a real line.
+    // Reads the coefficients of a real line.
     for (std::int64_t k = 0; k < spectrum_size(); ++k) {
       const bool twice = is_middle(k);
       for_each_vector<T>(k * lanes_, (k + 1) * lanes_, [&]<class X>(std::int64_t i) {
@@ -295,7 +295,7 @@ class Group {
           const Number<X> b = conjugate(load_number<X>(x_, high));
           const Number<X> sum = a + b;
           const Number<X> odd = Number<X>{X(twiddle.re), X(twiddle.im)} * (a - b);
-          // z[k] = sum + i odd and z[h - k] = conj(sum - i odd), with the parts exchanged for the other sign.
+          // z[k] = sum + i odd and z[h - k] = conj(sum - i odd), with the parts exchanged for the opposite sign.
           store_parts(Number<X>{odd.re - sum.im, sum.re + odd.im}, x_, high);
           store_parts(Number<X>{sum.im + odd.re, sum.re - odd.im}, x_, low);
         });
@@ -337,7 +337,7 @@ class Group {
   T* work_;
 };
 
-/// How many numbers a line has on each side, the parts of complex ones counted.
+/// Number of real numbers of a line on each side; complex numbers count twice.
 struct LineSizes {
   std::int64_t from;
   std::int64_t to;
@@ -355,10 +355,11 @@ LineSizes line_sizes(const FftLines<T>& args) {
   }
 }
 
-/// Lines of a group are read and written a few numbers each in turn, which the processor does not see coming.
+/// Prefetches the lines of a group: they are read and written a few numbers at a time in turn, which the hardware
+/// prefetcher does not detect.
 template <bool kWrite, class T>
 void prefetch(const T* numbers, std::int64_t count) {
-  constexpr std::int64_t kMost = 65536 / sizeof(T);  // what the caches may take beside the buffers
+  constexpr std::int64_t kMost = 65536 / sizeof(T);  // most numbers that the caches hold besides the buffers
   constexpr std::int64_t kStep = 64 / sizeof(T);
   for (std::int64_t i = 0; i < std::min(count, kMost); i += kStep) __builtin_prefetch(numbers + i, kWrite ? 1 : 0);
 }
@@ -392,7 +393,7 @@ void run_lines(const FftLines<T>& args) {
   const Lines<T> buffer = make_lines<T>(static_cast<std::size_t>(each * lanes));
   Group<T> group(args, lanes, buffer.get());
   for (std::int64_t first = args.begin; first < args.end; first += lanes) {
-    // The last group is a whole one, too, where some lines may be done twice.
+    // The last group is a full one as well, if lines may be computed twice.
     if (!args.turns && args.from != args.to && args.end - args.begin >= lanes)
       first = std::min(first, args.end - lanes);
     const std::int64_t count = std::min(lanes, args.end - first);

@@ -5,8 +5,8 @@
 #include "ops/cpu/tile.h"
 #include "ops/fft/cpu/passes.h"
 
-// Lines whose numbers lie beside one another, the vectors along the line, or along a few of them: these stay in the
-// first level cache where as many lines as a vector has lanes do not.
+// Transforms of lines with contiguous numbers, with vectors along one line or a few of them: these stay in the L1 cache
+// where one line per lane would not.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
@@ -15,7 +15,7 @@ template <class V, std::size_t... I>
 V reversed(V a, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, a, (static_cast<int>(sizeof...(I)) - 1 - static_cast<int>(I))...);
 }
-/// The numbers of which the last one is at `at`, the last one first.
+/// Loads numbers in reverse order, starting with the one at `at`.
 template <class X, class T>
 Number<X> load_back(Split<T> from, std::int64_t at) {
   if constexpr (std::is_same_v<X, T>) {
@@ -26,7 +26,7 @@ Number<X> load_back(Split<T> from, std::int64_t at) {
     return {X(reversed(x.re.native(), Lanes())), X(reversed(x.im.native(), Lanes()))};
   }
 }
-/// The same of pairs.
+/// Loads interleaved numbers in reverse order, starting with the one at `at`.
 template <class X, class T>
 Number<X> load_pairs_back(const T* from, std::int64_t at) {
   if constexpr (std::is_same_v<X, T>) {
@@ -38,8 +38,8 @@ Number<X> load_pairs_back(const T* from, std::int64_t at) {
   }
 }
 
-/// Calls f.operator()<X>(i) as for_each_vector does, but where there are enough numbers for a vector the last vector
-/// covers some twice.
+/// Calls f.operator()<X>(i) as for_each_vector() does, but if there are enough numbers for a vector, the last vector
+/// overlaps the one before it.
 template <class T, class F>
 [[gnu::always_inline]] inline void for_each_overlapping(std::int64_t begin, std::int64_t end, F&& f) {
   using V = simd::Vec<T>;
@@ -50,14 +50,15 @@ template <class T, class F>
   for (std::int64_t i = begin; i < end; i += V::size) f.template operator()<V>(std::min(i, end - V::size));
 }
 
-/// The coefficients of a real line, of those of its pairs taken for complex numbers: load.operator()<X>(k) are numbers
-/// k, k + 1, .. of these, back.operator()<X>(k) numbers k, k - 1, ...
+/// Computes the coefficients of a real line from those of its pairs read as complex numbers: load.operator()<X>(k)
+/// returns numbers k, k + 1, .. of these, back.operator()<X>(k) numbers k, k - 1, ...
 template <class T, class Load, class Back>
 [[gnu::always_inline]] inline void separate(const FftLines<T>& args, Load&& load, Back&& back, T* to) {
   const std::int64_t n = args.plan->length;
   const Split<const T> roots{args.plan->half_re, args.plan->half_im};
   const T sign = args.forward ? T(1) : T(-1);
-  // Half of the sum of a, which is number k, and b, the conjugate of number n - k, and of their difference, turned.
+  // Half of the sum of a, which is number k, and b, the conjugate of number n - k, plus half of their difference,
+  // turned.
   const auto put = [&]<class X>(std::int64_t k, Number<X> a, Number<X> b, T scale) {
     const Number<X> sum = X(T(0.5) * scale) * (a + b + load_number<X>(roots, k) * turn(a - b));
     store_pairs(Number<X>{sum.re, X(sign) * sum.im}, to + 2 * k);
@@ -71,7 +72,7 @@ template <class T, class Load, class Back>
   put(n, first, conjugate(first), args.scale);
 }
 
-/// Whether lines can be done one by one: complex ones, or real ones of an even length, which count as those of half as
+/// True if lines can be transformed one by one: complex lines, or real ones of an even length, which count as half as
 /// many complex numbers.
 template <class T>
 bool by_lines(const FftLines<T>& args) {
@@ -80,7 +81,7 @@ bool by_lines(const FftLines<T>& args) {
          (is_complex || args.plan->length != args.length);
 }
 
-/// As many of them as have their columns in a vector, kWidth each.
+/// Transforms kLines lines at once, kWidth columns of each in a vector.
 template <class T, int kWidth>
 class Line {
  public:
@@ -96,10 +97,11 @@ class Line {
     return 4 * part_size(plan) + std::max(2 * part_size(plan), work_size(plan));
   }
 
-  /// Those from the given one on; in place of lines behind `end` the last one again.
+  /// Transforms the lines from `line` on; the last line replaces those behind `end`.
   void run(std::int64_t line) const {
     const std::int64_t n = plan_.length;
-    if (n < 1) return;  // no line is empty, and so what is transformed below has been written
+    if (n < 1)
+      return;  // also tells the compiler that no line is empty, so that the data transformed below is initialized
     const bool from_real = args_.kind == FftKind::RealToComplex;
     const bool to_real = args_.kind == FftKind::ComplexToReal;
     const T* from[kLines];
@@ -118,7 +120,7 @@ class Line {
  private:
   using V = simd::Vec<T>;
 
-  /// Whole cache lines, and one more: the parts are not to be a power of two apart.
+  /// Returns a size in whole cache lines, plus one, so that the parts are not a power of two apart.
   static std::int64_t part_size(const FftPlan<T>& plan) {
     constexpr std::int64_t kNumbers = 64 / sizeof(T);
     return (kLines * (plan.length + 1) + kNumbers - 1) / kNumbers * kNumbers + kNumbers;
@@ -132,7 +134,7 @@ class Line {
     return result;
   }
 
-  /// Calls f(l, k, numbers k, k + 1, .. of line l); some twice.
+  /// Calls f(l, k, numbers k, k + 1, .. of line l); some numbers are passed twice.
   template <class From, class F>
   [[gnu::always_inline]] void transform_lines(const From& from, F&& f) const {
     if constexpr (kLines == 1) {
@@ -200,7 +202,8 @@ class Line {
       store_pairs(X(scale) * Number<X>{y.im, y.re}, to[l] + 2 * k);
     });
   }
-  /// The other way, with the parts exchanged for the other sign.
+  /// Joins the coefficients of a real line to those of its pairs, the inverse of separate(), with the parts exchanged
+  /// for the opposite sign.
   void join(const T* from, Split<T> z) const {
     const std::int64_t n = plan_.length;
     for_each_vector<T>(0, n + 1, [&]<class X>(std::int64_t i) { store_parts(load_pairs_as<X>(from + 2 * i), x_, i); });
@@ -228,7 +231,7 @@ class Line {
   Split<T> work_;
 };
 
-/// Pairs, as many behind one another as kCount places share evenly, to each its own.
+/// Stores pairs in kCount equal consecutive slices, each to its own place.
 template <int kCount, class T>
 void store_slices(Number<simd::Vec<T>> x, T* to, const std::int64_t* starts) {
   using V = simd::Vec<T>;
@@ -247,8 +250,8 @@ void store_slices(Number<simd::Vec<T>> x, T* to, const std::int64_t* starts) {
   }(std::make_integer_sequence<int, kCount>());
 }
 
-/// Short complex lines of kParts times a vector's numbers, in the same two parts: as many lines at once as fill a tile,
-/// all of it in registers.
+/// Transforms short complex lines of kParts vectors each, factored in the same two parts: as many lines at once as fill
+/// a tile, all in registers.
 template <int kParts, class T>
 void run_short_lines(const FftLines<T>& args) {
   using V = simd::Vec<T>;
@@ -261,7 +264,7 @@ void run_short_lines(const FftLines<T>& args) {
     simd::Native<T> im[V::size];
     std::int64_t starts[kLines];
     for (int l = 0; l < kLines; ++l) {
-      // What is missing of the last ones is the last one again.
+      // The last line replaces those beyond the end.
       starts[l] = 2 * kLength * std::min(first + l, args.end - 1);
       Number<V> x[kParts];
       for (int j = 0; j < kParts; ++j) {
@@ -287,7 +290,7 @@ void run_short_lines(const FftLines<T>& args) {
   }
 }
 
-/// Lines of as many rows as columns, where two of them have their columns in a vector: half as many registers.
+/// Transforms lines with as many rows as columns, two of which share a vector: half as many registers.
 template <class T>
 void run_square_lines(const FftLines<T>& args) {
   using V = simd::Vec<T>;
@@ -322,7 +325,7 @@ void run_square_lines(const FftLines<T>& args) {
   }
 }
 
-/// Whether the lines were short complex ones.
+/// Transforms the lines if they are short complex ones; returns false otherwise.
 template <class T>
 bool run_if_short_complex(const FftLines<T>& args) {
   constexpr int kWidth = simd::Vec<T>::size;
@@ -344,12 +347,12 @@ bool run_if_short_complex(const FftLines<T>& args) {
   return run.template operator()<2>() || run.template operator()<4>() || run.template operator()<8>();
 }
 
-/// Whether the lines were short ones: complex ones, or real ones that become complex.
+/// Transforms the lines if they are short: complex ones, or real ones that become complex; returns false otherwise.
 template <class T>
 bool run_if_short(const FftLines<T>& args) {
   if (args.kind == FftKind::ComplexToReal || args.plan->columns || !args.plan->turn_re) return false;
   if (args.kind == FftKind::ComplexToComplex) return run_if_short_complex(args);
-  // Some lines at once, by way of a buffer that stays in the cache.
+  // Several lines at once, through a buffer that stays in the cache.
   constexpr std::int64_t kLines = 8;
   constexpr std::int64_t kLongest = 8 * simd::Vec<T>::size;
   const std::int64_t n = args.plan->length;

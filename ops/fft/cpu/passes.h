@@ -7,14 +7,14 @@
 #include "ops/fft/cpu/places.h"
 
 // Stockham's self-sorting form: a pass reads x[q + s (p + rest k)] and writes y[q + s (radix p + j)], in which s, the
-// product of the radices so far times the lanes, is the length of the innermost loop. See C. Van Loan, Computational
+// product of the previous radices times the lanes, is the length of the innermost loop. See C. Van Loan, Computational
 // Frameworks for the Fast Fourier Transform (1992), section 1.7.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// One pass over `from`; kRadix is 0 for an odd one without a butterfly of its own. From and To are Split<T> or other
-/// places (fft_places.h), these only where there are at least as many lanes as a vector has.
+/// One pass; kRadix is 0 for an odd radix without a butterfly of its own. From and To are Split<T> or other places
+/// (places.h); the latter require at least as many lanes as a vector has.
 template <int kRadix, class T, class From = Split<T>, class To = Split<T>>
 class Pass {
  public:
@@ -24,7 +24,7 @@ class Pass {
   void run() const {
     if (!kInBuffers || s_ >= V::size) {
       for (std::int64_t q = 0; q < s_; q += V::size) {
-        q = std::min(q, s_ - V::size);  // the last ones overlap
+        q = std::min(q, s_ - V::size);  // the last vector overlaps the one before it
         step<V, false>(0, q);
       }
       for (std::int64_t p = 1; p < pass_.rest; ++p) {
@@ -53,7 +53,7 @@ class Pass {
   static constexpr std::int64_t kMost = kRadix > 0 ? kRadix : kLargestRadix;
 
   std::int64_t radix() const { return kRadix > 0 ? kRadix : pass_.radix; }
-  /// Calls f(0) to f(radix - 1); without a loop where the radix is known, so that what is indexed stays in registers.
+  /// Calls f(0) to f(radix - 1), unrolled if the radix is known, so that arrays stay in registers.
   template <class F>
   [[gnu::always_inline]] void for_each_row(F&& f) const {
     if constexpr (kRadix > 0) {
@@ -64,7 +64,7 @@ class Pass {
     }
   }
 
-  /// Columns lie beside one another: number q + s p of them.
+  /// Loads and transforms the vector of adjacent columns at number q + s p.
   template <class X>
   [[gnu::always_inline]] void transform(std::int64_t column, Number<X> (&x)[kMost]) const {
     for_each_row([&](std::int64_t k)
@@ -76,7 +76,7 @@ class Pass {
     }
   }
 
-  /// Those of one p; where it is 0, all factors are 1.
+  /// Processes columns of one p; for p = 0 all factors are 1.
   template <class X, bool kTurned>
   [[gnu::always_inline]] void step(std::int64_t p, std::int64_t q) const {
     Number<X> x[kMost];
@@ -91,7 +91,7 @@ class Pass {
     });
   }
 
-  /// A vector of columns of more than one p.
+  /// Processes a vector of columns that belong to more than one p.
   void step_across(std::int64_t column) const {
     Number<V> x[kMost];
     transform(column, x);
@@ -128,7 +128,7 @@ class Pass {
   const std::int64_t columns_;
 };
 
-/// `s` is the product of the radices before, times the lanes.
+/// Runs a pass; `s` is the product of the previous radices times the lanes.
 template <class T, class From, class To>
 void run_pass(const FftPass<T>& pass, const From& from, const To& to, std::int64_t s) {
   const auto run = [&]<int kRadix>() { Pass<kRadix, T, From, To>(pass, from, to, s).run(); };
@@ -154,8 +154,8 @@ void run_pass(const FftPass<T>& pass, const From& from, const To& to, std::int64
   }
 }
 
-/// The first `count` passes of a plan that has any and is no convolution, the first one out of `from`; x and y hold
-/// what is in between, and one of them, which is returned, the result.
+/// Runs the first `count` passes of a plan that has passes and is not a convolution, the first one from `from`. x and y
+/// hold intermediate results; returns the one that holds the result.
 template <class T, class From>
 Split<T> run_passes(const FftPlan<T>& plan, std::int64_t count, const From& from, Split<T> x, Split<T> y,
                     std::int64_t lanes) {
@@ -168,20 +168,20 @@ Split<T> run_passes(const FftPlan<T>& plan, std::int64_t count, const From& from
   }
   return x;
 }
-/// The last pass.
+/// Runs the last pass.
 template <class T, class From, class To>
 void run_last_pass(const FftPlan<T>& plan, const From& from, const To& to, std::int64_t lanes) {
   const FftPass<T>& pass = plan.passes[plan.pass_count - 1];
   run_pass(pass, from, to, lanes * plan.length / pass.radix);
 }
 
-/// How many numbers of workspace transform() wants for each lane.
+/// Returns the number of workspace elements that transform() needs per lane.
 template <class T>
 std::int64_t work_size(const FftPlan<T>& plan) {
   return plan.inner ? 2 * plan.inner->length + work_size(*plan.inner) : 2 * plan.length;
 }
 
-/// to[j] = factors[j] from[j] for j in [0, count), of all lanes.
+/// Computes to[j] = factors[j] from[j] for j in [0, count), in all lanes.
 template <class T>
 void multiply_lanes(Split<const T> factors, Split<T> from, Split<T> to, std::int64_t count, std::int64_t lanes) {
   if (lanes == 1) {
@@ -200,7 +200,7 @@ void multiply_lanes(Split<const T> factors, Split<T> from, Split<T> to, std::int
 template <class T>
 Split<T> transform(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lanes);
 
-/// Rader's convolution (see FftPlan), in place.
+/// Computes Rader's convolution (see FftPlan) in place.
 template <class T>
 void convolve_by_powers(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lanes) {
   const FftPlan<T>& inner = *plan.inner;
@@ -208,10 +208,11 @@ void convolve_by_powers(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_
   const Split<const T> factors{plan.spectrum_re, plan.spectrum_im};
   const Split<T> y{work, work + size};
   const Split<T> z{work + 2 * size, work + 3 * size};
-  // The second transform has the sign of the first one, and what it gives is in the order of g^-q backwards: of g^q.
+  // The second transform has the sign of the first one, and its results are in reverse order of g^-q, which is the
+  // order of g^q.
   if (lanes == kFftLanes<T> && lanes >= simd::Vec<T>::size) {
     const Ordered<T> powers{x, plan.order};
-    const std::int64_t passes = inner.pass_count - 1;  // but the last one; p - 1 is more than any radix
+    const std::int64_t passes = inner.pass_count - 1;  // all but the last pass; p - 1 exceeds any radix
     run_last_pass(inner, run_passes(inner, passes, powers, y, z, lanes), ToProducts<T>{factors, x}, lanes);
     run_last_pass(inner, run_passes(inner, passes, x + lanes, y, z, lanes), powers, lanes);
     return;
@@ -235,7 +236,7 @@ void convolve_by_powers(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_
   each([&](std::int64_t i, std::int64_t at) { store_parts(load_number<T>(convolved, i), x, at); });
 }
 
-/// The transforms of `lanes` lines in `x`, in place or moved to `work`: where they are is returned.
+/// Transforms `lanes` lines in `x`, in place or into `work`; returns the one that holds the result.
 template <class T>
 Split<T> transform(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lanes) {
   if (!plan.inner) {
@@ -261,7 +262,7 @@ Split<T> transform(const FftPlan<T>& plan, Split<T> x, T* work, std::int64_t lan
   std::fill(padded.re + plan.length * lanes, padded.re + size, T(0));
   std::fill(padded.im + plan.length * lanes, padded.im + size, T(0));
   const Split<T> spectrum = transform(*plan.inner, padded, rest, lanes);
-  // Backwards by exchanging the parts, before and after.
+  // The inverse transform, by exchanging the parts before and after.
   multiply_lanes({plan.spectrum_re, plan.spectrum_im}, spectrum, swapped(spectrum), plan.inner->length, lanes);
   T* const other = spectrum.re == padded.re ? rest : work;
   const Split<T> convolved = transform(*plan.inner, spectrum, other, lanes);

@@ -6,9 +6,9 @@
 #include "ops/cpu/tile.h"
 #include "ops/fft/cpu/butterflies.h"
 
-// Where the first pass of a transform reads and the last one writes: number i of it is that of row i / lanes and lane
-// i % lanes. With the moves between memory and the buffers within these passes, a short transform goes over its numbers
-// as many times as it has passes.
+// Where the first pass of a transform reads and the last one writes: number i is that of row i / lanes and lane i %
+// lanes. With the moves between memory and the buffers inside these passes, a short transform runs over its numbers
+// once per pass.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
@@ -22,18 +22,18 @@ Number<X> load_pairs_as(const T* from) {
   }
 }
 
-/// Pairs in memory, those of a row kFftLanes<T> beside one another.
+/// Pairs in memory; the kFftLanes<T> pairs of a row are adjacent.
 template <class T>
 struct FromColumns {
   const T* data = nullptr;
-  std::int64_t step = 0;  ///< from row to row
+  std::int64_t step = 0;  ///< distance between rows
 };
 template <class X, class T>
 Number<X> load_number(FromColumns<T> from, std::int64_t at) {
   return load_pairs_as<X>(from.data + at / kFftLanes<T> * from.step + 2 * (at % kFftLanes<T>));
 }
-/// The same, written with a factor. With a `length` backwards, from row 0 to the last one and on to row 1: so written,
-/// a transform is that with the other sign.
+/// Pairs in memory, written with a factor; the pairs of a row are adjacent. With a `length`, rows are written in
+/// reverse order, row 0 first, which gives the transform with the opposite sign.
 template <class T>
 struct ToColumns {
   T* data = nullptr;
@@ -48,14 +48,14 @@ void store_parts(Number<X> x, ToColumns<T> to, std::int64_t at) {
   store_pairs(X(to.scale) * x, to.data + place * to.step + 2 * (at % kFftLanes<T>));
 }
 
-/// Two vectors behind one another, in one of twice the size.
+/// Concatenates two vectors.
 template <class T, int kBytes>
 simd::Native<T, 2 * kBytes> joined(simd::Native<T, kBytes> a, simd::Native<T, kBytes> b) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return static_cast<simd::Native<T, 2 * kBytes>>(__builtin_shufflevector(a, b, static_cast<int>(I)...));
   }(std::make_index_sequence<2 * kBytes / sizeof(T)>());
 }
-/// kBytes in all, of kCount places.
+/// Loads kBytes in equal parts from kCount places.
 template <int kBytes, int kCount, class T>
 simd::Native<T, kBytes> load_joined(const T* const* from, std::int64_t offset) {
   if constexpr (kCount == 1) {
@@ -68,7 +68,8 @@ simd::Native<T, kBytes> load_joined(const T* const* from, std::int64_t offset) {
   }
 }
 
-/// Lines of pairs in memory, each as rows of kWidth, as many lines as fill a vector; with the parts exchanged.
+/// Lines of pairs in memory, each in rows of kWidth, as many lines as fill a vector; with the parts exchanged if
+/// kSwapped.
 template <class T, int kWidth, bool kSwapped>
 struct FromPairs {
   static constexpr int kLines = simd::Vec<T>::size / kWidth;
@@ -87,7 +88,7 @@ Number<X> load_number(const FromPairs<T, kWidth, kSwapped>& from, std::int64_t a
   }
   return kSwapped ? Number<X>{x.im, x.re} : x;
 }
-/// The same of lines in buffers.
+/// Lines in buffers with separate parts, each in rows of kWidth, as many lines as fill a vector.
 template <class T, int kWidth>
 struct FromParts {
   static constexpr int kLines = simd::Vec<T>::size / kWidth;
@@ -105,7 +106,7 @@ Number<X> load_number(const FromParts<T, kWidth>& from, std::int64_t at) {
   }
 }
 
-/// Rows of a buffer in another order: row i is row order[i] of it.
+/// The rows of a buffer in another order: row i is row order[i].
 template <class T>
 struct Ordered {
   Split<T> rows;
@@ -121,8 +122,8 @@ void store_parts(Number<X> x, Ordered<T> to, std::int64_t at) {
   store_parts(x, to.rows, to.place(at));
 }
 
-/// Row i times factor i, into row i + 1 of a buffer. Row 0 of it, which holds the numbers that Rader's convolution
-/// leaves out, is added to the first of these and gets the sum of all.
+/// Writes row i times factor i into row i + 1 of a buffer. Row 0, which holds the number that Rader's convolution
+/// leaves out, is added to the first product and receives the sum of all.
 template <class T>
 struct ToProducts {
   Split<const T> factors;

@@ -4,13 +4,14 @@
 
 namespace lamella::cpu {
 
-// Discrete Fourier transforms of many lines at once. `lanes` lines lie interleaved (element j of lane l at
-// j * lanes + l), real and imaginary parts apart, so that every loop runs over contiguous numbers.
+// Discrete Fourier transforms of many lines at once. `lanes` lines are interleaved (element j of lane l at j * lanes +
+// l), with real and imaginary parts separate, so that every loop runs over contiguous numbers.
 
-/// Primes above this are transformed by a convolution: a pass takes about `radix` operations for each number.
+/// Largest prime transformed by a pass, which takes about `radix` operations per number; larger ones are transformed by
+/// a convolution.
 inline constexpr std::int64_t kLargestRadix = 101;
 
-/// One pass: of transforms of length radix * rest into transforms of length `rest`.
+/// One pass: reduces transforms of length radix * rest to transforms of length `rest`.
 template <class T>
 struct FftPass {
   std::int64_t radix = 0;
@@ -24,14 +25,16 @@ struct FftPass {
   const T* root_im = nullptr;
 };
 
-/// How a transform of `length` complex numbers is done: pass after pass, or, where `inner` is set, as a convolution
-/// with exp(pi i j^2 / length) (Bluestein 1970), which inner->length numbers hold. Where `order` is set, the length is
-/// a prime p, and number 0 apart the transform is a convolution of p - 1 = inner->length numbers: with a generator g of
-/// the numbers modulo p, of x[g^q] with exp(-2 pi i g^-q / p) (Rader, Discrete Fourier transforms when the number of
-/// data samples is prime, 1968).
-/// Lines may be done one by one, in two parts each, where `columns` is set (Bailey, FFTs in external or hierarchical
-/// memory, 1990): `width` transforms of columns->length numbers that lie `width` apart, a multiplication by `turn`, and
-/// transforms of `width` numbers. A vector holds the columns of one line, or of two or four.
+/// The plan of a transform of `length` complex numbers.
+///
+/// Without `inner`: pass after pass. With `inner`: a convolution with exp(pi i j^2 / length) (Bluestein 1970), computed
+/// with inner->length numbers. With `order` as well: the length is a prime p, and apart from number 0 the transform is
+/// a convolution of p - 1 = inner->length numbers, of x[g^q] with exp(-2 pi i g^-q / p) for a generator g of the
+/// numbers modulo p (Rader, Discrete Fourier transforms when the number of data samples is prime, 1968).
+///
+/// With `columns`, lines may also be transformed one by one, each in two parts (Bailey, FFTs in external or
+/// hierarchical memory, 1990): `width` transforms of columns->length numbers `width` apart, a multiplication by `turn`,
+/// and transforms of `width` numbers. A vector holds columns of one line, or of two or four.
 template <class T>
 struct FftPlan {
   std::int64_t length = 0;
@@ -40,60 +43,60 @@ struct FftPlan {
   const FftPlan* inner = nullptr;
   /// g^q modulo p for q in [0, p - 1).
   const std::int32_t* order = nullptr;
-  /// exp(-pi i j^2 / length), and the transform of what numbers are convolved with, divided by inner->length.
+  /// exp(-pi i j^2 / length), and the transform of the convolution's kernel, divided by inner->length.
   const T* chirp_re = nullptr;
   const T* chirp_im = nullptr;
   const T* spectrum_re = nullptr;
   const T* spectrum_im = nullptr;
   const FftPlan* columns = nullptr;
   std::int64_t width = 0;
-  /// exp(-2 pi i k l / length) for k in [0, length / width) and l in [0, width), one k after the other, each as often
-  /// as fills a vector. Without `columns` for lines so short that they are done several at once.
+  /// exp(-2 pi i k l / length) for k in [0, length / width) and l in [0, width), one k after the other, each repeated
+  /// to fill a vector. Without `columns` for lines so short that several are transformed at once.
   const T* turn_re = nullptr;
   const T* turn_im = nullptr;
-  /// exp(-pi i k / length) for k in [0, length]: what turns this transform into that of twice as many real numbers.
+  /// exp(-pi i k / length) for k in [0, length]: converts between this transform and that of twice as many real
+  /// numbers.
   const T* half_re = nullptr;
   const T* half_im = nullptr;
 };
 
-/// What the numbers of lines beside one another are multiplied by after a transform that is the first part of one of
-/// `whole` numbers: element k of line i by exp(-2 pi i i k / whole). Lines come in groups of as many as lie
-/// interleaved.
+/// Factors applied after transforms of adjacent lines that are the first part of a transform of `whole` numbers:
+/// element k of line i is multiplied by exp(-2 pi i i k / whole). Lines come in groups of as many as are interleaved.
 template <class T>
 struct FftTurns {
-  /// For line l of a group, at k * lanes + l: exp(-2 pi i l k / whole).
+  /// Factors for line l of a group, at k * lanes + l: exp(-2 pi i l k / whole).
   const T* fine_re = nullptr;
   const T* fine_im = nullptr;
-  /// For group g, at g * k: exp(-2 pi i lanes g k / whole).
+  /// Factors for group g, at g * k: exp(-2 pi i lanes g k / whole).
   const T* coarse_re = nullptr;
   const T* coarse_im = nullptr;
 };
-/// How many lines of float32 and of float64 lie interleaved.
+/// Number of interleaved lines of float32 or float64.
 template <class T>
 inline constexpr std::int64_t kFftLanes = sizeof(T) == 4 ? 16 : 8;
 
-/// What the numbers on both sides are.
+/// The types of the numbers on both sides.
 enum class FftKind : std::uint8_t { ComplexToComplex, RealToComplex, ComplexToReal };
 
 /// Lines [begin, end). Line i begins at (i / inner) * size * inner + i % inner, where `size` is the number of elements
-/// of a line on that side, and steps by `inner`; complex numbers are pairs.
+/// of a line on that side, and its elements are `inner` apart; complex numbers are pairs.
 template <class T>
 struct FftLines {
   const FftPlan<T>* plan = nullptr;
   FftKind kind = FftKind::ComplexToComplex;
-  /// The sign of the exponent: minus where set.
+  /// True if the exponent's sign is minus.
   bool forward = true;
-  /// Whether the coefficients of a real transform that stand for their conjugates, too, count twice.
+  /// True if the coefficients of a real transform that also stand for their conjugates count twice.
   bool doubled = false;
-  std::int64_t length = 0;  ///< of the transform, in numbers of the real side where there is one
+  std::int64_t length = 0;  ///< length of the transform, in numbers of the real side if there is one
   std::int64_t inner = 1;
-  /// The same for what is written, of complex transforms; 0: as what is read.
+  /// The `inner` of the output, for complex transforms; 0 if it is that of the input.
   std::int64_t to_inner = 0;
-  /// Set for a complex transform of whole groups of lines.
+  /// Factors applied after a complex transform of whole groups of lines, or null.
   const FftTurns<T>* turns = nullptr;
   const T* from = nullptr;
   T* to = nullptr;
-  /// Of `count`, on which it depends how they are done.
+  /// The range of `count` lines; the total determines the algorithm.
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::int64_t count = 0;

@@ -13,7 +13,7 @@
 namespace lamella::cpu {
 namespace {
 
-/// 16 bytes that are moved as one.
+/// 16 bytes moved as one element.
 struct Wide {
   std::uint64_t words[2];
 };
@@ -40,7 +40,8 @@ struct Multiply {
   template <class T>
   static void run(T& x, const T& v) {
     if constexpr (std::is_integral_v<T> && sizeof(T) < sizeof(unsigned)) {
-      x = static_cast<T>(static_cast<unsigned>(x) * static_cast<unsigned>(v));  // promoted to int it would overflow
+      x = static_cast<T>(static_cast<unsigned>(x) *
+                         static_cast<unsigned>(v));  // unsigned, because the product of promoted ints could overflow
     } else if constexpr (kIsComplex<T>) {
       x = complex_product(x, v);
     } else {
@@ -48,7 +49,7 @@ struct Multiply {
     }
   }
 };
-/// One of two without a branch, which the compiler would have the processor guess.
+/// Returns a or b without a branch, which would often be mispredicted.
 template <class T>
 T chosen(bool first, T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -62,7 +63,7 @@ T chosen(bool first, T a, T b) {
 struct Max {
   template <class T>
   static void run(T& x, const T& v) {
-    x = chosen((x >= v) | (x != x), x, v);  // a NaN in x stays, one in v is taken
+    x = chosen((x >= v) | (x != x), x, v);  // a NaN in x stays; comparison with a NaN in v is false and takes it
   }
 };
 struct Min {
@@ -77,7 +78,7 @@ T& at(char* from) {
   return *reinterpret_cast<T*>(from);
 }
 
-/// n elements, each side with its step.
+/// Applies Action to n elements; each side has its own step.
 template <class Action, class T>
 void run_steps(char* data, std::int64_t data_step, char* values, std::int64_t value_step, std::int64_t n) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
@@ -91,10 +92,10 @@ void run_steps(char* data, std::int64_t data_step, char* values, std::int64_t va
       T* const v = &at<T>(values);
       std::int64_t k = 0;
       if constexpr (std::is_same_v<Action, Add> && std::is_floating_point_v<T>) {
-        // The compiler does not know that the sides lie apart.
+        // Vectorized by hand: the compiler cannot know that the two sides do not overlap.
         using V = simd::Vec<T>;
         if (n >= V::size) {
-          // The last vector may overlap the one before, and is computed before that is written.
+          // The last vector may overlap the one before it and is computed before that is written.
           const V last = V::load(x + n - V::size) + V::load(v + n - V::size);
           for (; k + V::size < n; k += V::size) (V::load(x + k) + V::load(v + k)).store(x + k);
           last.store(x + n - V::size);
@@ -114,11 +115,10 @@ void run_steps(char* data, std::int64_t data_step, char* values, std::int64_t va
   for (std::int64_t k = 0; k < n; ++k) Action::run(at<T>(data + k * data_step), at<T>(values + k * value_step));
 }
 
-constexpr std::int64_t kPiece = 64;         // bytes that are copied at once
-constexpr std::int64_t kLongRow = 1 << 10;  // from here on a call is worth it
+constexpr std::int64_t kPiece = 64;         // bytes copied at once
+constexpr std::int64_t kLongRow = 1 << 10;  // bytes from which a call of memcpy pays
 
-/// Rows of at least a piece. Where the next ones lie no processor guesses, so they are asked for before they are
-/// needed.
+/// Copies rows of at least kPiece bytes. The next rows are prefetched, because their addresses follow no pattern.
 void copy_rows(const PickedRows& part, std::int64_t bytes) {
   constexpr std::int64_t kAhead = 8;
   for (std::int64_t p = part.first; p < part.last; ++p) {
@@ -134,7 +134,7 @@ void copy_rows(const PickedRows& part, std::int64_t bytes) {
   }
 }
 
-/// Shorter rows, copied to where they are picked from or the other way.
+/// Copies rows shorter than kPiece, in either direction.
 template <class Action>
 void copy_short_rows(const PickedRows& rows, std::int64_t bytes) {
   constexpr std::int64_t kAhead = 16;
@@ -158,7 +158,8 @@ void run_row(const PickedRows& part, std::int64_t p) {
                        part.inner.values, part.inner.size);
 }
 
-/// The picks of rows in [lowest, end). They are listed first, for whether a pick is one of them no processor guesses.
+/// Applies Action to the picks whose row is in [lowest, end). They are listed first, without a branch per pick that
+/// would be mispredicted.
 template <class Action, class T>
 void run_some_rows(const PickedRows& part) {
   constexpr std::int64_t kAtOnce = 256;
@@ -211,7 +212,7 @@ void run_line(const PickedLine& part) {
     T* const v = &at<T>(part.values);
     const std::int64_t* const numbers = part.numbers;
     const std::int64_t n = inner.size;
-    // In groups: the numbers of a group are read before anything is written.
+    // Works in groups: all numbers of a group are read before anything is written.
     constexpr std::int64_t kGroup = 8;
     std::int64_t k = 0;
     for (; k + kGroup <= n; k += kGroup) {
@@ -245,7 +246,7 @@ void run_last(const PickedLine& part, std::int64_t* winners) {
 }
 
 bool in_range(const std::int64_t* numbers, std::int64_t count, std::int64_t size) {
-  // The sign bit tells of a number below 0 or above the last.
+  // The sign bit is set for a number below 0 or above the last.
   const auto last = static_cast<std::uint64_t>(size) - 1;
   std::uint64_t signs = 0;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -263,7 +264,7 @@ void set(IndexKernels& kernels, PickAction action, DType dtype) {
   kernels.line[a][d] = run_line<Action, T>;
 }
 
-/// Calls f.operator()<T>(dtype) for all dtypes, with a T that is moved as their elements are.
+/// Calls f.operator()<T>(dtype) for every dtype, with a type T of its item size.
 template <class F>
 void for_each_moved(F&& f) {
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
@@ -287,7 +288,7 @@ void for_each_moved(F&& f) {
   }
 }
 
-/// Sums and products of integers do not depend on their sign.
+/// Sums and products of integers have the same bits for signed and unsigned types.
 template <class Action>
 void set_arithmetic(IndexKernels& kernels, PickAction action) {
   for (const DType dtype : {DType::Int8, DType::UInt8}) set<Action, std::uint8_t>(kernels, action, dtype);
@@ -306,7 +307,7 @@ void set_order(IndexKernels& kernels, PickAction action) {
   fill.template operator()<std::int8_t, std::int16_t, std::int32_t, std::int64_t>();
   fill.template operator()<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>();
   fill.template operator()<float, double>();
-  set<Action, std::uint8_t>(kernels, action, DType::Bool);  // bytes of 0 and 1
+  set<Action, std::uint8_t>(kernels, action, DType::Bool);  // a bool is a byte of 0 or 1
 }
 
 }  // namespace

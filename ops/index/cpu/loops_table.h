@@ -6,18 +6,18 @@
 
 namespace lamella {
 
-/// What is done with an element of the indexed side, x, and the value v that belongs to it.
+/// The operation between an element x of the indexed side and the value v that corresponds to it.
 enum class PickAction : std::uint8_t {
   Read,      ///< v = x
   Write,     ///< x = v
-  Add,       ///< x += v; for bools, or
-  Multiply,  ///< x *= v; for bools, and
-  Max,       ///< x = the larger one; NaN wins
+  Add,       ///< x += v; logical or for bools
+  Multiply,  ///< x *= v; logical and for bools
+  Max,       ///< x = max(x, v); NaN wins
   Min,
 };
 inline constexpr int kPickActionCount = 6;
 
-/// One axis that both sides share; strides in bytes.
+/// An axis that both sides share; strides are in bytes.
 struct PickAxis {
   std::int64_t size = 1;
   std::int64_t data = 0;
@@ -29,7 +29,7 @@ struct PickAxis {
 
 namespace lamella::cpu {
 
-/// The picks [first, last), each of a row of `inner` elements at data + numbers[p] * step.
+/// The picks [first, last); pick p is the row of `inner` elements at data + numbers[p] * step.
 struct PickedRows {
   char* data;
   char* values;
@@ -39,8 +39,8 @@ struct PickedRows {
   std::int64_t step;
   std::int64_t value_step;
   PickAxis inner;
-  bool far;  ///< whether the elements are to be asked for before they are needed
-  /// Where only some rows are meant: those of numbers in [lowest, end).
+  bool far;  ///< true if rows are to be prefetched
+  /// True if only the rows with numbers in [lowest, end) are processed.
   bool some_rows = false;
   std::int64_t lowest = 0;
   std::int64_t end = 0;
@@ -55,15 +55,15 @@ struct PickedLine {
   PickAxis inner;
 };
 
-/// The loops of ops/index/loops.h. Add and Multiply are there for all dtypes but float16 and bfloat16, Max and Min for
-/// those of them that have an order.
+/// The kernels of ops/index/loops.h. Add and Multiply exist for all dtypes except float16 and bfloat16, Max and Min for
+/// those of them that are ordered.
 struct IndexKernels {
   void (*rows[kPickActionCount][kDTypeCount])(const PickedRows&) = {};
   void (*line[kPickActionCount][kDTypeCount])(const PickedLine&) = {};
-  /// values[k] = data[numbers[k]], but 0 where a later number is the same; the line's elements lie side by side.
-  /// `winners` has room for a number for each element of `data`.
+  /// Sets values[k] = data[numbers[k]], or 0 if a later number is the same; the elements of the line are adjacent.
+  /// `winners` has room for one number per element of `data`.
   void (*last[kDTypeCount])(const PickedLine&, std::int64_t* winners) = {};
-  /// Whether all of some numbers lie in [0, size).
+  /// True if all `count` numbers are in [0, size).
   bool (*in_range)(const std::int64_t* numbers, std::int64_t count, std::int64_t size) = nullptr;
 };
 

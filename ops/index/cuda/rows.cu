@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(kThreads) number_kernel(std::int64_t count, st
   for_each_element(count, [&](std::int64_t i) { numbers[i] = i; });
 }
 
-/// One thread for each column and each run of equal `rows`, which are sorted: it sums in the order of `picks`, the
-/// places that the rows had before.
+/// Sums each run of equal `rows`, which are sorted, for each column in a thread of its own. It adds in the order of
+/// `picks`, the positions of the rows before sorting.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     scatter_kernel(const T* x, const std::int64_t* rows, const std::int64_t* picks, std::int64_t count,
@@ -86,7 +86,7 @@ Tensor gather(const Tensor& matrix, const Tensor& rows) {
   return out;
 }
 
-/// The rows in ascending order, and where each stood; equal ones keep their order.
+/// Rows sorted in ascending order, and their positions before sorting; the sort is stable.
 struct Sorted {
   Tensor rows;
   Tensor picks;
@@ -105,7 +105,7 @@ struct Sorted {
                                             stream),
             "index");
     };
-    sort(nullptr);  // asks for the size of the scratch memory
+    sort(nullptr);  // queries the size of the scratch memory
     const Tensor scratch = empty({static_cast<std::int64_t>(bytes)}, DType::UInt8, device);
     sort(scratch.raw_data());
   }

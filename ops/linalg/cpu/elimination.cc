@@ -9,9 +9,9 @@
 namespace lamella::cpu {
 namespace {
 
-/// Gaussian elimination of one small matrix, with the largest number of a column as pivot (Golub and Van Loan, Matrix
-/// Computations, section 3.4). What is left of the rows lies in whole vectors, and the multipliers apart from it, so
-/// that a step may go over whole vectors, too.
+/// Gaussian elimination of one small matrix with partial pivoting (Golub and Van Loan, Matrix Computations, section
+/// 3.4). The remaining rows are stored in whole vectors, and the multipliers separately, so that a step runs over whole
+/// vectors.
 template <class T>
 class Elimination {
  public:
@@ -34,7 +34,7 @@ class Elimination {
  private:
   using V = simd::Vec<T>;
 
-  /// The row that row k was exchanged with.
+  /// Returns the row that row k is exchanged with.
   std::int64_t step(std::int64_t k) {
     std::int64_t chosen = k;
     T largest = std::abs(left_[k * row_ + k]);
@@ -44,7 +44,7 @@ class Elimination {
       largest = larger ? size : largest;
       chosen = larger ? i : chosen;
     }
-    const std::int64_t first = k / V::size * V::size;  // columns before it do not matter any more
+    const std::int64_t first = k / V::size * V::size;  // earlier columns are finished
     T* const upper = left_ + k * row_;
     if (chosen != k) {
       std::swap_ranges(upper + first, upper + row_, left_ + chosen * row_ + first);
@@ -52,7 +52,7 @@ class Elimination {
                        multipliers_ + chosen * kMostLuRows);
     }
     const T pivot = upper[k];
-    // The inverse of a number below the smallest normal one may be infinite.
+    // The inverse of a subnormal number may be infinite.
     const bool inverts = std::abs(pivot) >= std::numeric_limits<T>::min();
     const T inverse = inverts ? 1 / pivot : T(0);
     for (std::int64_t i = k + 1; i < rows_; ++i) {

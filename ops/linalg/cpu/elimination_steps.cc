@@ -7,20 +7,20 @@
 #include "ops/linalg/cpu/transpose_into.h"
 #include "ops/linalg/cpu/triangle_panel.h"
 
-// Gaussian elimination with the largest number of a column as pivot, by blocks of columns (Golub and Van Loan, Matrix
-// Computations, section 3.4.7; LAPACK's getrf). Each block, a panel, is factored in a transposed copy, where its
-// columns are in one piece, and by smaller blocks again.
+// Gaussian elimination with partial pivoting by blocks of columns (Golub and Van Loan, Matrix Computations, section
+// 3.4.7; LAPACK's getrf). Each block, a panel, is factored in a transposed copy with contiguous columns, and in smaller
+// blocks again.
 
 namespace lamella::cpu {
 namespace {
 
-/// The largest magnitude of a column, and the first row that has it: lane by lane, of rows that are whole vectors
+/// The largest magnitude of a column and the first row that has it, tracked per lane over rows that are whole vectors
 /// apart.
 template <class T>
 class Largest {
  public:
   Largest() : values_(0), vectors_(0) {}
-  /// The rows of vector `index`.
+  /// Takes a vector of rows with the number `index`.
   void see(simd::Vec<T> x, T index) {
     const simd::Vec<T> size = abs(x);
     const auto larger = size > values_;
@@ -37,7 +37,7 @@ class Largest {
     T most = values[0];
     for (int lane = 1; lane < kLanes; ++lane) {
       const std::int64_t row = static_cast<std::int64_t>(vectors[lane]) * kLanes + lane;
-      // A lane without a number above 0 names its first row.
+      // A lane whose numbers are all 0 yields its first row.
       if (values[lane] > most || (values[lane] == most && row < found)) {
         found = row;
         most = values[lane];
@@ -79,12 +79,12 @@ class Panel {
 
  private:
   using V = simd::Vec<T>;
-  /// Columns that are factored one by one.
+  /// Number of columns that are factored one by one.
   static constexpr std::int64_t kBlock = std::max(V::size, 8);
 
   T* column(std::int64_t j) { return panel_ + j * step_; }
 
-  /// Brings column k up to date with those of its block before it, and divides it by its pivot.
+  /// Applies the block's earlier columns to column k, and divides it by its pivot.
   void eliminate(std::int64_t begin, std::int64_t k, std::int64_t end) {
     T* const own = column(k);
     T upper[kBlock];
@@ -113,7 +113,7 @@ class Panel {
     const Divisor<T> divisor(pivot);
     for (i = k + 1; i < rows_; i += V::size) divisor.divide(V::load(own + i)).store(own + i);
   }
-  /// Rows from i on, kVectors vectors of them, of column k.
+  /// Updates kVectors vectors of rows of column k, from row i on.
   template <int kVectors>
   void subtract(const T* left, const T* upper, int before, std::int64_t k, std::int64_t i, Largest<T>& largest) {
     T* const own = column(k) + i;
@@ -131,7 +131,7 @@ class Panel {
     }
   }
 
-  /// The exchanges of a block in the columns beside it.
+  /// Exchanges the rows of the columns outside of a block.
   void exchange_beside(std::int64_t begin, std::int64_t end) {
     for (std::int64_t j = 0; j < columns_; ++j) {
       if (j == begin) j = std::min(begin + kBlock, columns_);
@@ -141,7 +141,7 @@ class Panel {
     }
   }
 
-  /// What a block does to the columns on its right.
+  /// Updates the columns to the right of a block.
   void update(std::int64_t begin, std::int64_t size) {
     const std::int64_t right = begin + kBlock;
     alignas(64) T upper[kBlock * V::size];
@@ -169,7 +169,7 @@ class Panel {
   const std::int64_t first_;
 };
 
-/// Exchanges of rows of `columns` columns that begin at `matrix`.
+/// Exchanges rows of `columns` columns that begin at `matrix`.
 template <class T>
 void exchange_rows(const LuStepArgs& args, T* matrix, std::int64_t columns) {
   for (std::int64_t i = args.first; i < args.first + args.count; ++i) {
@@ -178,7 +178,7 @@ void exchange_rows(const LuStepArgs& args, T* matrix, std::int64_t columns) {
   }
 }
 
-/// Columns on the right of a panel, whole vectors of them, from row args.first on.
+/// Updates kVectors vectors of columns to the right of a panel, from row args.first on.
 template <int kVectors, class T>
 void update_columns(const LuStepArgs& args, T* columns, std::int64_t row) {
   using V = simd::Vec<T>;

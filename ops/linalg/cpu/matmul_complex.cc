@@ -6,26 +6,26 @@
 #include "ops/linalg/cpu/matmul_table.h"
 #include "ops/simd/vec.h"
 
-// Products of complex matrices whose parts stay beside one another: with b's numbers (re b, im b) as they lie, the sums
-// of (re a) b and of (im a) b are made, and of the second one the parts change places in the end. That takes 4
-// multiplications for each complex one, and nothing has to be taken apart.
+// Products of complex matrices with interleaved parts. With b's numbers (re b, im b) as stored, the sums of (re a) b
+// and of (im a) b are computed separately, and the parts of the second sum are exchanged at the end. That takes 4
+// multiplications per complex one, without deinterleaving.
 
 namespace lamella::cpu {
 namespace {
 
 using simd::Vec;
 
-/// Rows whose sums stay in registers, of which there are 32 with AVX-512 and 16 otherwise.
+/// Number of rows whose sums fit into registers: there are 32 with AVX-512, and 16 otherwise.
 constexpr int kMostRows = simd::kVectorBytes == 64 ? 6 : simd::kVectorBytes == 32 ? 3 : 2;
 constexpr int kMostVectors = 2;
-constexpr std::int64_t kPanelRows = 128;  // of b; a panel of it stays in the first level cache
+constexpr std::int64_t kPanelRows = 128;  // rows of a panel of b, which stays in the L1 cache
 
 template <class V, std::size_t... I>
 V pairs_exchanged(V x, std::index_sequence<I...>) {
   return __builtin_shufflevector(x, x, (static_cast<int>(I) ^ 1)...);
 }
 
-/// -1 for real parts and 1 for imaginary ones.
+/// Returns -1 in lanes of real parts and 1 in lanes of imaginary parts.
 template <class T>
 Vec<T> signs() {
   T values[Vec<T>::size];
@@ -44,11 +44,11 @@ struct Strip {
   T* c = nullptr;
   std::int64_t c_row = 0;
   std::int64_t inner = 0;
-  std::int64_t width = 0;  ///< what of the vectors is written
-  bool adds = false;       ///< to what is in c
+  std::int64_t width = 0;  ///< lanes that are written
+  bool adds = false;       ///< true if the sums are added to c
 };
 
-/// kRows rows of c over kVectors vectors of columns.
+/// Computes kRows rows of c over kVectors vectors of columns.
 template <class T, int kRows, int kVectors>
 void multiply_strip(const Strip<T>& strip) {
   using V = Vec<T>;
@@ -93,7 +93,7 @@ void multiply_strip(const Strip<T>& strip) {
 template <class T>
 using StripKernel = void (*)(const Strip<T>&);
 
-/// All rows of a panel of columns; `strip` is its first one.
+/// Computes all rows of a panel of columns; `strip` is the first strip.
 template <class T, int kVectors>
 void multiply_panel(Strip<T> strip, std::int64_t rows) {
   static constexpr auto kKernels = []<int... I>(std::integer_sequence<int, I...>) {
@@ -107,7 +107,7 @@ void multiply_panel(Strip<T> strip, std::int64_t rows) {
   }
 }
 
-/// Rows of a part of b, one behind the other, filled up with zeros.
+/// Copies rows of a part of b contiguously, padded with zeros.
 template <class T>
 void copy_panel(const T* from, std::int64_t row, std::int64_t column, std::int64_t rows, std::int64_t width,
                 std::int64_t padded, T* to) {
@@ -149,7 +149,7 @@ void multiply(const MatmulArgs& args) {
                      .inner = inner,
                      .width = width,
                      .adds = first > 0};
-      // Where they lie as they are wanted, copying them pays from the second strip on.
+      // If b's layout is suitable, copying it pays from the second strip on.
       if (args.b_column != 1 || width < padded || args.m > kMostRows) {
         copy_panel(from, 2 * args.b_row, 2 * args.b_column, inner, width, padded, panel);
         strip.b = panel;

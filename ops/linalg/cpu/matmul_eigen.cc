@@ -1,5 +1,5 @@
-// Never coefficient by coefficient, as Eigen does with small products: which of those it makes with fused additions
-// depends on where in memory the result begins, and the bits would differ from thread to thread.
+// Disables Eigen's evaluation of small products coefficient by coefficient: there it depends on the alignment of the
+// result which operations are fused, so that bits would differ between threads.
 #define EIGEN_GEMM_TO_COEFFBASED_THRESHOLD 1
 #include <Eigen/Core>
 

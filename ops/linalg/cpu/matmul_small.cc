@@ -8,7 +8,7 @@ namespace {
 
 using simd::Vec;
 
-/// kRows rows of c over one vector of columns.
+/// Computes kRows rows of c over one vector of columns.
 template <class T, int kRows>
 void multiply_strip(const MatmulArgs& args, const T* a, const T* b, T* c) {
   using V = Vec<T>;
@@ -23,8 +23,8 @@ void multiply_strip(const MatmulArgs& args, const T* a, const T* b, T* c) {
 
 constexpr std::int64_t kPanelRows = 64;
 
-/// Columns [0, width) of c, a panel of inner indices at a time; b's part is copied, which makes its rows contiguous and
-/// padded.
+/// Computes columns [0, width) of c, one panel of inner indices at a time. The part of b is copied, so that its rows
+/// are contiguous and padded.
 template <class T>
 void multiply_columns(const MatmulArgs& args, const T* a, const T* b, T* c, std::int64_t width) {
   using V = Vec<T>;
@@ -84,7 +84,7 @@ void fill(MatmulKernels& kernels) {
 
 void fill_matmul(MatmulKernels& kernels) {
   fill<float, double, std::int32_t, std::int64_t>(kernels);
-  // Integers wrap around: whether they have a sign does not show in the bits of sums and products.
+  // Integers wrap around: sums and products have the same bits for signed and unsigned types.
   kernels.small[static_cast<std::size_t>(DType::UInt64)] = multiply<std::int64_t>;
   fill_matmul_complex(kernels);
   fill_matmul_eigen(kernels);

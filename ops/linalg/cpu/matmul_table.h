@@ -6,7 +6,7 @@
 
 namespace lamella::cpu {
 
-/// c = a @ b for one pair of matrices; strides in elements. c has unit column stride.
+/// c = a @ b for one pair of matrices; strides in elements. c has a column stride of 1.
 struct MatmulArgs {
   const void* a = nullptr;
   const void* b = nullptr;
@@ -21,7 +21,7 @@ struct MatmulArgs {
   std::int64_t c_row = 0;
 };
 
-/// A product of a matrix, whose rows are dense and `row` elements apart, and a dense vector.
+/// A product of a matrix, whose rows are contiguous and `row` elements apart, and a contiguous vector.
 struct MatrixVectorArgs {
   const void* matrix = nullptr;
   const void* vector = nullptr;
@@ -29,15 +29,15 @@ struct MatrixVectorArgs {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t row = 0;
-  /// Of matrix @ vector: where each `group` rows have a vector of their own, the elements from one of these to the
-  /// next.
+  /// For matrix @ vector: if each `group` rows have a vector of their own, the distance between these vectors in
+  /// elements.
   std::int64_t vector_row = 0;
   std::int64_t group = 1;
-  /// Of vector @ matrix: rows whose sum is made before it goes into the total.
+  /// For vector @ matrix: number of rows summed before the partial sum is added to the total.
   std::int64_t run = 0;
 };
 
-/// A column, whose elements are `step` apart, times a dense row, into dense rows.
+/// The product of a column, whose elements are `step` apart, and a contiguous row, written to contiguous rows.
 struct OuterArgs {
   const void* column = nullptr;
   const void* row = nullptr;
@@ -47,8 +47,8 @@ struct OuterArgs {
   std::int64_t step = 0;
 };
 
-/// Many such products, of dense columns that are `column` elements apart and dense rows that are `row` apart; all
-/// results are behind one another.
+/// `count` outer products of contiguous columns, `column` elements apart, and contiguous rows, `row` elements apart;
+/// the results are adjacent.
 struct SmallOuterArgs {
   const void* columns = nullptr;
   const void* rows = nullptr;
@@ -60,7 +60,7 @@ struct SmallOuterArgs {
   std::int64_t row = 0;
 };
 
-/// beta times a matrix plus alpha times such a product, all rows being dense and behind one another.
+/// beta times a matrix plus alpha times an outer product; all rows are contiguous and adjacent.
 struct AddedOuterArgs {
   OuterArgs product;
   const void* input = nullptr;
@@ -69,18 +69,18 @@ struct AddedOuterArgs {
 };
 
 struct MatmulKernels {
-  /// Any strides; meant for small matrices, and the only one for integers and complex numbers.
+  /// Computes products with any strides; intended for small matrices, and the only kernel for integers and complex
+  /// numbers.
   void (*small[kDTypeCount])(const MatmulArgs&) = {};
-  /// Eigen's product, for float32 and float64; in each of a and b one stride must be 1.
+  /// Computes products with Eigen, for float32 and float64; a and b must each have a stride of 1.
   void (*large[kDTypeCount])(const MatmulArgs&) = {};
-  /// matrix @ vector, of `columns` elements, and vector @ matrix, the vector being of `rows` elements; for float32 and
-  /// float64.
+  /// Compute matrix @ vector (of `columns` elements) and vector (of `rows` elements) @ matrix; for float32 and float64.
   void (*rows_times_vector[kDTypeCount])(const MatrixVectorArgs&) = {};
   void (*vector_times_rows[kDTypeCount])(const MatrixVectorArgs&) = {};
-  /// out[j] = the product of column j of the matrix, of `rows` terms, with column j of another, whose rows are
-  /// `vector_row` apart; for float32 and float64.
+  /// Computes out[j] = the dot product of column j of the matrix, of `rows` elements, with column j of another one,
+  /// whose rows are `vector_row` apart; for float32 and float64.
   void (*columns_by_columns[kDTypeCount])(const MatrixVectorArgs&) = {};
-  /// For float32 and float64.
+  /// Kernels for outer products, for float32 and float64.
   void (*outer[kDTypeCount])(const OuterArgs&) = {};
   void (*small_outer[kDTypeCount])(const SmallOuterArgs&) = {};
   void (*added_outer[kDTypeCount])(const AddedOuterArgs&) = {};

@@ -7,7 +7,7 @@
 #include "ops/linalg/cpu/matmul_table.h"
 #include "ops/simd/vec.h"
 
-// Products of a matrix and a vector read each element of the matrix once: they are as fast as memory, or should be.
+// Products of a matrix and a vector read each element of the matrix once, so memory bandwidth should limit them.
 
 namespace lamella::cpu {
 namespace {
@@ -24,8 +24,8 @@ T sum_of_lanes(Vec<T> v) {
   return lanes[0];
 }
 
-/// The products of kRows rows with a vector, of which each element is read once for all of them. What is added in which
-/// order does not depend on kRows.
+/// Computes the dot products of kRows rows with a vector, each element of which is loaded once. The order of additions
+/// does not depend on kRows.
 template <int kRows, class T>
 void dot(const T* rows, std::int64_t step, const T* vector, std::int64_t n, T* out) {
   using V = Vec<T>;
@@ -54,9 +54,9 @@ void dot(const T* rows, std::int64_t step, const T* vector, std::int64_t n, T* o
 }
 
 // Rows of a few elements would leave most lanes empty, and adding up the lanes of each would cost more than its
-// products. So as many rows as a vector has lanes are taken together, and their sums are made in one vector.
+// products. So as many rows as a vector has lanes are processed together, with their sums in one vector.
 
-/// The sums of neighbors, kCount at a time, in vectors that lie behind one another.
+/// Returns the sums of every kCount neighboring lanes of adjacent vectors.
 template <int kCount, class T>
 Vec<T> sums_of_neighbors(Vec<T> (&parts)[kCount]) {
   using V = Vec<T>;
@@ -71,7 +71,7 @@ Vec<T> sums_of_neighbors(Vec<T> (&parts)[kCount]) {
   return parts[0];
 }
 
-/// Moves rows of kWidth lanes apart, to where zeros fill them up to kPadded.
+/// Spreads rows of kWidth lanes to kPadded lanes each, padded with zeros.
 template <int kWidth, int kPadded, class V, std::size_t... I>
 V moved_apart(V v, std::index_sequence<I...>) {
   constexpr int kLanes = sizeof...(I);
@@ -81,12 +81,12 @@ V moved_apart(V v, std::index_sequence<I...>) {
   return __builtin_shufflevector(v, V{}, source(static_cast<int>(I))...);
 }
 
-/// The products of rows of kWidth elements, several of which fit into a vector.
+/// Computes the dot products of rows of kWidth elements, several of which fit into a vector.
 template <int kWidth, class T>
 void few_columns(const MatrixVectorArgs& args) {
   using V = Vec<T>;
   constexpr int kPadded = std::bit_ceil(static_cast<unsigned>(kWidth));
-  constexpr std::int64_t kBeside = V::size / kPadded * kWidth;  // elements of rows that one vector takes
+  constexpr std::int64_t kBeside = V::size / kPadded * kWidth;  // elements of the rows in one vector
   constexpr std::int64_t kBlock = V::size * kWidth;
   constexpr std::int64_t kRead = kBlock - kBeside + V::size;  // elements that are read for a block
   const T* vector = static_cast<const T*>(args.vector);
@@ -132,7 +132,7 @@ void few_columns(const MatrixVectorArgs& args) {
   }
 }
 
-/// The same of rows that a few vectors take.
+/// Computes the dot products of rows of a few vectors.
 template <class T>
 void some_columns(const MatrixVectorArgs& args) {
   using V = Vec<T>;
@@ -144,7 +144,7 @@ void some_columns(const MatrixVectorArgs& args) {
     V parts[V::size];
     [[maybe_unused]] T rests[V::size] = {};
     for (int i = 0; i < V::size; ++i) {
-      // Those behind the last row are like it, and not written.
+      // Missing rows repeat the last one, and their results are not written.
       const std::int64_t at = r + std::min(i, n - 1);
       const T* row = static_cast<const T*>(args.matrix) + at * args.row;
       const T* factors =
@@ -178,7 +178,7 @@ void rows_times_vector(const MatrixVectorArgs& args) {
     }(std::make_integer_sequence<int, kFewColumns<T>>());
   }
   if (args.columns <= kSomeColumns<T>) return some_columns<T>(args);
-  constexpr int kTogether = sizeof(Vec<T>) == 64 ? 4 : 2;  // as many sums as there are registers for
+  constexpr int kTogether = sizeof(Vec<T>) == 64 ? 4 : 2;  // number of sums that fit into registers
   const T* matrix = static_cast<const T*>(args.matrix);
   const T* vector = static_cast<const T*>(args.vector);
   T* out = static_cast<T*>(args.out);
@@ -195,9 +195,9 @@ void rows_times_vector(const MatrixVectorArgs& args) {
   for (; r < args.rows; ++r) dot<1>(matrix + r * args.row, args.row, vector, args.columns, out + r);
 }
 
-constexpr std::int64_t kColumns = 1024;  // sums that stay in the first level cache
+constexpr std::int64_t kColumns = 1024;  // number of sums that stay in the L1 cache
 
-/// sums[j] += the sum over kRows rows of factor times element.
+/// Computes sums[j] += the sum over kRows rows of factor times element.
 template <int kRows, class T>
 void add_rows(const T* factors, const T* rows, std::int64_t step, std::int64_t width, T* sums) {
   using V = Vec<T>;
@@ -232,10 +232,10 @@ void vector_times_rows(const MatrixVectorArgs& args) {
   }
 }
 
-// Sums of columns go into the total after so many rows: that keeps the error small.
+// Number of rows summed before the partial sum is added to the total, which keeps the rounding error small.
 constexpr std::int64_t kRun = 128;
 
-/// kVectors vectors of columns of what columns_by_columns() gives, the last one from column `last` on.
+/// Adds the products of kVectors vectors of columns; the last vector starts at column `last`.
 template <int kVectors, class T>
 void add_products(const MatrixVectorArgs& args, std::int64_t first_column, std::int64_t last) {
   using V = Vec<T>;
@@ -256,8 +256,8 @@ void add_products(const MatrixVectorArgs& args, std::int64_t first_column, std::
   for (int v = 0; v < kVectors; ++v) total[v].store(static_cast<T*>(args.out) + first_column + column(v));
 }
 
-/// Fewer columns than a vector has lanes, of rows that lie behind one another: as many whole rows as fit stand in one
-/// vector, whose other lanes do not count.
+/// Computes columns_by_columns() for fewer columns than lanes in adjacent rows: a vector holds as many whole rows as
+/// fit, and its other lanes do not count.
 template <class T>
 void narrow_columns_by_columns(const MatrixVectorArgs& args) {
   using V = Vec<T>;
@@ -290,7 +290,7 @@ void narrow_columns_by_columns(const MatrixVectorArgs& args) {
   std::copy_n(lanes, args.columns, static_cast<T*>(args.out));
 }
 
-/// A few columns of rows that lie apart.
+/// Computes columns_by_columns() for a few columns of rows that are not adjacent.
 template <class T>
 void part_columns_by_columns(const MatrixVectorArgs& args) {
   using V = Vec<T>;
@@ -321,7 +321,7 @@ void columns_by_columns(const MatrixVectorArgs& args) {
   for (; j + kVectors * kLanes <= args.columns; j += kVectors * kLanes)
     add_products<kVectors, T>(args, j, (kVectors - 1) * kLanes);
   const std::int64_t vectors = (args.columns - j + kLanes - 1) / kLanes;
-  // The last vector takes some columns a second time, where there are none left to fill it.
+  // The last vector overlaps the one before it if the columns do not fill it.
   [&]<int... I>(std::integer_sequence<int, I...>) {
     ((vectors == I + 1 ? add_products<I + 1, T>(args, j, args.columns - j - kLanes) : void()), ...);
   }(std::make_integer_sequence<int, kVectors>());
@@ -342,7 +342,7 @@ void outer(const OuterArgs& args) {
   }
 }
 
-/// The lanes that v has at `source` of each lane.
+/// Returns v with its lanes permuted: lane i is lane source(i) of v.
 template <class V, class Source, std::size_t... I>
 V lanes_from(V v, const Source&, std::index_sequence<I...>) {
   return __builtin_shufflevector(v, v, Source()(static_cast<int>(I))...);
@@ -360,8 +360,8 @@ Vec<T> few_lanes(const T* from, int n, const Source& source) {
   }
 }
 
-/// Rows of a result of kWidth elements: as many as fit into a vector are written at once. Lanes behind them go where
-/// the next ones are written, but for the last ones.
+/// Writes results of rows of kWidth elements, as many rows at once as fit into a vector. The lanes beyond them are
+/// overwritten by the next rows, except at the end.
 template <int kWidth, class T>
 void small_outer_of(const SmallOuterArgs& args) {
   using V = Vec<T>;

@@ -5,18 +5,18 @@
 #include "ops/cpu/fused.h"
 #include "ops/simd/vec.h"
 
-// Products of matrices that are subtracted from others in registers, tile by tile.
+// Subtraction of matrix products in registers, tile by tile.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// Rows of a tile of two vectors: as many as leave registers for a row of b and a number of a (32 of 64 bytes, 16 of
-/// less), and so many sums that none waits for the one before it.
+/// Number of rows of a tile of two vectors: as many as leave registers for a row of b and a number of a (32 registers
+/// of 64 bytes, 16 of fewer), and enough independent sums to hide the latency.
 inline constexpr int kTileRows = simd::kVectorBytes == 64 ? 12 : 6;
-/// What a tile is made of where that many rows are not left.
+/// Returns the next smaller number of rows of a tile, used if fewer rows remain.
 constexpr int fewer_rows(int rows) { return rows > 8 ? 8 : rows > 4 ? 4 : rows / 2; }
 
-/// A matrix whose rows and columns are any steps apart.
+/// A matrix with any row and column strides.
 template <class T>
 struct Steps {
   const T* data;
@@ -29,13 +29,13 @@ struct Steps {
 template <class T, int kRows, int kVectors>
 using Tile = simd::Vec<T>[kRows][kVectors];
 
-/// sums -= a @ b for kRows rows of a, of `depth` numbers each, and the rows of b, b_row apart. Every number is
-/// subtracted from in the order of the rows of b, whatever the tile.
+/// Computes sums -= a @ b for kRows rows of a, of `depth` numbers each, and the rows of b, b_row apart. The order of
+/// subtractions is that of the rows of b, whatever the tile.
 template <int kRows, int kVectors, class T>
 [[gnu::always_inline]] inline void subtract_from_tile(Steps<T> a, const T* b, std::int64_t b_row, std::int64_t depth,
                                                       Tile<T, kRows, kVectors>& sums) {
   using V = simd::Vec<T>;
-  // One step reaches three rows from a pointer, by the processor's addressing.
+  // The processor's addressing modes reach three rows from one pointer and one step.
   constexpr int kPointers = (kRows + 2) / 3;
   const T* rows[kPointers];
   for (int i = 0; i < kPointers; ++i) rows[i] = a.at(3 * i, 0);
@@ -66,7 +66,7 @@ template <int kRows, int kVectors, class T>
   }
 }
 
-/// c -= a @ b for `rows` rows, of kVectors vectors each.
+/// Computes c -= a @ b for `rows` rows of kVectors vectors each.
 template <int kVectors, int kRows = kTileRows, class T>
 void subtract_products(Steps<T> a, const T* b, std::int64_t b_row, T* c, std::int64_t c_row, std::int64_t rows,
                        std::int64_t depth) {

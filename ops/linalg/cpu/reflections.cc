@@ -5,13 +5,13 @@
 #include "ops/linalg/cpu/transpose_into.h"
 #include "ops/linalg/cpu/triangle_panel.h"
 
-// Blocks of reflections are 1 - v s^-1 t v^T, where s is 1 + t triu(v^T v, 1) and t is the diagonal of their factors
+// A block of reflections is 1 - v s^-1 t v^T, where s is 1 + t triu(v^T v, 1) and t is the diagonal of their factors
 // (Joffrain et al., Accumulating Householder transformations, revisited, 2006).
 
 namespace lamella::cpu {
 namespace {
 
-/// c = 0 - a @ b for `columns` columns, which are whole vectors.
+/// Computes c = 0 - a @ b for `columns` columns, which fill whole vectors.
 template <class T>
 void negative_products(Steps<T> a, const T* b, std::int64_t b_row, T* c, std::int64_t c_row, std::int64_t rows,
                        std::int64_t depth, std::int64_t columns) {
@@ -58,7 +58,7 @@ class Columns {
     if (args_.unit) {
       std::fill_n(panel_, args_.m * kRow, T(0));
       for (int j = 0; j < count; ++j) panel_[(first + j) * kRow + j] = T(1);
-      // What begins below a column's one does not change it.
+      // Skips blocks of reflections that begin below the ones of these unit columns, because they do not change them.
       for (std::int64_t block = std::min(blocks, (first + count - 1) / kReflections + 1); block-- > 0;) reflect(block);
     } else {
       read(c, count);
@@ -112,7 +112,7 @@ class Columns {
     subtract_products<kVectors>(Steps<T>{vectors, kReflections, 1}, products_, kRow, below, kRow, rows, size);
   }
 
-  /// The products were subtracted from 0: they change sign.
+  /// Negates, because the products were subtracted from 0.
   void scale(const T* factors, std::int64_t size) const {
     for (std::int64_t i = 0; i < size; ++i) {
       T* const row = products_ + i * kRow;

@@ -6,12 +6,12 @@
 
 namespace lamella::cpu {
 
-/// Reflections that are applied at once.
+/// Number of reflections that are applied at once.
 inline constexpr std::int64_t kReflections = 48;
 
-/// `count` reflections of m numbers, as geqrf leaves them in the columns of x, whose elements are x_row and x_column
-/// apart, and what is made of each block of them: its vectors, with their ones and zeros, to m x kReflections numbers
-/// of `vectors`, and its system to kReflections^2 numbers of `systems`.
+/// Arguments for preparing blocks of `count` reflections of m numbers, as geqrf leaves them in the columns of x, whose
+/// elements are x_row and x_column apart. Each block's vectors, with their ones and zeros, are written to m x
+/// kReflections numbers of `vectors`, and its system to kReflections^2 numbers of `systems`.
 struct ReflectionBlocksArgs {
   const void* x = nullptr;
   std::int64_t x_row = 0;
@@ -23,8 +23,8 @@ struct ReflectionBlocksArgs {
   void* systems = nullptr;
 };
 
-/// Columns of c times q, the product of such reflections, or its transpose. The elements of c, of m rows, are c_row and
-/// c_column apart; one of them is 1.
+/// Arguments for multiplying columns of c by q, a product of reflections, or by its transpose. The elements of c, of m
+/// rows, are c_row and c_column apart; one of these is 1.
 struct ReflectArgs {
   const void* vectors = nullptr;
   const void* systems = nullptr;
@@ -37,11 +37,11 @@ struct ReflectArgs {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   bool transposed = false;
-  bool unit = false;  ///< c becomes columns of q: it is the unit matrix, which is not read
+  bool unit = false;  ///< c is overwritten by columns of q: its input is the unit matrix, which is not read
 };
 
 struct ReflectionKernels {
-  /// float32 and float64; so is the other.
+  /// Kernels for float32 and float64.
   void (*blocks[kDTypeCount])(const ReflectionBlocksArgs&) = {};
   void (*reflect[kDTypeCount])(const ReflectArgs&) = {};
 };

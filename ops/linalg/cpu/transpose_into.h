@@ -8,7 +8,7 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// to[j, i] = from[i, j]
+/// Writes to[j, i] = from[i, j].
 template <class T>
 void transpose_into(const T* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns, T* to,
                     std::int64_t to_row) {

@@ -6,12 +6,12 @@
 
 #include "ops/linalg/cpu/product_tile.h"
 
-// Systems with a lower triangle, for right-hand sides that lie in whole vectors.
+// Systems with a lower triangle, for right-hand sides stored in whole vectors.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// x / y in every lane, by the inverse of y where that is a normal number: its error is half a unit more.
+/// Division of every lane by y, by its inverse if that is a normal number, which adds an error of half a unit.
 template <class T>
 class Divisor {
  public:
@@ -27,8 +27,8 @@ class Divisor {
   T inverse_;
 };
 
-/// Rows [begin, end) of a lower system, the rows of x before `begin` having been subtracted: what is left of them by
-/// those of the same range is subtracted in registers, kRows rows at a time.
+/// Solves rows [begin, end) of a lower system, after the rows of x before `begin` were subtracted. The rows of the same
+/// range are subtracted in registers, kRows rows at a time.
 template <int kVectors, int kRows = kTileRows, class T>
 void solve_rows(Steps<T> a, bool unit_diagonal, std::int64_t begin, std::int64_t end, T* x, std::int64_t x_row,
                 std::int64_t first) {
@@ -57,11 +57,11 @@ void solve_rows(Steps<T> a, bool unit_diagonal, std::int64_t begin, std::int64_t
   }
 }
 
-/// x becomes a^-1 x, where a is a lower triangle of n rows and the rows of x are kVectors vectors. Blocks of rows are
-/// solved and then subtracted from all below (Golub and Van Loan, Matrix Computations, section 3.1.4).
+/// Overwrites x with a^-1 x, where a is a lower triangle of n rows and the rows of x are kVectors vectors. Blocks of
+/// rows are solved and then subtracted from all rows below (Golub and Van Loan, Matrix Computations, section 3.1.4).
 template <int kVectors, class T>
 void solve_lower(Steps<T> a, bool unit_diagonal, std::int64_t n, T* x, std::int64_t x_row) {
-  constexpr std::int64_t kBlock = 240;  // of two vectors in half of the first level cache
+  constexpr std::int64_t kBlock = 240;  // rows of two vectors that fill half of the L1 cache
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const std::int64_t end = std::min(n, begin + kBlock);
     solve_rows<kVectors>(a, unit_diagonal, begin, end, x, x_row, begin);

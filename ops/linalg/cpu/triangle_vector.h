@@ -5,8 +5,8 @@
 #include "ops/linalg/cpu/product_tile.h"
 #include "ops/linalg/cpu/triangle_panel.h"
 
-// Triangular systems for one right-hand side, which read each element once: vectors go along the rows or the columns of
-// the triangle, whichever are in one piece.
+// Triangular systems for one right-hand side, which read each element once: vectors run along the rows or the columns
+// of the triangle, whichever are contiguous.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
@@ -52,7 +52,7 @@ class VectorSolver {
     if (!unit_diagonal_) x_[k] = x_[k] / *a_.at(k, k);
   }
 
-  /// x[begin, end) -= a[.., first to last] @ x[first, last)
+  /// Computes x[begin, end) -= a[.., first to last] @ x[first, last).
   void subtract_rows(std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last) const {
     constexpr int kRows = 4;
     std::int64_t i = begin;
@@ -93,7 +93,7 @@ class VectorSolver {
     }
   }
 
-  /// x[first, last) -= a[first to last, begin to end] @ x[begin, end)
+  /// Computes x[first, last) -= a[first to last, begin to end] @ x[begin, end).
   void subtract_columns(std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last) const {
     std::int64_t i = first;
     for (; i + V::size <= last; i += V::size) {

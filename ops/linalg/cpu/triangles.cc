@@ -19,7 +19,7 @@ class Solver {
         args_(args),
         panel_(make_lines<T>(static_cast<std::size_t>(args.n * kColumns))) {
     if (!args.upper) return;
-    // From the last row to the first it is a lower one.
+    // An upper triangle with its rows and columns reversed is a lower one.
     a_ = {a_.at(args.n - 1, args.n - 1), -a_.row, -a_.column};
     b_ += (args.n - 1) * b_row_;
     b_row_ = -b_row_;
@@ -35,7 +35,7 @@ class Solver {
  private:
   using V = simd::Vec<T>;
 
-  /// `count` columns, which lie in a panel of whole vectors meanwhile.
+  /// Solves `count` columns in a panel of whole vectors.
   template <int kVectors>
   void solve(T* b, int count) const {
     constexpr int kRow = kVectors * V::size;
@@ -62,7 +62,7 @@ class Solver {
 template <class T>
 void solve_one(const TriangleArgs& args) {
   const Steps<T> a{static_cast<const T*>(args.a), args.a_row, args.a_column};
-  // A column of b whose numbers are apart is none that vectors go along.
+  // A column of b with a stride cannot be loaded in vectors.
   if (args.b_row != 1 || !VectorSolver<T>::takes(a)) return Solver<T>(args).run();
   VectorSolver<T>(a, args.upper, args.unit_diagonal, args.n, static_cast<T*>(args.b)).run();
 }

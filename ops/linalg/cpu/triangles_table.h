@@ -6,8 +6,8 @@
 
 namespace lamella::cpu {
 
-/// A triangular system of n equations for `columns` right-hand sides: b, whose rows are dense and b_row apart, becomes
-/// a^-1 b. The elements of a are a_row and a_column apart. Steps are in elements.
+/// A triangular system of n equations for `columns` right-hand sides: b, whose rows are contiguous and b_row apart, is
+/// overwritten by a^-1 b. The elements of a are a_row and a_column apart. Steps are in elements.
 struct TriangleArgs {
   const void* a = nullptr;
   std::int64_t a_row = 0;
@@ -21,11 +21,11 @@ struct TriangleArgs {
 };
 
 struct TriangleKernels {
-  /// float32 and float64.
+  /// Solves for all columns; for float32 and float64.
   void (*solve[kDTypeCount])(const TriangleArgs&) = {};
-  /// The same for one column, in another order.
+  /// Solves for one column, with another order of operations.
   void (*solve_one[kDTypeCount])(const TriangleArgs&) = {};
-  /// Columns that go through the kernel together: what threads share should be multiples of it.
+  /// Number of columns that the kernel processes together; threads should share multiples of it.
   int columns[kDTypeCount] = {};
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// One thread for each element of c.
+/// Computes one element of c per thread.
 template <class T>
 __global__ void __launch_bounds__(kThreads) multiply(const __grid_constant__ IntegerMatmul args) {
   const std::int64_t size = args.m * args.n;

@@ -13,21 +13,21 @@
 namespace lamella::cuda {
 namespace {
 
-/// A matrix as cuBLAS, which counts by columns, sees it: the transpose of ours, or ours where `operation` says that it
-/// is to be transposed back.
+/// The layout of a matrix for cuBLAS, which is column-major: it sees the transpose of ours, or ours if `operation`
+/// transposes it back.
 struct Layout {
   cublasOperation_t operation;
   std::int64_t leading;
 };
 
-/// Whether one axis of the matrix is dense and the other far enough apart.
+/// True if one axis of the matrix is contiguous and the stride of the other avoids overlaps.
 bool find_layout(const Tensor& x, Layout& layout) {
   const std::size_t last = x.ndim() - 1;
   const std::int64_t rows = x.shape()[last - 1];
   const std::int64_t columns = x.shape()[last];
   const std::int64_t row = x.strides()[last - 1];
   const std::int64_t column = x.strides()[last];
-  // The stride of an axis of size 1 says nothing, and may be taken for whatever fits.
+  // The stride of an axis of size 1 is arbitrary and may be replaced by one that fits.
   if ((columns == 1 || column == 1) && (rows == 1 || row >= columns)) {
     layout = {CUBLAS_OP_N, rows == 1 ? columns : row};
     return true;
@@ -39,8 +39,8 @@ bool find_layout(const Tensor& x, Layout& layout) {
   return false;
 }
 
-/// The leading axes of `out`, to which those of a and b broadcast, merged where both strides allow. The last one is
-/// left to cuBLAS.
+/// The leading axes of `out`, to which those of a and b broadcast, merged if both strides allow. cuBLAS iterates over
+/// the last one.
 struct BatchAxis {
   std::int64_t size;
   std::int64_t a;
@@ -66,7 +66,8 @@ SmallVector<BatchAxis, 3> batch_axes(const Tensor& a, const Tensor& b, const Ten
   return axes;
 }
 
-/// Calls f(a's offset, b's offset, number) for each combination of all batch axes but the last; offsets in elements.
+/// Calls f(a's offset, b's offset, number) for each index combination of all batch axes but the last; offsets are in
+/// elements.
 template <class F>
 void for_each_batch(const SmallVector<BatchAxis, 3>& axes, F&& f) {
   std::int64_t count = 1;
@@ -129,7 +130,7 @@ void multiply_floating(const Tensor& a, const Layout& a_layout, const Tensor& b,
   const auto axes = batch_axes(a, b, out);
   const BatchAxis inner = axes.back();
   const cublasHandle_t handle = cublas_handle(out.device());
-  // By columns, our out is its transpose, b^T a^T.
+  // In column-major order our out is its transpose, b^T a^T.
   for_each_batch(axes, [&](std::int64_t a_offset, std::int64_t b_offset, std::int64_t number) {
     check(cublas().multiply(handle, b_layout.operation, a_layout.operation, n, m, k, factors.get(dtype, 0),
                             b->data + b_offset * item, numbers.data, b_layout.leading, inner.b,

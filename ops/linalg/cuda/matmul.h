@@ -6,12 +6,12 @@
 
 namespace lamella::cuda {
 
-/// out = a @ b for batches of matrices whose leading axes broadcast to those of `out`, which is contiguous; any
-/// strides. Floating and complex dtypes by cuBLAS, in float32 without the reduced precision of TF32; int32 and int64 by
-/// a kernel of its own, wrapping. Returns false: the bias is left to the caller.
+/// Computes out = a @ b for batches of matrices whose leading axes broadcast to those of `out`, which is contiguous;
+/// any strides. Floating and complex dtypes use cuBLAS, float32 without TF32; int32 and int64 use a separate kernel and
+/// wrap. Returns false: the caller adds the bias.
 bool matmul(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
 
-/// A batch of products of integer matrices; strides in elements, c's rows dense.
+/// A batch of products of integer matrices; strides are in elements, c's rows are contiguous.
 struct IntegerMatmul {
   const char* a;
   const char* b;

@@ -7,14 +7,14 @@
 #include "ops/movement/convert.h"
 #include "ops/movement/cpu/movement_table.h"
 
-// A dtype with kernels converts to any other in one loop, and so do the small integers to what they are often made. All
-// other pairs go, a block at a time, through a dtype with kernels: 16-bit floats are made of float alone, which has
-// instructions or a loop without branches for them, and a narrow dtype is read as the one that computes for it.
+// Dtypes with kernels convert to each other in one loop, and so do small integers to the dtypes that they usually
+// become. All other pairs are converted in blocks through a dtype with kernels: 16-bit floats only to and from float,
+// for which there are instructions or a branch-free loop, and a narrow dtype through the one that computes for it.
 
 namespace lamella::cpu {
 namespace {
 
-// Not inlined: each is compiled once, for all pairs that use it.
+// Not inlined, so that each row conversion is compiled once for all pairs that use it.
 template <class To, class From>
 [[gnu::noinline]] void convert_row(char* to, std::int64_t to_step, const char* from, std::int64_t from_step,
                                    std::int64_t n) {
@@ -23,7 +23,7 @@ template <class To, class From>
     return;
   }
   if constexpr (std::is_floating_point_v<From> || kIsComplex<From>) {
-    // The real parts of complex numbers lie so, and every second column.
+    // Packs elements of stride 2, as in the real parts of complex numbers or every second column.
     constexpr std::int64_t kBlock = 512;
     if (to_step == sizeof(To) && from_step == 2 * sizeof(From)) {
       From block[kBlock];
@@ -82,7 +82,7 @@ void fill_cast(MovementKernels& kernels) {
   constexpr DType kToDType = static_cast<DType>(kTo);
   constexpr DType kFromDType = static_cast<DType>(kFrom);
   if constexpr (is_complex(kFromDType) && !is_complex(kToDType) && kToDType != DType::Bool) {
-    // Of a complex number the real part.
+    // Converts the real part of a complex number.
     constexpr auto kPart = static_cast<std::size_t>(dtype_of<typename cpp_type<kFromDType>::value_type>);
     fill_cast<kTo, kPart>(kernels);
     kernels.cast[kTo][kFrom] = kernels.cast[kTo][kPart];

@@ -13,10 +13,10 @@
 namespace lamella::cpu {
 namespace {
 
-/// 16 bytes that are moved as one.
+/// 16 bytes moved as one element.
 using Wide = simd::Native<std::uint64_t, 16>;
 
-/// What a vector holds of elements T, and how many of them an element is.
+/// The lane type of a vector of elements T, and the number of lanes per element.
 template <class T>
 struct Lane {
   using type = T;
@@ -39,12 +39,12 @@ void write(char* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-/// The lanes of a tile's rows: a cache line where a register holds one, and at most 16 registers.
+/// Number of lanes in a tile's row: one cache line if a register holds it, and at most 16 registers.
 template <class T>
 inline constexpr int kTileLanes = std::min<int>(simd::kVectorBytes / static_cast<int>(sizeof(T)), 16);
 
-/// A tile of kLanes rows and columns, in registers. Every cache line is read once and written once, so rows that are a
-/// power of two apart, and thus compete for the same lines of the cache, do no harm.
+/// Transposes a tile of kLanes rows and columns in registers. Every cache line is read once and written once, so rows a
+/// power of two apart, which compete for the same cache lines, do no harm.
 template <class T, int kLanes>
 void transpose_tile(char* to, std::int64_t to_row, const char* from, std::int64_t from_row) {
   using V = simd::Native<typename Lane<T>::type, kLanes* static_cast<int>(sizeof(T))>;
@@ -54,8 +54,8 @@ void transpose_tile(char* to, std::int64_t to_row, const char* from, std::int64_
   for (int i = 0; i < kLanes; ++i) write(to + i * to_row, rows[i]);
 }
 
-/// The elements [i0, i1) by [j0, j1) of a copy whose sides are both dense, by the largest tiles that fit; the last ones
-/// overlap those before them. False where none fits.
+/// Copies the elements [i0, i1) x [j0, j1) of a transposition by the largest tiles that fit; the last tiles overlap
+/// those before them. Returns false if none fits.
 template <class T, int kLanes = kTileLanes<T>>
 bool transpose_tiles(const Copy2d& c, std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
@@ -75,7 +75,7 @@ bool transpose_tiles(const Copy2d& c, std::int64_t i0, std::int64_t i1, std::int
   }
 }
 
-/// A copy in which either side is dense along the other's rows.
+/// Copies between sides of which each is contiguous along the other's rows.
 template <class T>
 void copy_transposed(const Copy2d& c) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
@@ -95,7 +95,7 @@ void copy_transposed(const Copy2d& c) {
   }
 }
 
-/// Rows of side by side elements, on both sides.
+/// Copies rows that are contiguous on both sides.
 void copy_rows(const Copy2d& c, std::int64_t bytes) {
   const auto each = [c](auto copy_row) {
     char* to = c.to;
@@ -108,7 +108,8 @@ void copy_rows(const Copy2d& c, std::int64_t bytes) {
 
 constexpr std::int64_t kRowsAtOnce = 128;
 
-/// Whether a copy has few columns, and rows of which so many stay in the first level cache.
+/// True if a copy has fewer than `few` columns, and rows so close together that kRowsAtOnce of them stay in the L1
+/// cache.
 bool has_columns(const Copy2d& c, std::int64_t few) {
   constexpr std::int64_t kNear = 256;  // bytes
   return c.inner < few && c.outer >= 8 && std::abs(c.to_outer) <= kNear && std::abs(c.from_outer) <= kNear;
@@ -119,7 +120,7 @@ void copy_apart(char* to, std::int64_t to_step, const char* from, std::int64_t f
   for (std::int64_t i = 0; i < n; ++i, to += to_step, from += from_step) write(to, read<T>(from));
 }
 
-/// A loop along each column: one along a short row ends before it has begun.
+/// Copies column by column: a loop along a short row would cost more to start than to run.
 template <class T>
 void copy_columns(const Copy2d& c) {
   for (std::int64_t first = 0; first < c.outer; first += kRowsAtOnce) {
@@ -131,7 +132,7 @@ void copy_columns(const Copy2d& c) {
   }
 }
 
-/// n elements side by side, at least one: whole vectors, of which the last one may overlap the one before it.
+/// Sets n (at least one) adjacent elements by whole vectors; the last one may overlap the one before it.
 template <class T, int kBytes = simd::kVectorBytes>
 void fill_line(char* to, std::int64_t n, T value) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));

@@ -6,7 +6,7 @@
 
 namespace lamella::cpu {
 
-/// A copy of `outer` times `inner` elements; strides in bytes.
+/// A copy of `outer` x `inner` elements; strides in bytes.
 struct Copy2d {
   char* to = nullptr;
   const char* from = nullptr;
@@ -18,17 +18,17 @@ struct Copy2d {
   std::int64_t from_inner = 0;
 };
 
-/// 1, 2, 4, 8 and 16 bytes.
+/// Number of item sizes: 1, 2, 4, 8 and 16 bytes.
 inline constexpr int kItemSizeCount = 5;
 
 struct MovementKernels {
-  /// Copies elements of 2 to the power of the index bytes.
+  /// Copies elements; indexed by the base-2 logarithm of their size.
   void (*copy[kItemSizeCount])(const Copy2d&) = {};
-  /// Sets elements of that size to the one at `from` (strides of `from` are not read).
+  /// Sets elements to the one at `from`, whose strides are ignored; indexed like `copy`.
   void (*fill[kItemSizeCount])(const Copy2d&) = {};
-  /// Converts, [to][from]. A float that an integer cannot hold gives its nearest value, NaN gives 0.
+  /// Converts elements; indexed by [to][from]. A float out of an integer's range gives the nearest value, NaN gives 0.
   void (*cast[kDTypeCount][kDTypeCount])(const Copy2d&) = {};
-  /// n pairs of an element of each array, of 4 and of 8 bytes: complex numbers of their parts.
+  /// Interleaves n elements of each of two arrays, of 4 or of 8 bytes: builds complex numbers from their parts.
   void (*interleave[2])(const char* first, const char* second, char* to, std::int64_t n) = {};
 };
 

@@ -30,7 +30,7 @@ std::uint32_t block_count(std::uint32_t elements) {
   return (elements + kThreads * kPerThread - 1) / (kThreads * kPerThread);
 }
 
-/// Calls f(i) for this thread's elements; neighboring threads have neighboring ones.
+/// Calls f(i) for this thread's elements; neighboring threads have neighboring elements.
 template <class F>
 __device__ void for_each_element(std::uint32_t elements, F&& f) {
   const std::uint32_t first = blockIdx.x * (kThreads * kPerThread) + threadIdx.x;
@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(kThreads) fill_kernel(const __grid_constant__ 
   });
 }
 
-/// Calls f with the element at `from`, as the Middle of its dtype. One kernel for all dtypes: the choice is the same
-/// for all threads.
+/// Calls f with the element at `from` as the Middle of its dtype. One kernel serves all dtypes: every thread takes the
+/// same branch.
 template <std::size_t I = 0, class F>
 __device__ void read_middle(DType dtype, const char* from, std::int64_t offset, F&& f) {
   if constexpr (I < kDTypeCount) {
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ 
   });
 }
 
-/// Calls f.operator()<W>() with the word of `bytes` bytes.
+/// Calls f.operator()<W>() with the word type of `bytes` bytes.
 template <class F>
 void visit_word(int bytes, F&& f) {
   switch (bytes) {

@@ -7,11 +7,11 @@
 
 namespace lamella::cuda {
 
-// Kernels over a loop without operands on the host. The loops' pointers are on the current device.
+// Kernels over a loop without operands in host memory. The loop's pointers are on the current device.
 
 /// Copies operand 0's elements, of `item_bytes` each (1, 2, 4, 8 or 16), to the output.
 void launch_copy(const StridedLoop& loop, int item_bytes, cudaStream_t stream);
-/// The same with conversion.
+/// Copies operand 0's elements to the output, converting them.
 void launch_cast(const StridedLoop& loop, DType to, DType from, cudaStream_t stream);
 /// Sets every element of the output to the one at `value`, in host memory.
 void launch_fill(const StridedLoop& loop, int item_bytes, const void* value, cudaStream_t stream);

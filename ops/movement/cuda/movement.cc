@@ -13,13 +13,13 @@
 namespace lamella::cuda {
 namespace {
 
-/// Waits for the current stream, while the host's other threads run.
+/// Waits for the current stream; other host threads may run meanwhile.
 void wait(Device device) {
   const HostRelease release(std::numeric_limits<std::int64_t>::max());
   check(cudaStreamSynchronize(current_stream(device)), "copy");
 }
 
-/// Queues the copy of a contiguous tensor's bytes, to or from a contiguous tensor of the same dtype.
+/// Queues the copy of a contiguous tensor's bytes to or from a contiguous tensor of the same dtype.
 void copy_bytes(const Tensor& to, const Tensor& from, cudaMemcpyKind kind, Device device) {
   check(cudaMemcpyAsync(to.raw_data(), from.raw_data(), to.nbytes(), kind, current_stream(device)), "copy");
 }
@@ -40,7 +40,7 @@ void copy_on_device(const Tensor& to, const Tensor& from) {
   }
 }
 
-/// `from` as a contiguous tensor of `dtype`, on its own device.
+/// Returns `from` as a contiguous tensor of `dtype` on its own device.
 Tensor prepared(const Tensor& from, DType dtype) {
   if (from.is_contiguous() && from.dtype() == dtype) return from;
   Tensor result = empty(from.shape(), dtype, from.device());
@@ -48,7 +48,7 @@ Tensor prepared(const Tensor& from, DType dtype) {
   return result;
 }
 
-/// Copies between devices, one of which may be the host: both sides contiguous.
+/// Copies between devices, one of which may be the host; both tensors are contiguous.
 void transfer(const Tensor& to, const Tensor& from) {
   if (from.device().is_cpu()) {
     const DeviceGuard guard(to.device());
@@ -59,7 +59,7 @@ void transfer(const Tensor& to, const Tensor& from) {
     copy_bytes(to, from, cudaMemcpyDeviceToHost, from.device());
     wait(from.device());
   } else {
-    // The streams of two devices do not wait for one another.
+    // Streams of two devices are not ordered, so the host waits in between.
     {
       const DeviceGuard guard(to.device());
       wait(to.device());

@@ -32,13 +32,13 @@ void store(T* to, int lanes, Vec<T> value) {
   lanes == Vec<T>::size ? value.store(to) : value.store_partial(to, lanes);
 }
 
-/// The columns that row r sees.
+/// Returns the number of columns visible to row r.
 template <class T>
 std::int64_t seen_columns(const AttentionTile<T>& tile, std::int64_t r) {
   return tile.causal ? std::clamp<std::int64_t>(tile.seen + r, 0, tile.columns) : tile.columns;
 }
 
-/// The scaled and masked scores of a vector of row r; minus infinity in lanes beyond the row.
+/// Returns the scaled and masked scores of a vector of row r; minus infinity in lanes beyond the row.
 template <class T>
 Vec<T> score(const AttentionTile<T>& tile, std::int64_t r, std::int64_t i, int lanes) {
   Vec<T> s = load(tile.scores + r * tile.stride + i, lanes, kLowest<T>) * tile.scale;
@@ -65,7 +65,7 @@ void softmax(const AttentionTile<T>& tile, T* top, T* total, T* factor) {
     });
     T now = top[r];
     for (int i = 0; i < Vec<T>::size; ++i) now = largest[i] != largest[i] || largest[i] > now ? largest[i] : now;
-    if (now == kLowest<T>) {  // nothing is to be seen yet
+    if (now == kLowest<T>) {  // nothing is visible yet
       std::fill(row, row + seen, T(0));
       factor[r] = 1;
       continue;

@@ -4,7 +4,7 @@
 
 namespace lamella::cpu {
 
-/// A tile of attention scores, queries by keys, and what is known of its rows.
+/// A tile of attention scores, queries by keys, with the scale and masks of its rows.
 template <class T>
 struct AttentionTile {
   T* scores = nullptr;  ///< products of queries and keys, rows `stride` apart
@@ -12,30 +12,29 @@ struct AttentionTile {
   std::int64_t columns = 0;
   std::int64_t stride = 0;
   T scale = 1;
-  /// Row r sees its first `seen + r` columns only (causal); at least `columns` where it sees all.
+  /// If `causal`, row r sees its first `seen + r` columns only; a value of at least `columns` means all.
   std::int64_t seen = 0;
   bool causal = false;
   /// Added to the scaled scores, or null.
   const T* bias = nullptr;
-  /// Scores that count, or null.
+  /// Mask of the visible scores, or null.
   const bool* keep = nullptr;
-  /// From one row of bias or keep to the next.
+  /// Distance between rows of bias or keep.
   std::int64_t mask_stride = 0;
 };
 
 template <class T>
 struct AttentionKernels {
-  /// One step of a softmax that sees the columns tile by tile: the scores become exp(score - top), with top and total
-  /// (the largest score so far, and the sum of exponentials below it) brought up to date, and factor[r] is what
-  /// earlier results are to be multiplied by. (Milakov and Gimelshein, 2018, "Online normalizer calculation for
-  /// softmax".)
+  /// Performs one step of an online softmax over tiles of columns: the scores become exp(score - top), top and total
+  /// (the largest score and the sum of exponentials so far) are updated, and factor[r] becomes the factor by which
+  /// earlier results must be multiplied. (Milakov and Gimelshein, 2018, "Online normalizer calculation for softmax".)
   void (*softmax)(const AttentionTile<T>& tile, T* top, T* total, T* factor) = nullptr;
-  /// The scores become probabilities, exp(score - log_total[r]).
+  /// Replaces the scores by probabilities, exp(score - log_total[r]).
   void (*probabilities)(const AttentionTile<T>& tile, const T* log_total) = nullptr;
-  /// p = p * (dp - delta[r]) * scale, for tiles of one stride.
+  /// Computes p = p * (dp - delta[r]) * scale, for tiles of the same stride.
   void (*score_gradients)(T* p, const T* dp, const T* delta, T scale, std::int64_t rows, std::int64_t columns,
                           std::int64_t stride) = nullptr;
-  /// to[r] = to[r] * factor[r] + part[r]; factor may be null for 1. Rows lie one after the other.
+  /// Computes to[r] = to[r] * factor[r] + part[r] for contiguous rows; a null factor means 1.
   void (*accumulate)(T* to, const T* part, const T* factor, std::int64_t rows, std::int64_t columns) = nullptr;
 };
 

@@ -7,8 +7,8 @@
 #include "ops/simd/vec.h"
 
 // Graves et al., "Connectionist temporal classification", ICML 2006: alpha and beta are their forward and backward
-// variables, as logarithms. Blanks and labels are kept apart, as a blank is reached from two states only and the same
-// symbol stands for all of them.
+// variables, as logarithms. Blanks and labels are stored separately, because a blank is reached from two states only
+// and one symbol stands for all of them.
 
 namespace lamella::cpu {
 namespace {
@@ -22,9 +22,9 @@ struct Sum {
   }
 };
 
-// The operands that give way to NaN are chosen so that none is lost: each of the values is the larger or the smaller.
+// larger() and smaller() return the other operand if one is NaN; they are ordered so that no NaN is lost.
 
-/// log(exp(a) + exp(b)), of finite numbers.
+/// Returns log(exp(a) + exp(b)) for finite numbers.
 template <class T>
 Vec<T> log_sum(Vec<T> a, Vec<T> b) {
   const Vec<T> top = larger(a, b);
@@ -54,7 +54,7 @@ class Sequence {
  public:
   explicit Sequence(const CtcArgs<T>& args)
       : args_(args), block_(ctc_block(args.labels)), skips_(take(args.scratch, 0)), emitted_(take(args.scratch, 1)) {
-    // A path may go from a label to the next one at once where the two differ.
+    // A path may go from a label directly to the next one if the two differ.
     std::fill_n(skips_, block_ + 1, T(0));
     for (std::int64_t k = 1; k < args.labels; ++k)
       skips_[k] = args.targets[k] != args.targets[k - 1] && args.targets[k] != args.blank;
@@ -85,7 +85,8 @@ class Sequence {
   }
 
   void backward(T loss, T dy, T* dx) {
-    // What a sequence ends with, by the state it is in: beta from the step behind, then with this step's symbol.
+    // beta: the log-probability of the rest of a sequence, by state; first from the next step, then with this step's
+    // symbol.
     const States<T> beta{take(args_.scratch, 2), take(args_.scratch, 3)};
     const States<T> rest{take(args_.scratch, 4), take(args_.scratch, 5)};
     T* const shares = take(args_.scratch, 6);
@@ -130,14 +131,14 @@ class Sequence {
     return {row + 1, row + 1 + block_};
   }
 
-  /// Reads step t's log-probabilities of the symbols.
+  /// Reads the log-probabilities of the symbols at step t.
   void emit(std::int64_t t) {
     const T* const row = args_.log_p + t * args_.stride;
     blank_ = at_least_never(row[args_.blank]);
     for (std::int64_t k = 0; k < args_.labels; ++k) emitted_[k] = at_least_never(row[args_.targets[k]]);
   }
 
-  /// The labels from the k-th on where they may follow the one before them at once.
+  /// Returns the labels from the k-th on whose predecessor may be followed directly, kCtcNever in other lanes.
   Vec<T> skipping(std::int64_t k, Vec<T> states) const {
     return where(Vec<T>::load(skips_ + k) > Vec<T>(0), states, Vec<T>(kNever));
   }

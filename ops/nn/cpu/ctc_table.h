@@ -4,12 +4,12 @@
 
 namespace lamella::cpu {
 
-/// The logarithm of a probability of 0 in ctc_loss: finite, so that differences of two such have a value.
+/// The logarithm of a probability of 0 in ctc_loss: finite, so that differences of two of them are defined.
 constexpr double kCtcNever = -1e30;
 
-/// One sequence and its target, whose paths go through 2 * labels + 1 states: the labels, and a blank around each. A
-/// row of states is one number of no meaning to others, then the labels, then the blanks, `ctc_block(labels)` of each,
-/// of which those behind the last are never reached.
+/// A sequence and its target, whose paths go through 2 * labels + 1 states: the labels, and a blank around each. A row
+/// of states is one padding number, then the labels, then the blanks, ctc_block(labels) of each; those beyond the last
+/// are never reached.
 template <class T>
 struct CtcArgs {
   const T* log_p = nullptr;  ///< log_p[t * stride + class]
@@ -17,15 +17,15 @@ struct CtcArgs {
   std::int64_t steps = 0;  ///< at least 1
   std::int64_t classes = 0;
   const std::int64_t* targets = nullptr;
-  std::int64_t labels = 0;  ///< how many there are
+  std::int64_t labels = 0;  ///< number of labels
   std::int64_t blank = 0;
-  T* alpha = nullptr;     ///< rows of the log-probability of what a sequence begins with, by the state it has come to
-  std::int64_t rows = 0;  ///< of alpha: `steps`, or two where only the loss is wanted
+  T* alpha = nullptr;     ///< rows of the log-probability of a sequence's beginning, by the state that it has reached
+  std::int64_t rows = 0;  ///< rows of alpha: `steps`, or two if only the loss is wanted
   T* scratch = nullptr;   ///< ctc_scratch(labels) elements
 };
 
 constexpr std::int64_t ctc_block(std::int64_t labels) {
-  constexpr std::int64_t kLanes = 16;  // a multiple of any vector's
+  constexpr std::int64_t kLanes = 16;  // a multiple of any vector's lanes
   return (labels + 1 + kLanes - 1) / kLanes * kLanes;
 }
 constexpr std::int64_t ctc_row(std::int64_t labels) { return 2 * ctc_block(labels) + 1; }
@@ -33,9 +33,9 @@ constexpr std::int64_t ctc_scratch(std::int64_t labels) { return 7 * (ctc_block(
 
 template <class T>
 struct CtcKernels {
-  /// Fills alpha; returns the loss, above -kCtcNever / 10 where the target cannot be reached.
+  /// Fills alpha; returns the loss, which is above -kCtcNever / 10 if the target cannot be reached.
   T (*forward)(const CtcArgs<T>&) = nullptr;
-  /// `dy` times the loss's derivative by log_p into rows of dx, laid out as log_p, from what forward found.
+  /// Writes `dy` times the loss's derivative by log_p into rows of dx, laid out as log_p, from the results of forward.
   void (*backward)(const CtcArgs<T>&, T loss, T dy, T* dx) = nullptr;
 };
 

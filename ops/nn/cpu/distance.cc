@@ -12,7 +12,7 @@
 namespace lamella::cpu {
 namespace {
 
-// What a difference gives, as a number or in a vector.
+// Functors that lift a difference, as a number or a vector.
 struct NotZero {
   template <class T>
   Vec<T> operator()(Vec<T> d) const {
@@ -46,7 +46,7 @@ struct Raised {
   T operator()(T d) const { return std::pow(std::abs(d), exponent); }
 };
 
-// How two of them are combined.
+// Functors that combine two lifted differences.
 template <class T>
 struct Added {
   template <class X>
@@ -76,7 +76,8 @@ T norm_of_difference(const T* a, const T* b, std::int64_t width, const Lift& lif
   return total;
 }
 
-/// Calls run(op, lift, finish): how p's differences are lifted and combined, and what the result is of.
+/// Calls run(op, lift, finish) with the functors of norm p: how differences are lifted and combined, and how the result
+/// is finished.
 template <class T, class Run>
 void with_norm(double p, const Run& run) {
   const auto same = [](auto x) { return x; };
@@ -107,8 +108,7 @@ void distances(const T* a, const T* b, T* out, std::int64_t count, std::int64_t 
   });
 }
 
-/// Totals of what add(k, part) combines with its part for all k < count. Parts are of `block` terms: the error stays
-/// small.
+/// Combines add(k, part) over k < count, in blocks of `block` terms, which keeps the rounding error small.
 template <class Op, class V, int kVectors, class Add>
 void in_blocks(std::int64_t count, std::int64_t block, V (&total)[kVectors], const Add& add) {
   for (V& sum : total) sum = V(0);
@@ -121,7 +121,7 @@ void in_blocks(std::int64_t count, std::int64_t block, V (&total)[kVectors], con
   }
 }
 
-/// kVectors vectors of distances from one row: a vector takes the same element of several rows of b.
+/// Computes kVectors vectors of distances from one row; a vector holds the same element of several rows of b.
 template <class Op, int kVectors, class T, class Lift, class Finish>
 void distances_across(const T* row, const T* columns, std::int64_t stride, T* out, std::int64_t width, const Lift& lift,
                       const Finish& finish) {
@@ -141,8 +141,8 @@ void distances_across(const T* row, const T* columns, std::int64_t stride, T* ou
   for (int v = 0; v < kVectors; ++v) finish(total[v]).store(out + v * V::size);
 }
 
-/// How a distance is added up depends on neither its place nor its neighbors, so the last vectors begin where they end
-/// with the row: some distances are computed twice.
+/// The last vector overlaps the one before it, and some distances are computed twice: the order of additions in a
+/// distance does not depend on its position.
 template <class T>
 void short_distances(const T* a, std::int64_t rows, const T* columns, std::int64_t stride, T* out, std::int64_t count,
                      std::int64_t width, double p) {
@@ -172,7 +172,7 @@ void short_distances(const T* a, std::int64_t rows, const T* columns, std::int64
 struct Sign {
   template <class T>
   Vec<T> operator()(Vec<T> d) const {
-    // What is neither, 0 or NaN, as it is.
+    // 0 and NaN stay as they are.
     return where(d > Vec<T>(0), Vec<T>(1), where(d < Vec<T>(0), Vec<T>(-1), d));
   }
   template <std::floating_point T>
@@ -187,7 +187,8 @@ struct Difference {
   }
 };
 
-/// The sums over the rows of weights times lifted differences from `from`, of columns that load(row, v) gives.
+/// Returns the sums over the rows of weights times lifted differences between `from` and the columns that load(row, v)
+/// returns.
 template <int kVectors, class T, class Load, class Lift>
 void weighted_columns(const simd::Vec<T> (&from)[kVectors], const T* weights, std::int64_t step, std::int64_t count,
                       const Load& load, const Lift& lift, simd::Vec<T> (&total)[kVectors]) {
@@ -217,8 +218,8 @@ void gradient(const T* a, const T* b, const T* weights, std::int64_t step, T* ou
     whole(std::integral_constant<int, 4>());
     whole(std::integral_constant<int, 1>());
     if (k == width) return;
-    // Behind the columns that are left stand those of the next row, which do no harm; behind the last rows nothing
-    // does.
+    // The lanes beyond the remaining columns hold the next row's elements, which are ignored; the last rows must not be
+    // read beyond their end.
     const auto rest = static_cast<int>(width - k);
     const std::int64_t end = count * width - V::size;
     const V from[1] = {V::load_partial(a + k, rest, T(0))};

@@ -6,20 +6,20 @@
 #include "ops/nn/cpu/grid_sample_table.h"
 #include "ops/simd/vec.h"
 
-// The places of a block are looked up once, for all channels: where their neighbors lie in the image and what each
-// weighs. The neighbors in one row of the image lie beside one another, so they are read together.
+// The positions of a block are computed once for all channels: the offsets and weights of their neighbors in the image.
+// Neighbors in one row of the image are adjacent, so they are read together.
 
 namespace lamella::cpu {
 namespace {
 
-/// A number, and its derivative by what the grid holds.
+/// A number and its derivative by the grid's coordinate.
 template <class V>
 struct Slope {
   V value;
   V slope;
 };
 
-/// One axis of the image, and how coordinates there are read.
+/// An axis of the image, and how coordinates on it are interpreted.
 template <class V>
 struct Axis {
   V size;
@@ -28,13 +28,13 @@ struct Axis {
 
   V last() const { return size - 1; }
 
-  /// In elements, from coordinates between -1 and 1.
+  /// Converts coordinates between -1 and 1 to units of elements.
   Slope<V> in_elements(V at) const {
     if (align_corners) return {(at + 1) * (last() / 2), last() / 2};
     return {((at + 1) * size - 1) / 2, size / 2};
   }
 
-  /// Brought to where there are elements, unless what is outside is 0.
+  /// Moves coordinates into the range of elements, unless the padding is 0.
   Slope<V> brought_in(Slope<V> at) const {
     if (outside == GridOutside::Zeros) return at;
     if (outside == GridOutside::Reflection) at = reflected(at);
@@ -44,7 +44,7 @@ struct Axis {
   }
 
   auto holds(V whole) const { return (whole >= 0) & (whole <= last()); }
-  /// The elements at whole numbers, or those nearest to them.
+  /// Clamps whole numbers to the range of elements.
   V element(V whole) const { return where(whole >= last(), last(), where(whole > 0, whole, 0)); }
 
  private:
@@ -56,7 +56,7 @@ struct Axis {
     const V rest = apart - turns * span;
     const V slope = where(at.value > low, at.slope, where(at.value < low, -at.slope, 0));
     const auto even = turns == 2 * floor(turns / 2);
-    // Where there is one element, it is its own reflection.
+    // A single element is its own reflection.
     const auto single = span == 0;
     return {where(single, 0 * at.value, where(even, rest, span - rest) + low),
             where(single, 0, where(even, slope, -slope))};
@@ -67,7 +67,7 @@ struct Axis {
 template <class V, int kCount>
 struct Neighbors {
   V element[kCount];
-  Slope<V> weight[kCount];  // 0 for what is outside
+  Slope<V> weight[kCount];  // 0 outside of the image
 };
 
 template <int kCount, class V>
@@ -88,7 +88,7 @@ Neighbors<V, kCount> neighbors_of(V given, const Axis<V>& axis) {
     set(0, left, {1 - share, -at.slope});
     set(1, left + 1, {share, at.slope});
   } else {
-    // R. Keys, "Cubic convolution interpolation for digital image processing", 1981, with the a of most programs.
+    // R. Keys, "Cubic convolution interpolation for digital image processing", 1981, with the usual parameter a.
     constexpr typename V::value_type kA = -0.75;
     const V left = floor(plain.value);
     const V t = plain.value - left;
@@ -100,14 +100,14 @@ Neighbors<V, kCount> neighbors_of(V given, const Axis<V>& axis) {
     };
     const Slope<V> weights[] = {far(t + 1, plain.slope), near(t, plain.slope), near(1 - t, -plain.slope),
                                 far(2 - t, -plain.slope)};
-    // What lies outside is reflected or moved one by one.
+    // Neighbors outside of the image are reflected or clamped one by one.
     for (int k = 0; k < 4; ++k) set(k, round(axis.brought_in({left + (k - 1), 0}).value), weights[k]);
   }
   return result;
 }
 
-/// The same neighbors as kCount elements beside one another, of which the first ones are returned: reflected and moved
-/// ones come together on those that they fall on. The axis has as many elements.
+/// Rearranges the neighbors as kCount adjacent elements and returns the first ones; weights of neighbors that were
+/// reflected or clamped onto one element are summed. The axis has at least kCount elements.
 template <class V, int kCount>
 V put_side_by_side(Neighbors<V, kCount>& neighbors, V size) {
   V first = neighbors.element[0];
@@ -126,7 +126,7 @@ V put_side_by_side(Neighbors<V, kCount>& neighbors, V size) {
   return first;
 }
 
-/// Writes lanes of kCount vectors in turn.
+/// Interleaves the lanes of kCount vectors and stores them.
 template <class V, int kCount>
 void store_in_turn(const V (&parts)[kCount], typename V::value_type* to) {
   using Lanes = std::make_index_sequence<V::size>;
@@ -146,7 +146,7 @@ void store_in_turn(const V (&parts)[kCount], typename V::value_type* to) {
   }
 }
 
-/// The other way: sums of each kCount lanes.
+/// Returns the sums of every kCount adjacent lanes: the transpose of repeating them.
 template <class V, int kCount>
 V sums_of(const V (&parts)[kCount]) {
   using Lanes = std::make_index_sequence<V::size>;
@@ -161,13 +161,13 @@ V sums_of(const V (&parts)[kCount]) {
   }
 }
 
-/// What weighs nothing counts nothing, infinite or not.
+/// A weight of 0 gives 0, even for an infinite element.
 template <class V>
 V weighed(V weight, V x) {
   return where(weight == 0, 0, weight * x);
 }
 
-/// The neighbors of the places of a block: in each of kCount rows, kCount beside one another.
+/// The neighbors of the positions of a block: kCount adjacent elements in each of kCount rows.
 template <class T, int kCount>
 class Block {
  public:
@@ -180,7 +180,7 @@ class Block {
     const Axis<V> width{static_cast<T>(args.width), args.outside, args.align_corners};
     count_ = count;
     for (std::int64_t p = 0; p < count; p += V::size) {
-      // The grid holds the last axis first.
+      // The grid lists the coordinate of the last axis first.
       const T* const at = args.grid + 2 * (begin + p);
       const int numbers = 2 * static_cast<int>(std::min<std::int64_t>(count - p, V::size));
       const V low = V::load_partial(at, std::min(numbers, V::size), 0);
@@ -194,7 +194,7 @@ class Block {
         T row[V::size];
         rows.element[r].store(row);
         for (int l = 0; l < V::size; ++l) {
-          // Large sizes are rounded in T.
+          // Clamped, because large sizes are rounded in T.
           offset_[r][p + l] = std::min(static_cast<std::int64_t>(row[l]), args.height - 1) * args.width +
                               std::min(static_cast<std::int64_t>(first[l]), args.width - kCount);
         }
@@ -211,7 +211,7 @@ class Block {
     }
   }
 
-  /// y[p] of each place, from an image of one channel.
+  /// Computes y[p] for each position, from an image of one channel.
   void sample(const T* x, T* y) {
     gather(x);
     for_each_group([&](std::int64_t p) { store(sum_of(weight_, gathered_, p), y + p, p); });
@@ -228,7 +228,7 @@ class Block {
     }
   }
 
-  /// The gradient of the samples, once for each neighbor in a row.
+  /// Repeats the gradient of each sample once per neighbor in a row.
   void repeat(const T* dy) {
     for_each_group([&](std::int64_t p) {
       const V given = V::load_partial(dy + p, lanes_from(p), 0);
@@ -238,8 +238,8 @@ class Block {
     });
   }
 
-  /// The sums over all channels of the neighbors times the gradients of their samples: what the gradient of the grid is
-  /// made of.
+  /// Accumulates over all channels the neighbors times the gradients of their samples, from which the gradient of the
+  /// grid is computed.
   void clear_sums() { std::fill_n(sums_[0], kCount * kPlaces * kCount, T(0)); }
   void add_to_sums(const T* x) {
     gather(x);
@@ -260,7 +260,7 @@ class Block {
 
  private:
   int lanes_from(std::int64_t p) const { return static_cast<int>(std::min<std::int64_t>(count_ - p, V::size)); }
-  /// A vector of places in turn; those behind the last one have neighbors, too.
+  /// Calls f for vectors of positions; lanes beyond the last one hold valid neighbors, too.
   template <class F>
   void for_each_group(F&& f) const {
     for (std::int64_t p = 0; p < count_; p += V::size) f(p);
@@ -296,7 +296,7 @@ class Block {
   std::int64_t count_ = 0;
   std::int64_t offset_[kCount][kPlaces];
   Numbers weight_;
-  Numbers by_width_;  // the derivatives by the grid's numbers
+  Numbers by_width_;  // derivatives by the grid's coordinates
   Numbers by_height_;
   Numbers gathered_;
   Numbers sums_;

@@ -7,13 +7,13 @@ namespace lamella::cpu {
 enum class GridMode : std::uint8_t { Linear, Nearest, Cubic };
 enum class GridOutside : std::uint8_t { Zeros, Border, Reflection };
 
-/// How many elements of each axis a sample is made of.
+/// Returns the number of neighbors along each axis that a sample is computed from.
 constexpr std::int64_t grid_neighbors(GridMode mode) {
   return mode == GridMode::Linear ? 2 : mode == GridMode::Nearest ? 1 : 4;
 }
 
-/// Samples of one image at places that a grid names: x [channels, height, width], grid [places, 2], y and dy
-/// [channels, places], all contiguous. The width is that of a sample's neighbors at least.
+/// Samples of one image at the positions of a grid: x [channels, height, width], grid [places, 2], y and dy [channels,
+/// places], all contiguous. The width must be at least grid_neighbors(mode).
 template <class T>
 struct GridArgs {
   const T* x = nullptr;
@@ -26,7 +26,7 @@ struct GridArgs {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t places = 0;
-  std::int64_t first = 0;  // of the places that forward computes
+  std::int64_t first = 0;  // first of the positions that forward computes
   std::int64_t last = 0;
   GridMode mode = GridMode::Linear;
   GridOutside outside = GridOutside::Zeros;
@@ -36,7 +36,7 @@ struct GridArgs {
 template <class T>
 struct GridKernels {
   void (*forward)(const GridArgs<T>&) = nullptr;
-  /// dx and dgrid, of all places; either may be null.
+  /// Computes dx and dgrid for all positions; either may be null.
   void (*backward)(const GridArgs<T>&) = nullptr;
 };
 

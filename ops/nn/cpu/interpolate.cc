@@ -6,7 +6,7 @@
 namespace lamella::cpu {
 namespace {
 
-/// Along a last axis, with the usual numbers of taps as constants.
+/// Resamples along a last axis, with the usual numbers of taps as constants.
 template <class T, class Taps>
 void gather_row(const ResampleArgs<T>& a, Taps taps) {
   for (std::int64_t o = 0; o < a.out; ++o) {

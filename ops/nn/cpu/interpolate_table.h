@@ -4,8 +4,8 @@
 
 namespace lamella::cpu {
 
-/// One axis to another length, each element of the longer description being a weighted sum of `taps` elements: element
-/// o of the result has index[o * taps + k] and weight[o * taps + k].
+/// Resamples one axis to another length. Each element of the longer description is a weighted sum of `taps` elements:
+/// element o of the result uses index[o * taps + k] and weight[o * taps + k].
 template <class T>
 struct ResampleArgs {
   const T* from = nullptr;
@@ -13,16 +13,16 @@ struct ResampleArgs {
   const std::int64_t* index = nullptr;
   const T* weight = nullptr;
   std::int64_t taps = 0;
-  std::int64_t out = 0;    ///< the length that index and weight describe
-  std::int64_t in = 0;     ///< the other length
-  std::int64_t inner = 0;  ///< elements behind the axis, which lie together
+  std::int64_t out = 0;    ///< length of the axis that index and weight describe
+  std::int64_t in = 0;     ///< length of the other axis
+  std::int64_t inner = 0;  ///< number of contiguous elements behind the axis
 };
 
 template <class T>
 struct ResampleKernels {
-  /// to[out, inner] from from[in, inner].
+  /// Computes to[out, inner] from from[in, inner].
   void (*gather)(const ResampleArgs<T>& args) = nullptr;
-  /// The transpose: to[in, inner] from from[out, inner].
+  /// Computes the transpose of gather: to[in, inner] from from[out, inner].
   void (*scatter)(const ResampleArgs<T>& args) = nullptr;
 };
 

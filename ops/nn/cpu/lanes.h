@@ -5,7 +5,7 @@
 
 #include "ops/simd/vec.h"
 
-/// All lanes of a vector to one number.
+/// Reductions of the lanes of a vector to one number.
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
@@ -14,7 +14,7 @@ V rotated(V v, std::index_sequence<I...>) {
   return __builtin_shufflevector(v, v, (static_cast<int>(I) + kBy) % static_cast<int>(sizeof...(I))...);
 }
 
-/// All lanes by f, as a tree.
+/// Reduces all lanes by f, as a tree.
 template <class T, class F, int kWidth = simd::Vec<T>::size / 2>
 T folded(simd::Vec<T> v, const F& f) {
   if constexpr (kWidth > 0) {

@@ -7,15 +7,15 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// Fetches the row behind the one that is computed on, line by line, while there is something to compute: a processor
-/// reads ahead within a page of memory, and a row often begins one. Not for short rows, of which a page has many, nor
-/// for rows that would put each other out of the first cache.
+/// Prefetches the next row, one cache line at a time, while the current one is computed: the hardware prefetcher stops
+/// at the end of a page, and a long row often begins one. Not used for short rows, many of which share a page, nor for
+/// rows that would evict each other from the L1 cache.
 template <class T>
 class NextRow {
  public:
   explicit NextRow(std::int64_t width) : ahead_(width >= kShortest && width <= kLongest ? width : 0) {}
 
-  /// What follows the vector at element i of the row at x.
+  /// Prefetches the next row's counterpart of element i of the row at x.
   void fetch(const T* x, std::int64_t i) const {
     constexpr auto kLine = static_cast<std::int64_t>(64 / sizeof(T));
     if (simd::Vec<T>::size >= kLine || i % kLine == 0) __builtin_prefetch(x + i + ahead_);

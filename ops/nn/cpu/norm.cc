@@ -26,7 +26,7 @@ void store(T* to, int lanes, Vec<T> value) {
   }
 }
 
-/// Calls f(i, lanes) for each part of [0, n).
+/// Calls f(i, lanes) for each vector of [0, n).
 template <class T, class F>
 void for_each_part(std::int64_t n, F&& f) {
   constexpr int kLanes = Vec<T>::size;
@@ -35,12 +35,12 @@ void for_each_part(std::int64_t n, F&& f) {
   if (i < n) f(i, static_cast<int>(n - i));
 }
 
-/// Sums f(i, lanes, sums), which adds to kSums vectors, over [0, n). Short runs are added in T, and those in double:
-/// the error does not grow with n.
+/// Sums f(i, lanes, sums), which adds to kSums vectors, over [0, n). Short runs are summed in T, and their totals in
+/// double, so that the error does not grow with n.
 template <int kSums, class T, class F>
 void sum_parts(std::int64_t n, double (&total)[kSums], F&& f) {
   constexpr int kLanes = Vec<T>::size;
-  constexpr int kUnrolled = 4;  // additions do not wait for each other
+  constexpr int kUnrolled = 4;  // independent additions
   constexpr std::int64_t kRun = 64 * kUnrolled * kLanes;
   for (double& sum : total) sum = 0;
   for (std::int64_t begin = 0; begin < n; begin += kRun) {
@@ -67,7 +67,7 @@ double mean_of(const T* x, std::int64_t n) {
   return total[0] / static_cast<double>(n);
 }
 
-/// The sum of (x - center)^2.
+/// Returns the sum of (x - center)^2.
 template <class T>
 double squares_of(const T* x, std::int64_t n, T center) {
   const NextRow<T> next(n);

@@ -2,12 +2,12 @@
 
 #include "ops/nn/cpu/norm_table.h"
 
-// Planes of few elements, as columns side by side. Loops over the columns of a row: the compiler makes vectors of them.
+// Planes of few elements, processed as adjacent columns. The compiler vectorizes the loops over the columns of a row.
 
 namespace lamella::cpu {
 namespace {
 
-constexpr std::int64_t kColumns = 256;  // whose numbers stay in the first level cache
+constexpr std::int64_t kColumns = 256;  // columns whose numbers stay in the L1 cache
 
 template <class T>
 void scale_shift(const T* x, const T* scale, const T* shift, T* y, std::int64_t rows, std::int64_t columns) {

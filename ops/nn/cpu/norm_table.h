@@ -5,29 +5,29 @@
 namespace lamella::cpu {
 
 /// Normalization of contiguous data, in two forms: of rows, each by its own mean and deviation, with weights along the
-/// row; and of planes, by numbers that the caller makes of what the kernels measure.
+/// row; and of planes, by coefficients that the caller computes from the kernels' measurements.
 template <class T>
 struct NormKernels {
-  /// y = (x - mean) rstd w + b for rows of `width`; w and b may be null. Without `centered` the mean is taken for 0.
-  /// Leaves mean and rstd of each row. `past_caches`: see Note [Large outputs].
+  /// Computes y = (x - mean) rstd w + b for rows of `width`; w and b may be null. Without `centered` the mean is taken
+  /// as 0. Writes mean and rstd of each row. `past_caches`: see Note [Large outputs].
   void (*rows)(const T* x, const T* w, const T* b, T* y, T* mean, T* rstd, std::int64_t rows, std::int64_t width,
                double eps, bool centered, bool past_caches) = nullptr;
-  /// dx of the same, and what the rows add to dw and db, `width` each (null where not wanted).
+  /// Computes dx for rows(), and adds the rows' contributions to dw and db, of `width` each (null if not wanted).
   void (*rows_backward)(const T* x, const T* dy, const T* w, const T* mean, const T* rstd, T* dx, T* dw, T* db,
                         std::int64_t rows, std::int64_t width, bool centered) = nullptr;
-  /// Mean of each plane of `size`, and the sum of the squared distances from it.
+  /// Computes the mean of each plane of `size`, and the sum of the squared distances from it.
   void (*moments)(const T* x, double* mean, double* squares, std::int64_t planes, std::int64_t size) = nullptr;
-  /// y = x scale + shift, with one of each for a plane.
+  /// Computes y = x scale + shift, with one of each per plane.
   void (*scale_shift)(const T* x, const T* scale, const T* shift, T* y, std::int64_t planes,
                       std::int64_t size) = nullptr;
-  /// sum(dy) and sum(dy (x - center)) of each plane.
+  /// Computes sum(dy) and sum(dy (x - center)) of each plane.
   void (*dots)(const T* x, const T* dy, const double* center, double* sum, double* dot, std::int64_t planes,
                std::int64_t size) = nullptr;
-  /// dx = a dy + b x + c, with one of each for a plane.
+  /// Computes dx = a dy + b x + c, with one of each per plane.
   void (*combine)(const T* x, const T* dy, const T* a, const T* b, const T* c, T* dx, std::int64_t planes,
                   std::int64_t size) = nullptr;
 
-  // The last three of planes that are columns of a matrix: with one number for each column.
+  // Like scale_shift, dots and combine, for planes that are the columns of a matrix: with one number per column.
   void (*scale_shift_columns)(const T* x, const T* scale, const T* shift, T* y, std::int64_t rows,
                               std::int64_t columns) = nullptr;
   void (*dots_of_columns)(const T* x, const T* dy, const T* center, T* sum, T* dot, std::int64_t rows,

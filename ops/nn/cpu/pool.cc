@@ -12,7 +12,7 @@
 namespace lamella::cpu {
 namespace {
 
-/// What is computed in: half and bfloat16 in float.
+/// The type to compute in: float for half and bfloat16.
 template <class T>
 struct Wide {
   using type = T;
@@ -48,7 +48,7 @@ void for_each_row(const PoolArgs& args, F&& f) {
   }
 }
 
-/// Calls f(offset) for each row of inputs that the windows of the row (d, h) of outputs see.
+/// Calls f(offset) for each row of inputs in the windows of output row (d, h).
 template <class F>
 void for_each_input_row(const PoolArgs& args, std::int64_t d, std::int64_t h, F&& f) {
   const auto& [depth, height, width] = args.axes;
@@ -57,7 +57,7 @@ void for_each_input_row(const PoolArgs& args, std::int64_t d, std::int64_t h, F&
   }
 }
 
-/// Whether the windows of the row (d, h) of outputs see one row of inputs.
+/// True if the windows of output row (d, h) cover a single row of inputs.
 bool is_one_row(const PoolArgs& args, std::int64_t d, std::int64_t h) {
   const auto one = [](const PoolAxis& axis, std::int64_t o) {
     return axis.begin[o] < axis.end[o] && axis.begin[o] + axis.step >= axis.end[o];
@@ -65,8 +65,8 @@ bool is_one_row(const PoolArgs& args, std::int64_t d, std::int64_t h) {
   return one(args.axes[0], d) && one(args.axes[1], h);
 }
 
-/// The rows of inputs that the windows of the row (d, h) of outputs see, joined to one: the row itself where it is one,
-/// and otherwise in `to`, which begins with `none`.
+/// Returns the rows of inputs in the windows of output row (d, h), joined to one: the row itself if it is the only one,
+/// otherwise `to`, which is initialized with `none`.
 template <class A, class T, class Join>
 const A* joined_rows(const PoolArgs& args, std::int64_t d, std::int64_t h, const T* x, A none, A* to,
                      const Join& join) {
@@ -85,8 +85,8 @@ const A* joined_rows(const PoolArgs& args, std::int64_t d, std::int64_t h, const
   return to;
 }
 
-/// Outputs [first, last) along an axis whose windows hold `taps` elements each and begin `stride` after one another:
-/// all but those at the ends, most of the time.
+/// Outputs [first, last) along an axis whose windows hold `taps` elements each and begin `stride` apart: usually all
+/// except those at the ends.
 struct Uniform {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -104,13 +104,13 @@ Uniform uniform_windows(const PoolAxis& axis) {
   };
   while (run.first > 0 && fits(run.first - 1)) --run.first;
   while (run.last < axis.out && fits(run.last)) ++run.last;
-  // Few large windows are taken one after the other.
+  // A few large windows are processed one after the other.
   if (run.last - run.first < run.taps) run.last = run.first;
   return run;
 }
 
-/// Calls f(output, input) for one tap of all windows of the run; vectors come of it for the usual strides, which are
-/// constants here.
+/// Calls f(output, input) for one tap of all windows of the run; the usual strides are constants, so that the loop is
+/// vectorized.
 template <class F>
 void for_each_in_tap(const Uniform& run, std::int64_t first_input, F&& f) {
   const auto loop = [&](auto stride) {
@@ -127,17 +127,17 @@ void for_each_in_tap(const Uniform& run, std::int64_t first_input, F&& f) {
   }
 }
 
-/// The larger one, or NaN if one of them is, without a branch, which would often go the wrong way.
+/// Returns the larger value, or NaN if one is NaN, without a branch, which would often be mispredicted.
 template <class A>
 A larger(A found, A value) {
   const bool takes = (value > found) | (value != value);
   return takes ? value : found;
 }
 
-// Each row of outputs first takes the windows' rows together, all columns at once, which the compiler makes vectors of,
+// Each row of outputs first joins the rows of its windows, all columns at once in a loop that the compiler vectorizes,
 // and then the columns of each window.
 
-/// The largest of every `step`-th element in [begin, end).
+/// Returns the largest of every `step`-th element in [begin, end).
 template <class A>
 A largest_of(const A* x, std::int64_t begin, std::int64_t end, std::int64_t step) {
   A largest = lowest<A>();
@@ -154,8 +154,8 @@ A largest_of(const A* x, std::int64_t begin, std::int64_t end, std::int64_t step
   return largest;
 }
 
-/// The largest of the columns of a window and where it is, the first one of several. A function by itself, as its loop
-/// wants the registers.
+/// Finds the largest column of a window and its position, the first one of several. Not inlined, because its loop needs
+/// the registers.
 template <class A>
 [[gnu::noinline]] void place_of_largest(const A* top, const std::int64_t* row, std::int64_t begin, std::int64_t end,
                                         std::int64_t step, A& found, std::int64_t& place) {
@@ -173,8 +173,7 @@ template <class A>
   place = at == kNowhere ? -1 : at;
 }
 
-/// The windows of one row of outputs, as far as they are uniform: the largest elements so far, and the numbers of the
-/// taps that they came from.
+/// The uniform windows of one row of outputs: the largest elements so far, and the taps that they came from.
 template <class A>
 struct Largest {
   using V = simd::Vec<A>;
@@ -182,7 +181,7 @@ struct Largest {
   std::vector<A> values;
   std::vector<A> found;
   std::vector<A> taps;
-  /// Where the first window's element of each tap is in the plane.
+  /// Position in the plane of the first window's element for each tap.
   std::vector<std::int64_t> origins;
 
   explicit Largest(std::int64_t windows) : values(room(windows)), found(values.size()), taps(values.size()) {}
@@ -190,7 +189,7 @@ struct Largest {
     return static_cast<std::size_t>((windows + V::size - 1) / V::size * V::size);
   }
 
-  /// The elements of as many windows as there are lanes.
+  /// Loads the elements of as many windows as there are lanes.
   template <class Stride>
   static V load(const A* x, Stride stride) {
     if constexpr (std::is_same_v<Stride, std::integral_constant<std::int64_t, 1>>) {
@@ -206,8 +205,8 @@ struct Largest {
     }
   }
 
-  /// Takes one element of each window, which is `stride` from that of the window before. Behind the last window's lie
-  /// enough to fill vectors with, unless n, the number of windows, says otherwise.
+  /// Takes one element of each window, `stride` apart. If n is 0, vectors may read beyond the last window; otherwise
+  /// only the n windows are read.
   template <class T, class Stride>
   void take(const T* x, Stride stride, std::int64_t n) {
     const V tap(static_cast<A>(origins.size()));
@@ -232,7 +231,7 @@ struct Largest {
   }
 };
 
-/// One window by itself.
+/// Computes a single window.
 template <class T>
 void scan_window(const PoolArgs& args, const T* x, std::int64_t d, std::int64_t h, std::int64_t o, T& y,
                  std::int64_t& place) {
@@ -251,8 +250,8 @@ void scan_window(const PoolArgs& args, const T* x, std::int64_t d, std::int64_t 
   y = static_cast<T>(found);
 }
 
-/// A row of outputs and their places, where `run` is not empty: every element of the windows in turn, for all of them
-/// at once. `x` is the plane, of which `left` elements and those of planes after it may be read.
+/// Computes a row of outputs and their positions if `run` is not empty: each element of the windows in turn, for all
+/// windows at once. `x` is the plane; `left` elements from there on may be read.
 template <class T, class A>
 void max_row(const PoolArgs& args, const Uniform& run, const T* x, std::int64_t left, std::int64_t d, std::int64_t h,
              Largest<A>& largest, T* y, std::int64_t* place) {
@@ -261,7 +260,7 @@ void max_row(const PoolArgs& args, const Uniform& run, const T* x, std::int64_t 
   const auto whole = static_cast<std::int64_t>(largest.found.size());
   largest.origins.clear();
   const auto take = [&](std::int64_t from, auto stride) {
-    // Whole vectors: lanes beyond the windows see what lies behind, and nobody looks at what they find.
+    // Lanes beyond the last window read elements behind it; their results are ignored.
     largest.take(x + from, stride, from + whole * stride <= left ? 0 : n);
     largest.origins.push_back(from);
   };
@@ -287,7 +286,7 @@ void max_row(const PoolArgs& args, const Uniform& run, const T* x, std::int64_t 
   for (std::int64_t o = run.last; o < width.out; ++o) scan_window(args, x, d, h, o, y[o], place[o]);
 }
 
-/// The largest of the elements begin, begin + 1 .. of a row and where it is, the first NaN where there is one.
+/// Finds the largest of the elements begin, begin + 1 .. of a row and its position, or the first NaN.
 template <class A>
 void first_largest(const A* x, std::int64_t begin, std::int64_t end, A& found, std::int64_t& place) {
   found = largest_of(x, begin, end, 1);
@@ -300,7 +299,7 @@ void first_largest(const A* x, std::int64_t begin, std::int64_t end, A& found, s
     const auto has_it = [&](V v) { return is_nan(largest) ? (v != v).native() : (v == V(largest)).native(); };
     while (i + V::size <= end && !simd::any_lane(has_it(V::load(x + i)))) i += V::size;
   }
-  // The end is reached only where somebody wrote to the elements meanwhile.
+  // Bounded in case another thread changes the elements meanwhile.
   while (i + 1 < end && !(x[i] == largest || is_nan(x[i]))) ++i;
   found = x[i];
   place = i;
@@ -343,7 +342,7 @@ void max_kernel(const PoolArgs& args) {
         }
       }
       if constexpr (std::is_same_v<A, T>) {
-        // Large windows of one row need no places of the columns.
+        // Large windows of one row need no table of positions per column.
         if (run.first == run.last && width.step == 1 && is_one_row(args, d, h)) {
           for_each_input_row(args, d, h, [&](std::int64_t offset) {
             for (std::int64_t o = 0; o < width.out; ++o) {
@@ -374,7 +373,7 @@ void max_kernel(const PoolArgs& args) {
   }
 }
 
-/// For reduce_vectors().
+/// The sum as an operation of reduce_vectors().
 struct Sum {
   template <class X>
   static X combine(X a, X b) {
@@ -382,7 +381,7 @@ struct Sum {
   }
 };
 
-/// The sum of the elements [begin, end).
+/// Returns the sum of the elements [begin, end).
 template <class A>
 A sum_of(const A* x, std::int64_t begin, std::int64_t end) {
   A sum = 0;
@@ -392,14 +391,14 @@ A sum_of(const A* x, std::int64_t begin, std::int64_t end) {
   return sum;
 }
 
-/// A window's sum times its scale, the reciprocal of a whole number; of integers the quotient, without its fraction.
+/// Returns a window's sum times its scale, the reciprocal of a whole number; for integers the truncated quotient.
 template <class A>
 A scaled_sum(A sum, double scale) {
   if constexpr (std::is_integral_v<A>) {
     constexpr double kLargest = 0x1p62;
     if (scale == 0) return 0;
     const auto divisor = static_cast<A>(std::llround(std::clamp(1 / scale, -kLargest, kLargest)));
-    return divisor == -1 ? 0 - sum : sum / divisor;  // the lowest integer has no quotient by -1
+    return divisor == -1 ? 0 - sum : sum / divisor;  // the lowest integer divided by -1 overflows
   } else {
     return sum * static_cast<A>(scale);
   }
@@ -425,10 +424,10 @@ void sum_kernel(const PoolArgs& args) {
   }
 }
 
-/// A row of inputs: what the windows that see each of them give, of which part(o) is that of window o.
+/// Writes for each input of a row the sum of part(o) over the windows o that contain it.
 template <class A, class Part>
 void spread_row(const PoolAxis& width, A* to, const Part& part) {
-  // The windows' begins and ends never decrease.
+  // The begins and ends of the windows never decrease.
   std::int64_t done = 0;
   for (std::int64_t o = 0; o < width.out; ++o) {
     const std::int64_t begin = width.begin[o];

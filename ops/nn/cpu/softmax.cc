@@ -15,7 +15,7 @@ namespace {
 
 using simd::Vec;
 
-/// Calls f(i, vector) for each part of a row; the lanes behind its end hold `pad`.
+/// Calls f(i, vector) for each vector of a row; lanes beyond its end hold `pad`.
 template <class T, class F>
 void for_each_part(const T* x, std::int64_t width, T pad, F&& f) {
   constexpr int kLanes = Vec<T>::size;
@@ -33,17 +33,17 @@ void store(T* to, int lanes, Vec<T> value) {
   }
 }
 
-/// The larger one, b where a is NaN.
+/// Returns the larger value, or b if a is NaN.
 template <class T>
 Vec<T> larger(Vec<T> a, Vec<T> b) {
   return Vec<T>(simd::native_math::extreme<true>(a.native(), b.native()));
 }
 
-/// Of the numbers: with a NaN among the elements the sum of exponentials is NaN, whatever is taken off.
+/// Returns the maximum of a row, ignoring NaN: the sum of exponentials is NaN then, whatever is subtracted.
 template <class T>
 T max_of_row(const T* x, std::int64_t width) {
   constexpr int kLanes = Vec<T>::size;
-  constexpr int kChains = 4;  // as one waits for each of its steps
+  constexpr int kChains = 4;  // independent chains, because each step waits for the one before it
   constexpr T kLowest = -std::numeric_limits<T>::infinity();
   Vec<T> largest[kChains];
   for (Vec<T>& chain : largest) chain = kLowest;
@@ -57,7 +57,7 @@ T max_of_row(const T* x, std::int64_t width) {
   return result;
 }
 
-/// exp(v - top) for v up to top.
+/// Computes exp(v - top) for v <= top.
 template <class T>
 class Below {
  public:
@@ -68,7 +68,7 @@ class Below {
   Vec<T> top_;
 };
 
-/// The same times a factor near 1, for all of a row alike.
+/// Computes exp(v - top) times a factor near 1 that is the same for the whole row.
 template <class T>
 class NearlyBelow : public Below<T> {
  public:
@@ -92,7 +92,7 @@ class Below<float> {
 template <>
 class NearlyBelow<float> {
  public:
-  /// Below it what top / ln(2) is rounded by is small.
+  /// True if the rounding error of top / ln(2) is negligible.
   static bool fits(float top) { return std::abs(top) < 0x1p14f; }
   explicit NearlyBelow(float top) : shift_(-top * simd::native_math::kLog2E) {}
   Vec<float> operator()(Vec<float> v) const {
@@ -107,7 +107,7 @@ class NearlyBelow<float> {
 };
 #endif
 
-/// The sum of f(v) over a row. `kept`, unless null, gets them, too.
+/// Returns the sum of f(v) over a row. `kept`, unless null, receives the values f(v).
 template <class T, class F>
 T sum_of(const T* x, std::int64_t width, T* kept, const F& f) {
   constexpr int kLanes = Vec<T>::size;
@@ -133,7 +133,7 @@ T sum_of(const T* x, std::int64_t width, T* kept, const F& f) {
   return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-/// y = f(from), a row.
+/// Stores y = f(from) for a row.
 template <class T>
 void store_row(T* y, std::int64_t width, bool streams, const T* from, auto&& f) {
   if (streams) {
@@ -143,7 +143,7 @@ void store_row(T* y, std::int64_t width, bool streams, const T* from, auto&& f) 
   }
 }
 
-/// Rows no longer than a vector, as many at once as it has lanes: an element of each stands in one vector.
+/// Rows no longer than a vector, as many at once as it has lanes: each vector holds one element of every row.
 template <class T>
 class ShortRows {
  public:
@@ -168,7 +168,7 @@ class ShortRows {
     }
   }
   void log_sum_exp(T* y) const {
-    // Infinities are left to the exponential: their difference is no number.
+    // An infinite maximum is not subtracted: inf - inf would be NaN.
     const Vec<T> shift = where(isfinite(top_), top_, 0);
     Vec<T> powers[kLanes];
     store(y, lanes_, log(sum_of_powers(shift, powers)) + shift);
@@ -198,12 +198,12 @@ void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t width, bool 
     }
     return;
   }
-  constexpr std::int64_t kBlock = 16384 / sizeof(T);  // half of a first cache
+  constexpr std::int64_t kBlock = 16384 / sizeof(T);  // half of the L1 cache
   alignas(64) T block[kBlock];
   const bool streams =
       past_caches && width <= kBlock && in_whole_lines(y, width * static_cast<std::int64_t>(sizeof(T)));
   for (std::int64_t row = 0; row < rows; ++row, x += width, y += width) {
-    // The largest element is taken off first: exp never overflows, and the sum is at least 1.
+    // The largest element is subtracted first: exp never overflows, and the sum is at least 1.
     const T top = max_of_row(x, width);
     if (log) {
       const T shift = std::log(sum_of<T>(x, width, nullptr, Below<T>(top)));
@@ -232,7 +232,7 @@ void log_sum_exp_rows(const T* x, T* y, std::int64_t rows, std::int64_t width) {
     if (std::isfinite(top)) {
       y[row] = std::log(sum_of<T>(x, width, nullptr, Below<T>(top))) + top;
     } else {
-      // Infinities are left to the exponential: their difference is no number.
+      // An infinite maximum is not subtracted: inf - inf would be NaN.
       y[row] = std::log(sum_of<T>(x, width, nullptr, [](Vec<T> v) { return exp(v); }));
     }
   }
@@ -255,19 +255,19 @@ void softmax_rows_backward(const T* y, const T* dy, T* dx, std::int64_t rows, st
   }
 }
 
-/// Terms of so many that are added before they go into the total: the error stays small.
+/// Returns the number of terms summed before the partial sum is added to the total, which keeps the rounding error
+/// small.
 std::int64_t run_length(std::int64_t terms) {
   return std::max<std::int64_t>(64, std::llround(std::sqrt(static_cast<double>(terms))));
 }
 
-/// A few vectors of neighboring columns: a cache line or more of each row is used at once.
+/// N vectors of neighboring columns, so that a cache line or more of each row is used at once.
 template <class T, int N>
 struct Columns {
   std::int64_t stride;
   int columns;
 
-  /// Where a vector begins: the last one takes some columns of the one before it again, where there are none left to
-  /// fill it.
+  /// Returns the first column of vector k; the last vector overlaps the one before it if the columns do not fill it.
   std::int64_t column(int k) const { return k + 1 < N || N == 1 ? k * Vec<T>::size : columns - Vec<T>::size; }
   bool is_whole() const { return N > 1 || columns == Vec<T>::size; }
   Vec<T> load(const T* row, int k) const {
@@ -277,7 +277,7 @@ struct Columns {
     cpu::store(row + column(k), is_whole() ? Vec<T>::size : columns, value);
   }
 
-  /// The sums over `width` rows of term(row number, k).
+  /// Sums term(row number, k) over `width` rows.
   template <class F>
   void add_up(std::int64_t width, Vec<T>* totals, F&& term) const {
     for (int k = 0; k < N; ++k) totals[k] = 0;
@@ -344,7 +344,7 @@ void for_each_block(std::int64_t columns, std::int64_t stride, F&& f) {
   std::int64_t c = 0;
   for (; c + kWide * kLanes <= columns; c += kWide * kLanes) f(Columns<T, kWide>{stride, kWide * kLanes}, c);
   const auto rest = static_cast<int>(columns - c);
-  // With columns that are done already, which are computed from the start again.
+  // Extends the block to columns that are done already, which are computed again from the input.
   if (c > 0 && rest > 0 && rest < kLanes) return f(Columns<T, 1>{stride, kLanes}, columns - kLanes);
   const int vectors = (rest + kLanes - 1) / kLanes;
   [&]<int... I>(std::integer_sequence<int, I...>) {
@@ -352,8 +352,8 @@ void for_each_block(std::int64_t columns, std::int64_t stride, F&& f) {
   }(std::make_integer_sequence<int, kWide>());
 }
 
-/// A few columns, whose rows lie one behind the other: as many whole rows as fit stand in one vector. The lanes that
-/// are left over belong to the next row, and are written again with it.
+/// A few adjacent columns: a vector holds as many whole rows as fit. The remaining lanes belong to the next row and are
+/// written again with it.
 template <class T>
 class NarrowColumns {
  public:
@@ -362,7 +362,7 @@ class NarrowColumns {
   NarrowColumns(std::int64_t width, std::int64_t columns)
       : columns_(static_cast<int>(columns)), taken_(V::size / columns_ * columns_), n_(width * columns) {}
 
-  /// y may not be x.
+  /// Computes the softmax or its logarithm; y must not be x.
   void forward(const T* x, T* y, bool log_of) const {
     constexpr T kLowest = -std::numeric_limits<T>::infinity();
     V top = kLowest;
@@ -378,11 +378,12 @@ class NarrowColumns {
       for_each_part(
           [&](std::int64_t at, int lanes) { cpu::store(y + at, lanes, (load(x + at, lanes, T(0)) - top) - shift); });
     } else {
-      // What the next vector reads stays as it is.
+      // The lanes that the next vector reads are multiplied by 1.
       const V scale = first_lanes(1 / sum, T(1));
       std::int64_t begin = 0;
       if (n_ >= V::size) {
-        // Each vector is read before the one in front of it is written, as it would wait for both stores behind it.
+        // Each vector is loaded before the previous one is stored; loading it afterwards would wait for two overlapping
+        // stores.
         V here = V::load(y);
         for (; begin + taken_ + V::size <= n_; begin += taken_) {
           const V next = V::load(y + begin + taken_);
@@ -395,7 +396,7 @@ class NarrowColumns {
     }
   }
 
-  /// dx may be neither y nor dy.
+  /// Computes the gradient; dx must be neither y nor dy.
   void backward(const T* y, const T* dy, T* dx, bool log_of) const {
     const V sum = sum_of([&](std::int64_t at, int lanes) {
       const V d = load(dy + at, lanes, T(0));
@@ -413,14 +414,14 @@ class NarrowColumns {
     return lanes == V::size ? V::load(from) : V::load_partial(from, lanes, pad);
   }
 
-  /// Calls f(where a vector begins, lanes of it that there are) for all rows from `at` on.
+  /// Calls f(offset of a vector, number of its lanes) for all rows from `at` on.
   template <class F>
   void for_each_part(F&& f, std::int64_t at = 0) const {
     for (; at + V::size <= n_; at += taken_) f(at, V::size);
     for (; at < n_; at += taken_) f(at, static_cast<int>(std::min<std::int64_t>(taken_, n_ - at)));
   }
 
-  /// The lanes of whole rows, with `pad` in the others.
+  /// Replaces the lanes beyond the whole rows by `pad`.
   V first_lanes(V v, T pad) const {
     T lanes[V::size];
     v.store(lanes);
@@ -428,14 +429,14 @@ class NarrowColumns {
     return V::load(lanes);
   }
 
-  /// The rows in a vector combined, for all of them.
+  /// Combines the rows of a vector, giving every row the result.
   template <class F>
   V over_rows(V v, T neutral, F&& f) const {
     T lanes[V::size];
     first_lanes(v, neutral).store(lanes);
     V result(neutral);
     for (int first = 0; first < taken_; first += columns_) {
-      // Each row in turn is the first one.
+      // Rotates the lanes so that each row in turn is the first one.
       T turned[V::size];
       for (int i = 0; i < V::size; ++i) turned[i] = lanes[first + i % columns_];
       result = f(result, V::load(turned));
@@ -443,7 +444,7 @@ class NarrowColumns {
     return result;
   }
 
-  /// The sums of what term() gives, down the columns.
+  /// Sums term() down the columns.
   template <class F>
   V sum_of(F&& term) const {
     const std::int64_t length = run_length(n_ / taken_);
@@ -461,11 +462,11 @@ class NarrowColumns {
   }
 
   int columns_;
-  int taken_;  // lanes of whole rows
+  int taken_;  // number of lanes of whole rows
   std::int64_t n_;
 };
 
-/// Whether a vector has room for a row of so many columns, and there are enough rows for what is done once.
+/// True if a vector holds a row of `columns` elements, and there are enough rows to pay for the fixed cost.
 template <class T>
 bool is_narrow(std::int64_t width, std::int64_t columns, std::int64_t stride) {
   return columns == stride && columns <= Vec<T>::size && width * columns >= 8 * Vec<T>::size;

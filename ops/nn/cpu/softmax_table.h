@@ -4,19 +4,19 @@
 
 namespace lamella::cpu {
 
-/// Softmax of contiguous rows; `log` chooses its logarithm. In and out may be the same, but for columns. `past_caches`:
-/// see Note [Large outputs].
+/// Softmax of contiguous rows, or its logarithm if `log`. Output and input may be the same, except for columns.
+/// `past_caches`: see Note [Large outputs].
 template <class T>
 struct SoftmaxKernels {
   void (*forward)(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log, bool past_caches) = nullptr;
-  /// From the result and its gradient.
+  /// Computes the gradient from the result and its gradient.
   void (*backward)(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t width, bool log) = nullptr;
-  /// The same along the first axis of a matrix [width, columns], whose rows are `stride` apart.
+  /// Compute softmax and its gradient along the first axis of a matrix [width, columns], whose rows are `stride` apart.
   void (*forward_columns)(const T* x, T* y, std::int64_t width, std::int64_t columns, std::int64_t stride,
                           bool log) = nullptr;
   void (*backward_columns)(const T* y, const T* dy, T* dx, std::int64_t width, std::int64_t columns,
                            std::int64_t stride, bool log) = nullptr;
-  /// y[r] = log of the sum of exp(x) over row r.
+  /// Computes y[r] = log of the sum of exp(x) over row r.
   void (*log_sum_exp)(const T* x, T* y, std::int64_t rows, std::int64_t width) = nullptr;
 };
 

@@ -13,8 +13,8 @@
 namespace lamella::cuda {
 namespace {
 
-/// Calls f(first element of the row, place, whether there is such a row) for the rows of this block. All threads make
-/// each call.
+/// Calls f(first element of the row, place, true if the row exists) for the rows of this block. All threads make every
+/// call.
 template <class F>
 __device__ void for_each_row(std::int64_t rows, std::int64_t width, Lanes lanes, F&& f) {
   const Place place(lanes);
@@ -30,7 +30,7 @@ __device__ T larger(T a, T b) {
   return a != a || a > b ? a : b;
 }
 
-// The largest element is taken off first: exp never overflows, and the sum is at least 1.
+// The largest element is subtracted first: exp never overflows, and the sum is at least 1.
 template <class T>
 __global__ void __launch_bounds__(kLaneThreads)
     softmax_kernel(const T* x, T* y, std::int64_t rows, std::int64_t width, bool log, Lanes lanes) {

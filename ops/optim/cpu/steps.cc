@@ -6,7 +6,7 @@ namespace {
 
 using simd::Vec;
 
-/// A vector's worth of an array, or what is left of it.
+/// A vector of elements of an array, or the remaining ones.
 template <class T>
 struct Slice {
   std::int64_t at;

@@ -6,7 +6,7 @@
 
 namespace lamella::cpu {
 
-/// Steps of optimizers over n neighbors.
+/// Optimizer steps over n contiguous elements.
 template <class T>
 struct OptimizerKernels {
   /// `velocity` is null without momentum.

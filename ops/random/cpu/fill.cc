@@ -8,9 +8,9 @@
 #include "ops/random/cpu/fill_table.h"
 #include "ops/simd/vec.h"
 
-// Philox for as many counters at once as a register holds 64-bit lanes: a lane has one 32-bit word of its counter's
-// block in its lower half, where the instruction that multiplies 32 by 32 bits wants it. Words are put in order in a
-// small buffer, from which the distributions read them.
+// Philox for as many counters at once as a register has 64-bit lanes. A lane holds one 32-bit word of its counter's
+// block in its lower half, where the 32 x 32 bit multiplication reads it. The words are put in order in a small buffer,
+// from which the distributions read.
 
 namespace lamella::cpu {
 namespace {
@@ -21,16 +21,16 @@ using simd::Vec;
 
 using Lanes = Native<std::uint64_t>;
 constexpr int kLanes = simd::kVectorBytes / 8;
-/// Registers of counters that run side by side, to hide the multiplication's latency: as many as there are registers
-/// for.
+/// Number of registers of counters processed together, to hide the multiplication's latency; limited by the number of
+/// registers.
 constexpr int kGroups = simd::kVectorBytes == 64 ? 4 : 2;
-/// Counters of which the words are made at a time.
+/// Number of counters whose words are computed at a time.
 constexpr std::int64_t kChunk = 256;
 static_assert(kChunk % (kLanes * kGroups) == 0);
 
 constexpr std::uint64_t kLow = 0xFFFFFFFFu;
 
-/// The products of the lower halves.
+/// Returns the products of the lower halves of the lanes.
 Lanes multiply_low(Lanes a, Lanes b) {
 #if defined(__AVX512F__) && LM_SIMD_BYTES == 64
   return reinterpret_cast<Lanes>(
@@ -46,7 +46,7 @@ Lanes multiply_low(Lanes a, Lanes b) {
 #endif
 }
 
-/// a0 b0 a1 b1 ... of the first (kHalf = 0) or the second halves.
+/// Interleaves a and b: a0 b0 a1 b1 ... of their first (kHalf = 0) or second halves.
 template <int kHalf, class V>
 V interleave(V a, V b) {
   constexpr int kSize = sizeof(V) / sizeof(a[0]);
@@ -54,7 +54,7 @@ V interleave(V a, V b) {
     return __builtin_shufflevector(a, b, (kHalf * kSize / 2 + I / 2 + (I % 2) * kSize)...);
   }(std::make_integer_sequence<int, kSize>());
 }
-/// Every second element of a and b, from the first (kOdd = 0) or from the second on.
+/// Returns every second element of a and b, from the first (kOdd = 0) or from the second on.
 template <int kOdd, class V>
 V every_second(V a, V b) {
   constexpr int kSize = sizeof(V) / sizeof(a[0]);
@@ -63,11 +63,12 @@ V every_second(V a, V b) {
   }(std::make_integer_sequence<int, kSize>());
 }
 
-/// A chunk's words: words[2 n] has the first two of the n-th counter, the first one lower, words[2 n + 1] the others.
+/// The words of a chunk: words[2 n] holds the first two of the n-th counter, the first one lower, words[2 n + 1] the
+/// others.
 struct Words {
   alignas(64) std::uint64_t words[2 * kChunk];
 
-  /// Of `counters` counters from `first` on, a multiple of what is made at once.
+  /// Computes the words of `counters` counters from `first` on, a multiple of kLanes * kGroups.
   void make(std::uint64_t seed, std::uint64_t first, std::int64_t counters) {
     Lanes lane_numbers;
     for (int i = 0; i < kLanes; ++i) lane_numbers[i] = static_cast<std::uint64_t>(i);
@@ -84,7 +85,7 @@ struct Words {
       auto key1 = static_cast<std::uint32_t>(seed >> 32);
       for (int round = 0; round < Philox::kRounds; ++round) {
         for (int g = 0; g < kGroups; ++g) {
-          // What is left in the upper halves, nobody reads.
+          // The upper halves of the lanes are never read.
           const Lanes a = multiply_low(c0[g], a_factor);
           const Lanes b = multiply_low(c2[g], b_factor);
           c0[g] = (b >> 32) ^ c1[g] ^ key0;
@@ -108,7 +109,7 @@ struct Words {
   }
 };
 
-/// Numbers in [0, 1) from one register of words at `from`.
+/// Returns numbers in [0, 1) from one register of words at `from`.
 template <class T>
 Vec<T> units_of(const std::uint64_t* from, int bits);
 
@@ -129,7 +130,7 @@ Vec<double> units_of<double>(const std::uint64_t* from, int) {
 #if defined(__AVX512DQ__) || defined(__aarch64__)
   const auto integers = __builtin_convertvector(w, Native<double>);
 #else
-  // Both halves as the last digits of doubles that hold 2^84 and 2^52 beside them; all sums are exact.
+  // Both halves become the lowest digits of doubles with 2^84 and 2^52 added; all sums are exact.
   const auto upper = reinterpret_cast<Native<double>>((w >> 32) | 0x4530000000000000u);
   const auto lower = reinterpret_cast<Native<double>>((w & kLow) | 0x4330000000000000u);
   const Native<double> integers = (upper - (0x1p84 + 0x1p52)) + lower;
@@ -137,7 +138,7 @@ Vec<double> units_of<double>(const std::uint64_t* from, int) {
   return Vec<double>(integers) * 0x1p-53;
 }
 
-/// The first coefficients of the series of sin(x) / x (kFirst = 1) or cos(x) (kFirst = 0) in x^2.
+/// Returns the leading coefficients of the series of sin(x) / x (kFirst = 1) or cos(x) (kFirst = 0) in x^2.
 template <class T, int kFirst, std::size_t kTerms>
 constexpr std::array<T, kTerms> taylor() {
   std::array<T, kTerms> terms{};
@@ -150,8 +151,8 @@ constexpr std::array<T, kTerms> taylor() {
   return terms;
 }
 
-/// Sine and cosine of 2 pi v, for v in [0, 1): v is brought into [-1/8, 1/8] by quarters of a turn, exactly, and
-/// Taylor's series does the rest to the last bit or two.
+/// Computes sine and cosine of 2 pi v for v in [0, 1). v is reduced to [-1/8, 1/8] by quarter turns, exactly; the
+/// Taylor series is then accurate to a bit or two.
 template <class T>
 void sin_cos_turn(Vec<T> v, Vec<T>& sine, Vec<T>& cosine) {
   constexpr std::size_t kTerms = sizeof(T) == 4 ? 5 : 9;
@@ -165,7 +166,7 @@ void sin_cos_turn(Vec<T> v, Vec<T>& sine, Vec<T>& cosine) {
   for (std::size_t k = kTerms; k-- > 0;) s = s * square + kSine[k];
   for (std::size_t k = kTerms + 1; k-- > 0;) c = c * square + kCosine[k];
   s = s * x;
-  // After an odd number of quarters sine and cosine change places; one of them changes its sign.
+  // After an odd number of quarter turns sine and cosine are exchanged; one of them changes its sign.
   const Vec<T> half = quarter * T(0.5);
   const auto odd = half != floor(half);
   const auto turned = [&](const Vec<T>& value, auto negative) { return where(negative, -value, value); };
@@ -173,7 +174,7 @@ void sin_cos_turn(Vec<T> v, Vec<T>& sine, Vec<T>& cosine) {
   cosine = turned(where(odd, s, c), (quarter == 1) | (quarter == 2));
 }
 
-// The numbers of the first `count` words of a chunk, a multiple of what its registers take at a time.
+// The functions below convert the first `count` words of a chunk to numbers, a multiple of what its registers hold.
 
 template <class T>
 void uniform_chunk(const Fill& fill, const Words& words, std::int64_t count, T* out) {
@@ -229,7 +230,7 @@ void integer_chunk(const Fill& fill, const Words& words, std::int64_t count, T* 
   for (std::int64_t i = 0; i < count; i += kLanes) {
     Lanes w;
     std::memcpy(&w, words.words + i, sizeof(w));
-    // The upper half of a product of 64 by 64 bits, of which 32 are 0.
+    // The upper half of a 64 x 64 bit product, of which 32 bits are 0.
     const Lanes value = ((multiply_low(w, range) + (multiply_low(w >> 32, range) >> 32)) >> 32) + first;
     for (int k = 0; k < kLanes; ++k) out[i + k] = static_cast<T>(value[k]);
   }

@@ -18,9 +18,9 @@ struct ExtremeOp {
     }
   }
   static Acc lift(T x) { return static_cast<Acc>(x); }
-  /// NaN if one of them is.
+  /// Returns NaN if a or b is NaN.
   static Acc combine(Acc a, Acc b) {
-    // In two steps, neither of which needs a branch.
+    // Two selections, neither of which needs a branch.
     const Acc extreme = (kMax ? a > b : a < b) ? a : b;
     return a != a ? a : extreme;
   }
@@ -28,7 +28,7 @@ struct ExtremeOp {
     if constexpr (std::is_floating_point_v<Acc>) {
       return where(isnan(a), a, Vec<Acc>(simd::native_math::extreme<kMax>(a.native(), b.native())));
     } else {
-      // One instruction, which the compiler finds for its own types.
+      // The compiler turns this selection into one instruction on its native vector types.
       const auto x = a.native();
       const auto y = b.native();
       return Vec<Acc>(kMax ? (x > y ? x : y) : (x < y ? x : y));

@@ -14,24 +14,24 @@
 #include "ops/simd/vec.h"
 
 // Sums are pairwise: halves are added, down to blocks, so that the rounding error grows with the logarithm of the
-// length. All other reductions go the same way. Where an array is cut depends on its length alone.
+// length. All other reductions use the same loops. Where an array is split depends on its length alone.
 //
-// An Op<T> names the type of its results, `Acc`, with `identity()`, `combine(a, b)` for results and, where registers
-// hold elements and results alike, for vectors of them, and `lift(x)`, an element as a result, which an op that changes
-// elements has for vectors, too. `kRepeats` says that an element may be taken twice.
+// An Op<T> defines the type of its results, `Acc`, `identity()`, `combine(a, b)` of two results and `lift(x)`, which
+// turns an element into a result. If registers hold elements and results alike, `combine` also takes vectors; so does
+// `lift` of an op that changes elements. `kRepeats` says that an element may be taken twice.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
 using simd::Vec;
 
-constexpr std::int64_t kStridedBlock = 64;    // the same of elements apart
+constexpr std::int64_t kStridedBlock = 64;    // elements per block if they are not contiguous
 constexpr std::int64_t kReduceColumns = 512;  // columns that are reduced at once
 constexpr int kAccumulators = 4;
-/// Contiguous elements that are reduced at once: each lane of float is a chain of 64.
+/// Number of contiguous elements per block: each lane of float sums a chain of 64.
 constexpr std::int64_t kReduceBlock = std::int64_t{64} * kAccumulators * Vec<float>::size;
 
-/// Registers hold elements and partial results alike.
+/// True if vectors hold elements and partial results alike.
 template <template <class> class Op, class T>
 inline constexpr bool kInVectors = std::is_same_v<T, typename Op<T>::Acc> && !std::is_same_v<T, bool> && !kIsComplex<T>;
 
@@ -41,7 +41,7 @@ V rotated(V v, std::index_sequence<I...>) {
   return __builtin_shufflevector(v, v, (static_cast<int>(I) + kBy) % kLanes...);
 }
 
-/// The lanes of a vector, combined pairwise until kKept are left, in front.
+/// Combines the lanes of a vector pairwise until kKept partial results are left, in the first lanes.
 template <class Op, int kKept, class T, int kWidth = Vec<T>::size / 2>
 Vec<T> folded(Vec<T> v) {
   if constexpr (kWidth >= kKept) {
@@ -58,11 +58,11 @@ void fold_lanes(Vec<T> v, T* kept) {
   std::copy_n(lanes, kKept, kept);
 }
 
-/// Elements are widened on the way into registers.
+/// True if elements are widened to float when they are loaded into vectors.
 template <template <class> class Op, class T>
 inline constexpr bool kWidens = kIsHalf<T> && std::is_same_v<typename Op<T>::Acc, float> && kLoadsWide<T>;
 
-/// Vectors of elements that lie beside one another, as results.
+/// Loads a vector of contiguous elements as results.
 template <template <class> class Op, class T>
 Vec<typename Op<T>::Acc> load_lifted(const T* x) {
   using Acc = typename Op<T>::Acc;
@@ -83,8 +83,8 @@ Vec<typename Op<T>::Acc> load_lifted(const T* x) {
 template <class Op>
 inline constexpr bool kTakesTwice = requires { requires Op::kRepeats; };
 
-/// Vectors at the start of a row of n elements, at least one, which load(i) gives from the i-th on; and in `taken` how
-/// many elements these were.
+/// Combines the leading whole vectors of a row of n elements, at least one vector; load(i) returns the vector from
+/// element i on. `taken` becomes the number of elements combined.
 template <class Op, class T, class Load>
 Vec<T> combined_vectors(std::int64_t n, std::int64_t& taken, Load&& load) {
   using V = Vec<T>;
@@ -111,7 +111,8 @@ Vec<T> combined_vectors(std::int64_t n, std::int64_t& taken, Load&& load) {
   return total;
 }
 
-/// The same where there may be no whole vector, folded to kKept partial results. Returns how many elements were taken.
+/// Combines the leading whole vectors of a row, if any, to kKept partial results. Returns the number of elements
+/// combined.
 template <class Op, int kKept, class T, class Load>
 std::int64_t reduce_vectors(std::int64_t n, T* kept, Load&& load) {
   if (n < Vec<T>::size) return 0;
@@ -120,8 +121,8 @@ std::int64_t reduce_vectors(std::int64_t n, T* kept, Load&& load) {
   return taken;
 }
 
-/// Complex numbers at the start of a row, as many as fill two vectors of real and two of imaginary parts again and
-/// again; gives how many.
+/// Reduces the leading complex numbers of a row, in chains of two vectors of real and two of imaginary parts. Returns
+/// the number of elements reduced.
 template <template <class> class Op, class T>
 std::int64_t reduce_split(const T* x, std::int64_t n, T& result) {
   using Part = typename T::value_type;
@@ -149,7 +150,7 @@ std::int64_t reduce_split(const T* x, std::int64_t n, T& result) {
   return i;
 }
 
-/// A short contiguous row.
+/// Reduces a short contiguous row.
 template <template <class> class Op, class T>
 typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
   using Acc = typename Op<T>::Acc;
@@ -164,7 +165,7 @@ typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
       Acc part;
       i = reduce_vectors<Op<T>, 1>(n, &part, [&](std::int64_t at) { return load_lifted<Op>(x + at); });
       if (i > 0) result = part;
-    } else if constexpr (requires { typename Op<T>::Parts; }) {  // complex numbers of which the parts are added
+    } else if constexpr (requires { typename Op<T>::Parts; }) {  // complex numbers whose parts are added separately
       using Part = typename T::value_type;
       const auto* numbers = reinterpret_cast<const Part*>(x);
       Part parts[2];
@@ -180,7 +181,7 @@ typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
   }
 }
 
-/// The elements 0, 2, 4 .. behind x, as many as fill a vector; reads the one behind the last of them, too.
+/// Loads elements 0, 2, 4 .. of x, one per lane. Reads the element after the last of them, too.
 template <class T>
 Vec<T> load_every_second(const T* x) {
   return Vec<T>(every_second<0>(Vec<T>::load(x).native(), Vec<T>::load(x + Vec<T>::size).native(),
@@ -193,7 +194,7 @@ typename Op<T>::Acc reduce_strided_block(const T* x, std::int64_t step, std::int
   if constexpr (kInVectors<Op, T>) {
     Acc result;
     if (step == 2) {
-      // Without the last element, behind which there may be no other one.
+      // Excludes the last element: there may be no element after it to read.
       std::int64_t i = reduce_vectors<Op<T>, 1>(n - 1, &result, [&](std::int64_t at) {
         const Vec<T> elements = load_every_second(x + 2 * at);
         if constexpr (requires { Op<T>::lift(elements); }) {
@@ -211,7 +212,7 @@ typename Op<T>::Acc reduce_strided_block(const T* x, std::int64_t step, std::int
   std::int64_t i = 1;
   Acc result = Op<T>::lift(x[0]);
   if (n >= 2 * kAccumulators) {
-    // Several chains, as one waits for each of its steps.
+    // Several independent chains, because each step waits for the one before it.
     Acc parts[kAccumulators];
     for (int k = 0; k < kAccumulators; ++k) parts[k] = Op<T>::lift(x[k * step]);
     for (i = kAccumulators; i + kAccumulators <= n; i += kAccumulators) {
@@ -223,11 +224,11 @@ typename Op<T>::Acc reduce_strided_block(const T* x, std::int64_t step, std::int
   return result;
 }
 
-/// Half of n and more, in whole blocks.
+/// Returns n / 2 rounded up to whole blocks.
 inline std::int64_t first_half(std::int64_t n, std::int64_t block) { return (n / 2 + block - 1) / block * block; }
 
-/// A long contiguous row of whole vectors, as one vector of partial results: lanes that are folded block by block keep
-/// the loads of the next one waiting.
+/// Reduces a long contiguous row of whole vectors to one vector of partial results. Folding the lanes after each block
+/// instead would stall the loads of the next one.
 template <template <class> class Op, class T>
 Vec<typename Op<T>::Acc> reduce_to_vector(const T* x, std::int64_t n) {
   using Acc = typename Op<T>::Acc;
@@ -257,13 +258,14 @@ typename Op<T>::Acc reduce_pairwise(const T* x, std::int64_t step, std::int64_t 
   const std::int64_t block = in_vectors ? kReduceBlock : kStridedBlock;
   if (n <= block) return reduce_strided_block<Op, T>(x, step, n);
   const std::int64_t half = first_half(n, block);
-  // In the order of memory, which the processor reads ahead in; the order of arguments is the compiler's choice.
+  // Evaluated in the order of memory, for the hardware prefetcher; the order in which arguments are evaluated is
+  // unspecified.
   const Acc first = reduce_pairwise<Op, T>(x, step, half);
   return Op<T>::combine(first, reduce_pairwise<Op, T>(x + half * step, step, n - half));
 }
 
-/// Vectors that hold rows of kWidth lanes, of which load(at) gives the one at lane `at` of all: a vector of their
-/// results. Neighbors are combined, so that each step halves the rows.
+/// Returns a vector with the results of the rows of kWidth lanes that the loaded vectors hold; load(at) returns the
+/// vector at lane `at`. Each step combines neighboring lanes, which halves the number of lanes per row.
 template <class Op, int kWidth, class Load>
 auto reduce_lanes(Load&& load, std::int64_t at) {
   if constexpr (kWidth == 1) {
@@ -278,8 +280,8 @@ auto reduce_lanes(Load&& load, std::int64_t at) {
   }
 }
 
-/// Short rows, one behind the other: as many at once as a vector has lanes. The last ones are computed in the same way,
-/// on a copy, so that a row's result does not depend on where it stands.
+/// Reduces short contiguous rows, as many at once as a vector has lanes. The last rows are computed in the same way on
+/// a copy, so that a row's result does not depend on its position.
 template <template <class> class Op, int kWidth, class T>
 void reduce_short_rows(const T* x, std::int64_t rows, typename Op<T>::Acc* out) {
   using V = Vec<typename Op<T>::Acc>;
@@ -296,7 +298,7 @@ void reduce_short_rows(const T* x, std::int64_t rows, typename Op<T>::Acc* out) 
   std::copy_n(results, rows - r, out + r);
 }
 
-/// The same for rows of n elements where there is such a loop; false otherwise.
+/// Reduces rows of n elements by reduce_short_rows(); returns false if there is no loop for this length.
 template <template <class> class Op, class T>
 bool reduced_short_rows(const T* x, std::int64_t n, std::int64_t rows, typename Op<T>::Acc* out) {
   const auto try_width = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
@@ -310,7 +312,7 @@ bool reduced_short_rows(const T* x, std::int64_t n, std::int64_t rows, typename 
          try_width(std::integral_constant<int, 8>()) || try_width(std::integral_constant<int, 16>());
 }
 
-/// From each group of kGroup lanes of a, then of b, one half.
+/// Returns the first half (or, if kSecond, the second half) of each group of kGroup lanes of a, then of b.
 template <int kGroup, bool kSecond, class V, std::size_t... I>
 V halves_of_groups(V a, V b, std::index_sequence<I...>) {
   constexpr int kHalf = kGroup / 2;
@@ -318,7 +320,7 @@ V halves_of_groups(V a, V b, std::index_sequence<I...>) {
       a, b, (static_cast<int>(I) / kHalf * kGroup + static_cast<int>(I) % kHalf + (kSecond ? kHalf : 0))...);
 }
 
-/// The lanes of as many vectors as each has lanes, combined as fold_lanes() does: one vector of the results.
+/// Folds the lanes of V::size vectors, in the order of fold_lanes(), into one vector of results.
 template <class Op, class V, int kVectors = V::size>
 V folded_together(const V* v) {
   if constexpr (kVectors == 1) {
@@ -333,7 +335,7 @@ V folded_together(const V* v) {
   }
 }
 
-/// How many rows are reduced together: a vector has the results of so many.
+/// Returns the number of rows that are reduced together, so that their results fill a vector.
 template <template <class> class Op, class T>
 constexpr std::int64_t rows_together() {
   if constexpr (kIsComplex<T>) {
@@ -343,7 +345,7 @@ constexpr std::int64_t rows_together() {
   }
 }
 
-/// As many contiguous rows, of at least one vector each: what reduce_block() gives for each.
+/// Reduces rows_together() contiguous rows of at least one vector each; every result equals that of reduce_block().
 template <template <class> class Op, class T>
 void reduce_block_rows(const T* x, std::int64_t n, std::int64_t row_step, typename Op<T>::Acc* out) {
   constexpr auto kRows = static_cast<int>(rows_together<Op, T>());
@@ -373,7 +375,7 @@ void reduce_block_rows(const T* x, std::int64_t n, std::int64_t row_step, typena
   }
 }
 
-/// kRows rows of a few elements, in turn.
+/// Reduces kRows rows of a few elements, interleaved.
 template <int kRows, template <class> class Op, class T>
 void reduce_few_elements(const T* x, std::int64_t n, std::int64_t row_step, typename Op<T>::Acc* out) {
   typename Op<T>::Acc results[kRows];
@@ -384,13 +386,13 @@ void reduce_few_elements(const T* x, std::int64_t n, std::int64_t row_step, type
   for (int k = 0; k < kRows; ++k) out[k] = results[k];
 }
 
-/// Below so many elements a row is one of a few.
+/// Returns the number of elements below which reduce_few_elements() is used.
 template <template <class> class Op, class T>
 constexpr std::int64_t few_elements() {
   if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
     return std::min<std::int64_t>(16, Vec<typename Op<T>::Acc>::size);
   } else if constexpr (requires { Op<T>::kSplits; }) {
-    return 4 * Vec<typename T::value_type>::size;  // what reduce_split() begins with
+    return 4 * Vec<typename T::value_type>::size;  // the step of reduce_split()
   } else if constexpr (kIsComplex<T>) {
     return rows_together<Op, T>();
   } else {
@@ -398,7 +400,7 @@ constexpr std::int64_t few_elements() {
   }
 }
 
-/// Every row's result depends on the row and n alone, not on how many rows there are.
+/// Reduces contiguous rows. A row's result depends on its elements alone, not on the number of rows.
 template <template <class> class Op, class T>
 void reduce_contiguous_rows(const T* x, std::int64_t n, std::int64_t rows, std::int64_t row_step,
                             typename Op<T>::Acc* out) {
@@ -439,10 +441,11 @@ void reduce_rows(const void* x, std::int64_t step, std::int64_t n, std::int64_t 
   for (std::int64_t r = 0; r < rows; ++r) to[r] = reduce_pairwise<Op, T>(row + r * row_step, step, n);
 }
 
-/// Of so many vectors side by side, the rows that are reduced beside one another: a vector waits for the one above it.
+/// Returns the number of independent chains of rows for so many vectors of columns: with few vectors, each addition
+/// would wait for the row above.
 constexpr int row_chains(std::int64_t vectors) { return vectors == 1 ? 4 : vectors == 2 ? 2 : 1; }
 
-/// kWidth vectors of columns of a few rows, the last one from column `last` on.
+/// Reduces kWidth vectors of columns over a few rows; the last vector starts at column `last`.
 template <template <class> class Op, int kWidth, class T, int kChains = row_chains(kWidth)>
 void reduce_column_vectors(const T* x, std::int64_t step, std::int64_t n, std::int64_t last, typename Op<T>::Acc* out) {
   using V = Vec<typename Op<T>::Acc>;
@@ -470,8 +473,8 @@ void reduce_column_vectors(const T* x, std::int64_t step, std::int64_t n, std::i
   for (int k = 0; k < kWidth; ++k) results[0][k].store(out + column(k));
 }
 
-/// The whole vectors of wide rows, a few rows at a time: what is read in turn lies side by side, which the processor
-/// reads ahead in, and the results stay in the first level cache. Returns how many columns that are.
+/// Reduces whole vectors of wide rows, a few rows at a time: consecutive reads are neighbors, which suits the
+/// prefetcher, and the results stay in the L1 cache. Returns the number of columns reduced.
 template <template <class> class Op, class T>
 std::int64_t reduce_wide_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
                               typename Op<T>::Acc* out) {
@@ -496,7 +499,7 @@ std::int64_t reduce_wide_rows(const T* x, std::int64_t step, std::int64_t n, std
   return whole;
 }
 
-/// All columns of a few rows, at least a vector of them: the last vector may take some a second time.
+/// Reduces all columns (at least one vector of them) over a few rows. The last vector may overlap the one before it.
 template <template <class> class Op, class T>
 void reduce_whole_vectors(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
                           typename Op<T>::Acc* out) {
@@ -507,13 +510,13 @@ void reduce_whole_vectors(const T* x, std::int64_t step, std::int64_t n, std::in
   for (; c + kWidth * kSize <= columns; c += kWidth * kSize)
     reduce_column_vectors<Op, kWidth>(x + c, step, n, (kWidth - 1) * kSize, out + c);
   const std::int64_t vectors = (columns - c + kSize - 1) / kSize;
-  // From the vector before it, where there is no whole one.
+  // The last vector overlaps the one before it if the columns do not fill whole vectors.
   [&]<int... I>(std::integer_sequence<int, I...>) {
     ((vectors == I + 1 ? reduce_column_vectors<Op, I + 1>(x + c, step, n, columns - c - kSize, out + c) : void()), ...);
   }(std::make_integer_sequence<int, kWidth>());
 }
 
-/// Rows one after the other, each kColumns long: several in a vector.
+/// Reduces adjacent rows of kColumns elements each, several rows per vector.
 template <template <class> class Op, int kColumns, class T>
 void reduce_narrow_rows(const T* x, std::int64_t n, typename Op<T>::Acc* out) {
   const std::int64_t taken =
@@ -528,8 +531,8 @@ void reduce_narrow_rows(const T* x, std::int64_t n, typename Op<T>::Acc* out) {
   }
 }
 
-/// The same of any number of columns, fewer than a vector has lanes, and few rows: of each vector as many lanes count
-/// as whole rows have.
+/// Reduces adjacent rows of any number of columns below V::size, few rows. Of each vector, only the lanes of whole rows
+/// count.
 template <template <class> class Op, class T>
 void reduce_rows_in_lanes(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
   using Acc = typename Op<T>::Acc;
@@ -557,7 +560,7 @@ void reduce_rows_in_lanes(const T* x, std::int64_t n, std::int64_t columns, type
   }
 }
 
-/// The same of many rows: as many as a vector has lanes are whole vectors again.
+/// Reduces adjacent rows of any number of columns below V::size, many rows: V::size rows fill whole vectors.
 template <template <class> class Op, class T>
 void reduce_rows_of_part(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
   using Acc = typename Op<T>::Acc;
@@ -580,13 +583,13 @@ void reduce_rows_of_part(const T* x, std::int64_t n, std::int64_t columns, typen
   std::copy_n(lanes, columns, out);
 }
 
-/// Whether several rows of so many columns are vectors of results T.
+/// True if a vector of results T holds several rows of `columns` columns.
 template <class T>
 constexpr bool is_narrow(std::int64_t columns) {
   return columns > 1 && columns < Vec<T>::size;
 }
 
-/// The same for any number of columns that is_narrow(); false for others, and for too few rows.
+/// Reduces adjacent rows if is_narrow(columns); returns false for other widths and for too few rows.
 template <template <class> class Op, class T>
 bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
   const auto try_width = [&]<int kColumns>(std::integral_constant<int, kColumns>) {
@@ -609,7 +612,7 @@ bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, typen
   return true;
 }
 
-/// Whole vectors of columns of complex numbers; gives how many columns that are.
+/// Reduces whole vectors of columns of complex numbers. Returns the number of columns reduced.
 template <template <class> class Op, class T>
 std::int64_t reduce_split_columns(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns, T* out) {
   using Part = typename T::value_type;
@@ -655,7 +658,7 @@ void reduce_few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t
 template <template <class> class Op, class T>
 void reduce_columns_pairwise(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
                              typename Op<T>::Acc* out) {
-  // As many more where several fit into a vector as leave the chains of additions as long.
+  // More rows at once if several chains or rows share a vector, so that the chains of additions keep their length.
   constexpr std::int64_t kRows = 32;
   std::int64_t rows_at_once = kRows;
   if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
@@ -680,7 +683,7 @@ void reduce_columns_pairwise(const T* x, std::int64_t step, std::int64_t n, std:
 template <template <class> class Op, class T>
 void reduce_columns(const void* x, std::int64_t step, std::int64_t n, std::int64_t columns, void* out) {
   if constexpr (requires { typename Op<T>::Parts; }) {
-    // Parts that are combined by themselves are columns of their own.
+    // The parts of complex numbers are combined separately, so they are columns of their own.
     reduce_columns<Op, typename T::value_type>(x, 2 * step, n, 2 * columns, out);
   } else {
     const auto* in = static_cast<const T*>(x);

@@ -4,9 +4,9 @@
 
 #include "ops/simd/vec.h"
 
-// Blocks that stay in the cache are gone through twice, for the mean and for the deviations from it; blocks are then
-// combined pairwise (Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
-// Variances", 1979). Where the data is cut depends on its shape alone.
+// Blocks that fit into the cache are read twice, for the mean and for the deviations from it; the moments of blocks are
+// then combined pairwise (Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
+// Variances", 1979). Where the data is split depends on its shape alone.
 
 namespace lamella::cpu {
 namespace {
@@ -27,7 +27,7 @@ T sum_lanes(Vec<T> v) {
   return lanes[0];
 }
 
-/// The sum of f(element) over a block.
+/// Returns the sum of f(element) over a block.
 template <class T, class F>
 T sum_block(const T* x, std::int64_t n, F&& f) {
   using V = Vec<T>;

@@ -4,14 +4,14 @@
 
 namespace lamella::cpu {
 
-/// Means and sums of squared deviations from them, of n elements.
+/// Kernels for the mean and the sum of squared deviations from it.
 template <class T>
 struct MomentKernels {
-  /// Of a contiguous row.
+  /// Computes the moments of a contiguous row.
   void (*row)(const T* x, std::int64_t n, T* mean, T* squares) = nullptr;
-  /// Of each of `columns` side by side, rows `step` apart.
+  /// Computes the moments of `columns` adjacent columns, whose rows are `step` elements apart.
   void (*columns)(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns, T* mean, T* squares) = nullptr;
-  /// Makes those of a and b together out of (mean, squares) of a, which are overwritten, and of b.
+  /// Combines the moments of a, which are overwritten, with those of b, for each of `count` pairs.
   void (*combine)(std::int64_t count, std::int64_t n_a, T* mean_a, T* squares_a, std::int64_t n_b, const T* mean_b,
                   const T* squares_b) = nullptr;
 };

@@ -5,8 +5,8 @@
 #include "ops/movement/convert.h"
 #include "ops/reduce/cpu/table.h"
 
-// The gradient of a product for each of its factors: the product of all others, from those before it and those behind
-// it, so that zeros need no care.
+// The gradient of a product with respect to each factor is the product of all others: the product of those before it
+// times that of those after it, so that zeros need no special case.
 
 namespace lamella::cpu {
 namespace {
@@ -29,7 +29,7 @@ T conjugate(T a) {
   }
 }
 
-/// kRows contiguous rows at once, as each product waits for the one before it.
+/// Computes kRows contiguous rows at once, because each product waits for the one before it.
 template <int kRows, class T>
 void rows_at_once(const T* x, const T* dy, T* dx, std::int64_t n) {
   T product[kRows];

@@ -7,7 +7,7 @@
 namespace lamella::cpu {
 namespace {
 
-/// Whether x comes before the best so far: the first NaN wins, then the first extreme value.
+/// True if x precedes the best so far: the first NaN wins, then the first extreme value.
 template <bool kMax, class T>
 bool is_better(T x, T best) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -17,7 +17,7 @@ bool is_better(T x, T best) {
   return kMax ? x > best : x < best;
 }
 
-/// The extreme value of a contiguous row, NaN if there is one.
+/// Returns the extreme value of a contiguous row, or NaN if it contains one.
 template <bool kMax, class T>
 T extreme(const T* x, std::int64_t n) {
   using V = simd::Vec<T>;
@@ -64,8 +64,8 @@ std::int64_t position_in_row(const T* x, std::int64_t step, std::int64_t n) {
 
 constexpr std::int64_t kShortRow = 32;
 
-/// As many rows of at most kShortRow elements as a vector has lanes: a row in each lane. Nobody can foretell which
-/// element of a short row is the best one, so a branch at each of them takes longer than all else.
+/// Finds the positions in as many rows of at most kShortRow elements as a vector has lanes, one row per lane. A branch
+/// per element would be mispredicted and dominate the time.
 template <bool kMax, class T>
 void positions_in_short_rows(const T* x, std::int64_t n, std::int64_t row_step, std::int64_t* at) {
   constexpr int kLanes = simd::Vec<T>::size;

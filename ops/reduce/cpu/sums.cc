@@ -7,7 +7,7 @@ namespace {
 template <class T>
 struct SumOp;
 
-/// The real and the imaginary parts side by side in a vector.
+/// Sums real and imaginary parts side by side in a vector.
 template <class T>
 struct SumParts {};
 template <class T>
@@ -26,7 +26,7 @@ struct SumOp : SumParts<T> {
   }
 };
 
-/// Of numbers; what is none counts as 0.
+/// Sums with NaN counted as 0.
 template <class T>
 struct NanSumOp : SumOp<T> {
   using typename SumOp<T>::Acc;
@@ -47,7 +47,7 @@ struct SquareSumOp : SumOp<T> {
   static Vec<Acc> lift(Vec<Acc> x) { return x * x; }
 };
 
-/// Complex numbers as vectors of their parts.
+/// Multiplies complex numbers split into vectors of their parts.
 template <class T>
 struct ProdParts {};
 template <class T>

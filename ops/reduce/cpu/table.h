@@ -8,15 +8,15 @@
 namespace lamella::cpu {
 
 enum class Reduction : std::uint8_t { Sum, Prod, Max, Min, Any, All, ArgMax, ArgMin, Count, NanSum, SquareSum };
-/// Their names, in this order, as operators and errors have them.
+/// Names of the reductions, in the order of the enum, as operators and error messages use them.
 inline constexpr auto kReductionNames = std::to_array<const char*>(
     {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "count_nonzero", "nansum", "square_sum"});
 inline constexpr int kReductionCount = static_cast<int>(kReductionNames.size());
 
 constexpr const char* name_of(Reduction reduction) { return kReductionNames[static_cast<std::size_t>(reduction)]; }
 
-/// Kernels take at least one element. The result's type is that of reduce_result(); partial results are reduced further
-/// by the kernels of combining(), which exist for that type too (but for the Arg reductions).
+/// Kernels take at least one element. The result has the dtype of reduce_result(). Partial results are reduced further
+/// by the kernels of combining(), which exist for that dtype too, except for the Arg reductions.
 struct ReduceKernels {
   /// out[r] = reduction of row[0], row[step], ... row[(n - 1) * step], where row = x + r * row_step, for r < rows.
   using Rows = void (*)(const void* x, std::int64_t step, std::int64_t n, std::int64_t rows, std::int64_t row_step,
@@ -27,18 +27,17 @@ struct ReduceKernels {
   Rows rows[kReductionCount][kDTypeCount] = {};
   Columns columns[kReductionCount][kDTypeCount] = {};
 
-  /// dx = dy times the conjugate of the product of all other elements of the same row, for contiguous rows of n; and
-  /// of the same column, for columns of n elements `step` apart. For floats of 32 bits and more, and complex numbers.
+  /// Computes dx = dy times the conjugate of the product of all other elements of the row, for contiguous rows of n
+  /// elements, or of the column, for columns of n elements `step` apart. For floats of at least 32 bits and complex
+  /// numbers.
   void (*other_rows[kDTypeCount])(const void* x, const void* dy, void* dx, std::int64_t n, std::int64_t rows) = {};
   void (*other_columns[kDTypeCount])(const void* x, const void* dy, void* dx, std::int64_t step, std::int64_t n,
                                      std::int64_t columns) = {};
 };
 
-/// NanSum takes NaN for 0, SquareSum adds the squares; both are for floats only.
-///
-/// What a kernel writes: int64 for sums and products of signed integers and bools, uint64 for those of unsigned ones,
-/// int64 for positions and counts, bool for any and all, float32 for anything else of 16-bit floats, and the dtype
-/// itself otherwise.
+/// Returns the dtype that a kernel writes: int64 for sums and products of signed integers and bools, uint64 for those
+/// of unsigned integers, int64 for positions and counts, bool for any and all, float32 for other reductions of 16-bit
+/// floats, and `dtype` otherwise. NanSum (NaN counts as 0) and SquareSum (sum of squares) exist for floats only.
 constexpr DType reduce_result(Reduction reduction, DType dtype) {
   const bool half = dtype == DType::Float16 || dtype == DType::BFloat16;
   switch (reduction) {
@@ -63,7 +62,7 @@ constexpr DType reduce_result(Reduction reduction, DType dtype) {
   return dtype;
 }
 
-/// What partial results are reduced by.
+/// Returns the reduction that combines partial results.
 constexpr Reduction combining(Reduction reduction) {
   const bool sums =
       reduction == Reduction::Count || reduction == Reduction::NanSum || reduction == Reduction::SquareSum;

@@ -11,7 +11,8 @@ namespace {
 
 using simd::Native;
 
-/// Elements of kParts words: true where a bit of kBits is set in one of them. The sign of a zero does not count.
+/// Elements of kPartCount words, which are true if a bit of kBits is set in one of them. The sign bit of a float is not
+/// in kBits: -0.0 is false.
 template <class WordType, WordType kValueBits, int kPartCount = 1>
 struct Bits {
   using Word = WordType;
@@ -28,7 +29,7 @@ inline constexpr int kLanes = simd::kVectorBytes / static_cast<int>(sizeof(typen
 template <class E>
 using Words = Native<typename E::Word>;
 
-/// any: whether an element is true; all: whether none is false. So one element may settle it, and this looks for it.
+/// Searches for an element that settles the result: a true one for any, a false one for all.
 template <class E, bool kAll>
 struct Settling {
   static bool element(const typename E::Word* x) {
@@ -37,7 +38,7 @@ struct Settling {
     return ((bits & E::kBits) == 0) == kAll;
   }
 
-  /// Bits in the lanes of elements that settle it, none in others.
+  /// Returns nonzero bits in the lanes of elements that settle the result.
   static Words<E> lanes(const typename E::Word* x) {
     Words<E> bits;
     std::memcpy(&bits, x, sizeof bits);
@@ -63,7 +64,7 @@ template <class E, bool kAll>
 bool is_settled(const typename E::Word* x, std::int64_t step, std::int64_t n) {
   using Look = Settling<E, kAll>;
   constexpr int kAtOnce = 4;
-  std::int64_t i = 0;  // words
+  std::int64_t i = 0;  // index in words
   const std::int64_t end = n * E::kParts;
   if (step == 1) {
     for (; i + kAtOnce * kLanes<E> <= end; i += kAtOnce * kLanes<E>) {
@@ -80,7 +81,7 @@ bool is_settled(const typename E::Word* x, std::int64_t step, std::int64_t n) {
   return found;
 }
 
-/// Rows of a few words, in turn.
+/// Searches kRows rows of a few words each, interleaved.
 template <int kRows, class E, bool kAll>
 void short_rows(const typename E::Word* x, std::int64_t n, std::int64_t row_step, bool* out) {
   bool found[kRows] = {};
@@ -105,7 +106,7 @@ void rows(const void* x, std::int64_t step, std::int64_t n, std::int64_t rows, s
   }
 }
 
-/// What kCount vectors beside one another found in n rows, `step` words apart.
+/// Searches kCount adjacent vectors of columns in n rows, `step` words apart.
 template <int kCount, class E, bool kAll>
 void column_vectors(const typename E::Word* x, std::int64_t step, std::int64_t n, bool* out) {
   Words<E> found[kCount] = {};
@@ -117,7 +118,7 @@ void column_vectors(const typename E::Word* x, std::int64_t step, std::int64_t n
   for (int k = 0; k < kCount * kLanes<E> / E::kParts; ++k) out[k] = (words[k * E::kParts] != 0) != kAll;
 }
 
-/// The same of rows of a few words, one behind the other, several of which fill a vector.
+/// Searches the columns of adjacent rows of a few words, several of which fill a vector.
 template <class E, bool kAll>
 void narrow_columns(const typename E::Word* x, std::int64_t words, std::int64_t n, bool* out) {
   Words<E> found{};
@@ -153,7 +154,7 @@ void columns(const void* data, std::int64_t step, std::int64_t n, std::int64_t c
   for (std::int64_t k = c; k < columns; ++k) to[k] = settled[k - c] != kAll;
 }
 
-/// A 16-bit float, of which only the sign of zero does not count.
+/// A 16-bit float; only its sign bit does not count, so that -0.0 is false.
 struct Bits16 {
   std::uint16_t bits;
 };
@@ -172,7 +173,7 @@ struct CountOp {
   static Acc combine(Acc a, Acc b) { return a + b; }
 };
 
-/// Dtypes whose elements are E, and T for those who count them.
+/// Sets the kernels of dtypes whose elements are E; T is their type in kernels that count.
 template <class E, class T, class... D>
 void fill(ReduceKernels& kernels, D... dtypes) {
   const auto set = [&](Reduction reduction, DType dtype, ReduceKernels::Rows of_rows,
@@ -186,7 +187,7 @@ void fill(ReduceKernels& kernels, D... dtypes) {
    ...);
 }
 
-/// Unsigned T, and dtypes that are zero where its bits are.
+/// Sets the kernels of dtypes that are false if all bits of the unsigned T are zero.
 template <class T, class... D>
 void fill_integers(ReduceKernels& kernels, D... dtypes) {
   fill<Bits<T, kAllBits<T>>, T>(kernels, dtypes...);
@@ -204,7 +205,7 @@ void fill_reduce_truth(ReduceKernels& kernels) {
   fill<Bits<std::uint64_t, kButTheSign<std::uint64_t>>, double>(kernels, DType::Float64);
   fill<Bits<std::uint32_t, kButTheSign<std::uint32_t>, 2>, std::complex<float>>(kernels, DType::Complex64);
   fill<Bits<std::uint64_t, kButTheSign<std::uint64_t>, 2>, std::complex<double>>(kernels, DType::Complex128);
-  // The largest of bools is whether one is true.
+  // The maximum of bools is any(), the minimum all().
   const auto share = [&](Reduction extreme, Reduction truth) {
     constexpr auto kBool = static_cast<std::size_t>(DType::Bool);
     const auto to = static_cast<std::size_t>(extreme);

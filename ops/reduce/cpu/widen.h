@@ -10,7 +10,7 @@
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
-/// n 16-bit floats as float.
+/// Converts n 16-bit floats to float.
 inline void widen(const BFloat16* x, std::int64_t n, float* to) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(x[i]);
 }
@@ -29,7 +29,7 @@ inline void widen(const Half* x, std::int64_t n, float* to) {
   for (; i < n; ++i) to[i] = static_cast<float>(x[i]);
 }
 
-/// A vector of 16-bit floats, beside one another, as float.
+/// Loads a vector of contiguous 16-bit floats as float.
 inline simd::Vec<float> load_wide(const BFloat16* x) {
   constexpr int kSize = simd::Vec<float>::size;
   using Narrow [[gnu::vector_size(2 * kSize)]] = std::uint16_t;
@@ -52,7 +52,7 @@ inline simd::Vec<float> load_wide(const Half* x) {
 }
 #endif
 
-/// Whether there is load_wide() of T.
+/// True if there is an overload of load_wide() for T.
 template <class T>
 inline constexpr bool kLoadsWide = requires(const T* x) { load_wide(x); };
 

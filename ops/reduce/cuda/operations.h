@@ -8,12 +8,12 @@
 #include "ops/reduce/cpu/table.h"
 #include "ops/simd/integer.h"
 
-// What reductions do with two partial results. Each takes elements `In`, keeps partial results `Partial` and gives
+// Operations that combine two partial results. Each takes elements `In`, keeps partial results `Partial` and returns
 // `Out`.
 
 namespace lamella::cuda {
 
-/// The lowest and the highest value of T, infinities included.
+/// The lowest and the highest value of T, including infinities.
 template <class T>
 inline constexpr T kBottom =
     std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
@@ -38,7 +38,7 @@ struct SumOf {
   __device__ static Out finish(Partial x) { return x; }
 };
 
-/// What is no number counts as 0.
+/// Sums with NaN counted as 0.
 template <class T>
 struct NanSumOf : SumOf<T> {
   using typename SumOf<T>::Partial;
@@ -75,7 +75,7 @@ struct ProdOf {
   __device__ static Out finish(Partial x) { return x; }
 };
 
-/// NaN if one of the elements is.
+/// The extreme value, or NaN if an element is NaN.
 template <class T, bool kMax>
 struct ExtremeOf {
   using In = T;
@@ -121,7 +121,7 @@ struct PositionOf {
   using In = T;
   using Partial = Found<T>;
   using Out = std::int64_t;
-  // Loses against every element: a NaN comes first, and of equal values the one at the lower position.
+  // Returns a value that loses against every element: a NaN wins, and of equal values the one at the lower position.
   __device__ static Partial identity() {
     return {kMax ? kBottom<T> : kTop<T>, std::numeric_limits<std::int64_t>::max()};
   }

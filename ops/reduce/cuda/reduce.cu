@@ -22,13 +22,13 @@ namespace {
 
 using cpu::Reduction;
 
-constexpr std::uint32_t kPerLane = 64;  // elements for each lane in a chunk, if that does not give too many chunks
+constexpr std::uint32_t kPerLane = 64;  // elements per lane in a chunk, unless that gives too many chunks
 constexpr std::uint32_t kMaxChunks = 4096;
 
 struct ReduceArgs {
   const char* in;
   char* out;
-  /// Where partial results go, [chunks, results]; null where there is one chunk, which gives the result.
+  /// Memory of the partial results, [chunks, results]; null if there is a single chunk, which writes the result.
   char* partials;
   std::uint32_t results;
   std::uint32_t reduced;
@@ -101,7 +101,7 @@ struct Axis {
   std::int64_t stride;
 };
 
-/// The axes without those of size 1, neighbors merged where the strides allow; outermost first.
+/// Returns the axes without those of size 1, outermost first, neighbors merged if their strides allow.
 SmallVector<Axis, 5> merge(const SmallVector<Axis, 5>& axes) {
   SmallVector<Axis, 5> merged;
   for (const Axis& axis : axes) {
@@ -127,15 +127,15 @@ StridedIndex<1> make_axes_index(const SmallVector<Axis, 5>& axes, const char* op
   return index;
 }
 
-/// The smallest step between elements along one of the axes.
+/// Returns the smallest distance between elements along one of the axes.
 std::int64_t closest(const SmallVector<Axis, 5>& axes) {
   std::int64_t step = std::numeric_limits<std::int64_t>::max();
   for (const Axis& axis : axes) step = std::min(step, std::abs(axis.stride));
   return step;
 }
 
-/// The most threads that one result gets. Where neighbors work on different results, those read neighboring memory, 32
-/// at a time.
+/// Returns the largest number of lanes per result. If neighboring threads work on different results, 32 of them read
+/// neighboring memory.
 std::uint32_t most_lanes(bool neighbors, std::uint32_t results) {
   return neighbors ? kLaneThreads : kLaneThreads / std::min<std::uint32_t>(32, std::bit_ceil(results));
 }
@@ -163,8 +163,9 @@ ReduceArgs make_args(const Tensor& x, const Dims& axes, const Tensor& out, const
   const std::int64_t chunks = (elements + chunk - 1) / chunk;
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   if (elements >= kLimit || results >= kLimit || results * chunks >= kLimit) {
-    fail<NotImplementedError>("[", op, "] on ", x.device(),
-                              " takes less than 2**31 elements for each result, and results; the shape is ", x.shape());
+    fail<NotImplementedError>(
+        "[", op, "] on ", x.device(),
+        " supports fewer than 2**31 elements per result, and fewer than 2**31 results; the shape is ", x.shape());
   }
   args.results = static_cast<std::uint32_t>(results);
   args.reduced = static_cast<std::uint32_t>(elements);
@@ -188,7 +189,7 @@ void launch(ReduceArgs args, Device device, const char* op) {
   reduce_kernel<Op><<<block_count(items, args.lanes), kLaneThreads, 0, stream>>>(args);
   check_launch(op);
   if (args.chunks == 1) return;
-  // Partial results of neighboring results are neighbors.
+  // The partial results of neighboring results are adjacent.
   const bool neighbors = args.results == 1;
   const Lanes lanes{lanes_for(args.chunks, most_lanes(neighbors, args.results)), neighbors};
   combine_kernel<Op><<<block_count(args.results, lanes), kLaneThreads, 0, stream>>>(

@@ -5,9 +5,9 @@
 
 namespace lamella::cuda {
 
-/// Reduces `axes` of x, sorted and of at least one element in all, into the contiguous `out`, which has the other axes.
-/// The order in which elements are combined depends on shape and strides alone. NotImplementedError for dtypes without
-/// kernels, and for 2^31 or more elements per result or partial results.
+/// Reduces `axes` of x (sorted, with at least one element in all) into the contiguous `out`, whose axes are the others.
+/// The order in which elements are combined depends on shape and strides alone. Throws NotImplementedError for dtypes
+/// without kernels, and for 2^31 or more elements per result or partial results.
 void reduce(cpu::Reduction reduction, const Tensor& x, const Dims& axes, const Tensor& out, const char* op);
 
 }  // namespace lamella::cuda

@@ -8,18 +8,17 @@
 
 #include "ops/simd/vec.h"
 
-// Scans down a few columns, whose rows lie one behind the other. A row of 2 or 3 numbers is less than a vector, and a
-// loop over it takes longer to begin than to run. So a vector holds as many rows as fit, and each lane finds the
-// element above itself that many lanes before; the lanes that are left over belong to the next row, and are written
-// again with it.
+// Scans of a few adjacent columns. A row of 2 or 3 numbers is shorter than a vector, and a loop over it costs more to
+// start than to run. So a vector holds as many whole rows as fit, and a lane finds the element above it by a shuffle.
+// The remaining lanes belong to the next row and are written again with it.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
 constexpr std::int64_t kNarrowest = 2;
-constexpr std::int64_t kWidestNarrow = 8;  // beyond it the loop over a row is long enough
+constexpr std::int64_t kWidestNarrow = 8;  // columns; beyond it the loop over a row is long enough
 
-/// Lane i of the result is lane source(i) of a, or of b where that is as many more as there are lanes.
+/// Selects lane source(i) of the concatenation of a and b for lane i.
 template <class V, class Source, std::size_t... I>
 V lanes_at(V a, V b, Source, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, b, Source()(static_cast<int>(I))...);
@@ -31,11 +30,11 @@ struct RowsInVector {
   using V = simd::Native<C>;
   static constexpr int kLanes = simd::Vec<C>::size;
   static constexpr int kTaken = kLanes / kWidth * kWidth;
-  /// The first lane of a whole row: what is left over is behind them, in the direction of the scan.
+  /// First lane of the whole rows; the remaining lanes follow them in the direction of the scan.
   static constexpr int kFirst = kReverse ? kLanes - kTaken : 0;
   static constexpr auto kAll = std::make_index_sequence<kLanes>();
 
-  /// Each row combined with those before it.
+  /// Combines each row with all rows before it in the vector.
   template <class Op, int kShift = kWidth>
   static V combined(V v) {
     if constexpr (kShift < kTaken) {
@@ -49,7 +48,7 @@ struct RowsInVector {
       return v;
     }
   }
-  /// The last row, for all of them.
+  /// Repeats the last row of the vector in every row.
   static V last_row(V v) {
     constexpr auto source = [](int lane) {
       const int column = (lane - kFirst + kLanes * kWidth) % kWidth;
@@ -59,8 +58,8 @@ struct RowsInVector {
   }
 };
 
-/// `rows` rows of kWidth elements of one contiguous array; `carries` is what comes before them, and then behind. `out`
-/// may not be x.
+/// Scans `rows` contiguous rows of kWidth elements. `carries` holds the carried values before the rows, and afterwards
+/// those behind them. `out` must not be x.
 template <class Op, int kWidth, bool kReverse, class T, class C>
 void scan_in_vectors(const T* x, T* out, std::int64_t rows, C* carries) {
   using Rows = RowsInVector<C, kWidth, kReverse>;
@@ -91,7 +90,7 @@ void scan_in_vectors(const T* x, T* out, std::int64_t rows, C* carries) {
   }
 }
 
-/// The same a row after the other, without vectors.
+/// Scans contiguous rows of kWidth elements one row at a time, without vectors.
 template <class Op, int kWidth, bool kReverse, class T, class C>
 void scan_in_registers(const T* x, T* out, std::int64_t rows, C* carries) {
   C carry[kWidth];
@@ -103,14 +102,14 @@ void scan_in_registers(const T* x, T* out, std::int64_t rows, C* carries) {
   std::copy_n(carry, kWidth, carries);
 }
 
-/// The same for any width from kNarrowest to kWidestNarrow. kInVectors says that it does not matter in which order
-/// elements are combined.
+/// Scans rows of any width from kNarrowest to kWidestNarrow. kInVectors says that elements may be combined in any
+/// order.
 template <class Op, bool kInVectors, class T, class C>
 void scan_narrow(const T* x, T* out, std::int64_t rows, std::int64_t width, bool reverse, C* carries) {
   static_assert(sizeof(C) == 8);
   const auto run = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
     const auto towards = [&]<bool kReverse>(std::bool_constant<kReverse>) {
-      // Lanes that pay for finding their way.
+      // Vectors pay only if at least 4 lanes are used.
       constexpr int kTaken = simd::Vec<C>::size / kWidth * kWidth;
       if constexpr (kInVectors && kTaken >= 4) {
         scan_in_vectors<Op, kWidth, kReverse>(x, out, rows, carries);

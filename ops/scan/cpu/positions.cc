@@ -15,12 +15,12 @@ using simd::Vec;
 
 constexpr std::int64_t kColumns = 256;
 
-/// What is compared: 16-bit floats as float.
+/// The type in which elements are compared: float for 16-bit floats.
 template <class T>
 using Compared = std::conditional_t<kIsHalf<T>, float, T>;
 
-/// Whether x, an element or a vector of them, takes the place of the most extreme one before it. NaN does always, and
-/// is only followed by another one.
+/// True if x, an element or a vector of them, replaces the extreme value so far. NaN always does, and only another NaN
+/// replaces it.
 template <bool kMax, class X>
 auto takes_over(X x, X best) {
   if constexpr (kMax) {
@@ -45,7 +45,7 @@ void positions_of_row(const T* x, std::int64_t* out, T* values, std::int64_t n) 
   };
   std::int64_t i = 0;
   if constexpr (std::is_arithmetic_v<T>) {
-    // In most vectors there is nothing new.
+    // Most vectors contain no new extreme value.
     using V = Vec<T>;
     for (; i + V::size <= n; i += V::size) {
       if (simd::any_lane(takes_over<kMax>(V::load(x + i), V(best)).native())) {
@@ -59,8 +59,8 @@ void positions_of_row(const T* x, std::int64_t* out, T* values, std::int64_t n) 
   for (; i < n; ++i) one(i);
 }
 
-/// A few columns, whose rows lie one behind the other: what is carried down them, as many times side by side as whole
-/// rows fit into a vector, since in most vectors there is nothing new.
+/// Positions of extremes down a few adjacent columns. The carried extremes are repeated for as many whole rows as fit
+/// into a vector, because most vectors contain no new one.
 template <class T, bool kMax>
 class NarrowPositions {
  public:
@@ -68,7 +68,7 @@ class NarrowPositions {
     for (std::int64_t i = 0; i < V::size; ++i) best_[i] = first[i % width_];
   }
 
-  /// `rows` rows, of which the first is the `number`-th; `values`, unless null, gets the extremes.
+  /// Scans `rows` rows, the first of which has the number `number`; `values`, unless null, receives the extremes.
   void run(const T* x, std::int64_t* out, T* values, std::int64_t number, std::int64_t rows) {
     const std::int64_t n = rows * width_;
     std::int64_t i = 0;
@@ -77,7 +77,7 @@ class NarrowPositions {
       if (simd::any_lane(takes_over<kMax>(V::load(x + i), best).native())) {
         one_by_one(x + i, out + i, values ? values + i : nullptr, number + i / width_, taken_);
       } else {
-        // What lies behind the rows is written again with the next ones.
+        // The lanes beyond the whole rows are overwritten with the next ones.
         std::memcpy(out + i, at_, sizeof at_);
         if (values) best.store(values + i);
       }
@@ -113,7 +113,7 @@ class NarrowPositions {
   std::int64_t at_[V::size] = {};
 };
 
-/// The same of all of them; 16-bit floats are converted in blocks.
+/// Scans all rows; 16-bit floats are converted in blocks.
 template <class T, bool kMax>
 void narrow_positions(const T* x, std::int64_t* out, T* values, std::int64_t n, std::int64_t width) {
   if constexpr (kIsHalf<T>) {
@@ -134,10 +134,11 @@ void narrow_positions(const T* x, std::int64_t* out, T* values, std::int64_t n, 
   }
 }
 
-/// Rows before which there is often something new.
+/// Smallest number of rows that are scanned in vectors: the first rows often contain a new extreme value.
 constexpr std::int64_t kManyRows = 32;
 
-/// The loop over longer rows takes as long whether there is something new or not, but for 16-bit floats.
+/// Widest rows scanned in vectors. The loop over longer rows takes the same time with or without new extremes, except
+/// for 16-bit floats.
 template <class T>
 constexpr std::int64_t kWidestNarrow = std::min(Vec<Compared<T>>::size, kIsHalf<T> ? 16 : 7);
 
@@ -173,7 +174,7 @@ void positions(const ScanArgs& args) {
   }
 }
 
-/// bool is compared as what it is in memory, bytes of 0 and 1.
+/// The type of elements in memory; a bool is compared as its byte, 0 or 1.
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 

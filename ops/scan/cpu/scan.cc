@@ -19,7 +19,7 @@ namespace {
 using simd::Native;
 using simd::Vec;
 
-/// What is carried from element to element.
+/// The type of the carried value.
 template <class T>
 using Carry = std::conditional_t<kIsComplex<T>, std::complex<double>,
                                  std::conditional_t<std::is_floating_point_v<T> || kIsHalf<T>, double,
@@ -88,11 +88,11 @@ struct LogSumExpScan {
   }
 
  private:
-  /// log(1 + z) for |z| up to 1.
+  /// Returns log(1 + z) for |z| up to 1.
   static std::complex<double> log_of_next(std::complex<double> z) {
     const double re = z.real();
     const double im = z.imag();
-    // |1 + z|^2 - 1, or the square itself where that would cancel.
+    // |1 + z|^2 - 1, or the square itself if the subtraction would cancel.
     const double magnitude = re < -0.5 ? std::log((1 + re) * (1 + re) + im * im) : std::log1p(re * (2 + re) + im * im);
     return {0.5 * magnitude, std::atan2(im, 1 + re)};
   }
@@ -104,20 +104,20 @@ struct LogSumExpScan {
   }
 };
 
-/// Lane i of the result is lane i - kShift of v, 0 for the first ones.
+/// Shifts the lanes of v up by kShift, filling with 0.
 template <int kShift, class V, std::size_t... I>
 V shifted_up(V v, std::index_sequence<I...>) {
   constexpr int kSize = sizeof...(I);
   return __builtin_shufflevector(v, V{}, (static_cast<int>(I) < kShift ? kSize : static_cast<int>(I) - kShift)...);
 }
 
-/// The last kParts lanes, over and over.
+/// Repeats the last kParts lanes.
 template <int kParts, class V, std::size_t... I>
 V last_lanes(V v, std::index_sequence<I...>) {
   return __builtin_shufflevector(v, v, (static_cast<int>(sizeof...(I) - kParts + I % kParts))...);
 }
 
-/// The sums of the lanes before that are as many times kParts away, and of each lane itself.
+/// Returns prefix sums over every kParts-th lane.
 template <int kParts, int kShift = kParts>
 Native<double> prefix_sums(Native<double> v) {
   constexpr int kSize = Vec<double>::size;
@@ -128,11 +128,11 @@ Native<double> prefix_sums(Native<double> v) {
   }
 }
 
-/// Whether rows are summed a vector at a time.
+/// True if rows are summed a vector at a time.
 template <class Op, class T>
 inline constexpr bool kSumsVectors = std::is_same_v<Op, SumScan> && (std::is_floating_point_v<T> || kIsComplex<T>);
 
-/// An element as what it has of real numbers: one, or two side by side.
+/// An element as its real numbers: one, or two adjacent parts.
 template <class T>
 struct Parts {
   using Part = T;
@@ -144,7 +144,7 @@ struct Parts<std::complex<P>> {
   static constexpr int kCount = 2;
 };
 
-/// Some numbers in a register, which are others in memory: so a complex number is added at once.
+/// Conversion between kLanes numbers P in memory and doubles in a register, so that a complex number is added at once.
 template <int kLanes, class P>
 struct Lanes {
   using Wide [[gnu::vector_size(sizeof(double) * kLanes)]] = double;
@@ -160,8 +160,8 @@ struct Lanes {
   }
 };
 
-/// A row of sums, a vector at a time, so that the chain of additions is as many times shorter: what a vector adds to
-/// those behind it is known before the sums up to it are.
+/// Sums a row one vector at a time, which shortens the chain of additions: the total of a vector is known before the
+/// prefix sums within it.
 template <class T>
 void sum_row(const T* row, T* sums, std::int64_t n) {
   using Part = typename Parts<T>::Part;
@@ -187,7 +187,8 @@ void sum_row(const T* row, T* sums, std::int64_t n) {
   }
 }
 
-/// kRows rows at once, as each result waits for the one before it: n elements of each, `step` apart from row to row.
+/// Scans n elements of kRows rows at once, because each result waits for the one before it; rows are `step` elements
+/// apart.
 template <int kRows, class Op, class T>
 void carry_on(const T* x, Result<T>* out, std::int64_t step, std::int64_t n, bool reverse, Carry<T>* carries) {
   Carry<T> carry[kRows];
@@ -207,7 +208,7 @@ void scan_rows_at_once(const T* x, Result<T>* out, std::int64_t n, bool reverse)
   Carry<T> carries[kRows];
   std::fill_n(carries, kRows, Op::template first<Carry<T>>());
   if constexpr (kIsHalf<T>) {
-    // Converted in blocks, which takes no branches.
+    // Converts in blocks, without branches.
     constexpr std::int64_t kBlock = 128;
     float block[kRows * kBlock];
     for (std::int64_t i = 0; i < n; i += kBlock) {
@@ -223,11 +224,11 @@ void scan_rows_at_once(const T* x, Result<T>* out, std::int64_t n, bool reverse)
 }
 
 constexpr std::int64_t kBlock = 512;  // elements that are converted at once
-/// Shorter rows take longer to begin than to run.
+/// Shorter rows are unrolled: a loop over them costs more to start than to run.
 template <class T>
 constexpr std::int64_t kShortestLoop = kIsComplex<T> ? 13 : 9;
 
-/// Rows of kN elements.
+/// Scans rows of kN elements.
 template <class Op, int kN, class T>
 void scan_rows_of(const T* x, T* out, std::int64_t rows, bool reverse) {
   const auto towards = [&]<bool kReverse>(std::bool_constant<kReverse>) {
@@ -265,7 +266,7 @@ void scan_rows(const T* x, Result<T>* out, std::int64_t n, std::int64_t rows, bo
   constexpr std::int64_t kRows = 4;
   if constexpr (!std::is_same_v<Op, LogSumExpScan>) {
     if constexpr (kIsHalf<T>) {
-      // Short ones are converted many at once.
+      // Converts many short rows at once.
       float block[kBlock];
       float results[kBlock];
       const std::int64_t most = kBlock / n;
@@ -290,15 +291,15 @@ void scan_rows(const T* x, Result<T>* out, std::int64_t n, std::int64_t rows, bo
   for (; r < rows; ++r) scan_rows_at_once<1, Op>(x + r * n, out + r * n, n, reverse);
 }
 
-/// Whether a few columns are scanned several rows at once, which takes them in another order. Sums and products of
-/// float32 stay within the range of float64; products of some rows of float64 need not.
+/// True if a few columns may be scanned several rows at once, which changes the order of operations. Sums and products
+/// of float32 stay in the range of float64; products of several rows of float64 may not.
 template <class Op, class T>
 inline constexpr bool kInAnyOrder = std::is_same_v<Op, SumScan> || std::is_same_v<T, float>;
 
 constexpr std::int64_t kColumns = 256;
 constexpr std::int64_t kShortRow = 32;
 
-/// Columns, up to kColumns of them, whose rows are `step` apart.
+/// Scans at most kColumns columns whose rows are `step` apart.
 template <class Op, class T>
 void scan_columns(const T* x, Result<T>* out, std::int64_t n, std::int64_t step, std::int64_t width, bool reverse,
                   Carry<T>* carries) {
@@ -313,7 +314,7 @@ void scan_columns(const T* x, Result<T>* out, std::int64_t n, std::int64_t step,
   }
 }
 
-/// Calls f(first row, rows) for blocks of n rows, in the order of the scan.
+/// Calls f(first row, number of rows) for blocks of n rows, in the order of the scan.
 template <class F>
 void for_each_block(std::int64_t n, std::int64_t rows, bool reverse, F&& f) {
   for (std::int64_t i = 0; i < n; i += rows) {
@@ -322,7 +323,7 @@ void for_each_block(std::int64_t n, std::int64_t rows, bool reverse, F&& f) {
   }
 }
 
-/// The same of 16-bit floats, which blocks of float32 stand for: rows that lie one behind the other, or one row.
+/// Scans 16-bit floats, converted to blocks of float32: contiguous rows, or a single row.
 template <class Op, class T>
 void scan_half_columns(const T* x, T* out, std::int64_t n, std::int64_t step, std::int64_t width, bool reverse,
                        double* carries) {
@@ -335,7 +336,7 @@ void scan_half_columns(const T* x, T* out, std::int64_t n, std::int64_t step, st
   });
 }
 
-/// A few columns of integers, whose rows lie one behind the other, as unsigned ones, which wrap.
+/// Scans a few adjacent columns of integers as unsigned ones, which wrap.
 template <class Op, class T>
 void scan_narrow_integers(const T* x, Result<T>* result, std::int64_t n, std::int64_t width, bool reverse) {
   using C = std::uint64_t;
@@ -367,7 +368,7 @@ void scan(const ScanArgs& args) {
     Carry<T> carries[kColumns];
     std::fill_n(carries, width, Op::template first<Carry<T>>());
     if constexpr (kIsHalf<T>) {
-      // The loop over a long row of bfloat16 converts it as it goes.
+      // The loop over a long row of bfloat16 converts elements on the fly.
       if (std::is_same_v<T, Half> || width < kShortRow) {
         scan_half_columns<Op>(x + c, out + c, args.n, args.step, width, args.reverse, carries);
         continue;
@@ -388,7 +389,7 @@ void recurrence(const ScanArgs& args, const void* added) {
     for (std::int64_t i = 0; i < args.n; ++i) {
       const std::int64_t at = (args.reverse ? args.n - 1 - i : i) * args.step + c;
       for (std::int64_t k = 0; k < width; ++k) {
-        // Before the first element there is nothing, whatever it would be multiplied with.
+        // The first element's factor does not count: the product would be NaN for an infinite factor.
         const Carry<T> before = i == 0 ? Carry<T>{} : ProdScan::next(carries[k], widened(a[at + k]));
         carries[k] = widened(b[at + k]) + before;
         out[at + k] = rounded<T>(carries[k]);

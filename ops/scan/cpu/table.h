@@ -6,18 +6,18 @@
 
 namespace lamella::cpu {
 
-/// Elements along one axis of a contiguous tensor: n of them, `step` apart; `width` neighbors at once. Where the step
-/// is 1 it is `rows` of them, one behind the other, but for recurrences, which take one.
+/// Elements along one axis of a contiguous tensor: n of them, `step` apart, for `width` neighbors at once. With a step
+/// of 1 there are `rows` contiguous rows; a recurrence takes a single one.
 struct ScanArgs {
   const void* x = nullptr;
   void* out = nullptr;
-  /// For the extremes themselves, beside their positions; null where nobody wants them.
+  /// Receives the extremes of Scan::Max and Scan::Min besides their positions; null if they are not wanted.
   void* values = nullptr;
   std::int64_t n = 0;
   std::int64_t step = 1;
   std::int64_t width = 1;
   std::int64_t rows = 1;
-  /// From the last element to the first.
+  /// True if the scan goes from the last element to the first.
   bool reverse = false;
 };
 
@@ -25,14 +25,14 @@ enum class Scan : std::uint8_t { Sum, Prod, LogSumExp, Max, Min };
 inline constexpr int kScanCount = 5;
 
 struct ScanKernels {
-  /// out[i] = op(x[0], ... x[i]). Sums, products and logarithms of sums of floats are carried along in float64. Of the
-  /// extremes the positions, as int64, the last of equal ones; NaN is more than anything.
+  /// Computes out[i] = op(x[0], ... x[i]). Sums, products and log-sum-exps of floats are carried in float64. Max and
+  /// Min write positions as int64, the last of equal ones; NaN is greater than any number.
   void (*scan[kScanCount][kDTypeCount])(const ScanArgs&) = {};
-  /// out[i] = b[i] + a[i] * out[i - 1], with nothing before the first: `x` is a.
+  /// Computes out[i] = b[i] + a[i] * out[i - 1], with out[0] = b[0]; `x` is a.
   void (*recurrence[kDTypeCount])(const ScanArgs&, const void* b) = {};
 };
 
-/// The dtype of what a scan writes.
+/// Returns the dtype of a scan's output.
 constexpr DType scan_result(Scan scan, DType dtype) {
   if (scan == Scan::Max || scan == Scan::Min) return DType::Int64;
   if (is_floating(dtype) || is_complex(dtype)) return dtype;

@@ -19,23 +19,23 @@ using sorting::key_of;
 using sorting::kIsSmallFloat;
 using sorting::Ranked;
 
-// Where few are asked for, the first elements tell a limit that few others pass.
+// If few elements are wanted, the first ones give a limit that few others pass.
 constexpr std::int64_t kGroups = 64;
 constexpr std::int64_t kGroupSize = 8;
-constexpr std::int64_t kMany = 8;  // of so many elements more than one
+constexpr std::int64_t kMany = 8;  // more than one in so many elements counts as many
 
-/// A key by which those that are asked for are the smallest.
+/// Returns a key by which the wanted elements are the smallest.
 template <bool kLargest, class T>
 Key<T> rank_key(T value) {
   return kLargest ? static_cast<Key<T>>(~key_of(value)) : key_of(value);
 }
 
-/// The same of n values, n a multiple of what a register has.
+/// Computes rank_key() of n values, n a multiple of the lanes of a register.
 template <bool kLargest, class T>
 void rank_keys(const T* x, std::int64_t n, Key<T>* keys) {
   using K = Key<T>;
   if constexpr (std::is_floating_point_v<T> || kIsSmallFloat<T>) {
-    // As in key_of(), of whole registers; small floats are the low halves of their keys.
+    // Computes key_of() on whole registers; small floats are in the low halves of their keys.
     using V = simd::Vec<K>;
     constexpr K kSign = K{1} << (8 * sizeof(T) - 1);
     constexpr K kAll = kSign | (kSign - 1);
@@ -65,7 +65,7 @@ void rank_keys(const T* x, std::int64_t n, Key<T>* keys) {
   }
 }
 
-/// Whether one of n keys, as above, is below the limit.
+/// True if one of n keys, as rank_keys() writes them, is below the limit.
 template <class K>
 bool any_below(const K* keys, std::int64_t n, K limit) {
   using V = simd::Vec<K>;
@@ -74,14 +74,14 @@ bool any_below(const K* keys, std::int64_t n, K limit) {
   return any(below);
 }
 
-/// The k best seen so far, and some more, of which those that are not among them are dropped now and then.
+/// The k best elements so far, and some more, which are dropped from time to time.
 template <class K>
 class Best {
  public:
   explicit Best(std::int64_t k) : k_(static_cast<std::size_t>(k)), capacity_(std::max<std::size_t>(2 * k_, 64)) {
     items_.reserve(capacity_);
   }
-  /// From here on only keys up to this one are asked for.
+  /// Sets the limit: later keys above `worst` are ignored.
   void begin_with(K worst) {
     if (worst == std::numeric_limits<K>::max()) return;
     limit_ = static_cast<K>(worst + 1);
@@ -92,13 +92,13 @@ class Best {
     items_.push_back(Ranked<K>::make(key, index));
     if (items_.size() == capacity_) shrink();
   }
-  /// The worst key of the k best, once there are more than k.
+  /// Returns the worst key of the k best, once there are more than k.
   K limit() const { return limit_; }
   bool full() const { return full_; }
   void finish(bool sorted, std::int64_t* out) {
     shrink();
     if (sorted) std::sort(items_.begin(), items_.end());
-    // Fewer are there only where somebody wrote to the elements meanwhile.
+    // There are fewer than k only if another thread changed the elements meanwhile.
     for (std::size_t i = 0; i < k_; ++i) out[i] = i < items_.size() ? items_[i].index() : 0;
   }
 
@@ -119,7 +119,8 @@ class Best {
   bool full_ = false;
 };
 
-/// A key that at least k of the first elements do not exceed: the k-th smallest of the least ones of kGroups groups.
+/// Returns a key that at least k of the first elements do not exceed: the k-th smallest of the minima of kGroups
+/// groups.
 template <class T, bool kLargest>
 Key<T> first_limit(const T* x, std::int64_t k) {
   using K = Key<T>;
@@ -134,18 +135,18 @@ Key<T> first_limit(const T* x, std::int64_t k) {
   return least[k - 1];
 }
 
-/// The same where many are asked for, and hardly any element can be passed over.
+/// Selects the k best when k is large, so that few elements can be skipped.
 template <class T, bool kLargest>
 void top_of_many(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
   using Item = Ranked<Key<T>>;
   sorting::SortBuffer<Item> buffer(n);
   Item* items = buffer.items();
   for (std::int64_t i = 0; i < n; ++i) items[i] = Item::make(rank_key<kLargest>(x[i]), i);
-  // Keys with their positions as one number are sorted by digits.
+  // A key with its position in one number is sorted by digits.
   if (sizeof(Item) == 8 && sorted && k > sorting::kShortRow && n < sorting::kLongRow) {
     if (k < n) std::nth_element(items, items + k - 1, items + n);
     const Item limit = k < n ? items[k - 1] : Item::make(std::numeric_limits<Key<T>>::max(), n);
-    // Each is written, and stays if it counts: no branch is guessed.
+    // Each item is written, and kept if it counts, which needs no branch.
     std::int64_t found = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       const Item item = Item::make(rank_key<kLargest>(x[i]), i);
@@ -163,7 +164,7 @@ void top_of_many(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::i
   for (std::int64_t i = 0; i < k; ++i) out[i] = items[i].index();
 }
 
-/// At the beginning of a line of the cache wherever the linker puts it: elsewhere its loops take 5 % longer.
+/// Aligned to a cache line, because its loops take 5 % longer at other addresses.
 template <class T, bool kLargest>
 [[gnu::aligned(64)]] void top(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
   using K = Key<T>;
@@ -173,7 +174,7 @@ template <class T, bool kLargest>
   if (n >= kGroups * kGroupSize && k <= kGroups / 4) best.begin_with(first_limit<T, kLargest>(x, k));
   std::int64_t i = 0;
   for (; i < n && !best.full(); ++i) best.add(key(x[i]), i);
-  // Of the rest few elements are among the best: a block without any is passed over in registers.
+  // Few of the remaining elements are among the best: a block without any is skipped by a test in registers.
   constexpr std::int64_t kBlock = 32;
   for (; i + kBlock <= n; i += kBlock) {
     K keys[kBlock];
@@ -189,13 +190,13 @@ template <class T, bool kLargest>
   best.finish(sorted, out);
 }
 
-// Where few are asked for, the best so far are a list in order.
+// Largest k for which the best so far are kept as an ordered list.
 constexpr std::int64_t kShortList = kMostOfColumns;
 
 template <class R>
 R either(bool first, R a, R b) {
   if constexpr (requires { a.at; }) {
-    // Of two words the compiler makes a branch.
+    // Selected by a mask, because the compiler would use a branch for two words.
     const std::uint64_t mask = std::uint64_t{0} - static_cast<std::uint64_t>(first);
     const auto either_of = [mask](std::uint64_t p, std::uint64_t q) { return q ^ ((p ^ q) & mask); };
     return {either_of(a.bits, b.bits),
@@ -205,8 +206,8 @@ R either(bool first, R a, R b) {
   }
 }
 
-/// Puts an item, which stands behind all others, at its place among the first `count` of a list, of which the last one
-/// leaves: without a branch, as nobody knows where the place is. Of equal keys the first stays ahead.
+/// Inserts an item, which comes after all others in the row, into the first `count` items of an ordered list and drops
+/// the last one, without a branch that would be mispredicted. Of equal keys the earlier one stays ahead.
 template <class R>
 void insert(R* list, int count, R item) {
   for (int j = count - 1; j > 0; --j) {
@@ -219,7 +220,7 @@ void insert(R* list, int count, R item) {
 constexpr std::int64_t kBlock = 32;
 constexpr std::int64_t kShortRow = 2 * kBlock;
 
-/// Each element of a short row passes through the list; of a long one those that come before its last one.
+/// Every element of a short row passes through the list; of a long row only those that precede its last item.
 template <bool kLargest, int kCount, class T>
 void top_of_row(const T* x, std::int64_t n, std::int64_t* out) {
   using K = Key<T>;
@@ -249,14 +250,14 @@ void top_of_row(const T* x, std::int64_t n, std::int64_t* out) {
   for (int j = 0; j < kCount; ++j) out[j] = best[j].index();
 }
 
-/// The best so far of a register of columns, in order.
+/// The best elements so far of a register of columns, in order.
 template <int kCount, class K>
 struct TopOfLanes {
   using V = simd::Vec<K>;
   V keys[kCount];
   V at[kCount];
 
-  /// As insert() above, among the first `count`.
+  /// Inserts into the first `count` items, as the scalar insert() does.
   void insert(int count, V key, V index) {
     for (int j = count - 1; j > 0; --j) {
       const auto moves = key < keys[j - 1];
@@ -270,7 +271,7 @@ struct TopOfLanes {
   }
 };
 
-/// The positions of the best of n elements in each lane; key_of(i) are the keys of the i-th ones.
+/// Finds the positions of the best of n elements in each lane; key_of(i) returns the keys of the i-th elements.
 template <int kCount, class K, class KeyOf>
 TopOfLanes<kCount, K> top_of_lanes(std::int64_t n, KeyOf&& key_of) {
   using V = simd::Vec<K>;
@@ -287,7 +288,7 @@ TopOfLanes<kCount, K> top_of_lanes(std::int64_t n, KeyOf&& key_of) {
   return best;
 }
 
-/// As many short rows, of at least one element, as a register has lanes.
+/// Selects from as many short rows, of at least one element, as a register has lanes.
 template <bool kLargest, int kCount, class T>
 void top_of_short_rows(const T* x, std::int64_t n, std::int64_t* out) {
   using K = Key<T>;
@@ -340,7 +341,7 @@ void top_of_columns(const T* x, const Columns& columns, std::int64_t* out) {
     const auto key_of_row = [&, step = step, n = n, width = width](std::int64_t i) {
       K keys[V::size];
       const T* const row = x + i * step + c;
-      // Of a few columns the next row is read as well, and not used.
+      // A vector of a few columns extends into the next row; those lanes are ignored.
       if ((n - 1 - i) * step + width - c >= V::size) {
         rank_keys<kLargest>(row, V::size, keys);
       } else {

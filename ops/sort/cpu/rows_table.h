@@ -6,24 +6,24 @@
 
 namespace lamella::cpu {
 
-/// Which element of a row in ascending order. NaN counts as the largest.
+/// The element of a row in ascending order that is wanted. NaN counts as the largest.
 enum class Rank : std::uint8_t {
-  /// The k-th, from 0.
+  /// The k-th, counted from 0.
   Kth,
-  /// The lower of the two in the middle; the first NaN where there is one.
+  /// The lower of the two in the middle; the first NaN if there is one.
   Median,
-  /// The lower of the two in the middle of those that are not NaN; the first where all are.
+  /// The lower of the two in the middle of those that are not NaN; the first element if all are NaN.
   NanMedian,
 };
 
-/// Rows of n > 0 elements, one behind the other.
+/// Contiguous rows of n > 0 elements each.
 struct Rows {
   const void* data = nullptr;
   std::int64_t count = 0;
   std::int64_t n = 0;
 };
 
-/// Columns of n > 0 elements, which are `step` apart: `width` of them, side by side.
+/// `width` adjacent columns of n > 0 elements each, `step` apart.
 struct Columns {
   const void* data = nullptr;
   std::int64_t n = 0;
@@ -31,16 +31,17 @@ struct Columns {
   std::int64_t width = 1;
 };
 
-/// So many are found in columns without making rows of them.
+/// Largest k that is selected in columns without transposing them to rows.
 inline constexpr std::int64_t kMostOfColumns = 4;
 
-/// Positions of elements of rows and columns; of equal elements the first ones are taken.
+/// Kernels that return positions of elements in rows and columns; of equal elements the first ones are taken.
 struct SortKernels {
-  /// The k largest (or smallest) of each row, k <= n: in order where `sorted` is set.
+  /// Selects the k largest (or smallest) of each row, k <= n, in order if `sorted`.
   using Top = void (*)(const Rows& x, std::int64_t k, bool largest, bool sorted, std::int64_t* out);
-  /// The same of columns in order, 0 < k <= kMostOfColumns; the results are columns whose elements are as far apart.
+  /// Selects the k largest (or smallest) of each column in order, 0 < k <= kMostOfColumns; the results are columns with
+  /// the same width.
   using TopDown = void (*)(const Columns& x, std::int64_t k, bool largest, std::int64_t* out);
-  /// One element of each row.
+  /// Selects one element of each row.
   using Nth = void (*)(const Rows& x, Rank rank, std::int64_t k, std::int64_t* out);
 
   Top top[kDTypeCount] = {};

@@ -2,7 +2,7 @@
 
 // Airy's function Ai and its derivative. Between -4 and 1 polynomials; above, exp(-z) x^-1/4 times a smooth function of
 // 1 / z, z = 2/3 x^3/2 (Abramowitz and Stegun, 10.4.59, 10.4.61); below, waves of z whose amplitudes are smooth
-// functions of 1 / z^2 (10.4.60, 10.4.62). What is smooth is interpolated at Chebyshev's points, in 60 digits.
+// functions of 1 / z^2 (10.4.60, 10.4.62). The smooth functions are interpolated at Chebyshev points, in 60 digits.
 
 namespace lamella::cpu {
 namespace {
@@ -22,7 +22,7 @@ X fourth_root(X x) {
   return sqrt(sqrt(x));
 }
 
-/// The three parts by where x is. Elsewhere there is no phase, and sin takes long for what is not a number.
+/// Selects one of the three ranges of x. The phase is computed for negative x only: sin of a NaN is slow.
 template <class F>
 struct InParts {
   template <class X>
@@ -60,7 +60,7 @@ struct Ai {
         0.0022717379676896089989, -0.0034618365885242169775, -0.017415573252399487914, 0.069289634764160367411,
         0.000079354490875745903845, -0.34819243331165234324, 0.30918696720241041856, 0.46425657774886941107);
   }
-  /// Of -x; the cosine and the sine are those of z - pi / 4, times sqrt(2).
+  /// The wave for -x: cosine and sine of z - pi / 4, times sqrt(2).
   template <class X>
   static X wave(X x) {
     const X z = phase(x);

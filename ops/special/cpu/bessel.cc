@@ -1,9 +1,9 @@
 #include "ops/special/cpu/loops.h"
 
-// J and Y of order 0 and 1. Up to 5 J is a smooth function of x^2 times factors for its first two zeros, so that it
-// keeps its digits beside them, and Y is 2 / pi log(x) J and a power series (Abramowitz and Stegun, 9.1.13, 9.1.11).
+// J and Y of order 0 and 1. Up to 5, J is a smooth function of x^2 times factors for its first two zeros, so that it
+// stays accurate near them, and Y is 2 / pi log(x) J plus a power series (Abramowitz and Stegun, 9.1.13, 9.1.11).
 // Beyond, both are waves whose two amplitudes P and Q / x are smooth functions of 1 / x^2 (9.2.5, 9.2.6). The smooth
-// functions are rational, interpolated at Chebyshev's points, in 60 digits, to a relative error below 4e-17.
+// functions are rational, interpolated at Chebyshev points, in 60 digits, to a relative error below 4e-17.
 
 namespace lamella::cpu {
 namespace {
@@ -11,14 +11,14 @@ namespace {
 constexpr double kNear = 5;
 constexpr double kPi = 3.14159265358979323846;
 
-/// x^2 - z^2, for a zero z that is the sum of `high` and `low`.
+/// Returns x^2 - z^2 for a zero z given as the sum of `high` and `low`.
 template <class X>
 X beside_zero(X x, double high, double low) {
   return ((x - high) - low) * (x + high);
 }
 
-/// sqrt(2) times the cosine and the sine of x less the phase: pi / 4, or 3 pi / 4. The difference itself would lose
-/// what digits x has more than pi.
+/// sqrt(2) times the cosine and the sine of x minus the phase, pi / 4 or 3 pi / 4. Subtracting the phase from x would
+/// lose digits of large x.
 template <class X>
 struct Wave {
   X p;
@@ -31,7 +31,7 @@ struct Wave {
 };
 
 struct Order0 {
-  /// For 0 <= x <= 5.
+  /// J for 0 <= x <= 5.
   template <class X>
   static X j_near(X x) {
     const X t = x * x;
@@ -146,7 +146,7 @@ struct SphericalJ0 {
     return where(isinf(x), 0, where(x == 0, 1, sin(x) / x));
   }
 };
-/// Less its derivative, sin(x) / x^2 - cos(x) / x, which below 1 would cancel.
+/// The negative derivative of sin(x) / x: sin(x) / x^2 - cos(x) / x, which would cancel below 1.
 struct SphericalJ1 {
   template <class X>
   static X at(X x) {

@@ -7,7 +7,7 @@
 #include "ops/simd/vec_functions.h"
 #include "ops/special/cpu/table.h"
 
-/// What the special functions of the table are made with.
+/// Loops and helpers of the table's special functions.
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
@@ -17,7 +17,7 @@ using simd::special::polynomial;
 template <class X>
 inline constexpr bool kSingle = sizeof(typename X::value_type) == 4;
 
-/// yes() where `mask` holds, else no(): each is computed only where some lane wants it.
+/// Returns yes() where `mask` is true, else no(); each is computed only if some lane needs it.
 template <class M, class Yes, class No>
 auto either(M mask, const Yes& yes, const No& no) {
   if (!any(mask)) return no();
@@ -25,7 +25,7 @@ auto either(M mask, const Yes& yes, const No& no) {
   return where(mask, yes(), no());
 }
 
-/// F::at(x) of one after the other.
+/// Computes F::at(x) for n numbers.
 template <class F, class T>
 void each(const T* x, T* y, std::int64_t n) {
   constexpr int kLanes = Vec<T>::size;
@@ -35,7 +35,7 @@ void each(const T* x, T* y, std::int64_t n) {
   if (rest > 0) F::at(Vec<T>::load_partial(x + i, rest, 1)).store_partial(y + i, rest);
 }
 
-/// The same of floats, computed in double: that costs less than a second set of formulas is worth.
+/// Computes F::at(x) for n floats in double, which is cheaper than maintaining a second set of formulas.
 template <class F>
 void each_widened(const float* x, float* y, std::int64_t n) {
   constexpr std::int64_t kBlock = 256;

@@ -1,14 +1,14 @@
 #include "ops/special/cpu/loops.h"
 
-// I and K of order 0 and 1. Below some bound by their power series in x^2 (Abramowitz and Stegun, 9.6.12, 9.6.10; K
-// with log(x) I apart, 9.6.13, 9.6.11), above it as exp(+-x) / sqrt(x) times a smooth function of 1 / x (9.7.1, 9.7.2).
-// The smooth functions are interpolated at Chebyshev's points, in 60 digits, to a relative error below 4e-17; those of
-// I for float to one below 2e-9.
+// I and K of order 0 and 1. Below some bound by power series in x^2 (Abramowitz and Stegun, 9.6.12, 9.6.10; K with
+// log(x) I separate, 9.6.13, 9.6.11), above it as exp(+-x) / sqrt(x) times a smooth function of 1 / x (9.7.1, 9.7.2).
+// The smooth functions are interpolated at Chebyshev points, in 60 digits, to a relative error below 4e-17; those of I
+// for float to one below 2e-9.
 
 namespace lamella::cpu {
 namespace {
 
-/// For 0 <= x <= 8; t is x^2.
+/// Returns I0 for 0 <= x <= 8; t is x^2.
 template <class X>
 X i0_series(X t) {
   if constexpr (kSingle<X>) {
@@ -24,7 +24,7 @@ X i0_series(X t) {
         0.00043402777777794755567, 0.015624999999999676306, 0.25000000000000024385, 0.99999999999999996952);
   }
 }
-/// I1(x) / x.
+/// Returns I1(x) / x for 0 <= x <= 8; t is x^2.
 template <class X>
 X i1_series(X t) {
   if constexpr (kSingle<X>) {
@@ -40,7 +40,7 @@ X i1_series(X t) {
         0.000054253472222227097204, 0.0026041666666666573726, 0.062500000000000007001, 0.49999999999999999912);
   }
 }
-/// The same for x <= 1, where fewer terms do.
+/// Returns I0 for x <= 1, with fewer terms; t is x^2.
 template <class X>
 X i0_short(X t) {
   return polynomial(t, 2.4406278948541676383e-12, 4.7088867397997054743e-10, 6.7816892466325077037e-8,
@@ -54,7 +54,7 @@ X i1_short(X t) {
                     0.50000000000000001856);
 }
 
-/// sqrt(x) exp(-x) I(x) for x > 8.
+/// Returns sqrt(x) exp(-x) I(x) for x > 8.
 template <class X>
 X i0_tail(X x) {
   const X u = 1 / x;
@@ -104,7 +104,7 @@ X i1_tail(X x) {
   }
 }
 
-/// exp(x) * y, where exp(x) alone may be infinite.
+/// Returns exp(x) * y where exp(x) alone might overflow.
 template <class X>
 X times_exp(X x, X y) {
   const X half = exp(x / 2);
@@ -144,7 +144,7 @@ struct I1e {
 };
 
 struct Order0 {
-  /// K(x) for 0 < x <= 1.
+  /// Returns K(x) for 0 < x <= 1.
   template <class X>
   static X near(X x) {
     const X t = x * x;
@@ -153,7 +153,7 @@ struct Order0 {
                       0.27898287891460321744, 0.11593151565841244799) -
            log(x) * i0_short(t);
   }
-  /// sqrt(x) exp(x) K(x) for x > 1.
+  /// Returns sqrt(x) exp(x) K(x) for x > 1.
   template <class X>
   static X tail(X x) {
     const X u = 1 / x;
@@ -187,7 +187,7 @@ struct Order1 {
   }
 };
 
-/// y, a value of K, and what it is at 0 and below.
+/// Returns y, a value of K, or the values at 0 (infinity) and below (NaN).
 template <class X>
 X with_pole(X x, X y) {
   return where(x > 0, y, where(x == 0, simd::kInfinityOf<X>, simd::kNanOf<X>));

@@ -1,22 +1,23 @@
 #include "ops/special/cpu/loops.h"
 
-// The scaled complementary error function, what the normal distribution makes of it, and the quantile of the logistic
-// one. The rational functions are interpolated at Chebyshev's points, in 60 digits, to a relative error below 4e-17.
+// The scaled complementary error function, functions of the normal distribution based on it, and the quantile of the
+// logistic distribution. The rational functions are interpolated at Chebyshev points, in 60 digits, to a relative error
+// below 4e-17.
 
 namespace lamella::cpu {
 namespace {
 
-/// exp(x^2) for x < 27, without the error that rounding the square would bring: that of the first 26 digits is exact.
+/// Returns exp(x^2) for x < 27 without the rounding error of the square: the square of x's first 26 bits is exact.
 template <class X>
 X exp_of_square(X x) {
-  const X shifted = x * 134217729.0;  // 2^27 + 1; T. J. Dekker's way to split a number
+  const X shifted = x * 134217729.0;  // 2^27 + 1; splits a number as in T. J. Dekker's method
   const X high = shifted - (shifted - x);
   const X rest = (x - high) * (x + high);
   return exp(high * high) * (1 + rest * (1 + rest / 2));
 }
 
-/// exp(x^2) erfc(x) for x >= 0. The forms are those of W. J. Cody, "Rational Chebyshev approximations for the error
-/// function", Mathematics of Computation 23, 1969.
+/// Returns exp(x^2) erfc(x) for x >= 0. The forms are those of W. J. Cody, "Rational Chebyshev approximations for the
+/// error function", Mathematics of Computation 23, 1969.
 template <class X>
 X erfcx_of_positive(X x) {
   const auto tail = [&] {
@@ -47,7 +48,7 @@ X erfcx(X given) {
   return either(given < 0, reflected, [&] { return y; });
 }
 
-/// log(ndtr(x)). Left of -1 the exponential is taken out of it.
+/// Returns log(ndtr(x)). Below -1 the exponential is factored out.
 template <class X>
 X log_ndtr(X x) {
   const X root = x * 0.70710678118654752440;
@@ -56,7 +57,8 @@ X log_ndtr(X x) {
       [&] { return log1p(-erfc(root) / 2); });
 }
 
-/// Its derivative, the density divided by the distribution, whose exponentials have canceled.
+/// Returns the derivative of log_ndtr: the density divided by the distribution function, with the exponentials
+/// canceled.
 template <class X>
 X log_ndtr_slope(X x) {
   return 0.79788456080286535588 / erfcx(-0.70710678118654752440 * x);
@@ -81,8 +83,8 @@ struct LogNdtrSlope {
   }
 };
 
-/// The inverse of the normal distribution; the form is that of M. J. Wichura, "Algorithm AS 241: the percentage points
-/// of the normal distribution", Applied Statistics 37, 1988.
+/// The inverse of the normal distribution function; the form is that of M. J. Wichura, "Algorithm AS 241: the
+/// percentage points of the normal distribution", Applied Statistics 37, 1988.
 struct Ndtri {
   template <class X>
   static X at(X p) {

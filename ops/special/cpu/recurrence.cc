@@ -8,7 +8,7 @@ namespace {
 
 using X = Vec<double>;
 
-/// So many at once hide the time that each step waits for the one before.
+/// Number of vectors processed together, which hides the latency of each step.
 constexpr int kAtOnce = 4;
 constexpr int kBlock = kAtOnce * X::size;
 

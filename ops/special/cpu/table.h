@@ -4,20 +4,20 @@
 
 namespace lamella::cpu {
 
-/// A function of single numbers, for contiguous ones.
+/// A function of one number, applied to n contiguous numbers.
 struct SpecialFunction {
   void (*float32)(const float* x, float* y, std::int64_t n) = nullptr;
   void (*float64)(const double* x, double* y, std::int64_t n) = nullptr;
 };
 
-/// p_(k + 1)(x) = (a x + b) p_k(x) - c p_(k - 1)(x)
+/// One step: p_(k + 1)(x) = (a x + b) p_k(x) - c p_(k - 1)(x).
 struct RecurrenceStep {
   double a = 0;
   double b = 0;
   double c = 0;
 };
 
-/// p_n(x) of contiguous numbers, where p_0 is 1 and p_(-1) is 0; computed in double.
+/// Computes p_n(x) of contiguous numbers, with p_0 = 1 and p_(-1) = 0; in double.
 struct Recurrence {
   void (*float32)(const RecurrenceStep* steps, std::int64_t n, const float* x, float* y, std::int64_t count) = nullptr;
   void (*float64)(const RecurrenceStep* steps, std::int64_t n, const double* x, double* y,

@@ -107,7 +107,7 @@ raises(NotImplementedError, lambda: x + 1, "has kernels for multiply, and no fal
 raises(NotImplementedError, lambda: y.backward(lm.ones([2], device="toy")), "add")  # two gradients meet
 (g,) = lm.grad((x * 3.0), [x], [lm.ones([2], device="toy")])
 assert g.tolist() == [3, 3]
-for what, text in (("shape", "gave float32[7] on toy:0, where float32[2] on toy:0 was wanted"), ("dtype", "int8"),
+for what, text in (("shape", "returned float32[7] on toy:0, where float32[2] on toy:0 was wanted"), ("dtype", "int8"),
                    ("device", "on cpu, where"), ("throws", "the kernel gave up"), ("odd", "")):
     breaks(what)
     error = {"throws": Exception, "odd": BaseException}.get(what, RuntimeError)
@@ -155,7 +155,7 @@ assert np.allclose(lm.sort(-x.detach(), axis=1).numpy(), [[-2, -1]])
 @lm.library.custom_op("toy_test::view", mutates_args=(), schema="(Tensor(a) x) -> Tensor(a)", device_types="cpu")
 def view(t):
     return t[0]
-raises(RuntimeError, lambda: view(x.detach()), "gives a view of its argument")
+raises(RuntimeError, lambda: view(x.detach()), "returns a view of its argument")
 """,
         arguments=(str(build(OWN_FALLBACK)),),
     )

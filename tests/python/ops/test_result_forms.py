@@ -67,12 +67,12 @@ def test_out_may_be_an_operand() -> None:
 def test_out_is_not_recorded() -> None:
     x = lm.tensor([1.0, 2.0], stop_gradient=False)
     out = lm.zeros([2])
-    with pytest.raises(RuntimeError, match=r"\[exp\] out= is not recorded, and an input wants a gradient"):
+    with pytest.raises(RuntimeError, match=r"\[exp\] out= is not recorded, and an input requires a gradient"):
         lm.exp(x, out=out)
     with pytest.raises(RuntimeError, match="leaf"):
         lm.exp(out, out=x)
     y = x * 2
-    with pytest.raises(RuntimeError, match="out= is not recorded, and it wants a gradient"):
+    with pytest.raises(RuntimeError, match="out= is not recorded, and it requires a gradient"):
         lm.exp(out, out=y)
     with lm.no_grad():
         assert lm.exp(x, out=out) is out

@@ -22,7 +22,7 @@ TEST(Index, BasicItemsGiveViews) {
   EXPECT_EQ(index(x, {Slice{5, 9}}).shape(), (Dims{0, 4}));
   EXPECT_EQ(index(x, {1}).raw_data(), x.data<std::int64_t>() + 4);
   expect_error<IndexError>([&] { index(x, {3}); }, "index 3 is out of range for axis 0 of size 3");
-  expect_error<IndexError>([&] { index(x, {0, 0, 0}); }, "3 indices for a tensor with 2 axes");
+  expect_error<IndexError>([&] { index(x, {0, 0, 0}); }, "too many indices: 3 for a tensor with 2 axes");
   expect_error<IndexError>([&] { index(x, {Ellipsis{}, Ellipsis{}}); }, "only one ellipsis");
   expect_error<ValueError>([&] { index(x, {Slice{{}, {}, 0}}); }, "step cannot be zero");
 }

@@ -256,7 +256,7 @@ TEST(Gradcheck, InputsThatCannotBeCheckedAreErrors) {
   const auto check = [&](const Tensor& x, GradcheckOptions options = {}) {
     gradcheck(f, std::vector<Tensor>{x}, options);
   };
-  expect_error<ValueError>([&] { check(sample({2})); }, "no input wants a gradient");
+  expect_error<ValueError>([&] { check(sample({2})); }, "no input requires a gradient");
   expect_error<ValueError>([&] { check(Tensor()); }, "input 0 is undefined");
   expect_error<ValueError>([&] { check(empty({2}, DType::Float64, kMeta).set_requires_grad(true)); }, "meta device");
   expect_error<ValueError>([&] { check(tensor_of<float>({1}).set_requires_grad(true)); },

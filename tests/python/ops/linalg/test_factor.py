@@ -238,7 +238,11 @@ def test_complex_gradients(dtype: str, rng: np.random.Generator) -> None:
         (lambda: la.lu_factor(lm.ones([2, 2], dtype="int64")), TypeError, "linalg_lu_factor"),
         (lambda: la.lu_solve(lm.ones([2, 3]), lm.ones([2], dtype="int32"), lm.ones([2, 1])), ValueError, "square"),
         (lambda: la.lu_solve(lm.eye(2), lm.ones([2]), lm.ones([2, 1])), TypeError, "linalg_lu_solve"),
-        (lambda: la.lu_solve(lm.eye(2), lm.ones([3], dtype="int32"), lm.ones([2, 1])), ValueError, "pivots: expected"),
+        (
+            lambda: la.lu_solve(lm.eye(2), lm.ones([3], dtype="int32"), lm.ones([2, 1])),
+            ValueError,
+            "pivots must have the shape",
+        ),
         (lambda: la.lu_solve(lm.eye(2), lm.full([2], 3, dtype="int32"), lm.ones([2, 1])), ValueError, "exchanged with"),
         (lambda: la.lu_solve(lm.eye(2), lm.zeros([2], dtype="int32"), lm.ones([2, 1])), ValueError, "exchanged with"),
         (lambda: la.lu_solve(lm.eye(2), lm.ones([2], dtype="int32"), lm.ones([3, 1])), ValueError, "does not fit b"),
@@ -250,7 +254,7 @@ def test_complex_gradients(dtype: str, rng: np.random.Generator) -> None:
         (lambda: la.lu_unpack(lm.ones([2, 3]), lm.ones([2])), TypeError, "linalg_lu_unpack"),
         (lambda: la.lu_unpack(lm.ones([2, 3]), lm.full([2], 9, dtype="int32")), ValueError, "exchanged with"),
         (lambda: la.lu_unpack(lm.ones([2]), lm.ones([1], dtype="int32")), ValueError, "two axes"),
-        (lambda: la.lstsq(lm.ones([3, 2]), lm.ones([2])), ValueError, r"\[linalg_lstsq\] the rows"),
+        (lambda: la.lstsq(lm.ones([3, 2]), lm.ones([2])), ValueError, r"\[linalg_lstsq\] .* the same number of rows"),
         (lambda: la.lstsq(lm.ones([3, 2]), lm.ones([])), ValueError, "at least one axis"),
         (lambda: la.lstsq(lm.ones([3, 2]), lm.ones([3]), driver="qr"), ValueError, "driver: expected"),  # type: ignore[arg-type]
         (lambda: la.lstsq(lm.zeros([3, 2]), lm.ones([3]), driver="gels"), ValueError, "full rank"),

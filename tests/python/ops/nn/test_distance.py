@@ -27,5 +27,5 @@ def test_distances_by_any_order(p: float, rng: np.random.Generator) -> None:
     a, b = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
     got = lm.pairwise_distance(lm.asarray(a), lm.asarray(b), p, 0.0)
     np.testing.assert_allclose(got.numpy(), [np.linalg.norm(d, p) for d in a - b], rtol=1e-12)
-    with pytest.raises(ValueError, match="p is NaN"):
+    with pytest.raises(ValueError, match="p must be a number, got NaN"):
         lm.pairwise_distance(lm.asarray(a), lm.asarray(b), float("nan"))

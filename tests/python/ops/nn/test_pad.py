@@ -40,7 +40,7 @@ def test_pad_cuts_and_refuses() -> None:
     ]:
         with pytest.raises(ValueError, match=r"^\[pad\]"):
             lm.pad(x, pad, mode)
-    with pytest.raises(ValueError, match=r"^\[pad\] replicate"):
+    with pytest.raises(ValueError, match=r'^\[pad\] mode "replicate"'):
         lm.pad(lm.zeros([0]), (1, 1), "replicate")
 
 

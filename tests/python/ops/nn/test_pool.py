@@ -306,7 +306,7 @@ BAD: list[tuple[Callable[[lm.Tensor], Any], str]] = [
     (lambda x: lm.max_pool2d(x, 2**40), "32 bits"),
     (lambda x: lm.max_pool2d(x[0, 0], 2), "2 spatial axes"),
     (lambda x: lm.max_pool2d(x[:, :, :0], 1), "no elements along axis 2"),
-    (lambda x: lm.avg_pool2d(x, 2, divisor_override=0), "divisor_override is 0"),
+    (lambda x: lm.avg_pool2d(x, 2, divisor_override=0), "divisor_override must not be 0"),
     (lambda x: lm.lp_pool2d(x, 0, 2), "norm_type must be positive"),
     (lambda x: lm.adaptive_avg_pool2d(x, -1), "output_size must be at least 0"),
     (lambda x: lm.adaptive_max_pool2d(x, [1, 2, 3]), "output_size takes one number"),

@@ -163,7 +163,7 @@ BAD: list[tuple[Callable[..., Any], type[Exception], str]] = [
     (lambda t: lm.select(t, 0, 2), IndexError, "index 2 is out of range"),
     (lambda t: lm.hstack([]), ValueError, r"\[hstack\] needs at least one"),
     (lambda t: lm.roll(t, (1, 2)), ValueError, r"\[roll\] several shifts"),
-    (lambda t: lm.roll(t, (1, 2), (0, 1, 1)), ValueError, r"\[roll\] shifts .* equally many"),
+    (lambda t: lm.roll(t, (1, 2), (0, 1, 1)), ValueError, r"\[roll\] shift and axis must have the same length"),
     (lambda t: lm.meshgrid(t), ValueError, r"\[meshgrid\] the tensors must have one axis"),
     (lambda t: lm.meshgrid(t[0], t[0].astype("int32")), ValueError, r"\[meshgrid\] the tensors must have one dtype"),
     (lambda t: lm.meshgrid(t[0], indexing="yx"), ValueError, r"\[meshgrid\] indexing"),
@@ -172,7 +172,7 @@ BAD: list[tuple[Callable[..., Any], type[Exception], str]] = [
     (lambda t: lm.broadcast_arrays(arrays=[t]), TypeError, "positional only"),
     (lambda t: lm.broadcast_arrays(t, lm.ones([5])), ValueError, r"\[broadcast_arrays\].*do not broadcast"),
     (lambda t: lm.reshape(t.T, (6,), copy=False), ValueError, r"\[reshape\] copy=False"),
-    (lambda t: lm.to_device(t, "cpu", stream=3), NotImplementedError, r"\[to_device\] takes no stream"),
+    (lambda t: lm.to_device(t, "cpu", stream=3), NotImplementedError, r"\[to_device\] only the current stream"),
 ]
 
 

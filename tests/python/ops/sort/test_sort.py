@@ -186,7 +186,7 @@ def test_topk_of_ordered_input(make: object, rng: np.random.Generator) -> None:
 
 def test_topk_refuses_what_there_is_not() -> None:
     for k in (-1, 4):
-        with pytest.raises(ValueError, match=rf"\[topk\] k = {k}"):
+        with pytest.raises(ValueError, match=rf"\[topk\] k must be .* got {k}"):
             lm.topk(lm.zeros([3]), k)
     with pytest.raises(ValueError, match=r"\[topk\]"):
         lm.topk(lm.asarray(1.0), 0)

@@ -344,10 +344,10 @@ def test_degrees_that_no_recurrence_reaches(name: str) -> None:
         if "chebyshev" in name:
             y = function(x, n)
             assert y[1].item() == {"t": 1, "u": n + 1, "v": 1, "w": 2 * n + 1}[name[-1]]
-            with pytest.raises(ValueError, match=rf"\[{name}\] n: derivatives of a degree above 10000000"):
+            with pytest.raises(ValueError, match=rf"\[{name}\] n must be at most 10000000 for derivatives"):
                 y.sum().backward()
         else:
-            with pytest.raises(ValueError, match=rf"\[{name}\] n: polynomials of a degree above 10000000"):
+            with pytest.raises(ValueError, match=rf"\[{name}\] n must be at most 10000000, got"):
                 function(x, lm.asarray([2, n], dtype="float64"))
     assert x.grad is None
 
