@@ -19,7 +19,6 @@
 #include "engine/registry/registry.h"
 
 // Note [Loading]
-
 // Registrations run in static constructors, which must not throw. So StaticLibrary catches exceptions,
 // and load_library() throws the first one after dlopen() has returned and the library's registrations were removed.
 

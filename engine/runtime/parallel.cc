@@ -22,7 +22,6 @@
 #endif
 
 // Note [Fork]
-
 // A child of fork() has one thread. A library with a pool of worker threads (libgomp here and in oneDNN)
 // would wait forever for those of the parent, so the child starts with one thread; if it sets more, loops run on
 // threads created for each loop, and OpenMP stays serial.

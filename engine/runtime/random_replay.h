@@ -6,7 +6,6 @@
 #include "engine/runtime/generator.h"
 
 // Note [Random numbers that are drawn again]
-
 // A computation that is run again must draw the numbers that it drew before.
 // Resetting the default generators for that would disturb every other thread that draws meanwhile, and be disturbed by
 // them. So it gets generators of its own, which start from the earlier states; nothing has to be restored afterwards.

@@ -10,7 +10,6 @@
 namespace lamella {
 
 // Note [Complex gradients]
-
 // The gradient of a complex input is, as in PyTorch, the derivative of the real result with
 // respect to the input's real part plus i times that with respect to its imaginary part. For a holomorphic function
 // that is dy * conj(f'(x)). Formulas are written as dy * f'(x), which is linear in dy; their callers conjugate the

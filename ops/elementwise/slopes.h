@@ -7,7 +7,6 @@
 // Derivatives shared by gradient formulas, written without cancellation, overflow or premature underflow.
 
 // Note [Slopes]
-
 // A gradient formula may be accurate to the last digit while its own derivative, taken by the rules for
 // sums and products, cancels: sigmoid(x) * sigmoid(-x) has the derivative s'(x) s(-x) - s(x) s'(-x), which is 0 near 0.
 // In such cases the factor of dy is a named function. In a kernel it is a template. On tensors, in a second derivative,

@@ -11,7 +11,6 @@
 #include "ops/runtime/cpu_loader.h"
 
 // Note [Shares]
-
 // Training with single examples reads and writes every weight a few times per step, and does little else.
 // So the rows of a weight go to the same thread in the forward product, in the gradient's product and in the
 // optimizer's step: the data that one of them wrote is still in that thread's cache when the next one reads it.

@@ -15,7 +15,6 @@
 #include "ops/shape/broadcast.h"
 
 // Note [Attention by tiles]
-
 // A block of queries runs over the keys, one tile of scores at a time, and keeps the largest
 // score and the sum of exponentials so far for each query; when a larger score appears, the sums so far are scaled
 // down. The logarithm of the sums is saved for backward, which can recompute any tile of probabilities from it.

@@ -7,7 +7,6 @@
 #include "ops/runtime/cpu_loader.h"
 
 // Note [Columns]
-
 // The values of x that one output position reads form a column; the columns of all positions form a
 // matrix [c / groups * kernel, positions], by which the weights are multiplied. The matrix never exists as a whole: one
 // tile of positions is unfolded, used, and discarded. Tiles and tasks depend on the sizes alone.

@@ -19,7 +19,6 @@
 #include "ops/support/hidden.h"
 
 // Note [Normalization]
-
 // The usual call is one kernel forward and one backward, which saves the mean and deviation only.
 // Everything else (a gradient that is itself recorded, forward mode, batched weights, other devices) is composed of
 // operators from x again and is correct to any order. Planes, the elements of one channel of one example, are measured

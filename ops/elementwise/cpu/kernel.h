@@ -17,7 +17,6 @@
 // The loops around the formulas of CPU kernels. Included by the generated instances; see cmake/elementwise.cmake.
 
 // Note [Blocks]
-
 // A kernel has a single copy of its formula, for operands that are contiguous or repeated; a repeated
 // element becomes a vector of it. The last vector of a row may overlap the one before it. Other operands, and rows
 // shorter than a vector, are first copied into blocks in the L1 cache by code that all operators of a dtype share.
@@ -26,7 +25,6 @@
 // emptied one element at a time are longer, because a vector load has to wait for the stores of its elements.
 
 // Note [Short formulas]
-
 // An operator that computes next to nothing is limited by its loads and stores. With every second
 // element, copying through blocks adds a store and a load per operand; with short rows, starting a row takes longer
 // than computing it. Such operators have a second copy of their formula, which selects every second element in

@@ -17,7 +17,6 @@ struct ElementwiseTable {
 };
 
 // Note [Narrow dtypes]
-
 // Integers of 8 and 16 bits, uint32, float16 and bfloat16 have kernels of their own for little
 // more than moves, comparisons and additions (ops/elementwise/cpu/small.cc). The other operators convert one block of
 // elements at a time to a wider dtype, run that dtype's kernel and round the results once. For integers, which wrap,
