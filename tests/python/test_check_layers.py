@@ -32,7 +32,7 @@ def findings(check: ModuleType, tmp_path: Path) -> Callable[[str, str], list[str
         for room in ("core", "autograd/graph", "autograd/saved"):
             (tmp_path / "engine" / room).mkdir(parents=True, exist_ok=True)
             (tmp_path / "engine" / room / "part.h").write_text("#pragma once\n")
-        for layer in ("ops/cpu", "ops/simd", "ops/reduce"):
+        for layer in ("ops/cpu", "ops/simd", "ops/reduce", "ops/reduce/cpu"):
             (tmp_path / layer).mkdir(parents=True, exist_ok=True)
             (tmp_path / layer / "part.h").write_text('#include "engine/core/part.h"\n')
         path = tmp_path / source

@@ -256,7 +256,7 @@ def test_libraries():
         library.define("add(Tensor a) -> Tensor")
     with pytest.raises(RuntimeError, match="does not belong in"):
         kernels.define("other(Tensor a) -> Tensor")
-    with pytest.raises(ValueError, match="kind is 'DEF', 'FRAGMENT' or 'IMPL'"):
+    with pytest.raises(ValueError, match="expected kind 'DEF', 'FRAGMENT' or 'IMPL', got 'OTHER'"):
         Library("py_test_lib", "OTHER")
     with pytest.raises(ValueError, match="no dispatch key 'TPU'"):
         Library("py_test_lib", "IMPL", "TPU")
