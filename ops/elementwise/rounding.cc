@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/predicates.h"
+#include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"
 

@@ -4,7 +4,10 @@
 #include <vector>
 
 #include "engine/core/modes.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/where.h"
 #include "ops/index/loops.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "ops/creation/creation.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
 #include "ops/index/insert.h"
 #include "ops/index/nonzero.h"

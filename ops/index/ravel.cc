@@ -1,7 +1,9 @@
 #include "ops/index/ravel.h"
 
 #include "engine/core/modes.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/scaled_sums.h"
 #include "ops/index/loops.h"
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"

@@ -4,7 +4,10 @@
 
 #include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/clip.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/where.h"
 #include "ops/linalg/matmul.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/attention_tiles.h"

@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "ops/creation/creation.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/where.h"
 #include "ops/random/draw.h"
 #include "ops/support/checks.h"
 

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "ops/creation/creation.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/where.h"
 #include "ops/index/picks.h"
 #include "ops/index/rows.h"
 #include "ops/index/take.h"

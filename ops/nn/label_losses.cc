@@ -4,7 +4,11 @@
 
 #include "engine/core/modes.h"
 #include "ops/creation/creation.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/relu.h"
+#include "ops/elementwise/softplus.h"
+#include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"

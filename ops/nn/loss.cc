@@ -4,7 +4,17 @@
 #include <numbers>
 
 #include "engine/core/modes.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/abs.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/clip.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/exp.h"
+#include "ops/elementwise/log.h"
+#include "ops/elementwise/loss_terms.h"
+#include "ops/elementwise/predicates.h"
+#include "ops/elementwise/softplus.h"
+#include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/reduction.h"
 #include "ops/reduce/extremum.h"

@@ -3,7 +3,10 @@
 #include <limits>
 
 #include "engine/core/modes.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/sqrt.h"
+#include "ops/elementwise/square.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/nn/norm_layers.h"

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/pow.h"
+#include "ops/elementwise/square.h"
 #include "ops/linalg/norms.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/pool_layers.h"

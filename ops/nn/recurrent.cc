@@ -1,6 +1,10 @@
 #include "ops/nn/recurrent.h"
 
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/relu.h"
+#include "ops/elementwise/sigmoid.h"
+#include "ops/elementwise/tanh.h"
 #include "ops/nn/dropout.h"
 #include "ops/nn/linear.h"
 #include "ops/shape/cuts.h"

@@ -2,7 +2,12 @@
 
 #include <cmath>
 
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/abs.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/clip.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/sqrt.h"
+#include "ops/elementwise/square.h"
 #include "ops/linalg/norms.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"

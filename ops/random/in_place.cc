@@ -4,8 +4,9 @@
 #include <numbers>
 
 #include "engine/autograd/recording/recorder.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex_forms.h"
-#include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/in_place.h"
 #include "ops/movement/strided.h"

@@ -8,8 +8,10 @@
 
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex_forms.h"
-#include "ops/elementwise/list.h"
 #include "ops/movement/cast.h"
 #include "ops/random/draw.h"
 #include "ops/random/examples.h"

@@ -3,8 +3,12 @@
 #include <algorithm>
 
 #include "engine/core/modes.h"
+#include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/clip.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/complex.h"
+#include "ops/elementwise/extrema.h"
+#include "ops/elementwise/sqrt.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"

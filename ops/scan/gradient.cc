@@ -1,6 +1,7 @@
 #include "ops/scan/gradient.h"
 
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
 #include "ops/scan/cumulative.h"
 #include "ops/shape/arrange.h"
 #include "ops/shape/join.h"

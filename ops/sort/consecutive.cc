@@ -2,7 +2,8 @@
 
 #include "engine/core/modes.h"
 #include "ops/creation/creation.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"

@@ -4,7 +4,10 @@
 
 #include "engine/core/modes.h"
 #include "ops/creation/creation.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/extrema.h"
+#include "ops/elementwise/where.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"

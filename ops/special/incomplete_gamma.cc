@@ -4,7 +4,9 @@
 #include <type_traits>
 
 #include "engine/autograd/layers/function.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/special/operands.h"
 #include "ops/special/pairs.h"

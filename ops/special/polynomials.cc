@@ -8,7 +8,8 @@
 
 #include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
 #include "ops/movement/cast.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/special/operands.h"

@@ -5,7 +5,14 @@
 #include <numbers>
 
 #include "ops/creation/creation.h"
-#include "ops/elementwise/list.h"
+#include "ops/elementwise/abs.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/exp.h"
+#include "ops/elementwise/parts.h"
+#include "ops/elementwise/predicates.h"
+#include "ops/elementwise/square.h"
+#include "ops/elementwise/where.h"
 #include "ops/special/functions.h"
 
 namespace lamella::special {

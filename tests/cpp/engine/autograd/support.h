@@ -1,7 +1,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <lamella/lamella.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -10,6 +9,46 @@
 #include <string>
 #include <vector>
 
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/backward/hooks.h"
+#include "engine/autograd/backward/multi_grad_hook.h"
+#include "engine/autograd/checkpoint/checkpoint.h"
+#include "engine/autograd/forward_mode/forward_ad.h"
+#include "engine/autograd/graph/running_pass.h"
+#include "engine/autograd/layers/function.h"
+#include "engine/autograd/saved/saved_tensor_hooks.h"
+#include "engine/core/allocator.h"
+#include "engine/core/modes.h"
+#include "engine/core/tensor.h"
+#include "engine/runtime/fork_rng.h"
+#include "engine/runtime/generator.h"
+#include "engine/runtime/parallel.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/exp.h"
+#include "ops/elementwise/log.h"
+#include "ops/elementwise/pow.h"
+#include "ops/elementwise/sqrt.h"
+#include "ops/elementwise/tanh.h"
+#include "ops/elementwise/where.h"
+#include "ops/index/index.h"
+#include "ops/linalg/matmul.h"
+#include "ops/linalg/products.h"
+#include "ops/movement/cast.h"
+#include "ops/movement/in_place.h"
+#include "ops/nn/dropout.h"
+#include "ops/random/random.h"
+#include "ops/reduce/extremum.h"
+#include "ops/reduce/sum.h"
+#include "ops/runtime/cpu_loader.h"
+#include "ops/shape/broadcast.h"
+#include "ops/shape/join.h"
+#include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/transforms/functional.h"
+#include "ops/transforms/gradcheck.h"
+#include "ops/transforms/vmap.h"
 #include "tests/cpp/messages.h"
 
 // Shared by the tests of the tape. They compute with small integers, which float32 holds exactly, so that values are

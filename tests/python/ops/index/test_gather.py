@@ -374,7 +374,7 @@ BAD: list[tuple[Callable[..., Any], type[Exception], str]] = [
     (lambda x, i: lm.masked_scatter(x, x > -9, lm.ones([3])), ValueError, r"the mask is true for 6 elements"),
     (lambda x, i: lm.masked_fill(i, i > 0, 1.5), TypeError, r"\[masked_fill\].*float32.*int64"),
     (lambda x, i: lm.take_along_axis(x, i[0]), ValueError, r"\[take_along_axis\]"),
-    (lambda x, i: lm.index_put(x, [i[0], i[0], i[0]], x), IndexError, "3 indices"),
+    (lambda x, i: lm.index_put(x, [i[0], i[0], i[0]], x), IndexError, "too many indices: 3"),
 ]
 
 

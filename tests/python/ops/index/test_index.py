@@ -188,7 +188,7 @@ def test_errors(x: np.ndarray) -> None:
     for item, message in [
         (4, "index 4 is out of range for axis 0 of size 4"),
         ((0, -6), "index -6 is out of range for axis 1 of size 5"),
-        ((0, 0, 0, 0), "4 indices"),
+        ((0, 0, 0, 0), "too many indices: 4"),
         ((..., ...), "ellipsis"),
         (lm.asarray([0, 9]), "index 9 is out of range for axis 0 of size 4"),
         (lm.asarray([True, False]), "bool index"),

@@ -188,7 +188,7 @@ def test_diff(dtype: str, rng: np.random.Generator) -> None:
     assert ends.tolist() == [1.0, 3.0, 5.0, 0.0]
     with pytest.raises(ValueError, match=r"\[diff\]"):
         lm.diff(lm.asarray(1.0))
-    with pytest.raises(ValueError, match=r"\[diff\] n "):
+    with pytest.raises(ValueError, match=r"\[diff\] n,"):
         lm.diff(t, n=-1)
 
 
