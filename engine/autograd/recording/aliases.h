@@ -24,21 +24,21 @@ namespace lamella::autograd {
 void follow_view(const Tensor& x, const Tensor& view);
 /// Makes y a tracked view of the input whose memory it shows; see Note [Views].
 void track_unrecorded(std::span<const Tensor* const> inputs, const Tensor& y);
-/// The same where recording is off: y, which may show memory of an input, is an alias off the tape.
+/// Notes that y, which may show memory of an input, is an alias off the tape, as recording is off.
 void note_unrecorded_view(std::span<const Tensor* const> inputs, const Tensor& y);
-/// Notes that y, a result of code of the user's that was not recorded and no view of its inputs, shows memory of
-/// another result or of something kept: a write into it that is recorded would not reach that.
+/// Notes that y, a result of a user's code that was not recorded and no view of its inputs, shows memory of another
+/// result or of a tensor that is kept: a recorded write into y would not reach that one.
 inline void note_shared_result(const Tensor& y) {
   if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) == TensorImpl::kView && is_grad_enabled() &&
       !y->storage->unique()) {
     y->storage->set_mark(Storage::kAliased);
   }
 }
-/// RuntimeError where `op`, which is to write into x, would change another tensor on the tape unseen; where x is what
-/// detach() made, that tensor loses its place instead. Called where x's storage is marked kDeparted and recording is
-/// on.
+/// Raises RuntimeError where `op`, which is to write into x, would change another tensor on the tape unseen; where x
+/// was made by detach(), that tensor loses its place instead. Called where x's storage is marked kDeparted and
+/// recording is on.
 void check_holders(const char* op, const Tensor& x);
-/// Whether a holder other than x's own, whose elements x shows, is on the tape.
+/// True if a holder other than x's own, whose elements x shows, is on the tape.
 bool shows_holder(const Tensor& x);
 
 }  // namespace lamella::autograd
