@@ -34,7 +34,7 @@ inline void note_shared_result(const Tensor& y) {
     y->storage->set_mark(Storage::kAliased);
   }
 }
-/// Raises RuntimeError where `op`, which is to write into x, would change another tensor on the tape unseen; where x
+/// Throws RuntimeError where `op`, which is to write into x, would change another tensor on the tape unseen; where x
 /// was made by detach(), that tensor loses its place instead. Called where x's storage is marked kDeparted and
 /// recording is on.
 void check_holders(const char* op, const Tensor& x);

@@ -61,7 +61,7 @@ bool repeats_elements(const TensorImpl& x) {
   return overlaps_itself(shape, strides);
 }
 
-/// Raises RuntimeError where a write into x's memory that is recorded, or that moves tangents, would leave some tensor
+/// Throws RuntimeError where a write into x's memory that is recorded, or that moves tangents, would leave some tensor
 /// with a wrong derivative.
 void refuse_in_place(std::string_view who, const Tensor& x, bool recorded = true) {
   const bool tracked = (x->flags & TensorImpl::kTracked) != 0;
@@ -145,7 +145,7 @@ void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std
   for (const Tensor& x : extras->dirty) mark_written(x, interned(who));
 }
 
-/// Raises RuntimeError where forward wrote into an input that is on the tape without mark_dirty.
+/// Throws RuntimeError where forward wrote into an input that is on the tape without mark_dirty.
 [[gnu::cold]] void refuse_unmarked_writes(const Context& ctx, std::span<const Tensor* const> inputs,
                                           std::span<Tensor* const> outputs, const Dialect& dialect) {
   const Context::Extras* const extras = ctx.peek_extras();
