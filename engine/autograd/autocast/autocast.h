@@ -9,10 +9,11 @@
 
 // Note [Autocast]
 // In an AutocastScope operators cast their inputs by the policy in their description: products of matrices compute in
-// bfloat16 or float16, what those would make inexact computes in float32. The casts are recorded, so a gradient comes
+// bfloat16 or float16, operators that these would make inexact in float32. The casts are recorded, so a gradient comes
 // back in the dtype that its tensor has. A bit among the interceptors says that there is such a scope; without it no
-// call asks for more. An operator that has cast its inputs runs with the bit off: what it is made of is its own affair.
-// Backward passes run with it off as well, since saved tensors and gradients have the dtypes that forward chose.
+// call asks for more. An operator that has cast its inputs runs with the bit off, as the operators that it is composed
+// of must not cast again. Backward passes run with it off as well, since saved tensors and gradients have the dtypes
+// that forward chose.
 //
 // float64 and complex tensors are never cast. A parameter (a leaf that wants a gradient) in float32 is cast once in the
 // outermost scope, and the copy used again until the parameter changes.

@@ -20,7 +20,7 @@
 // A pass first walks the graph from its roots, counting for each node how many gradients will arrive, then runs nodes
 // whose count has reached zero, the most recently recorded first. Its notes lie in the nodes: a pass claims each node
 // it reaches by writing its number there, and keeps notes in a table of its own for nodes that a concurrent (or
-// enclosing) pass holds. Everything is on the calling thread; only a pass nested deeper than kMaxDepth runs on a fresh
+// enclosing) pass holds. All nodes run on the calling thread; only a pass nested deeper than kMaxDepth runs on a fresh
 // one, because each level takes some of the stack.
 
 namespace lamella::autograd {
@@ -89,7 +89,7 @@ class Pass : public RunningPass {
     } const leave{outer};
     modes() = Modes{.grad_enabled = create_graph_,
                     .internal = true,
-                    // Gradients have the dtypes that forward had.
+                    // Autocast is off, as gradients have the dtypes that forward had.
                     .interceptors = static_cast<std::uint8_t>(leave.modes_before.interceptors & ~Modes::kAutocast),
                     // Values that a layer's forward computed are no constants to a pass that its backward begins.
                     .recorded_backward = leave.modes_before.recorded_backward};
@@ -199,7 +199,7 @@ class Pass : public RunningPass {
     return largest;
   }
 
-  /// Throws the error again with the name of the node whose gradient memory ran out for, where nobody has named it yet.
+  /// Throws the error again, naming the node for whose gradient there was no memory, where it names none yet.
   [[noreturn, gnu::cold]] static void rethrow_naming(const Node& node, const OutOfMemoryError& error) {
     const std::string_view text = error.what();
     constexpr std::string_view kAllocate = "[allocate] ";

@@ -5,8 +5,8 @@
 namespace lamella::autograd {
 
 // Note [Lent gradients]
-// A backward of the user's, or a hook, may write into the gradient that it is given. Where others hold that gradient
-// (another branch, the caller's seed, a gradient that was kept), they must not see it. So a shared gradient is *lent*:
+// A backward of the user's, or a hook, may write into the gradient that it is given. Other owners of that gradient
+// (another branch, the caller's seed, a gradient that was kept) must not see the write. So a shared gradient is *lent*:
 // the function gets another tensor on the same memory with a storage of its own, marked kLent. The first write into
 // that storage, through any view, moves it and all its views to a copy. Where nobody writes, nothing is copied, but for
 // gradients of a few numbers.

@@ -27,9 +27,9 @@
 // frame keeps its inputs off the tape, as saved tensors of its own: inside another checkpoint they are holders of that
 // one, and unpacking them runs the outer function up to here.
 //
-// What was computed again belongs to the pass that asked: concurrent and nested passes each have their own. A value
-// goes when its holder does (backward frees what it no longer needs), or, with retain_graph, when the next node asks:
-// so memory stays low, and a node may ask for its tensors more than once.
+// Values that were computed again belong to the pass that asked: concurrent and nested passes each have their own. A
+// value is dropped with its holder (backward frees holders that it no longer needs), or, with retain_graph, when the
+// next node asks: so memory stays low, and a node may ask for its tensors more than once.
 
 namespace lamella::autograd {
 namespace {

@@ -15,11 +15,11 @@
 
 // Note [What a checkpoint reads]
 // A checkpoint's function may refer to tensors that are not its arguments. Written to in place before backward, they
-// would give the second run other values, in silence. So the first run notes, for each tensor that a call gets, which
-// memory it was and at which version; the second one makes the same calls, and compares. A tensor that the function
-// computed itself lies elsewhere the second time, or at the same address with the same number of writes: only memory
-// that outlived the first run, and was written to since, differs. What the function writes to itself (running
-// statistics) is left out. Nothing is held by this: what the function drops is freed.
+// would give the second run other values, in silence. So the first run notes, for each tensor that a call gets, its
+// memory and its version; the second run makes the same calls, and compares. A tensor that the function computed itself
+// lies elsewhere the second time, or at the same address with the same number of writes: only memory that outlived the
+// first run, and was written to since, differs. Memory that the function itself writes to (running statistics) is left
+// out. The notes hold no tensor, so that those which the function drops are freed.
 
 namespace lamella::autograd {
 

@@ -19,10 +19,11 @@
 
 // Note [Selective checkpoints]
 // A checkpoint with a policy asks it, in forward, about every call of an operator or a layer that the function makes
-// (calls made by a layer's own forward belong to the layer). A call that is to be kept leaves its results here, and
-// what else it saved for backward beside its inputs. When the function runs again, calls come in the same order: one
-// that was kept is not computed (unless somebody wrote to its results since), its results are handed out, and what it
-// saved goes to the checkpoint's hooks as if it had just been saved. So the hooks see the same sequence as in forward.
+// (calls made by a layer's own forward belong to the layer). A call that is to be kept leaves its results here, and the
+// tensors beside its inputs that it saved for backward. When the function runs again, calls come in the same order: one
+// that was kept is not computed (unless somebody wrote to its results since), its results are handed out, and the
+// tensors that it saved go to the checkpoint's hooks as if they had just been saved. So the hooks see the same sequence
+// as in forward.
 
 namespace lamella::autograd {
 

@@ -140,10 +140,10 @@ struct ForwardResult<Layer, Args...> {
 /// declares `static constexpr bool kOnceDifferentiable = true;`, and a second derivative is a RuntimeError.
 ///
 /// Forward mode (forward_ad.h) is derived from backward. A layer may know better: `static R jvp(Context&, const Tensor&
-/// tangent, ...)` takes a tangent for each tensor of the call, in order (or one TensorList; zeros for what has none,
-/// undefined after set_materialize_grads(false)), sees what forward saved, and returns one for each output tensor. Or
-/// the layer declares `static constexpr bool kLinear = true;`, which says that it is linear in all its tensors
-/// together, or `kMultilinear`, that it is in each of them: forward is then all that is needed.
+/// tangent, ...)` takes a tangent for each tensor of the call, in order (or one TensorList; zeros for tensors without
+/// one, undefined after set_materialize_grads(false)), reads the tensors that forward saved, and returns one tangent
+/// for each output tensor. Or the layer declares `static constexpr bool kLinear = true;`, which says that it is linear
+/// in all its tensors together, or `kMultilinear`, that it is in each of them: forward is then all that is needed.
 ///
 /// In autocast, forward's operators are cast as anywhere. A layer that works in one dtype only declares `static
 /// constexpr DType kCastInputs = DType::Float32;`: its floating tensors (but float64) then arrive in that dtype, and
@@ -152,7 +152,7 @@ struct ForwardResult<Layer, Args...> {
 /// Under vmap forward and backward see single examples. A layer that cannot work so (it reads raw memory, say) has a
 /// `static R vmap(const autograd::VmapInfo& info, ...)` with forward's arguments, which is called instead of forward:
 /// tensors for which `info.mapped` is set have the mapped axis as their axis 0, and so have all tensors of the result.
-/// What the rule does is recorded as if it were done outside of vmap.
+/// Its operations are recorded as if they were done outside of vmap.
 template <class Layer>
 class Function {
  public:

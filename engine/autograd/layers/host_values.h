@@ -5,11 +5,11 @@
 #include "engine/core/tensor.h"
 
 // Note [Host values]
-// A layer's backward or jvp may compute outside of the engine (numpy, for one). That is right for the derivative that
-// it is asked for, and loses the next one: what comes back from the host language is on no tape and has no tangent.
-// So where a backward or jvp is itself recorded, or runs with tangents, tensors made of the host's values after some
-// tensor's had gone there (in it, or in the layer's forward) stand for values that depend on everything the layer
-// knows: a gradient that really arrives there is an error, and so is forward mode's coming by.
+// A layer's backward or jvp may compute outside of the engine (in numpy, for one). That is right for the derivative
+// that it is asked for, and loses the next one: a tensor that comes back from the host language is on no tape and has
+// no tangent. So where a backward or jvp is itself recorded, or runs with tangents, tensors made of the host's values
+// after some tensor's had gone there (in it, or in the layer's forward) stand for values that depend on everything the
+// layer knows: a gradient that really arrives there is an error, and so is a derivative of forward mode through one.
 
 namespace lamella::autograd {
 

@@ -10,15 +10,15 @@ namespace lamella::autograd {
 
 // Note [Aliases off the tape]
 // A view that is made while recording is off, the result of detach(), and a tensor that a layer's forward kept share
-// memory with a tensor on the tape without being on it. Reading them is what they are for. A write into one while
-// recording is on would change the value of the tensor on the tape, and its derivative would not know. So the tensor on
-// the tape (of a tracked view its base: the *holder*) is listed when such an alias is made, or when a tensor that has
-// aliases gets its place; its storage is marked kDeparted, and a write while recording is on looks whether another
-// holder whose elements it touches is alive. It is refused then. A write through detach() goes on, as programs reuse
-// the memory of values that they have done with; the holder loses its place, and a gradient that arrives there is an
-// error. Into a leaf's memory it goes on as if nothing were: a leaf has no history that it could contradict, and
-// programs set parameters so.
-// The library's own code makes many such views that nobody sees: Modes::internal says so, and they are left out.
+// memory with a tensor on the tape without being on it. They are for reading: a write into one while recording is on
+// would change the value of the tensor on the tape, and its derivative would not know. So the tensor on the tape (of a
+// tracked view its base: the *holder*) is listed when such an alias is made, or when a tensor that has aliases gets its
+// place; its storage is marked kDeparted, and a write while recording is on looks whether another holder whose elements
+// it touches is alive. Such a write is refused. One through detach() goes on, as programs reuse the memory of values
+// that they have done with; the holder loses its place, and a gradient that arrives there is an error. One through
+// detach() into a leaf's memory changes nothing on the tape: a leaf has no history that it could contradict, and
+// programs set parameters so. The library's own code makes many such views that nobody sees: Modes::internal says so,
+// and they are left out.
 
 /// Makes `view`, an alias of x, a tracked view where recording is on, with the tangents that its part of x has.
 void follow_view(const Tensor& x, const Tensor& view);

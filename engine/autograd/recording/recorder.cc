@@ -16,18 +16,18 @@
 
 // Note [Kept outputs]
 // A layer's forward may keep its output: in the context, in a list, in a closure. If that very handle went on the tape,
-// it would hold its node, the node its context, and the context the handle: a cycle that only the host language could
-// find, if anybody. So an output that somebody else still holds leaves the call as a new handle on the same memory. The
-// kept one gets a weak edge to the node: used in a recorded op later (in a recorded backward, say) it stands for the
-// output, and it keeps nothing alive.
+// it would hold its node, the node its context, and the context the handle: a cycle that only the host language's
+// collector could find. So an output that somebody else still holds leaves the call as a new handle on the same memory.
+// The kept one gets a weak edge to the node: used in a recorded op later (in a recorded backward, say) it stands for
+// the output, and it keeps nothing alive.
 //
 // Note [Intermediates]
-// What forward computes on the way is off the tape. A second derivative that passes through such a value would miss its
+// Values that forward computes on the way are off the tape. A second derivative that passes through one would miss its
 // dependence on the inputs, in silence. So ops inside a forward mark their results as derived, where an input wants a
 // gradient or is derived itself; results that cannot carry a gradient (masks, indices) and random numbers are not. A
 // derived tensor that is neither input nor output gets, in a recorded backward, an edge to DetachedIntermediate, which
-// raises once a gradient really arrives there. A derived tensor handed to the host language (numpy) makes everything
-// that comes back from there in the same forward derived.
+// throws once a gradient really arrives there. A derived tensor handed to the host language (numpy) makes every tensor
+// derived that comes back from there in the same forward.
 
 namespace lamella::autograd {
 namespace {

@@ -33,8 +33,8 @@ template <class Inputs>
   return false;
 }
 
-/// Suspends recording and forward mode while a layer's forward runs, and follows what its results depend on; see Note
-/// [Intermediates].
+/// Suspends recording and forward mode while a layer's forward runs, and has tensors marked that derive from its
+/// inputs; see Note [Intermediates].
 class ForwardScope {
  public:
   explicit ForwardScope(bool recording) noexcept : before_(modes()) {
@@ -118,7 +118,7 @@ void connect_inputs(Node& node, const Inputs& inputs) {
 }
 
 /// Puts the results of a recorded call on the tape as outputs of `node`: replaces, in `outputs`, the handles that must
-/// be new ones, and settles what the context saved. `inputs` are the call's tensors.
+/// be new ones, and settles the tensors that the context saved. `inputs` are the call's tensors.
 void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor* const> inputs,
                      std::span<Tensor* const> outputs, const Dialect& dialect = {});
 /// Settles the results of a call that is not recorded: inputs returned as outputs become new handles, marks are

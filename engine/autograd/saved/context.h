@@ -29,7 +29,7 @@ struct ArgumentInfo {
   std::uint32_t count = 0;
 };
 
-/// Hands things from a layer's forward to its backward: saved tensors, the user's own data, and marks on inputs and
+/// Carries data from a layer's forward to its backward: saved tensors, the user's own data, and marks on inputs and
 /// outputs.
 ///
 /// Made anew for each call. Where nothing is recorded, saving is accepted and forgotten.

@@ -16,9 +16,9 @@ namespace lamella::autograd {
 // A tensor may have a tangent for each *level* of forward mode that its thread is in. While a thread is in one,
 // Modes::kDuals is set, and an operator that gets a tensor with a tangent computes those of its results beside them.
 //
-// Levels are looked at one by one, outermost first, each with itself and all inner ones hidden (HideLevels). What is
-// computed for an inner level has thus itself tangents of the outer ones, and never the other way round: a nested call
-// of jvp sees the outer one's perturbation as part of its values, and does not mistake one for the other. Nothing is
+// Levels are looked at one by one, outermost first, each with itself and all inner ones hidden (HideLevels). Tangents
+// of an inner level thus have tangents of the outer ones themselves, and never the other way round: a nested call of
+// jvp sees the outer one's perturbation as part of its values, and does not mistake one for the other. Nothing is
 // hidden from the tape: a tangent is an ordinary tensor, recorded where its operands are.
 //
 // A tangent may be on the tape of the very node that keeps its tensor (tanh saves its output, whose tangent is computed
