@@ -16,8 +16,8 @@ namespace lamella::autograd {
 // A tensor may have a tangent for each *level* of forward mode that its thread is in. While a thread is in one,
 // Modes::kDuals is set, and an operator that gets a tensor with a tangent computes those of its results beside them.
 //
-// Levels are looked at one by one, outermost first, each with itself and all inner ones hidden (HideLevels). Tangents
-// of an inner level thus have tangents of the outer ones themselves, and never the other way round: a nested call of
+// Levels are looked at one by one, outermost first, each with itself and all inner ones hidden (HideLevels). A tangent
+// of an inner level may thus itself have tangents of the outer ones, and never the other way round: a nested call of
 // jvp sees the outer one's perturbation as part of its values, and does not mistake one for the other. Nothing is
 // hidden from the tape: a tangent is an ordinary tensor, recorded where its operands are.
 //
