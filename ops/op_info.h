@@ -6,7 +6,7 @@
 
 namespace lamella {
 
-/// How autocast treats an operator's floating inputs of 16 and 32 bits; float64 inputs are never cast.
+/// Treatment by autocast of an operator's floating inputs of 16 and 32 bits; float64 inputs are never cast.
 enum class Autocast : std::uint8_t {
   Keep,     ///< inputs are not cast; they are promoted to one dtype as without autocast
   Lower,    ///< inputs are cast to the scope's dtype: for matrix products and operators made of them

@@ -4,13 +4,13 @@
 
 namespace lamella::autograd {
 
-/// What random operators do under vmap.
+/// Behavior of random operators under vmap.
 enum class Randomness : std::uint8_t {
-  /// RuntimeError.
+  /// Throw RuntimeError.
   Error,
-  /// Each example gets numbers of its own.
+  /// Give each example numbers of its own.
   Different,
-  /// All examples get the same numbers.
+  /// Give all examples the same numbers.
   Same,
 };
 

@@ -4,11 +4,12 @@
 
 #include "engine/core/tensor.h"
 
-// Note [Foreign memory] numpy, DLPack consumers and others that share a tensor's memory write into it without bumping
-// its version. While memory is shared, its version carries Storage::kForeign, and a saved tensor stores a checksum of
-// its contents instead of its version, which is compared when it is used. Memory that is exported while it may have
-// been saved before gets a checksum at that moment, with which earlier saved tensors are compared when they are used.
-// Ordinary memory has no such costs.
+// Note [Foreign memory]
+// Writers outside of the engine, which share a tensor's memory (numpy, DLPack consumers), do not bump its version.
+// While memory is shared, its version carries Storage::kForeign, and a saved tensor stores a checksum of its contents
+// instead of its version, which is compared when it is used. Memory that is exported while it may have been saved
+// before gets a checksum at that moment, with which earlier saved tensors are compared when they are used. Ordinary
+// memory has no such costs.
 
 namespace lamella {
 

@@ -55,7 +55,7 @@ inline SourceLine current_source_line() {
   return locate ? locate() : SourceLine{};
 }
 
-/// The line of the host language where the user calls the library; none outside of a host.
+/// Returns the line of the host language where the user calls the library; none outside of a host.
 SourceLine user_line();
 
 /// Lets the host's other threads run during work that is long enough to pay for the switch.

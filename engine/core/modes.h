@@ -53,9 +53,9 @@ inline void set_grad_enabled(bool enabled) noexcept { modes().grad_enabled = ena
 /// True if this thread is in inference mode.
 inline bool is_inference_mode_enabled() noexcept { return modes().inference; }
 
-/// Whether this thread is in a level of forward mode: the one question on the ordinary path.
+/// True if this thread is in a level of forward mode. On the ordinary path nothing more is asked about tangents.
 inline bool duals_active() noexcept { return (modes().interceptors & Modes::kDuals) != 0; }
-/// Whether this thread writes down where and why tensors leave the tape, and where nodes come from.
+/// True if this thread notes where and why tensors leave the tape, and where nodes come from.
 inline bool is_tracing() noexcept { return (modes().interceptors & Modes::kTrace) != 0; }
 
 /// Sets recording for a scope.

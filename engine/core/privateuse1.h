@@ -14,7 +14,7 @@ std::string_view privateuse1_backend_name() noexcept;
 bool is_privateuse1_renamed() noexcept;
 
 namespace detail {
-/// This thread's current device of the kind PrivateUse1, for the name without an index.
+/// Current device of this thread of the kind PrivateUse1, for which the name without an index stands.
 [[gnu::tls_model("initial-exec")]] extern thread_local constinit int current_privateuse1;
 }  // namespace detail
 

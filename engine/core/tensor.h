@@ -200,7 +200,7 @@ class Tensor {
 /// Gradients, in the order of a node's outputs or inputs; an undefined tensor stands for "no gradient".
 using TensorList = SmallVector<Tensor, 2>;
 
-/// A new tensor with undefined contents; OutOfMemoryError, ValueError for a negative size.
+/// Returns a new tensor with undefined contents. Throws OutOfMemoryError, and ValueError for a negative size.
 Tensor empty(DimsView shape, DType dtype = DType::Float32, Device device = kCPU);
 inline Tensor empty(std::initializer_list<std::int64_t> shape, DType dtype = DType::Float32, Device device = kCPU) {
   return empty(DimsView(shape.begin(), shape.size()), dtype, device);
@@ -226,12 +226,12 @@ void register_current_stream(DeviceType type, CurrentStream function);
 
 /// Returns a text such as "float32[2, 3] on cpu", for messages.
 std::string describe(const Tensor& x);
-/// "overwritten by add_ at model.py:3": who wrote last into x's memory, for messages.
+/// Returns a text such as "overwritten by add_ at model.py:3", on the last write into x's memory, for messages.
 std::string describe_last_write(const Tensor& x);
 
 namespace detail {
-/// Another tensor on x's memory, with a storage of its own that is marked kLent and kLoaned; off the tape. See Loan in
-/// listed.h.
+/// Returns another tensor on x's memory, with a storage of its own that is marked kLent and kLoaned; off the tape. See
+/// Loan in listed.h.
 Tensor lend_memory(const Tensor& x);
 }  // namespace detail
 

@@ -9,8 +9,8 @@ void set_alias_checks(bool enabled) noexcept;
 bool alias_checks_enabled() noexcept;
 
 struct Call;
-/// RuntimeError where a result shares memory with an argument and the schema does not say so, or is not the argument
-/// that the schema says it is.
+/// Throws RuntimeError where a result shares memory with an argument and the schema does not say so, or is not the
+/// argument that the schema says it is.
 void check_aliases(const Call& call);
 
 }  // namespace lamella::registry

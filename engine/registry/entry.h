@@ -12,10 +12,9 @@
 #include "engine/registry/kernel.h"
 
 // Note [Entries]
-// An entry stands for a name and is never freed: the handle of a removed operator finds it without a
-// plan, and works again once the operator is defined again. The parts that a call reads (the plan and the kernels) are
-// replaced as a whole; replaced ones stay in memory, because a call on another thread may be using them. So a call
-// takes no lock.
+// An entry stands for a name and is never freed: the handle of a removed operator finds it without a plan, and works
+// again once the operator is defined again. The parts that a call reads (the plan and the kernels) are replaced as a
+// whole; replaced ones stay in memory, because a call on another thread may be using them. So a call takes no lock.
 
 namespace lamella::registry {
 

@@ -24,7 +24,7 @@ class TypedOperatorHandle;
 namespace registry {
 class OperatorEntry;
 
-/// A line of a source file: where something was registered.
+/// Line of a source file where something was registered.
 struct Place {
   std::string file;
   unsigned line = 0;
@@ -32,12 +32,12 @@ struct Place {
   Place() = default;
   Place(std::string file, unsigned line) : file(std::move(file)), line(line) {}
   Place(const std::source_location& where) : file(where.file_name()), line(where.line()) {}
-  /// "csrc/ops.cpp:12"; "unknown" where the file is not known.
+  /// Returns "csrc/ops.cpp:12"; "unknown" where the file is not known.
   std::string str() const;
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// One kernel of an operator, for those who look.
+/// Description of one kernel of an operator.
 struct KernelInfo {
   DispatchKey key;
   Place place;
@@ -55,25 +55,26 @@ class OperatorHandle {
  public:
   explicit OperatorHandle(registry::OperatorEntry* entry) noexcept : entry_(entry) {}
 
-  /// What the operator takes and gives; RuntimeError where it is gone. The reference stays valid.
+  /// Returns the operator's arguments and results. Throws RuntimeError where the operator was removed. The reference
+  /// stays valid.
   const Schema& schema() const;
-  /// "ns::name"; never freed.
+  /// Returns "ns::name", which is never freed.
   const std::string& name() const noexcept;
   const std::string& overload() const noexcept;
-  /// "ns::name.overload".
+  /// Returns "ns::name.overload".
   const std::string& full_name() const noexcept;
-  /// Whether it is still registered.
+  /// True if the operator is still registered.
   bool is_defined() const noexcept;
-  /// What its author wrote about it.
+  /// Returns the text that the author wrote about the operator.
   std::string doc() const;
-  /// Where it was defined.
+  /// Returns the place of the operator's definition.
   registry::Place place() const;
-  /// Its kernels, in the order of their keys.
+  /// Returns the operator's kernels, in the order of their keys.
   std::vector<registry::KernelInfo> kernels() const;
   bool has_kernel(DispatchKey key) const;
 
-  /// A handle for calls with C++ arguments: `op.typed<Tensor(const Tensor&, int64_t)>().call(x, 2)`. TypeError naming
-  /// argument and both types where the signature does not fit the schema.
+  /// Returns a handle for calls with C++ arguments: `op.typed<Tensor(const Tensor&, int64_t)>().call(x, 2)`. Throws
+  /// TypeError, naming argument and both types, where the signature does not fit the schema.
   template <class Signature>
   TypedOperatorHandle<Signature> typed() const;
 
@@ -82,16 +83,16 @@ class OperatorHandle {
   /// NotImplementedError where there is no kernel for the tensors' device, RuntimeError where they are on several
   /// devices, and whatever the kernel throws.
   void call(const registry::Arg* args, registry::Value* results) const;
-  /// The same, with the highest of `keys` that has a kernel: what a kernel calls to go on below itself.
+  /// Calls the operator with the highest of `keys` that has a kernel: so a kernel goes on below itself.
   void redispatch(DispatchKeySet keys, const registry::Arg* args, registry::Value* results) const;
-  /// The same for values. Missing arguments at the end get their defaults. TypeError naming the argument where one has
-  /// another type than the schema says.
+  /// Calls the operator with values. Missing arguments at the end get their defaults. Throws TypeError, naming the
+  /// argument, where one has another type than the schema says.
   std::vector<registry::Value> call_boxed(std::span<const registry::Value> args) const;
 
-  /// Runs the kernel for tensors on devices of this kind, below autograd and without a look at the arguments: what an
-  /// operator for all devices that works in parts (KernelFunction::set_asks_devices()) calls for its part. False where
-  /// there is none (the fallback is one where `with_fallback` is true), and where the kernel declines: it leaves a
-  /// result undefined.
+  /// Runs the kernel for tensors on devices of this kind, below autograd and without a look at the arguments, for an
+  /// operator for all devices that works in parts (KernelFunction::set_asks_devices()). Returns false where there is
+  /// none (the fallback is one where `with_fallback` is true), and where the kernel declines: it leaves a result
+  /// undefined.
   bool run_device_kernel(DeviceType type, bool with_fallback, const registry::Arg* args,
                          registry::Value* results) const;
 
@@ -134,7 +135,7 @@ class TypedOperatorHandle<R(A...)> : public OperatorHandle {
       return Stored::load(results.data());
     }
   }
-  /// Of `Tensor& add_(Tensor& self, ...)`, the argument that the result is.
+  /// Returns the argument that the result of an operator such as `Tensor& add_(Tensor& self, ...)` is.
   template <class First, class... Rest>
   static R written(registry::Value& result, First& first, Rest&... rest) {
     if constexpr (std::is_same_v<std::remove_const_t<First>, std::remove_cvref_t<R>>) {

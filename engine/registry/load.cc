@@ -19,8 +19,8 @@
 #include "engine/registry/registry.h"
 
 // Note [Loading]
-// Registrations run in static constructors, which must not throw. So StaticLibrary catches exceptions,
-// and load_library() throws the first one after dlopen() has returned and the library's registrations were removed.
+// Registrations run in static constructors, which must not throw. So StaticLibrary catches exceptions, and
+// load_library() throws the first one after dlopen() has returned and the library's registrations were removed.
 
 namespace lamella::registry {
 namespace {

@@ -22,13 +22,14 @@
 #endif
 
 // Note [Fork]
-// A child of fork() has one thread. A library with a pool of worker threads (libgomp here and in oneDNN)
-// would wait forever for those of the parent, so the child starts with one thread; if it sets more, loops run on
-// threads created for each loop, and OpenMP stays serial.
+// A child of fork() has one thread. A library with a pool of worker threads (libgomp here and in oneDNN) would wait
+// forever for those of the parent, so the child starts with one thread; if it sets more, loops run on threads created
+// for each loop, and OpenMP stays serial.
 
-// Note [Threads under a limit of memory] libgomp ends the process if it cannot start a thread, or if the thread cannot
-// allocate its own data. So if memory is limited, the room for the stacks of new threads is checked first, and the
-// caller works alone without it. A thread that starts loops has workers of its own, which wait for its next loop.
+// Note [Threads under a limit of memory]
+// libgomp ends the process if it cannot start a thread, or if the thread cannot allocate its own data. So if memory is
+// limited, the room for the stacks of new threads is checked first, and the caller works alone without it. A thread
+// that starts loops has workers of its own, which wait for its next loop.
 
 namespace lamella {
 

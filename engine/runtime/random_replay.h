@@ -6,9 +6,9 @@
 #include "engine/runtime/generator.h"
 
 // Note [Random numbers that are drawn again]
-// A computation that is run again must draw the numbers that it drew before.
-// Resetting the default generators for that would disturb every other thread that draws meanwhile, and be disturbed by
-// them. So it gets generators of its own, which start from the earlier states; nothing has to be restored afterwards.
+// A computation that is run again must draw the numbers that it drew before. Resetting the default generators for that
+// would disturb every other thread that draws meanwhile, and be disturbed by them. So it gets generators of its own,
+// which start from the earlier states; nothing has to be restored afterwards.
 
 namespace lamella {
 
@@ -27,8 +27,8 @@ class RandomState {
   std::vector<DeviceRngState> states_;
 };
 
-/// In this scope the default generators of this thread are others, which go on from `start`. Defined in generator.cc,
-/// which has the generators.
+/// Replaces the default generators of this thread in a scope by others, which go on from `start`. Defined in
+/// generator.cc, which has the generators.
 class RandomReplay {
  public:
   explicit RandomReplay(const RandomState& start);

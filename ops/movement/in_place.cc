@@ -34,7 +34,7 @@ void check_shape(const Tensor& x, DimsView other, const char* op) {
   }
 }
 
-/// The same values with a node of their own on the tape.
+/// Makes another handle on the same values, with a node of its own on the tape.
 struct AssignFn : Function<AssignFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;

@@ -17,7 +17,7 @@ inline std::int64_t checked_parts(const char* op, std::int64_t count) {
   return count;
 }
 
-/// How an axis is split: into a number of equal parts, or as a list says, which may have a single entry.
+/// Division of an axis: into a number of equal parts, or as a list says, which may have a single entry.
 struct Cuts {
   Cuts(std::int64_t count) : numbers{count}, is_count(true) {}
   Cuts(const Dims& list) : numbers(list) {}

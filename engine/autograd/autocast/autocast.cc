@@ -14,13 +14,13 @@
 namespace lamella::autograd {
 namespace {
 
-/// A parameter's copy in lower precision.
+/// Copy of a parameter in lower precision.
 struct Copy {
   Tensor source;
   std::uint32_t version = 0;
   Tensor lowered;
 };
-/// The parameter, the copy's dtype, and whether the cast was recorded.
+/// Parameter, dtype of the copy, and true if the cast was recorded.
 using CopyKey = std::tuple<const TensorImpl*, DType, bool>;
 
 struct OfThread {
@@ -54,7 +54,8 @@ void check_dtype(DType dtype) {
   if (!kLow.contains(dtype)) fail<TypeError>("[autocast] dtype must be bfloat16 or float16, got ", dtype);
 }
 
-/// Whether a copy of x may be used again: nobody counts calls, or looks at what is made in a layer's forward.
+/// True if a copy of x may be used again: x is a parameter in float32, and nothing else observes calls or the tensors
+/// that they make (another interceptor, a layer's forward, a recorded backward, inference mode, vmap).
 bool is_kept(const Tensor& x) {
   const Modes& mode = modes();
   return of_thread().state.cache_enabled && x.dtype() == DType::Float32 &&

@@ -9,17 +9,18 @@
 
 // Note [Autocast]
 // In an AutocastScope operators cast their inputs by the policy in their description: products of matrices compute in
-// bfloat16 or float16, what those would make inexact computes in float32. The casts are recorded, so a gradient comes
+// bfloat16 or float16, operators that these would make inexact in float32. The casts are recorded, so a gradient comes
 // back in the dtype that its tensor has. A bit among the interceptors says that there is such a scope; without it no
-// call asks for more. An operator that has cast its inputs runs with the bit off: what it is made of is its own affair.
-// Backward passes run with it off as well, since saved tensors and gradients have the dtypes that forward chose.
+// call asks for more. An operator that has cast its inputs runs with the bit off, as the operators that it is composed
+// of must not cast again. Backward passes run with it off as well, since saved tensors and gradients have the dtypes
+// that forward chose.
 //
 // float64 and complex tensors are never cast. A parameter (a leaf that wants a gradient) in float32 is cast once in the
 // outermost scope, and the copy used again until the parameter changes.
 
 namespace lamella::autograd {
 
-/// What autocast does on a thread.
+/// State of autocast on a thread.
 struct AutocastState {
   struct OnDevice {
     bool enabled = false;
@@ -34,36 +35,37 @@ struct AutocastState {
   const OnDevice& on(DeviceType type) const { return devices[static_cast<std::size_t>(type)]; }
   bool any_enabled() const noexcept;
 
-  /// This thread's; nothing is enabled where autocast is off for a while (AutocastOff).
+  /// Returns this thread's state; nothing is enabled in it where AutocastOff is in force.
   static AutocastState now();
 
   friend bool operator==(const AutocastState&, const AutocastState&) = default;
 };
 
-/// Whether operators on this thread are to ask for their policies.
+/// True if operators on this thread are to ask for their policies.
 inline bool autocast_active() noexcept { return (modes().interceptors & Modes::kAutocast) != 0; }
-/// Whether autocast is on for tensors of this kind of device. Tensors on meta go with those on the CPU.
+/// True if autocast is on for tensors of this kind of device. Tensors on meta go with those on the CPU.
 bool is_autocast_enabled(DeviceType type) noexcept;
-/// The dtype that autocast takes where none is named: bfloat16, and float16 on CUDA, until set_autocast_dtype changes
-/// it. Of the process.
+/// Returns the dtype of autocast on this kind of device: that of the scope, or the process's default, which is
+/// bfloat16, and float16 on CUDA, until set_autocast_dtype changes it.
 DType autocast_dtype(DeviceType type) noexcept;
-/// TypeError for another dtype than bfloat16 and float16.
+/// Sets the process's default dtype; TypeError for another dtype than bfloat16 and float16.
 void set_autocast_dtype(DeviceType type, DType dtype);
 
-/// Enters a state; what it returns is for leave_autocast(), which ends it. Scopes may be left in any order; copies of
-/// parameters live until the last one is. TypeError where an enabled device's dtype is not bfloat16 or float16.
+/// State before enter_autocast(), which leave_autocast() restores.
 struct AutocastBefore {
   AutocastState state;
   bool active;
 };
+/// Puts a state in force and returns the one before. Scopes may be left in any order; copies of parameters live until
+/// the last one is left. TypeError where an enabled device's dtype is not bfloat16 or float16.
 AutocastBefore enter_autocast(const AutocastState& state);
 void leave_autocast(const AutocastBefore& before) noexcept;
 
-/// Autocast as `state` has it, in a scope. `AutocastScope scope(DeviceType::CPU);`
+/// Puts a state of autocast in force for a scope: `AutocastScope scope(DeviceType::CPU);`
 class AutocastScope {
  public:
   explicit AutocastScope(const AutocastState& state) : before_(enter_autocast(state)) {}
-  /// What is in force, but for one kind of device.
+  /// Changes the state in force for one kind of device.
   explicit AutocastScope(DeviceType type, bool enabled = true) : AutocastScope(type, autocast_dtype(type), enabled) {}
   AutocastScope(DeviceType type, DType dtype, bool enabled = true)
       : AutocastScope([&] {
@@ -79,7 +81,7 @@ class AutocastScope {
   AutocastBefore before_;
 };
 
-/// No operator casts in this scope.
+/// Switches autocast off for a scope.
 class AutocastOff {
  public:
   AutocastOff() noexcept : bit_(static_cast<std::uint8_t>(modes().interceptors & Modes::kAutocast)) {
@@ -93,12 +95,12 @@ class AutocastOff {
   std::uint8_t bit_;
 };
 
-/// x in the dtype of its device's scope where it is floating and not float64; x itself otherwise, and where autocast is
-/// off for its device. May be undefined.
+/// Returns x in the dtype of its device's scope where it is floating and not float64; x itself otherwise, and where
+/// autocast is off for its device. May be undefined.
 Tensor lower_input(const Tensor& x);
-/// x in float32 where it is float16 or bfloat16 and autocast is on for its device; x itself otherwise.
+/// Returns x in float32 where it is float16 or bfloat16 and autocast is on for its device; x itself otherwise.
 Tensor raise_input(const Tensor& x);
-/// x in `dtype` where it is floating and not float64, and autocast is on for its device; x itself otherwise.
+/// Returns x in `dtype` where it is floating and not float64, and autocast is on for its device; x itself otherwise.
 Tensor cast_input(const Tensor& x, DType dtype);
 
 }  // namespace lamella::autograd

@@ -20,25 +20,26 @@
 // A pass first walks the graph from its roots, counting for each node how many gradients will arrive, then runs nodes
 // whose count has reached zero, the most recently recorded first. Its notes lie in the nodes: a pass claims each node
 // it reaches by writing its number there, and keeps notes in a table of its own for nodes that a concurrent (or
-// enclosing) pass holds. Everything is on the calling thread; only a pass nested deeper than kMaxDepth runs on a fresh
+// enclosing) pass holds. All nodes run on the calling thread; only a pass nested deeper than kMaxDepth runs on a fresh
 // one, because each level takes some of the stack.
 
 namespace lamella::autograd {
 namespace {
 
 constexpr int kMaxDepth = 48;
-/// Passes that may be nested for each call that the host may nest: its count begins anew on every fresh stack.
+/// Number of passes that may be nested for each call that the host may nest, as its count begins anew on every fresh
+/// stack.
 constexpr int kPassesPerHostCall = 8;
 constexpr int kMaxNested = 8192;           // where there is no host
-constexpr std::int64_t kLongWork = 32768;  // elements after which an interrupt is looked for at once
+constexpr std::int64_t kLongWork = 32768;  // size of a gradient after which an interrupt is looked for at once
 
-/// A gradient that the pass is to return: the one that arrives at output `input_nr` of a node.
+/// Gradient that the pass is to return: the one that arrives at output `input_nr` of a node.
 struct Capture {
   std::uint32_t input_nr;
-  /// The next capture at the same node, counted from 1.
+  /// Next capture in the chain of those at the same node, counted from 1; 0 at its end.
   std::uint32_t next;
   Tensor grad;
-  /// Where set, the gradient is added to this tensor's grad.
+  /// If set, the gradient is added to this tensor's grad.
   const Tensor* into;
 };
 
@@ -58,7 +59,7 @@ class Pass : public RunningPass {
   }
 
   /// Restricts the pass to what its captures and targets need, and keeps the gradient that arrives along `edge`, or
-  /// adds it to the grad of `into`. The caller holds both.
+  /// adds it to the grad of `into`. The caller holds both the edge's node and the tensor.
   void capture(const Edge& edge, const Tensor* into = nullptr) {
     everything_ = false;
     Scratch& notes = enter(edge.node.get());
@@ -66,13 +67,13 @@ class Pass : public RunningPass {
     captures_.push_back({edge.input_nr, notes.capture, Tensor(), into});
     notes.capture = static_cast<std::uint32_t>(captures_.size());
   }
-  /// The same, but runs the node: a leaf's AccumulateGrad.
+  /// Restricts the pass to what its captures and targets need, and runs the node of `edge`: a leaf's AccumulateGrad.
   void target(const Edge& edge) {
     everything_ = false;
     Scratch& notes = enter(edge.node.get());
     notes.needed = notes.target = true;
   }
-  /// In the order of the calls of capture().
+  /// Returns the captures in the order of the calls of capture().
   std::vector<Capture>& captures() { return captures_; }
   void run() {
     RunningPass* const outer = exchange_current(this);
@@ -88,9 +89,9 @@ class Pass : public RunningPass {
     } const leave{outer};
     modes() = Modes{.grad_enabled = create_graph_,
                     .internal = true,
-                    // Gradients have the dtypes that forward had.
+                    // Autocast is off, as gradients have the dtypes that forward had.
                     .interceptors = static_cast<std::uint8_t>(leave.modes_before.interceptors & ~Modes::kAutocast),
-                    // What a layer's forward computed is no constant to a pass that its backward begins.
+                    // Values that a layer's forward computed are no constants to a pass that its backward begins.
                     .recorded_backward = leave.modes_before.recorded_backward};
     explore();
     for (Root& root : roots_) deliver(root.edge, std::move(root.grad));
@@ -105,13 +106,13 @@ class Pass : public RunningPass {
   }
 
  private:
-  /// The notes on a node: in the node where this pass holds it, in the table otherwise.
+  /// Returns the notes on a node: in the node where this pass holds it, in the table otherwise.
   Scratch& scratch(Node* node) {
     if (node->claimed_by.load(std::memory_order_relaxed) == id_) return node->scratch;
     return overflow_[node];
   }
 
-  /// The same, begun where this pass has none.
+  /// Returns the notes on a node, begun where this pass has none.
   Scratch& enter(Node* node) {
     std::uint64_t holder = node->claimed_by.load(std::memory_order_relaxed);
     if (holder == id_) return node->scratch;
@@ -185,7 +186,8 @@ class Pass : public RunningPass {
     return node;
   }
 
-  /// Takes the gradients that arrived at a node, one for each output. The size of the largest; -1 where there is none.
+  /// Takes the gradients that arrived at a node, one for each output. Returns the size of the largest; -1 where there
+  /// is none.
   static std::int64_t take_pending(const Node* node, Scratch& notes, TensorList& grads) {
     std::int64_t largest = -1;
     for (Tensor& grad : notes.pending) {
@@ -197,7 +199,7 @@ class Pass : public RunningPass {
     return largest;
   }
 
-  /// Says whose gradient memory ran out for, where nobody has said so yet.
+  /// Throws the error again, naming the node for whose gradient there was no memory, where it names none yet.
   [[noreturn, gnu::cold]] static void rethrow_naming(const Node& node, const OutOfMemoryError& error) {
     const std::string_view text = error.what();
     constexpr std::string_view kAllocate = "[allocate] ";
@@ -206,7 +208,7 @@ class Pass : public RunningPass {
     fail<OutOfMemoryError>("[backward] for the gradient of ", node.name(), ", ", text.substr(kAllocate.size()));
   }
 
-  /// The node's own work, with the hooks around it.
+  /// Runs the node, with its hooks before and after it.
   static TensorList call(Node* node, TensorList grads) {
     if (!node->may_have_hooks()) [[likely]] {
       try {
@@ -227,7 +229,7 @@ class Pass : public RunningPass {
     if (!capture.into) {
       capture.grad = grad;
     } else if (grad.defined() && !retains_grad(*capture.into)) {
-      accumulate_grad(*capture.into, grad);  // what retain_grad() asked for is there already
+      accumulate_grad(*capture.into, grad);  // retain_grad()'s hook has added it already
     }
   }
 
@@ -241,7 +243,7 @@ class Pass : public RunningPass {
     if (any && node->may_have_hooks()) [[unlikely]]
       run_tensor_hooks(*node, grads);
     for (; capture; capture = captures_[capture - 1].next) keep(captures_[capture - 1], grads);
-    // A node that was only captured, and leads nowhere else that is needed, does not run.
+    // Runs no node that was only captured and leads nowhere else that is needed.
     const bool leads_on = everything_ || target ||
                           std::ranges::any_of(node->edges(), [&](const Edge& e) { return e && needs(e.node.get()); });
     TensorList results;
@@ -270,7 +272,7 @@ class Pass : public RunningPass {
 
   const bool retain_graph_;
   const bool create_graph_;
-  /// Null outside of trace() and detect_anomaly.
+  /// Watches the pass; null outside of trace() and detect_anomaly.
   const std::unique_ptr<PassWatch> watch_ = PassWatch::begin();
   int since_check_ = 0;
   std::vector<Root> roots_;
@@ -302,7 +304,7 @@ void run_pass(Pass& pass) {
       "backward");
 }
 
-/// What a pass makes are ordinary tensors, also where the caller is in inference mode.
+/// Leaves inference mode for a scope, as a pass makes ordinary tensors also where its caller is in that mode.
 class OutsideInference {
  public:
   OutsideInference() noexcept : before_(std::exchange(modes().inference, false)) {}

@@ -12,20 +12,20 @@ namespace lamella::autograd {
 
 /// Options of grad().
 struct GradOptions {
-  /// Keep what was saved, for another pass through the same graph. The default is `create_graph`.
+  /// Keep the saved tensors, for another pass through the same graph. The default is `create_graph`.
   bool retain_graph = false;
   /// Record the pass itself, for higher derivatives.
   bool create_graph = false;
   /// Inputs that the outputs do not depend on give an undefined gradient instead of a RuntimeError.
   bool allow_unused = false;
-  /// The same, but such inputs give zeros.
+  /// Inputs that the outputs do not depend on give zeros instead of a RuntimeError.
   bool materialize_grads = false;
   /// Each of `grad_outputs` has one more axis, the first: the gradients of all its entries are computed in one pass,
   /// and the results have that axis too.
   bool is_grads_batched = false;
 };
 
-/// What a gradient is asked for: a tensor, or a place on the tape whose tensor may be gone.
+/// Tensor or edge whose gradient is asked for; the tensor of an edge may be gone.
 using GradTarget = std::variant<Tensor, Edge>;
 
 /// Computes the gradients of `tensors` and adds them to the `grad` of the leaves that want one.
@@ -36,7 +36,8 @@ using GradTarget = std::variant<Tensor, Edge>;
 /// the graph was freed; ValueError for a shape that does not fit. Nodes run on the calling thread, newest first.
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors = {}, bool retain_graph = false,
               bool create_graph = false, std::span<const Tensor> inputs = {});
-/// The same; an edge among the inputs must lead to a leaf (ValueError).
+/// Computes gradients as backward() does, for `inputs` of which some are edges. Each edge must lead to a leaf
+/// (ValueError).
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> grad_tensors, bool retain_graph,
               bool create_graph, std::span<const GradTarget> inputs);
 inline void backward(std::initializer_list<Tensor> tensors, bool retain_graph = false, bool create_graph = false) {
@@ -50,7 +51,8 @@ inline void backward(const Tensor& tensor, const Tensor& grad = {}, bool retain_
 /// Computes and returns the gradients of `outputs` with respect to `inputs`; no `grad` is touched.
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                          std::span<const Tensor> grad_outputs = {}, const GradOptions& options = {});
-/// The same; materialize_grads needs tensors, whose shape it takes (ValueError).
+/// Computes gradients as grad() does, for `inputs` of which some are edges. materialize_grads needs tensors, whose
+/// shape it takes (ValueError).
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const GradTarget> inputs,
                          std::span<const Tensor> grad_outputs, const GradOptions& options);
 inline std::vector<Tensor> grad(std::initializer_list<Tensor> outputs, std::initializer_list<Tensor> inputs,

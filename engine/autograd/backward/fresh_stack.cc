@@ -29,7 +29,7 @@ void run_on_fresh_stack(const std::function<void()>& f, const char* op) {
   std::exception_ptr error;
   bool started = true;
   {
-    // Taken back also where no thread is to be had.
+    // Restores the host's state, also where no thread could be started.
     const struct HostStands {
       void* state = host_hooks().release ? host_hooks().release() : nullptr;
       ~HostStands() {

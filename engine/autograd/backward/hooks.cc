@@ -15,10 +15,11 @@
 namespace lamella::autograd {
 namespace {
 
-/// Whether a node casts the gradients that arrive, or leaves that to its backward on purpose.
+/// True if a node casts the gradients that arrive, or leaves the cast to its backward on purpose.
 bool takes_any_dtype(const Node& node) { return node.context() && !node.context()->output_metas.empty(); }
 
-/// What a hook gave for a gradient; in the gradient's dtype, where nodes that get it count on that.
+/// Returns the gradient that a hook gave, cast to the dtype of the gradient that it replaces unless `any_dtype` is set.
+/// ValueError for another shape or device, TypeError for a complex gradient in the place of a real one.
 Tensor conform(Tensor given, const TensorMeta& wanted, bool any_dtype, const char* op) {
   if (given.shape() != wanted.shape || given.device() != wanted.device) {
     fail<ValueError>("[", op, "] a hook returned ", describe(given), " for a gradient that is ", wanted.dtype,
@@ -41,7 +42,7 @@ void run_table(const Node& node, const HookList& table, TensorList& grads) {
     const UserScope user;
     const Tensor lent = lend(grad);
     Tensor changed = entry.hook(lent);
-    // What a hook wrote into its argument flows on; others keep what they had.
+    // Passes on what the hook wrote into its argument; other owners of the gradient keep what they had.
     if (!changed.defined() || changed.same(lent)) {
       grad = after_loan(lent, grad);
     } else {
@@ -50,7 +51,7 @@ void run_table(const Node& node, const HookList& table, TensorList& grads) {
   }
 }
 
-/// Shows the gradients to what retain_grad() asked for, which copies them.
+/// Gives the gradients to the hooks of retain_grad(), which copy them.
 void keep_retained(const HookList& table, const TensorList& grads) {
   const auto entries = table.entries();
   if (!entries) return;
@@ -59,8 +60,8 @@ void keep_retained(const HookList& table, const TensorList& grads) {
   }
 }
 
-/// `metas` may describe the tensors that the gradients belong to: a gradient is taken where there was none only if it
-/// is known what one looks like.
+/// Replaces gradients by those that a hook returned. `metas` may describe the tensors that the gradients belong to:
+/// only then is a gradient taken where there was none, as its shape and dtype are known.
 void replace(TensorList& grads, TensorList given, const SmallVector<TensorMeta, 1>* metas, bool any_dtype,
              const char* op) {
   if (given.size() != grads.size()) {
@@ -182,7 +183,7 @@ void retain_grad(const Tensor& x) {
     auto& own = meta.make_extras().retained;
     if (own) return;
     own = retained;
-    retained->grad = std::move(meta.grad);  // of an earlier backward(inputs=...)
+    retained->grad = std::move(meta.grad);  // the gradient of an earlier backward(inputs=...)
   }
   attach_retained(meta, retained);
 }

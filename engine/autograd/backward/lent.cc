@@ -14,7 +14,7 @@ namespace lamella::autograd {
 
 Tensor detail::lend_shared(const Tensor& g) {
   if (!g->data || g.numel() == 0) return g;
-  // A write into it is refused.
+  // Lends no tensor whose elements share memory, as a write into it is refused.
   if (!g.is_contiguous() && !g->hidden && overlaps_itself(g.shape(), g.strides())) return g;
   // A copy of a few numbers costs less than a loan, and nobody has to copy it again.
   constexpr std::size_t kFewBytes = 1024;
@@ -27,7 +27,7 @@ Tensor detail::lend_shared(const Tensor& g) {
   Edge edge;
   if (is_grad_enabled()) {
     edge = gradient_edge(g);
-    if (edge && g.is_leaf()) return g;  // a write into it is refused
+    if (edge && g.is_leaf()) return g;  // a write into a leaf is refused
   }
   Tensor lent = lamella::detail::lend_memory(g);
   if (edge) {

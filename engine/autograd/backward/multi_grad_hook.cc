@@ -13,7 +13,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// Asks after a leaf: whoever is told of it must not keep it alive.
+/// Returns the presence of a leaf, by which hooks can look it up without keeping it alive.
 std::shared_ptr<Presence> presence_of(const Tensor& leaf) {
   AutogradMeta& meta = make_meta(leaf);
   const std::lock_guard lock(meta.lock);
@@ -25,12 +25,12 @@ std::shared_ptr<Presence> presence_of(const Tensor& leaf) {
   return presence;
 }
 
-/// The tensors of one hook. What the tensors hold holds it, so it must hold none of them.
+/// Tensors of one hook. They hold the group through their hooks, so it must hold none of them.
 struct Group {
   struct Member {
-    /// Of a leaf, whose node comes and goes with the graphs that use it.
+    /// Set for a leaf, whose node comes and goes with the graphs that use it.
     std::shared_ptr<Presence> leaf;
-    /// Of a result.
+    /// Set for a result of an operation.
     WeakNode node;
 
     Ref<Node> node_now() const {
@@ -41,20 +41,20 @@ struct Group {
       return leaf->meta->weak_node.lock();
     }
   };
-  /// Names the group in the data of a pass, which keeps it: its address is not used again before the pass ends.
+  /// Key of the group in the data of a pass, which keeps it: its address is not used again before the pass ends.
   const std::shared_ptr<const char> key = std::make_shared<const char>();
   std::vector<Member> members;
   MultiGradHook hook;
   MultiGradMode mode = MultiGradMode::All;
 
-  /// How many members the running pass will reach.
+  /// Number of members that the running pass will reach.
   std::size_t reached() const {
     return static_cast<std::size_t>(
         std::ranges::count_if(members, [](const Member& member) { return is_needed(Edge{member.node_now(), 0}); }));
   }
 };
 
-/// What one pass knows of a group.
+/// Gradients of a group that have arrived in one pass.
 struct Arrivals {
   std::shared_ptr<const char> key;
   std::vector<Tensor> grads;
@@ -68,7 +68,7 @@ struct Arrivals {
   }
 };
 
-/// What the running pass knows of the group; begun at the first gradient that arrives.
+/// Returns the running pass's arrivals of the group, begun at the first gradient.
 Arrivals& arrivals_of(const std::shared_ptr<Group>& group) {
   std::any& slot = pass_data(group->key.get());
   if (slot.has_value()) return *std::any_cast<std::shared_ptr<Arrivals>&>(slot);
@@ -76,7 +76,8 @@ Arrivals& arrivals_of(const std::shared_ptr<Group>& group) {
       Arrivals{.key = group->key, .grads = std::vector<Tensor>(group->members.size()), .missing = group->reached()});
   slot = fresh;
   if (group->mode == MultiGradMode::All) {
-    // A gradient that turns out to be none never arrives. Weakly, as the hook may be removed meanwhile.
+    // Runs the hook at the end of the pass, as a gradient that turns out to be none never arrives. Holds the group
+    // weakly, as the hook may be removed meanwhile.
     queue_callback([weak = std::weak_ptr(group), fresh] {
       const auto alive = fresh->done ? nullptr : weak.lock();
       if (alive) fresh->run(*alive);
@@ -85,7 +86,7 @@ Arrivals& arrivals_of(const std::shared_ptr<Group>& group) {
   return *fresh;
 }
 
-/// One member's hook.
+/// Hook on one of the group's tensors.
 struct MemberHook {
   std::shared_ptr<Group> group;
   std::size_t index;

@@ -7,20 +7,20 @@
 #include "engine/autograd/graph/node.h"
 #include "engine/core/tensor.h"
 
-// The arguments of backward() and grad(), checked, as a pass needs them.
+// Checks the arguments of backward() and grad(), and brings them into the form that a pass needs.
 
 namespace lamella::autograd {
 
-/// Where a pass begins, and with what.
+/// Edge at which a pass begins, and the gradient that it begins with.
 struct Root {
   Edge edge;
   Tensor grad;
 };
 
-/// One for each output, as backward() describes them. `op` stands in messages.
+/// Returns a root for each output, as backward() describes them. `op` stands in messages.
 std::vector<Root> roots_of(std::span<const Tensor> outputs, std::span<const Tensor> grads, const char* op);
 
-/// The edges to the inputs of a call, which keep their nodes alive while it runs.
+/// Returns the edges to the inputs of a call, which keep their nodes alive while it runs. `op` stands in messages.
 std::vector<Edge> edges_of(std::span<const GradTarget> inputs, const char* op);
 
 }  // namespace lamella::autograd

@@ -27,16 +27,16 @@
 // frame keeps its inputs off the tape, as saved tensors of its own: inside another checkpoint they are holders of that
 // one, and unpacking them runs the outer function up to here.
 //
-// What was computed again belongs to the pass that asked: concurrent and nested passes each have their own. A value
-// goes when its holder does (backward frees what it no longer needs), or, with retain_graph, when the next node asks:
-// so memory stays low, and a node may ask for its tensors more than once.
+// Values that were computed again belong to the pass that asked: concurrent and nested passes each have their own. A
+// value is dropped with its holder (backward frees holders that it no longer needs), or, with retain_graph, when the
+// next node asks: so memory stays low, and a node may ask for its tensors more than once.
 
 namespace lamella::autograd {
 namespace {
 
 std::atomic<int> live_frames{0};
 
-/// Counts a frame, also one whose making fails.
+/// Counts the live frames, also one whose construction fails.
 struct CountedFrame {
   CountedFrame() noexcept { live_frames.fetch_add(1, std::memory_order_relaxed); }
   ~CountedFrame() { live_frames.fetch_sub(1, std::memory_order_relaxed); }
@@ -44,7 +44,7 @@ struct CountedFrame {
   CountedFrame& operator=(const CountedFrame&) = delete;
 };
 
-/// What a pass is called in the holders' tables. Outside a pass every request is one of its own.
+/// Returns the key of the running pass in the holders' tables. Outside a pass every request has a key of its own.
 std::uint64_t key_of_pass() {
   const std::uint64_t pass = current_pass_id();
   return pass ? pass * 2 : next_level() * 2 + 1;
@@ -58,7 +58,7 @@ class CheckpointNode final : public Node {
 
 }  // namespace
 
-/// What a checkpoint keeps for its second run.
+/// State that a checkpoint keeps for its second run.
 class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
  public:
   CheckpointFrame(CheckpointScope::Recompute recompute, std::span<const Tensor* const> inputs,
@@ -130,7 +130,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
  private:
   class SecondRun;
 
-  /// What a pass has been given from this frame.
+  /// Holders whose values a pass has been given from this frame.
   class PassNotes {
    public:
     PassNotes(const std::shared_ptr<CheckpointFrame>& frame, std::uint64_t key) : frame_(frame), key_(key) {}
@@ -141,7 +141,8 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
     PassNotes& operator=(const PassNotes&) = delete;
 
     bool belongs_to(const CheckpointFrame& frame) const { return frame_.lock().get() == &frame; }
-    /// What another node got has served.
+    /// Notes that the node was given the holder's value. Values given to another node before are dropped, as they have
+    /// served.
     void handed_to(const std::shared_ptr<CheckpointHolder>& holder, const Node& owner) {
       if (owner_ != &owner) {
         for (const auto& handed : handed_) {
@@ -163,7 +164,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   PassNotes& notes_of_pass(std::uint64_t key) {
     std::any& data = pass_data(this);
     auto* notes = std::any_cast<std::shared_ptr<PassNotes>>(&data);
-    // Another frame, freed since, may have been at this address.
+    // Begins new notes where those found are of another frame, freed since, that was at this address.
     if (!notes || !(*notes)->belongs_to(*this)) {
       data = std::make_shared<PassNotes>(shared_from_this(), key);
       notes = std::any_cast<std::shared_ptr<PassNotes>>(&data);
@@ -200,15 +201,15 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   SourceLine created_at_;
   Ref<Node> label_ = Ref<Node>::adopt(new CheckpointNode);
   std::vector<SavedTensor> inputs_;
-  /// The levels of forward mode that forward ran in.
+  /// Levels of forward mode that forward ran in.
   const std::vector<std::shared_ptr<LiveLevel>> dual_levels_ = thread_state().dual_levels;
   std::vector<bool> wants_gradient_;
-  /// In the first run.
+  /// Held in the first run only.
   std::unique_ptr<RandomLease> lease_;
   std::optional<RandomState> random_;
   std::shared_ptr<KeptCalls> kept_;
   const std::shared_ptr<ReadLog> reads_ = std::make_shared<ReadLog>();
-  /// In the order in which the first run saved; freed ones stay in the row.
+  /// Holders in the order in which the first run saved; freed ones keep their places.
   std::vector<std::weak_ptr<CheckpointHolder>> holders_;
   bool complete_ = false;
 };
@@ -229,7 +230,7 @@ class FirstRun final : public SavedTensorHooks {
   std::shared_ptr<CheckpointFrame> frame_;
 };
 
-/// Restores what a scope changes.
+/// Restores, at the end of a scope, the modes and the thread state that a second run changes.
 class ScopeGuard {
  public:
   ScopeGuard() : modes_(modes()), selection_(thread_state().selection), dual_levels_(thread_state().dual_levels) {}
@@ -262,7 +263,7 @@ class PushedHooks {
 
 }  // namespace
 
-/// Hands what the function saves in its second run to the holders of the first.
+/// Hands the tensors that the function saves in its second run to the holders of the first.
 class CheckpointFrame::SecondRun final : public SavedTensorHooks {
  public:
   SecondRun(const CheckpointFrame& frame, std::uint64_t key)
@@ -284,7 +285,8 @@ class CheckpointFrame::SecondRun final : public SavedTensorHooks {
                          owner.name(), " saves ", describe(x), ", and in forward it saved ", frame_.holders_.size(),
                          " tensors and no more");
     }
-    // A first run that has not ended asks for what it saved so far, and must not get there again.
+    // Stops where nothing more is wanted; without early_stop only where the first run has not ended: it asks for what
+    // it saved so far, and its repetition must not get to that question again.
     if (i + 1 >= wanted_ && (frame_.options_.early_stop || !first_run_complete_)) throw StopRecomputation{this};
     return x;
   }
@@ -316,13 +318,13 @@ class CheckpointFrame::SecondRun final : public SavedTensorHooks {
   const CheckpointFrame& frame_;
   const std::uint64_t key_;
   const bool first_run_complete_;
-  /// The holders beyond these are gone.
+  /// Number of the holders up to the last one that still lives.
   std::size_t wanted_ = 0;
   mutable std::size_t saved_ = 0;
 };
 
 void CheckpointFrame::run_again(std::uint64_t key) {
-  // The last holder may go while the function runs, and with it this frame.
+  // Keeps the frame alive: the last holder, and the frame with it, may go while the function runs.
   const auto keep_alive = shared_from_this();
   const auto hooks = std::make_shared<const SecondRun>(*this, key);
   try {
@@ -330,7 +332,8 @@ void CheckpointFrame::run_again(std::uint64_t key) {
     const int traced = modes().interceptors & Modes::kTrace;
     const int duals = dual_levels_.empty() ? 0 : Modes::kDuals;
     modes() = Modes{.grad_enabled = true, .interceptors = static_cast<std::uint8_t>(traced | duals)};
-    // What was saved for tangents is saved again, though this is asked for while some levels are hidden.
+    // Restores forward's levels, as tensors saved for tangents are saved again, though this is asked for while some
+    // levels are hidden.
     thread_state().dual_levels = dual_levels_;
     const std::vector<Tensor> again = inputs();
     thread_state().selection = nullptr;
@@ -393,12 +396,12 @@ void CheckpointReferences::add(const Packed& packed) {
 }
 
 void CheckpointReferences::for_each_owned(const std::function<void(const CheckpointScope::Recompute&)>& f) {
-  // The inputs of one checkpoint may be holders of another, around it.
+  // Repeats the search, as the inputs of one checkpoint may be holders of another around it.
   for (bool more = true; more;) {
     more = false;
     for (std::size_t i = 0; i < found_.size(); ++i) {
       Found& found = found_[i];
-      // Its owners are the holders and the hooks that made them.
+      // Owners of a frame are its holders, and the hooks that made them.
       if (found.owned || found.hooks != found.hooks_owners || found.frame->owners() != found.holders + 1) continue;
       found.owned = more = true;
       const CheckpointFrame& frame = *found.frame;

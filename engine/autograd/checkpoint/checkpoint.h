@@ -20,38 +20,39 @@
 namespace lamella::autograd {
 
 struct CheckpointOptions {
-  /// The second run draws the random numbers of the first.
+  /// Draw the random numbers of the first run again in the second.
   bool preserve_rng_state = true;
-  /// Compare what the second run saves, and the calls that it makes under a policy, with the first.
+  /// Compare the tensors that the second run saves, and the calls that it makes under a policy, with those of the
+  /// first.
   bool check = true;
-  /// End the second run once everything is there that is still wanted.
+  /// End the second run once everything that is still wanted is there.
   bool early_stop = true;
-  /// Which calls' results are kept; empty keeps none.
+  /// Policy that selects calls whose results are kept; empty keeps none.
   CheckpointPolicy policy{};
 };
 
-/// Leaves the second run of a checkpoint's function when everything is there. No std::exception, so that no function
-/// takes it for an error.
+/// Exception that leaves the second run of a checkpoint's function when everything is there. Not a std::exception, so
+/// that no function takes it for an error.
 struct StopRecomputation {
-  /// Which run is to end.
+  /// Address of the run that is to end.
   const void* run;
 };
 
 class CheckpointFrame;
 
-/// The first run of a checkpoint's function: while it lasts, place holders are saved instead of tensors. The first of
-/// them that backward asks for runs `recompute`, with other tensors for `inputs`. See Note [Checkpoints] in
+/// Scope of the first run of a checkpoint's function: while it lasts, place holders are saved instead of tensors. The
+/// first of them that backward asks for runs `recompute`, with other tensors for `inputs`. See Note [Checkpoints] in
 /// checkpoint.cc.
 class CheckpointScope {
  public:
   using Recompute = std::function<void(std::span<const Tensor> inputs)>;
 
-  /// RuntimeError inside DisableSavedTensorHooks. Nothing changes where recording is off.
+  /// Throws RuntimeError inside DisableSavedTensorHooks. Does nothing where recording is off.
   CheckpointScope(Recompute recompute, std::span<const Tensor* const> inputs, const CheckpointOptions& options);
   ~CheckpointScope();
   CheckpointScope(const CheckpointScope&) = delete;
   CheckpointScope& operator=(const CheckpointScope&) = delete;
-  /// The function came to its end.
+  /// Notes that the function came to its end.
   void complete() noexcept;
 
  private:
@@ -62,13 +63,13 @@ class CheckpointScope {
   std::uint8_t interceptors_before_ = 0;
 };
 
-/// What a host's collector of cycles has come by on its walk through a graph: finds the checkpoints that nothing else
-/// holds. Their functions may hold results of the graph.
+/// Finds, for a host's collector of cycles that walks through a graph, the checkpoints that nothing else holds. Their
+/// functions may hold results of the graph.
 class CheckpointReferences {
  public:
-  /// Whether there is any checkpoint to look for.
+  /// True if there is any checkpoint.
   static bool any() noexcept;
-  /// `packed` was found, and the walk has its only owner.
+  /// Notes a saved tensor that the walk has found, and whose only owner it has found.
   void add(const Packed& packed);
   /// Calls f with the function of each checkpoint whose holders were all found.
   void for_each_owned(const std::function<void(const CheckpointScope::Recompute&)>& f);
@@ -86,7 +87,7 @@ class CheckpointReferences {
 
 namespace detail {
 
-/// A function and its arguments without their tensors, for another run.
+/// Function and its arguments without their tensors, for another run.
 template <class F, class... Args>
 class CheckpointedCall {
  public:
@@ -108,8 +109,9 @@ class CheckpointedCall {
 
 }  // namespace detail
 
-/// Calls `function(args...)` without keeping what its operations save for backward, which runs it again instead: memory
-/// for time. Gradients are the same, of any order, and through tensors that the function only refers to as well.
+/// Calls `function(args...)` without keeping the tensors that its operations save for backward, which runs it again
+/// instead: memory for time. Gradients are the same, of any order, and through tensors that the function only refers to
+/// as well.
 ///
 /// The function must do the same on each call (RuntimeError in backward where it saves other tensors); the random
 /// numbers of the first run are drawn again. Arguments are copied, with their tensors, which must not be written to

@@ -18,8 +18,8 @@ namespace lamella::autograd {
 
 class CheckpointFrame;
 
-/// Stands for a tensor that was saved in the first run of a checkpoint's function; has what the second run saved in its
-/// place, for each pass that asked.
+/// Stands for a tensor that was saved in the first run of a checkpoint's function; holds the tensor that the second run
+/// saved in its place, for each pass that asked.
 class CheckpointHolder {
  public:
   CheckpointHolder(std::shared_ptr<CheckpointFrame> frame, std::string op, const Tensor& x)
@@ -33,7 +33,8 @@ class CheckpointHolder {
     const std::lock_guard lock(lock_);
     values_.push_back({key, x, x.version()});
   }
-  /// Undefined where there is none. RuntimeError where the function wrote into it after it was saved.
+  /// Returns the value for a pass; undefined where there is none. RuntimeError where the function wrote into it after
+  /// it was saved.
   Tensor get(std::uint64_t key) const {
     Value value;
     {

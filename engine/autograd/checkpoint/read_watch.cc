@@ -61,7 +61,7 @@ void ReadWatch::note_write(const Storage& memory) noexcept {
   try {
     log_->written_.insert(&memory);
   } catch (const std::bad_alloc&) {
-    log_->reads_.clear();  // nothing is compared then, rather than something refused that is right
+    log_->reads_.clear();  // compares nothing, rather than refuse something that is right
   }
 }
 

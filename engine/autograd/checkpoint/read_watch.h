@@ -15,15 +15,15 @@
 
 // Note [What a checkpoint reads]
 // A checkpoint's function may refer to tensors that are not its arguments. Written to in place before backward, they
-// would give the second run other values, in silence. So the first run notes, for each tensor that a call gets, which
-// memory it was and at which version; the second one makes the same calls, and compares. A tensor that the function
-// computed itself lies elsewhere the second time, or at the same address with the same number of writes: only memory
-// that outlived the first run, and was written to since, differs. What the function writes to itself (running
-// statistics) is left out. Nothing is held by this: what the function drops is freed.
+// would give the second run other values, in silence. So the first run notes, for each tensor that a call gets, its
+// memory and its version; the second run makes the same calls, and compares. A tensor that the function computed itself
+// lies elsewhere the second time, or at the same address with the same number of writes: only memory that outlived the
+// first run, and was written to since, differs. Memory that the function itself writes to (running statistics) is left
+// out. The notes hold no tensor, so that those which the function drops are freed.
 
 namespace lamella::autograd {
 
-/// What the first run of a function read.
+/// Tensors that the first run of a function read.
 class ReadLog {
  public:
   struct Read {
@@ -39,14 +39,14 @@ class ReadLog {
   std::unordered_set<const Storage*> written_;
 };
 
-/// One run of a function whose reads are noted, or compared with those of the first run.
+/// Watches one run of a function: notes its reads, or compares them with those of the first run.
 class ReadWatch final : public AccessWatch {
  public:
   ReadWatch(std::shared_ptr<ReadLog> log, bool repeats);
 
-  /// RuntimeError where one of the tensors was written to since the first run.
+  /// Throws RuntimeError where one of the tensors was written to since the first run.
   void begin_call(std::string_view op, std::span<const Tensor* const> inputs, const std::vector<bool>& reads) override;
-  /// Notes what the call wrote to itself, running statistics for one.
+  /// Notes the memory that the call wrote to itself, running statistics for one.
   void end_call() noexcept override;
   void note_write(const Storage& memory) noexcept override;
 
@@ -54,16 +54,16 @@ class ReadWatch final : public AccessWatch {
   std::shared_ptr<ReadLog> log_;
   bool repeats_;
   std::size_t next_ = 0;
-  /// The inputs of the call that is under way, and their versions; in the first run only.
+  /// Inputs of the call that is under way, and their versions; in the first run only.
   std::vector<std::pair<Tensor, std::uint32_t>> inputs_;
-  /// The pass that this run is in: what another one, begun by the function, computes is its own affair.
+  /// Number of the pass that this run is in; calls in another pass, begun by the function, are not watched.
   std::uint64_t pass_;
 };
 
-/// `op`, which is no call of a layer, reads x to write it somewhere: to be called under Modes::kSelective.
+/// Notes that `op`, which is no call of a layer, reads x to write it somewhere. To be called under Modes::kSelective.
 void note_read(std::string_view op, const Tensor& x);
 
-/// This thread's calls go to `watch` in this scope, in the place of another one.
+/// Sends this thread's calls to `watch` in a scope, in the place of another one.
 class WatchReads {
  public:
   explicit WatchReads(std::shared_ptr<AccessWatch> watch);

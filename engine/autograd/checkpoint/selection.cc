@@ -14,8 +14,8 @@
 namespace lamella::autograd {
 namespace {
 
-/// What kept results come from when the function runs again. The graph made then is not for gradients: this node only
-/// makes them want one.
+/// Node of kept results when the function runs again. The graph made then is not for gradients: this node only makes
+/// the results want one.
 class KeptCallNode final : public Node {
  public:
   explicit KeptCallNode(std::string op) : op_(std::move(op)) {}
@@ -29,7 +29,8 @@ class KeptCallNode final : public Node {
   std::string op_;
 };
 
-/// A result, or what was saved beside the inputs, that somebody wrote to since has to be computed again.
+/// True if nobody wrote to the call's results, and to other tensors that it saved, since it was made; otherwise it has
+/// to be computed again.
 bool is_intact(const KeptCalls::Call& call) {
   return std::ranges::none_of(call.results, [](const auto& result) { return result.tensor.is_overwritten(); }) &&
          std::ranges::none_of(call.saves, [](const auto& save) { return save.tensor.is_overwritten(); });
@@ -53,7 +54,7 @@ void note_packed(const Tensor& x) {
 SelectedCall::SelectedCall(std::string op, std::span<const Tensor* const> inputs)
     : selection_(thread_state().selection) {
   for (const Tensor* x : inputs) inputs_.push_back(*x);
-  // Of a call that is not made again, only what it saved of its inputs is read.
+  // A call that is not made again reads only those of its inputs that it saved.
   std::vector<bool> reads(inputs.size(), true);
   if (selection_ && selection_->repeats_) {
     const KeptCalls& kept = *selection_->kept_;
@@ -97,7 +98,7 @@ SelectedCall::SelectedCall(std::string op, std::span<const Tensor* const> inputs
   }
   if (const auto& watch = thread_state().access_watch) watch->begin_call(op, inputs, reads);
   for (const Tensor& x : inputs_) versions_.push_back(x.defined() ? x.version() : 0);
-  if (!keeping_ && !replayed_) inputs_.clear();  // the call may do with its inputs what it likes
+  if (!keeping_ && !replayed_) inputs_.clear();  // lets the call do with its inputs what it likes
   if (selection_) outer_ = std::exchange(selection_->running_, this);
   set_mode(false);
 }

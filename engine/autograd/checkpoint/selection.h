@@ -19,21 +19,23 @@
 
 // Note [Selective checkpoints]
 // A checkpoint with a policy asks it, in forward, about every call of an operator or a layer that the function makes
-// (calls made by a layer's own forward belong to the layer). A call that is to be kept leaves its results here, and
-// what else it saved for backward beside its inputs. When the function runs again, calls come in the same order: one
-// that was kept is not computed (unless somebody wrote to its results since), its results are handed out, and what it
-// saved goes to the checkpoint's hooks as if it had just been saved. So the hooks see the same sequence as in forward.
+// (calls made by a layer's own forward belong to the layer). A call that is to be kept leaves its results here, and the
+// tensors beside its inputs that it saved for backward. When the function runs again, calls come in the same order: one
+// that was kept is not computed (unless somebody wrote to its results since), its results are handed out, and the
+// tensors that it saved go to the checkpoint's hooks as if they had just been saved. So the hooks see the same sequence
+// as in forward.
 
 namespace lamella::autograd {
 
-/// Whether the results of a call of `op` with these tensors are to be kept for backward, rather than computed again.
+/// Returns true if the results of a call of `op` with these tensors are to be kept for backward, rather than computed
+/// again.
 using CheckpointPolicy = std::function<bool(std::string_view op, std::span<const Tensor* const> inputs)>;
 
-/// What a checkpoint keeps of the calls that its function made, in order.
+/// Calls that a checkpoint's function made, in order, with the results that are kept.
 struct KeptCalls {
-  /// Something that a call saved for backward.
+  /// Tensor that a call saved for backward.
   struct Save {
-    /// Which of the call's inputs it was; -1 for another tensor, kept here.
+    /// Number of the call's input that it is; -1 for another tensor, kept here.
     std::ptrdiff_t input = -1;
     SavedTensor tensor;
   };
@@ -45,32 +47,32 @@ struct KeptCalls {
     std::string op;
     bool kept = false;
     std::vector<Result> results;
-    /// The form of what the caller gets, without the tensors: a Result, or what the host language puts there.
+    /// Result of the call without its tensors: a value of its C++ type, or an object of the host language.
     std::any form;
     std::vector<Save> saves;
-    /// Where random numbers stood after the call, where it drew some.
+    /// State of the random generators after the call, if it drew numbers.
     std::optional<RandomState> random;
   };
 
   CheckpointPolicy policy;
   bool preserve_rng_state = true;
-  /// Whether calls are compared with forward's.
+  /// True if calls are compared with forward's.
   bool check = true;
   /// Stands for the checkpoint in messages.
   Ref<Node> label;
   std::vector<Call> calls;
-  /// The function came to its end in forward.
+  /// True if the function came to its end in forward.
   bool complete = false;
 };
 
 class SelectedCall;
 
-/// One run of a checkpoint's function: forward, or its repetition.
+/// One run of a checkpoint's function, forward or its repetition.
 class Selection {
  public:
   Selection(std::shared_ptr<KeptCalls> kept, bool repeats) : kept_(std::move(kept)), repeats_(repeats) {}
 
-  /// A tensor is about to be packed: notes it where the call that saves it is to be kept.
+  /// Notes a tensor that is about to be packed, where the call that saves it is to be kept.
   void note_packed(const Tensor& x);
 
  private:
@@ -82,27 +84,29 @@ class Selection {
   SelectedCall* running_ = nullptr;
 };
 
-/// x is about to be packed: tells this thread's selection, where there is one. To be called under Modes::kPacking.
+/// Tells this thread's selection, where there is one, that x is about to be packed. To be called under Modes::kPacking.
 void note_packed(const Tensor& x);
 
-/// A call of an operator or a layer under Modes::kSelective, from before its computation to after it. While it lasts
-/// the mode is off: what the call does is its own affair.
+/// Call of an operator or a layer under Modes::kSelective, from before its computation to after it. The mode is off
+/// while it lasts, as calls made by the call belong to it.
 class SelectedCall {
  public:
-  /// Asks the policy, or looks up what forward kept. RuntimeError where forward called something else here.
+  /// Asks the policy, or looks up the call that forward made here. RuntimeError where forward called another operator
+  /// here.
   SelectedCall(std::string op, std::span<const Tensor* const> inputs);
   ~SelectedCall();
   SelectedCall(const SelectedCall&) = delete;
   SelectedCall& operator=(const SelectedCall&) = delete;
 
-  /// Whether the results are there: the call is not to be computed.
+  /// True if the results are there, so that the call is not to be computed.
   bool is_replayed() const noexcept { return replayed_; }
-  /// Those results, and (see KeptCalls::Call) their form.
+  /// Returns the kept results, and hands what the call saved to the hooks as if it had been made. form() returns the
+  /// results' form (see KeptCalls::Call).
   std::vector<Tensor> results();
   const std::any& form() const;
-  /// Whether keep() is to be called.
+  /// True if keep() is to be called.
   bool is_keeping() const noexcept { return keeping_; }
-  /// Keeps what was computed, unless the call wrote into one of its inputs: that has to be done again.
+  /// Keeps the results of the call, unless it wrote into one of its inputs: then it has to be made again.
   void keep(std::span<const Tensor* const> results, std::any form = {});
 
  private:
@@ -121,7 +125,7 @@ class SelectedCall {
   SelectedCall* outer_ = nullptr;
 };
 
-/// Makes a call under Modes::kSelective: `compute` is run unless its results were kept.
+/// Makes a call under Modes::kSelective: `compute` runs unless its results were kept.
 template <class Result, class Compute>
   requires std::is_copy_constructible_v<Result>
 Result select_call(std::string op, std::span<const Tensor* const> inputs, Compute&& compute) {

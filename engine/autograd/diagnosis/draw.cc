@@ -27,12 +27,12 @@ constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 struct Item {
   bool leaf = false;
   std::string title;
-  /// Of its results; may be empty.
+  /// Shapes of the operation's results; may be empty.
   std::string shapes;
   std::size_t saved = 0;
-  /// "file:line"; may be empty.
+  /// Place of the call, "file:line"; may be empty.
   std::string place;
-  /// The inputs' items; kNone for those that are left out.
+  /// Items of the inputs; kNone for inputs that are left out.
   std::vector<std::size_t> inputs;
 };
 
@@ -43,7 +43,7 @@ struct Picture {
   std::size_t bytes_left_out = 0;
 };
 
-/// What is known of the results of nodes that did not note them: tensors at hand tell.
+/// Shapes of the results of nodes that did not note them, learned from tensors at hand.
 class KnownShapes {
  public:
   void learn(const Tensor& x) {
@@ -144,7 +144,7 @@ std::string left_out(const Picture& picture) {
              ", left out: raise max_nodes to see them");
 }
 
-// As text
+// Drawing as text
 
 std::string line_of(const Item& item) {
   std::string text = item.leaf && item.title != "leaf" ? "leaf " + item.title : item.title;
@@ -164,12 +164,12 @@ std::string as_text(const Picture& picture) {
   }
   struct Line {
     std::size_t item;
-    std::string first;  // what stands before the item
-    std::string rest;   // and before the lines below it
+    std::string first;  // prefix of the item's line
+    std::string rest;   // prefix of the lines below it
   };
   std::vector<Line> stack;
   for (std::size_t i = picture.roots.size(); i-- > 0;) stack.push_back({picture.roots[i], "", ""});
-  std::map<std::size_t, std::size_t> numbers;  // of the shared ones, in the order of their first lines
+  std::map<std::size_t, std::size_t> numbers;  // numbers of shared items, in the order of their first lines
   std::string text;
   while (!stack.empty()) {
     const Line line = std::move(stack.back());
@@ -190,7 +190,7 @@ std::string as_text(const Picture& picture) {
       text += str("#", number, " ");
     }
     text += line_of(item) + "\n";
-    // A single input goes on at the same depth: long chains stay readable.
+    // Puts a single input at the same depth, so that long chains stay readable.
     if (item.inputs.size() == 1) {
       stack.push_back({item.inputs[0], line.rest, line.rest});
       continue;
@@ -204,7 +204,7 @@ std::string as_text(const Picture& picture) {
   return text;
 }
 
-// As SVG
+// Drawing as SVG
 
 std::string escaped(const std::string& text) {
   std::string result;
@@ -232,21 +232,21 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-/// Whether a character of UTF-8 begins here.
+/// True if a character of UTF-8 begins here.
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
 std::size_t characters(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
 }
 
-/// Where the n-th character of a text begins, counted from 0.
+/// Returns the offset at which the n-th character of a text begins, counted from 0.
 std::size_t offset_of(const std::string& text, std::size_t n) {
   std::size_t at = 0;
   while (at < text.size() && (!begins_character(text[at]) || n-- > 0)) ++at;
   return at;
 }
 
-/// The end of a text that is too long is cut, or its beginning: that of a path.
+/// Cuts the end of a text that is too long, or the beginning, where its end is to be kept: that of a path.
 std::string shortened(const std::string& text, bool keep_end) {
   const std::size_t length = characters(text);
   if (length <= kMaxText) return text;
@@ -286,7 +286,7 @@ std::string as_svg(const Picture& picture) {
     drawing.boxes.push_back({.width = kCharWidth * static_cast<double>(widest) + 2 * kPadding,
                              .height = kLineHeight * static_cast<double>(texts.back().size()) + kPadding});
   }
-  // Inputs that are left out end in one box each, which says so.
+  // Adds one box for the inputs of an item that are left out.
   const std::size_t boxes = drawing.boxes.size();
   for (std::size_t i = 0; i < boxes; ++i) {
     bool cut = false;

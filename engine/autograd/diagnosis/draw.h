@@ -11,11 +11,11 @@
 namespace lamella::autograd {
 
 struct DrawOptions {
-  /// "svg" or "text".
+  /// Format of the drawing, "svg" or "text".
   std::string format = "svg";
-  /// What leaves (parameters, say) are called.
+  /// Names of leaves (of parameters, say).
   std::vector<std::pair<Tensor, std::string>> names;
-  /// Nodes beyond this number, counted from the tensors on, are left out, and the drawing says how many.
+  /// Number of nodes, counted from the tensors on, beyond which nodes are left out; the drawing says how many.
   std::size_t max_nodes = 200;
 };
 

@@ -31,7 +31,7 @@ std::string operation(const Departure& d) { return str("`", d.op, "`", called_at
 
 std::string at(SourceLine line) { return line ? " at " + place_of(line) : ""; }
 
-/// Why, and what to change.
+/// Returns the reason of a departure, and advice on what to change.
 std::string reason(const Departure& d) {
   switch (d.reason) {
     case Leaving::NoGrad:
@@ -66,7 +66,8 @@ std::string reason(const Departure& d) {
   return "";
 }
 
-/// "was computed by `add` (called at a.py:4) from input 0, which left the tape at `detach` (called at a.py:3): ..."
+/// Returns a departure with those before it, as "was computed by `add` (called at a.py:4) from input 0, which left the
+/// tape at `detach` (called at a.py:3): ...".
 std::string story(const Departure& last) {
   std::string text;
   const Departure* d = &last;
@@ -216,7 +217,7 @@ std::string explain_alone(const Tensor& x, const char* name) {
   return explain_off_tape(x, meta, name);
 }
 
-/// How `target` is reached from `root`: the nodes on the way, the root first; nothing where it is not.
+/// Returns the nodes on a shortest path from `root` to `target`, the root first; nothing where there is no path.
 std::vector<const Node*> path_to(const Node* root, const Node* target) {
   std::unordered_map<const Node*, const Node*> came_from{{root, nullptr}};
   std::vector<const Node*> queue{root};
@@ -242,7 +243,7 @@ std::string explain_path(const Tensor& x, const std::vector<const Node*>& path) 
   return text + ". " + explain_alone(x, "x");
 }
 
-/// Where the tape ends below `root` at inputs that had left it.
+/// Lists the inputs below `root` that had left the tape, one line each; empty where none is known.
 std::string ends_below(const Edge& root) {
   std::string text;
   std::size_t count = 0;

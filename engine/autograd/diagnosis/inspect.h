@@ -12,44 +12,44 @@
 
 namespace lamella::autograd {
 
-/// What the nodes of one operation or layer hold.
+/// Count of the nodes of one operation or layer, and of the memory that they hold.
 struct NodeCount {
   std::size_t nodes = 0;
-  /// What they save for backward; memory that several save is counted where it is met first.
+  /// Bytes that the nodes save for backward; memory that several nodes save is counted for the first of them.
   std::size_t saved_bytes = 0;
 };
 
-/// By the name of the operation or layer.
+/// Counts by the name of the operation or layer.
 using GraphStats = std::map<std::string, NodeCount>;
 
-/// Counts the nodes of the graph that the tensors were computed by, and what they save. Tensors that are off the tape
-/// add nothing. Nodes that a view after a write in place would look for are made.
+/// Counts the nodes of the graph that the tensors were computed by, and the bytes that they save. Tensors that are off
+/// the tape add nothing. Makes the nodes that views look for after a write in place.
 GraphStats graph_stats(std::span<const Tensor> tensors);
 
 /// Counts, over all threads, the nodes that were made under trace() and live. The newest node of another thread that
 /// records at this moment may be missing.
 GraphStats live_stats();
-/// The same as a number for each name.
+/// Returns the counts of live_stats() as one number for each name.
 std::map<std::string, std::size_t> live_nodes();
 std::map<std::string, std::size_t> saved_bytes();
 
 /// Adds up what nodes save, each piece of memory once.
 class SavedBytes {
  public:
-  /// What the node saves in memory that was not counted yet.
+  /// Returns the bytes that the node saves in memory that was not counted yet.
   std::size_t add(const Node& node);
 
  private:
   std::unordered_set<const Storage*> seen_;
 };
 
-/// The tensors that a node saves for backward, as they are kept; empty once the graph was freed.
+/// Returns the tensors that a node saves for backward, as they are kept; empty once the graph was freed.
 TensorList saved_tensors(const Node& node);
 
-/// The nodes that the tensors were computed by, each once, breadth first from the tensors. They live as long as the
-/// roots do.
+/// Returns the nodes that the tensors were computed by, each once, breadth first from the tensors. They live as long as
+/// the roots do.
 std::vector<Node*> reachable_nodes(std::span<const Edge> roots);
-/// The tensors' edges, without empty ones.
+/// Returns the tensors' edges, without empty ones.
 std::vector<Edge> root_edges(std::span<const Tensor> tensors);
 
 }  // namespace lamella::autograd

@@ -11,7 +11,7 @@ constexpr double kMargin = 16;
 constexpr int kOrderSweeps = 8;
 constexpr int kPlaceSweeps = 6;
 
-/// A box, or a point where a long line passes through a layer.
+/// Box, or point where a long line passes through a layer.
 struct Cell {
   Cell(std::size_t layer, double width, double height) : layer(layer), width(width), height(height) {}
 
@@ -19,7 +19,7 @@ struct Cell {
   double width;
   double height;
   double x = 0;
-  /// Its place in its layer.
+  /// Position in the layer, counted from the left.
   std::size_t rank = 0;
   std::vector<std::size_t> above;
   std::vector<std::size_t> below;
@@ -45,7 +45,7 @@ class Layers {
   }
 
  private:
-  /// The layer of a box is the length of the longest way to it.
+  /// Puts each box into the layer whose number is the length of the longest path to it.
   void assign_layers() {
     const std::size_t n = drawing_.boxes.size();
     std::vector<std::size_t> waiting(n, 0);
@@ -162,7 +162,7 @@ class Layers {
       points.emplace_back(first.x, middle[first.layer] + first.height / 2);
       for (std::size_t i = 1; i + 1 < way.size(); ++i) {
         const Cell& cell = cells_[way[i]];
-        // Straight through the layer, so that the line keeps off the boxes beside it.
+        // Leads the line straight through the layer, so that it keeps off the boxes beside it.
         points.emplace_back(cell.x, middle[cell.layer] - half[cell.layer]);
         points.emplace_back(cell.x, middle[cell.layer] + half[cell.layer]);
       }
@@ -173,7 +173,7 @@ class Layers {
   LayeredDrawing& drawing_;
   std::vector<Cell> cells_;
   std::vector<std::vector<std::size_t>> layers_;
-  /// For each link the cells that it passes.
+  /// Cells that each link passes.
   std::vector<std::vector<std::size_t>> ways_;
 };
 

@@ -6,7 +6,7 @@
 
 namespace lamella::autograd {
 
-/// A box of a drawing, and in the result where its middle is.
+/// Box of a drawing; lay_out() finds the position of its middle.
 struct Box {
   double width = 0;
   double height = 0;
@@ -14,8 +14,8 @@ struct Box {
   double y = 0;
 };
 
-/// From one box to another, which stands lower; in the result the points that the line goes through, from the bottom of
-/// the upper box to the top of the lower one.
+/// Link from one box to another, which stands lower; lay_out() finds the points that the line goes through, from the
+/// bottom of the upper box to the top of the lower one.
 struct Link {
   std::size_t from = 0;
   std::size_t to = 0;

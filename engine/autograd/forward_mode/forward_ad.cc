@@ -8,7 +8,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// Another handle on the same memory, at the same place on the tape.
+/// Makes another handle on the same memory, at the same place on the tape.
 struct AliasLayer : Function<AliasLayer> {
   static constexpr bool kChecksGradients = false;
   static constexpr bool kLinear = true;
@@ -17,7 +17,7 @@ struct AliasLayer : Function<AliasLayer> {
   static Tensor backward(Context&, const Tensor& dy) { return dy; }
 };
 
-/// x with its tangents but the one at `level`.
+/// Returns x with its tangents but the one at `level`.
 Tensor without_tangent(const Tensor& x, std::uint64_t level) {
   Tensor result = [&] {
     const HideLevels hide;
@@ -69,7 +69,8 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, std::optional<std:
         "levels outside of its own");
   }
   const Tensor dual = [&] {
-    // To the tape it is the primal, also for a function that turns recording on by itself.
+    // Recorded in any case: to the tape the result is the primal, also for a function that turns recording on by
+    // itself.
     const EnableGrad recorded;
     return without_tangent(primal, at);
   }();

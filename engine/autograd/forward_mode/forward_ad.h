@@ -14,7 +14,7 @@
 
 namespace lamella::autograd {
 
-/// A level that lasts as long as the scope.
+/// Enters a level of forward mode for a scope.
 class DualLevel {
  public:
   DualLevel() : level_(enter_dual_level()) {}
@@ -27,43 +27,43 @@ class DualLevel {
   std::uint64_t level_;
 };
 
-/// A tensor with primal's values, memory and place on the tape that has `tangent` at the innermost level, or at `level`
-/// of this thread: what is computed from it has a tangent, too.
+/// Returns a tensor with primal's values, memory and place on the tape that has `tangent` at the innermost level, or at
+/// `level` of this thread: tensors computed from it have a tangent, too.
 ///
-/// Both are of one floating or complex dtype (TypeError), shape (ValueError) and device (RuntimeError). RuntimeError
-/// outside of any level, where primal has a tangent at this level already, and where the tangent has one of its own at
-/// the same level or an inner one.
+/// Both arguments are of one floating or complex dtype (TypeError), shape (ValueError) and device (RuntimeError).
+/// RuntimeError outside of any level, where primal has a tangent at this level already, and where the tangent has one
+/// of its own at the same level or an inner one.
 Tensor make_dual(const Tensor& primal, const Tensor& tangent, std::optional<std::uint64_t> level = std::nullopt);
 
-/// A tensor taken apart.
+/// Parts of a tensor: its value and its tangent at a level.
 struct UnpackedDual {
-  /// The same values, memory and place on the tape, without a tangent at the level.
+  /// Tensor with the same values, memory and place on the tape, without a tangent at the level.
   Tensor primal;
-  /// Undefined where the tensor has none.
+  /// Tangent; undefined where the tensor has none.
   Tensor tangent;
 };
-/// Takes a tensor apart at the innermost level, which `level` names if it is given (RuntimeError for another one).
-/// Outside of any level no tensor has a tangent.
+/// Splits a tensor at the innermost level, which `level` names if it is given (RuntimeError for another one). Outside
+/// of any level no tensor has a tangent.
 UnpackedDual unpack_dual(const Tensor& x, std::optional<std::uint64_t> level = std::nullopt);
 
-/// x without a place on the tape, as detach() gives it, that keeps its tangents: the result of a function that
-/// differentiates inside, to which reverse mode is a matter of its own.
+/// Returns x without a place on the tape, as detach() gives it, that keeps its tangents: the result of a function that
+/// differentiates inside, so that reverse mode does not follow it.
 Tensor off_tape(const Tensor& x);
 
-/// What jvp() returns: the function's results, and for each its derivative.
+/// Results of the function that jvp() called, and the derivative of each.
 struct JvpResult {
   std::vector<Tensor> outputs;
   std::vector<Tensor> tangents;
 };
 
-/// f(primals), and the product of f's Jacobian there with `tangents`, in one run of f.
+/// Returns f(primals), and the product of f's Jacobian there with `tangents`, in one run of f.
 ///
-/// Outputs that do not depend on the primals have a tangent of zeros; RuntimeError for them where `strict` is set. The
-/// function may use what it likes: reverse mode, another jvp, in-place operators. ValueError where the counts differ;
-/// make_dual() says what else is asked of primals and tangents.
+/// Gives outputs that do not depend on the primals a tangent of zeros; RuntimeError for them where `strict` is set. The
+/// function may use reverse mode, another jvp and in-place operators. ValueError where the counts differ; make_dual()
+/// says what else is asked of primals and tangents.
 JvpResult jvp(const std::function<std::vector<Tensor>(std::span<const Tensor>)>& f, std::span<const Tensor> primals,
               std::span<const Tensor> tangents, bool strict = false);
-/// The same for a function of one tensor: the value and its tangent.
+/// Returns the value of a function of one tensor, and its tangent.
 std::pair<Tensor, Tensor> jvp(const std::function<Tensor(const Tensor&)>& f, const Tensor& primal,
                               const Tensor& tangent);
 

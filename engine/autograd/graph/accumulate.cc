@@ -14,19 +14,19 @@
 namespace lamella::autograd {
 namespace {
 
-/// Nobody else can see this gradient's memory, and it is laid out as a fresh tensor.
+/// True if nobody else can see this gradient's memory and it is laid out as a fresh tensor.
 bool is_own(const Tensor& g) {
   return g->use_count() == 1 && !g->hidden && g->storage->unique() && g.is_contiguous() && !g->storage->deleter &&
          (g->flags & TensorImpl::kTracked) == 0;
 }
 
-/// The same, and the tape does not know it: it may be written to.
+/// True if the gradient may be written to: nobody else sees its memory, and it has no place on the tape.
 bool is_stealable(const Tensor& g) { return is_own(g) && is_unplaced(g); }
 
-/// Whether the gradient may have a tangent; true also for some that have none.
+/// True if the gradient may have a tangent; also true for some that have none.
 bool may_be_dual(const Tensor& g) { return !is_unplaced(g) || (g->flags & TensorImpl::kTracked) != 0; }
 
-/// Whether adding into this gradient in place is possible: the user may have set a broadcast or read-only one.
+/// True if the gradient can be added to in place. One that the user has set may be broadcast, read-only or lent.
 bool is_writable(const Tensor& g) {
   if (g->storage->has_mark(Storage::kReadOnly | Storage::kLent)) return false;
   return g.is_contiguous() || !overlaps_itself(g.shape(), g.strides());
@@ -36,7 +36,8 @@ bool hides(const HiddenAxes* axes, std::uint64_t level) {
   return axes && std::ranges::find(*axes, level, &HiddenAxis::level) != axes->end();
 }
 
-/// The gradient of x without axes that x does not hide; RuntimeError for those of calls of vmap that are under way.
+/// Returns the gradient of x without hidden axes that x does not hide. RuntimeError for an axis of a call of vmap that
+/// is under way.
 Tensor fit_axes(Tensor grad, const Tensor& x) {
   grad = fit_dead_axes(std::move(grad), x->hidden.get());
   if (!grad->hidden) return grad;
@@ -52,7 +53,7 @@ Tensor fit_axes(Tensor grad, const Tensor& x) {
 }  // namespace
 
 AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
-  // Leaves come first: their gradients free the memory that produced them.
+  // Leaves run first: accumulating their gradients frees the memory that produced them.
   set_sequence(std::numeric_limits<std::uint64_t>::max());
   set_output_count(1);
   note_hidden_axes(0, leaf_);
@@ -109,13 +110,13 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
   AutogradMeta& meta = make_meta(x);
   if (incoming->hidden) [[unlikely]]
     incoming = fit_axes(std::move(incoming), x);
-  // Hooks may have changed the gradient; what `grad` holds always matches its tensor.
+  // Hooks may have changed the gradient's shape or dtype, and `grad` always has those of its tensor.
   if (incoming.shape() != x.shape()) {
     fail<RuntimeError>("[backward] a gradient of shape ", incoming.shape(), " arrived at a tensor of shape ",
                        x.shape());
   }
   if (incoming.dtype() != x.dtype()) incoming = primitives().cast(incoming, x.dtype());
-  bool copied = false;  // a copy with tangents is ours, but has a meta
+  bool copied = false;  // a copy with tangents may be kept, though it has a meta
   const auto may_be_kept = [&] { return copied || (is_grad_enabled() ? is_own(incoming) : is_stealable(incoming)); };
   // Passes on several threads may arrive here at once. Whoever finds a gradient takes it out, adds, and tries again:
   // nothing is computed under the lock, and nothing is lost.
@@ -135,7 +136,7 @@ void accumulate_grad(const Tensor& x, Tensor incoming) {
       copied = true;
       continue;
     }
-    // In place also where the user holds x.grad: it stays the same object from step to step.
+    // Adds in place also where the user holds x.grad, which stays the same object from step to step.
     const bool in_place = !is_grad_enabled() && is_unplaced(held) && !held->hidden && !incoming->hidden &&
                           held.dtype() == incoming.dtype() && is_writable(held) &&
                           !(duals_active() && may_be_dual(incoming));

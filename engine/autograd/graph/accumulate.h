@@ -4,17 +4,17 @@
 
 namespace lamella::autograd {
 
-/// The end of every path: adds what arrives to the leaf's `grad`.
+/// Node at the end of every path: adds the gradient that arrives to the leaf's `grad`.
 class AccumulateGrad final : public Node {
  public:
   explicit AccumulateGrad(Tensor leaf);
   std::string name() const override { return "AccumulateGrad"; }
   TensorList run(TensorList grads) override;
-  /// A leaf's hooks belong to the tensor: this node comes and goes with the graphs that use it.
+  /// Returns the leaf's hooks. They belong to the tensor, as this node comes and goes with the graphs that use it.
   std::shared_ptr<HookList> tensor_hooks() const override;
   std::shared_ptr<HookList> make_tensor_hooks() override;
   const Tensor& leaf() const noexcept { return leaf_; }
-  using Node::expect_hooks;  // for who makes this the node of a leaf that has hooks already
+  using Node::expect_hooks;  // gradient_edge() makes nodes of leaves that have hooks already
 
  private:
   Tensor leaf_;
@@ -23,8 +23,8 @@ class AccumulateGrad final : public Node {
 /// Stands for a value that a layer's forward computed off the tape; see Note [Intermediates] in recorder.cc. Running it
 /// is an error.
 ///
-/// It has the layer's own edges: what the layer's inputs lead to is what the value may depend on, so that a pass that
-/// wants the gradient of one of those comes by here, and another does not.
+/// Has the layer's own edges, as the value may depend on whatever the layer's inputs lead to: a pass that wants a
+/// gradient there reaches this node, and another pass does not.
 class DetachedIntermediate final : public Node {
  public:
   explicit DetachedIntermediate(const Node& layer);
@@ -32,16 +32,17 @@ class DetachedIntermediate final : public Node {
   TensorList run(TensorList grads) override;
 };
 
-/// Adds a gradient to x's grad. It is cast where its dtype differs; RuntimeError where its shape does. Passes on
-/// several threads may do so at once.
+/// Adds a gradient to x's grad, cast where its dtype differs. RuntimeError where its shape differs. Passes on several
+/// threads may call it at once.
 void accumulate_grad(const Tensor& x, Tensor incoming);
 
-/// A gradient of something that hides the axes `own` (null for none), with exactly those among the axes of calls of
-/// vmap that have ended. What others mapped over is summed, as that something is the same for all of it; where one is
-/// missing, the gradient is the same for each example.
+/// Returns a gradient of a tensor that hides the axes `own` (null for none), with exactly those among the axes of calls
+/// of vmap that have ended. Other such axes are summed, as the tensor is the same for all examples; a missing one is
+/// broadcast, as the gradient is the same for each example.
 Tensor fit_dead_axes(Tensor grad, const HiddenAxes* own);
 
-/// a + b as gradients: reuses the buffer of one that nobody else holds, unless the sum itself is to be recorded.
+/// Returns a + b. Reuses the buffer of a gradient that nobody else holds, unless the sum is recorded or levels of
+/// forward mode are active.
 Tensor add_gradients(Tensor a, Tensor b);
 
 }  // namespace lamella::autograd

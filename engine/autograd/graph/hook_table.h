@@ -12,35 +12,36 @@
 #include "engine/autograd/graph/spin_lock.h"
 #include "engine/core/tensor.h"
 
-// Tables of hooks, which tensors and nodes have.
+// Tables of the hooks on tensors and nodes.
 
 namespace lamella::autograd {
 
-/// On a tensor: gets the gradient; a defined result takes its place.
+/// Hook on a tensor: gets the gradient, which a defined result replaces.
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
-/// On a leaf, after its gradient was accumulated: gets the leaf.
+/// Hook on a leaf: gets the leaf after its gradient was accumulated.
 using AccumulatedHook = std::function<void(const Tensor& leaf)>;
-/// On a node, before it runs: gets the gradients of the operation's outputs; a list takes their place.
+/// Hook that runs before a node: gets the gradients of the operation's outputs, which a returned list replaces.
 using NodePreHook = std::function<std::optional<TensorList>(const TensorList& grad_outputs)>;
-/// On a node, after it ran: gets the gradients of the operation's inputs and outputs; a list takes the place of the
-/// former.
+/// Hook that runs after a node: gets the gradients of the operation's inputs and outputs; a returned list replaces
+/// those of the inputs.
 using NodePostHook =
     std::function<std::optional<TensorList>(const TensorList& grad_inputs, const TensorList& grad_outputs)>;
 
-/// What a handle needs to know of a table of hooks.
+/// Interface through which a handle removes a hook from a table of any kind.
 class HookTableBase {
  public:
   virtual ~HookTableBase() = default;
   virtual void remove(std::uint64_t id) = 0;
 };
 
-/// Hooks of one kind. A pass runs those that were there when it arrived, in the order of their registration.
+/// Table of hooks of one kind. A pass runs the hooks that are registered when it arrives, in the order of their
+/// registration.
 template <class Hook>
 class HookTable final : public HookTableBase {
  public:
   struct Entry {
     std::uint64_t id;
-    /// Which output of the node a tensor hook belongs to.
+    /// Number of the node's output that a tensor hook belongs to.
     std::uint32_t output_nr;
     Hook hook;
   };
@@ -54,14 +55,14 @@ class HookTable final : public HookTableBase {
   void remove(std::uint64_t id) override {
     change([&](Entries& entries) { std::erase_if(entries, [&](const Entry& entry) { return entry.id == id; }); });
   }
-  /// The hooks of now; null while there are none.
+  /// Returns the hooks that are registered now; null while there are none.
   std::shared_ptr<const Entries> entries() const {
     const std::lock_guard lock(lock_);
     return entries_;
   }
 
  private:
-  /// Puts a changed copy of the entries in place: nobody's hook is copied or freed under the lock.
+  /// Puts a changed copy of the entries in place, so that no hook is copied or freed under the lock.
   template <class Change>
   void change(Change&& apply) {
     while (true) {
@@ -84,15 +85,15 @@ class HookTable final : public HookTableBase {
 
 using HookList = HookTable<TensorHook>;
 
-/// Takes hooks away again.
+/// Removes hooks from their tables.
 class HookHandle {
  public:
   HookHandle() = default;
   HookHandle(std::weak_ptr<HookTableBase> table, std::uint64_t id) { add(std::move(table), id); }
-  /// One handle for several hooks.
+  /// Makes this the handle of further hooks, too.
   void add(std::weak_ptr<HookTableBase> table, std::uint64_t id) { entries_.emplace_back(std::move(table), id); }
   void add(const HookHandle& other) { entries_.insert(entries_.end(), other.entries_.begin(), other.entries_.end()); }
-  /// Removing twice, or after the graph was freed, does nothing.
+  /// Removes the hooks. Does nothing the second time, or after the graph was freed.
   void remove() {
     for (const auto& [table, id] : entries_) {
       if (const auto alive = table.lock()) alive->remove(id);

@@ -13,16 +13,18 @@ namespace lamella::autograd {
 struct Departure;
 struct Missed;
 
-/// The derivative of a tensor along the direction of one level of forward mode; see Note [Duals] in duals.h.
+/// Derivative of a tensor along the direction of one level of forward mode; see Note [Duals] in duals.h.
 struct Tangent {
   std::uint64_t level = 0;
-  /// Shared by aliases, emptied when the level ends; null for a tensor that has none although its base has.
+  /// Values of the tangent, shared by aliases and emptied when the level ends; null for a tensor that has none although
+  /// its base has.
   std::shared_ptr<Tensor> value;
-  /// How many writes in place have moved this tangent; for a view, of those into its base, how many it has seen.
+  /// Number of writes in place that have moved this tangent; for a view, number of writes into its base that it has
+  /// seen.
   std::uint32_t writes = 0;
 };
 
-/// The gradient that retain_grad() keeps. It is the tensor's; the node that fills it refers to it weakly.
+/// Gradient that retain_grad() keeps. The tensor owns it; the node that fills it refers to it weakly.
 struct RetainedGrad {
   SpinLock lock;
   Tensor grad;
@@ -31,7 +33,7 @@ struct RetainedGrad {
 
 struct AutogradMeta;
 
-/// Tells those who may outlive a tensor whether its meta is still there; `meta` is read, and used, under the lock.
+/// Tells owners that may outlive a tensor whether its meta still exists; `meta` is read, and used, under the lock.
 struct Presence {
   SpinLock lock;
   AutogradMeta* meta = nullptr;
@@ -44,30 +46,30 @@ struct MetaExtras {
   MetaExtras(const MetaExtras&) = delete;
   MetaExtras& operator=(const MetaExtras&) = delete;
 
-  /// A leaf's hooks.
+  /// Hooks on the gradient of a leaf; a result's hooks belong to its node.
   std::shared_ptr<HookList> hooks;
   std::shared_ptr<HookTable<AccumulatedHook>> accumulated_hooks;
   std::shared_ptr<RetainedGrad> retained;
-  /// Of a leaf that a hook on several tensors asks after.
+  /// Set for a leaf that a hook on several tensors waits for.
   std::shared_ptr<Presence> presence;
-  /// In the order of their levels.
+  /// Tangents in the order of their levels.
   SmallVector<Tangent, 1> tangents;
-  /// Where and why the tensor is off the tape, as far as that was written down.
+  /// Place and reason of the tensor's leaving the tape, as far as they were noted.
   std::shared_ptr<const Departure> departure;
-  /// Why the last backward pass brought this leaf no gradient, as far as that was written down.
+  /// Reason why the last backward pass brought this leaf no gradient, as far as it was noted.
   std::shared_ptr<const Missed> missed;
 };
 
-/// A tensor's place on the tape. Only tensors that are, or were, on one have it.
+/// Place of a tensor on the tape. Only tensors that are or were on the tape, have a tangent or were traced have one.
 struct AutogradMeta {
   SpinLock lock;  // guards grad, weak_node and extras, which backward passes on other threads touch
-  /// A leaf that wants a gradient.
+  /// True for a leaf that wants a gradient.
   bool requires_grad = false;
-  /// weak_node is the op that this tensor left; see Note [Kept outputs] in recorder.cc.
+  /// True if weak_node is the node of the op that returned this tensor; see Note [Kept outputs] in recorder.cc.
   bool kept_output = false;
-  /// A gradient was here, and the user dropped it.
+  /// True if the user dropped a gradient that was here.
   bool grad_cleared = false;
-  /// Which output of grad_fn (or of a kept output's node) this tensor is.
+  /// Number of the output of grad_fn (or of a kept output's node) that this tensor is.
   std::uint32_t output_nr = 0;
   Ref<Node> grad_fn;
   /// A leaf's AccumulateGrad node, or a kept output's node.
@@ -75,7 +77,7 @@ struct AutogradMeta {
   Tensor grad;
   std::unique_ptr<MetaExtras> extras;
 
-  /// To be called under the lock.
+  /// Returns the extras, allocated on first use. To be called under the lock.
   MetaExtras& make_extras() {
     if (!extras) extras = std::make_unique<MetaExtras>();
     return *extras;
@@ -85,16 +87,16 @@ struct AutogradMeta {
   static void operator delete(void* meta) noexcept { lamella::detail::free_block(meta, sizeof(AutogradMeta)); }
 };
 
-/// Whether there is nothing in it but what trace() wrote down.
+/// True if the meta holds nothing but what trace() noted.
 bool only_traced(AutogradMeta& meta) noexcept;
-/// Makes what retain_grad() kept the gradient of a leaf, which the tensor is from here on, and returns the gradient
-/// that was there before, to be freed after the lock. To be called under the lock.
+/// Makes the gradient that retain_grad() kept that of a leaf, which the tensor is from here on, and returns the
+/// gradient that was there before, to be freed after the lock. To be called under the lock.
 [[nodiscard]] Tensor keep_as_leaf(AutogradMeta& meta);
-/// The tensor's meta, made where it has none.
+/// Returns the tensor's meta, made where it has none.
 AutogradMeta& make_meta(const Tensor& x);
-/// As it stands, also where that is out of date.
+/// Returns the tensor's meta as it stands, also where the place of a tracked view is out of date.
 inline AutogradMeta* peek_meta(const Tensor& x) noexcept { return x->meta.load(std::memory_order_acquire); }
-/// Whether x neither is nor was on the tape. That the reason was written down changes nothing.
+/// True if x has no meta, or one that holds nothing but what trace() noted: x neither is nor was on the tape.
 inline bool is_unplaced(const Tensor& x) noexcept {
   AutogradMeta* meta = peek_meta(x);
   return !meta || only_traced(*meta);

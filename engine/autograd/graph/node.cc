@@ -29,7 +29,7 @@ autograd::NodeExtras& Node::make_extras() {
   if (auto* made = extras()) return *made;
   auto fresh = std::make_unique<autograd::NodeExtras>();
   autograd::NodeExtras* expected = nullptr;
-  // Before anybody can see the extras: who finds them there counts on it.
+  // Set before anybody can see the extras, as whoever finds hooks there counts on the flag.
   expect_hooks();
   if (!extras_.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel)) return *expected;
   return *fresh.release();

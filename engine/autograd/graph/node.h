@@ -18,8 +18,8 @@ namespace lamella {
 
 class Context;
 
-/// Where a node's gradient goes: to input `input_nr` of `node` (the output `input_nr` of the op that the node belongs
-/// to).
+/// Edge along which a gradient flows: to input `input_nr` of `node`, which is output `input_nr` of the op that the node
+/// belongs to.
 struct Edge {
   Ref<Node> node;
   std::uint32_t input_nr = 0;
@@ -29,16 +29,16 @@ struct Edge {
 
 namespace autograd {
 
-/// What one backward pass notes on a node. It lies in the node itself, so an ordinary pass needs no table.
+/// Notes of one backward pass on a node. They lie in the node itself, so an ordinary pass needs no table.
 struct Scratch {
   std::uint32_t dependencies = 0;
-  /// The first of the pass's captures at this node, counted from 1: gradients that arrive here are a result.
+  /// First in the chain of the pass's captures at this node, counted from 1; 0 where nothing is captured.
   std::uint32_t capture = 0;
-  /// The pass's roots lead to the node.
+  /// True if the pass's roots lead to the node.
   bool visited = false;
-  /// The node lies on a path to something that the pass computes.
+  /// True if the node lies on a path to something that the pass computes.
   bool needed = false;
-  /// The node itself is what the pass is for: a leaf's AccumulateGrad, named as an input.
+  /// True if the pass is to run the node itself: a leaf's AccumulateGrad, named as an input.
   bool target = false;
   SmallVector<Tensor, 1> pending;
 };
@@ -48,22 +48,22 @@ struct Origin;
 /// Rarely needed state of a node, allocated on first use and kept as long as the node.
 struct NodeExtras {
   const std::shared_ptr<HookList> tensor_hooks = std::make_shared<HookList>();
-  /// Those of retain_grad(), which run after the tensor hooks.
+  /// Hooks of retain_grad(), which run after the tensor hooks.
   const std::shared_ptr<HookList> retaining = std::make_shared<HookList>();
   const std::shared_ptr<HookTable<NodePreHook>> pre_hooks = std::make_shared<HookTable<NodePreHook>>();
   const std::shared_ptr<HookTable<NodePostHook>> post_hooks = std::make_shared<HookTable<NodePostHook>>();
-  SpinLock lock;  // guards what follows
-  /// Anything the user wants to note on the node.
+  SpinLock lock;  // guards the members below
+  /// Data that the user notes on the node.
   std::map<std::string, std::any> metadata;
-  /// The same for the host language.
+  /// Data that the host language notes on the node.
   std::any host_metadata;
-  /// Where the operation was called, as far as that was written down.
+  /// Place where the operation was called, as far as it was noted.
   std::shared_ptr<const Origin> origin;
 };
 
 namespace detail {
 
-/// Lies in front of every node. It outlives the node while weak references exist.
+/// Header in front of every node, which outlives the node while weak references exist.
 struct alignas(16) NodeHeader {
   std::atomic<std::uint32_t> strong{1};
   std::atomic<std::uint32_t> weak{1};  // all strong references together hold one
@@ -78,7 +78,7 @@ struct alignas(16) NodeHeader {
 
 /// One recorded operation: takes the gradients of its outputs and gives those of its inputs.
 ///
-/// Nodes are counted, and freed iteratively: a chain of a million of them needs no deep stack.
+/// Counts references. Nodes are freed iteratively: a chain of a million of them needs no deep stack.
 class Node {
  public:
   Node();
@@ -86,46 +86,45 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// The op's or the layer's name, as messages and grad_fn show it.
+  /// Returns the op's or the layer's name, as messages and grad_fn show it.
   virtual std::string name() const = 0;
-  /// The gradients of all inputs, given those of all outputs (at least one of which is defined).
+  /// Returns the gradients of all inputs, given those of all outputs (at least one of which is defined).
   virtual TensorList run(TensorList grads) = 0;
-  /// Drops what was saved for backward. run() after it raises RuntimeError where it needed that.
+  /// Drops the tensors saved for backward. run() raises RuntimeError afterwards where it needs them.
   virtual void release_saved() noexcept {}
 
   const SmallVector<Edge, 2>& edges() const noexcept { return edges_; }
   std::uint32_t output_count() const noexcept { return output_count_; }
-  /// Grows with every node that a thread records; passes run larger ones first.
+  /// Number that grows with every node that a thread records; passes run larger ones first.
   std::uint64_t sequence() const noexcept { return sequence_; }
   void add_edge(Edge edge) { edges_.push_back(std::move(edge)); }
   void set_edge(std::size_t i, Edge edge) { edges_[i] = std::move(edge); }
   void set_output_count(std::uint32_t count) noexcept { output_count_ = count; }
 
-  /// The axes that output `k` hides under vmap; null where it hides none.
+  /// Returns the axes that output `k` hides under vmap; null where it hides none.
   const HiddenAxes* hidden_axes(std::uint32_t k) const noexcept {
     return hidden_axes_ && k < hidden_axes_->size() ? &(*hidden_axes_)[k] : nullptr;
   }
-  /// Notes the axes that y, which is output `k`, hides.
+  /// Notes the axes that y, output `k` of the op, hides.
   void note_hidden_axes(std::uint32_t k, const Tensor& y) {
     if (y->hidden) [[unlikely]]
       set_hidden_axes(k, *y->hidden);
   }
 
-  /// The context of a layer's call; null for nodes that have none.
+  /// Returns the context of a layer's call; null for nodes that have none.
   virtual const Context* context() const noexcept { return nullptr; }
-  /// True if the node is of a layer's call that had an input with a tangent at a level of forward mode that is looked
-  /// at now.
+  /// True if the node's layer was called with a tangent at a level of forward mode that is not hidden now.
   virtual bool was_called_dual() const noexcept { return false; }
 
-  /// Whether a pass has to look for hooks.
+  /// True if a pass has to look for hooks.
   bool may_have_hooks() const noexcept { return may_have_hooks_.load(std::memory_order_acquire); }
-  /// Rarely needed state; null while nobody asked for it.
+  /// Returns the rarely needed state; null before its first use.
   autograd::NodeExtras* extras() const noexcept { return extras_.load(std::memory_order_acquire); }
-  /// The same, made on first use. Any thread may call it.
+  /// Returns the rarely needed state, allocated on first use. Any thread may call it.
   autograd::NodeExtras& make_extras();
-  /// The hooks on the gradients that arrive here; null while there are none.
+  /// Returns the hooks on the gradients that arrive here; null while there are none.
   virtual std::shared_ptr<autograd::HookList> tensor_hooks() const;
-  /// The same, made on first use.
+  /// Returns the hooks on the gradients that arrive here, made on first use.
   virtual std::shared_ptr<autograd::HookList> make_tensor_hooks();
 
   void retain() noexcept { header(this)->strong.fetch_add(1, std::memory_order_relaxed); }
@@ -138,7 +137,8 @@ class Node {
   static void* operator new(std::size_t bytes);
   static void operator delete(void* node) noexcept;
 
-  /// The running pass that owns `scratch`; 0 when none does. A second, concurrent pass keeps its notes in a table.
+  /// Number of the running pass that owns `scratch`; 0 when none does. A second, concurrent pass keeps its notes in a
+  /// table.
   std::atomic<std::uint64_t> claimed_by{0};
   autograd::Scratch scratch;
 
@@ -163,7 +163,7 @@ class Node {
   std::unique_ptr<std::vector<HiddenAxes>> hidden_axes_;
 };
 
-/// A reference that does not keep its node alive.
+/// Reference that does not keep its node alive.
 class WeakNode {
  public:
   WeakNode() = default;
@@ -180,7 +180,7 @@ class WeakNode {
   ~WeakNode() {
     if (node_) Node::header(node_)->release_weak();
   }
-  /// The node, or null where it was freed.
+  /// Returns the node, or null where it was freed.
   Ref<Node> lock() const noexcept;
   bool expired() const noexcept { return !node_ || Node::header(node_)->strong.load(std::memory_order_acquire) == 0; }
 

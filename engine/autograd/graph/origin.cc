@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::size_t kHostFrames = 8;
 constexpr std::size_t kNativeFrames = 4;
-/// Recorded passes of recorded passes are told down to this depth.
+/// Number of recorded passes within one another down to which origins are kept.
 constexpr std::uint32_t kMaxGeneration = 4;
 
 thread_local const Node* running = nullptr;
 
-/// All nodes that were made under trace(), for the counts. A node enters when the next one is made on its thread, or
-/// when that thread asks: it is under construction before, and must not be looked at.
+/// Nodes made under trace(), for the counts. A node enters when the next one is made on its thread, or when that thread
+/// asks: before that it is under construction, and must not be looked at.
 class LiveNodes {
  public:
   void add(WeakNode node) {
@@ -38,7 +38,7 @@ class LiveNodes {
   }
 
  private:
-  /// Lets go of the memory of nodes that are gone.
+  /// Drops the references to nodes that were freed, which keep their memory.
   void sweep() {
     std::erase_if(nodes_, [](const WeakNode& n) { return n.expired(); });
     sweep_at_ = std::max(kSweep, 2 * nodes_.size());
@@ -55,7 +55,7 @@ LiveNodes& live_nodes_list() {
   return *list;
 }
 
-/// The newest node of a thread.
+/// Newest node of a thread, which the list of live nodes does not have yet.
 struct Newest {
   WeakNode node;
   void settle() {

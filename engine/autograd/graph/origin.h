@@ -14,40 +14,40 @@ namespace lamella::autograd {
 
 struct Departure;
 
-/// Where an operation was called. Written down under trace() only.
+/// Place where an operation was called. Noted under trace() only.
 struct Origin {
   /// The user's calls in the host language, innermost first.
   std::vector<HostFrame> host;
   /// Return addresses of the calls in C++, innermost first; names are looked up when they are wanted.
   std::vector<void*> native;
-  /// The operation's results.
+  /// Shapes, dtypes and devices of the operation's results.
   std::vector<TensorMeta> outputs;
-  /// The inputs that had left the tape before.
+  /// Inputs that had left the tape before, by their numbers.
   std::vector<std::pair<std::uint32_t, std::shared_ptr<const Departure>>> departed;
-  /// In a recorded backward pass: the node that ran, and where its operation was called.
+  /// Name of the node that ran when this one was recorded in a backward pass, and the origin of that node.
   std::string parent_name;
   std::shared_ptr<const Origin> parent;
   std::uint32_t generation = 0;
 
-  /// The line of the user's call, where the host language knows it.
+  /// Returns the line of the user's call, where the host language knows it.
   SourceLine line() const { return host.empty() ? SourceLine{} : SourceLine{host[0].file, host[0].line}; }
 };
 
 /// Notes where a new node was made, and counts it among the live ones.
 void note_origin(Node& node);
-/// Replaces what was noted of the node's origin.
+/// Replaces the node's origin.
 void set_origin(Node& node, std::shared_ptr<const Origin> origin);
-/// What was noted; null where nothing was.
+/// Returns the node's origin; null where none was noted.
 std::shared_ptr<const Origin> origin_of(const Node& node);
 
-/// "file:line", or the innermost of the user's C++ functions; empty where neither is known.
+/// Returns "file:line", or the innermost of the user's C++ functions; empty where neither is known.
 std::string short_place(const Origin& origin);
-/// All that is known of the place, one line for each call, each indented by `indent` and ended by a newline.
+/// Returns all that is known of the place, one line for each call, each indented by `indent` and ended by a newline.
 std::string long_place(const Origin& origin, const std::string& indent);
-/// "log (called at loss.py:12)", or the name alone.
+/// Returns "`log` (called at loss.py:12)", or the name alone where the place is not known.
 std::string name_and_place(const Node& node);
 
-/// While a node runs, nodes that are recorded are its children.
+/// Makes the nodes that are recorded in this scope children of the node that runs.
 class RunningNode {
  public:
   explicit RunningNode(const Node& node) noexcept;
@@ -59,8 +59,8 @@ class RunningNode {
   const Node* before_;
 };
 
-/// The nodes that were made under trace() and live, on any thread. Of a thread that records at this moment the newest
-/// may be missing.
+/// Returns the live nodes that were made under trace(), on any thread. The newest node of another thread that records
+/// at this moment may be missing.
 std::vector<Ref<Node>> traced_nodes();
 
 }  // namespace lamella::autograd

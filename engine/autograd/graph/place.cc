@@ -13,7 +13,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// A part of a tensor, after the tensor was written to in place.
+/// Node of a tracked view whose base was written to in place: the view is a part of the base.
 class ViewNode final : public Node {
  public:
   ViewNode(ViewGeometry geometry, Edge base) : geometry_(std::move(geometry)) { add_edge(std::move(base)); }
@@ -28,7 +28,7 @@ class ViewNode final : public Node {
   ViewGeometry geometry_;
 };
 
-/// A tensor of which a part was overwritten: its inputs are the tensor before and the part's new value.
+/// Node of a tensor of which a part was overwritten: its inputs are the tensor before and the part's new value.
 class OverwriteNode final : public Node {
  public:
   OverwriteNode(ViewGeometry geometry, Edge before, Edge value) : geometry_(std::move(geometry)) {
@@ -47,13 +47,14 @@ class OverwriteNode final : public Node {
   ViewGeometry geometry_;
 };
 
-/// Serializes what is rare: threads that find the same view out of date.
+/// Serializes threads that find the same view out of date, which is rare.
 std::mutex& refresh_mutex() {
   static std::mutex mutex;
   return mutex;
 }
 
-/// Returns the node that x had: freeing it may run code of the host language, which must not happen under a lock.
+/// Gives x the place that `edge` leads to. Returns the node that x had: freeing it may run code of the host language,
+/// which must not happen under a lock.
 Ref<Node> put_on_tape(const Tensor& x, Edge edge) {
   if (!edge && !peek_meta(x)) return {};
   AutogradMeta& meta = make_meta(x);
@@ -136,7 +137,7 @@ Edge gradient_edge(const Tensor& x) {
   if (meta->kept_output) return {meta->weak_node.lock(), meta->output_nr};
   if (!meta->requires_grad) return {};
   Ref<AccumulateGrad> fresh;
-  // Not under the lock: under trace() a new node asks for the host's stack, which may run the host's code.
+  // Made before the lock is taken: under trace() a new node asks for the host's stack, which may run the host's code.
   if (is_tracing()) [[unlikely]]
     fresh = Ref<AccumulateGrad>::adopt(new AccumulateGrad(x));
   const std::lock_guard lock(meta->lock);
@@ -156,7 +157,7 @@ void detach_in_place(const Tensor& x) {
   x->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
   AutogradMeta* const meta = peek_meta(x);
   if (!meta) return;
-  Ref<Node> dropped;  // both freed after the lock: that may run code of the host language
+  Ref<Node> dropped;  // both are freed after the lock, as that may run code of the host language
   Tensor before;
   const std::lock_guard lock(meta->lock);
   if (meta->kept_output) meta->weak_node = WeakNode();

@@ -7,7 +7,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// Adds to what is kept. Passes on several threads may do so at once.
+/// Adds a gradient to the one that is kept. Passes on several threads may call it at once.
 void keep(RetainedGrad& retained, const Tensor& grad) {
   while (true) {
     Tensor before;
@@ -15,7 +15,7 @@ void keep(RetainedGrad& retained, const Tensor& grad) {
       const std::lock_guard lock(retained.lock);
       before = retained.grad;
     }
-    // A tensor of its own, whatever becomes of the one that flows on.
+    // Kept as a tensor of its own, as the gradient that flows on may be written to.
     Tensor sum = before.defined() ? primitives().add(before, grad) : primitives().clone(grad);
     const std::lock_guard lock(retained.lock);
     if (!retained.grad.same(before)) continue;

@@ -7,9 +7,9 @@
 
 namespace lamella::autograd {
 
-/// Makes passes fill `retained`, as long as the node lives that the meta's tensor comes from.
+/// Makes passes that reach the node of the meta's tensor fill `retained`, for as long as the node lives.
 void attach_retained(const AutogradMeta& meta, const std::shared_ptr<RetainedGrad>& retained);
-/// Takes what retain_grad() asked for to the node that x comes from now.
+/// Moves the hook of retain_grad() to the node that x comes from now.
 void move_retained_grad(const Tensor& x);
 
 }  // namespace lamella::autograd

@@ -10,23 +10,23 @@
 
 #include "engine/autograd/graph/node.h"
 
-// What code that a backward pass runs (a layer's backward, a hook, the second run of a checkpoint) asks of the pass.
+// Questions of code that a backward pass runs (a layer's backward, a hook, the second run of a checkpoint) to the pass.
 
 namespace lamella::autograd {
 
-/// The part of a backward pass that others may ask about; see Note [Passes] in engine/autograd/backward/backward.cc.
+/// Part of a backward pass that others may ask about; see Note [Passes] in engine/autograd/backward/backward.cc.
 class RunningPass {
  public:
   RunningPass(const RunningPass&) = delete;
   RunningPass& operator=(const RunningPass&) = delete;
 
-  /// The pass that runs on this thread; null where none does.
+  /// Returns the pass that runs on this thread; null where none does.
   static RunningPass* current() noexcept { return current_; }
 
   std::uint64_t id() const noexcept { return id_; }
-  /// Whether the pass is for all leaves, not for named inputs.
+  /// True if the pass is for all leaves, not for named inputs.
   bool is_for_all_leaves() const noexcept { return everything_; }
-  /// Whether the node lies between the pass's roots and something that it computes.
+  /// True if the node lies between the pass's roots and something that it computes.
   bool needs(Node* node) const {
     const auto reached = [](const Scratch& notes) { return notes.needed && notes.visited; };
     if (node->claimed_by.load(std::memory_order_relaxed) == id_) return reached(node->scratch);
@@ -56,15 +56,16 @@ class RunningPass {
   std::map<const void*, std::any> data_;
 };
 
-/// Whether a pass runs on this thread.
+/// True if a pass runs on this thread.
 bool is_in_pass() noexcept;
-/// Whether the pass that runs on this thread wants a gradient along `edge`; outside a pass, whether there is one.
+/// True if the pass that runs on this thread wants a gradient along `edge`; outside a pass, true if the edge leads to a
+/// node.
 bool is_needed(const Edge& edge) noexcept;
-/// The number of the pass that runs on this thread, which no other has; 0 outside a pass.
+/// Returns the number of the pass that runs on this thread, which no other has; 0 outside a pass.
 std::uint64_t current_pass_id() noexcept;
-/// Whether the pass that runs on this thread is for all leaves, not for named inputs; false outside a pass.
+/// True if the pass that runs on this thread is for all leaves, not for named inputs; false outside a pass.
 bool pass_is_for_all_leaves() noexcept;
-/// In this scope no pass counts as running on this thread: what is computed on the way is not its business.
+/// Hides the running pass from this thread in a scope whose computations do not belong to it.
 class OutsidePass {
  public:
   OutsidePass() noexcept;
@@ -76,10 +77,10 @@ class OutsidePass {
   RunningPass* pass_;
 };
 /// Runs `callback` on this thread at the end of the pass that runs on it now, after all its nodes and in the modes that
-/// the pass was called in; those of a pass that fails are dropped. RuntimeError outside a pass.
+/// the pass was called in. Callbacks of a pass that fails are dropped. RuntimeError outside a pass.
 void queue_callback(std::function<void()> callback);
-/// A place for data that lasts as long as the pass that runs on this thread, under any address as its key. RuntimeError
-/// outside a pass.
+/// Returns a place for data that lasts as long as the pass that runs on this thread, under any address as its key.
+/// RuntimeError outside a pass.
 std::any& pass_data(const void* key);
 
 }  // namespace lamella::autograd

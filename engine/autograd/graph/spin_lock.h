@@ -4,13 +4,13 @@
 
 namespace lamella::autograd {
 
-/// A lock held for a handful of instructions, in one byte. No code of a user's ever runs under it.
+/// Lock of one byte, held for a handful of instructions. No code of a user's ever runs under it.
 class SpinLock {
  public:
   void lock() noexcept {
     while (flag_.test_and_set(std::memory_order_acquire)) wait();
   }
-  // Not notify_one(): looking for a thread that waits would cost every holder more than the lock itself.
+  // Without notify_one(): looking for a thread that waits would cost every holder more than the lock itself.
   void unlock() noexcept { flag_.clear(std::memory_order_release); }
 
  private:

@@ -14,12 +14,12 @@
 #include "engine/core/error.h"
 #include "engine/core/tensors_in.h"
 
-// How the gradients of a C++ layer's inputs are found: what a layer may declare, how its backward is called, and how
-// what that returned is taken apart.
+// Gradients of a C++ layer's inputs: what the layer may declare, how its backward is called, and how its results are
+// assigned to the inputs.
 
 namespace lamella::autograd::detail {
 
-/// The name of a type as the compiler prints it, without its namespaces.
+/// Returns the name of a type as the compiler prints it, without its namespaces.
 template <class T>
 std::string type_name() {
   const std::string text = __PRETTY_FUNCTION__;  // "... type_name() [with T = ns::Layer; ...]"
@@ -44,7 +44,8 @@ std::string layer_name() {
   }
 }
 
-/// Layers that return exactly the right gradients, of the right shapes and dtypes, may say so and save the checks.
+/// True unless the layer declares `kChecksGradients = false`: it returns gradients of exactly the right number, shapes
+/// and dtypes, and saves the checks.
 template <class Layer>
 constexpr bool checks_gradients() {
   if constexpr (requires { Layer::kChecksGradients; }) {
@@ -54,8 +55,8 @@ constexpr bool checks_gradients() {
   }
 }
 
-/// Layers whose backward is not itself differentiable (it works on raw memory, say) say so: a second derivative is then
-/// an error.
+/// True if the layer declares `kOnceDifferentiable = true`: its backward is not itself differentiable (it works on raw
+/// memory, say), and a second derivative is an error.
 template <class Layer>
 constexpr bool is_once_differentiable() {
   if constexpr (requires { Layer::kOnceDifferentiable; }) {
@@ -65,7 +66,7 @@ constexpr bool is_once_differentiable() {
   }
 }
 
-/// Whether the layer's backward can be called with these gradients.
+/// True if the layer's backward can be called with these gradients.
 template <class Layer, class... Gradients>
 concept TakesGradients = requires(Context& ctx, Gradients... grads) { Layer::backward(ctx, grads...); };
 
@@ -124,8 +125,8 @@ GradientEntry to_entry(T&& value) {
   }
 }
 
-/// Where one container is the only argument with tensors, its gradient need not be wrapped: a tuple with a gradient for
-/// each of its tensors is meant for it.
+/// Treats a tuple of gradients as that of a container, where this is the only argument with tensors and there is one
+/// gradient for each of its tensors: the gradient need not be wrapped.
 inline void wrap_sole_container(std::vector<GradientEntry>& entries, const Context& ctx) {
   const ArgumentInfo* sole = nullptr;
   for (const ArgumentInfo& argument : ctx.arguments) {
@@ -144,7 +145,7 @@ inline void wrap_sole_container(std::vector<GradientEntry>& entries, const Conte
   entries.push_back(std::move(whole));
 }
 
-/// What backward returned, one entry for each gradient.
+/// Returns the results of backward, one entry for each gradient.
 template <class R>
 std::vector<GradientEntry> to_entries(R&& result, const Context& ctx) {
   using D = std::decay_t<R>;
@@ -158,7 +159,7 @@ std::vector<GradientEntry> to_entries(R&& result, const Context& ctx) {
                   "std::vector<Tensor> or TensorList");
     entries.push_back(to_entry(result));
   } else {
-    // A flat list: its tensors fill the arguments in order, so a container takes as many as it has.
+    // Splits a flat list, whose tensors fill the arguments in order, so that a container takes as many as it has.
     std::size_t flat = 0;
     bool any_container = false;
     for (const ArgumentInfo& argument : ctx.arguments) {

@@ -12,7 +12,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// What stands in the place of the node that an input with a tangent has not got: its edge says that the input matters.
+/// Stands in for the node of an input that has a tangent and no node: the edge says that the input matters.
 class DualInput final : public Node {
  public:
   std::string name() const override { return "DualInput"; }
@@ -61,7 +61,7 @@ void DualCall::connect_outputs(const Ref<Node>& node, Context& ctx, bool recordi
     return;
   }
   node->set_output_count(static_cast<std::uint32_t>(outputs.size()));
-  // Intermediates keep the mark for as long as jvp or backward may read them; results do not.
+  // Unmarks results; intermediates keep the mark for as long as jvp or backward may read them.
   for (Tensor* y : outputs) {
     if ((*y)->flags & TensorImpl::kDerived) (*y)->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
   }
@@ -79,7 +79,7 @@ void DualCall::finish(Node* node, Context* ctx, std::span<Tensor* const> outputs
     {
       const HideLevels hide(at.level);
       const OutsidePass outside;
-      // Nothing to record where neither the inputs nor their tangents want a gradient.
+      // Records only where an input or its tangent wants a gradient.
       const GradMode mode(is_grad_enabled() && (recorded_ || any_wants(at.tangents)));
       std::optional<RecordedBackward> scope;
       if (node) scope.emplace(*node);
@@ -127,7 +127,7 @@ TensorList DualCall::transpose(Node& node, std::span<Tensor* const> outputs, con
       if (!is_differentiable(y.dtype())) continue;
       const Tensor seed = primitives().full(y.shape(), y.dtype(), y.device(), 1.0);
       seed.set_requires_grad(true);
-      grads[k] = primitives().clone(seed);  // no leaf: backward may change it in place
+      grads[k] = primitives().clone(seed);  // a copy, and no leaf: backward may change it in place
       seeds.push_back(seed);
       seeded.push_back(k);
     }

@@ -13,11 +13,11 @@
 
 namespace lamella::autograd {
 
-/// One call of a layer with inputs that have tangents: what is done beside the call itself.
+/// Call of a layer with inputs that have tangents: computes the tangents of the outputs beside it.
 class DualCall {
  public:
-  /// The tangents of a call's outputs at one level, given those of its inputs (undefined ones for inputs without): one
-  /// for each output, undefined where there is none.
+  /// Function that returns the tangents of a call's outputs at one level, given those of its inputs (undefined for
+  /// inputs without): one for each output, undefined where there is none.
   using Rule = std::function<TensorList(const TensorList&)>;
 
   explicit DualCall(std::span<const Tensor* const> inputs);
@@ -26,17 +26,19 @@ class DualCall {
   /// Makes the layer's forward and backward see that the inputs with a tangent want a gradient. To be called after
   /// connect_inputs().
   void connect_inputs(Node& node) const;
-  /// Settles what forward returned, as connect_outputs() or finish_unrecorded() does: whichever fits the call.
+  /// Settles the outputs of forward, as connect_outputs() does for a recorded call and finish_unrecorded() for another.
   void connect_outputs(const Ref<Node>& node, Context& ctx, bool recording, std::span<const Tensor* const> inputs,
                        std::span<Tensor* const> outputs, const Dialect& dialect = {});
 
   /// Computes the outputs' tangents by `rule`, level by level, and gives them to the outputs, as they left the call,
-  /// and to what the context saved of them. `node` is the layer's, if there is one: `rule` may run its backward.
+  /// and to their copies in the context. `node` is the layer's, if there is one: `rule` may run its backward.
   void finish(Node* node, Context* ctx, std::span<Tensor* const> outputs, const Rule& rule);
-  /// The rule for layers that have only a backward: as that is linear in the gradients, its transpose (computed by a
-  /// second backward pass) is the layer's derivative. RuntimeError where backward is not made of recorded operators.
+  /// Returns the tangents of the outputs of a layer that has only a backward: as backward is linear in the gradients,
+  /// its transpose (computed by a second backward pass) is the layer's derivative. RuntimeError where backward is not
+  /// made of recorded operators.
   TensorList transpose(Node& node, std::span<Tensor* const> outputs, const TensorList& tangents) const;
-  /// What a layer's own jvp gets: `tangents` with zeros for what has none, unless that was switched off.
+  /// Returns the tangents for a layer's own jvp: `tangents` with zeros where an input has none, unless that was
+  /// switched off.
   TensorList prepare(const Context& ctx, TensorList tangents) const;
 
  private:
@@ -49,21 +51,22 @@ class DualCall {
 
   TensorList inputs_;
   std::vector<AtLevel> levels_;
-  /// Whether the call itself is recorded.
+  /// True if the call itself is recorded.
   bool recorded_ = false;
-  /// For each output, the handle that forward kept, if any.
+  /// Handle of each output that forward kept; undefined where it kept none.
   TensorList kept_;
-  /// The outputs that were marked as constants.
+  /// Outputs that were marked as constants.
   TensorList constants_;
 };
 
-/// What a layer's jvp returned, as the outputs need it: cast to their dtypes. ValueError for another number or shape,
-/// RuntimeError for another device.
+/// Returns the tangents that a layer's jvp returned, cast to the outputs' dtypes. ValueError for another number or
+/// shape, RuntimeError for another device.
 TensorList conform_tangents(const Node& node, std::span<Tensor* const> outputs, TensorList tangents);
 
-/// RuntimeError where a backward that is marked once-differentiable runs with tangents, which it would lose.
+/// Throws RuntimeError where a backward that is marked once-differentiable runs with tangents, which it would lose.
 void refuse_once_dual(const Node& layer, const TensorList& grads);
-/// The same for a layer that has no jvp and whose backward cannot be transposed.
+/// Throws RuntimeError for a layer that has no jvp, and whose backward cannot be transposed as it is marked
+/// once-differentiable.
 [[noreturn]] void fail_no_jvp(const Node& layer);
 
 }  // namespace lamella::autograd

@@ -10,12 +10,12 @@
 #include "engine/core/error.h"
 #include "engine/core/tensors_in.h"
 
-// How the tangents of a C++ layer's outputs are found: what a layer may declare, and the calls that follow from it.
+// Tangents of a C++ layer's outputs: what the layer may declare, and the calls that follow from it.
 
 namespace lamella::autograd::detail {
 
-/// `static constexpr bool kLinear = true`: the layer is linear in all its tensors together, so the tangents are its
-/// results for the tangents. `kMultilinear`: it is in each of them, so they are a sum of such results.
+/// True if the layer declares `static constexpr bool kLinear = true`: it is linear in all its tensors together, so the
+/// tangents are its results for the tangents.
 template <class Layer>
 constexpr bool is_linear() {
   if constexpr (requires { Layer::kLinear; }) {
@@ -24,6 +24,8 @@ constexpr bool is_linear() {
     return false;
   }
 }
+/// True if the layer declares `static constexpr bool kMultilinear = true`: it is linear in each of its tensors, so the
+/// tangents are a sum of its results for one tangent each.
 template <class Layer>
 constexpr bool is_multilinear() {
   if constexpr (requires { Layer::kMultilinear; }) {
@@ -41,7 +43,7 @@ template <class Layer, std::size_t... I>
 constexpr bool takes_n_tangents(std::index_sequence<I...>) {
   return TakesTangents<Layer, decltype((static_cast<void>(I), std::declval<const Tensor&>()))...>;
 }
-/// How many tangents the layer's jvp takes as separate arguments; 0 where there is none of that kind.
+/// Number of tangents that the layer's jvp takes as separate arguments; 0 where it takes none so.
 template <class Layer, std::size_t N = 1>
 constexpr std::size_t count_tangents() {
   if constexpr (N > kMaxTangents) {
@@ -77,13 +79,14 @@ TensorList call_jvp(const Node& node, Context& ctx, const TensorList& tangents) 
   return list;
 }
 
-/// An argument of a call: a copy of what holds tensors or is a temporary, a reference to anything else.
+/// Type in which an argument of a call is kept: a copy of what holds tensors or is a temporary, a reference to anything
+/// else.
 template <class Arg>
 using Substitute = std::conditional_t<kHoldsTensors<Arg> || !std::is_lvalue_reference_v<Arg>, std::decay_t<Arg>,
                                       const std::remove_reference_t<Arg>&>;
 
-/// The results of the layer for the same arguments, with the tensors that `replace(k, tensor)` gives in the place of
-/// theirs.
+/// Returns the results of the layer for the same arguments, with the tensors that `replace(k, tensor)` gives in the
+/// place of theirs.
 template <class Layer, class Replace, class... Args>
 TensorList apply_to(Replace&& replace, const Args&... args) {
   std::tuple<Substitute<const Args&>...> arguments(args...);
@@ -102,7 +105,7 @@ TensorList apply_to(Replace&& replace, const Args&... args) {
   return list;
 }
 
-/// The tangents of a linear or multilinear layer's outputs.
+/// Returns the tangents of a linear or multilinear layer's outputs.
 template <class Layer, class... Args>
 TensorList linear_tangents(const TensorList& tangents, const Args&... args) {
   if constexpr (is_linear<Layer>()) {

@@ -26,12 +26,12 @@ class Function;
 
 namespace autograd::detail {
 
-/// Layers with a rule of their own for vmap.
+/// True for a layer with a rule of its own for vmap.
 template <class Layer, class... Args>
 concept HasVmapRule =
     requires(const VmapInfo& info, std::decay_t<Args>&... args) { Layer::vmap(info, std::as_const(args)...); };
 
-/// Calls the layer's rule with the innermost batched axis shown.
+/// Calls the layer's rule with the innermost batched axis shown, and hides it again in the result.
 template <class Layer, class Result, class... Args>
 Result call_vmap_rule(const VmapRule& rule, std::tuple<Args...> args) {
   std::apply([&](auto&... arg) { (for_each_tensor(arg, [&](Tensor& x) { x = rule.shown(x); }), ...); }, args);
@@ -45,7 +45,8 @@ Result call_vmap_rule(const VmapRule& rule, std::tuple<Args...> args) {
   return result;
 }
 
-/// What a call of the layer is called in messages; `ctx` says which of the operators it stands for.
+/// Returns the name of a call of the layer for messages; `ctx` says which operator it is where the layer stands for
+/// several.
 template <class Layer>
 std::string call_name(const Context& ctx) {
   if constexpr (requires { Layer::name_of(ctx); }) {
@@ -54,7 +55,7 @@ std::string call_name(const Context& ctx) {
   return layer_name<Layer>();
 }
 
-/// The node of a C++ layer.
+/// Node of a C++ layer.
 template <class Layer>
 class FunctionNode final : public Node {
  public:
@@ -103,7 +104,7 @@ class FunctionNode final : public Node {
   }
 };
 
-/// What forward returns for these arguments; void where it cannot be called with them.
+/// Type that forward returns for these arguments; void where it cannot be called with them.
 template <class Layer, class... Args>
 struct ForwardResult {
   using type = void;
@@ -139,10 +140,10 @@ struct ForwardResult<Layer, Args...> {
 /// declares `static constexpr bool kOnceDifferentiable = true;`, and a second derivative is a RuntimeError.
 ///
 /// Forward mode (forward_ad.h) is derived from backward. A layer may know better: `static R jvp(Context&, const Tensor&
-/// tangent, ...)` takes a tangent for each tensor of the call, in order (or one TensorList; zeros for what has none,
-/// undefined after set_materialize_grads(false)), sees what forward saved, and returns one for each output tensor. Or
-/// the layer declares `static constexpr bool kLinear = true;`, which says that it is linear in all its tensors
-/// together, or `kMultilinear`, that it is in each of them: forward is then all that is needed.
+/// tangent, ...)` takes a tangent for each tensor of the call, in order (or one TensorList; zeros for tensors without
+/// one, undefined after set_materialize_grads(false)), reads the tensors that forward saved, and returns one tangent
+/// for each output tensor. Or the layer declares `static constexpr bool kLinear = true;`, which says that it is linear
+/// in all its tensors together, or `kMultilinear`, that it is in each of them: forward is then all that is needed.
 ///
 /// In autocast, forward's operators are cast as anywhere. A layer that works in one dtype only declares `static
 /// constexpr DType kCastInputs = DType::Float32;`: its floating tensors (but float64) then arrive in that dtype, and
@@ -151,7 +152,7 @@ struct ForwardResult<Layer, Args...> {
 /// Under vmap forward and backward see single examples. A layer that cannot work so (it reads raw memory, say) has a
 /// `static R vmap(const autograd::VmapInfo& info, ...)` with forward's arguments, which is called instead of forward:
 /// tensors for which `info.mapped` is set have the mapped axis as their axis 0, and so have all tensors of the result.
-/// What the rule does is recorded as if it were done outside of vmap.
+/// Its operations are recorded as if they were done outside of vmap.
 template <class Layer>
 class Function {
  public:
@@ -200,8 +201,8 @@ class Function {
       }
     }
 
-    // Forward may move its arguments away, or assign to them: the inputs stay alive here for the comparison with the
-    // outputs.
+    // Keeps the inputs alive for the comparison with the outputs, as forward may move its arguments away or assign to
+    // them.
     TensorList held;
     const auto hold_inputs = [&] {
       if (!held.empty()) return;
@@ -246,7 +247,7 @@ class Function {
 
     auto* raw = new autograd::detail::FunctionNode<Layer>;
     const Ref<Node> node = Ref<Node>::adopt(raw);
-    // Edges first: needs_input_grad is answered in forward, and the inputs may change in place there.
+    // Connects the edges before forward runs, which may ask needs_input_grad and change the inputs in place.
     autograd::connect_inputs(*node, inputs);
     if constexpr (kChecked) {
       describe_arguments(raw->ctx, args...);
@@ -266,18 +267,18 @@ class Function {
   }
 
  private:
-  /// apply() with its result named, for apply() itself.
+  /// Calls apply() with its result type named, for apply() itself.
   template <class Result, class... Args>
   static Result apply_within(Args&&... args) {
     return apply(std::forward<Args>(args)...);
   }
 
-  /// The same for inputs with tangents: gives the outputs theirs.
+  /// Runs forward for inputs with tangents, and gives the outputs theirs.
   template <class Result, class Inputs, class... Args>
   static Result apply_dual(autograd::DualCall& duals, bool recording, const Inputs& inputs, Args&&... args) {
     namespace detail = autograd::detail;
     if constexpr (detail::is_linear<Layer>() || detail::is_multilinear<Layer>()) {
-      // Forward may move its arguments away.
+      // Keeps copies, as forward may move its arguments away.
       const std::tuple<detail::Substitute<Args&&>...> kept(args...);
       Result result = [&]() -> Result {
         const autograd::HideLevels hide;

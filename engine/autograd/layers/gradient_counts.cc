@@ -11,7 +11,7 @@ GradientTargets every_argument(std::span<const ArgumentInfo> arguments) {
   return targets;
 }
 
-/// The first `count` arguments with tensors.
+/// Returns the first `count` arguments with tensors.
 GradientTargets with_tensors(std::span<const ArgumentInfo> arguments, std::size_t count) {
   GradientTargets targets;
   for (std::size_t i = 0; i < arguments.size() && targets.size() < count; ++i) {
@@ -27,7 +27,7 @@ std::optional<GradientTargets> match_gradients(std::span<const ArgumentInfo> arg
   const auto by_tensor = static_cast<std::size_t>(std::ranges::count(arguments, true, &ArgumentInfo::has_tensors));
   if (count <= by_tensor) return with_tensors(arguments, count);
   if (count == arguments.size()) return every_argument(arguments);
-  // What follows the last gradient is None, and may be more than there are arguments.
+  // Leaves out Nones behind the last gradient, which may be more than there are arguments.
   std::size_t used = count;
   while (used > 0 && !given[used - 1]) --used;
   const auto fits = [&](const GradientTargets& targets) {

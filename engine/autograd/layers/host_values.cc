@@ -14,8 +14,8 @@
 namespace lamella::autograd {
 namespace {
 
-/// What a tensor made of the host's values comes from in a recorded backward. It has the edges of all that the value
-/// may depend on, so that a pass for one of those comes by here, and another does not.
+/// Node of a tensor made of the host's values in a recorded backward. It has the edges of all that the value may depend
+/// on, so that a pass for one of those reaches it, and another pass does not.
 class HostValue final : public Node {
  public:
   HostValue(const Node& layer, const TensorList* incoming) : layer_(layer.name()) {
@@ -100,7 +100,7 @@ Tensor came_from_host(Tensor x) {
 void note_escape(const Tensor& x) {
   Modes& now = modes();
   const bool matters = (x->flags & TensorImpl::kDerived) || x.requires_grad() || has_tangents(x);
-  // What a backward reads may be detached, or derive from what is: every value counts there.
+  // Counts every value that a backward reads, as it may be detached, or derive from one that is.
   if (now.in_forward ? matters : now.recorded_backward && thread_state().incoming && is_differentiable(x.dtype()))
     now.escaped = true;
   if (is_tracing()) [[unlikely]]

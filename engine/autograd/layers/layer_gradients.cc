@@ -29,7 +29,7 @@ bool argument_wants(const Node& node, const ArgumentInfo& argument) {
   return false;
 }
 
-/// The same for the pass that runs: grad() may ask for some of the inputs only.
+/// True if the running pass wants the gradient of the argument: grad() may ask for some of the inputs only.
 bool pass_wants(const Node& node, const ArgumentInfo& argument) {
   for (std::uint32_t k = argument.first; k < argument.first + argument.count; ++k) {
     if (is_needed(node.edges()[k])) return true;
@@ -85,7 +85,7 @@ TensorList assign_gradients(const Node& node, const Context& ctx, std::vector<Gr
       continue;
     }
     if (entry.container && entry.tensors.size() != argument.count) {
-      // Empty optionals of the gradient may stand for those of the argument, which have no tensor.
+      // Leaves out empty optionals of the gradient, which may stand for empty ones of the argument.
       TensorList given;
       for (Tensor& g : entry.tensors) {
         if (g.defined()) given.push_back(std::move(g));

@@ -16,7 +16,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// Calls f with the place of each element, in bytes.
+/// Calls f with the address of each element.
 template <class F>
 void for_each_place(const TensorImpl& x, F&& f) {
   Dims shape = x.shape;
@@ -61,7 +61,7 @@ Extent extent_of(const TensorImpl& x) noexcept {
   return extent;
 }
 
-/// Whether a byte belongs to both; for large tensors whose extents meet it is taken to be so.
+/// True if a byte belongs to both tensors; assumed without a look for large ones whose extents meet.
 bool share_elements(const TensorImpl& a, const TensorImpl& b) {
   if (a.elements == 0 || b.elements == 0) return false;
   if (!a.data || !b.data) return true;  // on meta every place is the same
@@ -90,7 +90,8 @@ bool share_elements(const TensorImpl& a, const TensorImpl& b) {
 
 bool is_detached(const Tensor& x) noexcept { return (root_of(x)->flags & TensorImpl::kDetached) != 0; }
 
-/// Calls f with each holder but x's own that holds elements of x, and what it is. A leaf is none to what detach() made.
+/// Calls f with each holder other than x's own that holds elements of x, and its kind. Leaves are left out where x was
+/// made by detach().
 template <class F>
 void for_each_other_holder(const Tensor& x, F&& f) {
   const TensorImpl* const root = root_of(x);
@@ -108,13 +109,14 @@ Holding other_holding(const Tensor& x) {
   return found;
 }
 
-/// The place of a tensor whose values were changed through detach(): what it is now was computed by nothing.
+/// Node of tensors whose values were changed through detach(): no operation computed what they hold now.
 class WrittenPast final : public Node {
  public:
   explicit WrittenPast(const char* op) : op_(op), line_(current_source_line()) {}
   std::string name() const override { return "overwritten"; }
   TensorList run(TensorList grads) override {
-    // An operation that saved what was overwritten tells it better than this node can.
+    // Passes gradients on where each operation behind has saved what was overwritten, as their errors tell more than
+    // this one.
     const bool told = std::ranges::all_of(edges(), [](const Edge& edge) {
       bool overwritten = false;
       if (edge && edge.node->context()) {
@@ -145,7 +147,7 @@ void lose_places(const char* op, const Tensor& x) {
   for_each_other_holder(x, [&](TensorImpl& holder, Holding) {
     AutogradMeta& meta = *holder.meta.load(std::memory_order_acquire);
     if (is_lost(meta)) return;
-    // Nothing is freed under the lock: the node has the old place as an edge.
+    // Frees nothing under the lock, as the node has the old place as an edge.
     written->add_edge({std::exchange(meta.grad_fn, node), std::exchange(meta.output_nr, count++)});
     meta.kept_output = false;
   });

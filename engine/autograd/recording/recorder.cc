@@ -16,18 +16,18 @@
 
 // Note [Kept outputs]
 // A layer's forward may keep its output: in the context, in a list, in a closure. If that very handle went on the tape,
-// it would hold its node, the node its context, and the context the handle: a cycle that only the host language could
-// find, if anybody. So an output that somebody else still holds leaves the call as a new handle on the same memory. The
-// kept one gets a weak edge to the node: used in a recorded op later (in a recorded backward, say) it stands for the
-// output, and it keeps nothing alive.
+// it would hold its node, the node its context, and the context the handle: a cycle that only the host language's
+// collector could find. So an output that somebody else still holds leaves the call as a new handle on the same memory.
+// The kept one gets a weak edge to the node: used in a recorded op later (in a recorded backward, say) it stands for
+// the output, and it keeps nothing alive.
 //
 // Note [Intermediates]
-// What forward computes on the way is off the tape. A second derivative that passes through such a value would miss its
+// Values that forward computes on the way are off the tape. A second derivative that passes through one would miss its
 // dependence on the inputs, in silence. So ops inside a forward mark their results as derived, where an input wants a
 // gradient or is derived itself; results that cannot carry a gradient (masks, indices) and random numbers are not. A
 // derived tensor that is neither input nor output gets, in a recorded backward, an edge to DetachedIntermediate, which
-// raises once a gradient really arrives there. A derived tensor handed to the host language (numpy) makes everything
-// that comes back from there in the same forward derived.
+// throws once a gradient really arrives there. A derived tensor handed to the host language (numpy) makes every tensor
+// derived that comes back from there in the same forward.
 
 namespace lamella::autograd {
 namespace {
@@ -61,8 +61,8 @@ bool repeats_elements(const TensorImpl& x) {
   return overlaps_itself(shape, strides);
 }
 
-/// RuntimeError where a write into x's memory that is recorded, or that moves tangents, would leave some tensor with a
-/// wrong derivative.
+/// Throws RuntimeError where a write into x's memory that is recorded, or that moves tangents, would leave some tensor
+/// with a wrong derivative.
 void refuse_in_place(std::string_view who, const Tensor& x, bool recorded = true) {
   const bool tracked = (x->flags & TensorImpl::kTracked) != 0;
   if (recorded && (is_leaf_with_gradient(get_meta(x)) ||
@@ -98,7 +98,8 @@ void refuse_in_place(std::string_view who, const Tensor& x, bool recorded = true
   }
 }
 
-/// A result on the memory of an input: a built-in op made a view; a custom layer has a gradient of its own for it.
+/// Settles a result on the memory of an input: of a built-in op it becomes a tracked view; of a custom layer it has a
+/// gradient of its own, so that the memory is marked kAliased.
 void settle_view(const Context& ctx, std::span<const Tensor* const> inputs, const Tensor& y) {
   if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) != TensorImpl::kView) return;
   const Tensor* const shown = shown_input(inputs, y);
@@ -116,7 +117,8 @@ bool is_in_place(const Context& ctx, const Tensor& x, bool input, const Dialect&
   return input && dialect.returned_input_is_in_place && !(extras && contains(extras->not_inplace, x));
 }
 
-/// A name for WriteRecord::op, which is never freed. Layers that write in place are few, so the set stays small.
+/// Returns a copy of the name for WriteRecord::op, which is never freed. Layers that write in place are few, so the set
+/// stays small.
 const char* interned(const std::string& name) {
   static std::mutex mutex;
   static auto* const names = new std::set<std::string>;
@@ -124,7 +126,7 @@ const char* interned(const std::string& name) {
   return names->insert(name).first->c_str();
 }
 
-/// Checks what mark_dirty was told, and counts the writes.
+/// Checks the inputs that mark_dirty named, and counts the writes.
 void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
                   bool recorded) {
   const Context::Extras* extras = ctx.peek_extras();
@@ -143,7 +145,7 @@ void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std
   for (const Tensor& x : extras->dirty) mark_written(x, interned(who));
 }
 
-/// RuntimeError where forward wrote into an input that is on the tape and said nothing.
+/// Throws RuntimeError where forward wrote into an input that is on the tape without mark_dirty.
 [[gnu::cold]] void refuse_unmarked_writes(const Context& ctx, std::span<const Tensor* const> inputs,
                                           std::span<Tensor* const> outputs, const Dialect& dialect) {
   const Context::Extras* const extras = ctx.peek_extras();
@@ -164,7 +166,7 @@ void settle_dirty(const Context& ctx, std::span<const Tensor* const> inputs, std
   }
 }
 
-/// The same, by the versions that the inputs had.
+/// Calls refuse_unmarked_writes() where an input's version has changed: the check on the hot path.
 inline void check_unmarked_writes(const Context& ctx, std::span<const Tensor* const> inputs,
                                   std::span<Tensor* const> outputs, const Dialect& dialect) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -174,15 +176,15 @@ inline void check_unmarked_writes(const Context& ctx, std::span<const Tensor* co
   }
 }
 
-/// Marks what the outputs of a layer share with one another, or with what its forward kept: a write into one of them
-/// must not pass unseen.
+/// Marks memory that outputs of a layer share with one another, or with tensors that its forward kept: a write into one
+/// of them must not pass unseen.
 void note_shared_outputs(Context& ctx, std::span<Tensor* const> outputs, std::size_t i) {
   const Tensor& y = *outputs[i];
   if (y->storage->unique()) return;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     if (k != i && (*outputs[k])->storage == y->storage) y->storage->set_mark(Storage::kAliased);
   }
-  // The aliases that the context saved are the engine's own, and are not written to.
+  // Counts the aliases that the context saved, which are the engine's own and are not written to.
   std::uint32_t own = 1;
   for (const SavedTensor& saved : ctx.saved()) {
     own += saved.tensor().defined() && saved.tensor()->storage == y->storage && !saved.tensor().same(y);
@@ -194,7 +196,7 @@ void note_shared_outputs(Context& ctx, std::span<Tensor* const> outputs, std::si
 
 void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor* const> inputs,
                      std::span<Tensor* const> outputs, const Dialect& dialect) {
-  // The marks hold handles of outputs, whose node holds the context: they must not outlive the call.
+  // Drops the marks at the end of the call: they hold handles of outputs, whose node holds the context.
   struct DropMarks {
     Context& ctx;
     ~DropMarks() { ctx.drop_marks(); }
@@ -213,13 +215,13 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
            !(extras && contains(extras->non_differentiable, y));
   };
 
-  // What was saved: outputs without their graph, intermediates marked as such.
+  // Settles the saved tensors: outputs lose their graph, intermediates are marked as such.
   for (SavedTensor& saved : ctx.saved()) {
     const Tensor& x = saved.tensor();
     if (!x.defined()) continue;
     const bool dirty = extras && contains(extras->dirty, x);
     if (is_input(inputs, x) && !dirty) {
-      // What an earlier layer's forward computed (a running mean, say) is a constant to this one.
+      // Values that an earlier layer's forward computed (a running mean, say) are constants to this layer.
       if (!modes().in_forward && !modes().recorded_backward && (x->flags & TensorImpl::kDerived) &&
           !wants_gradient(x)) {
         saved.become_constant();
@@ -250,7 +252,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
     node->note_hidden_axes(static_cast<std::uint32_t>(i), y);
     const bool input = is_input(inputs, y);
     const bool differentiable = is_differentiable_output(y);
-    // Only where set: a tensor that other threads read too must not be written to.
+    // Written only where set: a tensor that other threads read too must not be written to.
     if (y->flags & TensorImpl::kDerived) y->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
     if (is_in_place(ctx, y, input, dialect)) {
       if (!(extras && contains(extras->dirty, y)) && is_leaf_with_gradient(get_meta(y))) {
@@ -262,7 +264,7 @@ void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor
       rebase_history(y, differentiable ? Edge{node, static_cast<std::uint32_t>(i)} : Edge());
       continue;
     }
-    // A fresh result that nobody else holds goes on the tape as it is.
+    // Puts a fresh result that nobody else holds on the tape as it is.
     const bool fresh = !input && is_unplaced(y) && y->use_count() == 1;
     if (!differentiable) {
       const bool marked = tracing && extras && contains(extras->non_differentiable, y);
@@ -298,7 +300,7 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
   if (!inputs.empty() && ctx.input_metas.size() == inputs.size()) check_unmarked_writes(ctx, inputs, outputs, dialect);
   if (extras) {
     settle_dirty(ctx, inputs, outputs, false);
-    // A call that only forward mode looks at reads in its jvp what forward saved.
+    // Takes the versions of now, as jvp reads what forward saved also in a call that is not recorded.
     for (SavedTensor& saved : ctx.saved()) {
       if (saved.tensor().defined() && contains(extras->dirty, saved.tensor())) saved.refresh_version();
     }
@@ -309,7 +311,7 @@ void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std:
     if (input && !is_in_place(ctx, *y, input, dialect)) *y = make_alias(*y);
     track_result(inputs, *y);
     note_shared_result(*y);
-    // The forward may have computed with raw memory, which leaves no note.
+    // Marked here as derived, as forward may have computed with raw memory, which leaves no mark.
     if (!constant) note_derived(inputs, *y);
   }
 }

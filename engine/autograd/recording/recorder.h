@@ -12,18 +12,18 @@
 
 namespace lamella::autograd {
 
-/// How a layer behaves where the systems that users come from differ.
+/// Rules of a layer on which the systems that users come from differ.
 struct Dialect {
-  /// An unmarked input returned as an output was written in place (Paddle); otherwise it becomes a new tensor
-  /// (PyTorch).
+  /// Takes an unmarked input that is returned as an output for written in place (Paddle); otherwise it becomes a new
+  /// tensor (PyTorch).
   bool returned_input_is_in_place = false;
-  /// A gradient for an input that wants none is an error (Paddle); otherwise it is ignored.
+  /// Refuses a gradient for an input that wants none (Paddle); otherwise it is ignored.
   bool strict_stop_gradient = false;
-  /// Integer outputs are differentiable (Paddle).
+  /// Takes integer outputs for differentiable (Paddle).
   bool integer_outputs = false;
 };
 
-/// Whether a call with these inputs is to be recorded.
+/// True if a call with these inputs is to be recorded.
 template <class Inputs>
 [[gnu::always_inline]] inline bool should_record(const Inputs& inputs) {
   if (!is_grad_enabled()) return false;
@@ -33,8 +33,8 @@ template <class Inputs>
   return false;
 }
 
-/// Suspends recording and forward mode while a layer's forward runs, and follows what its results depend on; see Note
-/// [Intermediates].
+/// Suspends recording and forward mode while a layer's forward runs, and has tensors marked that derive from its
+/// inputs; see Note [Intermediates].
 class ForwardScope {
  public:
   explicit ForwardScope(bool recording) noexcept : before_(modes()) {
@@ -48,7 +48,7 @@ class ForwardScope {
   }
   ~ForwardScope() {
     hidden_.reset();
-    // What escaped from a layer called in another's forward may come back there.
+    // Keeps an escape noted, as values that escaped from a layer called in another's forward may come back there.
     const bool escaped = before_.in_forward && modes().escaped;
     modes() = before_;
     modes().escaped |= escaped;
@@ -61,8 +61,8 @@ class ForwardScope {
   std::unique_ptr<HideLevels> hidden_;
 };
 
-/// The backward of a custom layer. While it is recorded, or runs with tangents, intermediates of its forward are looked
-/// out for.
+/// Scope of the backward of a custom layer. While it is recorded, or runs with tangents, reads of intermediates of the
+/// layer's forward are noticed.
 class RecordedBackward {
  public:
   explicit RecordedBackward(const Node& layer) noexcept : before_(modes().recorded_backward) {
@@ -77,7 +77,8 @@ class RecordedBackward {
   UserScope user_;
 };
 
-/// Notes, on results of an unrecorded op, that they derive from inputs that want a gradient.
+/// Marks the result of an unrecorded op in a layer's forward as derived, where an input wants a gradient, has a tangent
+/// or is derived itself.
 template <class Inputs>
 inline void note_derived(const Inputs& inputs, const Tensor& output) {
   if (!modes().in_forward || !is_differentiable(output.dtype())) [[likely]]
@@ -90,7 +91,7 @@ inline void note_derived(const Inputs& inputs, const Tensor& output) {
   }
 }
 
-/// Follows any result of a call that was not recorded, where it shows an input's memory.
+/// Follows the result of a call that was not recorded, where it shows an input's memory.
 inline void track_result(std::span<const Tensor* const> inputs, const Tensor& y) {
   if ((y->flags & (TensorImpl::kView | TensorImpl::kTracked)) != TensorImpl::kView) return;
   if (is_grad_enabled()) {
@@ -110,21 +111,22 @@ inline void note_departed_inputs(Context& ctx, std::span<const Tensor* const> in
   }
 }
 
-/// Adds one edge per input to a new node.
+/// Adds one edge for each input to a new node.
 template <class Inputs>
 void connect_inputs(Node& node, const Inputs& inputs) {
   for (const Tensor* x : inputs) node.add_edge(gradient_edge(*x));
 }
 
 /// Puts the results of a recorded call on the tape as outputs of `node`: replaces, in `outputs`, the handles that must
-/// be new ones, and settles what the context saved. `inputs` are the call's tensors.
+/// be new ones, and settles the tensors that the context saved. `inputs` are the call's tensors.
 void connect_outputs(const Ref<Node>& node, Context& ctx, std::span<const Tensor* const> inputs,
                      std::span<Tensor* const> outputs, const Dialect& dialect = {});
-/// The same for a call that is not recorded: inputs returned as outputs become new handles, marks are checked.
+/// Settles the results of a call that is not recorded: inputs returned as outputs become new handles, marks are
+/// checked.
 void finish_unrecorded(Context& ctx, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
                        const Dialect& dialect = {});
 
-/// Whether `op`, which writes into x in place, is to be recorded: recording is on, and x or `other` (may be undefined)
+/// True if `op`, which writes into x in place, is to be recorded: recording is on, and x or `other` (may be undefined)
 /// wants a gradient, or one of them has a tangent. RuntimeError where it is and cannot be: x is a leaf that wants a
 /// gradient or a view of one, or shares its memory in a way that Note [Views] does not follow. RuntimeError also where
 /// recording is on and the write would change a tensor on the tape unseen: see Note [Aliases off the tape].

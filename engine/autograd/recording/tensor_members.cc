@@ -54,12 +54,12 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
   }
   AutogradMeta& own = autograd::make_meta(*this);
   if (value && ((*this)->flags & TensorImpl::kTracked)) {
-    // A leaf from here on, with values of its own choice: it follows no base.
+    // Becomes a leaf with values of its own, which follows no base.
     (*this)->flags &= static_cast<std::uint8_t>(~TensorImpl::kTracked);
     std::exchange((*this)->base, nullptr)->release();
   }
   if (value && own.kept_output) {
-    // Asked for by name: a leaf from here on, and no longer a layer's output.
+    // Becomes a leaf, and is no longer a layer's output, as the caller asked for it.
     const std::lock_guard lock(own.lock);
     own.kept_output = false;
     own.output_nr = 0;
@@ -71,7 +71,7 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
     before = autograd::keep_as_leaf(own);
   }
   own.requires_grad = value;
-  if (value && !(*this)->storage->unique()) autograd::note_holder(*this);  // who shares the memory may write to it
+  if (value && !(*this)->storage->unique()) autograd::note_holder(*this);  // other owners of the memory may write to it
   return *this;
 }
 
@@ -123,9 +123,9 @@ Ref<Node> Tensor::grad_fn() const {
 
 Tensor Tensor::detach() const {
   Tensor result = make_alias(*this);
-  result->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);  // asked for: a constant from here on
+  result->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);  // a constant from here on, as asked for
   result->flags |= TensorImpl::kDetached;
-  // A leaf has no history that a write through the result could contradict.
+  // Notes no leaf, which has no history that a write through the result could contradict.
   if (((*this)->flags & TensorImpl::kTracked) || !autograd::is_unplaced(*this)) {
     if (!is_leaf()) autograd::note_holder(*this);
   }

@@ -73,7 +73,8 @@ bool Context::needs_input_grad(std::size_t i) const {
   if (!node_) return false;
   const ArgumentInfo& argument = arguments[i];
   for (std::uint32_t k = argument.first; k < argument.first + argument.count; ++k) {
-    // A forward that runs inside another graph's pass knows nothing of what that pass needs.
+    // Looks at the edge alone in forward, which may run inside another graph's pass and knows nothing of what that pass
+    // needs.
     const Edge& edge = node_->edges()[k];
     if (in_forward_ ? static_cast<bool>(edge) : autograd::is_needed(edge)) return true;
   }

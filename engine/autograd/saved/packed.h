@@ -13,19 +13,19 @@ namespace lamella::autograd {
 
 class SavedTensorHooks;
 
-/// What stands for a saved tensor that went through a hook, and what the hook cannot know of it.
+/// Stands for a saved tensor that went through a hook, with everything that the hook cannot know of it.
 struct Packed {
   std::shared_ptr<const SavedTensorHooks> hooks;
-  /// What pack() returned.
+  /// Result of pack().
   std::any value;
   Dims shape;
   DType dtype = DType::Float32;
   Device device;
-  /// Where the gradient of a saved input goes.
+  /// Edge along which the gradient of a saved input flows.
   Edge edge;
-  /// Its derivatives in forward mode.
+  /// Tangents of the tensor.
   SmallVector<Tangent, 1> tangents;
-  /// pack() returned the tensor's own memory: a write in place is found out, as without hooks.
+  /// True if pack() returned the tensor's own memory: a write in place is detected, as without hooks.
   bool same_memory = false;
   std::uint32_t version = 0;
 

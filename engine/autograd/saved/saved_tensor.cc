@@ -15,7 +15,8 @@
 namespace lamella::autograd {
 namespace {
 
-/// Where the owner's call saved it: operators know their line under trace() only.
+/// Returns " at file:line" of the owner's call, for messages; empty where it is not known. Operators know their line
+/// under trace() only.
 std::string place_of_save(const Node& owner, SourceLine saved_at) {
   if (saved_at) return str(" at ", saved_at.file, ":", saved_at.line);
   const auto origin = origin_of(owner);
@@ -23,7 +24,7 @@ std::string place_of_save(const Node& owner, SourceLine saved_at) {
   return place.empty() ? place : " at " + place;
 }
 
-/// The saved handle has no graph; a recorded backward needs the output as it stands on the tape.
+/// Returns saved output `output_nr` as it stands on the tape, for a recorded backward: the saved handle has no graph.
 Tensor output_of(const Tensor& x, Node& owner, std::uint32_t output_nr) {
   Tensor output = make_alias(x);
   AutogradMeta& meta = make_meta(output);

@@ -9,37 +9,38 @@
 
 namespace lamella::autograd {
 
-/// A tensor kept from forward to backward, with the version it had: a later write in place is found out.
+/// Tensor kept from forward to backward, with its version, by which a later write in place is detected.
 class SavedTensor {
  public:
   SavedTensor() = default;
   explicit SavedTensor(const Tensor& x);
 
   const Tensor& tensor() const noexcept { return tensor_; }
-  /// The tensor was written to since it was saved; false for a packed one.
+  /// True if the tensor was written to since it was saved; false for a packed one.
   bool is_overwritten() const noexcept { return tensor_.defined() && changed_since(tensor_, version_); }
-  /// Whether output `output_nr` of the node was saved.
+  /// True if output `output_nr` of the node was saved.
   bool is_output(std::uint32_t output_nr) const noexcept { return kind_ == Kind::Output && output_nr_ == output_nr; }
-  /// Notes the tangent that the saved output got at a level of forward mode.
+  /// Gives the saved output the tangent that the output got at a level of forward mode.
   void take_tangent(std::uint64_t level, const Tensor& tangent);
-  /// Called once the outputs are known: holds output `output_nr` of the node without its graph, which would be a cycle.
+  /// Makes this the saved output `output_nr` of the node, held without its graph, which would be a cycle. Called once
+  /// the outputs are known.
   void become_output(std::uint32_t output_nr);
-  /// Called where the tensor is a constant to this layer, whatever it was computed from.
+  /// Makes this a constant to the layer, whatever it was computed from.
   void become_constant() { tensor_ = tensor_.detach(); }
-  /// Called where neither an input nor an output of the layer was saved.
+  /// Makes this an intermediate: neither an input nor an output of the layer.
   void become_intermediate() noexcept { kind_ = Kind::Intermediate; }
-  /// Takes the version of now: the layer itself wrote to the tensor and said so.
+  /// Takes the current version, where the layer itself wrote to the tensor and marked it.
   void refresh_version() noexcept;
 
-  /// Hands the tensor, settled by now, to the innermost pair of hooks and keeps what pack() returns in its place.
-  /// RuntimeError where pack() writes into it.
+  /// Hands the tensor, whose kind is settled by now, to the innermost pair of hooks and keeps the result of pack() in
+  /// its place. RuntimeError where pack() writes into it.
   void pack(const Node& owner);
-  /// What stands for the tensor; null where it is kept as it is.
+  /// Returns the packed tensor; null where the tensor is kept as it is.
   const Packed* packed() const noexcept { return packed_.get(); }
 
-  /// The tensor. `owner` is the node that saved it; position and saved_at (or, where that is empty, what trace() noted
-  /// of the owner's call) go into the message where it was overwritten (RuntimeError). A packed one comes from
-  /// unpack(): TypeError, ValueError where that returns something else.
+  /// Returns the tensor; a packed one comes from unpack(). `owner` is the node that saved it; position and saved_at
+  /// (or, where that is empty, the place that trace() noted of the owner's call) go into the message where it was
+  /// overwritten (RuntimeError). TypeError and ValueError where unpack() returns something else.
   Tensor unpack(Node& owner, std::size_t position, SourceLine saved_at) const;
 
  private:
@@ -50,9 +51,9 @@ class SavedTensor {
                                      SourceLine saved_at) const;
 
   Tensor tensor_;
-  /// What stamp_of() gave.
+  /// Stamp of the tensor when it was saved; see stamp_of().
   std::uint32_t version_ = 0;
-  // Three words in all: nodes hold these inline.
+  // Bit fields, as nodes hold saved tensors inline: three words in all.
   std::uint32_t output_nr_ : 30 = 0;
   Kind kind_ : 2 = Kind::Input;
   Ref<Packed> packed_;

@@ -10,7 +10,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// Whether there is anything to do is one bit, which saving looks at.
+/// Updates the bit that tells saving whether hooks are in force.
 void update_mode() noexcept {
   const auto& hooks = thread_state().saved_tensor_hooks;
   const auto others = static_cast<std::uint8_t>(modes().interceptors & ~Modes::kPacking);
@@ -64,7 +64,7 @@ bool pop_saved_tensor_hooks(const SavedTensorHooks* hooks) noexcept {
   auto& stack = thread_state().saved_tensor_hooks;
   const auto last = std::find_if(stack.rbegin(), stack.rend(), [&](const auto& entry) { return entry.get() == hooks; });
   if (last == stack.rend()) return false;
-  const std::shared_ptr<const SavedTensorHooks> dropped = std::move(*last);  // its end may run code of the user's
+  const std::shared_ptr<const SavedTensorHooks> dropped = std::move(*last);  // its end may run the user's code
   stack.erase(std::next(last).base());
   update_mode();
   return true;

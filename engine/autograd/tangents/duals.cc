@@ -11,7 +11,7 @@
 
 namespace lamella::autograd {
 
-/// A level that a thread is in. It knows the tangents that end with it.
+/// Level that a thread is in. It knows the tangents that end with it.
 class LiveLevel {
  public:
   LiveLevel() = default;
@@ -31,7 +31,7 @@ class LiveLevel {
   }
 
   void end() {
-    // Freeing a tensor may run code of the host language: not while the list is walked.
+    // Frees the tensors after the walk over the list, as that may run code of the host language.
     std::vector<Tensor> freed;
     for (const auto& weak : values_) {
       if (const auto value = weak.lock()) freed.push_back(std::exchange(*value, Tensor()));
@@ -70,7 +70,7 @@ Tangent* find_entry(MetaExtras& extras, std::uint64_t level) {
   return nullptr;
 }
 
-/// x's entry for a level as it stands; an empty one where there is none.
+/// Returns x's entry for a level as it stands; an empty one where there is none.
 Tangent read_entry(const Tensor& x, std::uint64_t level) {
   AutogradMeta* const meta = peek_meta(x);
   if (!meta) return {};
@@ -79,7 +79,7 @@ Tangent read_entry(const Tensor& x, std::uint64_t level) {
   return entry ? *entry : Tangent();
 }
 
-/// Puts an entry in the place of the one of its level; those of ended levels go.
+/// Replaces x's entry for the level of `entry`, and drops the entries of ended levels.
 void write_entry(const Tensor& x, Tangent entry) {
   AutogradMeta& meta = make_meta(x);
   SmallVector<Tangent, 1> before;  // freed after the lock
@@ -96,7 +96,7 @@ void write_entry(const Tensor& x, Tangent entry) {
 
 bool is_tracked(const Tensor& x) { return (x->flags & TensorImpl::kTracked) != 0; }
 
-/// The entry of a tensor, which a view looks up in its base where that was written to since.
+/// Returns the entry of a tensor. A tracked view takes it from its base where that was written to since.
 Tangent current_entry(const Tensor& x, std::uint64_t level) {
   Tangent own = read_entry(x, level);
   if (!is_tracked(x)) return own;
@@ -122,7 +122,7 @@ void add_level(Levels& levels, std::uint64_t level) {
 }
 
 void add_levels(Levels& levels, const Tensor& x) {
-  // A view may have a tangent by its base alone.
+  // Asks the base too, as a view may have a tangent by its base alone.
   const auto has_entries = [](const Tensor& y) {
     AutogradMeta* const meta = peek_meta(y);
     if (!meta) return false;
@@ -130,14 +130,15 @@ void add_levels(Levels& levels, const Tensor& x) {
     return meta->extras && !meta->extras->tangents.empty();
   };
   if (!has_entries(x) && !(is_tracked(x) && has_entries(base_of(x)))) return;
-  // A copy: looking an entry up hides levels for a while.
+  // Copied, as looking an entry up hides levels for a while.
   const auto live_levels = thread_state().dual_levels;
   for (const auto& live : live_levels) {
     if (value_of(current_entry(x, live->number())).defined()) add_level(levels, live->number());
   }
 }
 
-/// RuntimeError for a value that a layer's forward computed where no tangents were, in a backward that runs with them.
+/// Throws RuntimeError for a value that a layer's forward computed where tangents are not followed, in a backward that
+/// runs with tangents.
 void refuse_intermediate(const Tensor& x) {
   const Node* const layer = modes().recorded_backward;
   if ((x->flags & TensorImpl::kDerived) == 0 || !layer || !layer->was_called_dual()) return;
@@ -225,7 +226,7 @@ Tangent make_tangent(std::uint64_t level, const Tensor& tangent) {
 }
 
 void share_tangents(const Tensor& from, const Tensor& to) {
-  const auto live_levels = thread_state().dual_levels;  // a copy: looking an entry up hides levels for a while
+  const auto live_levels = thread_state().dual_levels;  // copied, as looking an entry up hides levels for a while
   for (const auto& live : live_levels) {
     Tangent entry = current_entry(from, live->number());
     if (entry.level == 0) continue;
@@ -272,7 +273,7 @@ void move_tangents(const Tensor& x, const Tensor& result) {
 void track_dual_views(std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
   for (Tensor* y : outputs) {
     if (is_tracked(*y)) {
-      note_dual_writes(base_of(*y), *y);  // made while all levels were hidden
+      note_dual_writes(base_of(*y), *y);  // the view was made while all levels were hidden
       continue;
     }
     if (((*y)->flags & TensorImpl::kView) == 0) continue;

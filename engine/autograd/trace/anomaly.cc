@@ -16,7 +16,7 @@ void set_trace_bit(bool enabled) noexcept {
   interceptors = static_cast<std::uint8_t>(enabled ? interceptors | Modes::kTrace : interceptors & ~Modes::kTrace);
 }
 
-/// The library's own operations leave no trace.
+/// Switches tracing off for a scope, as the library's own operations leave no trace.
 class Untraced {
  public:
   Untraced() noexcept : before_(is_tracing()) { set_trace_bit(false); }

@@ -8,7 +8,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// An error that tells a result of a call is not finite.
+/// Throws RuntimeError where a result of a call is not finite.
 void check_result(const Node& node, std::size_t i, const Tensor& y, const AnomalyChecks& checks) {
   const NonFinite bad = count_bad(y, checks);
   if (bad.nan + bad.inf == 0) return;

@@ -10,10 +10,10 @@
 namespace lamella::autograd {
 namespace {
 
-/// A chain of departures is kept at this length: its first and its last operations.
+/// Length at which a chain of departures is cut to its first and its last operation.
 constexpr std::size_t kMaxLength = 16;
 
-/// The latest departure of values to the host on this thread.
+/// Returns the latest departure of values to the host on this thread; null where there was none.
 std::shared_ptr<const Departure>& latest_escape() {
   thread_local std::shared_ptr<const Departure> latest;
   return latest;
@@ -45,7 +45,7 @@ std::shared_ptr<Departure> make_departure(std::string_view op, Leaving reason, c
 
 void follow(Departure& after, std::shared_ptr<const Departure> before) {
   if (before->length + 1 >= kMaxLength) {
-    // Only the origin is kept: a loop that runs for long must not keep a chain as long.
+    // Keeps only the first departure: a loop that runs for long must not keep a chain as long.
     std::size_t skipped = before->length;
     std::shared_ptr<const Departure> first = before;
     for (; first->before; first = first->before) skipped += first->skipped;
@@ -66,7 +66,7 @@ std::shared_ptr<const Departure> departure_of(const Tensor& x) {
 }
 
 void note_departure(std::string_view op, std::span<const Tensor* const> inputs, const Tensor& y, Leaving reason) {
-  // What is on the tape, or is to go there, did not leave it.
+  // Passes over a tensor that is on the tape, or is to go there.
   if (y.requires_grad()) return;
   std::size_t earlier = inputs.size();
   std::shared_ptr<const Departure> before;

@@ -15,8 +15,7 @@
 namespace lamella::autograd {
 namespace {
 
-/// Throws the exception that is being handled again, of the same type and with the note in its message, where it is
-/// exactly an E.
+/// Throws the exception that is being handled again, with the note in its message, where its type is exactly E.
 template <class E>
 void throw_noted(const std::exception& error, const std::string& note) {
   if (typeid(error) == typeid(E)) throw E(error.what() + note);
@@ -41,7 +40,7 @@ void throw_noted(const std::exception& error, const std::string& note) {
     throw_noted<std::domain_error>(error, more);
   } catch (...) {
   }
-  // A type of the user's: it goes on as it is, and its note would be lost otherwise.
+  // Prints the note, which would be lost otherwise, as an exception of a user's type goes on as it is.
   std::cerr << note << '\n';
   throw;
 }
@@ -52,7 +51,7 @@ std::string place_lines(const Node& node) {
   return place.empty() ? "  its call was not written down: hold the forward pass in detect_anomaly too\n" : place;
 }
 
-/// Without the last newline, which a message does not end in.
+/// Returns the text without its last newline, as messages do not end in one.
 std::string trimmed(std::string text) {
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
@@ -127,7 +126,7 @@ void PassWatch::missed(const Node& node, std::size_t input) {
   const auto known = missed_.find(&node);
   std::shared_ptr<const Missed> cause;
   if (known != missed_.end()) {
-    cause = known->second.second;  // nothing arrived at the node itself
+    cause = known->second.second;  // no gradient arrived at the node itself
   } else {
     const auto origin = origin_of(node);
     cause = std::make_shared<const Missed>(Missed{node.name(), origin ? short_place(*origin) : "", input, line_});

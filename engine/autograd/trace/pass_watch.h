@@ -12,33 +12,33 @@
 
 namespace lamella::autograd {
 
-/// Why a backward pass brought a leaf no gradient: an operation between gave none.
+/// Reason why a backward pass brought a leaf no gradient: an operation between gave none.
 struct Missed {
-  /// The operation, its place (may be empty), and which of its inputs got none.
+  /// Name of the operation, its place (may be empty), and the number of the input that got none.
   std::string op;
   std::string place;
   std::size_t input = 0;
-  /// Where the pass was called.
+  /// Line of the call of the pass.
   SourceLine pass;
 };
 
-/// Looks on while a pass runs, under trace() or in detect_anomaly: checks gradients, and notes on leaves why they got
-/// none.
+/// Watches a pass, under trace() or in detect_anomaly: checks gradients, and notes on leaves why they got none.
 class PassWatch {
  public:
   using Run = TensorList (*)(Node*, TensorList);
 
-  /// For a pass that this thread begins; null where nobody wants to know.
+  /// Returns the watch of a pass that this thread begins; null outside of trace() and detect_anomaly.
   static std::unique_ptr<PassWatch> begin();
   explicit PassWatch(std::shared_ptr<Anomaly> anomaly);
-  /// Tells the leaves.
+  /// Notes on each leaf that got no gradient why it got none.
   ~PassWatch();
   PassWatch(const PassWatch&) = delete;
   PassWatch& operator=(const PassWatch&) = delete;
 
-  /// run(node, grads). RuntimeError where a result is not finite; exceptions get a note that tells the operation.
+  /// Calls run(node, grads). RuntimeError where detect_anomaly is on and a result is not finite; exceptions then get a
+  /// note that names the operation.
   TensorList call(Node& node, TensorList grads, Run run);
-  /// Nothing flows along edge `input` of the node.
+  /// Notes that no gradient flows along edge `input` of the node.
   void missed(const Node& node, std::size_t input);
 
  private:

@@ -10,7 +10,7 @@
 
 namespace lamella::autograd {
 
-/// The gradients to begin with, each with its first axis hidden: to the pass they are single ones.
+/// Gradients that a batched pass begins with, each with its first axis hidden: to the pass they are single ones.
 class BatchedGrads {
  public:
   BatchedGrads(std::span<const Tensor> outputs, std::span<const Tensor> grads) {

@@ -27,7 +27,7 @@ std::uint64_t enter_vmap(std::int64_t size, Randomness randomness) {
 }
 
 void leave_vmap(std::uint64_t level) noexcept {
-  // By value: the scopes of a host language may end in another order than they began.
+  // Erased by value, as the scopes of a host language may end in another order than they began.
   ThreadState& state = thread_state();
   std::erase(state.batch_levels, level);
   std::erase_if(state.batch_scopes, [&](const BatchScope& scope) { return scope.level == level; });

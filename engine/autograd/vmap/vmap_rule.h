@@ -11,12 +11,12 @@
 
 namespace lamella::autograd {
 
-/// Enters a call of vmap, whose level is returned.
+/// Enters a call of vmap and returns its level.
 std::uint64_t enter_vmap(std::int64_t size, Randomness randomness);
-/// Leaves it; nothing happens where that was done already.
+/// Leaves a call of vmap; does nothing where that was done already.
 void leave_vmap(std::uint64_t level) noexcept;
 
-/// Enters a call of vmap for a scope; what it hides has level().
+/// Enters a call of vmap for a scope; level() is that of the axes which the call hides.
 class VmapScope {
  public:
   VmapScope(std::int64_t size, Randomness randomness) : level_(enter_vmap(size, randomness)) {}
@@ -30,28 +30,28 @@ class VmapScope {
   const std::uint64_t level_;
 };
 
-/// What a layer's own rule for vmap is told.
+/// Arguments of vmap that a layer's own rule is told.
 struct VmapInfo {
-  /// The size of the mapped axis.
+  /// Size of the mapped axis.
   std::int64_t batch_size = 0;
-  /// What vmap was told to do with random numbers.
+  /// Behavior of random operators that the caller of vmap chose.
   Randomness randomness = Randomness::Error;
-  /// For each tensor among the arguments, in order: whether it has the mapped axis, as its axis 0.
+  /// True for each tensor among the arguments, in order, that has the mapped axis, as its axis 0.
   std::vector<bool> mapped;
 };
 
-/// A call of a layer that has a rule of its own for vmap, with arguments of which some are batched: the innermost of
+/// Call of a layer that has a rule of its own for vmap, with arguments of which some are batched: the innermost of
 /// their axes is shown to the rule, and that call of vmap is left while the rule runs.
 class VmapRule {
  public:
-  /// Nothing where no tensor is batched.
+  /// Returns the call of a rule for these inputs; nothing where no tensor is batched.
   static std::optional<VmapRule> of(std::span<const Tensor* const> inputs);
 
   const VmapInfo& info() const noexcept { return info_; }
   std::uint64_t level() const noexcept { return level_; }
-  /// x with the axis as its axis 0; x itself where it has none.
+  /// Returns x with the axis as its axis 0; x itself where it has none.
   Tensor shown(const Tensor& x) const;
-  /// A result with its axis 0 hidden again; ValueError naming `layer` where it has another size.
+  /// Returns a result with its axis 0 hidden again; ValueError naming `layer` where it has another size.
   Tensor hidden(const Tensor& y, std::string_view layer) const;
 
   /// Leaves the call of vmap for a scope.

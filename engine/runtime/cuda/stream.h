@@ -9,7 +9,7 @@ namespace lamella::cuda {
 /// Returns the stream for this thread's work on `device`; initially the default stream.
 cudaStream_t current_stream(Device device) noexcept;
 
-/// A new stream, which does not wait for the default stream.
+/// New stream, which does not wait for the default stream.
 class Stream {
  public:
   explicit Stream(Device device);
