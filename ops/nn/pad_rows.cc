@@ -72,7 +72,7 @@ class AxisMap {
 };
 
 /// Returns the shape of the result; throws ValueError if it is too large.
-Dims padded_shape(DimsView shape, const Padding& padding) {
+Dims padded_shape(DimsView shape, const PadSettings& padding) {
   Dims result(shape.begin(), shape.end());
   for (std::size_t k = 0; k < padding.sizes.size(); ++k) {
     std::int64_t& size = result[result.size() - 1 - k / 2];
@@ -87,7 +87,7 @@ Dims padded_shape(DimsView shape, const Padding& padding) {
 /// The rows of a result, each with the row of the source that it copies.
 class PaddedRows {
  public:
-  PaddedRows(DimsView from, const Padding& padding) {
+  PaddedRows(DimsView from, const PadSettings& padding) {
     for (std::size_t i = 0; i < from.size(); ++i) {
       const std::size_t k = 2 * (from.size() - 1 - i);
       const bool given = k < padding.sizes.size();
@@ -259,7 +259,7 @@ void add_padded(const T* dy, const PaddedRows& all, T* dx) {
                });
 }
 
-Tensor padded(const Tensor& x, const Padding& padding) {
+Tensor padded(const Tensor& x, const PadSettings& padding) {
   if (is_batched(x)) [[unlikely]] {
     const HiddenAxes axes = *x->hidden;
     return hide_in_place(padded(physical(x, axes), padding), axes);
@@ -279,7 +279,7 @@ Tensor padded(const Tensor& x, const Padding& padding) {
 
 /// Returns the transpose of padding with zeros: copies are added to the element that they came from. `shape` is the
 /// source's.
-Tensor folded(const Tensor& dy, const Padding& padding, const Dims& shape) {
+Tensor folded(const Tensor& dy, const PadSettings& padding, const Dims& shape) {
   if (is_batched(dy)) [[unlikely]] {
     const HiddenAxes axes = *dy->hidden;
     return hide_in_place(folded(physical(dy, axes), padding, with_axes(axes, shape)), axes);
@@ -297,7 +297,7 @@ Tensor folded(const Tensor& dy, const Padding& padding, const Dims& shape) {
 }
 
 struct Padded {
-  Padding padding;
+  PadSettings padding;
   Dims shape;
 };
 
@@ -317,7 +317,7 @@ struct PadFn : Function<PadFn> {
   static constexpr bool kChecksGradients = false;
   static constexpr std::string_view name = "pad";
 
-  static Tensor forward(Context& ctx, const Tensor& x, const Padding* padding) {
+  static Tensor forward(Context& ctx, const Tensor& x, const PadSettings* padding) {
     ctx.state<Padded>() = {*padding, x.shape()};
     return padded(x, *padding);
   }
@@ -326,20 +326,20 @@ struct PadFn : Function<PadFn> {
   }
   /// The padding value has no derivative.
   static Tensor jvp(Context& ctx, const Tensor& dx) {
-    Padding padding = ctx.state<Padded>().padding;
+    PadSettings padding = ctx.state<Padded>().padding;
     padding.value = 0;
     return apply(dx, &std::as_const(padding));
   }
 };
 
 Tensor FoldFn::backward(Context& ctx, const Tensor& ddx) {
-  Padding padding = ctx.state<Padded>().padding;
+  PadSettings padding = ctx.state<Padded>().padding;
   padding.value = 0;
   return PadFn::apply(ddx, &std::as_const(padding));
 }
 
 }  // namespace
 
-Tensor pad_rows(const Tensor& x, const Padding& padding) { return PadFn::apply(x, &padding); }
+Tensor pad_rows(const Tensor& x, const PadSettings& padding) { return PadFn::apply(x, &padding); }
 
 }  // namespace lamella

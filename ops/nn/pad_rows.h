@@ -9,13 +9,13 @@ enum class PadMode : std::uint8_t { Constant, Reflect, Replicate, Circular };
 
 /// Numbers of elements added before and after the last axes, the last axis first, as pad() takes them; negative numbers
 /// cut. Already checked.
-struct Padding {
+struct PadSettings {
   Dims sizes;
   PadMode mode = PadMode::Constant;
   Scalar value = 0;
 };
 
 /// Returns x padded in one pass, on the CPU or on meta. Recorded.
-Tensor pad_rows(const Tensor& x, const Padding& padding);
+Tensor pad_rows(const Tensor& x, const PadSettings& padding);
 
 }  // namespace lamella
