@@ -101,7 +101,7 @@ PyObject* set_deterministic(PyObject*, PyObject* value) {
 
 PyObject* is_deterministic(PyObject*, PyObject*) { return PyBool_FromLong(are_deterministic_algorithms_enabled()); }
 
-PyMethodDef functions[] = {
+PyMethodDef autocast_method_defs[] = {
     {"_autocast_state", autocast_state, METH_NOARGS,
      "_autocast_state()\n--\n\nThis thread's dtypes on the CPU and on CUDA (None: off), and whether copies are kept."},
     {"_enter_autocast", enter_autocast, METH_O,
@@ -124,6 +124,6 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* autocast_functions() { return functions; }
+PyMethodDef* autocast_functions() { return autocast_method_defs; }
 
 }  // namespace lamella::python

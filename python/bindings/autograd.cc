@@ -123,7 +123,7 @@ PyObject* gradient_edge(PyObject*, PyObject* object) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef autograd_method_defs[] = {
     {"grad", as_c_function(grad), METH_FASTCALL | METH_KEYWORDS,
      "grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None, "
      "materialize_grads=False, is_grads_batched=False)\n--\n\n"
@@ -172,6 +172,6 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t coun
   });
 }
 
-PyMethodDef* autograd_functions() { return functions; }
+PyMethodDef* autograd_functions() { return autograd_method_defs; }
 
 }  // namespace lamella::python

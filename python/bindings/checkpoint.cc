@@ -170,7 +170,7 @@ PyObject* call_comparing_reads(PyObject*, PyObject* const* args, Py_ssize_t coun
 
 PyObject* pass_is_for_all_leaves(PyObject*, PyObject*) { return PyBool_FromLong(autograd::pass_is_for_all_leaves()); }
 
-PyMethodDef functions[] = {
+PyMethodDef checkpoint_method_defs[] = {
     {"_checkpoint", as_c_function(checkpoint), METH_FASTCALL | METH_KEYWORDS,
      "_checkpoint(function, args, kwargs, tensors, recompute, preserve_rng_state, check, early_stop, policy, /)\n--\n\n"
      "Calls function(*args, **kwargs) so that backward calls recompute(*tensors) instead of finding saved tensors."},
@@ -266,6 +266,6 @@ void add_stop_recomputation(PyObject* module) {
   checked(PyModule_AddObjectRef(module, "_StopRecomputation", stop_type));
 }
 
-PyMethodDef* checkpoint_functions() { return functions; }
+PyMethodDef* checkpoint_functions() { return checkpoint_method_defs; }
 
 }  // namespace lamella::python

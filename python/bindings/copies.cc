@@ -98,7 +98,7 @@ PyObject* numpy_to_print(PyObject*, PyObject* object) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef copy_method_defs[] = {
     {"_shared_memory", shared_memory, METH_O,
      "_shared_memory(x, /)\n--\n\nA number for the memory that x has in common with another tensor, and where x begins "
      "there, in bytes; None for memory of x's own."},
@@ -113,6 +113,6 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* copy_functions() { return functions; }
+PyMethodDef* copy_functions() { return copy_method_defs; }
 
 }  // namespace lamella::python

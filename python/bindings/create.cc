@@ -117,7 +117,7 @@ PyObject* broadcast_shapes_function(PyObject*, PyObject* const* args, Py_ssize_t
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef creation_method_defs[] = {
     {"asarray", as_c_function(asarray), METH_FASTCALL | METH_KEYWORDS,
      "asarray(obj, /, dtype=None, device=None, copy=None)\n--\n\n"
      "A tensor with the values of `obj`: a number, nested lists or tuples of numbers, a numpy array, a tensor, or an "
@@ -180,6 +180,6 @@ Tensor create_tensor(PyObject* data, const CreateOptions& options) {
   return autograd::came_from_host(finish(std::move(x), options, shared));
 }
 
-PyMethodDef* creation_functions() { return functions; }
+PyMethodDef* creation_functions() { return creation_method_defs; }
 
 }  // namespace lamella::python

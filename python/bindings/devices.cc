@@ -154,7 +154,7 @@ PyObject* set_current_stream(PyObject*, PyObject* const* args, Py_ssize_t count,
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef device_method_defs[] = {
     {"_privateuse1_rename", rename_backend, METH_O,
      "_privateuse1_rename(name, /)\n--\n\nNames the devices that an extension brings."},
     {"_privateuse1_name", backend_name, METH_NOARGS,
@@ -183,6 +183,6 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* device_functions() { return functions; }
+PyMethodDef* device_functions() { return device_method_defs; }
 
 }  // namespace lamella::python

@@ -105,7 +105,7 @@ PyObject* integer_limits_function(PyObject*, PyObject* type) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef dtype_method_defs[] = {
     {"result_type", as_c_function(result_type), METH_FASTCALL,
      "result_type(*arrays_and_dtypes)\n--\n\n"
      "The dtype of a computation with these tensors, dtypes and Python numbers. A number counts by its kind only.\n"
@@ -132,6 +132,6 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* dtype_functions() { return functions; }
+PyMethodDef* dtype_functions() { return dtype_method_defs; }
 
 }  // namespace lamella::python

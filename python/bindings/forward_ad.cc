@@ -67,7 +67,7 @@ PyObject* off_tape(PyObject*, PyObject* x) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef forward_ad_method_defs[] = {
     {"_enter_dual_level", enter_dual_level, METH_NOARGS,
      "_enter_dual_level()\n--\n\nBegins a level of forward mode on this thread; its number."},
     {"_exit_dual_level", as_c_function(exit_dual_level), METH_FASTCALL | METH_KEYWORDS,
@@ -83,6 +83,6 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* forward_ad_functions() { return functions; }
+PyMethodDef* forward_ad_functions() { return forward_ad_method_defs; }
 
 }  // namespace lamella::python

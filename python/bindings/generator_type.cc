@@ -307,7 +307,7 @@ PyObject* restore_states(PyObject*, PyObject* value) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef random_method_defs[] = {
     {"default_generator", as_c_function(default_generator_of), METH_FASTCALL | METH_KEYWORDS,
      "default_generator(device='cpu')\n--\n\n"
      "The generator that operators use on a device where none is given. ValueError for 'meta', RuntimeError where\n"
@@ -366,6 +366,6 @@ Generator* read_generator(PyObject* object, const Argument& argument) {
   return &generator_of(object);
 }
 
-PyMethodDef* random_functions() { return functions; }
+PyMethodDef* random_functions() { return random_method_defs; }
 
 }  // namespace lamella::python

@@ -151,7 +151,7 @@ PyObject* queue_callback(PyObject*, PyObject* function) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef hook_method_defs[] = {
     {"register_multi_grad_hook", as_c_function(register_multi_grad_hook), METH_FASTCALL | METH_KEYWORDS,
      "register_multi_grad_hook(tensors, fn, *, mode='all')\n--\n\n"
      "Has fn called once in each backward pass that reaches any of the tensors, and returns a handle with remove().\n\n"
@@ -233,7 +233,7 @@ PyObject* register_posthook(Node& node, PyObject* function) {
   return wrap_handle(autograd::register_posthook(node, PythonPostHook{share_object(function)}));
 }
 
-PyMethodDef* hook_functions() { return functions; }
+PyMethodDef* hook_functions() { return hook_method_defs; }
 
 PyTypeObject* make_hook_handle_type() {
   static PyType_Slot slots[] = {

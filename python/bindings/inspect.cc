@@ -124,7 +124,7 @@ PyObject* set_tracing_state(PyObject*, PyObject* argument) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef inspect_method_defs[] = {
     {"explain", as_c_function(explain), METH_FASTCALL | METH_KEYWORDS,
      "explain(x, of=None)\n--\n\n"
      "Tells in words why x.grad is None, or why x is off the tape, and what to change.\n\n"
@@ -143,6 +143,6 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* inspect_functions() { return functions; }
+PyMethodDef* inspect_functions() { return inspect_method_defs; }
 
 }  // namespace lamella::python

@@ -267,7 +267,7 @@ PyObject* set_alias_checks(PyObject*, PyObject* enabled) {
   return PyBool_FromLong(before);
 }
 
-PyMethodDef functions[] = {
+PyMethodDef registration_method_defs[] = {
     {"_library_new", as_c_function(new_library), METH_FASTCALL, nullptr},
     {"_library_define", as_c_function(library_define), METH_FASTCALL, nullptr},
     {"_library_implement", as_c_function(library_implement), METH_FASTCALL, nullptr},
@@ -282,6 +282,6 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* registration_functions() { return functions; }
+PyMethodDef* registration_functions() { return registration_method_defs; }
 
 }  // namespace lamella::python

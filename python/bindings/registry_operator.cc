@@ -475,7 +475,7 @@ PyObject* operator_namespaces(PyObject*, PyObject*) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef registry_method_defs[] = {
     {"_find_operator", as_c_function(find_operator), METH_FASTCALL, nullptr},
     {"_operator_names", operator_names_of, METH_O, nullptr},
     {"_operator_namespaces", operator_namespaces, METH_NOARGS, nullptr},
@@ -508,6 +508,6 @@ PyTypeObject* make_operator_type() {
   return operator_type;
 }
 
-PyMethodDef* registry_functions() { return functions; }
+PyMethodDef* registry_functions() { return registry_method_defs; }
 
 }  // namespace lamella::python

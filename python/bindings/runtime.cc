@@ -101,7 +101,7 @@ PyObject* config(PyObject*, PyObject*) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef runtime_method_defs[] = {
     {"memory_allocated", as_c_function(of_device<[](Device d) { return number(memory_stats(d).allocated); }>),
      METH_FASTCALL | METH_KEYWORDS, "memory_allocated(device='cpu')\n--\n\nBytes that tensors hold on a device."},
     {"max_memory_allocated", as_c_function(of_device<[](Device d) { return number(memory_stats(d).peak_allocated); }>),
@@ -131,6 +131,6 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* runtime_functions() { return functions; }
+PyMethodDef* runtime_functions() { return runtime_method_defs; }
 
 }  // namespace lamella::python

@@ -63,7 +63,7 @@ PyObject* pop_disabled(PyObject*, PyObject*) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef saved_hooks_method_defs[] = {
     {"_push_saved_tensors_hooks", as_c_function(push_hooks), METH_FASTCALL | METH_KEYWORDS,
      "_push_saved_tensors_hooks(pack, unpack, /)\n--\n\nEnters saved_tensors_hooks."},
     {"_pop_saved_tensors_hooks", as_c_function(pop_hooks), METH_FASTCALL | METH_KEYWORDS,
@@ -120,6 +120,6 @@ int visit_packed(const Context& context, visitproc visit, void* arg) {
   return stop;
 }
 
-PyMethodDef* saved_hooks_functions() { return functions; }
+PyMethodDef* saved_hooks_functions() { return saved_hooks_method_defs; }
 
 }  // namespace lamella::python

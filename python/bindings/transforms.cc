@@ -178,7 +178,7 @@ PyObject* gradcheck(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef transform_method_defs[] = {
     {"_own_inputs", as_c_function(own_inputs), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"_depends_on_others", as_c_function(depends_on_others), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"_jacobian", as_c_function(jacobian), METH_FASTCALL | METH_KEYWORDS, nullptr},
@@ -191,6 +191,6 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* transform_functions() { return functions; }
+PyMethodDef* transform_functions() { return transform_method_defs; }
 
 }  // namespace lamella::python

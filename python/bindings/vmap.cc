@@ -86,7 +86,7 @@ PyObject* hidden_axes(PyObject*, PyObject* object) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef vmap_method_defs[] = {
     {"_vmap_enter", as_c_function(enter), METH_FASTCALL | METH_KEYWORDS,
      "_vmap_enter(size, randomness, /)\n--\n\nBegins a call of vmap over `size` examples; returns its level."},
     {"_vmap_leave", leave, METH_O, "_vmap_leave(level, /)\n--\n\nEnds a call of vmap."},
@@ -101,7 +101,7 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyMethodDef* vmap_functions() { return functions; }
+PyMethodDef* vmap_functions() { return vmap_method_defs; }
 
 PyObject* call_vmap_rule(PyObject* layer, PyObject* function, const autograd::VmapRule& rule, PyObject* args,
                          PyObject* keywords) {
