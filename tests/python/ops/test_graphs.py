@@ -82,7 +82,7 @@ def check(f: Callable[..., Any], inputs: Sequence[lm.Tensor], dynamic: bool = Fa
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=case_id)
 def test_elementwise(op: Operator, dtype: str, rng: np.random.Generator) -> None:
     given = dtype if dtype in op.dtypes else op.dtypes[-1]
-    shapes: list[tuple[int, ...]] = [*GRADIENT_SHAPES["broadcast"]]
+    shapes: Any = GRADIENT_SHAPES["broadcast"]
     arrays = arguments(op, shapes[: op.inputs], given, rng)
     floating = given.startswith(("float", "complex"))
     check(op, [lm.tensor(a, stop_gradient=not (op.differentiable[i] and floating)) for i, a in enumerate(arrays)])
