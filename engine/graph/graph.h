@@ -137,6 +137,8 @@ class Graph {
 
   /// Returns a graph of the nodes that the fetches need, without effects, with the same ids of values.
   Graph pruned(std::span<const ValueId> fetches) const;
+  /// Returns a graph of the same values with other nodes.
+  Graph with_nodes(std::vector<GraphNode> nodes) const;
   /// Throws ValueError, naming node and value, unless every argument is defined before its use and once, and every
   /// operator's arguments fit its schema.
   void verify() const;
