@@ -16,7 +16,7 @@ Its parameters are variables whose values lie in a :class:`Scope`, where the sta
 """
 
 from . import nn, unique_name
-from .backward import append_backward, gradients, minimize
+from .backward import append_backward, apply_gradients, gradients, minimize
 from .executor import CompiledProgram, Executor
 from .files import (
     load,
@@ -60,6 +60,7 @@ __all__ = [
     "Variable",
     "accuracy",
     "append_backward",
+    "apply_gradients",
     "cpu_places",
     "create_global_var",
     "create_parameter",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import lamella as lm
@@ -193,19 +194,47 @@ def minimize(
     if len(groups) == 1 and not groups[0]["params"]:
         chosen = program.all_parameters() if parameters is None else [program.find(op, p) for p in _listed(parameters)]
         groups[0]["params"] = [each for each in chosen if not each.stop_gradient]
-    listed = [_symbol(op, program, each) for group in groups for each in group["params"]]
-    if parameters is not None:
-        wanted = {_symbol(op, program, each).name for each in _listed(parameters) if each is not None}
-        listed = [each for each in listed if each is not None and each.name in wanted]
-    used = [each for each in listed if each is not None and not each.stop_gradient]
-    pairs = append_backward(loss, used, no_grad_set)
-    update = Update(optimizer, program, pairs)
+    used = [_symbol(op, program, each) for group in groups for each in group["params"]]
+    wanted = None if parameters is None else {program.find(op, each).name for each in _listed(parameters)}
+    pairs = append_backward(
+        loss,
+        [
+            each
+            for each in used
+            if each is not None and not each.stop_gradient and (wanted is None or each.name in wanted)
+        ],
+        no_grad_set,
+    )
+    apply_gradients(optimizer, pairs, startup_program)
+    return [], pairs
+
+
+def apply_gradients(
+    optimizer: Any, pairs: Sequence[tuple[Symbol, Symbol]], startup_program: Program | None = None
+) -> None:
+    """Adds a step of ``optimizer`` along gradients, which :func:`append_backward` has added, to their program.
+
+    Raises:
+        ValueError: there are no gradients, or a parameter is none of the optimizer's.
+    """
+    op = f"{type(optimizer).__name__}.apply_gradients"
+    if not pairs:
+        raise ValueError(f"[{op}] there are no gradients")
+    program = program_of(op, pairs[0][1])
+    groups = optimizer.param_groups
+    if len(groups) == 1 and not groups[0]["params"]:
+        groups[0]["params"] = [parameter for parameter, _ in pairs]
+    own = [_symbol(op, program, each) for group in groups for each in group["params"]]
+    names = {each.name for each in own if each is not None}
+    for parameter, _ in pairs:
+        if program.find(op, parameter).name not in names:
+            raise ValueError(f"[{op}] '{parameter.name}' is no parameter of the optimizer")
+    update = Update(optimizer, program, list(pairs))
     name = node_name(type(optimizer).__name__)
     program.graph.function(name, update, [*(p for p, _ in pairs), *(g for _, g in pairs)], [])
     program.updates.append(update)
     startup = default_startup_program() if startup_program is None else startup_program
     startup.add_startup(f"start {name}", update.forget)
-    return [], pairs
 
 
 def _listed(value: Any) -> list[Any]:
