@@ -255,12 +255,11 @@ def _stopped(program: Program, op: str, no_grad_set: Any) -> set[str]:
 def _named(program: Program, variable: Symbol, gradient: Symbol) -> Symbol:
     """Names a gradient after its variable; the second of a variable is called ``x@GRAD_1``."""
     base = name = variable.name + SUFFIX
-    taken = program.global_block().vars
     number = 0
-    while name in taken:
+    while name in program.graph:
         number += 1
         name = f"{base}_{number}"
-    program.graph.bind(gradient, name)
+    gradient.name = name
     return gradient
 
 

@@ -94,6 +94,10 @@ class Executor:
             scope.programs.add(program)
             found = iter(program.graph.run(feeds, wanted, prune=use_prune))
             values = [constants[i] if i in constants else next(found) for i in range(len(listed))]
+            for each, value in zip(listed, values, strict=True):
+                if value is None:
+                    name = each if isinstance(each, str) else each.name
+                    raise ValueError(f"[Executor.run] fetch_list: no operator of the program computes '{name}'")
             return [_returned(value, return_numpy) for value in values]
 
     def close(self) -> None:
@@ -108,7 +112,7 @@ class Executor:
             feed = feed[0]
         if not isinstance(feed, Mapping):
             raise TypeError(f"[Executor.run] feed is a dict of values by name, not {type(feed).__name__}")
-        inputs = {symbol.name: symbol for symbol in program.graph.inputs}
+        inputs = program.fed
         feeds: dict[str, lm.Tensor] = {}
         for name, value in feed.items():
             if not isinstance(name, str):
@@ -119,9 +123,8 @@ class Executor:
                     f"global_scope().find_var('{name}').get_tensor().set(...)"
                 )
             if name not in inputs:
-                names = [each for each in inputs if each not in program.held]
                 raise ValueError(
-                    f"[Executor.run] feed: the program takes no '{name}'; it takes {', '.join(names) or 'nothing'}"
+                    f"[Executor.run] feed: the program takes no '{name}'; it takes {', '.join(inputs) or 'nothing'}"
                 )
             feeds[name] = self._fed(inputs[name], value)
         for name in program.held:
@@ -169,7 +172,7 @@ def _check_fed(
     program: Program, feeds: Mapping[str, lm.Tensor], fetches: list[Symbol], scope: Scope, prune: bool
 ) -> None:
     """Raises for an input that a node or a fetch reads and that has no value."""
-    missing = {symbol.name for symbol in program.graph.inputs} - set(feeds)
+    missing = {*program.fed, *program.held} - set(feeds)
     if not missing:
         return
     graph = program.graph.prune(fetches) if prune else program.graph

@@ -46,6 +46,7 @@ class Program:
         self.graph = graph
         self.random_seed = 0
         self._held = held
+        self._data = {symbol.name: symbol for symbol in graph.inputs if symbol.name not in held}
         self._blocks = [Block(self)]
         #: The updates of optimizers, in order.
         self.updates: list[Any] = []
@@ -98,6 +99,16 @@ class Program:
         """The variables, by name, whose values lie in a scope."""
         return self._held
 
+    @property
+    def fed(self) -> Mapping[str, Symbol]:
+        """The variables, by name, that every run is fed."""
+        return self._data
+
+    def add_data(self, name: str, dtype: Any, shape: tuple[int, ...]) -> Symbol:
+        """Returns a new variable that every run is fed; ValueError where the name is taken."""
+        symbol = self._data[name] = self.graph.input(name, dtype, shape)
+        return symbol
+
     def hold(self, name: str, dtype: Any, shape: Sequence[int], *, trainable: bool, is_parameter: bool) -> Symbol:
         """Returns a new variable whose value lies in a scope, or that of this name which looks the same.
 
@@ -141,7 +152,7 @@ class Program:
             result.stop_gradient = not differentiable or not lm.isdtype(
                 result.dtype, ("real floating", "complex floating")
             )
-            self.graph.rebind(declared, result)
+            self.graph.define(declared, result)
 
     def add_initializer(self, name: str, dtype: Any, shape: tuple[int, ...], fill: Callable[..., Any]) -> None:
         """Adds a node that gives a variable of the scope its starting value: ``fill`` overwrites a tensor."""
@@ -531,7 +542,7 @@ def data(name: str, shape: Any, dtype: Any = "float32", lod_level: int = 0) -> S
     if lod_level:
         raise NotImplementedError("[data] lod_level is not supported: pad sequences to one length")
     kind, sizes = checked_dtype("data", dtype, name), checked_shape("data", shape, name)
-    return program.graph.input(name, kind, sizes)
+    return program.add_data(name, kind, sizes)
 
 
 def _look(variable: Any) -> str:

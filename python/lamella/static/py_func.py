@@ -115,7 +115,7 @@ class _Call:
     def __call__(self, *inputs: lm.Tensor) -> tuple[lm.Tensor, ...]:
         """Returns the outputs; on the tape where an input wants a gradient and there is a function for it."""
         if lm.autograd.is_grad_enabled() and self.outputs and self.differentiable(inputs):
-            results = _Layer.apply(self, *inputs)
+            results = PyFunc.apply(self, *inputs)
             return results if isinstance(results, tuple) else (results,)
         with lm.no_grad():
             return self.forward(inputs)
@@ -182,7 +182,7 @@ class _Call:
         return found
 
 
-class _Layer(lm.PyLayer):
+class PyFunc(lm.PyLayer):
     """Records a call on the tape."""
 
     @staticmethod
