@@ -36,6 +36,7 @@ ROOMS = (
     ("engine/autograd/diagnosis", "engine/autograd/recording"),
     ("engine/autograd/layers",),
     ("engine/autograd/forward_mode", "engine/registry"),
+    ("engine/graph",),
 )
 #: Folders of ops that no operator includes: they are made of operators, and seen by fronts alone. (The families of
 #: operators include one another as their formulas do.)

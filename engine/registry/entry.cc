@@ -13,6 +13,8 @@ std::array<std::atomic<const Record*>, kDispatchKeyCount> fallbacks{};
 
 std::uint64_t generation() noexcept { return current_generation.load(std::memory_order_acquire); }
 
+void advance_generation() noexcept { current_generation.fetch_add(1, std::memory_order_acq_rel); }
+
 const Record* fallback_for(DispatchKey key) noexcept {
   return fallbacks[static_cast<std::size_t>(key)].load(std::memory_order_acquire);
 }
@@ -42,7 +44,7 @@ OperatorEntry::OperatorEntry(std::string name, std::string overload)
 void OperatorEntry::update() {
   const Plan* const defined = definitions.empty() ? nullptr : definitions.front().plan;
   if (plan.exchange(defined, std::memory_order_acq_rel) != defined) {
-    current_generation.fetch_add(1, std::memory_order_acq_rel);
+    advance_generation();
   }
   for (std::size_t d = 0; d < kDeviceTypeCount; ++d) {
     const DispatchKey device = backend_key(static_cast<DeviceType>(d));

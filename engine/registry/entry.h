@@ -82,6 +82,8 @@ class OperatorEntry {
 
 /// Returns a number that changes whenever an operator is defined or removed, which invalidates cached overloads.
 std::uint64_t generation() noexcept;
+/// Changes generation(), so that every operator's next call looks for overloads anew.
+void advance_generation() noexcept;
 
 /// Returns the fallback kernel registered for a key, or null.
 const Record* fallback_for(DispatchKey key) noexcept;

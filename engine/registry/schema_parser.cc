@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <complex>
 #include <limits>
 #include <utility>
 
@@ -53,6 +54,14 @@ class Parser {
     if (at_ != text_.size()) fail_at(at_, "expected the end of the schema");
     check_aliases(schema);
     return schema;
+  }
+
+  /// Reads a value that begins at `at`, which is moved behind it.
+  Value parse_value(const Type& type, std::size_t& at) {
+    at_ = at;
+    Value value = read_default(type);
+    at = at_;
+    return value;
   }
 
  private:
@@ -296,6 +305,7 @@ class Parser {
       case Type::Base::Scalar:
       case Type::Base::TensorOrScalar:
         if (sees("True") || sees("False")) return read_truth(start).scalar();
+        if (sees("(")) return read_complex();
         return read_number(start).scalar();
       case Type::Base::DType:
         return read_dtype(start);
@@ -336,8 +346,22 @@ class Parser {
     }
     at_ = static_cast<std::size_t>(as_number.ptr - text_.data());
     if (as_integer.ptr != as_number.ptr) return number;
-    if (as_integer.ec != std::errc()) fail_at(start, "the integer is out of range");
-    return integer;
+    if (as_integer.ec == std::errc()) return integer;
+    std::uint64_t large = 0;
+    if (std::from_chars(begin, end, large).ec != std::errc()) fail_at(start, "the integer is out of range");
+    return Scalar(large);
+  }
+
+  /// Reads "(1.5, -2)".
+  Value read_complex() {
+    expect("(", "'('");
+    skip_space();
+    const double real = read_number(at_).number();
+    expect(",", "',' and the imaginary part");
+    skip_space();
+    const double imaginary = read_number(at_).number();
+    expect(")", "')'");
+    return Scalar(std::complex<double>(real, imaginary));
   }
 
   Value read_text(std::size_t start) {
@@ -389,5 +413,9 @@ class Parser {
 }  // namespace
 
 Schema Schema::parse(std::string_view text) { return Parser(text).parse(); }
+
+registry::Value Schema::parse_value(std::string_view text, const registry::Type& type, std::size_t& at) {
+  return Parser(text).parse_value(type, at);
+}
 
 }  // namespace lamella

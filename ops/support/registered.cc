@@ -15,6 +15,7 @@
 #include "ops/all_ops.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
+#include "ops/index/index_operators.h"
 #include "ops/nn/spatial.h"
 #include "ops/operand.h"
 
@@ -261,6 +262,7 @@ void define_all() {
     library->define(schema(entry), std::move(kernel), DispatchKey::CompositeImplicitAutograd, place);
     library->doc(entry.info->name, entry.info->doc);
   }
+  define_index_operators(*library);
 }
 
 [[maybe_unused]] const bool provided = [] {

@@ -29,6 +29,8 @@ struct Definition {
   std::span<const char* const> types;
   const char* returns;
   bool takes_out;
+  /// True if the method also takes its sizes apart: x.reshape(2, 3) for x.reshape((2, 3)).
+  bool takes_sizes_apart;
   EntryPoints form;
   /// Names of the result's fields, empty if they have none, and the place for the tuple type made of them.
   std::span<const char* const> fields;

@@ -1,4 +1,5 @@
 #include "python/bindings/layer_type.h"
+#include "python/bindings/capture.h"
 
 #include <algorithm>
 #include <vector>
@@ -298,6 +299,7 @@ PyMethodDef methods[] = {
 }  // namespace
 
 PyTypeObject* make_layer_type() {
+  add_capture_point(methods[0], "layer");
   static PyType_Slot slots[] = {
       {Py_tp_methods, methods},
       {Py_tp_doc, const_cast<char*>(

@@ -5,6 +5,7 @@
 #include "engine/core/memory_limit.h"
 #include "python/bindings/autocast.h"
 #include "python/bindings/autograd.h"
+#include "python/bindings/capture.h"
 #include "python/bindings/checkpoint.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/copies.h"
@@ -15,6 +16,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/extension_api.h"
 #include "python/bindings/generator_type.h"
+#include "python/bindings/graph.h"
 #include "python/bindings/hooks.h"
 #include "python/bindings/host.h"
 #include "python/bindings/inspect.h"
@@ -61,6 +63,7 @@ void fill(PyObject* module) {
 
   static std::vector<PyMethodDef> operators = operator_functions();
   operators.push_back({nullptr, nullptr, 0, nullptr});
+  add_capture_points(operators, false);
   checked(PyModule_AddFunctions(module, operators.data()));
   checked(PyModule_AddFunctions(module, creation_functions()));
   checked(PyModule_AddFunctions(module, dtype_functions()));
@@ -85,6 +88,8 @@ void fill(PyObject* module) {
   checked(PyModule_AddType(module, make_operator_type()));
   checked(PyModule_AddFunctions(module, registry_functions()));
   checked(PyModule_AddFunctions(module, registration_functions()));
+  checked(PyModule_AddFunctions(module, capture_functions()));
+  add_graph(module);
   add_extension_api(module);
 }
 

@@ -144,6 +144,7 @@ constexpr Definition definition_of() {
                         .types = Annotations<Op>::kAll,
                         .returns = gives_a_tensor(&Op::call) ? "Tensor" : several,
                         .takes_out = B::kTakesOut,
+                        .takes_sizes_apart = B::kTakesSizesApart,
                         .form = {&B::signature, B::function, B::method},
                         .fields = {},
                         .result_type = &B::result_type,

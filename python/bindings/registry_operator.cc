@@ -11,6 +11,7 @@
 #include "engine/registry/dispatcher.h"
 #include "engine/registry/entry.h"
 #include "engine/registry/library.h"
+#include "python/bindings/capture.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
 #include "python/bindings/named_result.h"
@@ -240,16 +241,33 @@ PyObject* new_operator(const OperatorHandle& handle, bool packet);
   fail<TypeError>("[", object->entry->name, "] the arguments fit none of its overloads:", tried);
 }
 
+/// Returns the result of a call that this thread's recorder took; null if it took none.
+[[gnu::cold]] PyRef captured(PyObject* self, PyObject* const* args, std::size_t count, PyObject* keywords) {
+  if (!is_capturing()) return {};
+  return capture_call("registered", self, args, static_cast<Py_ssize_t>(count), keywords);
+}
+
+PyObject* call_overload(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(flags));
+    if (keywords && PyTuple_GET_SIZE(keywords) == 0) keywords = nullptr;
+    if (PyRef recorded = captured(self, args, count, keywords)) return recorded.release();
+    return call_one(as_operator(self), args, count, keywords);
+  });
+}
+
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     OperatorObject* const object = as_operator(self);
     const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(flags));
     if (keywords && PyTuple_GET_SIZE(keywords) == 0) keywords = nullptr;
-    if (object->packet && object->alone.load(std::memory_order_relaxed) != registry::generation()) [[unlikely]] {
+    if (object->alone.load(std::memory_order_relaxed) != registry::generation()) [[unlikely]] {
+      if (PyRef recorded = captured(self, args, count, keywords)) return recorded.release();
       const std::uint64_t now = registry::generation();
       const auto all = Dispatcher::singleton().overloads(object->entry->name);
       if (all.size() > 1) return call_overloads(object, all, args, count, keywords);
-      object->alone.store(now, std::memory_order_relaxed);
+      // While somebody records, every call comes by here.
+      if (!is_anyone_capturing()) object->alone.store(now, std::memory_order_relaxed);
     }
     return call_one(object, args, count, keywords);
   });
@@ -257,7 +275,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
 
 PyObject* new_operator(const OperatorHandle& handle, bool packet) {
   auto* const object = as_operator(checked(operator_type->tp_alloc(operator_type, 0)));
-  object->call = call;
+  object->call = packet ? call : call_overload;
   object->entry = handle.entry();
   new (&object->binding) std::atomic<const Binding*>(nullptr);
   object->packet = packet;

@@ -8,6 +8,7 @@
 
 #include "engine/autograd/graph/place.h"
 #include "engine/core/error.h"
+#include "python/bindings/capture.h"
 #include "python/bindings/create.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
@@ -197,6 +198,7 @@ PyObject* wrap_as(PyTypeObject* type, Tensor x) {
 PyTypeObject* make_tensor_type() {
   // Methods and slots live as long as the type, which is never freed.
   static std::vector<PyMethodDef> methods = tensor_methods();
+  add_capture_points(methods, true);
   std::vector<PyType_Slot> slots = {
       {Py_tp_new, reinterpret_cast<void*>(create)},
       {Py_tp_init, reinterpret_cast<void*>(init)},

@@ -24,6 +24,7 @@ if _typing.TYPE_CHECKING:
     from . import amp as amp
     from . import compat as compat
     from . import fft as fft
+    from . import graph as graph
     from . import io as io
     from . import library as library
     from . import linalg as linalg
@@ -91,6 +92,7 @@ __getattr__, _loaded_later = _lazy.loader(
         "autograd": ["checkpoint", "hessian", "jacobian", "jvp", "vjp", "vmap"],
         "compat": [],
         "fft": [],
+        "graph": [],
         "io": [],
         "library": [],
         "linalg": [],

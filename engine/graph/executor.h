@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "engine/graph/graph.h"
+
+namespace lamella::graph {
+
+/// Runs a graph, node after node, in the eager engine: with its kernels and, where the graph asks for gradients, on its
+/// tape. So every number is that of the eager program.
+class Executor {
+ public:
+  /// Prepares runs of the graph, which is copied. With `prune`, nodes that neither the fetches need nor have effects
+  /// are left out.
+  Executor(const Graph& graph, std::vector<ValueId> fetches, bool prune = false);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Returns the inputs that a run needs, in the order of `feeds`.
+  std::span<const ValueId> inputs() const noexcept { return inputs_; }
+  const Graph& graph() const noexcept { return graph_; }
+
+  /// Runs the graph and returns the fetched values. ValueError that names the input where a feed is undefined or of
+  /// another dtype or shape. An exception of a node passes through, and `failed` then describes the node. Threads may
+  /// run one executor at the same time.
+  std::vector<Tensor> run(std::span<const Tensor> feeds, std::string& failed);
+
+ private:
+  struct Step;
+  struct State;
+
+  void plan_gradients();
+  std::unique_ptr<State> make_state() const;
+  std::unique_ptr<State> take_state();
+  void feed(State& state, std::span<const Tensor> feeds) const;
+  void define(State& state, ValueId id, Tensor x) const;
+  void run_step(State& state, std::size_t at) const;
+  void run_operator(State& state, std::size_t at) const;
+  void run_function(State& state, std::size_t at) const;
+  void run_gradients(State& state, std::size_t at) const;
+  void keep_result(State& state, const GraphNode& node, std::size_t k, Tensor x) const;
+
+  Graph graph_;
+  std::vector<ValueId> fetches_;
+  std::vector<ValueId> inputs_;
+  std::vector<Step> steps_;
+  /// True for values that gradients are asked for, which therefore have a place on the tape.
+  std::vector<bool> sources_;
+  /// Number of steps that run with recording on.
+  std::size_t recorded_steps_ = 0;
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<State>> idle_;
+};
+
+}  // namespace lamella::graph

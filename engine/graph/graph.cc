@@ -1,0 +1,259 @@
+#include "engine/graph/graph.h"
+
+#include <algorithm>
+
+#include "engine/core/error.h"
+#include "engine/graph/describe.h"
+#include "engine/registry/boxed_types.h"
+#include "engine/registry/schema.h"
+
+namespace lamella::graph {
+
+std::string ValueType::str() const { return std::string(lamella::name(dtype)) + to_string(shape); }
+
+bool ValueType::admits(const Tensor& x) const {
+  if (x.dtype() != dtype || x.ndim() != shape.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != kUnknown && shape[i] != x.shape()[i]) return false;
+  }
+  return true;
+}
+
+Graph::Graph(std::string name) : name(std::move(name)) {}
+
+std::string Graph::unique_name(std::string base) {
+  if (!base.empty() && !names_.contains(base)) return base;
+  if (base.empty()) base = "t";
+  const std::string stem = base == "t" ? base : base + "_";
+  for (;;) {
+    std::string candidate = stem + std::to_string(next_name_++);
+    if (!names_.contains(candidate)) return candidate;
+  }
+}
+
+ValueId Graph::add_value(GraphValue value) {
+  const auto id = static_cast<ValueId>(values_.size());
+  names_.emplace(value.name, id);
+  values_.push_back(std::move(value));
+  return id;
+}
+
+ValueId Graph::add_input(std::string name, ValueType type) {
+  if (name.empty()) fail<ValueError>("[graph] an input needs a name");
+  if (names_.contains(name)) fail<ValueError>("[graph] there is a value named '", name, "' already");
+  for (const std::int64_t size : type.shape) {
+    if (size < kUnknown) {
+      fail<ValueError>("[graph] input '", name, "': sizes are at least 0, or -1 for one that is known later; got ",
+                       to_string(type.shape));
+    }
+  }
+  return add_value({std::move(name), std::move(type), GraphValue::Origin::Input, true, {}});
+}
+
+ValueId Graph::add_captured(const Tensor& x, std::string name) {
+  if (const auto known = find_captured(x)) return *known;
+  const ValueId id = add_value({unique_name(name.empty() ? "c" : std::move(name)),
+                                {x.dtype(), x.shape()},
+                                GraphValue::Origin::Captured,
+                                false,
+                                x});
+  captured_.emplace(x.impl(), id);
+  return id;
+}
+
+void Graph::check_value(ValueId id, const GraphNode& node) const {
+  if (id != kNoValue && id >= values_.size()) {
+    fail<ValueError>("[graph] ", describe(node), " has an argument that is no value of the graph '", name, "'");
+  }
+}
+
+void Graph::check_arguments(const GraphNode& node) const {
+  for (const NodeArgument& argument : node.arguments) {
+    for (const ValueId id : argument.values) check_value(id, node);
+  }
+  if (node.kind != GraphNode::Kind::Operator) return;
+  const Schema& schema = node.op->schema();
+  if (node.arguments.size() != schema.arguments.size()) {
+    fail<ValueError>("[graph] ", describe(node), " has ", node.arguments.size(), " arguments, the operator takes ",
+                     schema.arguments.size(), ": ", schema.str());
+  }
+  for (std::size_t i = 0; i < node.arguments.size(); ++i) {
+    const NodeArgument& argument = node.arguments[i];
+    const registry::Type& type = schema.arguments[i].type;
+    const bool fits = argument.kind == NodeArgument::Kind::Constant
+                          ? registry::is_value_of(type, argument.constant.view())
+                          : type.holds_tensors() && type.list == (argument.kind == NodeArgument::Kind::Values);
+    if (!fits) {
+      fail<ValueError>("[graph] ", describe(node), ": argument '", schema.arguments[i].name, "' is ", type.str(),
+                       ", got ",
+                       argument.kind == NodeArgument::Kind::Constant ? registry::describe(argument.constant.kind())
+                       : argument.kind == NodeArgument::Kind::Values ? "a list of tensors"
+                                                                     : "a tensor");
+    }
+  }
+  std::size_t count = 0;
+  for (const std::int64_t size : node.list_sizes) count += size < 0 ? 1 : static_cast<std::size_t>(size);
+  if (node.list_sizes.size() != schema.results.size() || count != node.results.size()) {
+    fail<ValueError>("[graph] ", describe(node), " has ", node.results.size(), " results that do not fit ",
+                     schema.str());
+  }
+}
+
+void Graph::add_results(GraphNode& node, std::vector<ValueType> types) {
+  for (ValueType& type : types) {
+    node.results.push_back(add_value({unique_name("t"), std::move(type), GraphValue::Origin::Result, false, {}}));
+  }
+}
+
+const GraphNode& Graph::add_node(GraphNode node) {
+  node.no_grad = no_grad_;
+  return nodes_.emplace_back(std::move(node));
+}
+
+const GraphNode& Graph::add_operator(const OperatorHandle& op, std::vector<NodeArgument> arguments,
+                                     std::vector<ValueType> results, std::vector<std::int64_t> list_sizes,
+                                     std::string where) {
+  GraphNode node{.kind = GraphNode::Kind::Operator,
+                 .name = op.full_name(),
+                 .op = op,
+                 .function = {},
+                 .arguments = std::move(arguments),
+                 .results = std::vector<ValueId>(results.size(), kNoValue),
+                 .list_sizes = std::move(list_sizes),
+                 .effects = op.schema().is_mutable(),
+                 .where = std::move(where)};
+  check_arguments(node);
+  node.results.clear();
+  add_results(node, std::move(results));
+  return add_node(std::move(node));
+}
+
+const GraphNode& Graph::add_function(std::string function_name, GraphFunction function, std::vector<ValueId> inputs,
+                                     std::vector<ValueType> results, bool effects, std::string where) {
+  GraphNode node{.kind = GraphNode::Kind::Function,
+                 .name = std::move(function_name),
+                 .op = {},
+                 .function = std::move(function),
+                 .arguments = {NodeArgument::of(std::move(inputs))},
+                 .results = {},
+                 .list_sizes = {},
+                 .effects = effects,
+                 .where = std::move(where)};
+  check_arguments(node);
+  add_results(node, std::move(results));
+  return add_node(std::move(node));
+}
+
+const GraphNode& Graph::add_gradients(std::vector<ValueId> targets, std::vector<ValueId> inputs,
+                                      std::vector<ValueId> begin, std::string where) {
+  if (targets.empty() || inputs.empty()) fail<ValueError>("[gradients] needs at least one target and one input");
+  if (!begin.empty() && begin.size() != targets.size()) {
+    fail<ValueError>("[gradients] got ", begin.size(), " gradients to begin with for ", targets.size(), " targets");
+  }
+  GraphNode node{.kind = GraphNode::Kind::Gradients,
+                 .name = "gradients",
+                 .op = {},
+                 .function = {},
+                 .arguments = {NodeArgument::of(targets), NodeArgument::of(inputs), NodeArgument::of(std::move(begin))},
+                 .results = {},
+                 .list_sizes = {},
+                 .effects = false,
+                 .where = std::move(where)};
+  check_arguments(node);
+  for (const ValueId input : inputs) {
+    const std::vector<bool> reached = reached_from(std::span(&input, 1));
+    if (std::ranges::none_of(targets, [&](ValueId target) { return reached[target]; })) {
+      node.results.push_back(kNoValue);
+    } else {
+      add_results(node, {values_[input].type});
+    }
+  }
+  return add_node(std::move(node));
+}
+
+std::optional<ValueId> Graph::find(std::string_view wanted) const {
+  const auto found = names_.find(std::string(wanted));
+  return found == names_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<ValueId> Graph::find_captured(const Tensor& x) const {
+  const auto found = captured_.find(x.impl());
+  return found == captured_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Graph::rename(ValueId id, std::string to) {
+  GraphValue& value = values_.at(id);
+  if (value.name == to) return;
+  if (to.empty()) fail<ValueError>("[graph] a value needs a name");
+  if (names_.contains(to)) fail<ValueError>("[graph] there is a value named '", to, "' already");
+  names_.erase(value.name);
+  names_.emplace(to, id);
+  value.name = std::move(to);
+}
+
+void Graph::set_stop_gradient(ValueId id, bool stop) { values_.at(id).stop_gradient = stop; }
+
+void Graph::replace_captured(ValueId id, const Tensor& x) {
+  GraphValue& value = values_.at(id);
+  if (value.origin != GraphValue::Origin::Captured)
+    fail<ValueError>("[graph] '", value.name, "' is no captured tensor");
+  if (!value.type.admits(x)) {
+    fail<ValueError>("[graph] '", value.name, "' is ", value.type.str(), ", got ", lamella::describe(x));
+  }
+  captured_.erase(value.captured.impl());
+  captured_.emplace(x.impl(), id);
+  value.captured = x;
+}
+
+std::vector<bool> Graph::reached_from(std::span<const ValueId> sources) const {
+  std::vector<bool> reached(values_.size(), false);
+  for (const ValueId id : sources) reached.at(id) = true;
+  for (const GraphNode& node : nodes_) {
+    if (node.no_grad) continue;
+    bool any = false;
+    for_each_argument(node, [&](ValueId id) { any |= reached[id]; });
+    if (!any) continue;
+    for (const ValueId id : node.results) {
+      if (id != kNoValue && !values_[id].stop_gradient && is_differentiable(values_[id].type.dtype)) reached[id] = true;
+    }
+  }
+  return reached;
+}
+
+Graph Graph::pruned(std::span<const ValueId> fetches) const {
+  std::vector<bool> needed(values_.size(), false);
+  for (const ValueId id : fetches) needed.at(id) = true;
+  std::vector<bool> keep(nodes_.size(), false);
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    const GraphNode& node = nodes_[i];
+    const auto is_needed = [&](ValueId id) { return id != kNoValue && needed[id]; };
+    keep[i] = std::ranges::any_of(node.results, is_needed);
+    if (keep[i]) for_each_argument(node, [&](ValueId id) { needed[id] = true; });
+  }
+  Graph graph = *this;
+  graph.nodes_.clear();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (keep[i]) graph.nodes_.push_back(nodes_[i]);
+  }
+  return graph;
+}
+
+void Graph::verify() const {
+  std::vector<bool> defined(values_.size(), false);
+  for (std::size_t i = 0; i < values_.size(); ++i) defined[i] = values_[i].origin != GraphValue::Origin::Result;
+  for (const GraphNode& node : nodes_) {
+    check_arguments(node);
+    for_each_argument(node, [&](ValueId id) {
+      if (!defined[id])
+        fail<ValueError>("[graph] ", describe(node), " uses '", values_[id].name, "' before it is computed");
+    });
+    for (const ValueId id : node.results) {
+      if (id == kNoValue) continue;
+      check_value(id, node);
+      if (defined[id]) fail<ValueError>("[graph] ", describe(node), " defines '", values_[id].name, "' anew");
+      defined[id] = true;
+    }
+  }
+}
+
+}  // namespace lamella::graph

@@ -1,0 +1,202 @@
+#include "python/bindings/capture.h"
+
+#include <array>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/registry/entry.h"
+#include "python/bindings/definition.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/method.h"
+#include "python/bindings/signature.h"
+
+namespace lamella::python {
+namespace {
+
+thread_local PyObject* recorder = nullptr;
+/// Number of threads that have a recorder.
+int recording_threads = 0;
+
+/// A function of a method table, and the one that stands in its place while somebody records.
+struct CapturePoint {
+  PyMethodDef* def;
+  FastCall original;
+  FastCall capturing;
+  /// The operator and its form; null for a class method, which `handler` takes.
+  const Definition* op;
+  bool method;
+  bool in_place;
+  const char* handler;
+};
+
+std::vector<CapturePoint>& points() {
+  static auto* all = new std::vector<CapturePoint>;
+  return *all;
+}
+
+/// Takes the recorder away from this thread while it works.
+class Suspended {
+ public:
+  Suspended() noexcept : recorder_(std::exchange(recorder, nullptr)) {}
+  ~Suspended() { recorder = recorder_; }
+  Suspended(const Suspended&) = delete;
+  Suspended& operator=(const Suspended&) = delete;
+
+  PyObject* held() const noexcept { return recorder_; }
+
+ private:
+  PyObject* recorder_;
+};
+
+PyRef tuple_of(std::span<PyObject* const> items) {
+  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(items.size()))));
+  for (std::size_t i = 0; i < items.size(); ++i)
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(items[i]));
+  return tuple;
+}
+
+/// Returns null in place of NotImplemented.
+PyRef answer(PyObject* result) {
+  PyRef owned = PyRef::adopt(checked(result));
+  return owned.get() == Py_NotImplemented ? PyRef() : std::move(owned);
+}
+
+/// Hands the recorder an operator's name and its arguments, one for each parameter.
+PyRef capture_operator(const CapturePoint& point, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                       PyObject* keywords) {
+  const EntryPoints& form = point.in_place ? point.op->in_place : point.op->form;
+  const Signature& signature = **form.signature;
+  std::vector<PyObject*> values(signature.size());
+  std::size_t bound = 0;
+  if (point.method) values[bound++] = self;
+  PyRef gathered;
+  const bool variadic = !point.method && point.op->parameters[0] == '*' && point.op->parameters[1] != ',';
+  if (variadic || (point.method && point.op->takes_sizes_apart && count > 1)) {
+    gathered = tuple_of({args, static_cast<std::size_t>(count)});
+    values[bound++] = gathered.get();
+    args += count;
+    count = 0;
+  }
+  signature.bind(args, count, keywords, values.data(), bound);
+  const PyRef arguments = tuple_of(values);
+  const Suspended suspended;
+  return answer(PyObject_CallMethod(suspended.held(), "operator", "sOO", point.op->info->name,
+                                    point.in_place ? Py_True : Py_False, arguments.get()));
+}
+
+PyObject* capture(std::size_t i, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  const CapturePoint& point = points()[i];
+  if (!recorder) return point.original(self, args, count, keywords);
+  PyObject* const result = guarded(
+      [&]() -> PyObject* {
+        PyRef recorded = point.op ? capture_operator(point, self, args, count, keywords)
+                                  : capture_call(point.handler, self, args, count, keywords);
+        return recorded ? recorded.release() : Py_NewRef(Py_NotImplemented);
+      },
+      point.op ? point.op->info->name : point.handler);
+  if (result != Py_NotImplemented) return result;
+  Py_DECREF(result);
+  return point.original(self, args, count, keywords);
+}
+
+template <std::size_t I>
+PyObject* capture_at(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return capture(I, self, args, count, keywords);
+}
+
+/// One function for each point: a function that Python calls is told nothing else that would identify its point.
+constexpr std::size_t kMaxPoints = 2560;
+constexpr auto kCapturing = []<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array<FastCall, sizeof...(I)>{capture_at<I>...};
+}(std::make_index_sequence<kMaxPoints>());
+
+void exchange_tables(bool capturing) {
+  for (const CapturePoint& point : points())
+    point.def->ml_meth = as_c_function(capturing ? point.capturing : point.original);
+}
+
+void add(CapturePoint point) {
+  const std::size_t i = points().size();
+  if (i == kMaxPoints) fail<RuntimeError>("[capture] there are more than ", kMaxPoints, " functions of operators");
+  point.original = reinterpret_cast<FastCall>(reinterpret_cast<void (*)()>(point.def->ml_meth));
+  point.capturing = kCapturing[i];
+  points().push_back(point);
+}
+
+PyObject* set_recorder(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    PyObject* const next = object == Py_None ? nullptr : Py_NewRef(object);
+    PyObject* const before = std::exchange(recorder, next);
+    const int change = (next != nullptr) - (before != nullptr);
+    if (change > 0 && recording_threads == 0) {
+      exchange_tables(true);
+      registry::advance_generation();  // so that calls of registered operators ask whether their thread records
+    }
+    recording_threads += change;
+    if (change < 0 && recording_threads == 0) exchange_tables(false);
+    return before ? before : Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef capture_method_defs[] = {
+    {"_set_recorder", set_recorder, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+bool is_capturing() noexcept { return recorder != nullptr; }
+bool is_anyone_capturing() noexcept { return recording_threads > 0; }
+
+PyRef capture_call(const char* method, PyObject* callable, PyObject* const* args, Py_ssize_t count,
+                   PyObject* keywords) {
+  const PyRef positional = tuple_of({args, static_cast<std::size_t>(count)});
+  const PyRef named = PyRef::adopt(checked(PyDict_New()));
+  for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k)
+    checked(PyDict_SetItem(named.get(), PyTuple_GET_ITEM(keywords, k), args[count + k]));
+  const Suspended suspended;
+  return answer(PyObject_CallMethod(suspended.held(), method, "OOO", callable, positional.get(), named.get()));
+}
+
+void add_capture_points(std::vector<PyMethodDef>& table, bool methods) {
+  std::unordered_map<std::string_view, CapturePoint> known;
+  for (const Definition& op : operator_definitions()) {
+    CapturePoint point{.def = nullptr,
+                       .original = nullptr,
+                       .capturing = nullptr,
+                       .op = &op,
+                       .method = methods,
+                       .in_place = false,
+                       .handler = nullptr};
+    known.emplace((*op.form.signature)->function(), point);
+    if (!has_in_place_form(op) || !*op.in_place.signature) continue;
+    point.in_place = true;
+    known.emplace((*op.in_place.signature)->function(), point);
+  }
+  for (PyMethodDef& def : table) {
+    const auto found = def.ml_name ? known.find(def.ml_name) : known.end();
+    if (found == known.end()) continue;
+    const EntryPoints& form = found->second.in_place ? found->second.op->in_place : found->second.op->form;
+    // A method of the same name may be one of Tensor's own.
+    if (def.ml_meth != as_c_function(methods ? form.method : form.function)) continue;
+    found->second.def = &def;
+    add(found->second);
+  }
+}
+
+void add_capture_point(PyMethodDef& class_method, const char* handler) {
+  add({.def = &class_method,
+       .original = nullptr,
+       .capturing = nullptr,
+       .op = nullptr,
+       .method = true,
+       .in_place = false,
+       .handler = handler});
+}
+
+PyMethodDef* capture_functions() { return capture_method_defs; }
+
+}  // namespace lamella::python

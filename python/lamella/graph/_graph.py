@@ -1,0 +1,376 @@
+"""A graph of operators: building, running, reading and writing."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import lamella as lm
+from lamella import _C
+from lamella._C import DType, Tensor
+
+from ._recorder import Recorder, _where
+from ._symbol import SAMPLE_SIZES, Symbol
+
+Shape = tuple[int, ...]
+
+
+class _Described(NamedTuple):
+    name: str
+    dtype: DType
+    shape: Shape
+    origin: str
+    stop_gradient: bool
+    captured: Tensor | None
+
+
+class Node(NamedTuple):
+    """A step of a graph."""
+
+    #: "operator", "function" or "gradients".
+    kind: str
+    #: Full name of the operator, or name of the function.
+    op: str
+    #: Name and value of each argument, with symbols for values of the graph; a function has one, a list of symbols.
+    arguments: list[tuple[str, Any]]
+    results: list[Symbol | None]
+    #: For each of an operator's results: number of tensors in a list, or -1 for a single tensor.
+    list_sizes: list[int]
+    #: True if the node does more than compute its results.
+    effects: bool
+    #: True if the node runs with recording off.
+    no_grad: bool
+    #: Line of the program that made the node.
+    where: str
+
+
+class Graph:
+    """A list of operators on values, recorded once and run often.
+
+    Args:
+        name: stands in messages.
+    """
+
+    def __init__(self, name: str = "graph", *, _core: Any = None) -> None:
+        self._core: Any = _C._Graph(name) if _core is None else _core
+        self._functions: list[Callable[[Sequence[Tensor]], list[Tensor | None]]] = []
+        self._function_names: list[str] = []
+        self._symbols: weakref.WeakValueDictionary[int, Symbol] = weakref.WeakValueDictionary()
+        self._recorder = Recorder(self)
+
+    @property
+    def name(self) -> str:
+        """The name of the graph."""
+        return str(self._core.name)
+
+    def __repr__(self) -> str:
+        return f"<graph {self.name!r} of {len(self._core.nodes())} nodes>"
+
+    # Values
+
+    def _described(self, id_: int) -> _Described:
+        return _Described(*self._core.value(id_))
+
+    def _stops(self, id_: int) -> bool:
+        described = self._described(id_)
+        if described.captured is not None and not described.stop_gradient:
+            return described.captured.stop_gradient
+        return described.stop_gradient
+
+    def _holds(self, x: Tensor) -> bool:
+        return bool(self._core.find_captured(x) >= 0)
+
+    def _symbol(self, id_: int) -> Symbol:
+        symbol = self._symbols.get(id_)
+        if symbol is None:
+            described = self._described(id_)
+            samples = [
+                lm.empty([SAMPLE_SIZES[k] if size < 0 else size for size in described.shape], dtype=described.dtype,
+                         device="meta")
+                for k in range(2)
+            ]  # fmt: skip
+            symbol = Symbol._make(self, id_, (samples[0], samples[1]))
+            self._symbols[id_] = symbol
+        return symbol
+
+    def _optional(self, id_: int) -> Symbol | None:
+        return None if id_ < 0 else self._symbol(id_)
+
+    def input(self, name: str, dtype: Any, shape: Sequence[int]) -> Symbol:
+        """Adds a tensor that every run is given.
+
+        Args:
+            name: its name, which a run's feeds use.
+            dtype: its dtype.
+            shape: its sizes, -1 for one that each run determines.
+
+        Raises:
+            ValueError: the name is taken, or a size is below -1.
+        """
+        return self._symbol(self._core.add_input(name, dtype, [int(size) for size in shape]))
+
+    def capture(self, tensor: Tensor, name: str | None = None) -> Symbol:
+        """Adds a tensor that the graph refers to: every run sees the contents that it has then.
+
+        Tensors that meet symbols in an operator are captured by themselves.
+        """
+        if isinstance(tensor, Symbol):
+            return self._recorder._symbol(tensor)
+        if tensor.device == "meta":
+            raise ValueError(
+                f"[capture] a tensor on 'meta' has no contents: {tensor!r}; it may be the result of a call on a symbol "
+                "outside of recording(graph)"
+            )
+        return self._symbol(self._core.add_captured(tensor, name or getattr(tensor, "name", None) or ""))
+
+    def symbol(self, name: str) -> Symbol:
+        """Returns the value of that name; KeyError if there is none."""
+        id_ = self._core.find(name)
+        if id_ < 0:
+            raise KeyError(f"there is no value {name!r} in the graph {self.name!r}")
+        return self._symbol(id_)
+
+    def __contains__(self, name: str) -> bool:
+        return bool(self._core.find(name) >= 0)
+
+    @property
+    def symbols(self) -> list[Symbol]:
+        """All values, in the order in which they were added."""
+        return [self._symbol(i) for i in range(self._core.value_count())]
+
+    @property
+    def inputs(self) -> list[Symbol]:
+        """The tensors that every run is given."""
+        return [x for x in self.symbols if self._described(x._id).origin == "input"]
+
+    @property
+    def captured(self) -> dict[str, Tensor]:
+        """The captured tensors by name."""
+        described = [self._described(i) for i in range(self._core.value_count())]
+        return {value.name: value.captured for value in described if value.captured is not None}
+
+    def replace(self, name: str, tensor: Tensor) -> None:
+        """Puts another tensor, of the same dtype and shape, in the place of a captured one."""
+        self._core.replace_captured(self.symbol(name)._id, tensor)
+
+    # Nodes
+
+    def _prepare(self) -> None:
+        self._core.set_no_grad(not lm.is_grad_enabled())
+
+    def _add_operator(
+        self, op: str, arguments: Sequence[Any], types: list[tuple[DType, Shape]], sizes: list[int], where: str
+    ) -> list[Symbol]:
+        values, references = [], []
+        for argument in arguments:
+            symbols = isinstance(argument, list) and any(isinstance(item, Symbol) for item in argument)
+            references.append(symbols or isinstance(argument, Symbol))
+            if symbols:
+                values.append([-1 if item is None else item._id for item in argument])
+            else:
+                values.append(argument._id if isinstance(argument, Symbol) else argument)
+        self._prepare()
+        return [self._symbol(i) for i in self._core.add_operator(op, values, references, types, sizes, where)]
+
+    def _add_function(
+        self,
+        name: str,
+        function: Callable[[Sequence[Tensor]], list[Any]],
+        inputs: Sequence[Symbol],
+        types: Sequence[tuple[DType, Shape]],
+        effects: bool,
+        where: str,
+    ) -> list[Symbol]:
+        self._prepare()
+        ids = self._core.add_function(
+            name, len(self._functions), [x._id for x in inputs], list(types), effects, where
+        )
+        self._functions.append(function)
+        self._function_names.append(name)
+        return [self._symbol(i) for i in ids]
+
+    def function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        inputs: Sequence[Tensor],
+        results: Sequence[tuple[Any, Sequence[int]]],
+        *,
+        effects: bool = True,
+    ) -> list[Symbol]:
+        """Adds a call of ``function(*tensors)`` whenever the graph runs.
+
+        Args:
+            name: the node's name.
+            function: takes a tensor for each input, and returns a tensor, a sequence of tensors (None for no tensor),
+                or None where there are no results. What it computes is on the tape, where the graph has gradients.
+            inputs: symbols, or tensors, which are captured.
+            results: dtype and shape of each result, checked in every run.
+            effects: False says that the function only computes its results, so that it may be left out.
+        """
+        count = len(results)
+
+        def run(given: Sequence[Tensor]) -> list[Any]:
+            returned = function(*given)
+            if isinstance(returned, Tensor):
+                return [returned]
+            return [] if returned is None and not count else list(returned)
+
+        types = [(dtype, tuple(int(size) for size in shape)) for dtype, shape in results]
+        symbols = [self._recorder._symbol(x) for x in inputs]
+        return self._add_function(name, run, symbols, types, effects, _where())
+
+    def write(self, target: Tensor, value: Tensor) -> None:
+        """Adds a write of ``value`` into a captured tensor."""
+        with lm.no_grad():
+            self._recorder._record(self._recorder._operator(lm.ops.lamella.copy_), [target, value])
+
+    def gradients(
+        self,
+        targets: Tensor | Sequence[Tensor],
+        inputs: Tensor | Sequence[Tensor],
+        target_gradients: Sequence[Tensor | None] | None = None,
+    ) -> list[Symbol | None]:
+        """Adds the gradients of the sum of ``targets`` with respect to ``inputs``.
+
+        Returns:
+            One symbol for each input, None for one that no target depends on.
+        """
+        to = self._recorder._symbol
+        target_list = [to(x) for x in ([targets] if isinstance(targets, Tensor) else targets)]
+        input_list = [to(x) for x in ([inputs] if isinstance(inputs, Tensor) else inputs)]
+        begin = [-1 if x is None else to(x)._id for x in target_gradients or []]
+        self._prepare()
+        ids = self._core.add_gradients(
+            [x._id for x in target_list], [x._id for x in input_list], begin, _where()
+        )
+        return [self._optional(i) for i in ids]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes, in the order in which they run."""
+
+        def value(described: tuple[Any, ...]) -> Any:
+            if described[0] == "value":
+                return self._optional(described[1])
+            if described[0] == "values":
+                return [self._optional(i) for i in described[1]]
+            return described[1]
+
+        return [
+            Node(kind, op, [(name, value(x)) for name, x in arguments], [self._optional(i) for i in results], *rest)
+            for kind, op, arguments, results, *rest in self._core.nodes()
+        ]
+
+    # Running
+
+    def run(
+        self, feeds: Mapping[str, Tensor] | None = None, fetches: Sequence[Symbol | str] = (), *, prune: bool = False
+    ) -> list[Tensor]:
+        """Runs the graph.
+
+        Args:
+            feeds: a tensor for each input, by name.
+            fetches: the values to return, as symbols or names.
+            prune: run only what the fetches need, and nodes with effects.
+
+        Returns:
+            The fetched values.
+
+        Raises:
+            ValueError: an input is not fed, or has another shape; a feed has no input.
+            TypeError: an input has another dtype.
+            KeyError: there is no value of a fetched name.
+        """
+        feeds = dict(feeds or {})
+        for name in feeds:
+            id_ = self._core.find(name)
+            if id_ < 0 or self._described(id_).origin != "input":
+                raise ValueError(f"[{self.name}] got a feed for {name!r}, which is no input of the graph")
+        symbols = [self.symbol(x) if isinstance(x, str) else self._recorder._symbol(x) for x in fetches]
+        previous = _C._set_recorder(None)
+        try:
+            results: list[Tensor] = self._core.run(feeds, [x._id for x in symbols], prune, self._functions)
+        finally:
+            _C._set_recorder(previous)
+        return results
+
+    # Forms
+
+    def _like(self, core: Any) -> Graph:
+        graph = Graph(_core=core)
+        graph._functions, graph._function_names = list(self._functions), list(self._function_names)
+        return graph
+
+    def clone(self) -> Graph:
+        """Returns a copy, with the same captured tensors."""
+        return self._like(self._core.clone())
+
+    def prune(self, fetches: Sequence[Symbol | str]) -> Graph:
+        """Returns a copy that has only what the fetches need."""
+        ids = [self._core.find(x) if isinstance(x, str) else x._id for x in fetches]
+        return self._like(self._core.pruned(ids))
+
+    def text(self) -> str:
+        """Returns the graph as text, which :meth:`parse` reads."""
+        return str(self._core.text())
+
+    __str__ = text
+
+    @staticmethod
+    def parse(
+        text: str,
+        captured: Mapping[str, Tensor] | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> Graph:
+        """Reads a graph's text.
+
+        Args:
+            text: what :meth:`text` returned.
+            captured: the captured tensors by name.
+            functions: the functions that nodes call, by name.
+
+        Raises:
+            ValueError: the text is wrong, which the message shows, or names a tensor or a function that is not given.
+        """
+        names = list(functions or {})
+        graph = Graph(_core=_C._Graph.parse(text, dict(captured or {}), names))
+        for name, function in (functions or {}).items():
+
+            def run(given: Sequence[Tensor], function: Callable[..., Any] = function) -> list[Any]:
+                returned = function(*given)
+                if isinstance(returned, Tensor):
+                    return [returned]
+                return [] if returned is None else list(returned)
+
+            graph._functions.append(run)
+            graph._function_names.append(name)
+        return graph
+
+    def verify(self) -> None:
+        """Raises ValueError, naming node and value, unless each value is computed once, before its use."""
+        self._core.verify()
+
+    def dot(self) -> str:
+        """Returns the graph in the language of Graphviz."""
+        lines = [f'digraph "{self.name}" {{', "  node [shape=box, fontname=Helvetica];"]
+
+        def quote(text: str) -> str:
+            return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+        for symbol in self.symbols:
+            if self._described(symbol._id).origin != "result":
+                label = f"{symbol.name}\n{symbol.dtype.name}{list(symbol.shape)}"
+                lines.append(f"  v{symbol._id} [shape=ellipse, label={quote(label)}];")
+        for i, node in enumerate(self.nodes):
+            lines.append(f"  n{i} [label={quote(node.op)}];")
+            for _, argument in node.arguments:
+                for x in argument if isinstance(argument, list) else [argument]:
+                    if isinstance(x, Symbol):
+                        lines.append(f"  v{x._id} -> n{i};")
+            for result in node.results:
+                if result is not None:
+                    lines.append(f"  v{result._id} [label={quote(result.name)}, shape=plaintext];")
+                    lines.append(f"  n{i} -> v{result._id};")
+        return "\n".join([*lines, "}"])

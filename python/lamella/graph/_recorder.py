@@ -1,0 +1,316 @@
+"""Turns calls of operators on this thread into nodes of a graph."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import lamella as lm
+from lamella import _C, _tree
+from lamella._C import DType, Tensor
+
+from ._symbol import Symbol
+
+if TYPE_CHECKING:
+    from ._graph import Graph
+
+_PACKAGE = __name__.partition(".")[0] + "."
+_active = threading.local()
+
+
+def _symbols(value: Any) -> Iterator[Symbol]:
+    if isinstance(value, Symbol):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _symbols(item)
+
+
+def _where() -> str:
+    """Returns the line of the user's code that runs: "train.py:12"."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (frame.f_globals.get("__name__", "") + ".").startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+
+
+class _Operator:
+    """What a recorder needs to know about a registered operator."""
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+        self.name: str = call.name + ("." + call.overload if call.overload else "")
+        self.names: list[str] = []
+        self.positional = 0
+        self.draws = False
+        self.defaults: list[tuple[bool, Any]] = []
+        #: Arguments that are written to, and for each result the argument that it is.
+        self.aliases: list[str | None] = []
+        for name, type_, has_default, default, keyword_only, alias in call.arguments:
+            self.names.append(name)
+            self.positional += not keyword_only
+            self.draws |= type_.startswith("Generator")
+            self.defaults.append((has_default, default))
+            self.aliases.append(alias)
+        self.results: list[tuple[str, str | None]] = [(type_, alias) for _, type_, alias in call.results]
+
+    def run(self, values: Sequence[Any]) -> Any:
+        named = dict(zip(self.names[self.positional :], values[self.positional :], strict=True))
+        return self.call(*values[: self.positional], **named)
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        values = list(args)
+        for name, (has_default, default) in zip(self.names[len(args) :], self.defaults[len(args) :], strict=True):
+            if name not in kwargs and not has_default:
+                raise TypeError(f"[{self.name}] missing argument {name!r}: {self.call.schema}")
+            values.append(kwargs.get(name, default))
+        unknown = kwargs.keys() - set(self.names[len(args) :])
+        if unknown or len(args) > self.positional:
+            raise TypeError(f"[{self.name}] the arguments do not fit: {self.call.schema}")
+        return values
+
+
+class Recorder:
+    """Hands the calls of a thread to a graph; the methods without underscore are called by the engine."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._operators: dict[str, _Operator] = {}
+
+    def operator(self, name: str, in_place: bool, values: Sequence[Any]) -> Any:
+        """Records a built-in operator, or leaves it to be run now."""
+        op = self._operator(getattr(lm.ops.lamella, name))
+        out = values[-1] if len(values) > len(op.names) else None
+        if not self._takes(op, values):
+            return NotImplemented
+        result = self._record(op, values[: len(op.names)])
+        target = values[0] if in_place else out
+        if target is None:
+            return result
+        self._record(self._operator(lm.ops.lamella.copy_), [target, result])
+        return target
+
+    def registered(self, call: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Records a registered operator, or leaves it to be run now."""
+        if not any(True for _ in _symbols([*args, *kwargs.values()])):
+            return NotImplemented
+        overloads = call.overloads()
+        if len(overloads) > 1:
+            call = self._fitting(call, overloads, args, kwargs)
+        op = self._operator(call)
+        return self._record(op, op.bind(args, kwargs))
+
+    def layer(self, layer: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Records a call of a custom layer, or leaves it to be run now."""
+        tensors, rebuild = _tree.flatten((list(args), kwargs))
+        if not any(isinstance(x, Symbol) for x in tensors):
+            return NotImplemented
+
+        def apply(given: Sequence[Tensor]) -> Any:
+            positional, named = rebuild(iter(given))
+            return layer.apply(*positional, **named)
+
+        return self.function(layer.__name__, apply, tensors)
+
+    def function(self, name: str, function: Callable[[Sequence[Tensor]], Any], inputs: Sequence[Tensor]) -> Any:
+        """Records a call of a function of tensors, whose results' shapes those on meta tensors tell."""
+        symbols = [self._symbol(x) for x in inputs]
+        try:
+            with lm.no_grad():
+                samples = [function([_sample(x, k) for x in symbols]) for k in range(2)]
+        except Exception as error:
+            error.add_note(
+                f"[{name}] a graph finds the shapes of a layer's results by calling it with tensors on 'meta', which "
+                "have no elements; a layer that computes with numpy takes py_func, whose results are declared"
+            )
+            raise
+        tensors, rebuild = _tree.flatten(samples[0])
+        others, _ = _tree.flatten(samples[1])
+        types = [_type_of(x, y) for x, y in zip(tensors, others, strict=True)]
+
+        def run(given: Sequence[Tensor]) -> list[Tensor]:
+            return _tree.flatten(function(given))[0]
+
+        results = self.graph._add_function(name, run, symbols, types, True, _where())
+        return rebuild(iter(results))
+
+    def operand(self, value: Any) -> Any:
+        """Returns an operand of an arithmetic expression, or NotImplemented."""
+        if isinstance(value, np.ndarray):
+            return lm.asarray(value)
+        return value if isinstance(value, (Tensor, int, float, complex, np.generic)) else NotImplemented
+
+    def get_item(self, x: Symbol, key: Any) -> Tensor:
+        """Records ``x[key]``."""
+        text, tensors = _index_text(key)
+        result: Tensor = self._record(self._operator(lm.ops.lamella.index), [x, text, tensors])
+        return result
+
+    def set_item(self, x: Symbol, key: Any, value: Any) -> None:
+        """Records ``x[key] = value``."""
+        text, tensors = _index_text(key)
+        given = value if isinstance(value, Tensor) else lm.asarray(value, dtype=x.dtype)
+        self._record(self._operator(lm.ops.lamella.set_index_), [x, text, tensors, given])
+
+    def _operator(self, call: Any) -> _Operator:
+        key = call.name + "." + call.overload
+        if key not in self._operators:
+            self._operators[key] = _Operator(call)
+        return self._operators[key]
+
+    def _fitting(self, call: Any, overloads: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Returns the overload that takes the arguments, as a call on meta tensors tells."""
+        errors = []
+        for name in overloads:
+            one = getattr(call, name)
+            op = self._operator(one)
+            try:
+                with lm.no_grad():
+                    op.run([_sampled(value, 0) for value in op.bind(args, kwargs)])
+            except TypeError as error:
+                errors.append(str(error))
+            else:
+                return one
+        raise TypeError(f"[{call.name}] the arguments fit none of its overloads:\n  " + "\n  ".join(errors))
+
+    def _takes(self, op: _Operator, values: Sequence[Any]) -> bool:
+        """True if a call belongs into the graph: it takes a symbol or a parameter, or draws random numbers."""
+        if op.draws or any(True for _ in _symbols(values)):
+            return True
+        flat = [item for value in values for item in (value if isinstance(value, (list, tuple)) else [value])]
+        return any(isinstance(x, Tensor) and (not x.stop_gradient or self.graph._holds(x)) for x in flat)
+
+    def _symbol(self, x: Tensor) -> Symbol:
+        if not isinstance(x, Symbol):
+            return self.graph.capture(x)
+        if x._graph is not self.graph:
+            raise ValueError(
+                f"{x.name!r} is a value of the graph {x._graph.name!r}, and cannot be used in {self.graph.name!r}"
+            )
+        return x
+
+    def _reference(self, value: Any) -> Any:
+        """Returns an argument with symbols in place of its tensors."""
+        if isinstance(value, Tensor):
+            return self._symbol(value)
+        if isinstance(value, np.ndarray):
+            return self._symbol(lm.asarray(value))
+        if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
+            items = [item if item is None or isinstance(item, Tensor) else lm.asarray(item) for item in value]
+            return [None if item is None else self._symbol(item) for item in items]
+        return value
+
+    def _record(self, op: _Operator, values: Sequence[Any]) -> Any:
+        arguments = [self._reference(value) for value in values]
+        with lm.no_grad():
+            samples = [op.run([_sampled(value, k) for value in arguments]) for k in range(2)]
+        if len(op.results) == 1:
+            samples = [[sample] for sample in samples]
+        types: list[tuple[DType, tuple[int, ...]]] = []
+        sizes: list[int] = []
+        for first, second in zip(*samples, strict=True):
+            if isinstance(first, Tensor):
+                types.append(_type_of(first, second))
+                sizes.append(-1)
+            elif isinstance(first, (list, tuple)) and len(first) == len(second):
+                types += [_type_of(x, y) for x, y in zip(first, second, strict=True)]
+                sizes.append(len(first))
+            else:
+                raise TypeError(f"[{op.name}] gives {type(first).__name__}, and a graph has tensors only as results")
+        results = self.graph._add_operator(op.name, arguments, types, sizes, _where())
+        return self._results(op, arguments, samples[0], sizes, results)
+
+    def _results(
+        self, op: _Operator, arguments: list[Any], sample: Any, sizes: list[int], symbols: list[Symbol]
+    ) -> Any:
+        remaining = iter(symbols)
+        results: list[Any] = []
+        for (_, alias), size in zip(op.results, sizes, strict=True):
+            if size < 0:
+                symbol = next(remaining)
+                # What is written to is the same value under two names.
+                written = alias is not None and alias.endswith("!")
+                results.append(arguments[op.aliases.index(alias)] if written else symbol)
+            else:
+                results.append([next(remaining) for _ in range(size)])
+        if len(results) == 1:
+            return results[0] if sizes[0] < 0 else type(sample[0])(results[0])
+        return type(sample)._make(results) if hasattr(type(sample), "_make") else tuple(results)
+
+
+def _sample(x: Symbol, k: int) -> Tensor:
+    return x._other if k else Tensor.__new__(Tensor, x)
+
+
+def _sampled(value: Any, k: int) -> Any:
+    """Returns an argument with meta tensors in place of its symbols."""
+    if isinstance(value, Symbol):
+        return _sample(value, k)
+    if isinstance(value, list):
+        return [_sampled(item, k) for item in value]
+    if isinstance(value, Tensor):
+        return lm.empty_like(value, device="meta")
+    return value
+
+
+def _type_of(x: Tensor, y: Tensor) -> tuple[DType, tuple[int, ...]]:
+    return x.dtype, tuple(a if a == b else -1 for a, b in zip(x.shape, y.shape, strict=True))
+
+
+def _index_text(key: Any) -> tuple[str, list[Tensor]]:
+    """Returns an index in the notation of ``lamella::index``, and its tensors."""
+    tensors: list[Tensor] = []
+
+    def text(item: Any) -> str:
+        if item is Ellipsis:
+            return "..."
+        if item is None:
+            return "None"
+        if isinstance(item, slice):
+            parts = ["" if part is None else str(part.__index__()) for part in (item.start, item.stop, item.step)]
+            return f"{parts[0]}:{parts[1]}" + (f":{parts[2]}" if parts[2] else "")
+        if isinstance(item, (Tensor, list, tuple, np.ndarray, bool)):
+            tensors.append(item if isinstance(item, Tensor) else lm.asarray(item))
+            return "%"
+        return str(item.__index__())
+
+    items = [text(item) for item in (key if isinstance(key, tuple) else (key,))]
+    return ", ".join(items), tensors
+
+
+def start_recording(graph: Graph) -> None:
+    """Makes calls of operators on this thread nodes of ``graph``, as :func:`recording` does, until it is stopped."""
+    stack = _active.__dict__.setdefault("stack", [])
+    stack.append(_C._set_recorder(graph._recorder))
+
+
+def stop_recording() -> None:
+    """Ends the innermost :func:`start_recording` of this thread."""
+    stack = _active.__dict__.setdefault("stack", [])
+    if not stack:
+        raise RuntimeError("[stop_recording] nothing is recorded on this thread")
+    _C._set_recorder(stack.pop())
+
+
+@contextlib.contextmanager
+def recording(graph: Graph) -> Iterator[Graph]:
+    """Makes calls of operators on this thread nodes of ``graph``.
+
+    Calls become nodes where a symbol, a parameter or a tensor that the graph has captured is among their arguments, or
+    where they draw random numbers; others are made at once.
+    """
+    start_recording(graph)
+    try:
+        yield graph
+    finally:
+        stop_recording()
+
+
+def is_recording() -> bool:
+    """True if calls of operators on this thread become nodes of a graph."""
+    return bool(_active.__dict__.get("stack"))

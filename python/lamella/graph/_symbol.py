@@ -1,0 +1,273 @@
+"""The value of a graph, which operators take in place of a tensor while the graph is recorded."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from lamella import _C
+from lamella._C import DType, Tensor
+
+if TYPE_CHECKING:
+    from ._graph import Graph
+
+#: Sizes that stand for -1 while shapes are inferred. A size that differs between the two is unknown; they have many
+#: divisors, so that an axis can be split.
+SAMPLE_SIZES = (5040, 7560)
+
+
+class Symbol(Tensor):
+    """A value of a graph: an input, a captured tensor, or the result of a node.
+
+    It has the methods and operators of a tensor, each of which adds a node to its graph. Its elements are known when
+    the graph runs, and asking for them before raises an error that names it. Sizes that are known only then are -1 in
+    :attr:`shape`.
+    """
+
+    # A symbol is a tensor on `meta` that has the first of the sample sizes.
+    _graph: Graph
+    _id: int
+    #: The same with the other sample sizes.
+    _other: Tensor
+
+    @staticmethod
+    def _make(graph: Graph, id_: int, samples: tuple[Tensor, Tensor]) -> Symbol:
+        symbol: Symbol = Tensor.__new__(Symbol, samples[0])
+        symbol._graph, symbol._id, symbol._other = graph, id_, samples[1]
+        return symbol
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that the value belongs to."""
+        return self._graph
+
+    @property
+    def name(self) -> str:
+        """The name of the value, unique in its graph; can be set."""
+        return str(self._graph._described(self._id).name)
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._graph._core.rename(self._id, name)
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The sizes of the axes; -1 for one that is known only when the graph runs."""
+        return self._graph._described(self._id).shape
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """The number of elements; -1 where it is known only when the graph runs."""
+        count = 1
+        for size in self.shape:
+            if size < 0:
+                return -1
+            count *= size
+        return count
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        """The type of the elements."""
+        return self._graph._described(self._id).dtype
+
+    @property
+    def device(self) -> str:  # type: ignore[override]
+        """The device on which the graph computes the value."""
+        return "cpu"
+
+    @property
+    def stop_gradient(self) -> bool:
+        """True if no gradient flows back through the value; can be set."""
+        return self._graph._stops(self._id)
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop: bool) -> None:
+        self._graph._core.set_stop_gradient(self._id, bool(stop))
+
+    @property
+    def requires_grad(self) -> bool:  # type: ignore[override]
+        """The opposite of :attr:`stop_gradient`."""
+        return not self.stop_gradient
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        self.stop_gradient = not wanted
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise RuntimeError(
+            f"[{what}] {self.name!r} is a value of the graph {self._graph.name!r}, which has elements only when the "
+            "graph runs: fetch it, or compute with operators"
+        )
+
+    def __repr__(self) -> str:
+        return f"Symbol({self.name!r}, shape={list(self.shape)}, dtype={self.dtype.name})"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("[len] a 0-d tensor has no length")
+        if self.shape[0] < 0:
+            self._refuse("len")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return self._graph._recorder.get_item(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._graph._recorder.set_item(self, key, value)
+
+    def detach(self) -> Tensor:
+        """Returns the value with its gradient cut off."""
+        result: Symbol = _recorded(self, _C.clone, self)
+        result.stop_gradient = True
+        return result
+
+    def cpu(self) -> Tensor:
+        """Returns the value itself."""
+        return self
+
+    def astype(self, dtype: Any, /, *, copy: bool = True) -> Tensor:
+        """Returns the value in another dtype."""
+        result: Tensor = _recorded(self, _C.astype, self, dtype, copy=copy)
+        return result
+
+    def to(self, target: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+        """Returns the value in another dtype; it is on the device on which the graph runs."""
+        if target is not None and not isinstance(target, str):
+            dtype = target
+        elif target is not None and hasattr(_C, target):
+            dtype = target
+        return self if dtype is None else self.astype(dtype)
+
+    @property
+    def T(self) -> Tensor:  # type: ignore[override]  # noqa: N802 (numpy's name)
+        """The value with its axes in reverse order."""
+        result: Tensor = _recorded(self, _C.permute_dims, self, tuple(reversed(range(self.ndim))))
+        return result
+
+    @property
+    def mT(self) -> Tensor:  # type: ignore[override]  # noqa: N802 (the array API's name)
+        """The value with its last two axes exchanged."""
+        result: Tensor = _recorded(self, _C.matrix_transpose, self)
+        return result
+
+    @property
+    def real(self) -> Tensor:
+        """The real part."""
+        result: Tensor = _recorded(self, _C.real, self)
+        return result
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part."""
+        result: Tensor = _recorded(self, _C.imag, self)
+        return result
+
+
+def _recorded(symbol: Symbol, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls an operator as a node of the symbol's graph, whether or not that is being recorded."""
+    from ._recorder import recording
+
+    with recording(symbol._graph):
+        return function(*args, **kwargs)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    original = getattr(Tensor, name)
+
+    @functools.wraps(original)
+    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+        return _recorded(self, original, self, *args, **kwargs)
+
+    return method
+
+
+def _without_value(name: str) -> Callable[..., Any]:
+    what = name.strip("_")
+
+    def method(self: Symbol, *_args: Any, **_kwargs: Any) -> Any:
+        self._refuse(what)
+
+    method.__name__ = name
+    return method
+
+
+def _number_method(name: str, reflected: bool) -> Callable[..., Any]:
+    function = getattr(_C, name)
+
+    def method(self: Symbol, other: Any) -> Any:
+        operand = self._graph._recorder.operand(other)
+        if operand is NotImplemented:
+            return NotImplemented
+        return _recorded(self, function, *((operand, self) if reflected else (self, operand)))
+
+    return method
+
+
+def _in_place_method(name: str) -> Callable[..., Any]:
+    def method(self: Symbol, other: Any) -> Any:
+        operand = self._graph._recorder.operand(other)
+        return NotImplemented if operand is NotImplemented else getattr(self, name + "_")(operand)
+
+    return method
+
+
+_BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
+_COMPARISONS = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
+_IN_PLACE = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div"}
+_UNARY = {"neg": "negative", "abs": "abs", "invert": "bitwise_invert"}
+_VALUES = [
+    *("__bool__", "__float__", "__int__", "__index__", "__complex__", "__array__", "__dlpack__", "__dlpack_device__"),
+    *("item", "numpy", "tolist", "data_ptr", "backward", "register_hook", "register_post_accumulate_grad_hook"),
+    *("retain_grad", "clear_grad", "cuda", "detach_"),
+]
+
+
+def _install() -> None:
+    for operator in _C.operators():
+        for name in (operator["name"], operator["name"] + "_"):
+            if hasattr(Tensor, name) and name not in Symbol.__dict__:
+                setattr(Symbol, name, _method(name))
+    for name in _VALUES:
+        setattr(Symbol, name, _without_value(name))
+    for short, name in _BINARY.items():
+        setattr(Symbol, f"__{short}__", _number_method(name, False))
+        setattr(Symbol, f"__r{short}__", _number_method(name, True))
+        if short != "matmul":
+            in_place = _IN_PLACE.get(short, name)
+            setattr(Symbol, f"__i{short}__", _in_place_method(in_place))
+    for short, name in _COMPARISONS.items():
+        setattr(Symbol, f"__{short}__", _number_method(name, False))
+    for short, name in _UNARY.items():
+        setattr(Symbol, f"__{short}__", _method(name))
+    setattr(Symbol, "__pos__", lambda self: self)
+
+
+_install()
