@@ -38,16 +38,31 @@ ValueId Graph::add_value(GraphValue value) {
   return id;
 }
 
-ValueId Graph::add_input(std::string name, ValueType type) {
-  if (name.empty()) fail<ValueError>("[graph] an input needs a name");
-  if (names_.contains(name)) fail<ValueError>("[graph] there is a value named '", name, "' already");
+ValueId Graph::add_named(std::string value_name, ValueType type, GraphValue::Origin origin) {
+  if (value_name.empty()) fail<ValueError>("[graph] an input needs a name");
+  if (names_.contains(value_name)) fail<ValueError>("[graph] there is a value named '", value_name, "' already");
   for (const std::int64_t size : type.shape) {
     if (size < kUnknown) {
-      fail<ValueError>("[graph] input '", name, "': sizes are at least 0, or -1 for one that is known later; got ",
-                       to_string(type.shape));
+      fail<ValueError>("[graph] input '", value_name,
+                       "': sizes are at least 0, or -1 for one that is known later; got ", to_string(type.shape));
     }
   }
-  return add_value({std::move(name), std::move(type), GraphValue::Origin::Input, true, {}});
+  const bool is_input = origin == GraphValue::Origin::Input;
+  return add_value({std::move(value_name), std::move(type), origin, is_input, {}});
+}
+
+ValueId Graph::add_input(std::string input_name, ValueType type) {
+  return add_named(std::move(input_name), std::move(type), GraphValue::Origin::Input);
+}
+
+ValueId Graph::declare(std::string value_name, ValueType type) {
+  return add_named(std::move(value_name), std::move(type), GraphValue::Origin::Result);
+}
+
+void Graph::define(ValueId declared, ValueId computed) {
+  std::string wanted = values_.at(declared).name;
+  rename(declared, unique_name(wanted + "@before"));
+  rename(computed, std::move(wanted));
 }
 
 ValueId Graph::add_captured(const Tensor& x, std::string name) {
@@ -234,6 +249,28 @@ Graph Graph::pruned(std::span<const ValueId> fetches) const {
   graph.nodes_.clear();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (keep[i]) graph.nodes_.push_back(nodes_[i]);
+  }
+  return graph;
+}
+
+Graph Graph::for_inference() const {
+  Graph graph = *this;
+  graph.nodes_.clear();
+  std::vector<bool> gone(values_.size(), false);
+  for (const GraphNode& node : nodes_) {
+    bool dropped = node.kind == GraphNode::Kind::Gradients;
+    for_each_argument(node, [&](ValueId id) { dropped |= gone[id]; });
+    if (dropped) {
+      for (const ValueId id : node.results) {
+        if (id != kNoValue) gone[id] = true;
+      }
+      continue;
+    }
+    GraphNode& kept = graph.nodes_.emplace_back(node);
+    for (std::size_t i = 0; node.op && i < node.arguments.size(); ++i) {
+      if (node.op->schema().arguments[i].name == "training")
+        kept.arguments[i] = NodeArgument::of(registry::Value(false));
+    }
   }
   return graph;
 }
