@@ -161,6 +161,7 @@ JUDGEMENTS: list[Judgement] = [
     Judgement("nn.functional.interpolate,nn.functional.upsample_bilinear", "values", "uint8 is rounded once", "uint8"),
     Judgement("special.bessel_*", "values", "PyTorch's have five or six digits", "float64"),
     Judgement("special.ndtr", "values", "PyTorch's is 0 where it is small", text="*e-1? for 0 at *"),
+    Judgement("sinc", "values", "it is 0 at whole numbers but 0", WHOLE),
     Judgement("logsumexp", "gradient values", "PyTorch's loses digits of large complex numbers", "complex64"),
     Judgement("renorm", "gradient values", "PyTorch's is NaN", "complex64", "* for nan*"),
     Judgement("istft", "gradient values", "PyTorch's window has none where it is padded", text="* for 0 at *"),

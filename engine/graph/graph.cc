@@ -228,6 +228,12 @@ std::vector<bool> Graph::reached_from(std::span<const ValueId> sources) const {
     bool any = false;
     for_each_argument(node, [&](ValueId id) { any |= reached[id]; });
     if (!any) continue;
+    // A write may reach any value so far, as views of the memory are not known.
+    if (node.op && node.op->schema().is_mutable()) {
+      for (ValueId id = 0; id < node.results.front(); ++id) {
+        reached[id] = !values_[id].stop_gradient && is_differentiable(values_[id].type.dtype);
+      }
+    }
     for (const ValueId id : node.results) {
       if (id != kNoValue && !values_[id].stop_gradient && is_differentiable(values_[id].type.dtype)) reached[id] = true;
     }

@@ -56,6 +56,7 @@ class Graph:
         self._core: Any = _C._Graph(name) if _core is None else _core
         self._functions: list[Callable[[Sequence[Tensor]], list[Tensor | None]]] = []
         self._function_names: list[str] = []
+        self._generators: list[lm.random.Generator] = []
         self._symbols: weakref.WeakValueDictionary[int, Symbol] = weakref.WeakValueDictionary()
         self._recorder = Recorder(self)
 
@@ -178,7 +179,10 @@ class Graph:
     def _add_operator(
         self, op: str, arguments: Sequence[Any], types: list[tuple[DType, Shape]], sizes: list[int], where: str
     ) -> list[Symbol]:
-        values, references = [], []
+        # The engine refers to generators and does not own them.
+        self._generators += [argument for argument in arguments if isinstance(argument, lm.random.Generator)]
+        values: list[Any] = []
+        references: list[bool] = []
         for argument in arguments:
             symbols = isinstance(argument, list) and any(isinstance(item, Symbol) for item in argument)
             references.append(symbols or isinstance(argument, Symbol))
@@ -199,9 +203,7 @@ class Graph:
         where: str,
     ) -> list[Symbol]:
         self._prepare()
-        ids = self._core.add_function(
-            name, len(self._functions), [x._id for x in inputs], list(types), effects, where
-        )
+        ids = self._core.add_function(name, len(self._functions), [x._id for x in inputs], list(types), effects, where)
         self._functions.append(function)
         self._function_names.append(name)
         return [self._symbol(i) for i in ids]
@@ -258,9 +260,7 @@ class Graph:
         input_list = [to(x) for x in ([inputs] if isinstance(inputs, Tensor) else inputs)]
         begin = [-1 if x is None else to(x)._id for x in target_gradients or []]
         self._prepare()
-        ids = self._core.add_gradients(
-            [x._id for x in target_list], [x._id for x in input_list], begin, _where()
-        )
+        ids = self._core.add_gradients([x._id for x in target_list], [x._id for x in input_list], begin, _where())
         return [self._optional(i) for i in ids]
 
     @property
@@ -317,6 +317,7 @@ class Graph:
     def _like(self, core: Any) -> Graph:
         graph = Graph(_core=core)
         graph._functions, graph._function_names = list(self._functions), list(self._function_names)
+        graph._generators = list(self._generators)
         return graph
 
     def clone(self) -> Graph:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ import lamella as lm
 from lamella import _C, _tree
 from lamella._C import DType, Tensor
 
-from ._symbol import Symbol
+from ._symbol import SMALL_SIZES, Symbol
 
 if TYPE_CHECKING:
     from ._graph import Graph
@@ -51,12 +52,14 @@ class _Operator:
         self.defaults: list[tuple[bool, Any]] = []
         #: Arguments that are written to, and for each result the argument that it is.
         self.aliases: list[str | None] = []
+        self.types: list[str] = []
         for name, type_, has_default, default, keyword_only, alias in call.arguments:
             self.names.append(name)
             self.positional += not keyword_only
             self.draws |= type_.startswith("Generator")
             self.defaults.append((has_default, default))
             self.aliases.append(alias)
+            self.types.append(type_)
         self.results: list[tuple[str, str | None]] = [(type_, alias) for _, type_, alias in call.results]
 
     def run(self, values: Sequence[Any]) -> Any:
@@ -120,15 +123,12 @@ class Recorder:
     def function(self, name: str, function: Callable[[Sequence[Tensor]], Any], inputs: Sequence[Tensor]) -> Any:
         """Records a call of a function of tensors, whose results' shapes those on meta tensors tell."""
         symbols = [self._symbol(x) for x in inputs]
-        try:
-            with lm.no_grad():
+        with lm.no_grad():
+            try:
                 samples = [function([_sample(x, k) for x in symbols]) for k in range(2)]
-        except Exception as error:
-            error.add_note(
-                f"[{name}] a graph finds the shapes of a layer's results by calling it with tensors on 'meta', which "
-                "have no elements; a layer that computes with numpy takes py_func, whose results are declared"
-            )
-            raise
+            except RuntimeError:
+                # The layer reads elements: in numpy, say.
+                samples = [function([_small(x, k) for x in symbols]) for k in range(2)]
         tensors, rebuild = _tree.flatten(samples[0])
         others, _ = _tree.flatten(samples[1])
         types = [_type_of(x, y) for x, y in zip(tensors, others, strict=True)]
@@ -194,21 +194,35 @@ class Recorder:
             )
         return x
 
-    def _reference(self, value: Any) -> Any:
+    def _infer(self, op: _Operator, arguments: Sequence[Any]) -> list[Any]:
+        """Returns the operator's results for two sample sizes, of which shapes and dtypes count."""
+        if op.name == "lamella::to_device":
+            return [_sampled(arguments[0], k) for k in range(2)]
+        with lm.no_grad():
+            try:
+                return [op.run([_sampled(value, k) for value in arguments]) for k in range(2)]
+            except NotImplementedError as error:
+                error.add_note(f"[{op.name}] a graph finds the shapes of results by a kernel for Meta")
+                raise
+            except RuntimeError:
+                if op.draws:
+                    raise
+            # Sizes depend on elements: small samples have some, and captured tensors their own.
+            return [op.run([_small(value, k) for value in arguments]) for k in range(2)]
+
+    def _reference(self, value: Any, type_: str) -> Any:
         """Returns an argument with symbols in place of its tensors."""
+        if type_.startswith("Tensor[]") and isinstance(value, (int, float)):
+            value = [value]
+        if type_.startswith("Tensor[]") and isinstance(value, (list, tuple)):
+            return [None if item is None else self._symbol(_tensor(item)) for item in value]
         if isinstance(value, Tensor):
             return self._symbol(value)
-        if isinstance(value, np.ndarray):
-            return self._symbol(lm.asarray(value))
-        if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
-            items = [item if item is None or isinstance(item, Tensor) else lm.asarray(item) for item in value]
-            return [None if item is None else self._symbol(item) for item in items]
-        return value
+        return self._symbol(lm.asarray(value)) if isinstance(value, np.ndarray) else value
 
     def _record(self, op: _Operator, values: Sequence[Any]) -> Any:
-        arguments = [self._reference(value) for value in values]
-        with lm.no_grad():
-            samples = [op.run([_sampled(value, k) for value in arguments]) for k in range(2)]
+        arguments = [self._reference(value, type_) for value, type_ in zip(values, op.types, strict=True)]
+        samples = self._infer(op, arguments)
         if len(op.results) == 1:
             samples = [[sample] for sample in samples]
         types: list[tuple[DType, tuple[int, ...]]] = []
@@ -256,6 +270,28 @@ def _sampled(value: Any, k: int) -> Any:
     if isinstance(value, Tensor):
         return lm.empty_like(value, device="meta")
     return value
+
+
+def _tensor(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else lm.asarray(value)
+
+
+def _small(value: Any, k: int) -> Any:
+    """Returns an argument with small tensors in place of its symbols, whose elements differ between the samples."""
+    if isinstance(value, list):
+        return [_small(item, k) for item in value]
+    if not isinstance(value, Symbol):
+        return value
+    captured = value._graph._described(value._id).captured
+    if captured is not None:
+        return captured.clone()
+    shape = [SMALL_SIZES[k] if size < 0 else size for size in value.shape]
+    if k == 1:
+        return lm.zeros(shape, dtype=value.dtype)
+    count = lm.arange(math.prod(shape)).reshape(shape)
+    if value.dtype.name.startswith(("float", "bfloat", "complex")):
+        return (0.25 + count / (2 * max(1, math.prod(shape)))).astype(value.dtype)
+    return (count % 2 if value.dtype != lm.bool else count >= 0).astype(value.dtype)
 
 
 def _type_of(x: Tensor, y: Tensor) -> tuple[DType, tuple[int, ...]]:

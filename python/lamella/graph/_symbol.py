@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: Sizes that stand for -1 while shapes are inferred. A size that differs between the two is unknown; they have many
 #: divisors, so that an axis can be split.
 SAMPLE_SIZES = (5040, 7560)
+#: The same for operators whose results' shapes depend on elements, for which samples have memory.
+SMALL_SIZES = (12, 24)
 
 
 class Symbol(Tensor):
@@ -113,6 +115,9 @@ class Symbol(Tensor):
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
+    def __pos__(self) -> Tensor:
+        return self
+
     def __hash__(self) -> int:
         return object.__hash__(self)
 
@@ -132,16 +137,14 @@ class Symbol(Tensor):
         """Returns the value itself."""
         return self
 
-    def astype(self, dtype: Any, /, *, copy: bool = True) -> Tensor:
-        """Returns the value in another dtype."""
+    def astype(self, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Tensor:
+        """Returns the value in another dtype; it is on the device on which the graph runs."""
         result: Tensor = _recorded(self, _C.astype, self, dtype, copy=copy)
         return result
 
     def to(self, target: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:
         """Returns the value in another dtype; it is on the device on which the graph runs."""
-        if target is not None and not isinstance(target, str):
-            dtype = target
-        elif target is not None and hasattr(_C, target):
+        if target is not None and (not isinstance(target, str) or hasattr(_C, target)):
             dtype = target
         return self if dtype is None else self.astype(dtype)
 
@@ -157,13 +160,13 @@ class Symbol(Tensor):
         result: Tensor = _recorded(self, _C.matrix_transpose, self)
         return result
 
-    @property
+    @property  # type: ignore[misc]
     def real(self) -> Tensor:
         """The real part."""
         result: Tensor = _recorded(self, _C.real, self)
         return result
 
-    @property
+    @property  # type: ignore[misc]
     def imag(self) -> Tensor:
         """The imaginary part."""
         result: Tensor = _recorded(self, _C.imag, self)
@@ -267,7 +270,6 @@ def _install() -> None:
         setattr(Symbol, f"__{short}__", _number_method(name, False))
     for short, name in _UNARY.items():
         setattr(Symbol, f"__{short}__", _method(name))
-    setattr(Symbol, "__pos__", lambda self: self)
 
 
 _install()
