@@ -347,6 +347,16 @@ def recording(graph: Graph) -> Iterator[Graph]:
         stop_recording()
 
 
+@contextlib.contextmanager
+def not_recording() -> Iterator[None]:
+    """Makes calls of operators on this thread compute at once, whatever is recorded around them."""
+    previous = _C._set_recorder(None)
+    try:
+        yield
+    finally:
+        _C._set_recorder(previous)
+
+
 def is_recording() -> bool:
     """True if calls of operators on this thread become nodes of a graph."""
     return bool(_active.__dict__.get("stack"))

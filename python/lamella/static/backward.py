@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import lamella as lm
+from lamella import graph as graphs
 from lamella.graph import Symbol
 
 from .program import Program, default_startup_program, program_of
@@ -92,6 +93,11 @@ def gradients(
                     f"target {list(target.shape)}"
                 )
     _stopped(program, "gradients", no_grad_set)
+    with graphs.recording(program.graph), lm.no_grad():
+        begin = [
+            lm.ones_like(target) if each is None and any(size != 1 for size in target.shape) else each
+            for target, each in zip(wanted, begin or [None] * len(wanted), strict=True)
+        ]
     found = program.graph.gradients(wanted, sources, begin)
     return [None if g is None else _named(program, x, g) for x, g in zip(sources, found, strict=True)]
 

@@ -13,7 +13,7 @@ from lamella import io
 from lamella.graph import Symbol
 
 from .executor import Executor
-from .program import Held, Program, program_of
+from .program import Held, Program, paused, program_of
 from .scope import global_scope
 
 _PARAMETERS = ".params.safetensors"
@@ -79,9 +79,10 @@ def load(
             f"[load] {optimizers.name} is of {len(states)} optimizers, the program has {len(program.updates)}"
         )
     program.set_state_dict({name: state[name] for name in wanted})
-    for update, remembered in zip(program.updates, states or [], strict=False):
-        update.bind(global_scope())
-        update.optimizer.load_state_dict(remembered)
+    with paused():
+        for update, remembered in zip(program.updates, states or [], strict=False):
+            update.bind(global_scope())
+            update.optimizer.load_state_dict(remembered)
 
 
 def load_program_state(model_path: str | os.PathLike[str], var_list: Any = None) -> dict[str, Any]:

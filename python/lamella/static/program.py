@@ -257,6 +257,10 @@ class Program:
             ValueError: a shape is another; nothing has changed then.
         """
         scope = global_scope() if scope is None else check_scope("set_state_dict", scope)
+        with paused(), lm.no_grad():
+            self._set_state(state_dict, scope)
+
+    def _set_state(self, state_dict: Mapping[str, Any], scope: Scope) -> None:
         captured = self.graph.captured
         fitting = []
         for name, values in state_dict.items():
@@ -273,14 +277,13 @@ class Program:
                 )
             fitting.append((name, target, values.astype(target.dtype)))
         for name, target, values in fitting:
-            with lm.no_grad():
-                if not isinstance(target, Symbol):
-                    target.copy_(values)
-                elif (held := scope.var(name)).value is None:
-                    held.value = values.clone()
-                    held.value.stop_gradient = target.stop_gradient
-                else:
-                    held.get_tensor().set(values)
+            if not isinstance(target, Symbol):
+                target.copy_(values)
+            elif (held := scope.var(name)).value is None:
+                held.value = values.clone()
+                held.value.stop_gradient = target.stop_gradient
+            else:
+                held.get_tensor().set(values)
 
     def value(self, op: str, name: str, scope: Scope) -> lm.Tensor:
         """Returns the value in ``scope`` of a variable that is held there.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import lamella as lm
+from lamella.graph import not_recording
 
 from .places import device_of
 
@@ -54,10 +55,10 @@ class ScopeTensor:
             ValueError: the shape is not the variable's.
         """
         held = self._variable.value
-        values = (array.detach() if isinstance(array, lm.Tensor) else lm.asarray(array)).to(
-            device_of("set", place) if held is None else held.device
-        )
-        with lm.no_grad():
+        with not_recording(), lm.no_grad():
+            values = (array.detach() if isinstance(array, lm.Tensor) else lm.asarray(array)).to(
+                device_of("set", place) if held is None else held.device
+            )
             if held is None:
                 self._variable.value = values.clone()
                 return

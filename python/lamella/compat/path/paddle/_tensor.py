@@ -100,3 +100,7 @@ _item("clear_gradient", _clear_gradient)
 _item("dim", lambda self: self.ndim)
 _item("place", property(lambda self: self.device, doc="Where the tensor is."))
 _item("t", lambda self, name=None: self.T if self.ndim > 1 else self)
+
+# In a program, `x += y` makes a new variable, as in Paddle.
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(Symbol, f"__i{_name}__", getattr(Symbol, f"__{_name}__"))
