@@ -281,6 +281,33 @@ Graph Graph::for_inference() const {
   return graph;
 }
 
+Graph Graph::compacted(std::span<const ValueId> kept) const {
+  std::vector<bool> used(values_.size(), false);
+  for (const ValueId id : kept) used.at(id) = true;
+  for (const GraphNode& node : nodes_) {
+    for_each_argument(node, [&](ValueId id) { used[id] = true; });
+    for (const ValueId id : node.results) {
+      if (id != kNoValue) used[id] = true;
+    }
+  }
+  Graph graph(name);
+  std::vector<ValueId> moved(values_.size(), kNoValue);
+  for (ValueId id = 0; id < values_.size(); ++id) {
+    if (!used[id]) continue;
+    moved[id] = graph.add_value(values_[id]);
+    if (values_[id].captured.defined()) graph.captured_.emplace(values_[id].captured.impl(), moved[id]);
+  }
+  const auto move = [&](ValueId& id) {
+    if (id != kNoValue) id = moved[id];
+  };
+  graph.nodes_ = nodes_;
+  for (GraphNode& node : graph.nodes_) {
+    for (NodeArgument& argument : node.arguments) std::ranges::for_each(argument.values, move);
+    std::ranges::for_each(node.results, move);
+  }
+  return graph;
+}
+
 void Graph::verify() const {
   std::vector<bool> defined(values_.size(), false);
   for (std::size_t i = 0; i < values_.size(); ++i) defined[i] = values_[i].origin != GraphValue::Origin::Result;

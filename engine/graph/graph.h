@@ -144,6 +144,9 @@ class Graph {
   /// Returns a graph without gradients and what is computed from them, and with "training" arguments of operators off,
   /// with the same ids of values.
   Graph for_inference() const;
+  /// Returns a graph that lacks the inputs, captured tensors and declared values that no node uses, but for `kept`; its
+  /// values have other ids.
+  Graph compacted(std::span<const ValueId> kept) const;
   /// Throws ValueError, naming node and value, unless every argument is defined before its use and once, and every
   /// operator's arguments fit its schema.
   void verify() const;

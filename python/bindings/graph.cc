@@ -308,6 +308,10 @@ void add_graph(PyObject* module) {
            [](const G& g, const std::vector<std::int64_t>& fetches) {
              return entry([&] { return G(g.view().pruned(to_ids(fetches))); });
            })
+      .def("compacted",
+           [](const G& g, const std::vector<std::int64_t>& kept) {
+             return entry([&] { return G(g.view().compacted(to_ids(kept))); });
+           })
       .def("run",
            [](G& g, const py::dict& feeds, const std::vector<std::int64_t>& fetches, bool prune,
               const py::list& functions) { return entry([&] { return g.run(feeds, fetches, prune, functions); }); })

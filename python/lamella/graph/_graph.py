@@ -329,6 +329,11 @@ class Graph:
         ids = [self._core.find(x) if isinstance(x, str) else x._id for x in fetches]
         return self._like(self._core.pruned(ids))
 
+    def compact(self, kept: Sequence[Symbol | str] = ()) -> Graph:
+        """Returns a copy that lacks the inputs and captured tensors that no node uses, but for those of ``kept``."""
+        ids = [self._core.find(x) if isinstance(x, str) else x._id for x in kept]
+        return self._like(self._core.compacted(ids))
+
     def inference(self) -> Graph:
         """Returns a copy without gradients and what is computed from them, in which dropout and the like are off."""
         return self._like(self._core.for_inference())

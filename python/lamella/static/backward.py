@@ -57,9 +57,7 @@ def append_backward(
     return pairs
 
 
-def gradients(
-    targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None
-) -> list[Symbol | None]:
+def gradients(targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None) -> list[Symbol | None]:
     """Adds the gradients of ``targets``, summed, with respect to ``inputs`` to their program.
 
     Args:

@@ -85,10 +85,14 @@ class Executor:
         if not isinstance(program, Program):
             raise TypeError(f"[Executor.run] program is a Program, not {type(program).__name__}")
         scope = global_scope() if scope is None else check_scope("Executor.run", scope)
-        listed = [] if fetch_list is None else list(fetch_list) if isinstance(fetch_list, (list, tuple)) else [fetch_list]
+        listed = (
+            [] if fetch_list is None else list(fetch_list) if isinstance(fetch_list, (list, tuple)) else [fetch_list]
+        )
         with paused(), run_in(scope), _seeded(program, scope):
             feeds = self._feeds(program, feed, scope)
-            constants = {i: each for i, each in enumerate(listed) if isinstance(each, lm.Tensor) and not _is_symbol(each)}
+            constants = {
+                i: each for i, each in enumerate(listed) if isinstance(each, lm.Tensor) and not _is_symbol(each)
+            }
             wanted = [program.find("Executor.run", each) for i, each in enumerate(listed) if i not in constants]
             _check_fed(program, feeds, wanted, scope, use_prune)
             scope.programs.add(program)
@@ -152,8 +156,7 @@ class Executor:
             raise ValueError(f"{what} has shape {list(tensor.shape)}, the variable {list(shape)}")
         if tensor.dtype != variable.dtype:
             raise TypeError(
-                f"{what} is {tensor.dtype}, the variable {variable.dtype}: convert it, "
-                f"array.astype('{variable.dtype}')"
+                f"{what} is {tensor.dtype}, the variable {variable.dtype}: convert it, array.astype('{variable.dtype}')"
             )
         return tensor.to(self.device)
 

@@ -129,8 +129,8 @@ def save_inference_model(
     test = program.clone(for_test=True)
     names = [test.find("save_inference_model", each).name for each in fetches]
     fed = [test.find("save_inference_model", each).name for each in feeds]
-    graph = test.graph.prune([test.graph.symbol(name) for name in names])
-    used = set(names)
+    graph = test.graph.prune([test.graph.symbol(name) for name in names]).compact([*fed, *names])
+    used = {*names, *fed}
     for node in graph.nodes:
         if node.kind == "function":
             raise ValueError(
@@ -146,7 +146,7 @@ def save_inference_model(
             )
     scope = global_scope()
     tensors = {name: test.value("save_inference_model", name, scope) for name in held}
-    tensors.update({name: tensor for name, tensor in graph.captured.items() if name in used})
+    tensors.update(graph.captured)
     text = (graph.text(), json.dumps(fed), json.dumps(names), json.dumps(held))
     io.save(tensors, prefix + _MODEL, dict(zip(_KEYS, text, strict=True)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import lamella as lm
 from lamella.graph import Symbol
@@ -281,7 +281,7 @@ def embedding(
     attr = ParamAttr(options.name, fill, trainable=options.trainable)
     kind = checked_dtype("embedding", dtype)
     weight = layer_parameter("embedding", layer, "w_0", (rows, width), kind, attr, fill)
-    return lm.embedding(input, weight, padding_idx)
+    return cast(Symbol, lm.embedding(input, weight, padding_idx))
 
 
 def dropout(x: Symbol, p: float = 0.5) -> Symbol:
@@ -291,7 +291,7 @@ def dropout(x: Symbol, p: float = 0.5) -> Symbol:
     """
     need_recording("dropout")
     _check_variables("dropout", [x])
-    return lm.dropout(x, p, True)
+    return cast(Symbol, lm.dropout(x, p, True))
 
 
 def printed(
@@ -345,7 +345,7 @@ def accuracy(input: Symbol, label: Symbol, k: int = 1) -> Symbol:
     best = lm.topk(input, k, axis=-1)[1]
     wanted = label if len(label.shape) == 2 else lm.expand_dims(label, -1)
     hit = lm.any(lm.equal(best, wanted), axis=-1)
-    return lm.mean(lm.cast(hit, "float32"))
+    return cast(Symbol, lm.mean(lm.cast(hit, "float32")))
 
 
 def _check_variables(op: str, variables: Sequence[Any]) -> None:
@@ -381,13 +381,12 @@ def _pair(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _activated(op: str, x: Symbol, activation: str | None) -> Symbol:
+def _activated(op: str, x: Any, activation: str | None) -> Symbol:
     if activation is None:
-        return x
+        return cast(Symbol, x)
     if not isinstance(activation, str):
         raise TypeError(f"[{op}] an activation is the name of an operator, not {type(activation).__name__}")
     function = getattr(lm, activation, None)
     if not callable(function) or activation.startswith("_"):
         raise ValueError(f"[{op}] there is no activation '{activation}'; 'relu', 'tanh' and 'softmax' are some")
-    result: Symbol = function(x)
-    return result
+    return cast(Symbol, function(x))

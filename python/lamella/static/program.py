@@ -169,9 +169,13 @@ class Program:
         self.initialized.add(name)
         self.add_startup(f"initialize {name}", initialize)
 
-    def add_startup(self, name: str, function: Callable[[], None]) -> None:
-        """Adds a node that prepares a scope."""
-        self.graph.function(name, function, [], [])
+    def add_startup(self, name: str, function: Callable[[], Any]) -> None:
+        """Adds a node that prepares a scope; what the function returns is dropped."""
+
+        def prepare() -> None:
+            function()
+
+        self.graph.function(name, prepare, [], [])
         self.prepares = True
 
     def check_own(self, op: str, variable: Symbol) -> None:

@@ -187,6 +187,7 @@ class PyFunc(lm.PyLayer):
 
     @staticmethod
     def forward(ctx: Any, call: _Call, *inputs: lm.Tensor) -> tuple[lm.Tensor, ...]:
+        """Calls the function."""
         results = call.forward(inputs)
         ctx.set_materialize_grads(False)
         ctx.call = call
@@ -198,6 +199,7 @@ class PyFunc(lm.PyLayer):
     @staticmethod
     @lm.autograd.once_differentiable
     def backward(ctx: Any, *grads: lm.Tensor | None) -> tuple[lm.Tensor | None, ...]:
+        """Calls the function of gradients."""
         return tuple(ctx.call.backward(ctx.saved_tensor(), ctx.inputs, grads))
 
 

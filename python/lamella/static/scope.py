@@ -180,7 +180,7 @@ _first = Scope()
 
 
 def global_scope() -> Scope:
-    """Returns the scope in which programs run that are given none: that of :func:`scope_guard`, or the process's own."""
+    """Returns the scope in which programs run by default: that of :func:`scope_guard`, or the process's own."""
     return _current.guards[-1] if _current.guards else _first
 
 

@@ -20,7 +20,9 @@ OPTIONS = {
 OPTIMIZERS = sorted(
     name
     for name in optim.__all__
-    if isinstance(getattr(optim, name), type) and issubclass(getattr(optim, name), optim.Optimizer) and name != "Optimizer"
+    if isinstance(getattr(optim, name), type)
+    and issubclass(getattr(optim, name), optim.Optimizer)
+    and name != "Optimizer"
 )
 CASES = [(name, options) for name in OPTIMIZERS for options in [{}, *OPTIONS.get(name, [])]]
 

@@ -143,7 +143,9 @@ def test_no_inputs_and_no_outputs(bench, capsys):
     start = bench.declare("start", [1], "int32")
     assert static.py_func(lambda: np.array([7], "int32"), None, start) is start
     seen = []
-    assert static.py_func(lambda a, b: seen.append((np.array(a).tolist(), np.array(b).tolist())), (x, start), None) is None
+    assert (
+        static.py_func(lambda a, b: seen.append((np.array(a).tolist(), np.array(b).tolist())), (x, start), None) is None
+    )
     static.py_func(lambda a: print(a), x, None)
     static.py_func(lambda: seen.append("nothing"), None, None)
     assert not seen

@@ -226,12 +226,12 @@ def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     """``x`` in another shape; -1 is what is left, 0 the size that ``x`` has there."""
     old = tuple(x.shape)
     asked = _shape(shape)
-    new = [old[i] if n == 0 and i < len(old) else n for i, n in enumerate(asked)]
+    new: list[int] = [old[i] if n == 0 and i < len(old) else n for i, n in enumerate(asked)]
     if new.count(-1) == 2 and -1 in asked and old.count(-1) == 1:
         # One axis keeps a size that is known when the program runs: what is left can be told from the other sizes.
         rest = [n for n in old if n != -1]
         known = [n for n in new if n != -1]
-        new[asked.index(-1)] = _product(rest) // max(_product(known), 1)
+        new[asked.index(-1)] = _product(rest) // (_product(known) or 1)
     return lm.reshape(x, tuple(new))
 
 

@@ -75,7 +75,8 @@ def _item(name: str, value: Any) -> None:
 
 
 _item("shape", property(_shape, doc="The sizes of the axes, as a list."))
-setattr(Symbol, "shape", property(_symbol_shape, doc="The sizes of the axes, as a list; -1 for one known later."))
+_symbol: Any = Symbol
+_symbol.shape = property(_symbol_shape, doc="The sizes of the axes, as a list; -1 for one known later.")
 for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod"):
     _item(_name, _reduction(_name))
 for _name in (

@@ -35,9 +35,7 @@ class ClipGradByNorm:
 class ClipGradByGlobalNorm:
     """Scales all gradients by one factor, so that the norm of all together is at most ``clip_norm``."""
 
-    def __init__(
-        self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False
-    ) -> None:
+    def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
         self.clip_norm = float(clip_norm)
 
     def __call__(self, gradients: Sequence[Tensor]) -> list[Tensor]:
