@@ -48,6 +48,8 @@ class Program:
         self._held = held
         self._data = {symbol.name: symbol for symbol in graph.inputs if symbol.name not in held}
         self._blocks = [Block(self)]
+        #: Names of the variables that were declared as ones through which no gradient flows.
+        self.stopped: set[str] = set()
         #: The updates of optimizers, in order.
         self.updates: list[Any] = []
         #: Names of the variables that get their starting values from this program.
@@ -149,9 +151,7 @@ class Program:
             name, function, list(inputs), [(each.dtype, tuple(each.shape)) for each in outputs]
         )
         for declared, result in zip(outputs, results, strict=True):
-            result.stop_gradient = not differentiable or not lm.isdtype(
-                result.dtype, ("real floating", "complex floating")
-            )
+            result.stop_gradient = not differentiable or declared.name in self.stopped
             self.graph.define(declared, result)
 
     def add_initializer(self, name: str, dtype: Any, shape: tuple[int, ...], fill: Callable[..., Any]) -> None:
@@ -169,14 +169,20 @@ class Program:
         self.initialized.add(name)
         self.add_startup(f"initialize {name}", initialize)
 
-    def add_startup(self, name: str, function: Callable[[], Any]) -> None:
-        """Adds a node that prepares a scope; what the function returns is dropped."""
-
-        def prepare() -> None:
-            function()
-
-        self.graph.function(name, prepare, [], [])
+    def add_startup(self, name: str, function: Callable[[], None]) -> None:
+        """Adds a node that prepares a scope."""
+        self.graph.function(name, function, [], [])
         self.prepares = True
+
+    def add_module_initializer(self, parameter: lm.nn.Parameter, fill: Callable[..., Any]) -> None:
+        """Adds a node that gives a module's parameter its starting value, and puts it into the scope by its name."""
+
+        def initialize() -> None:
+            with lm.no_grad():
+                fill(parameter)
+            running_scope().var(parameter.name).value = parameter
+
+        self.add_startup(f"initialize {parameter.name}", initialize)
 
     def check_own(self, op: str, variable: Symbol) -> None:
         """Raises ValueError for a variable of another program."""
@@ -392,6 +398,8 @@ class Block:
             if known.dtype != dtype or tuple(known.shape) != sizes:
                 raise ValueError(f"[create_var] '{name}' is {_look(known)} already, not {dtype}{list(sizes)}")
             return known
+        if stop_gradient:
+            self.program.stopped.add(name)
         return self.program.graph.declare(name, dtype, sizes)
 
     def create_parameter(self, shape: Any, dtype: Any = "float32", **options: Any) -> Symbol:

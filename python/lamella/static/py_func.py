@@ -76,7 +76,7 @@ def py_func(
                     f"[py_func] '{title}': out[{index}] is {type(each).__name__}; in a program it is a variable that "
                     "Block.create_var(name, dtype, shape) has made"
                 )
-        program.add_function(node_name("py_func"), call, inputs, outputs, call.differentiable(inputs))
+        program.add_function(node_name("py_func"), call, inputs, outputs, backward_func is not None)
         return out
     results = call(*inputs)
     given = [_placed(each, result) for each, result in zip(outputs, results, strict=True)]

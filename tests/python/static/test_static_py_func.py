@@ -345,6 +345,20 @@ def test_without_a_backward_function_nothing_flows(bench):
         assert static.py_func(tanh, eager, Spec([2])).stop_gradient
 
 
+def test_whether_an_input_wants_a_gradient_is_decided_when_the_program_runs(bench):
+    x = static.data("x", [2])
+    outs = [
+        bench.declare("out", [2]),
+        bench.main.global_block().create_var("stopped", "float32", [2], stop_gradient=True),
+    ]
+    for out in outs:
+        static.py_func(tanh, x, out, tanh_grad)
+    assert not outs[0].stop_gradient and outs[1].stop_gradient
+    (g,) = static.gradients([lm.sum(out) for out in outs], x)
+    values = np.array([0.5, 1], "float32")
+    np.testing.assert_allclose(bench.run({"x": values}, [g])[0], 1 - np.tanh(values) ** 2, 1e-5)
+
+
 def test_there_is_no_second_derivative():
     x = lm.tensor([1.0], stop_gradient=False)
     y = static.py_func(tanh, x, Spec([1]), tanh_grad)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -68,7 +67,7 @@ class Layer(Module):
             fill(parameter)
         parameter.name = options.name or unique_name.generate(f"{self.full_name()}.{'b' if is_bias else 'w'}")
         if not in_dynamic_mode():
-            default_startup_program().add_startup(f"initialize {parameter.name}", functools.partial(fill, parameter))
+            default_startup_program().add_module_initializer(parameter, fill)
         return parameter
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:

@@ -46,8 +46,11 @@ def log_softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None =
 
 
 def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
-    """Returns the squared difference of two tensors."""
-    return lm.mse_loss(input, label, reduction=reduction)
+    """Returns the squared difference of two tensors, which may be broadcast."""
+    if tuple(input.shape) == tuple(label.shape):
+        return lm.mse_loss(input, label, reduction=reduction)
+    loss = lm.square(input - label)
+    return loss if reduction == "none" else lm.mean(loss) if reduction == "mean" else lm.sum(loss)
 
 
 def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
