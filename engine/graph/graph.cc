@@ -38,16 +38,31 @@ ValueId Graph::add_value(GraphValue value) {
   return id;
 }
 
-ValueId Graph::add_input(std::string name, ValueType type) {
-  if (name.empty()) fail<ValueError>("[graph] an input needs a name");
-  if (names_.contains(name)) fail<ValueError>("[graph] there is a value named '", name, "' already");
+ValueId Graph::add_named(std::string value_name, ValueType type, GraphValue::Origin origin) {
+  if (value_name.empty()) fail<ValueError>("[graph] an input needs a name");
+  if (names_.contains(value_name)) fail<ValueError>("[graph] there is a value named '", value_name, "' already");
   for (const std::int64_t size : type.shape) {
     if (size < kUnknown) {
-      fail<ValueError>("[graph] input '", name, "': sizes are at least 0, or -1 for one that is known later; got ",
-                       to_string(type.shape));
+      fail<ValueError>("[graph] input '", value_name,
+                       "': sizes are at least 0, or -1 for one that is known later; got ", to_string(type.shape));
     }
   }
-  return add_value({std::move(name), std::move(type), GraphValue::Origin::Input, true, {}});
+  const bool is_input = origin == GraphValue::Origin::Input;
+  return add_value({std::move(value_name), std::move(type), origin, is_input, {}});
+}
+
+ValueId Graph::add_input(std::string input_name, ValueType type) {
+  return add_named(std::move(input_name), std::move(type), GraphValue::Origin::Input);
+}
+
+ValueId Graph::declare(std::string value_name, ValueType type) {
+  return add_named(std::move(value_name), std::move(type), GraphValue::Origin::Result);
+}
+
+void Graph::define(ValueId declared, ValueId computed) {
+  std::string wanted = values_.at(declared).name;
+  rename(declared, unique_name(wanted + "@before"));
+  rename(computed, std::move(wanted));
 }
 
 ValueId Graph::add_captured(const Tensor& x, std::string name) {
@@ -246,6 +261,55 @@ Graph Graph::pruned(std::span<const ValueId> fetches) const {
 Graph Graph::with_nodes(std::vector<GraphNode> nodes) const {
   Graph graph = *this;
   graph.nodes_ = std::move(nodes);
+  return graph;
+}
+
+Graph Graph::for_inference() const {
+  Graph graph = *this;
+  graph.nodes_.clear();
+  std::vector<bool> gone(values_.size(), false);
+  for (const GraphNode& node : nodes_) {
+    bool dropped = node.kind == GraphNode::Kind::Gradients;
+    for_each_argument(node, [&](ValueId id) { dropped |= gone[id]; });
+    if (dropped) {
+      for (const ValueId id : node.results) {
+        if (id != kNoValue) gone[id] = true;
+      }
+      continue;
+    }
+    GraphNode& kept = graph.nodes_.emplace_back(node);
+    for (std::size_t i = 0; node.op && i < node.arguments.size(); ++i) {
+      if (node.op->schema().arguments[i].name == "training")
+        kept.arguments[i] = NodeArgument::of(registry::Value(false));
+    }
+  }
+  return graph;
+}
+
+Graph Graph::compacted(std::span<const ValueId> kept) const {
+  std::vector<bool> used(values_.size(), false);
+  for (const ValueId id : kept) used.at(id) = true;
+  for (const GraphNode& node : nodes_) {
+    for_each_argument(node, [&](ValueId id) { used[id] = true; });
+    for (const ValueId id : node.results) {
+      if (id != kNoValue) used[id] = true;
+    }
+  }
+  Graph graph(name);
+  std::vector<ValueId> moved(values_.size(), kNoValue);
+  for (ValueId id = 0; id < values_.size(); ++id) {
+    if (!used[id]) continue;
+    moved[id] = graph.add_value(values_[id]);
+    if (values_[id].captured.defined()) graph.captured_.emplace(values_[id].captured.impl(), moved[id]);
+  }
+  const auto move = [&](ValueId& id) {
+    if (id != kNoValue) id = moved[id];
+  };
+  graph.nodes_ = nodes_;
+  for (GraphNode& node : graph.nodes_) {
+    for (NodeArgument& argument : node.arguments) std::ranges::for_each(argument.values, move);
+    std::ranges::for_each(node.results, move);
+  }
   return graph;
 }
 

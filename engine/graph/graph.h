@@ -105,6 +105,10 @@ class Graph {
 
   /// Adds a tensor that every run is given. ValueError for a name that is taken or empty, or a size below -1.
   ValueId add_input(std::string name, ValueType type);
+  /// Adds a value that define() computes later. ValueError as for add_input().
+  ValueId declare(std::string name, ValueType type);
+  /// Gives the name of a declared value to one that a node computes.
+  void define(ValueId declared, ValueId computed);
   /// Adds a tensor that the graph refers to; returns the same value for the same tensor. Its name is made unique.
   ValueId add_captured(const Tensor& x, std::string name);
   /// Adds a call of an operator. ValueError where the arguments do not fit its schema, or name a value that does not
@@ -139,6 +143,12 @@ class Graph {
   Graph pruned(std::span<const ValueId> fetches) const;
   /// Returns a graph of the same values with other nodes.
   Graph with_nodes(std::vector<GraphNode> nodes) const;
+  /// Returns a graph without gradients and what is computed from them, and with "training" arguments of operators off,
+  /// with the same ids of values.
+  Graph for_inference() const;
+  /// Returns a graph that lacks the inputs, captured tensors and declared values that no node uses, but for `kept`; its
+  /// values have other ids.
+  Graph compacted(std::span<const ValueId> kept) const;
   /// Throws ValueError, naming node and value, unless every argument is defined before its use and once, and every
   /// operator's arguments fit its schema.
   void verify() const;
@@ -154,6 +164,7 @@ class Graph {
 
  private:
   ValueId add_value(GraphValue value);
+  ValueId add_named(std::string name, ValueType type, GraphValue::Origin origin);
   std::string unique_name(std::string base);
   void check_value(ValueId id, const GraphNode& node) const;
   void check_arguments(const GraphNode& node) const;

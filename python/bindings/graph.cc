@@ -253,6 +253,15 @@ void add_graph(PyObject* module) {
            [](G& g, std::string name, const py::object& dtype, const std::vector<std::int64_t>& shape) {
              return entry([&] { return from_id(g.graph().add_input(std::move(name), to_type(dtype, shape))); });
            })
+      .def("declare",
+           [](G& g, std::string name, const py::object& dtype, const std::vector<std::int64_t>& shape) {
+             return entry([&] { return from_id(g.graph().declare(std::move(name), to_type(dtype, shape))); });
+           })
+      .def("define",
+           [](G& g, std::int64_t declared, std::int64_t computed) {
+             return entry([&] { g.graph().define(to_id(declared), to_id(computed)); });
+           })
+      .def("for_inference", [](const G& g) { return entry([&] { return G(g.view().for_inference()); }); })
       .def("add_captured",
            [](G& g, const py::object& x, std::string name) {
              return entry([&] { return from_id(g.graph().add_captured(to_tensor(x), std::move(name))); });
@@ -308,6 +317,10 @@ void add_graph(PyObject* module) {
       .def("fused",
            [](const G& g, const std::vector<std::int64_t>& fetches) {
              return entry([&] { return G(fusion::fuse(g.view(), to_ids(fetches))); });
+           })
+      .def("compacted",
+           [](const G& g, const std::vector<std::int64_t>& kept) {
+             return entry([&] { return G(g.view().compacted(to_ids(kept))); });
            })
       .def("run",
            [](G& g, const py::dict& feeds, const std::vector<std::int64_t>& fetches, bool prune, bool fuse,

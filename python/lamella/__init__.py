@@ -32,6 +32,7 @@ if _typing.TYPE_CHECKING:
     from . import ops as ops
     from . import optim as optim
     from . import progress as progress
+    from . import static as static
     from . import user_op as user_op
     from . import utils as utils
     from ._sets import histogramdd as histogramdd
@@ -107,6 +108,7 @@ __getattr__, _loaded_later = _lazy.loader(
         "ops": [],
         "optim": [],
         "progress": [],
+        "static": [],
         "signal._windows": [
             "bartlett_window",
             "blackman_window",

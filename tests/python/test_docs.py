@@ -35,6 +35,7 @@ PROMISES = {
     "array-api.md": 6,
     "autograd/index.md": 4,
     "coming-from-pytorch.md": 7,
+    "static-programs.md": 9,
 }
 
 

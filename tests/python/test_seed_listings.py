@@ -83,3 +83,82 @@ assert data2.grad is None
 
 def test_backward_does_not_run_where_nothing_wants_a_gradient(listings, tmp_path):
     assert succeed(tmp_path, listings[2], listings[7]).splitlines()[-1] == "True"
+
+
+# ---- py_func
+
+#: A layer before the listing's operator, a loss behind it, and steps of training, in place of `in_var` alone.
+TRAINING = """
+image = paddle.static.data(name="image", dtype="float32", shape=[-1, 784])
+in_var = paddle.reshape(paddle.static.nn.fc(image, 784), [-1, 28, 28])
+out_var = create_tmp_var(
+    paddle.static.default_main_program(), name="trained", dtype="float32", shape=[-1, 28, 28]
+)
+"""
+STEPS = """
+loss = paddle.mean(paddle.square(out_var - 0.5))
+native = paddle.mean(paddle.square(paddle.tanh(in_var) - 0.5))
+test = paddle.static.default_main_program().clone(for_test=True)
+paddle.optimizer.SGD(learning_rate=10.0).minimize(loss)
+exe = paddle.static.Executor(paddle.CPUPlace())
+exe.run(paddle.static.default_startup_program())
+images = np.random.default_rng(0).normal(size=(20, 8, 784)).astype("float32")
+losses = []
+for x in images:
+    feed = {"image": x, "input": np.zeros((1, 28, 28), "float32")}
+    found, expected = exe.run(feed=feed, fetch_list=[loss, native.name])
+    assert abs(found - expected) < 1e-6, (found, expected)
+    losses.append(float(exe.run(test, feed=feed, fetch_list=[loss])[0]))
+assert losses[-1] < losses[0], losses
+"""
+
+
+def test_the_interface_of_py_func_is_python(listings, tmp_path):
+    check = """
+import inspect, paddle
+given = list(inspect.signature(py_func).parameters.items())
+for function in (paddle.static.nn.py_func, paddle.static.py_func):
+    ours = list(inspect.signature(function).parameters.items())
+    assert [(n, p.default) for n, p in ours] == [(n, p.default) for n, p in given]
+"""
+    succeed(tmp_path, listings[8], check)
+
+
+@pytest.mark.parametrize("call", [14, 15], ids=["all inputs", "an input skipped"])
+def test_py_func(listings, tmp_path, call):
+    check = """
+exe = paddle.static.Executor(paddle.CPUPlace())
+x = np.random.default_rng(0).normal(size=(3, 28, 28)).astype("float32")
+for variable in (out_var, "output"):
+    y, = exe.run(paddle.static.default_main_program(), feed={"input": x}, fetch_list=[variable])
+    np.testing.assert_allclose(y, np.tanh(x), 1e-6)
+"""
+    succeed(tmp_path, listings[11], listings[12], listings[13], listings[call], check)
+
+
+@pytest.mark.parametrize("call", [14, 15], ids=["all inputs", "an input skipped"])
+def test_py_func_trains(listings, tmp_path, call):
+    succeed(tmp_path, listings[11], listings[12], listings[13], TRAINING, listings[call], STEPS)
+
+
+def test_functions_of_two_inputs_and_of_no_output(listings, tmp_path):
+    check = """
+main = paddle.static.default_main_program()
+a, b = (paddle.static.data(name=n, dtype="int32", shape=[-1, 3]) for n in "ab")
+total = create_tmp_var(main, name="total", dtype="int32", shape=[-1, 3])
+for form in (list, tuple):
+    paddle.static.nn.py_func(func=element_wise_add, x=form([a, b]), out=total)
+paddle.static.nn.py_func(func=debug_func, x=total, out=None)
+exe = paddle.static.Executor(paddle.CPUPlace())
+ones = np.ones((2, 3), "int32")
+feed = {"input": np.zeros((1, 28, 28), "float32"), "a": ones, "b": ones * 2}
+assert (exe.run(feed=feed, fetch_list=[total])[0] == 3).all()
+try:
+    exe.run(feed={**feed, "b": np.ones((1, 3), "int32")}, fetch_list=[total])
+except AssertionError as error:
+    assert "the shape of inputs must be the same!" in str(error)
+else:
+    raise SystemExit("no error")
+"""
+    printed = succeed(tmp_path, listings[11], listings[12], listings[13], check)
+    assert "[[3, 3, 3]" in printed

@@ -111,6 +111,22 @@ class Graph:
         """
         return self._symbol(self._core.add_input(name, dtype, [int(size) for size in shape]))
 
+    def declare(self, name: str, dtype: Any, shape: Sequence[int]) -> Symbol:
+        """Adds a value that is computed later: a node's result becomes it by :meth:`define`.
+
+        Raises:
+            ValueError: the name is taken, or a size is below -1.
+        """
+        return self._symbol(self._core.declare(name, dtype, [int(size) for size in shape]))
+
+    def define(self, declared: Symbol, computed: Symbol) -> None:
+        """Makes a symbol stand for another value from now on, which takes its name."""
+        for symbol in (declared, computed):
+            self._recorder._symbol(symbol)
+        self._core.define(declared._id, computed._id)
+        declared._id, declared._other = computed._id, computed._other
+        self._symbols[computed._id] = declared
+
     def capture(self, tensor: Tensor, name: str | None = None) -> Symbol:
         """Adds a tensor that the graph refers to: every run sees the contents that it has then.
 
@@ -324,6 +340,15 @@ class Graph:
         """Returns a copy in which elementwise operators are joined, as they are in runs with these fetches."""
         ids = [self._core.find(x) if isinstance(x, str) else x._id for x in fetches]
         return self._like(self._core.fused(ids))
+
+    def compact(self, kept: Sequence[Symbol | str] = ()) -> Graph:
+        """Returns a copy that lacks the inputs and captured tensors that no node uses, but for those of ``kept``."""
+        ids = [self._core.find(x) if isinstance(x, str) else x._id for x in kept]
+        return self._like(self._core.compacted(ids))
+
+    def inference(self) -> Graph:
+        """Returns a copy without gradients and what is computed from them, in which dropout and the like are off."""
+        return self._like(self._core.for_inference())
 
     def text(self) -> str:
         """Returns the graph as text, which :meth:`parse` reads."""

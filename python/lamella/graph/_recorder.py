@@ -15,12 +15,14 @@ import lamella as lm
 from lamella import _C, _tree
 from lamella._C import DType, Tensor
 
-from ._symbol import SMALL_SIZES, Symbol
+from ._symbol import SAMPLE_SIZES, SMALL_SIZES, Symbol
 
 if TYPE_CHECKING:
     from ._graph import Graph
 
 _PACKAGE = __name__.partition(".")[0] + "."
+#: The folder of the package, in which fronts of other frameworks have modules of other names.
+_FOLDER = __file__.rpartition("/graph/")[0] + "/"
 _active = threading.local()
 
 
@@ -35,7 +37,9 @@ def _symbols(value: Any) -> Iterator[Symbol]:
 def _where() -> str:
     """Returns the line of the user's code that runs: "train.py:12"."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and (frame.f_globals.get("__name__", "") + ".").startswith(_PACKAGE):
+    while frame.f_back is not None and (
+        (frame.f_globals.get("__name__", "") + ".").startswith(_PACKAGE) or frame.f_code.co_filename.startswith(_FOLDER)
+    ):
         frame = frame.f_back
     return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
 
@@ -222,7 +226,15 @@ class Recorder:
 
     def _record(self, op: _Operator, values: Sequence[Any]) -> Any:
         arguments = [self._reference(value, type_) for value, type_ in zip(values, op.types, strict=True)]
-        samples = self._infer(op, arguments)
+        try:
+            samples = self._infer(op, arguments)
+        except Exception as error:
+            given = [f"{x.name!r} {x.dtype.name}{list(x.shape)}" for x in _symbols(arguments)]
+            error.add_note(
+                f"in {op.name!r} of {', '.join(given)} ({_where()}) of the graph {self.graph.name!r}; "
+                f"sizes that are known later are tried as {SAMPLE_SIZES[0]} and {SAMPLE_SIZES[1]}"
+            )
+            raise
         if len(op.results) == 1:
             samples = [[sample] for sample in samples]
         types: list[tuple[DType, tuple[int, ...]]] = []
@@ -345,6 +357,16 @@ def recording(graph: Graph) -> Iterator[Graph]:
         yield graph
     finally:
         stop_recording()
+
+
+@contextlib.contextmanager
+def not_recording() -> Iterator[None]:
+    """Makes calls of operators on this thread compute at once, whatever is recorded around them."""
+    previous = _C._set_recorder(None)
+    try:
+        yield
+    finally:
+        _C._set_recorder(previous)
 
 
 def is_recording() -> bool:

@@ -9,7 +9,9 @@ A generator of another device is a ValueError.
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import lamella as lm
@@ -17,7 +19,7 @@ import lamella as lm
 
 def constant_(tensor: lm.Tensor, value: float) -> lm.Tensor:
     """Sets every element to ``value``."""
-    with lm.no_grad():
+    with _at_once():
         tensor.fill_(value)
     return tensor
 
@@ -36,20 +38,24 @@ def uniform_(
     tensor: lm.Tensor, low: float = 0.0, high: float = 1.0, *, generator: lm.Generator | None = None
 ) -> lm.Tensor:
     """Uniform in ``[low, high)``."""
-    values = lm.uniform(
-        tuple(tensor.shape), low, high, dtype=_drawn_dtype(tensor), device=tensor.device, generator=generator
-    )
-    return _overwrite(tensor, values)
+    with _at_once():
+        values = lm.uniform(
+            tuple(tensor.shape), low, high, dtype=_drawn_dtype(tensor), device=tensor.device, generator=generator
+        )
+        tensor.copy_(values)
+    return tensor
 
 
 def normal_(
     tensor: lm.Tensor, mean: float = 0.0, std: float = 1.0, *, generator: lm.Generator | None = None
 ) -> lm.Tensor:
     """Normal with the given mean and standard deviation."""
-    values = lm.normal(
-        tuple(tensor.shape), mean, std, dtype=_drawn_dtype(tensor), device=tensor.device, generator=generator
-    )
-    return _overwrite(tensor, values)
+    with _at_once():
+        values = lm.normal(
+            tuple(tensor.shape), mean, std, dtype=_drawn_dtype(tensor), device=tensor.device, generator=generator
+        )
+        tensor.copy_(values)
+    return tensor
 
 
 def xavier_uniform_(tensor: lm.Tensor, gain: float = 1.0, *, generator: lm.Generator | None = None) -> lm.Tensor:
@@ -140,7 +146,12 @@ def _drawn_dtype(tensor: lm.Tensor) -> Any:
     return lm.float64 if tensor.dtype == lm.float64 else lm.float32
 
 
-def _overwrite(tensor: lm.Tensor, values: lm.Tensor) -> lm.Tensor:
-    with lm.no_grad():
-        tensor.copy_(values)
-    return tensor
+@contextlib.contextmanager
+def _at_once() -> Iterator[None]:
+    """Computes with recording off, of gradients and of graphs: a parameter has values while a graph is built."""
+    recorder = lm._C._set_recorder(None)
+    try:
+        with lm.no_grad():
+            yield
+    finally:
+        lm._C._set_recorder(recorder)

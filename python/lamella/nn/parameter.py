@@ -19,6 +19,9 @@ class Parameter(lm.Tensor):
         ValueError: the dtype is neither floating-point nor complex, and a gradient is wanted.
     """
 
+    #: The name of its variable in programs, where it was given one.
+    name: str
+
     def __new__(cls, data: Any, dtype: Any = None, *, stop_gradient: bool = False) -> Parameter:
         """Makes a parameter with the values of ``data``."""
         values = data.detach() if isinstance(data, lm.Tensor) else data

@@ -112,6 +112,25 @@ class Optimizer:
                 self.update_group(parameters, gradients, states, group)
         return loss
 
+    def minimize(
+        self, loss: lm.Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
+    ) -> Any:
+        """Adds the gradients of ``loss``, a variable of a static program, and a step along them to its program.
+
+        See :func:`lamella.static.minimize`.
+
+        Raises:
+            TypeError: ``loss`` is no variable of a program. Of a tensor, call ``backward()``, then :meth:`step`.
+        """
+        from lamella import static
+
+        if not isinstance(loss, static.Variable):
+            raise TypeError(
+                f"[{type(self).__name__}] minimize takes a variable of a static program, not {type(loss).__name__}: "
+                "call loss.backward() and step()"
+            )
+        return static.minimize(self, loss, startup_program, parameters, no_grad_set)
+
     def zero_grad(self) -> None:
         """Drops the gradients of all tensors."""
         for group in self.param_groups:

@@ -1,4 +1,4 @@
-"""Lamella's front for programs written for Paddle's dynamic graph.
+"""Lamella's front for programs written for Paddle: its dynamic graph, and its static programs.
 
 Names map to Lamella's own functions; what differs is spelled out in the functions of ``_functions`` and ``_tensor``.
 """
@@ -27,18 +27,26 @@ from lamella import (
 )
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close
+from lamella.static import (
+    CPUPlace,
+    CUDAPlace,
+    ParamAttr,
+    create_parameter,
+    disable_static,
+    enable_static,
+    in_dynamic_mode,
+)
 
 __version__ = "3.0.0+lamella"
 
 __getattr__ = close(
     "paddle",
     {
-        "paddle.static": "static graphs and py_func are not supported yet",
-        "paddle.jit": "static graphs are not supported yet",
+        "paddle.jit": "functions are not traced yet; paddle.static records programs",
     },
 )
 
-from . import _tensor, autograd, nn, optimizer
+from . import _tensor, autograd, nn, optimizer, regularizer, static, utils
 from ._functions import (
     abs,
     add,
@@ -56,11 +64,9 @@ from ._functions import (
     clone,
     concat,
     cos,
-    disable_static,
     divide,
     empty,
     empty_like,
-    enable_static,
     equal,
     exp,
     expand,
@@ -74,7 +80,6 @@ from ._functions import (
     grad,
     greater_equal,
     greater_than,
-    in_dynamic_mode,
     is_compiled_with_cuda,
     is_tensor,
     isfinite,

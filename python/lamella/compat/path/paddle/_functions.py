@@ -225,8 +225,14 @@ def where(condition: Tensor, x: Any, y: Any, name: str | None = None) -> Tensor:
 def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     """``x`` in another shape; -1 is what is left, 0 the size that ``x`` has there."""
     old = tuple(x.shape)
-    new = _shape(shape)
-    return lm.reshape(x, tuple(old[i] if n == 0 and i < len(old) else n for i, n in enumerate(new)))
+    asked = _shape(shape)
+    new: list[int] = [old[i] if n == 0 and i < len(old) else n for i, n in enumerate(asked)]
+    if new.count(-1) == 2 and -1 in asked and old.count(-1) == 1:
+        # One axis keeps a size that is known when the program runs: what is left can be told from the other sizes.
+        rest = [n for n in old if n != -1]
+        known = [n for n in new if n != -1]
+        new[asked.index(-1)] = _product(rest) // (_product(known) or 1)
+    return lm.reshape(x, tuple(new))
 
 
 def transpose(x: Tensor, perm: Sequence[int], name: str | None = None) -> Tensor:
@@ -320,20 +326,6 @@ def grad(
     return [found] if isinstance(found, Tensor) or found is None else list(found)
 
 
-def enable_static() -> None:
-    """Raises: static graphs are not supported yet."""
-    raise NotImplementedError("[enable_static] Lamella's paddle front has no static graphs and no py_func yet")
-
-
-def disable_static(place: Any = None) -> None:
-    """Does nothing: every graph is dynamic."""
-
-
-def in_dynamic_mode() -> bool:
-    """Always True."""
-    return True
-
-
 def get_default_dtype() -> str:
     """Returns the dtype of new floating-point tensors."""
     return "float32"
@@ -364,3 +356,10 @@ def _total(sizes: Sequence[int]) -> int:
     for size in sizes:
         total += size
     return total
+
+
+def _product(sizes: Sequence[int]) -> int:
+    product = 1
+    for size in sizes:
+        product *= size
+    return product

@@ -5,6 +5,8 @@ from __future__ import annotations
 from lamella.compat.front import Paths
 
 _DTYPES = "bool complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8"
+_FRAMEWORK = "Program default_main_program default_startup_program program_guard"
+_PROGRAMS = f"{_FRAMEWORK} Executor Scope Variable append_backward global_scope gradients name_scope scope_guard"
 _GRAD_MODES = "enable_grad is_grad_enabled no_grad set_grad_enabled"
 _TENSOR = {
     "attribute": "numel",
@@ -50,9 +52,18 @@ PATHS: Paths = {
         "lamella.autograd": "once_differentiable",
     },
     "paddle.autograd.saved_tensors_hooks": {"paddle.autograd": "saved_tensors_hooks"},
-    "paddle.base": {"paddle": "enable_grad no_grad"},
+    "paddle.base": {
+        "paddle": "enable_grad no_grad CPUPlace CUDAPlace ParamAttr in_dynamic_mode",
+        "paddle.static": _PROGRAMS,
+        "paddle.utils": "unique_name",
+    },
+    "paddle.base.backward": {"paddle.static": "append_backward gradients"},
+    "paddle.base.core": {"paddle": "CPUPlace CUDAPlace is_compiled_with_cuda", "paddle.static": "Scope"},
     "paddle.base.dygraph": {"paddle": f"grad {_GRAD_MODES}", "paddle.nn": "Layer"},
     "paddle.base.dygraph.base": {"paddle": f"grad {_GRAD_MODES}"},
+    "paddle.base.executor": {"paddle.static": "Executor global_scope scope_guard"},
+    "paddle.base.framework": {"paddle": "in_dynamic_mode", "paddle.static": f"Variable name_scope {_FRAMEWORK}"},
+    "paddle.base.param_attr": {"paddle": "ParamAttr"},
     "paddle.device": {"paddle": "get_device is_compiled_with_cuda"},
     "paddle.framework": {"paddle": f"get_default_dtype seed {_DTYPES} {_GRAD_MODES}"},
     "paddle.framework.dtype": {"paddle": _DTYPES},
@@ -64,6 +75,8 @@ PATHS: Paths = {
     **{f"paddle.nn.initializer.{name}": {"paddle.nn.initializer": names} for name, names in _INITIALIZERS.items()},
     "paddle.nn.layer": {"paddle.nn": " ".join(_LAYERS.values())},
     **{f"paddle.nn.layer.{name}": {"paddle.nn": names} for name, names in _LAYERS.items()},
+    "paddle.static.input": {"paddle.static": "InputSpec data"},
+    "paddle.static.nn.common": {"paddle.static.nn": "batch_norm conv2d embedding fc layer_norm py_func"},
     "paddle.optimizer.adam": {"paddle.optimizer": "Adam"},
     "paddle.optimizer.adamw": {"paddle.optimizer": "AdamW"},
     "paddle.optimizer.momentum": {"paddle.optimizer": "Momentum"},

@@ -11,10 +11,12 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+from lamella.graph import Symbol
 
 from . import _functions as F  # noqa: N812
 
 _native_shape: Any = Tensor.__dict__["shape"]
+_native_symbol_shape: Any = Symbol.__dict__["shape"]
 _native_backward: Any = Tensor.backward
 _native_numpy: Any = Tensor.numpy
 _native_array: Any = Tensor.__array__
@@ -22,6 +24,10 @@ _native_array: Any = Tensor.__array__
 
 def _shape(self: Tensor) -> list[int]:
     return list(_native_shape.__get__(self))
+
+
+def _symbol_shape(self: Symbol) -> list[int]:
+    return list(_native_symbol_shape.__get__(self))
 
 
 def _reduction(name: str) -> Callable[..., Tensor]:
@@ -69,6 +75,8 @@ def _item(name: str, value: Any) -> None:
 
 
 _item("shape", property(_shape, doc="The sizes of the axes, as a list."))
+_symbol: Any = Symbol
+_symbol.shape = property(_symbol_shape, doc="The sizes of the axes, as a list; -1 for one known later.")
 for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod"):
     _item(_name, _reduction(_name))
 for _name in (
@@ -93,3 +101,7 @@ _item("clear_gradient", _clear_gradient)
 _item("dim", lambda self: self.ndim)
 _item("place", property(lambda self: self.device, doc="Where the tensor is."))
 _item("t", lambda self, name=None: self.T if self.ndim > 1 else self)
+
+# In a program, `x += y` makes a new variable, as in Paddle.
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(Symbol, f"__i{_name}__", getattr(Symbol, f"__{_name}__"))

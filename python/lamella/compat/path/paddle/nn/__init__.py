@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import lamella as lm
 from lamella.compat.front import close_module
 from lamella.nn import Module, Parameter
+from lamella.static import ParamAttr, default_startup_program, in_dynamic_mode, unique_name
+from lamella.static.program import paused
 
-from . import functional, initializer  # noqa: F401
+from . import functional, initializer
+from .clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue  # noqa: F401
 
 
 class Layer(Module):
@@ -17,6 +21,7 @@ class Layer(Module):
 
     def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
         super().__init__()
+        self.__dict__["_name_scope"] = name_scope
 
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:  # type: ignore[override]
         """Returns the parameters as a list."""
@@ -40,19 +45,29 @@ class Layer(Module):
         self.register_parameter(name, parameter)
         return parameter
 
+    def full_name(self) -> str:
+        """Returns the layer's name, which those of its parameters begin with: ``linear_0``."""
+        if "_full_name" not in self.__dict__:
+            words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
+            self.__dict__["_full_name"] = unique_name.generate(self.__dict__.get("_name_scope") or words)
+        return str(self.__dict__["_full_name"])
+
     def create_parameter(
         self, shape: Any, attr: Any = None, dtype: Any = None, is_bias: bool = False, default_initializer: Any = None
     ) -> Parameter:
-        """Returns a new parameter: zeros for a bias, else Xavier-uniform, as Paddle draws it."""
-        if attr is not None:
-            raise NotImplementedError("[create_parameter] Lamella's paddle front takes no attr")
-        parameter = Parameter(lm.zeros(tuple(shape), dtype=dtype))
-        if default_initializer is not None:
-            default_initializer(parameter)
-        elif not is_bias:
-            fan_in, fan_out = (shape[0], shape[1]) if len(shape) == 2 else (shape[0], shape[0])
-            bound = (6.0 / (fan_in + fan_out)) ** 0.5
-            lm.nn.init.uniform_(parameter, -bound, bound)
+        """Returns a new parameter: zeros for a bias, else Xavier-uniform, as Paddle draws it.
+
+        While a program is recorded, its start-up program draws the values anew whenever it runs.
+        """
+        options = ParamAttr.of("create_parameter", attr)
+        xavier = initializer.XavierUniform()
+        fill = options.initializer or default_initializer or (initializer.Constant() if is_bias else xavier)
+        with paused():
+            parameter = Parameter(lm.zeros(tuple(shape), dtype=dtype), stop_gradient=not options.trainable)
+            fill(parameter)
+        parameter.name = options.name or unique_name.generate(f"{self.full_name()}.{'b' if is_bias else 'w'}")
+        if not in_dynamic_mode():
+            default_startup_program().add_module_initializer(parameter, fill)
         return parameter
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
@@ -124,6 +139,20 @@ class Sigmoid(Layer, lm.nn.Sigmoid):
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__()
+
+
+class Dropout(Layer):
+    """Zeroes each element with probability ``p`` and divides the others by ``1 - p``, in training."""
+
+    def __init__(
+        self, p: float = 0.5, axis: Any = None, mode: str = "upscale_in_train", name: str | None = None
+    ) -> None:
+        super().__init__()
+        self.p, self.axis, self.mode = p, axis, mode
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``."""
+        return functional.dropout(x, self.p, self.axis, self.training, self.mode)
 
 
 class GELU(Layer):

@@ -1,0 +1,322 @@
+"""Static programs of the paddle front: programs as they are written for Paddle."""
+
+import pytest
+
+from .test_paddle import run
+
+STATIC = """
+        paddle.enable_static()
+        assert not paddle.in_dynamic_mode()
+        F = paddle.nn.functional
+        main, startup = paddle.static.default_main_program(), paddle.static.default_startup_program()
+        exe = paddle.static.Executor(paddle.CPUPlace())
+        rng = np.random.default_rng(0)
+
+        def create_tmp_var(program, name, dtype, shape):
+            return program.current_block().create_var(name=name, dtype=dtype, shape=shape)
+"""
+
+PROGRAMS = {
+    "a classifier": """
+        img = paddle.static.data(name="img", shape=[None, 28, 28], dtype="float32")
+        label = paddle.static.data(name="label", shape=[None, 1], dtype="int64")
+        assert img.shape == [-1, 28, 28] and img.stop_gradient and img.name == "img"
+        hidden = paddle.static.nn.fc(img, 32, activation="relu")
+        predict = paddle.static.nn.fc(x=hidden, size=10)
+        loss = paddle.mean(F.cross_entropy(predict, label))
+        acc = paddle.static.accuracy(predict, label)
+        test = main.clone(for_test=True)
+        paddle.optimizer.Adam(learning_rate=0.01).minimize(loss)
+        paddle.seed(0)
+        exe.run(startup)
+        x = rng.normal(size=(64, 28, 28)).astype("float32")
+        y = rng.integers(0, 10, (64, 1))
+        losses = [float(exe.run(main, feed={"img": x, "label": y}, fetch_list=[loss])[0]) for _ in range(30)]
+        assert losses[-1] < 0.1 * losses[0], losses
+        values = exe.run(test, feed={"img": x, "label": y}, fetch_list=[acc.name, loss])
+        assert values[0] > 0.9 and values[1] < losses[-1]
+        w = paddle.static.global_scope().find_var("fc_0.w_0").get_tensor()
+        assert np.array(w).shape == (784, 32) and w.shape() == [784, 32]
+        w.set(np.zeros((784, 32), "float32"), paddle.CPUPlace())
+        assert not np.array(w).any()
+        """,
+    "py_func, and the same network natively": """
+        def tanh(x):
+            return np.tanh(x)
+
+        def tanh_grad(y, dy):
+            return np.array(dy) * (1 - np.square(np.array(y)))
+
+        def train(use_py_func):
+            with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
+                with paddle.static.scope_guard(paddle.static.Scope()):
+                    x = paddle.static.data("x", [-1, 8])
+                    hidden = x
+                    for i in range(4):
+                        hidden = paddle.static.nn.fc(hidden, size=16)
+                        if use_py_func:
+                            out = create_tmp_var(
+                                paddle.static.default_main_program(), f"hidden_{i}", "float32", hidden.shape
+                            )
+                            hidden = paddle.static.py_func(tanh, hidden, out, tanh_grad, hidden)
+                        else:
+                            hidden = paddle.tanh(hidden)
+                    loss = paddle.mean(paddle.square(paddle.static.nn.fc(hidden, 1) - 1.0))
+                    paddle.optimizer.SGD(learning_rate=0.1).minimize(loss)
+                    paddle.seed(3)
+                    exe.run(paddle.static.default_startup_program())
+                    data = np.random.default_rng(1).normal(size=(10, 4, 8)).astype("float32")
+                    return [float(exe.run(feed={"x": d}, fetch_list=[loss.name])[0]) for d in data]
+
+        a, b = train(False), train(True)
+        np.testing.assert_allclose(a, b, atol=1e-3)
+        assert a[0] != a[-1]
+        """,
+    "layers and functionals": """
+        x = paddle.static.data("x", [-1, 4])
+        nn = paddle.nn
+        net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Dropout(0.5), nn.Linear(8, 1))
+        assert [p.name for p in net.parameters()] == ["linear_0.w_0", "linear_0.b_0", "linear_1.w_0", "linear_1.b_0"]
+        loss = F.mse_loss(net(x), paddle.ones([1]))
+        test = main.clone(for_test=True)
+        optimizer = paddle.optimizer.Momentum(0.1, parameters=net.parameters())
+        _, pairs = optimizer.minimize(loss)
+        assert [p.name for p, g in pairs] == [p.name for p in net.parameters()]
+        exe.run(startup)
+        first = np.array(paddle.static.global_scope().find_var("linear_0.w_0").get_tensor())
+        assert (first == net[0].weight.numpy()).all()
+        data = rng.normal(size=(32, 4)).astype("float32")
+        before, = exe.run(test, {"x": data}, [loss])
+        for _ in range(60):
+            exe.run(main, feed={"x": data}, fetch_list=[loss])
+        after, again = (exe.run(test, {"x": data}, [loss])[0] for _ in range(2))
+        assert after == again and after < before
+        exe.run(startup)
+        assert (np.array(net[0].weight) != first).any() and exe.run(test, {"x": data}, [loss])[0] > after
+        """,
+    "operators": """
+        x = paddle.static.data("x", [-1, 2, 3])
+        total = x
+        total += 1
+        assert total is not x
+        results = [
+            total,
+            paddle.reshape(x, [0, -1]),
+            paddle.reshape(x, [-1, 3]),
+            paddle.sum(x, axis=[1], keepdim=True),
+            x.mean(axis=-1),
+            paddle.concat([x, x * 2], axis=1),
+            paddle.transpose(x, [0, 2, 1]),
+            paddle.matmul(x, x, transpose_y=True),
+            x[:, 0],
+            paddle.cast(x, "int64"),
+            x.astype("float64"),
+            F.softmax(x),
+            paddle.maximum(x, paddle.zeros([3])),
+        ]
+        n = rng.normal(size=(5, 2, 3)).astype("float32")
+        e = np.exp(n)
+        expected = [
+            n + 1, n.reshape(5, 6), n.reshape(-1, 3), n.sum(1, keepdims=True), n.mean(-1),
+            np.concatenate([n, n * 2], 1), n.transpose(0, 2, 1), n @ n.transpose(0, 2, 1), n[:, 0], n.astype("int64"),
+            n.astype("float64"), e / e.sum(-1, keepdims=True), np.maximum(n, 0),
+        ]
+        assert results[1].shape == [-1, 6] and results[2].shape == [-1, 3]
+        for found, wanted in zip(exe.run(feed={"x": n}, fetch_list=results), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, 1e-5, 1e-6)
+            assert found.dtype == wanted.dtype
+        """,
+    "gradients": """
+        x = paddle.static.data("x", [-1, 3])
+        x.stop_gradient = False
+        w = paddle.create_parameter([3, 2], "float32", name="w")
+        y = paddle.matmul(x, w)
+        grads = paddle.static.gradients([y], [x, w])
+        pairs = paddle.static.append_backward(paddle.mean(y), parameter_list=[w])
+        assert pairs[0][0].name == "w" and pairs[0][1].shape == [3, 2]
+        exe.run(startup)
+        n = rng.normal(size=(4, 3)).astype("float32")
+        dx, dw, dmean = exe.run(feed={"x": n}, fetch_list=[*grads, pairs[0][1]])
+        np.testing.assert_allclose(dw, n.sum(0)[:, None].repeat(2, 1), 1e-5)
+        np.testing.assert_allclose(dmean, dw / 8, 1e-5)
+        """,
+    "backward and apply_gradients": """
+        x = paddle.static.data("x", [-1, 3])
+        loss = paddle.mean(paddle.static.nn.fc(x, 1))
+        optimizer = paddle.optimizer.SGD(0.5)
+        pairs = optimizer.backward(loss)
+        optimizer.apply_gradients(pairs)
+        exe.run(startup)
+        scope = paddle.static.global_scope()
+        before = np.array(scope.find_var("fc_0.b_0").get_tensor())
+        exe.run(feed={"x": np.ones((2, 3), "float32")})
+        np.testing.assert_allclose(np.array(scope.find_var("fc_0.b_0").get_tensor()), before - 0.5)
+        """,
+    "convolutions, normalizations and tables": """
+        image = paddle.static.data("image", [None, 1, 8, 8])
+        ids = paddle.static.data("ids", [None, 2], "int64")
+        hidden = paddle.static.nn.conv2d(input=image, num_filters=4, filter_size=3, padding=1, act="relu")
+        hidden = paddle.static.nn.batch_norm(input=hidden)
+        rows = paddle.static.nn.embedding(input=ids, size=[10, 6])
+        hidden = paddle.concat([paddle.flatten(hidden, 1), paddle.flatten(rows, 1)], axis=1)
+        hidden = paddle.static.nn.layer_norm(hidden)
+        loss = paddle.mean(paddle.static.nn.fc(hidden, 3) ** 2)
+        paddle.optimizer.AdamW(0.01, weight_decay=0.1).minimize(loss)
+        exe.run(startup)
+        feed = {"image": rng.normal(size=(4, 1, 8, 8)).astype("float32"), "ids": rng.integers(0, 10, (4, 2))}
+        losses = [float(exe.run(feed=feed, fetch_list=[loss])[0]) for _ in range(20)]
+        assert losses[-1] < 0.5 * losses[0]
+        """,
+    "the older names": """
+        from paddle import base
+        from paddle.base import core
+        with base.program_guard(base.Program(), base.Program()), base.scope_guard(core.Scope()):
+            x = paddle.static.data("x", [-1, 2])
+            ones = base.ParamAttr(name="ones", initializer=paddle.nn.initializer.Constant(value=1.0))
+            y = paddle.static.nn.fc(x, 1, weight_attr=ones, bias_attr=False)
+            exe = base.Executor(base.CPUPlace())
+            exe.run(base.default_startup_program())
+            assert exe.run(base.default_main_program(), {"x": [[1, 2]]}, [y])[0].tolist() == [[3.0]]
+        with paddle.utils.unique_name.guard():
+            assert paddle.utils.unique_name.generate("fc") == "fc_0"
+        """,
+    "inference programs": """
+        import tempfile
+        x = paddle.static.data("x", [-1, 3])
+        y = paddle.static.nn.fc(x, 2, activation="tanh")
+        exe.run(startup)
+        n = rng.normal(size=(4, 3)).astype("float32")
+        expected, = exe.run(feed={"x": n}, fetch_list=[y])
+        with tempfile.TemporaryDirectory() as folder:
+            paddle.static.save_inference_model(folder + "/m", [x], [y], exe)
+            with paddle.static.scope_guard(paddle.static.Scope()):
+                program, names, targets = paddle.static.load_inference_model(folder + "/m", exe)
+                found, = exe.run(program, feed={names[0]: n}, fetch_list=targets)
+            np.testing.assert_array_equal(found, expected)
+            paddle.static.save(main, folder + "/m")
+            exe.run(startup)
+            paddle.static.load(main, folder + "/m", exe)
+            np.testing.assert_array_equal(exe.run(feed={"x": n}, fetch_list=[y])[0], expected)
+        """,
+    "and back": """
+        x = paddle.static.data("x", [2])
+        paddle.disable_static()
+        assert paddle.in_dynamic_mode() and (paddle.ones([2]) * 2).numpy().tolist() == [2, 2]
+        out = paddle.zeros([2])
+        y = paddle.static.nn.py_func(
+            lambda x: np.tanh(x), leaf([0.5, 1.0]), out, lambda x, y, dy: np.array(dy) * (1 - np.array(y) ** 2)
+        )
+        assert y is out and not y.stop_gradient
+        """,
+}
+
+
+@pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_programs(code):
+    run(STATIC + code)
+
+
+SCHEDULES = {
+    "StepDecay(0.1, 2, 0.5)": [0.1, 0.1, 0.05, 0.05, 0.025],
+    "MultiStepDecay(0.1, [1, 3], 0.5)": [0.1, 0.05, 0.05, 0.025, 0.025],
+    "ExponentialDecay(0.1, 0.5)": [0.1, 0.05, 0.025, 0.0125, 0.00625],
+    "NaturalExpDecay(0.1, 0.5)": [0.1, 0.060653066, 0.036787944, 0.022313016, 0.013533528],
+    "InverseTimeDecay(0.1, 1.0)": [0.1, 0.05, 0.1 / 3, 0.025, 0.02],
+    "PiecewiseDecay([1, 3], [0.3, 0.2, 0.1])": [0.3, 0.2, 0.2, 0.1, 0.1],
+    "CosineAnnealingDecay(0.1, 4)": [0.1, 0.085355339, 0.05, 0.014644661, 0.0],
+    "PolynomialDecay(0.1, 4, 0.0)": [0.1, 0.075, 0.05, 0.025, 0.0],
+    "PolynomialDecay(0.1, 2, 0.0, cycle=True)": [0.1, 0.05, 0.0, 0.025, 0.0],
+    "NoamDecay(4, 2, 1.0)": [0.0, 0.1767767, 0.35355339, 0.28867513, 0.25],
+    "LinearWarmup(0.5, 2, 0.0, 1.0)": [0.0, 0.5, 0.5, 0.5, 0.5],
+    "LinearWarmup(lr.ExponentialDecay(0.5, 0.5), 2, 0.0, 1.0)": [0.0, 0.5, 0.5, 0.25, 0.125],
+    "LambdaDecay(0.1, lambda epoch: 1 / (1 + epoch))": [0.1, 0.05, 0.1 / 3, 0.025, 0.02],
+}
+
+
+def test_schedules_and_clipping():
+    run(
+        f"""
+        from paddle.optimizer import lr
+        for text, expected in {SCHEDULES!r}.items():
+            schedule = eval("lr." + text)
+            found = []
+            for _ in expected:
+                found.append(schedule())
+                schedule.step()
+            np.testing.assert_allclose(found, expected, 1e-6, 1e-9, err_msg=text)
+        schedule = lr.StepDecay(0.1, 2)
+        w = paddle.nn.Linear(1, 1).weight
+        optimizer = paddle.optimizer.SGD(schedule, [w])
+        schedule.step(4)
+        assert abs(optimizer.get_lr() - 0.001) < 1e-9
+        raises(RuntimeError, lambda: optimizer.set_lr(1.0), "schedule")
+        other = lr.StepDecay(0.1, 2)
+        other.set_state_dict(schedule.state_dict())
+        assert other() == schedule()
+
+        paddle.enable_static()
+        clips = [
+            (paddle.nn.ClipGradByValue(0.5), lambda a, b: (np.clip(a, -0.5, 0.5), np.clip(b, -0.5, 0.5))),
+            (paddle.nn.ClipGradByNorm(1.0), lambda *pair: [g / max(np.linalg.norm(g), 1) for g in pair]),
+            (
+                paddle.nn.ClipGradByGlobalNorm(1.0),
+                lambda a, b: tuple(g / max((np.linalg.norm(a)**2 + np.linalg.norm(b)**2)**0.5, 1) for g in (a, b)),
+            ),
+        ]
+        for clip, formula in clips:
+            main, startup = paddle.static.Program(), paddle.static.Program()
+            with paddle.static.program_guard(main, startup), paddle.static.scope_guard(paddle.static.Scope()):
+                x = paddle.static.data("x", [3])
+                zero = paddle.nn.initializer.Constant(0.0)
+                a, b = (paddle.create_parameter([3], "float32", name=n, attr=zero) for n in "ab")
+                loss = paddle.sum(a * x) + paddle.sum(b * x * 0.1)
+                schedule = lr.PiecewiseDecay([1], [1.0, 0.25])
+                paddle.optimizer.SGD(schedule, grad_clip=clip).minimize(loss)
+                exe = paddle.static.Executor()
+                exe.run(startup)
+                n = np.array([3.0, -2.0, 0.1], "float32")
+                expected = [0, 0]
+                for rate in (1.0, 0.25):
+                    exe.run(main, {{"x": n}})
+                    schedule.step()
+                    expected = [e - rate * g for e, g in zip(expected, formula(n, n * 0.1))]
+                    for name, value in zip("ab", expected):
+                        found = np.array(paddle.static.global_scope().find_var(name).get_tensor())
+                        np.testing.assert_allclose(found, value, 1e-5)
+        """
+    )
+
+
+def test_cross_entropy():
+    run(
+        """
+        F = paddle.nn.functional
+        rng = np.random.default_rng(0)
+        n, k = rng.normal(size=(5, 4)).astype("float32"), rng.integers(0, 4, 5)
+        x, label = paddle.to_tensor(n), paddle.to_tensor(k)
+        p = np.exp(n) / np.exp(n).sum(1, keepdims=True)
+        losses = -np.log(p[np.arange(5), k])
+        close = lambda a, b: np.testing.assert_allclose(a.numpy(), b, 1e-5)
+        close(F.cross_entropy(x, label), losses.mean())
+        close(F.cross_entropy(x, label, reduction="none"), losses)
+        close(F.cross_entropy(x, label.reshape([5, 1]), reduction="none"), losses[:, None])
+        close(F.cross_entropy(paddle.to_tensor(p), label, reduction="sum", use_softmax=False), losses.sum())
+        soft = np.eye(4, dtype="float32")[k]
+        close(F.cross_entropy(x, paddle.to_tensor(soft), soft_label=True), losses.mean())
+        close(F.cross_entropy(x, paddle.to_tensor(soft), soft_label=True, reduction="none"), losses[:, None])
+        close(F.square_error_cost(x, x + 2), np.full((5, 4), 4.0))
+        w = np.array([1, 2, 3, 4], "float32")
+        close(F.cross_entropy(x, label, paddle.to_tensor(w)), (losses * w[k]).sum() / w[k].sum())
+        """
+    )
+
+
+def test_names_that_are_not_there_say_so():
+    run(
+        """
+        raises(AttributeError, lambda: paddle.static.nn.while_loop, "paddle.static.nn.while_loop")
+        raises(AttributeError, lambda: paddle.static.nosuch, "paddle.static.nosuch")
+        raises(AttributeError, lambda: paddle.optimizer.lr.nosuch, "paddle.optimizer.lr.nosuch")
+        raises(ValueError, lambda: paddle.optimizer.SGD(0.1), "parameters")
+        """
+    )
