@@ -105,10 +105,8 @@ void clear_rest(const Tensor& x, Side side, std::int64_t k) {
 
 /// Returns a triangle of the matrices in the last two axes of x.
 Tensor triangle(const Tensor& x, Side side, std::int64_t k) {
-  if (is_batched(x)) [[unlikely]] {
-    const HiddenAxes axes = *x->hidden;
-    return hide_in_place(triangle(physical(x, axes), side, k), axes);
-  }
+  if (is_batched(x)) [[unlikely]]
+    return over_examples([&](const Tensor& shown) { return triangle(shown, side, k); }, x);
   const Tensor out = empty(x.shape(), x.dtype(), x.device());
   if (x.strides().back() != 1) {
     write_values(out, x, "triangle");

@@ -35,11 +35,8 @@ struct MakeComplexLayer : Function<MakeComplexLayer> {
 
  private:
   static Tensor join(const Tensor& re, const Tensor& im) {
-    if (is_batched(re) || is_batched(im)) [[unlikely]] {
-      const HiddenAxes axes = hidden_axes(pointers(re, im));
-      const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
-      return hide_in_place(join(whole(re), whole(im)), axes);
-    }
+    if (is_batched(re) || is_batched(im)) [[unlikely]]
+      return over_examples(join, re, im);
     if (re.device().is_cpu() && re.is_contiguous() && im.is_contiguous()) return interleaved(re, im);
     const Tensor y = empty(re.shape(), complex_dtype(re.dtype()), re.device());
     if (y.device().is_meta() || y.numel() == 0) return y;

@@ -12,7 +12,6 @@ namespace lamella {
 struct Positive {
   static constexpr OpInfo info{.name = "positive",
                                .doc = "x itself.",
-                               .parameters = "x, /",
                                .example = "positive(ones([2]))",
                                .reference = "np.positive(x)",
                                .dtypes = Numeric};
@@ -22,7 +21,6 @@ struct Positive {
 struct Deg2Rad {
   static constexpr OpInfo info{.name = "deg2rad",
                                .doc = "Degrees to radians: x * pi / 180.",
-                               .parameters = "x, /",
                                .example = "deg2rad(full([2], 90.0))",
                                .reference = "np.deg2rad(x)",
                                .dtypes = Floating};
@@ -32,7 +30,6 @@ struct Deg2Rad {
 struct Rad2Deg {
   static constexpr OpInfo info{.name = "rad2deg",
                                .doc = "Radians to degrees: x * 180 / pi.",
-                               .parameters = "x, /",
                                .example = "rad2deg(full([2], 1.5))",
                                .reference = "np.rad2deg(x)",
                                .dtypes = Floating};

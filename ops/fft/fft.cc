@@ -195,7 +195,7 @@ void transform(const Form& form, const Tensor& x, const Tensor& y) {
 
 Tensor run(const Tensor& given, const Form& form, const char* op) {
   if (is_batched(given)) [[unlikely]]
-    return hide_in_place(run(physical(given, *given->hidden), form, op), *given->hidden);
+    return over_examples([&](const Tensor& shown) { return run(shown, form, op); }, given);
   if (form.kind == FftKind::ComplexToReal && !form.others.empty()) {
     Form before{.axis = form.others[0], .length = given.size(form.others[0]), .forward = form.forward};
     before.others.assign(form.others.begin() + 1, form.others.end());

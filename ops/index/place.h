@@ -60,7 +60,6 @@ struct ArgWhere {
   static constexpr OpInfo info{
       .name = "argwhere",
       .doc = "The indices (int64) of the elements that are not 0: a row per element, a column per axis of x.",
-      .parameters = "x, /",
       .example = "argwhere(eye(2))",
       .reference = "np.argwhere(x)"};
   static Tensor call(const Tensor& x);

@@ -18,12 +18,8 @@ namespace {
 using namespace linalg;
 
 Tensor run_cholesky_inverse(const Tensor& factor, bool upper, const char* op) {
-  if (is_batched(factor)) [[unlikely]]
-    return hide_in_place(run_cholesky_inverse(physical(factor, *factor->hidden), upper, op), *factor->hidden);
-  if (is_extension(factor.device())) {
-    const auto run_there = [&](const Tensor& host) { return run_cholesky_inverse(host, upper, op); };
-    return on_host(op, factor.device(), run_there, factor);
-  }
+  if (!is_plain(factor)) [[unlikely]]
+    return with_plain(op, [&](const Tensor& plain) { return run_cholesky_inverse(plain, upper, op); }, factor);
   Tensor y = clone(factor);
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!y.device().is_cpu()) no_kernel(op, y.device());

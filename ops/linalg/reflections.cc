@@ -30,11 +30,8 @@ using namespace linalg;
 
 std::pair<Tensor, Tensor> run_geqrf(const Tensor& x) {
   const char* const op = LinalgGeqrf::info.name;
-  if (is_batched(x)) [[unlikely]] {
-    const auto [a, tau] = run_geqrf(physical(x, *x->hidden));
-    return {hide_in_place(a, *x->hidden), hide_in_place(tau, *x->hidden)};
-  }
-  if (is_extension(x.device())) return on_host(op, x.device(), run_geqrf, x);
+  if (!is_plain(x)) [[unlikely]]
+    return with_plain(op, run_geqrf, x);
   const Tensor columns = columns_of(x);
   const Tensor tau = beside(x, {std::min(x.size(-1), x.size(-2))}, x.dtype());
   if (is_computed(x, op) && x.numel() > 0) lapack::geqrf(columns, tau, op);
@@ -43,12 +40,8 @@ std::pair<Tensor, Tensor> run_geqrf(const Tensor& x) {
 
 Tensor run_householder(const Tensor& x, const Tensor& tau) {
   const char* const op = LinalgHouseholderProduct::info.name;
-  if (is_batched(x) || is_batched(tau)) [[unlikely]] {
-    const HiddenAxes axes = hidden_axes(pointers(x, tau));
-    const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
-    return hide_in_place(run_householder(whole(x), whole(tau)), axes);
-  }
-  if (is_extension(x.device())) return on_host(op, x.device(), run_householder, x, tau);
+  if (!is_plain(x) || !is_plain(tau)) [[unlikely]]
+    return with_plain(op, run_householder, x, tau);
   if (has_reflections(x)) {
     const Tensor q = beside(x, {x.size(-2), x.size(-1)}, x.dtype());
     if (x.numel() > 0) form_columns(x, tau, q);
@@ -63,16 +56,11 @@ Tensor run_householder(const Tensor& x, const Tensor& tau) {
 
 Tensor run_ormqr(const Tensor& x, const Tensor& tau, const Tensor& c, bool adjoint) {
   const char* const op = LinalgOrmqr::info.name;
-  if (is_batched(x) || is_batched(tau) || is_batched(c)) [[unlikely]] {
-    const HiddenAxes axes = hidden_axes(pointers(x, tau, c));
-    const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
-    return hide_in_place(run_ormqr(whole(x), whole(tau), whole(c), adjoint), axes);
-  }
-  if (is_extension(c.device())) {
-    const auto run_there = [&](const Tensor& vectors, const Tensor& factors, const Tensor& operand) {
+  if (!is_plain(x) || !is_plain(tau) || !is_plain(c)) [[unlikely]] {
+    const auto run = [&](const Tensor& vectors, const Tensor& factors, const Tensor& operand) {
       return run_ormqr(vectors, factors, operand, adjoint);
     };
-    return on_host(op, c.device(), run_there, x, tau, c);
+    return with_plain(op, run, x, tau, c);
   }
   const bool reflects = tau.numel() > 0 && c.numel() > 0;
   if (has_reflections(c) || !reflects) {

@@ -35,7 +35,6 @@ struct AsType {
 struct Clone {
   static constexpr OpInfo info{.name = "clone",
                                .doc = "A contiguous copy of x. The gradient goes to x as it is.",
-                               .parameters = "x, /",
                                .example = "clone(ones([2]))",
                                .reference = "np.array(x)"};
   static Tensor call(const Tensor& x);
@@ -45,7 +44,6 @@ struct Contiguous {
   static constexpr OpInfo info{
       .name = "contiguous",
       .doc = "x itself where its elements lie in row-major order, a copy in that order otherwise.",
-      .parameters = "x, /",
       .example = "contiguous(ones([2, 3]).T)",
       .reference = "np.ascontiguousarray(x)"};
   static Tensor call(const Tensor& x);

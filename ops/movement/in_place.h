@@ -75,8 +75,7 @@ struct MaskedFillInPlace {
 };
 
 struct ZeroInPlace {
-  static constexpr OpInfo info{
-      .name = "zero_", .doc = "Sets every element of x to 0.", .parameters = "x, /", .example = "ones([2]).zero_()"};
+  static constexpr OpInfo info{.name = "zero_", .doc = "Sets every element of x to 0.", .example = "ones([2]).zero_()"};
   static Tensor call(const Tensor& x);
 };
 

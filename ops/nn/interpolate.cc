@@ -156,10 +156,8 @@ Plan plan_area(std::int64_t in, std::int64_t out) {
 
 /// `axis` counts from the end, starting with 1, because hidden axes are in front.
 Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transposed) {
-  if (is_batched(given)) [[unlikely]] {
-    const HiddenAxes axes = *given->hidden;
-    return hide_in_place(run(physical(given, axes), plan, axis, transposed), axes);
-  }
+  if (is_batched(given)) [[unlikely]]
+    return over_examples([&](const Tensor& shown) { return run(shown, plan, axis, transposed); }, given);
   const Tensor x = contiguous(given);
   const std::size_t at = x.ndim() - axis;
   Dims shape = x.shape();

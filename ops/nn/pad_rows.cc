@@ -260,10 +260,8 @@ void add_padded(const T* dy, const PaddedRows& all, T* dx) {
 }
 
 Tensor padded(const Tensor& x, const PadSettings& padding) {
-  if (is_batched(x)) [[unlikely]] {
-    const HiddenAxes axes = *x->hidden;
-    return hide_in_place(padded(physical(x, axes), padding), axes);
-  }
+  if (is_batched(x)) [[unlikely]]
+    return over_examples([&](const Tensor& shown) { return padded(shown, padding); }, x);
   const Tensor y = empty(padded_shape(x.shape(), padding), x.dtype(), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
   const PaddedRows rows(x.shape(), padding);

@@ -132,10 +132,8 @@ void for_each_plane(std::int64_t count, std::int64_t elements, const F& convert)
 
 /// x is [.., channels, height, width] to unfold, [.., channels * window, places] to fold; the leading axes stay.
 Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op) {
-  if (is_batched(given)) [[unlikely]] {
-    const HiddenAxes axes = *given->hidden;
-    return hide_in_place(run(physical(given, axes), w, unfolding, op), axes);
-  }
+  if (is_batched(given)) [[unlikely]]
+    return over_examples([&](const Tensor& shown) { return run(shown, w, unfolding, op); }, given);
   if (!unfolding && !kSums.contains(given.dtype())) {
     const DType wide = is_integral(given.dtype()) ? DType::UInt64 : DType::Float32;
     return cast(run(cast(given, wide), w, unfolding, op), given.dtype());

@@ -90,7 +90,6 @@ struct CorrCoef {
       .doc =
           "The correlations of the rows of a matrix: cov(x) divided by the standard deviations of both rows, limited "
           "to [-1, 1].",
-      .parameters = "x, /",
       .example = "corrcoef(asarray([[1.0, 2.0, 4.0], [2.0, 1.0, 0.0]]))",
       .reference = "np.corrcoef(x)",
       .dtypes = Floating | Complex};

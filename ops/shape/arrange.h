@@ -121,7 +121,6 @@ struct VStack {
 struct AtLeast1d {
   static constexpr OpInfo info{.name = "atleast_1d",
                                .doc = "x with at least one axis: a 0-d tensor gets an axis of size 1.",
-                               .parameters = "x, /",
                                .example = "atleast_1d(asarray(1.0))",
                                .reference = "np.atleast_1d(x)"};
   static Tensor call(const Tensor& x);
@@ -130,7 +129,6 @@ struct AtLeast1d {
 struct AtLeast2d {
   static constexpr OpInfo info{.name = "atleast_2d",
                                .doc = "x with at least two axes: new axes of size 1 are added in front.",
-                               .parameters = "x, /",
                                .example = "atleast_2d(ones([3]))",
                                .reference = "np.atleast_2d(x)"};
   static Tensor call(const Tensor& x);
@@ -140,7 +138,6 @@ struct AtLeast3d {
   static constexpr OpInfo info{
       .name = "atleast_3d",
       .doc = "x with at least three axes: a vector lies along the second of them, a matrix in the first two.",
-      .parameters = "x, /",
       .example = "atleast_3d(ones([3]))",
       .reference = "np.atleast_3d(x)"};
   static Tensor call(const Tensor& x);

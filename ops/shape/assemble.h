@@ -69,7 +69,6 @@ struct DSplit {
 struct FlipLr {
   static constexpr OpInfo info{.name = "fliplr",
                                .doc = "x reversed along its second axis; ValueError for fewer than two axes.",
-                               .parameters = "x, /",
                                .example = "fliplr(ones([2, 3]))",
                                .reference = "np.fliplr(x)"};
   static Tensor call(const Tensor& x);
@@ -78,7 +77,6 @@ struct FlipLr {
 struct FlipUd {
   static constexpr OpInfo info{.name = "flipud",
                                .doc = "x reversed along its first axis; ValueError for a 0-d tensor.",
-                               .parameters = "x, /",
                                .example = "flipud(ones([2, 3]))",
                                .reference = "np.flipud(x)"};
   static Tensor call(const Tensor& x);
@@ -98,7 +96,6 @@ struct Rot90 {
 struct Ravel {
   static constexpr OpInfo info{.name = "ravel",
                                .doc = "x with all its elements along one axis: a view where it can be.",
-                               .parameters = "x, /",
                                .example = "ravel(ones([2, 3]))",
                                .reference = "np.ravel(x)"};
   static Tensor call(const Tensor& x);

@@ -63,7 +63,7 @@ struct FromImaginaryLayer : Function<FromImaginaryLayer> {
  private:
   static Tensor place(const Tensor& x) {
     if (is_batched(x)) [[unlikely]]
-      return hide_in_place(place(physical(x, *x->hidden)), *x->hidden);
+      return over_examples(place, x);
     const Tensor y = empty(x.shape(), complex_dtype(x.dtype()), x.device());
     write_value(y, 0, "imag");
     write_values(part_view(y, 1), x, "imag");

@@ -37,10 +37,8 @@ struct Rule {
 };
 
 Tensor evaluated(const Rule& rule, const Tensor& given) {
-  if (is_batched(given)) [[unlikely]] {
-    const HiddenAxes axes = *given->hidden;
-    return hide_in_place(evaluated(rule, physical(given, axes)), axes);
-  }
+  if (is_batched(given)) [[unlikely]]
+    return over_examples([&](const Tensor& shown) { return evaluated(rule, shown); }, given);
   const Tensor* const operands[] = {&given};
   Tensor y = empty_in_order(operands, given.shape(), given.dtype(), given.device());
   const std::int64_t n = y.numel();

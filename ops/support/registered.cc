@@ -153,15 +153,6 @@ std::string argument_text(std::string_view parameters, std::span<const Type> typ
   return text;
 }
 
-template <class Op>
-constexpr std::string_view parameters_of() {
-  if constexpr (requires { Op::kParameters; }) {
-    return Op::info.parameters ? Op::info.parameters : Op::kParameters;
-  } else {
-    return Op::info.parameters ? Op::info.parameters : "";
-  }
-}
-
 /// Lets built-in operators take a single number in place of a list.
 constexpr Type alone_or_listed(Type type) {
   const bool numbers = type.base == Type::Base::Int || type.base == Type::Base::Float;

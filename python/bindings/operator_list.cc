@@ -62,7 +62,7 @@ PyRef describe(const OpInfo& info) {
   PyRef dict = PyRef::adopt(checked(PyDict_New()));
   set(dict, "name", text_or_none(info.name));
   set(dict, "doc", text_or_none(info.doc));
-  set(dict, "example", text_or_none(info.example));
+  set(dict, "example", text_or_none(example_of(info).c_str()));
   set(dict, "reference", text_or_none(info.reference));
   set(dict, "dtypes", dtype_names(info.dtypes));
   set(dict, "sample_low", PyRef::adopt(PyFloat_FromDouble(info.sample_low)));

@@ -38,7 +38,7 @@ std::string dtype_list(DTypeSet dtypes) {
 const char* docstring(const OpInfo& info, const Signature& signature, bool method) {
   std::string text = str(info.name, signature.text_signature(method), "\n--\n\n", info.doc);
   text += "\n\nDtypes: " + dtype_list(info.dtypes) + ".";
-  if (info.example) text += str("\n\nExample: ``lm.", info.example, "``");
+  text += str("\n\nExample: ``lm.", example_of(info), "``");
   return keep(std::move(text));
 }
 
