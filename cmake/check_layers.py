@@ -4,6 +4,7 @@ Within the engine, `ROOMS` tells which folder may include which. Run from the ro
 that goes the wrong way, and exits with 1 if there is one.
 """
 
+import fnmatch
 import re
 import sys
 from collections.abc import Iterator
@@ -37,9 +38,31 @@ ROOMS = (
     ("engine/autograd/layers",),
     ("engine/autograd/forward_mode", "engine/registry"),
 )
-#: Folders of ops that no operator includes: they are made of operators, and seen by fronts alone. (The families of
-#: operators include one another as their formulas do.)
-ABOVE_OPERATORS = ("ops/api/lamella", "ops/transforms", "ops/user_op")
+#: The rooms of ops, lowest first: folders, and patterns of files, of which the longest that fits a file names its room.
+#: Files include those of their own room and of the rooms above it in this table.
+OPS_ROOMS = (
+    ("ops/simd", "ops/op_info.h"),
+    ("ops/*/cpu/*table.h",),
+    ("ops/cpu", "ops/cuda", "ops/runtime"),
+    # What every operator is made of. These folders include one another: a cast is an operator, its gradient a cast.
+    ("ops/operand.*", "ops/support", "ops/extension", "ops/creation", "ops/movement", "ops/shape", "ops/elementwise"),
+    ("ops/scan",),
+    ("ops/reduce",),
+    ("ops/index",),
+    ("ops/arrange",),
+    ("ops/sort",),
+    ("ops/linalg",),
+    ("ops/random",),
+    ("ops/special",),
+    ("ops/optim",),
+    ("ops/nn",),
+    ("ops/fft",),
+    ("ops/all_ops.h",),
+    ("ops/transforms",),
+    ("ops/user_op",),
+    # The tables that name the kernels and operators of all families.
+    ("ops/api", "ops/extension/kernels.cc", "ops/cpu/module.cc", "ops/cuda/kernels.cc"),
+)
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 
@@ -78,17 +101,33 @@ def room_violations(root: Path) -> Iterator[str]:
             yield f"{path}:{line}: {here} may not include {name}: {there} lies above it or beside it"
 
 
-def operator_violations(root: Path) -> Iterator[str]:
-    """Yields includes by operators of files that are made of operators."""
+def ops_room(path: str) -> tuple[int, str] | None:
+    """Returns the place of a file's room in OPS_ROOMS and the pattern that fits the file."""
+    fits = [
+        (len(pattern), row, pattern)
+        for row, patterns in enumerate(OPS_ROOMS)
+        for pattern in patterns
+        if path.startswith(pattern + "/") or fnmatch.fnmatchcase(path, pattern)
+    ]
+    return max(fits)[1:] if fits else None
+
+
+def ops_violations(root: Path) -> Iterator[str]:
+    """Yields includes between the rooms of ops that go upwards, and files that no room holds."""
+    homeless = set()
     for path, line, name in includes(root, "ops"):
-        here, there = folder(path), folder(name)
-        if there in ABOVE_OPERATORS and here not in ABOVE_OPERATORS:
-            yield f"{path}:{line}: {here} may not include {name}: {there} is made of operators"
+        here, there = ops_room(path.as_posix()), ops_room(name)
+        if here is None:
+            homeless.add(path.as_posix())
+        elif there is not None and there[0] > here[0]:
+            yield f"{path}:{line}: {here[1]} may not include {name}: {there[1]} lies above it"
+    for name in sorted(homeless):
+        yield f"{name}: in no room of ops; give it a place in OPS_ROOMS (cmake/check_layers.py)"
 
 
 def violations(root: Path) -> list[str]:
     """Returns the includes under `root` that violate the layers or the rooms, one line of text each."""
-    return [*layer_violations(root), *room_violations(root), *operator_violations(root)]
+    return [*layer_violations(root), *room_violations(root), *ops_violations(root)]
 
 
 def main() -> int:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ops/arrange/list.h"
 #include "ops/creation/list.h"
 #include "ops/elementwise/composed_list.h"
 #include "ops/elementwise/list.h"
@@ -18,8 +19,9 @@
 namespace lamella {
 
 /// The operator lists of all families.
-using OperatorLists = OperatorListsOf<ElementwiseOps, CreationOps, RandomOps, MovementOps, ShapeOps, IndexOps,
-                                      ComposedOps, ReduceOps, ScanOps, SortOps, LinalgOps, FftOps, SpecialOps, NnOps>;
+using OperatorLists =
+    OperatorListsOf<ElementwiseOps, CreationOps, RandomOps, MovementOps, ShapeOps, ArrangeOps, IndexOps, ComposedOps,
+                    ReduceOps, ScanOps, SortOps, LinalgOps, FftOps, SpecialOps, NnOps>;
 
 /// Every operator. The bindings, the docs and the tests are generated from this list.
 using AllOps = OperatorLists::Joined;

@@ -16,7 +16,7 @@ using ComposedOps = OpList<                                                     
     Clip,                                                                                    // clip
     RealPart, ImaginaryPart,                                                                 // complex
     MakeComplex, Polar, ViewAsReal, ViewAsComplex,                                           // complex_forms
-    Positive, Deg2Rad, Rad2Deg, Polygamma, IsClose, AllClose, NanToNum,                      // composed
+    Positive, Deg2Rad, Rad2Deg, Polygamma, IsClose, NanToNum,                                // composed
     IsPosInf, IsNegInf, IsReal, Xlog1py, Entr, Ndtr, MvLgamma, Ldexp, FloatPower, Gcd, Lcm,  // composed_special
     Frexp,                                                                                   // frexp
     Gelu                                                                                     // gelu

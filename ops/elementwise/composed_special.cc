@@ -159,9 +159,7 @@ Tensor MvLgamma::call(const Tensor& given, std::int64_t p) {
 }
 
 Tensor Ldexp::call(const Tensor& given, const Tensor& exponent) {
-  check_defined(given, info.name);
-  check_defined(exponent, info.name);
-  const Tensor y = multiply(as_inexact(given), exp2(as_inexact(exponent)));
+  const Tensor y = multiply(as_inexact(given, info.name), exp2(as_inexact(exponent, info.name)));
   // A whole exponent keeps the dtype of a floating x.
   return is_differentiable(given.dtype()) && !is_differentiable(exponent.dtype()) ? cast(y, given.dtype()) : y;
 }

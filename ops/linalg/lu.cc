@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/autograd/layers/function.h"
+#include "ops/arrange/arrange.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -11,12 +12,11 @@
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
 #include "ops/movement/cast.h"
-#include "ops/shape/arrange.h"
+#include "ops/movement/pick_along.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
-#include "ops/sort/pick.h"
 #include "ops/support/checks.h"
 
 namespace lamella {

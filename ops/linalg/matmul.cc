@@ -5,6 +5,7 @@
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/gemm.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"

@@ -7,6 +7,7 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/accumulation.h"
 #include "ops/reduce/reduce.h"
+#include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
@@ -69,14 +70,26 @@ Tensor Sum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims
 Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Mean>(x, axis, keepdims);
-  check_defined(x, "mean");
-  const Tensor values = is_complex(x.dtype()) ? x : as_floating(x, "mean");
+  const Tensor values = as_inexact(x, "mean");
   const Dims axes = normalize_axes_or_scalar(values, axis, "mean");
   double n = 1;
   for (const std::int64_t a : axes) n *= static_cast<double>(values.shape()[static_cast<std::size_t>(a)]);
   // Divides before rounding: the sum of many 16-bit floats may exceed their range.
   if (is_half(x.dtype())) return cast(divide(sum_of(values, axes, keepdims, DType::Float32), n), x.dtype());
   return divide(sum_of(values, axes, keepdims), n);
+}
+
+Tensor SumTo::call(const Tensor& x, const Dims& shape) {
+  check_defined(x, "sum_to");
+  if (x.shape() == shape) return x;
+  if (!broadcasts_to(shape, x.shape()))
+    fail<ValueError>("[sum_to] shape ", shape, " does not broadcast to ", x.shape());
+  const std::size_t added = x.ndim() - shape.size();
+  Dims axes;
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    if (i < added || (shape[i - added] == 1 && x.shape()[i] != 1)) axes.push_back(static_cast<std::int64_t>(i));
+  }
+  return reshape(sum(x, axes), shape);
 }
 
 Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {

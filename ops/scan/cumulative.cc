@@ -12,10 +12,10 @@
 #include "ops/elementwise/exp.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/pick_along.h"
 #include "ops/scan/recurrence.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
-#include "ops/sort/pick.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
@@ -160,8 +160,7 @@ Tensor CumProd::call(const Tensor& x, std::int64_t axis, std::optional<DType> dt
 }
 
 Tensor LogCumSumExp::call(const Tensor& given, std::int64_t axis) {
-  check_defined(given, info.name);
-  const Tensor x = as_inexact(given);
+  const Tensor x = as_inexact(given, info.name);
   return LogCumSumExpFn::apply(x, normalize_axis_or_scalar(x, axis, info.name));
 }
 

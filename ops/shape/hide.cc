@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/layers/function.h"
-#include "ops/reduce/sum.h"
 #include "ops/shape/permute.h"
 
 namespace lamella {
@@ -71,7 +71,8 @@ struct ShowFn : Function<ShowFn> {
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const Hidden& hidden = ctx.state<Hidden>();
-    return hidden.repeated ? sum(dy, 0) : hide_axis(dy, hidden.level);
+    return hidden.repeated ? autograd::primitives().sum_to(dy, DimsView(dy.shape()).subspan(1))
+                           : hide_axis(dy, hidden.level);
   }
   static Tensor jvp(Context& ctx, const Tensor& dx) {
     const Hidden& hidden = ctx.state<Hidden>();
@@ -91,8 +92,6 @@ Tensor hide_axis(const Tensor& x, std::int64_t axis, std::uint64_t level) {
 }
 
 Tensor show_axis(const Tensor& x, std::uint64_t level, std::int64_t size) { return ShowFn::apply(x, level, size); }
-
-Tensor sum_hidden(const Tensor& x, std::uint64_t level) { return sum(show_axis(x, level, 1), 0); }
 
 Tensor move_axis(const Tensor& x, std::int64_t from, std::int64_t to, const char* op) {
   const std::int64_t source = normalize_axis(from, x.ndim(), op);

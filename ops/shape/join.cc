@@ -9,10 +9,10 @@
 #include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/index/region.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/shape/region.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
@@ -287,7 +287,7 @@ Tensor Flip::call(const Tensor& x, const std::optional<Dims>& axis) {
   IndexItems items(x.ndim(), Slice{});
   for (const std::int64_t a : normalize_axes(axis, x.ndim(), info.name))
     std::get<Slice>(items[static_cast<std::size_t>(a)]).step = -1;
-  return index(x, items);
+  return slice(x, basic_region(x.shape(), items));
 }
 
 Tensor Roll::call(const Tensor& x, const Dims& shift, const std::optional<Dims>& axis) {

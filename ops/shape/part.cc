@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/in_place.h"
@@ -113,7 +114,7 @@ struct PlaceFn : Function<PlaceFn> {
     const Laid laid = lay_out(geometry, x, true);
     const Dims distinct = distinct_shape(geometry);
     const Tensor part = make_view(laid.part, distinct, geometry.strides);
-    const Tensor values = sum_to(x, distinct);
+    const Tensor values = autograd::primitives().sum_to(x, distinct);
     if (overlaps_itself(distinct, geometry.strides)) {
       add_windows(part, values);
     } else {

@@ -63,6 +63,9 @@ Tensor as_floating(const Tensor& x, std::string_view op) {
   return is_floating(x.dtype()) ? x : cast(x, kDefaultFloat);
 }
 
-Tensor as_inexact(const Tensor& x) { return is_differentiable(x.dtype()) ? x : cast(x, kDefaultFloat); }
+Tensor as_inexact(const Tensor& x, std::string_view op) {
+  check_defined(x, op);
+  return is_differentiable(x.dtype()) ? x : cast(x, kDefaultFloat);
+}
 
 }  // namespace lamella

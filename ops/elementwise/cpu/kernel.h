@@ -11,7 +11,7 @@
 #include "ops/elementwise/cpu/few.h"
 #include "ops/elementwise/cpu/table.h"
 #include "ops/elementwise/formula.h"
-#include "ops/movement/convert.h"
+#include "ops/simd/convert.h"
 #include "ops/simd/vec.h"
 
 // The loops around the formulas of CPU kernels. Included by the generated instances; see cmake/elementwise.cmake.

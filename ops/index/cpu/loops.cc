@@ -7,7 +7,7 @@
 #include "ops/cpu/complex_product.h"
 #include "ops/cpu/short_rows.h"
 #include "ops/index/cpu/loops_table.h"
-#include "ops/movement/convert.h"
+#include "ops/simd/convert.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {

@@ -1,4 +1,4 @@
-#include "ops/sort/pick.h"
+#include "ops/movement/pick_along.h"
 
 #include <cstring>
 

@@ -64,7 +64,7 @@ autograd::NonFinite count_nonfinite(const Tensor& x) {
       .clear_view = clear_view,
       .hide_axis = hide_axis,
       .show_axis = show_axis,
-      .sum_hidden = sum_hidden,
+      .sum_hidden = [](const Tensor& x, std::uint64_t level) { return sum(show_axis(x, level, 1), 0); },
       .count_nonfinite = count_nonfinite,
   };
   return true;

@@ -1,10 +1,12 @@
-#include "ops/shape/assemble.h"
+#include "ops/arrange/assemble.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
+#include "ops/arrange/arrange.h"
+#include "ops/arrange/overlap.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -12,10 +14,8 @@
 #include "ops/index/select.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/strided.h"
-#include "ops/shape/arrange.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
-#include "ops/shape/overlap.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"

@@ -1,14 +1,14 @@
-#include "ops/shape/overlap.h"
+#include "ops/arrange/overlap.h"
 
 #include <algorithm>
 
 #include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
+#include "ops/arrange/assemble.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
-#include "ops/shape/assemble.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 

@@ -1,14 +1,14 @@
-#include "ops/shape/arrange.h"
+#include "ops/arrange/arrange.h"
 
 #include <algorithm>
 
 #include "engine/core/modes.h"
 #include "ops/index/picks.h"
 #include "ops/index/plan.h"
-#include "ops/index/region.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/permute.h"
+#include "ops/shape/region.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"

@@ -1,9 +1,27 @@
 #pragma once
 
+#include <optional>
+#include <variant>
+#include <vector>
+
 #include "engine/core/tensor.h"
-#include "ops/index/index.h"
 
 namespace lamella {
+
+/// A slice start:stop:step, as in Python.
+struct Slice {
+  std::optional<std::int64_t> start;
+  std::optional<std::int64_t> stop;
+  std::int64_t step = 1;
+};
+/// `...`: as many whole axes as the other items leave.
+struct Ellipsis {};
+/// `None`: a new axis of size 1.
+struct NewAxis {};
+
+/// An item of x[a, b, ...]: an integer, a slice, an ellipsis, a new axis, or a tensor of integers or bools.
+using IndexItem = std::variant<std::int64_t, Slice, Ellipsis, NewAxis, Tensor>;
+using IndexItems = std::vector<IndexItem>;
 
 /// The part of a tensor that basic indexing selects, described by axes, so that it can be found in a tensor of the same
 /// shape with other strides.

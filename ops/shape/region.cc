@@ -1,7 +1,6 @@
-#include "ops/index/region.h"
+#include "ops/shape/region.h"
 
 #include "engine/autograd/layers/function.h"
-#include "ops/creation/creation.h"
 #include "ops/movement/strided.h"
 #include "ops/support/hidden.h"
 
